@@ -1,0 +1,1 @@
+//! One body of TCP cases, run on several arms.

@@ -1,0 +1,1 @@
+//! Links, TCP and loads as state machines without clock, entropy or IO.

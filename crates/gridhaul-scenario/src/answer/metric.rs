@@ -1,0 +1,163 @@
+//! The columns of an answer: one list that feeds the code, the reference and the reports.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// What a metric is measured on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// A flow.
+    Flow,
+    /// A direction of a link.
+    Link,
+}
+
+/// Everything there is to say about a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MetricInfo {
+    /// Column name, `<quantity>_<unit>`.
+    pub column: &'static str,
+    /// Heading for people, without the unit.
+    pub heading: &'static str,
+    /// Unit for people; empty for pure numbers.
+    pub unit: &'static str,
+    /// What it is measured on.
+    pub scope: Scope,
+    /// Definition.
+    pub doc: &'static str,
+}
+
+macro_rules! metrics {
+    ($($name:ident $column:literal $heading:literal $unit:literal $scope:ident $doc:literal;)*) => {
+        /// A column of an answer.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Metric {
+            $(#[doc = $doc] $name,)*
+        }
+
+        impl Metric {
+            /// All metrics, in the order of the columns.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// Name, unit and definition.
+            #[must_use]
+            pub const fn info(self) -> MetricInfo {
+                match self {
+                    $(Self::$name => MetricInfo {
+                        column: $column,
+                        heading: $heading,
+                        unit: $unit,
+                        scope: Scope::$scope,
+                        doc: $doc,
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+metrics! {
+    Goodput "goodput_bit_per_s" "goodput" "bit/s" Flow
+        "Payload handed in order to the receiving application, over the measured time.";
+    Throughput "throughput_bit_per_s" "throughput" "bit/s" Flow
+        "Data packets that reached the receiver, repeats and headers included, over the measured time.";
+    ReverseThroughput "reverse_throughput_bit_per_s" "reverse throughput" "bit/s" Flow
+        "Packets that came back to the sender, headers included, over the measured time.";
+    CompletionTime "completion_time_s" "completion time" "s" Flow
+        "From the start of a flow of limited size to the arrival of its last byte; mean of equal flows.";
+    SegmentsSent "segments_sent_count" "segments sent" "" Flow
+        "Segments with data, repeats included.";
+    Retransmissions "retransmissions_count" "retransmissions" "" Flow
+        "Segments that were sent again.";
+    RetransmissionRatio "retransmission_ratio" "retransmission ratio" "" Flow
+        "Segments sent again over all segments with data.";
+    FastRetransmits "fast_retransmits_count" "fast retransmits" "" Flow
+        "Times that a loss was found by acknowledgements, without waiting for the timer.";
+    Timeouts "timeouts_count" "timeouts" "" Flow
+        "Times that the retransmission timer fired.";
+    RttMean "rtt_mean_s" "round trip, mean" "s" Flow
+        "Mean of the round-trip times that the sender measured.";
+    CwndMean "cwnd_mean_byte" "congestion window, mean" "B" Flow
+        "Congestion window, averaged over time.";
+    Messages "messages_count" "messages delivered" "" Flow
+        "Messages that arrived whole.";
+    MessageLoss "message_loss_ratio" "message loss" "" Flow
+        "Messages that never arrived over messages sent early enough to arrive.";
+    DelayMean "delay_mean_s" "message delay, mean" "s" Flow
+        "From the moment the application had a message ready to its complete arrival.";
+    DelayMedian "delay_p50_s" "message delay, median" "s" Flow
+        "Median of the message delay.";
+    DelayP98 "delay_p98_s" "message delay, 98 %" "s" Flow
+        "98th percentile of the message delay.";
+    DelayMax "delay_max_s" "message delay, largest" "s" Flow
+        "Largest message delay.";
+    Fairness "fairness_index" "fairness" "" Flow
+        "Jain's index of the goodputs of equal flows: 1 when all have the same.";
+    LinkThroughput "link_throughput_bit_per_s" "throughput" "bit/s" Link
+        "Packets that arrived at the far end, headers included, over the measured time.";
+    Utilisation "utilisation_ratio" "utilisation" "" Link
+        "Share of the measured time in which the wire was busy.";
+    PacketsIn "packets_in_count" "packets in" "" Link
+        "Packets offered to this direction.";
+    PacketsOut "packets_out_count" "packets out" "" Link
+        "Packets that arrived at the far end.";
+    DropsQueue "drops_queue_count" "dropped, queue full" "" Link
+        "Packets dropped because the queue was full.";
+    DropsLoss "drops_loss_count" "lost on the way" "" Link
+        "Packets lost at random on the way.";
+    DropsOutage "drops_outage_count" "lost in outages" "" Link
+        "Packets lost in outages.";
+    Corrupted "corrupted_count" "damaged" "" Link
+        "Packets that arrived damaged.";
+    Duplicated "duplicated_count" "duplicated" "" Link
+        "Packets that arrived a second time.";
+    LossRatio "loss_ratio" "loss" "" Link
+        "Packets dropped or lost for any reason over packets offered.";
+    QueueMean "queue_mean_packets" "queue, mean" "packets" Link
+        "Packets waiting for the wire, averaged over time.";
+    QueueMax "queue_max_packets" "queue, largest" "packets" Link
+        "Most packets that ever waited for the wire.";
+    LinkDelayMean "link_delay_mean_s" "delay, mean" "s" Link
+        "From the offer of a packet to its arrival at the far end, waiting included.";
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.info().column)
+    }
+}
+
+impl FromStr for Metric {
+    type Err = String;
+    fn from_str(column: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|metric| metric.info().column == column);
+        found.copied().ok_or_else(|| format!("unknown column {column:?}"))
+    }
+}
+
+impl Serialize for Metric {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.info().column)
+    }
+}
+
+impl<'de> Deserialize<'de> for Metric {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let column = Cow::<'de, str>::deserialize(deserializer)?;
+        column.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Metric {
+    fn schema_name() -> Cow<'static, str> {
+        "Metric".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let columns: Vec<_> = Self::ALL.iter().map(|metric| metric.info().column).collect();
+        schemars::json_schema!({ "type": "string", "enum": columns })
+    }
+}

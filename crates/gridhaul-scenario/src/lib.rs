@@ -1,0 +1,11 @@
+//! The contract of gridhaul: what is asked (a scenario), what is answered (an answer), and the
+//! units both are written in. Every backend reads the first and returns the second.
+
+pub mod answer;
+pub mod backend;
+pub mod scenario;
+pub mod units;
+
+pub use answer::Answer;
+pub use backend::Backend;
+pub use scenario::Scenario;

@@ -1,0 +1,64 @@
+//! Flows: who sends what to whom, over which transport.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Load;
+use crate::units::{Bytes, Duration};
+
+/// A flow of data from one node to another. Between a group and a single node it stands for one
+/// flow for each member.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Node where the data begins. It opens the connection.
+    pub from: String,
+    /// Node where the data ends.
+    pub to: String,
+    /// Number of equal flows (for each member, where a group is involved).
+    #[serde(default = "one_flow")]
+    pub count: u32,
+    /// What carries the data.
+    #[serde(default)]
+    pub transport: Transport,
+    /// Name of the TCP stack of both ends. Absent: the profile `linux` with CUBIC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<String>,
+    /// Name of the TCP stack of the `to` end, where it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_stack: Option<String>,
+    /// What the application sends and when.
+    pub load: Load,
+    /// When the flow starts.
+    #[serde(default)]
+    pub start: Duration,
+    /// The start of each of several equal flows is delayed by a random time up to this.
+    #[serde(default)]
+    pub start_spread: Duration,
+    /// Links from `from` to `to` in order. Absent: the way with the fewest links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<Vec<String>>,
+    /// Links from `to` back to `from` in order. Absent: the way with the fewest links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub return_route: Option<Vec<String>>,
+}
+
+/// What carries the data of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Transport {
+    /// A TCP connection.
+    #[default]
+    Tcp,
+    /// One packet for each message, nothing repeated (UDP).
+    Datagram,
+    /// As `datagram`, and the receiver sends each packet back (ping); the delay is the round trip.
+    Echo,
+}
+
+const fn one_flow() -> u32 {
+    1
+}
+
+/// IP and UDP or ICMP headers of a datagram.
+pub const DATAGRAM_HEADER: Bytes = Bytes::new(28);

@@ -1,0 +1,246 @@
+//! Links: two directions, each with its own rate, delay, queue and impairments.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::{BitRate, Bytes, Duration, Probability, QueueLimit};
+
+/// A link between two nodes. Give `both` for a symmetric link, or `forward` and `backward` for a
+/// lopsided one; a link with only one of these two is one-way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// Node where `forward` begins.
+    pub from: String,
+    /// Node where `forward` ends.
+    pub to: String,
+    /// The same in both directions (each has its own queue and its own chance).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub both: Option<Direction>,
+    /// From `from` to `to`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forward: Option<Direction>,
+    /// From `to` to `from`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backward: Option<Direction>,
+}
+
+/// One direction of a link: a queue, then a wire that takes each packet its own time, then the
+/// way to the other end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Direction {
+    /// Rate of the wire.
+    pub rate: BitRate,
+    /// Propagation delay, counted from the end of a packet's transmission.
+    #[serde(default)]
+    pub delay: Duration,
+    /// What may wait for the wire; a packet that finds the queue full is dropped (drop-tail).
+    #[serde(default = "default_queue")]
+    pub queue: QueueLimit,
+    /// Random loss on the way, after the wire has been used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Loss>,
+    /// Random addition to the delay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Jitter>,
+    /// Packets that are held back so that later ones overtake them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reorder: Option<Reorder>,
+    /// Probability that a packet arrives twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate: Option<Probability>,
+    /// Probability that a packet arrives damaged; its receiver's checksum rejects it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corrupt: Option<Probability>,
+    /// Times at which this direction does not work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outage: Vec<Outage>,
+    /// Delay that depends on the load, as measured on GPRS uplinks (paper `hybrid`, section 2).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_latency: Option<LoadLatency>,
+}
+
+/// Loss on the way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Loss {
+    /// Each packet is lost with this probability, independently of all others.
+    Bernoulli(Probability),
+    /// Loss in bursts: a good and a bad state with a loss probability each.
+    GilbertElliott(GilbertElliott),
+    /// Exactly these packets are lost, counted from 1 as they leave the wire.
+    Packets(Vec<u64>),
+}
+
+/// The Gilbert–Elliott channel: a two-state Markov chain that moves once for each packet.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GilbertElliott {
+    /// Probability to move from the good to the bad state before a packet.
+    pub good_to_bad: Probability,
+    /// Probability to move from the bad to the good state before a packet.
+    pub bad_to_good: Probability,
+    /// Loss in the good state.
+    #[serde(default)]
+    pub loss_good: Probability,
+    /// Loss in the bad state.
+    #[serde(default = "certain")]
+    pub loss_bad: Probability,
+}
+
+/// Random addition to the delay of each packet. Order is kept: a packet never overtakes the one
+/// before it (use `reorder` for that).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Jitter {
+    /// Size of the addition: its upper end (uniform), standard deviation (half-normal) or mean
+    /// (exponential).
+    pub size: Duration,
+    /// Distribution of the addition.
+    #[serde(default)]
+    pub shape: JitterShape,
+}
+
+/// Distribution of jitter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JitterShape {
+    /// Evenly between nothing and `size`.
+    #[default]
+    Uniform,
+    /// The absolute value of a normal variable with standard deviation `size`.
+    HalfNormal,
+    /// Exponential with mean `size`.
+    Exponential,
+}
+
+/// Packets that are held back.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reorder {
+    /// Probability that a packet is held back.
+    pub probability: Probability,
+    /// For how long it is held back.
+    pub by: Duration,
+}
+
+/// A time at which a direction does not work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Outage {
+    /// When it begins, from the start of the run.
+    pub start: Duration,
+    /// How long it lasts.
+    pub length: Duration,
+    /// It comes again after this time, counted from begin to begin. Absent: once only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<Duration>,
+    /// What happens to packets meanwhile.
+    #[serde(default)]
+    pub mode: OutageMode,
+}
+
+/// What happens to packets in an outage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutageMode {
+    /// The wire goes on, and what it sends is lost.
+    #[default]
+    Lose,
+    /// The wire stands still; packets wait in the queue.
+    Hold,
+}
+
+/// Delay of a GPRS-like uplink that depends on its own load and on whether the downlink of the
+/// same terminal is in use (paper `hybrid`, section 2, figures 2 and 3). It is added to `delay`.
+///
+/// Alone (unidirectional), the addition drifts up to `drift_max` as the load over the last
+/// `memory` grows towards `critical`; above `critical` it climbs on to `drift_max` and then jumps
+/// to `jump`. With the paired direction in use (bidirectional), it stays at `paired`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoadLatency {
+    /// Critical throughput γ.
+    #[serde(default = "ll_critical")]
+    pub critical: BitRate,
+    /// Addition to which the latency drifts before it jumps.
+    #[serde(default = "ll_drift_max")]
+    pub drift_max: Duration,
+    /// Addition after the jump.
+    #[serde(default = "ll_jump")]
+    pub jump: Duration,
+    /// Addition while the paired direction is in use.
+    #[serde(default = "ll_paired")]
+    pub paired: Duration,
+    /// Amplitude of the slow oscillation of the latency.
+    #[serde(default = "ll_oscillation")]
+    pub oscillation: Duration,
+    /// Time over which the load is averaged, and for which a use of the paired direction counts.
+    #[serde(default = "ll_memory")]
+    pub memory: Duration,
+    /// The direction whose use makes this one bidirectional: `"<link>.forward"` or
+    /// `"<link>.backward"`. Absent: always unidirectional.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paired_with: Option<String>,
+}
+
+const fn default_queue() -> QueueLimit {
+    QueueLimit::Packets(100)
+}
+fn certain() -> Probability {
+    Probability::new(1.0).unwrap_or_default()
+}
+const fn ll_critical() -> BitRate {
+    BitRate::from_bits_per_sec(10_000)
+}
+const fn ll_drift_max() -> Duration {
+    Duration::from_millis(2_400)
+}
+const fn ll_jump() -> Duration {
+    Duration::from_millis(4_000)
+}
+const fn ll_paired() -> Duration {
+    Duration::from_millis(1_000)
+}
+const fn ll_oscillation() -> Duration {
+    Duration::from_millis(200)
+}
+const fn ll_memory() -> Duration {
+    Duration::from_secs(5)
+}
+
+impl Link {
+    /// The direction from `from` to `to`, if there is one.
+    #[must_use]
+    pub fn forward(&self) -> Option<&Direction> {
+        self.forward.as_ref().or(self.both.as_ref())
+    }
+    /// The direction from `to` to `from`, if there is one.
+    #[must_use]
+    pub fn backward(&self) -> Option<&Direction> {
+        self.backward.as_ref().or(self.both.as_ref())
+    }
+}
+
+impl Direction {
+    /// A plain wire with the default queue.
+    #[must_use]
+    pub const fn new(rate: BitRate, delay: Duration) -> Self {
+        Self {
+            rate,
+            delay,
+            queue: default_queue(),
+            loss: None,
+            jitter: None,
+            reorder: None,
+            duplicate: None,
+            corrupt: None,
+            outage: Vec::new(),
+            load_latency: None,
+        }
+    }
+}
+
+/// Size of the longest packet that a link carries.
+pub const PACKET_MAX: Bytes = Bytes::new(65_535);

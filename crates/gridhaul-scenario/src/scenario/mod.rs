@@ -1,0 +1,92 @@
+//! What is asked: one TOML file that every backend reads.
+
+mod flow;
+mod link;
+mod load;
+mod stack;
+mod sweep;
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::Duration;
+
+pub use flow::{Flow, Transport};
+pub use link::{
+    Direction, GilbertElliott, Jitter, JitterShape, Link, LoadLatency, Loss, Outage, OutageMode,
+    Reorder,
+};
+pub use load::{Load, OnOff, Periodic, Poisson, RequestResponse, Spread, Transfer};
+pub use stack::{Profile, Recovery, Stack, Variant};
+pub use sweep::{Range, Sweep, Values};
+
+/// A network, what is sent over it, and how long it is watched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// One line that says what this scenario is about; the heading of its report.
+    pub title: String,
+    /// The story: what is asked and what to look for. Shown in the report.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// Seed of all chance. The same scenario and seed give the same answer, byte for byte.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// Length of a run in simulated or real time.
+    pub duration: Duration,
+    /// Time at the start that is run but not measured.
+    #[serde(default)]
+    pub warmup: Duration,
+    /// Number of runs, each with chance of its own. From two on, means carry a 95 % interval.
+    #[serde(default = "one_repeat")]
+    pub repeat: u32,
+    /// What is recorded over time, besides the totals.
+    #[serde(default)]
+    pub record: Record,
+    /// Places where packets start, end or are forwarded, by name.
+    pub node: IndexMap<String, Node>,
+    /// Links between two nodes, by name.
+    pub link: IndexMap<String, Link>,
+    /// TCP stacks, by name; flows choose one.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub stack: IndexMap<String, Stack>,
+    /// What is sent from where to where, by name.
+    pub flow: IndexMap<String, Flow>,
+    /// Keys of this file to vary; several entries are combined in every way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sweep: Vec<Sweep>,
+}
+
+/// A node, or a group of equal nodes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// Number of equal nodes that this name stands for. A link from a group to a single node is
+    /// made once for each member, and so is a flow.
+    #[serde(default = "one_node")]
+    pub count: u32,
+}
+
+/// What is recorded over time.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// Step of the recorded series (congestion window, queue, round-trip time, throughput).
+    /// Absent: no series. Only the first repeat is recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Duration>,
+    /// Names of links whose packets are written to a pcapng file for Wireshark.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pcap: Vec<String>,
+}
+
+const fn one() -> u64 {
+    1
+}
+const fn one_repeat() -> u32 {
+    1
+}
+const fn one_node() -> u32 {
+    1
+}

@@ -1,0 +1,168 @@
+//! TCP stacks: a profile with its small print, and each parameter on its own.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Bytes, Duration, WindowSize};
+
+/// A TCP stack. Everything absent comes from the profile.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Stack {
+    /// The bundle of defaults.
+    #[serde(default)]
+    pub profile: Profile,
+    /// The TCP variant: how the window grows and what a loss does to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<Variant>,
+    /// How lost data is found and repeated. Absent: what belongs to the variant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<Recovery>,
+    /// Maximum segment size: payload of a full segment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mss: Option<Bytes>,
+    /// IP and TCP headers of each segment, without options.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<Bytes>,
+    /// Largest window that the receiver offers: its buffer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_window: Option<WindowSize>,
+    /// Congestion window at the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_window: Option<WindowSize>,
+    /// Slow-start threshold at the start. Absent: unlimited, or the receive window in `ns2`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_ssthresh: Option<WindowSize>,
+    /// The window itself, for the variant `fixed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fixed_window: Option<WindowSize>,
+    /// Whether a connection is opened (SYN) and closed (FIN). Without, it exists from the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshake: Option<bool>,
+    /// How long an acknowledgement may wait for company; `"0 s"` acknowledges every segment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delayed_ack: Option<Duration>,
+    /// Full segments after which a delayed acknowledgement is sent at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ack_every: Option<u32>,
+    /// Segments at the start of a connection that are acknowledged at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quick_ack: Option<u32>,
+    /// Timestamps option (RFC 7323): a measurement of the round trip for every acknowledgement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timestamps: Option<bool>,
+    /// Selective acknowledgements (RFC 2018).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sack: Option<bool>,
+    /// Duplicate acknowledgements that mean loss (RFC 5681: 3).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dupthresh: Option<u32>,
+    /// New data on the first two duplicate acknowledgements (RFC 3042).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limited_transmit: Option<bool>,
+    /// Retransmission timeout before the first measurement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rto_initial: Option<Duration>,
+    /// Least retransmission timeout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rto_min: Option<Duration>,
+    /// Largest retransmission timeout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rto_max: Option<Duration>,
+    /// Step of the clock with which round trips are measured (RFC 6298: G).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_granularity: Option<Duration>,
+    /// Whether the window is reset after an idle time longer than the timeout (RFC 5681, 4.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_after_idle: Option<bool>,
+    /// Whether small segments wait while data is unacknowledged (Nagle's algorithm, RFC 9293).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nagle: Option<bool>,
+    /// Vegas: least number of segments kept in the queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vegas_alpha: Option<f64>,
+    /// Vegas: largest number of segments kept in the queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vegas_beta: Option<f64>,
+    /// Vegas: number of queued segments that ends slow start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vegas_gamma: Option<f64>,
+}
+
+/// A bundle of defaults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Profile {
+    /// What the RFCs say today: initial window of RFC 6928, timer of RFC 6298, SACK, timestamps.
+    Rfc,
+    /// What a current Linux does where it differs: timer floor of 200 ms, quick acknowledgements.
+    #[default]
+    Linux,
+    /// What ns-2's one-way agents do: no handshake, initial window 2, clock of 10 ms.
+    Ns2,
+}
+
+/// Calls a macro with the list of TCP variants: this list is the one place that names them all.
+/// A new variant is one line here and one file in `gridhaul-core/src/tcp/congestion/`.
+#[macro_export]
+macro_rules! for_each_variant {
+    ($callback:ident) => {
+        $callback! {
+            /// Tahoe (Jacobson 1988): every loss restarts from one segment.
+            Tahoe, tahoe;
+            /// Reno (RFC 5681): fast recovery that ends with the first new acknowledgement.
+            Reno, reno;
+            /// NewReno (RFC 6582): fast recovery that repairs all losses of a window.
+            NewReno, new_reno;
+            /// Reno's window with the loss recovery of RFC 6675 (SACK).
+            Sack, sack;
+            /// Vegas (Brakmo and Peterson 1995): keeps α to β segments in the queue.
+            Vegas, vegas;
+            /// CUBIC (RFC 9438).
+            Cubic, cubic;
+            /// BBR version 1 (Cardwell et al. 2016): a model of bandwidth and round trip, paced.
+            Bbr, bbr;
+            /// A window that never changes: the null case.
+            Fixed, fixed;
+        }
+    };
+}
+
+macro_rules! variant_enum {
+    ($($(#[$doc:meta])* $name:ident, $module:ident;)*) => {
+        /// A TCP variant.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Variant {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Variant {
+            /// All variants, in the order of the list.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// The name in files.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => stringify!($module),)*
+                }
+            }
+        }
+    };
+}
+for_each_variant!(variant_enum);
+
+/// How lost data is found and repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Recovery {
+    /// Fast retransmit without fast recovery: send again from the lost segment on.
+    GoBack,
+    /// Fast recovery of RFC 5681.
+    Reno,
+    /// Fast recovery of RFC 6582.
+    NewReno,
+    /// Loss recovery of RFC 6675.
+    Sack,
+}

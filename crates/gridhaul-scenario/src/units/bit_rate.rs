@@ -1,0 +1,85 @@
+//! Rates in whole bits per second, and the time that a packet takes on a wire.
+
+use super::quantity::{Quantity, quantity_text};
+use super::{Bytes, Duration};
+
+/// A rate in whole bits per second. In files: `"3 Mbit/s"`.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BitRate(u64);
+
+impl Quantity for BitRate {
+    const EXPECTED: &'static str = "a rate such as \"3 Mbit/s\"";
+    const UNITS: &'static [(&'static str, f64)] =
+        &[("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3), ("bit/s", 1.0)];
+    fn from_base(base: u64) -> Self {
+        Self(base)
+    }
+}
+quantity_text!(BitRate, r"^\s*[0-9][0-9_.eE+-]*\s*(Gbit/s|Mbit/s|kbit/s|bit/s)\s*$");
+
+impl BitRate {
+    /// From bits per second.
+    #[must_use]
+    pub const fn from_bits_per_sec(bits: u64) -> Self {
+        Self(bits)
+    }
+    /// In bits per second.
+    #[must_use]
+    pub const fn as_bits_per_sec(self) -> u64 {
+        self.0
+    }
+    /// Mean rate of `bytes` over `time`, in bits per second; 0 over no time.
+    #[must_use]
+    pub fn mean(bytes: Bytes, time: Duration) -> f64 {
+        if time.is_zero() { 0.0 } else { bytes.bits() as f64 / time.as_secs_f64() }
+    }
+}
+
+/// Charges packets their time on a wire of one rate. The fraction of a nanosecond that a packet
+/// leaves over is carried to the next one, so that a long busy period keeps the rate exactly.
+#[derive(Debug, Clone, Copy)]
+pub struct Serializer {
+    bits_per_sec: u64,
+    /// Numerator of the carried fraction; the denominator is the rate.
+    carry: u64,
+}
+
+impl Serializer {
+    /// A wire of this rate, which must not be zero.
+    ///
+    /// # Panics
+    /// On a rate of zero.
+    #[must_use]
+    pub fn new(rate: BitRate) -> Self {
+        assert!(rate.0 > 0, "a wire needs a rate above zero");
+        Self { bits_per_sec: rate.0, carry: 0 }
+    }
+
+    /// Time that the next packet of `bytes` (at most 64 MB) takes.
+    #[inline]
+    pub fn charge(&mut self, bytes: u32) -> Duration {
+        let work = u64::from(bytes) * 8_000_000_000 + self.carry;
+        let nanos = work / self.bits_per_sec;
+        self.carry = work - nanos * self.bits_per_sec;
+        Duration::from_nanos(nanos)
+    }
+
+    /// Forgets the carried fraction: the wire has been idle.
+    #[inline]
+    pub fn idle(&mut self) {
+        self.carry = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_wire_keeps_its_rate_to_the_nanosecond() {
+        // 3 Mbit/s does not divide 40 B into whole nanoseconds: 106 666.67 ns each.
+        let mut wire = Serializer::new(BitRate::from_bits_per_sec(3_000_000));
+        let total: u64 = (0..3_000_000).map(|_| wire.charge(40).as_nanos()).sum();
+        assert_eq!(total, 320_000_000_000);
+    }
+}

@@ -1,0 +1,16 @@
+//! Quantities as types. In files they are text with a unit (`"3 Mbit/s"`); in code they are
+//! integers with one meaning each, so that bits and bytes cannot be confused.
+
+mod bit_rate;
+mod bytes;
+mod probability;
+mod quantity;
+mod time;
+mod window;
+
+pub use bit_rate::{BitRate, Serializer};
+pub use bytes::Bytes;
+pub use probability::Probability;
+pub use quantity::{Quantity, UnitError};
+pub use time::{Duration, Instant};
+pub use window::{QueueLimit, WindowSize};

@@ -1,0 +1,106 @@
+//! Limits that people state either in packets or in bytes.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::quantity::{Expected, Quantity, text_serde};
+use super::{Bytes, UnitError};
+
+/// How much may wait in a queue. In files: `"50 packets"`, `"64 kB"` or `"unlimited"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueLimit {
+    /// At most this many packets wait; the one being sent does not count.
+    Packets(u32),
+    /// At most this many bytes wait; the packet being sent does not count.
+    Bytes(Bytes),
+    /// Nothing is ever dropped for want of room.
+    Unlimited,
+}
+
+/// A TCP window. In files: `"50 segments"` or `"64 kB"`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum WindowSize {
+    /// In segments of the connection's MSS.
+    Segments(u32),
+    /// In bytes.
+    Bytes(Bytes),
+}
+
+impl Expected for QueueLimit {
+    const EXPECTED: &'static str =
+        "a queue limit such as \"50 packets\", \"64 kB\" or \"unlimited\"";
+}
+text_serde!(QueueLimit, r"^\s*(unlimited|[0-9][0-9_.eE+-]*\s*(packets|GiB|GB|MiB|MB|KiB|kB|B))\s*$");
+
+impl Expected for WindowSize {
+    const EXPECTED: &'static str = "a window such as \"50 segments\" or \"64 kB\"";
+}
+text_serde!(WindowSize, r"^\s*[0-9][0-9_.eE+-]*\s*(segments|GiB|GB|MiB|MB|KiB|kB|B)\s*$");
+
+impl WindowSize {
+    /// In bytes, for segments of `mss` bytes.
+    #[must_use]
+    pub fn in_bytes(self, mss: u32) -> u64 {
+        match self {
+            Self::Segments(segments) => u64::from(segments) * u64::from(mss),
+            Self::Bytes(bytes) => bytes.get(),
+        }
+    }
+}
+
+impl FromStr for QueueLimit {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        if text.trim() == "unlimited" {
+            return Ok(Self::Unlimited);
+        }
+        count_or_bytes(text, "packets", Self::EXPECTED, Self::Packets, Self::Bytes)
+    }
+}
+
+impl FromStr for WindowSize {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        count_or_bytes(text, "segments", Self::EXPECTED, Self::Segments, Self::Bytes)
+    }
+}
+
+impl fmt::Display for QueueLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packets(packets) => write!(f, "{packets} packets"),
+            Self::Bytes(bytes) => bytes.fmt(f),
+            Self::Unlimited => f.write_str("unlimited"),
+        }
+    }
+}
+
+impl fmt::Display for WindowSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Segments(segments) => write!(f, "{segments} segments"),
+            Self::Bytes(bytes) => fmt::Display::fmt(bytes, f),
+        }
+    }
+}
+
+fn count_or_bytes<T>(
+    text: &str,
+    unit: &str,
+    expected: &'static str,
+    count: fn(u32) -> T,
+    bytes: fn(Bytes) -> T,
+) -> Result<T, UnitError> {
+    let fail = |problem: String| UnitError {
+        text: text.to_owned(),
+        expected,
+        problem: problem.into(),
+    };
+    let Some(number) = text.trim().strip_suffix(unit) else {
+        let size = Bytes::parse(text).map_err(|error| fail(error.problem.into_owned()))?;
+        return Ok(bytes(size));
+    };
+    number.trim().replace('_', "").parse().map(count).map_err(|_| {
+        fail(format!("the number of {unit} must be whole and from 0 to {}", u32::MAX))
+    })
+}
