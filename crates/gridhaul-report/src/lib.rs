@@ -1,1 +1,13 @@
-//! Charts as SVG and self-contained HTML reports.
+//! Charts as SVG, tables, and reports as one HTML file that needs no script and no network.
+//!
+//! Everything is drawn once, here: the report inlines the charts, the command line writes them as
+//! files. The same input gives the same bytes.
+
+pub mod chart;
+pub mod format;
+pub mod html;
+pub mod text;
+
+pub use chart::{BarChart, Chart, LineChart};
+pub use html::{NamedChart, Report, charts, html};
+pub use text::{Detail, TextTable, table, tables};
