@@ -133,7 +133,8 @@ fn student_t95(degrees: usize) -> f64 {
         return *t;
     }
     let (z, n) = (1.959_964_f64, degrees as f64);
-    z + (z.powi(3) + z) / (4.0 * n) + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * n * n)
+    z + (z.powi(3) + z) / (4.0 * n)
+        + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * n * n)
 }
 
 #[cfg(test)]

@@ -1,9 +1,14 @@
 //! What is asked: one TOML file that every backend reads.
 
+mod check;
+mod error;
+mod file;
 mod flow;
 mod link;
 mod load;
+mod points;
 mod stack;
+mod suggest;
 mod sweep;
 
 use indexmap::IndexMap;
@@ -12,12 +17,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Duration;
 
-pub use flow::{Flow, Transport};
+pub use error::{Place, Problem, ScenarioError};
+pub use flow::{DATAGRAM_HEADER, Flow, Transport};
 pub use link::{
     Direction, GilbertElliott, Jitter, JitterShape, Link, LoadLatency, Loss, Outage, OutageMode,
-    Reorder,
+    PACKET_MAX, Reorder,
 };
 pub use load::{Load, OnOff, Periodic, Poisson, RequestResponse, Spread, Transfer};
+pub use points::ScenarioPoint;
 pub use stack::{Profile, Recovery, Stack, Variant};
 pub use sweep::{Range, Sweep, Values};
 

@@ -11,6 +11,24 @@ impl Quantity for BitRate {
     const EXPECTED: &'static str = "a rate such as \"3 Mbit/s\"";
     const UNITS: &'static [(&'static str, f64)] =
         &[("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3), ("bit/s", 1.0)];
+    const MISTAKES: &'static [(&'static str, &'static str)] = &[
+        ("bps", "write \"bit/s\""),
+        ("kbps", "write \"kbit/s\""),
+        ("Kbps", "write \"kbit/s\""),
+        ("Mbps", "write \"Mbit/s\""),
+        ("Gbps", "write \"Gbit/s\""),
+        ("kb/s", "write \"kbit/s\""),
+        ("Mb/s", "write \"Mbit/s\""),
+        ("Gb/s", "write \"Gbit/s\""),
+        ("Kbit/s", "write \"kbit/s\""),
+        ("mbit/s", "write \"Mbit/s\""),
+        ("B/s", "rates are in bits: 1 B/s is \"8 bit/s\""),
+        ("kB/s", "rates are in bits: 1 kB/s is \"8 kbit/s\""),
+        ("MB/s", "rates are in bits: 1 MB/s is \"8 Mbit/s\""),
+        ("GB/s", "rates are in bits: 1 GB/s is \"8 Gbit/s\""),
+        ("Tbit/s", "1 Tbit/s is \"1000 Gbit/s\""),
+        ("TB/s", "rates are in bits: 1 TB/s is \"8000 Gbit/s\""),
+    ];
     fn from_base(base: u64) -> Self {
         Self(base)
     }

@@ -19,6 +19,16 @@ impl Quantity for Bytes {
         ("kB", 1e3),
         ("B", 1.0),
     ];
+    const MISTAKES: &'static [(&'static str, &'static str)] = &[
+        ("b", "sizes are in bytes: write \"B\""),
+        ("bit", "sizes are in bytes: 8 bit are \"1 B\""),
+        ("byte", "write \"B\""),
+        ("bytes", "write \"B\""),
+        ("KB", "write \"kB\" for 1000 B or \"KiB\" for 1024 B"),
+        ("k", "write \"kB\""),
+        ("M", "write \"MB\""),
+        ("TB", "1 TB is \"1000 GB\""),
+    ];
     fn from_base(base: u64) -> Self {
         Self(base)
     }

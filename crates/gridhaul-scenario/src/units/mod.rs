@@ -3,10 +3,13 @@
 
 mod bit_rate;
 mod bytes;
+mod number;
 mod probability;
 mod quantity;
 mod time;
 mod window;
+
+pub(crate) use number::{Decimal, split};
 
 pub use bit_rate::{BitRate, Serializer};
 pub use bytes::Bytes;

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::UnitError;
 use super::quantity::{Expected, text_serde};
+use super::{Decimal, UnitError, split};
 
 /// A probability from 0 to 1. In files: `"0.3 %"`.
 #[derive(Clone, Copy, Default, PartialEq, PartialOrd)]
@@ -39,17 +39,43 @@ impl FromStr for Probability {
             expected: Self::EXPECTED,
             problem: problem.into(),
         };
-        let number = text.trim().strip_suffix('%').ok_or_else(|| fail("the % is missing"))?;
-        let percent: f64 =
-            number.trim().parse().map_err(|_| fail("write a number, a space and %"))?;
-        Self::new(percent / 100.0).ok_or_else(|| fail("it must be from 0 % to 100 %"))
+        let (number, unit) = split(text);
+        let Some(decimal) = Decimal::parse(number) else {
+            return Err(fail("write a number, a space and %"));
+        };
+        match unit {
+            "%" => {}
+            "" => return Err(fail("the % is missing; 1 % is a probability of 0.01")),
+            _ => return Err(fail("its unit must be %")),
+        }
+        if decimal.negative {
+            return Err(fail("it must be from 0 % to 100 %"));
+        }
+        // As a decimal: dividing by 100 in binary would round a second time.
+        let ratio = format!("{}e{}", decimal.digits, decimal.exponent.saturating_sub(2));
+        let ratio = ratio.parse().ok().and_then(Self::new);
+        ratio.ok_or_else(|| fail("it must be from 0 % to 100 %"))
     }
 }
 
 impl fmt::Display for Probability {
+    /// The shortest percentage that reads back to the same ratio.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Twelve digits: enough to read back the same ratio from any percentage people write.
-        write!(f, "{} %", (self.0 * 1e14).round() / 1e12)
+        if self.0 == 0.0 {
+            return f.write_str("0 %");
+        }
+        let shortest = format!("{:e}", self.0);
+        let (digits, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
+        let digits = digits.replace('.', "");
+        let exponent: i32 = exponent.parse().unwrap_or(0);
+        // `digits` are read as d.ddd × 10^exponent; a percentage has two more before the point.
+        let before = exponent + 3;
+        match usize::try_from(before) {
+            _ if before < -5 => write!(f, "{digits}e{} %", before - digits.len() as i32),
+            Ok(before @ 1..) if before >= digits.len() => write!(f, "{digits:0<before$} %"),
+            Ok(before @ 1..) => write!(f, "{}.{} %", &digits[..before], &digits[before..]),
+            _ => write!(f, "0.{}{digits} %", "0".repeat(before.unsigned_abs() as usize)),
+        }
     }
 }
 

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use thiserror::Error;
 
+use super::number::{Decimal, split};
+
 /// A text that is not the quantity that was expected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{text:?} is not {expected}: {problem}")]
@@ -26,7 +28,10 @@ pub trait Quantity: Sized {
     /// Makes the quantity from a whole number of base units.
     fn from_base(base: u64) -> Self;
 
-    /// Reads `"<number> <unit>"`.
+    /// Units that people write by mistake, and what to write instead.
+    const MISTAKES: &'static [(&'static str, &'static str)] = &[];
+
+    /// Reads `"<number> <unit>"`, rounded to whole base units.
     ///
     /// # Errors
     /// A missing or unknown unit, a negative, infinite or unrepresentable number.
@@ -36,53 +41,63 @@ pub trait Quantity: Sized {
             expected: Self::EXPECTED,
             problem,
         };
-        let trimmed = text.trim();
-        let split = trimmed.find(|c: char| c.is_ascii_alphabetic() && !matches!(c, 'e' | 'E'));
-        let split = split.unwrap_or(trimmed.len());
-        let (number, unit) = (trimmed[..split].trim(), trimmed[split..].trim());
-        let value: f64 = number
-            .replace('_', "")
-            .parse()
-            .map_err(|_| fail("write a number, a space and a unit".into()))?;
-        if unit.is_empty() {
-            return Err(fail(format!("the unit is missing; use one of {}", names::<Self>()).into()));
-        }
-        let Some(&(_, scale)) = Self::UNITS.iter().find(|(name, _)| *name == unit) else {
-            return Err(fail(
-                format!("unknown unit {unit:?}; use one of {}", names::<Self>()).into(),
-            ));
+        let (number, unit) = split(text);
+        let Some(number) = Decimal::parse(number) else {
+            return Err(fail("write a number, a space and a unit".into()));
         };
-        if value < 0.0 {
+        if unit.is_empty() {
+            return Err(fail(
+                format!("the unit is missing; use one of {}", names::<Self>()).into(),
+            ));
+        }
+        let Some(scale) = scale::<Self>(unit) else {
+            let mistake = Self::MISTAKES.iter().find(|(name, _)| *name == unit);
+            let remedy = match mistake {
+                Some((_, remedy)) => (*remedy).to_owned(),
+                None => format!("use one of {}", names::<Self>()),
+            };
+            return Err(fail(format!("unknown unit {unit:?}; {remedy}").into()));
+        };
+        if number.negative {
             return Err(fail("it must not be negative".into()));
         }
-        let base = (value * scale).round();
-        // 2^63: far above any sensible quantity, and exact in f64.
-        if !base.is_finite() || base >= 9_223_372_036_854_775_808.0 {
+        // Half of the range of u64: far above any sensible quantity, and sums do not overflow.
+        let base = number.times(scale).filter(|base| *base <= i64::MAX as u128);
+        let Some(base) = base else {
             return Err(fail("it is too large".into()));
-        }
-        if base == 0.0 && value > 0.0 {
+        };
+        if base == 0 && number.digits > 0 {
             return Err(fail("it is smaller than the smallest step".into()));
         }
         Ok(Self::from_base(base as u64))
     }
 
-    /// Writes a number of base units in the largest unit that keeps it short and exact.
+    /// Writes a number of base units in the largest unit that needs at most three decimals, so
+    /// that it reads back exactly.
     fn write_base(base: u64, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let smallest = Self::UNITS[Self::UNITS.len() - 1];
-        if base == 0 {
-            return write!(f, "0 {}", smallest.0);
-        }
-        let exact = |scale: f64| {
-            let value = base as f64 / scale;
-            value >= 1.0 && ((value * 1000.0).round() / 1000.0 * scale - base as f64).abs() < 0.5
+        let thousandths = |scale: f64| {
+            let (base, scale) = (u128::from(base) * 1_000, scale as u128);
+            (base >= scale * 1_000 && base % scale == 0).then(|| base / scale)
         };
-        let &(unit, scale) =
-            Self::UNITS.iter().find(|(_, scale)| exact(*scale)).unwrap_or(&smallest);
-        write!(f, "{} {unit}", (base as f64 / scale * 1000.0).round() / 1000.0)
+        let found =
+            Self::UNITS.iter().find_map(|(unit, scale)| Some((*unit, thousandths(*scale)?)));
+        let (unit, value) = found.unwrap_or((smallest.0, u128::from(base) * 1_000));
+        write!(f, "{}", value / 1_000)?;
+        if value % 1_000 > 0 {
+            write!(f, ".{}", format!("{:03}", value % 1_000).trim_end_matches('0'))?;
+        }
+        write!(f, " {unit}")
     }
 }
 
-fn names<Q: Quantity>() -> String {
+/// Base units in one of a unit.
+fn scale<Q: Quantity>(unit: &str) -> Option<u64> {
+    // Scales are whole numbers below 2^53, which both types hold exactly.
+    Q::UNITS.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale as u64)
+}
+
+pub(super) fn names<Q: Quantity>() -> String {
     Q::UNITS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
 }
 

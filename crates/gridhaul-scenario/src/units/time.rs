@@ -23,6 +23,17 @@ impl Quantity for Duration {
         ("us", 1e3),
         ("ns", 1.0),
     ];
+    const MISTAKES: &'static [(&'static str, &'static str)] = &[
+        ("m", "write \"min\" for minutes or \"ms\" for milliseconds"),
+        ("\u{b5}s", "write \"us\""),
+        ("\u{3bc}s", "write \"us\""),
+        ("msec", "write \"ms\""),
+        ("sec", "write \"s\""),
+        ("seconds", "write \"s\""),
+        ("minutes", "write \"min\""),
+        ("hours", "write \"h\""),
+        ("days", "write \"d\""),
+    ];
     fn from_base(base: u64) -> Self {
         Self(base)
     }

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::quantity::{Expected, Quantity, text_serde};
-use super::{Bytes, UnitError};
+use super::quantity::{Expected, Quantity, names, text_serde};
+use super::{Bytes, Decimal, UnitError, split};
 
 /// How much may wait in a queue. In files: `"50 packets"`, `"64 kB"` or `"unlimited"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,10 @@ impl Expected for QueueLimit {
     const EXPECTED: &'static str =
         "a queue limit such as \"50 packets\", \"64 kB\" or \"unlimited\"";
 }
-text_serde!(QueueLimit, r"^\s*(unlimited|[0-9][0-9_.eE+-]*\s*(packets|GiB|GB|MiB|MB|KiB|kB|B))\s*$");
+text_serde!(
+    QueueLimit,
+    r"^\s*(unlimited|[0-9][0-9_.eE+-]*\s*(packets|GiB|GB|MiB|MB|KiB|kB|B))\s*$"
+);
 
 impl Expected for WindowSize {
     const EXPECTED: &'static str = "a window such as \"50 segments\" or \"64 kB\"";
@@ -91,16 +94,29 @@ fn count_or_bytes<T>(
     count: fn(u32) -> T,
     bytes: fn(Bytes) -> T,
 ) -> Result<T, UnitError> {
-    let fail = |problem: String| UnitError {
-        text: text.to_owned(),
-        expected,
-        problem: problem.into(),
-    };
-    let Some(number) = text.trim().strip_suffix(unit) else {
+    let fail =
+        |problem: String| UnitError { text: text.to_owned(), expected, problem: problem.into() };
+    let (number, written) = split(text);
+    let known = Bytes::UNITS.iter().any(|(name, _)| *name == written);
+    if written != unit && !known {
+        let problem = match Decimal::parse(number) {
+            None => format!("write a number, a space and {unit} or a unit of size"),
+            Some(_) if written.is_empty() => {
+                format!("the unit is missing; use one of {unit}, {}", names::<Bytes>())
+            }
+            Some(_) => {
+                format!("unknown unit {written:?}; use one of {unit}, {}", names::<Bytes>())
+            }
+        };
+        return Err(fail(problem));
+    }
+    if known {
         let size = Bytes::parse(text).map_err(|error| fail(error.problem.into_owned()))?;
         return Ok(bytes(size));
-    };
-    number.trim().replace('_', "").parse().map(count).map_err(|_| {
-        fail(format!("the number of {unit} must be whole and from 0 to {}", u32::MAX))
-    })
+    }
+    number
+        .replace('_', "")
+        .parse()
+        .map(count)
+        .map_err(|_| fail(format!("the number of {unit} must be whole and from 0 to {}", u32::MAX)))
 }

@@ -1,0 +1,135 @@
+//! From the path of a key to its place in the text, and back.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::scenario::error::Place;
+
+/// A parsed text that knows where each of its keys stands.
+pub(super) struct Document<'t> {
+    text: &'t str,
+    root: DeValue<'t>,
+}
+
+/// What a path leads to.
+struct Found<'a, 't> {
+    key: Option<Range<usize>>,
+    value: &'a DeValue<'t>,
+    value_span: Range<usize>,
+}
+
+impl<'t> Document<'t> {
+    pub(super) fn new(text: &'t str, table: Spanned<DeTable<'t>>) -> Self {
+        Self { text, root: DeValue::Table(table.into_inner()) }
+    }
+
+    /// Place of a key such as `link.a.both.outage[0].length`, or of the nearest key above it that
+    /// is written in the text (a default is written nowhere).
+    pub(super) fn place(&self, path: &str) -> Option<Place> {
+        let mut found = None;
+        let mut value = &self.root;
+        for step in steps(path) {
+            let Some(next) = child(value, &step) else { break };
+            value = next.value;
+            found = Some(next);
+        }
+        let found = found?;
+        let plain = !matches!(found.value, DeValue::Table(_) | DeValue::Array(_));
+        let span = match found.key {
+            Some(key) if !plain => key,
+            _ => found.value_span,
+        };
+        Some(self.place_of(span))
+    }
+
+    /// Place of some bytes of the text.
+    pub(super) fn place_of(&self, span: Range<usize>) -> Place {
+        Place::of(self.text, span)
+    }
+
+    /// Path of the innermost key whose name or value covers these bytes.
+    pub(super) fn path_at(&self, span: &Range<usize>) -> String {
+        let mut path = String::new();
+        descend(&self.root, span, &mut path);
+        path
+    }
+}
+
+/// Splits `link.a.both.outage[0]` into `link`, `a`, `both`, `outage`, `[0]`. A quoted step
+/// (`vary."link.a"`) may hold dots.
+fn steps(path: &str) -> Vec<String> {
+    let (mut steps, mut step, mut quoted) = (Vec::new(), String::new(), false);
+    for character in path.chars() {
+        match character {
+            '"' => quoted = !quoted,
+            '.' | '[' if !quoted => {
+                steps.push(std::mem::take(&mut step));
+                if character == '[' {
+                    step.push('[');
+                }
+            }
+            _ => step.push(character),
+        }
+    }
+    steps.push(step);
+    steps
+}
+
+fn child<'a, 't>(value: &'a DeValue<'t>, step: &str) -> Option<Found<'a, 't>> {
+    match value {
+        DeValue::Table(table) => {
+            let (key, value) = table.iter().find(|(key, _)| key.get_ref() == step)?;
+            let key = Some(key.span());
+            Some(Found { key, value: value.get_ref(), value_span: value.span() })
+        }
+        DeValue::Array(array) => {
+            let index: usize = step.strip_prefix('[')?.strip_suffix(']')?.parse().ok()?;
+            let value = array.get(index)?;
+            Some(Found { key: None, value: value.get_ref(), value_span: value.span() })
+        }
+        _ => None,
+    }
+}
+
+/// Extends `path` by the keys that lead to `span`. True if something was found.
+fn descend(value: &DeValue<'_>, span: &Range<usize>, path: &mut String) -> bool {
+    let length = path.len();
+    match value {
+        DeValue::Table(table) => table.iter().any(|(key, value)| {
+            path.truncate(length);
+            push_key(path, key.get_ref());
+            let inside = descend(value.get_ref(), span, path);
+            inside || covers(&key.span(), span) || covers(&value.span(), span) || {
+                path.truncate(length);
+                false
+            }
+        }),
+        DeValue::Array(array) => array.iter().enumerate().any(|(index, value)| {
+            path.truncate(length);
+            path.push_str(&format!("[{index}]"));
+            descend(value.get_ref(), span, path) || covers(&value.span(), span) || {
+                path.truncate(length);
+                false
+            }
+        }),
+        _ => false,
+    }
+}
+
+fn push_key(path: &mut String, key: &str) {
+    if !path.is_empty() {
+        path.push('.');
+    }
+    let bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if !key.is_empty() && key.chars().all(bare) {
+        path.push_str(key);
+    } else {
+        path.push_str(&format!("{key:?}"));
+    }
+}
+
+fn covers(outer: &Range<usize>, inner: &Range<usize>) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
+}
