@@ -1,0 +1,35 @@
+//! A window that never changes: the null case, and what a sender without congestion control does.
+
+use gridhaul_scenario::scenario::Recovery;
+use gridhaul_scenario::units::Instant;
+
+use super::{Ack, CongestionControl, Loss, Window};
+use crate::tcp::params::StackParams;
+
+/// A fixed window.
+#[derive(Debug, Clone)]
+pub struct Fixed {
+    window: Window,
+}
+
+impl CongestionControl for Fixed {
+    const RECOVERY: Recovery = Recovery::Sack;
+
+    fn new(params: &StackParams) -> Self {
+        let mut window = Window::new(params);
+        window.set_cwnd(f64::from(params.fixed_window));
+        Self { window }
+    }
+    #[inline]
+    fn window(&self) -> &Window {
+        &self.window
+    }
+    #[inline]
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+    fn on_ack(&mut self, _ack: &Ack) {}
+    fn on_loss(&mut self, _loss: &Loss) {}
+    fn on_timeout(&mut self, _loss: &Loss) {}
+    fn on_idle_restart(&mut self, _now: Instant, _initial_window: u32) {}
+}

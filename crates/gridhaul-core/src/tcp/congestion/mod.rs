@@ -1,0 +1,234 @@
+//! Congestion control: how much may be in flight. One file for each algorithm.
+//!
+//! A controller only decides; what was lost and what is sent again is the business of
+//! [`Recovery`]. The defaults of the trait are Reno's, so that the file of a relative
+//! of Reno shows just what differs.
+
+mod window;
+
+use gridhaul_scenario::scenario::{Recovery, Variant};
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::params::StackParams;
+use super::rate::RateSample;
+
+pub use window::Window;
+
+/// A congestion control algorithm. Sizes are bytes of payload.
+pub trait CongestionControl: Sized {
+    /// The loss recovery that belongs to the algorithm, where the stack names none.
+    const RECOVERY: Recovery;
+
+    /// The state at the start of a connection.
+    fn new(params: &StackParams) -> Self;
+
+    /// Congestion window and slow-start threshold.
+    fn window(&self) -> &Window;
+    /// The same, to change.
+    fn window_mut(&mut self) -> &mut Window;
+
+    /// New data was acknowledged outside of fast recovery: the window may grow.
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        self.window_mut().grow(ack);
+    }
+
+    /// Any acknowledgement that delivered data (cumulative or selective), in recovery or not.
+    /// Called before [`Self::on_ack`]. For algorithms that measure.
+    #[inline]
+    fn on_delivered(&mut self, _ack: &Ack) {}
+
+    /// A loss was found by acknowledgements: fast recovery begins.
+    fn on_loss(&mut self, loss: &Loss) {
+        self.window_mut().halve(loss);
+    }
+
+    /// Fast recovery has ended: everything sent before it is acknowledged.
+    fn on_recovered(&mut self, _now: Instant) {}
+
+    /// The retransmission timer has fired. RFC 5681, section 3.1: cwnd to the loss window of one
+    /// segment, ssthresh as for a loss.
+    fn on_timeout(&mut self, loss: &Loss) {
+        self.window_mut().collapse(loss);
+    }
+
+    /// Data is sent again after an idle time longer than the RTO (RFC 5681, section 4.1).
+    fn on_idle_restart(&mut self, _now: Instant, initial_window: u32) {
+        let window = self.window_mut();
+        window.set_cwnd(window.cwnd_f64().min(f64::from(initial_window)));
+    }
+
+    /// A segment with new data is sent; `next` is the stream position after it.
+    #[inline]
+    fn on_sent(&mut self, _now: Instant, _next: u64, _in_flight: u64) {}
+
+    /// The rate at which segments may leave, in bytes per second. `None`: as fast as they can.
+    #[inline]
+    fn pacing_rate(&self) -> Option<f64> {
+        None
+    }
+
+    /// Whether the first unacknowledged segment, sent at `sent_at`, is so late that a single
+    /// duplicate acknowledgement proves its loss (Vegas).
+    #[inline]
+    fn expired(&self, _now: Instant, _sent_at: Instant) -> bool {
+        false
+    }
+}
+
+/// What an acknowledgement says.
+#[derive(Debug, Clone, Copy)]
+pub struct Ack {
+    /// Now.
+    pub now: Instant,
+    /// Payload newly delivered: acknowledged, or selectively acknowledged for the first time.
+    pub delivered: u32,
+    /// Growth in slow start, in bytes, after the stack's rule of counting.
+    pub slow_start_credit: u32,
+    /// Growth in congestion avoidance: the window grows by this many bytes per window.
+    pub avoidance_credit: u32,
+    /// Round-trip time measured by this acknowledgement.
+    pub rtt: Option<Duration>,
+    /// Smoothed round-trip time; zero before the first measurement.
+    pub srtt: Duration,
+    /// Data in flight before this acknowledgement.
+    pub prior_in_flight: u64,
+    /// Data in flight after it.
+    pub in_flight: u64,
+    /// First unacknowledged stream position.
+    pub una: u64,
+    /// Stream position that is sent next.
+    pub next: u64,
+    /// Whether the window was the limit, so that it may grow.
+    pub window_limited: bool,
+    /// Whether fast recovery is under way.
+    pub in_recovery: bool,
+    /// Payload newly found lost.
+    pub lost: u64,
+    /// Payload delivered on the connection in all.
+    pub delivered_total: u64,
+    /// Delivery rate of the acknowledged flight.
+    pub rate: Option<RateSample>,
+    /// Full segment.
+    pub mss: u32,
+}
+
+/// What a loss says.
+#[derive(Debug, Clone, Copy)]
+pub struct Loss {
+    /// Now.
+    pub now: Instant,
+    /// The window that is to be reduced, after the stack's rule: flight, cwnd or offered window.
+    pub window: u32,
+    /// Data in flight.
+    pub in_flight: u64,
+    /// When the lost segment was last sent.
+    pub sent_at: Instant,
+    /// How often the lost segment was sent.
+    pub transmits: u16,
+    /// Stream position that is sent next.
+    pub next: u64,
+    /// Full segment.
+    pub mss: u32,
+}
+
+macro_rules! controllers {
+    ($($(#[$doc:meta])* $name:ident, $module:ident;)*) => {
+        $(pub mod $module;)*
+
+        /// One of the algorithms. An enum instead of a trait object: no allocation, no vtable.
+        #[derive(Debug, Clone)]
+        pub enum Controller {
+            $($(#[$doc])* $name($module::$name),)*
+        }
+
+        impl Controller {
+            /// The controller of a stack.
+            #[must_use]
+            pub fn new(params: &StackParams) -> Self {
+                match params.variant {
+                    $(Variant::$name => Self::$name($module::$name::new(params)),)*
+                }
+            }
+
+            /// The loss recovery that belongs to a variant.
+            #[must_use]
+            pub const fn recovery_of(variant: Variant) -> Recovery {
+                match variant {
+                    $(Variant::$name => <$module::$name as CongestionControl>::RECOVERY,)*
+                }
+            }
+        }
+
+        /// Calls a method of whichever algorithm it is.
+        macro_rules! dispatch {
+            ($self:expr, $inner:ident => $call:expr) => {
+                match $self {
+                    $(Controller::$name($inner) => $call,)*
+                }
+            };
+        }
+    };
+}
+gridhaul_scenario::for_each_variant!(controllers);
+
+impl Controller {
+    /// Congestion window in bytes.
+    #[inline]
+    #[must_use]
+    pub fn cwnd(&self) -> u32 {
+        dispatch!(self, inner => inner.window().cwnd())
+    }
+    /// Slow-start threshold in bytes.
+    #[inline]
+    #[must_use]
+    pub fn ssthresh(&self) -> u32 {
+        dispatch!(self, inner => inner.window().ssthresh())
+    }
+    /// Takes `bytes` off the window, but leaves one segment: the deflation of RFC 6582, step 5.
+    pub fn deflate(&mut self, bytes: u32) {
+        dispatch!(self, inner => inner.window_mut().deflate(bytes));
+    }
+    /// See [`CongestionControl::on_ack`].
+    #[inline]
+    pub fn on_ack(&mut self, ack: &Ack) {
+        dispatch!(self, inner => inner.on_ack(ack));
+    }
+    /// See [`CongestionControl::on_delivered`].
+    #[inline]
+    pub fn on_delivered(&mut self, ack: &Ack) {
+        dispatch!(self, inner => inner.on_delivered(ack));
+    }
+    /// See [`CongestionControl::on_loss`].
+    pub fn on_loss(&mut self, loss: &Loss) {
+        dispatch!(self, inner => inner.on_loss(loss));
+    }
+    /// See [`CongestionControl::on_recovered`].
+    pub fn on_recovered(&mut self, now: Instant) {
+        dispatch!(self, inner => inner.on_recovered(now));
+    }
+    /// See [`CongestionControl::on_timeout`].
+    pub fn on_timeout(&mut self, loss: &Loss) {
+        dispatch!(self, inner => inner.on_timeout(loss));
+    }
+    /// See [`CongestionControl::on_idle_restart`].
+    pub fn on_idle_restart(&mut self, now: Instant, initial_window: u32) {
+        dispatch!(self, inner => inner.on_idle_restart(now, initial_window));
+    }
+    /// See [`CongestionControl::on_sent`].
+    #[inline]
+    pub fn on_sent(&mut self, now: Instant, next: u64, in_flight: u64) {
+        dispatch!(self, inner => inner.on_sent(now, next, in_flight));
+    }
+    /// See [`CongestionControl::pacing_rate`].
+    #[inline]
+    #[must_use]
+    pub fn pacing_rate(&self) -> Option<f64> {
+        dispatch!(self, inner => inner.pacing_rate())
+    }
+    /// See [`CongestionControl::expired`].
+    #[must_use]
+    pub fn expired(&self, now: Instant, sent_at: Instant) -> bool {
+        dispatch!(self, inner => inner.expired(now, sent_at))
+    }
+}

@@ -1,0 +1,28 @@
+//! NewReno (RFC 6582): Reno's window; what is new is its recovery.
+
+use gridhaul_scenario::scenario::Recovery;
+
+use super::{CongestionControl, Window};
+use crate::tcp::params::StackParams;
+
+/// NewReno.
+#[derive(Debug, Clone)]
+pub struct NewReno {
+    window: Window,
+}
+
+impl CongestionControl for NewReno {
+    const RECOVERY: Recovery = Recovery::NewReno;
+
+    fn new(params: &StackParams) -> Self {
+        Self { window: Window::new(params) }
+    }
+    #[inline]
+    fn window(&self) -> &Window {
+        &self.window
+    }
+    #[inline]
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+}

@@ -1,0 +1,29 @@
+//! Reno (RFC 5681): slow start, congestion avoidance, and half the window at a loss.
+//! All of it stands in the defaults of the trait.
+
+use gridhaul_scenario::scenario::Recovery;
+
+use super::{CongestionControl, Window};
+use crate::tcp::params::StackParams;
+
+/// Reno.
+#[derive(Debug, Clone)]
+pub struct Reno {
+    window: Window,
+}
+
+impl CongestionControl for Reno {
+    const RECOVERY: Recovery = Recovery::Reno;
+
+    fn new(params: &StackParams) -> Self {
+        Self { window: Window::new(params) }
+    }
+    #[inline]
+    fn window(&self) -> &Window {
+        &self.window
+    }
+    #[inline]
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+}

@@ -1,0 +1,28 @@
+//! Reno's window under the loss recovery of RFC 6675.
+
+use gridhaul_scenario::scenario::Recovery;
+
+use super::{CongestionControl, Window};
+use crate::tcp::params::StackParams;
+
+/// Reno with SACK.
+#[derive(Debug, Clone)]
+pub struct Sack {
+    window: Window,
+}
+
+impl CongestionControl for Sack {
+    const RECOVERY: Recovery = Recovery::Sack;
+
+    fn new(params: &StackParams) -> Self {
+        Self { window: Window::new(params) }
+    }
+    #[inline]
+    fn window(&self) -> &Window {
+        &self.window
+    }
+    #[inline]
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+}

@@ -1,0 +1,33 @@
+//! Tahoe (Jacobson, Congestion Avoidance and Control, 1988, section 3): a loss found by
+//! duplicate acknowledgements is answered as a timeout is, with slow start from one segment.
+
+use gridhaul_scenario::scenario::Recovery;
+
+use super::{CongestionControl, Loss, Window};
+use crate::tcp::params::StackParams;
+
+/// Tahoe.
+#[derive(Debug, Clone)]
+pub struct Tahoe {
+    window: Window,
+}
+
+impl CongestionControl for Tahoe {
+    const RECOVERY: Recovery = Recovery::GoBack;
+
+    fn new(params: &StackParams) -> Self {
+        Self { window: Window::new(params) }
+    }
+    #[inline]
+    fn window(&self) -> &Window {
+        &self.window
+    }
+    #[inline]
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.window.collapse(loss);
+    }
+}

@@ -1,0 +1,97 @@
+//! The congestion window and its arithmetic (RFC 5681), shared by Reno and its relatives.
+
+use super::{Ack, Loss};
+use crate::tcp::params::StackParams;
+
+/// Congestion window and slow-start threshold.
+#[derive(Debug, Clone, Copy)]
+pub struct Window {
+    /// In bytes, with the fractions that congestion avoidance adds up.
+    cwnd: f64,
+    ssthresh: f64,
+    mss: f64,
+}
+
+impl Window {
+    /// The window at the start of a connection.
+    #[must_use]
+    pub fn new(params: &StackParams) -> Self {
+        Self {
+            cwnd: f64::from(params.initial_window),
+            ssthresh: f64::from(params.initial_ssthresh),
+            mss: f64::from(params.mss),
+        }
+    }
+
+    /// Congestion window in whole bytes.
+    #[inline]
+    #[must_use]
+    pub fn cwnd(&self) -> u32 {
+        self.cwnd as u32
+    }
+    /// Congestion window with its fraction.
+    #[inline]
+    #[must_use]
+    pub const fn cwnd_f64(&self) -> f64 {
+        self.cwnd
+    }
+    /// Slow-start threshold in whole bytes.
+    #[inline]
+    #[must_use]
+    pub fn ssthresh(&self) -> u32 {
+        self.ssthresh as u32
+    }
+    /// Full segment in bytes.
+    #[must_use]
+    pub const fn mss(&self) -> f64 {
+        self.mss
+    }
+    /// Whether the window is below the slow-start threshold.
+    #[inline]
+    #[must_use]
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+    /// Sets the congestion window, to at least one segment.
+    #[inline]
+    pub fn set_cwnd(&mut self, bytes: f64) {
+        self.cwnd = bytes.max(self.mss);
+    }
+    /// Sets the slow-start threshold, to at least two segments (RFC 5681, equation 4).
+    pub fn set_ssthresh(&mut self, bytes: f64) {
+        self.ssthresh = bytes.max(2.0 * self.mss);
+    }
+
+    /// Slow start or congestion avoidance (RFC 5681, section 3.1).
+    #[inline]
+    pub fn grow(&mut self, ack: &Ack) {
+        if !ack.window_limited {
+            return;
+        }
+        if self.in_slow_start() {
+            // Equation 2: cwnd += min(N, SMSS), or what the stack's rule of counting makes of it.
+            self.cwnd += f64::from(ack.slow_start_credit);
+        } else {
+            // Equation 3: cwnd += SMSS * SMSS / cwnd.
+            self.cwnd += f64::from(ack.avoidance_credit) * self.mss / self.cwnd;
+        }
+    }
+
+    /// A loss: ssthresh to half the window (equation 4) and cwnd to ssthresh.
+    pub fn halve(&mut self, loss: &Loss) {
+        let half = f64::from(loss.window) / 2.0;
+        self.set_ssthresh(half);
+        self.set_cwnd(half);
+    }
+
+    /// A timeout: ssthresh to half the window and cwnd to one segment.
+    pub fn collapse(&mut self, loss: &Loss) {
+        self.set_ssthresh(f64::from(loss.window) / 2.0);
+        self.cwnd = self.mss;
+    }
+
+    /// Takes bytes off, but leaves one segment.
+    pub fn deflate(&mut self, bytes: u32) {
+        self.set_cwnd(self.cwnd - f64::from(bytes));
+    }
+}

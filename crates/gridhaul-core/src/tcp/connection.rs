@@ -1,0 +1,424 @@
+//! One end of a TCP connection (RFC 9293): both halves and the state between SYN and TIME-WAIT.
+
+use std::sync::Arc;
+
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::params::StackParams;
+use super::receiver::Receiver;
+use super::segment::{Flags, SackBlocks, Segment, expand};
+use super::sender::{Sender, Stretch};
+
+/// The state of a connection (RFC 9293, 3.3.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Waits for SYN.
+    Listen,
+    /// Has sent SYN.
+    SynSent,
+    /// Has received SYN and answered it.
+    SynReceived,
+    /// Open in both directions.
+    Established,
+    /// Closed from here; FIN is not acknowledged.
+    FinWait1,
+    /// Closed from here; FIN is acknowledged.
+    FinWait2,
+    /// Closed from the other end.
+    CloseWait,
+    /// Closed from both ends at once.
+    Closing,
+    /// Closed from the other end first; FIN is not acknowledged.
+    LastAck,
+    /// Waits for late segments.
+    TimeWait,
+    /// Over.
+    Closed,
+}
+
+/// One end of a connection.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    params: Arc<StackParams>,
+    state: State,
+    sender: Sender,
+    receiver: Receiver,
+    isn: u32,
+    peer_isn: u32,
+    /// Timestamp to echo (RFC 7323, section 4.3).
+    echo: u32,
+    timestamps: bool,
+    sack: bool,
+    time_wait_until: Instant,
+    reset_due: bool,
+}
+
+/// Twice the maximum segment lifetime (RFC 9293, 3.4.2: MSL of 2 minutes; here the 30 s that
+/// Linux waits, TCP_TIMEWAIT_LEN halved).
+const TIME_WAIT: Duration = Duration::from_secs(60);
+
+impl Connection {
+    /// An end that will open the connection. `isn` is its initial sequence number.
+    #[must_use]
+    pub fn connect(params: Arc<StackParams>, isn: u32) -> Self {
+        Self::new(params, isn, State::SynSent)
+    }
+
+    /// An end that waits for the other to open the connection.
+    #[must_use]
+    pub fn listen(params: Arc<StackParams>, isn: u32) -> Self {
+        Self::new(params, isn, State::Listen)
+    }
+
+    /// An end of a connection that exists from the start, without handshake.
+    #[must_use]
+    pub fn established(
+        params: Arc<StackParams>,
+        isn: u32,
+        peer: &StackParams,
+        peer_isn: u32,
+    ) -> Self {
+        let mut connection = Self::new(params, isn, State::Established);
+        connection.peer_isn = peer_isn;
+        connection.sender.skip_handshake(peer.receive_window);
+        connection.receiver.handle_syn();
+        connection.agree(peer.timestamps, peer.sack);
+        connection
+    }
+
+    fn new(params: Arc<StackParams>, isn: u32, state: State) -> Self {
+        let (timestamps, sack) = (params.timestamps, params.sack);
+        Self {
+            state,
+            sender: Sender::new(&params),
+            receiver: Receiver::new(&params),
+            isn,
+            peer_isn: 0,
+            echo: 0,
+            timestamps,
+            sack,
+            time_wait_until: Instant::NEVER,
+            reset_due: false,
+            params,
+        }
+    }
+
+    /// Options count when both ends offer them (RFC 7323, section 2.2; RFC 2018, section 2).
+    fn agree(&mut self, timestamps: bool, sack: bool) {
+        self.timestamps &= timestamps;
+        self.sack &= sack;
+        if !self.sack {
+            self.sender.without_sack(&self.params);
+        }
+    }
+
+    /// The application writes `bytes` more; [`u64::MAX`] for ever.
+    pub fn write(&mut self, bytes: u64) {
+        self.sender.write(bytes);
+    }
+    /// The application will write no more: FIN follows the data.
+    pub fn close(&mut self) {
+        self.sender.close();
+    }
+    /// From now on the application takes data only with [`Self::read`].
+    pub fn read_on_demand(&mut self) {
+        self.receiver.set_lazy();
+    }
+    /// The application takes `bytes`.
+    pub fn read(&mut self, bytes: u64) {
+        self.receiver.consume(bytes, &self.params);
+    }
+
+    /// State of the connection.
+    #[must_use]
+    pub const fn state(&self) -> State {
+        self.state
+    }
+    /// The sending half.
+    #[inline]
+    #[must_use]
+    pub const fn sender(&self) -> &Sender {
+        &self.sender
+    }
+    /// The receiving half.
+    #[inline]
+    #[must_use]
+    pub const fn receiver(&self) -> &Receiver {
+        &self.receiver
+    }
+    /// The stack.
+    #[must_use]
+    pub fn params(&self) -> &StackParams {
+        &self.params
+    }
+
+    /// When [`Self::handle_timeout`] is wanted.
+    #[inline]
+    #[must_use]
+    pub fn next_deadline(&self) -> Instant {
+        self.sender.next_deadline().min(self.receiver.ack_deadline()).min(self.time_wait_until)
+    }
+
+    /// Time has come to a deadline.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.sender.handle_timeout(now, &self.params);
+        if self.time_wait_until <= now {
+            self.state = State::Closed;
+            self.time_wait_until = Instant::NEVER;
+        }
+    }
+
+    /// Handles a segment from the other end.
+    pub fn handle_segment(&mut self, now: Instant, segment: &Segment) {
+        if self.state == State::Established && !segment.flags.has(Flags::SYN) {
+            self.handle_established(now, segment);
+            return;
+        }
+        self.handle_in_other_states(now, segment);
+    }
+
+    /// What is to be sent now, if anything.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        if matches!(self.state, State::Established | State::CloseWait) || self.is_open_for_sending()
+        {
+            if let Some(stretch) = self.sender.poll_stretch(now, &self.params) {
+                self.on_stretch(stretch);
+                return Some(self.segment(now, Some(stretch)));
+            }
+            if self.receiver.ack_due(now) {
+                return Some(self.segment(now, None));
+            }
+            return None;
+        }
+        self.poll_in_other_states(now)
+    }
+
+    #[inline]
+    fn handle_established(&mut self, now: Instant, segment: &Segment) {
+        if segment.flags.has(Flags::RST) {
+            self.state = State::Closed;
+            return;
+        }
+        if segment.flags.has(Flags::ACK) {
+            self.sender.handle_ack(now, segment, self.isn, &self.params);
+            if self.sender.fin_position().is_some() {
+                self.on_fin_progress(now);
+            }
+        }
+        if segment.sequence_len() > 0 {
+            self.handle_payload(now, segment);
+        }
+    }
+
+    #[inline]
+    fn handle_payload(&mut self, now: Instant, segment: &Segment) {
+        let near = self.receiver.next();
+        let Some(start) = expand(segment.seq, self.peer_isn, near) else {
+            self.receiver.request_ack();
+            return;
+        };
+        let end = start + u64::from(segment.sequence_len());
+        let limit = near + u64::from(self.receiver.window(&self.params));
+        // RFC 9293, 3.10.7.4: what lies beyond the window is not accepted, but acknowledged.
+        if end > limit.max(near + 1) && start >= near {
+            self.receiver.request_ack();
+            return;
+        }
+        if let Some((value, _)) = segment.timestamps
+            && start <= near
+        {
+            // RFC 7323, section 4.3: echo the timestamp of the segment at the left edge.
+            self.echo = value;
+        }
+        let fin = segment.flags.has(Flags::FIN);
+        self.receiver.handle_data(now, start, end, fin, &self.params);
+        if self.receiver.finished() {
+            self.on_peer_finished(now);
+        }
+    }
+
+    fn handle_in_other_states(&mut self, now: Instant, segment: &Segment) {
+        let flags = segment.flags;
+        if flags.has(Flags::RST) {
+            if self.state != State::Listen {
+                self.state = State::Closed;
+            }
+            return;
+        }
+        match self.state {
+            State::Closed => self.reset_due = !flags.has(Flags::RST),
+            State::Listen if flags.has(Flags::SYN) => {
+                self.on_syn(segment);
+                self.state = State::SynReceived;
+                self.sender.set_window(segment.window);
+            }
+            State::Listen => {}
+            State::SynSent => self.handle_in_syn_sent(now, segment),
+            State::SynReceived if flags.has(Flags::SYN) => {
+                // Our SYN-ACK was lost and the other end asks again: the timer repeats it.
+                self.receiver.request_ack();
+            }
+            State::SynReceived => {
+                self.sender.handle_ack(now, segment, self.isn, &self.params);
+                if self.sender.una() > 0 {
+                    self.state = State::Established;
+                    self.handle_established(now, segment);
+                }
+            }
+            _ if flags.has(Flags::SYN) => {
+                // RFC 9293, 3.10.7.4 with RFC 5961: a SYN in a synchronised state gets an ACK.
+                self.receiver.request_ack();
+            }
+            _ => self.handle_established(now, segment),
+        }
+    }
+
+    fn handle_in_syn_sent(&mut self, now: Instant, segment: &Segment) {
+        if !segment.flags.has(Flags::SYN) {
+            return;
+        }
+        self.on_syn(segment);
+        self.receiver.request_ack();
+        if segment.flags.has(Flags::ACK) {
+            self.sender.handle_ack(now, segment, self.isn, &self.params);
+            self.sender.set_window(segment.window);
+            if self.sender.una() > 0 {
+                self.state = State::Established;
+            }
+        } else {
+            // RFC 9293, 3.5: both ends opened at the same time.
+            self.state = State::SynReceived;
+        }
+    }
+
+    fn on_syn(&mut self, segment: &Segment) {
+        self.peer_isn = segment.seq;
+        self.receiver.handle_syn();
+        self.agree(segment.timestamps.is_some(), segment.sack_permitted);
+        if let Some((value, _)) = segment.timestamps {
+            self.echo = value;
+        }
+    }
+
+    fn on_peer_finished(&mut self, now: Instant) {
+        self.state = match self.state {
+            State::Established | State::SynReceived => State::CloseWait,
+            State::FinWait1 if self.sender.fin_acknowledged() => self.time_wait(now),
+            State::FinWait1 => State::Closing,
+            State::FinWait2 => self.time_wait(now),
+            other => other,
+        };
+    }
+
+    fn on_fin_progress(&mut self, now: Instant) {
+        if !self.sender.fin_acknowledged() {
+            return;
+        }
+        self.state = match self.state {
+            State::FinWait1 => State::FinWait2,
+            State::Closing => self.time_wait(now),
+            State::LastAck => State::Closed,
+            other => other,
+        };
+    }
+
+    fn time_wait(&mut self, now: Instant) -> State {
+        self.time_wait_until = now + TIME_WAIT;
+        State::TimeWait
+    }
+
+    const fn is_open_for_sending(&self) -> bool {
+        matches!(
+            self.state,
+            State::FinWait1 | State::FinWait2 | State::Closing | State::LastAck | State::TimeWait
+        )
+    }
+
+    #[cold]
+    fn poll_in_other_states(&mut self, now: Instant) -> Option<Segment> {
+        match self.state {
+            State::SynSent | State::SynReceived => {
+                let first = self.sender.next() == 0;
+                if first {
+                    self.sender.send_syn(now, &self.params);
+                } else if self.receiver.ack_due(now) && self.state == State::SynReceived {
+                    self.receiver.on_ack_sent();
+                } else {
+                    self.sender.poll_stretch(now, &self.params).filter(|sent| sent.start == 0)?;
+                }
+                Some(self.segment(now, Some(Stretch { start: 0, len: 1 })))
+            }
+            State::Closed if self.reset_due => {
+                self.reset_due = false;
+                let mut segment = self.segment(now, None);
+                segment.flags = Flags::RST.with(Flags::ACK);
+                Some(segment)
+            }
+            _ => None,
+        }
+    }
+
+    /// FIN leaves: the state follows (RFC 9293, figure 5).
+    #[inline]
+    fn on_stretch(&mut self, stretch: Stretch) {
+        let Some(fin) = self.sender.fin_position() else { return };
+        if stretch.start + u64::from(stretch.len) > fin {
+            self.state = match self.state {
+                State::Established => State::FinWait1,
+                State::CloseWait => State::LastAck,
+                other => other,
+            };
+        }
+    }
+
+    #[inline]
+    fn segment(&mut self, now: Instant, stretch: Option<Stretch>) -> Segment {
+        let stretch = stretch.unwrap_or(Stretch { start: self.sender.next(), len: 0 });
+        let syn = stretch.start == 0 && stretch.len > 0;
+        let fin = self
+            .sender
+            .fin_position()
+            .is_some_and(|fin| stretch.start + u64::from(stretch.len) > fin && stretch.len > 0);
+        let mut flags = if self.state == State::SynSent { Flags::NONE } else { Flags::ACK };
+        if syn {
+            flags = flags.with(Flags::SYN);
+        }
+        if fin {
+            flags = flags.with(Flags::FIN);
+        }
+        let timestamps = self.timestamps.then(|| ((now.as_nanos() / 1_000_000) as u32, self.echo));
+        let sack = if self.sack && !syn {
+            // RFC 2018, section 3: four blocks fit, three beside timestamps.
+            self.receiver.sack_blocks(self.peer_isn, 4 - usize::from(self.timestamps))
+        } else {
+            SackBlocks::default()
+        };
+        let header =
+            self.params.header as usize + options_len(&sack, timestamps.is_some(), &self.params);
+        self.receiver.on_ack_sent();
+        Segment {
+            seq: self.isn.wrapping_add(stretch.start as u32),
+            ack: self.peer_isn.wrapping_add(self.receiver.next() as u32),
+            len: stretch.len - u32::from(syn) - u32::from(fin),
+            window: self.receiver.window(&self.params),
+            timestamps,
+            sack,
+            sack_permitted: syn && self.sack,
+            flags,
+            header: u8::try_from(header).unwrap_or(u8::MAX),
+        }
+    }
+}
+
+/// Bytes of options: 12 for timestamps (RFC 7323, appendix A), 4 + 8n for SACK blocks after two
+/// of padding. The profile `ns2` counts headers of a fixed size, as ns-2 does.
+#[inline]
+fn options_len(sack: &SackBlocks, timestamps: bool, params: &StackParams) -> usize {
+    let blocks = sack.as_slice().len();
+    if !params.count_options {
+        return 0;
+    }
+    let sack_len = if blocks > 0 { 4 + 8 * blocks } else { 0 };
+    usize::from(timestamps) * 12 + sack_len
+}

@@ -1,0 +1,268 @@
+//! The small print of a stack, resolved from its profile and its keys in the scenario.
+
+use gridhaul_scenario::scenario::{Profile, Recovery, Stack, Variant};
+use gridhaul_scenario::units::{Bytes, Duration, WindowSize};
+
+use super::congestion::Controller;
+
+/// How the window grows with acknowledgements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Growth {
+    /// By one segment (or its share) for each acknowledgement, whatever it covers (ns-2).
+    PerAck,
+    /// By the bytes acknowledged, at most one segment each (RFC 5681, equation 2).
+    PerAckedUpToOne,
+    /// By all bytes acknowledged (RFC 3465 without its limit; Linux).
+    PerAcked,
+}
+
+/// What is halved when a loss is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HalvingBasis {
+    /// The amount of outstanding data (RFC 5681, equation 4).
+    Flight,
+    /// The congestion window (Linux).
+    Cwnd,
+    /// The smaller of congestion and receive window (ns-2).
+    Window,
+}
+
+/// A TCP stack with every parameter decided.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StackParams {
+    /// The variant.
+    pub variant: Variant,
+    /// Loss recovery.
+    pub recovery: Recovery,
+    /// Payload of a full segment in bytes.
+    pub mss: u32,
+    /// IP and TCP headers without options, in bytes.
+    pub header: u32,
+    /// Receive buffer in bytes.
+    pub receive_window: u32,
+    /// Initial congestion window in bytes.
+    pub initial_window: u32,
+    /// Initial slow-start threshold in bytes.
+    pub initial_ssthresh: u32,
+    /// Window of the variant `fixed`, in bytes.
+    pub fixed_window: u32,
+    /// Whether connections are opened and closed.
+    pub handshake: bool,
+    /// Time that an acknowledgement may wait; zero: never waits.
+    pub delayed_ack: Duration,
+    /// Segments after which a waiting acknowledgement goes.
+    pub ack_every: u32,
+    /// Segments at the start that are acknowledged at once.
+    pub quick_ack: u32,
+    /// Timestamps option.
+    pub timestamps: bool,
+    /// Selective acknowledgements.
+    pub sack: bool,
+    /// Duplicate acknowledgements that mean loss.
+    pub dupthresh: u32,
+    /// Limited transmit.
+    pub limited_transmit: bool,
+    /// First RTO.
+    pub rto_initial: Duration,
+    /// Least RTO.
+    pub rto_min: Duration,
+    /// Largest RTO.
+    pub rto_max: Duration,
+    /// Clock granularity of round-trip measurements; zero: exact.
+    pub clock_granularity: Duration,
+    /// Whether `rto_min` bounds the variance term (Linux) instead of the whole RTO (RFC 6298).
+    pub rto_floor_on_variance: bool,
+    /// Whether every segment is timed, or one at a time (as BSD and ns-2 did).
+    pub time_every_segment: bool,
+    /// Slow start again after an idle RTO.
+    pub restart_after_idle: bool,
+    /// Nagle's algorithm.
+    pub nagle: bool,
+    /// How the window grows.
+    pub growth: Growth,
+    /// Whether the window grows only while it is the limit (RFC 7661; Linux).
+    pub grow_only_when_limited: bool,
+    /// What is halved.
+    pub halving: HalvingBasis,
+    /// Whether a timeout forgets selective acknowledgements (RFC 2018, section 8; ns-2).
+    pub forget_sack_on_timeout: bool,
+    /// Whether recovery counts the pipe packet by packet, as ns-2's Sack1 does, instead of
+    /// estimating it from the scoreboard (RFC 6675, `SetPipe`).
+    pub count_pipe: bool,
+    /// Whether TCP options add to the size of a segment on the wire; ns-2 leaves them out.
+    pub count_options: bool,
+    /// Vegas: α, β and γ in segments.
+    pub vegas: (f64, f64, f64),
+}
+
+impl StackParams {
+    /// Decides every parameter of a stack.
+    #[must_use]
+    pub fn resolve(stack: &Stack) -> Self {
+        let mut params = match stack.profile {
+            Profile::Rfc => rfc(),
+            Profile::Linux => linux(),
+            Profile::Ns2 => ns2(),
+        };
+        let mss = stack.mss.map_or(params.mss, clamp_bytes);
+        params.mss = mss;
+        params.variant = stack.variant.unwrap_or(params.variant);
+        params.sack = stack.sack.unwrap_or(params.sack);
+        params.recovery = stack.recovery.unwrap_or_else(|| default_recovery(&params));
+        if stack.profile == Profile::Ns2 && stack.sack.is_none() {
+            params.sack = params.recovery == Recovery::Sack;
+        }
+        let window = |size: WindowSize| u32::try_from(size.in_bytes(mss)).unwrap_or(u32::MAX);
+        params.header = stack.header.map_or(params.header, clamp_bytes);
+        params.receive_window = stack.receive_window.map_or_else(
+            || if stack.profile == Profile::Ns2 { 20 * mss } else { params.receive_window },
+            window,
+        );
+        params.initial_window =
+            stack.initial_window.map_or_else(|| default_initial_window(stack.profile, mss), window);
+        params.initial_ssthresh = stack.initial_ssthresh.map_or_else(
+            || if stack.profile == Profile::Ns2 { params.receive_window } else { u32::MAX },
+            window,
+        );
+        params.fixed_window = stack.fixed_window.map_or(params.receive_window, window);
+        params.handshake = stack.handshake.unwrap_or(params.handshake);
+        params.delayed_ack = stack.delayed_ack.unwrap_or(params.delayed_ack);
+        params.ack_every = stack.ack_every.unwrap_or(params.ack_every);
+        params.quick_ack = stack.quick_ack.unwrap_or(params.quick_ack);
+        params.timestamps = stack.timestamps.unwrap_or(params.timestamps);
+        params.dupthresh = stack.dupthresh.unwrap_or(params.dupthresh);
+        params.limited_transmit = stack.limited_transmit.unwrap_or(params.limited_transmit);
+        params.rto_initial = stack.rto_initial.unwrap_or(params.rto_initial);
+        params.rto_min = stack.rto_min.unwrap_or(params.rto_min);
+        params.rto_max = stack.rto_max.unwrap_or(params.rto_max);
+        params.clock_granularity = stack.clock_granularity.unwrap_or(params.clock_granularity);
+        params.restart_after_idle = stack.restart_after_idle.unwrap_or(params.restart_after_idle);
+        params.nagle = stack.nagle.unwrap_or(params.nagle);
+        params.vegas = (
+            stack.vegas_alpha.unwrap_or(params.vegas.0),
+            stack.vegas_beta.unwrap_or(params.vegas.1),
+            stack.vegas_gamma.unwrap_or(params.vegas.2),
+        );
+        params
+    }
+}
+
+fn clamp_bytes(bytes: Bytes) -> u32 {
+    u32::try_from(bytes.get()).unwrap_or(u32::MAX)
+}
+
+/// What belongs to the variant; the modern ones use SACK where the stack has it.
+fn default_recovery(params: &StackParams) -> Recovery {
+    match (Controller::recovery_of(params.variant), params.sack) {
+        (Recovery::Sack, false) if params.variant != Variant::Sack => Recovery::NewReno,
+        (recovery, _) => recovery,
+    }
+}
+
+fn default_initial_window(profile: Profile, mss: u32) -> u32 {
+    match profile {
+        // RFC 6928, section 2: min(10 * MSS, max(2 * MSS, 14600)).
+        Profile::Rfc => (10 * mss).min((2 * mss).max(14_600)),
+        // Linux: TCP_INIT_CWND 10 segments, whatever their size.
+        Profile::Linux => 10 * mss,
+        // ns-2: windowInit_ 2.
+        Profile::Ns2 => 2 * mss,
+    }
+}
+
+/// What the RFCs say today.
+fn rfc() -> StackParams {
+    StackParams {
+        variant: Variant::NewReno,
+        recovery: Recovery::NewReno,
+        mss: 1460,
+        header: 40,
+        receive_window: 1 << 20,
+        initial_window: 0,
+        initial_ssthresh: u32::MAX,
+        fixed_window: 0,
+        handshake: true,
+        // RFC 9293, 3.8.6.3: below 0.5 s, and for every second full segment; BSD's 200 ms.
+        delayed_ack: Duration::from_millis(200),
+        ack_every: 2,
+        quick_ack: 0,
+        timestamps: true,
+        sack: true,
+        // RFC 5681, section 3.2: three duplicates.
+        dupthresh: 3,
+        limited_transmit: true,
+        // RFC 6298, 2.1 and 2.4: one second for both.
+        rto_initial: Duration::from_secs(1),
+        rto_min: Duration::from_secs(1),
+        // RFC 6298, 2.5: at least 60 s.
+        rto_max: Duration::from_secs(60),
+        clock_granularity: Duration::from_millis(1),
+        rto_floor_on_variance: false,
+        time_every_segment: true,
+        restart_after_idle: true,
+        nagle: true,
+        growth: Growth::PerAckedUpToOne,
+        grow_only_when_limited: true,
+        halving: HalvingBasis::Flight,
+        forget_sack_on_timeout: false,
+        count_pipe: false,
+        count_options: true,
+        // Brakmo and Peterson 1995: α = 1 (their Vegas-1,3), β = 3, γ = 1.
+        vegas: (1.0, 3.0, 1.0),
+    }
+}
+
+/// What a current Linux does where it differs from the RFCs.
+fn linux() -> StackParams {
+    StackParams {
+        variant: Variant::Cubic,
+        recovery: Recovery::Sack,
+        // tcp_rmem's upper default of 6 MB, half of it offered (tcp_adv_win_scale 1).
+        receive_window: 3 << 20,
+        // TCP_DELACK_MIN.
+        delayed_ack: Duration::from_millis(40),
+        // TCP_MAX_QUICKACKS.
+        quick_ack: 16,
+        // TCP_RTO_MIN, and TCP_RTO_MAX of 120 s.
+        rto_min: Duration::from_millis(200),
+        rto_max: Duration::from_secs(120),
+        clock_granularity: Duration::ZERO,
+        rto_floor_on_variance: true,
+        growth: Growth::PerAcked,
+        halving: HalvingBasis::Cwnd,
+        // tcp_vegas.c: alpha 2, beta 4, gamma 1.
+        vegas: (2.0, 4.0, 1.0),
+        ..rfc()
+    }
+}
+
+/// What ns-2.35's one-way agents do (`tcl/lib/ns-default.tcl`).
+fn ns2() -> StackParams {
+    StackParams {
+        variant: Variant::Tahoe,
+        recovery: Recovery::GoBack,
+        // syn_ true and delay_growth_ true: one round trip before the data, as with a handshake.
+        handshake: true,
+        // TCPSink acknowledges every segment; TCPSink/DelAck is asked for with `delayed_ack`.
+        delayed_ack: Duration::ZERO,
+        timestamps: false,
+        sack: false,
+        // rtxcur_init_ 3.0, minrto_ 0.2, maxrto_ 60, tcpTick_ 0.01.
+        rto_initial: Duration::from_secs(3),
+        rto_min: Duration::from_millis(200),
+        rto_max: Duration::from_secs(60),
+        clock_granularity: Duration::from_millis(10),
+        time_every_segment: false,
+        restart_after_idle: false,
+        nagle: false,
+        growth: Growth::PerAck,
+        grow_only_when_limited: false,
+        halving: HalvingBasis::Window,
+        forget_sack_on_timeout: true,
+        count_pipe: true,
+        count_options: false,
+        // v_alpha_ 1, v_beta_ 3, v_gamma_ 1.
+        vegas: (1.0, 3.0, 1.0),
+        ..rfc()
+    }
+}

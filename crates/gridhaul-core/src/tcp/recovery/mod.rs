@@ -1,0 +1,189 @@
+//! Loss recovery: how a loss is found and what is sent again. One file for each kind.
+//!
+//! A recovery sees duplicate and new acknowledgements, marks segments as lost in the queue of
+//! sent segments, and tells the controller; the sender then sends what is marked.
+
+mod go_back;
+mod new_reno;
+mod reno;
+mod sack;
+
+use gridhaul_scenario::scenario::Recovery as Kind;
+use gridhaul_scenario::units::Instant;
+
+use super::congestion::{Controller, Loss};
+use super::params::{HalvingBasis, StackParams};
+use super::sent::SentQueue;
+
+/// What a recovery may look at and change.
+pub(crate) struct Scene<'a> {
+    pub now: Instant,
+    pub params: &'a StackParams,
+    pub queue: &'a mut SentQueue,
+    pub congestion: &'a mut Controller,
+    /// First unacknowledged position.
+    pub una: u64,
+    /// Position that is sent next.
+    pub next: u64,
+    /// Window that the other end offers, in bytes.
+    pub peer_window: u32,
+    /// Duplicate acknowledgements in a row.
+    pub duplicates: u32,
+    /// Set when a segment must go at once, whatever the window says.
+    pub force_retransmit: bool,
+    /// Set when the retransmission timer must be started afresh.
+    pub restart_timer: bool,
+    /// Set when the round trip being timed must be given up (Karn's algorithm).
+    pub stop_timing: bool,
+}
+
+/// Whether the window may grow with an acknowledgement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Grow,
+    Hold,
+}
+
+/// A kind of loss recovery.
+pub(crate) trait LossRecovery {
+    /// A duplicate acknowledgement. Returns whether a fast retransmit begins with it.
+    fn on_duplicate(&mut self, scene: &mut Scene<'_>) -> bool;
+
+    /// `acked` bytes were newly acknowledged.
+    fn on_new_ack(&mut self, scene: &mut Scene<'_>, acked: u64) -> Verdict;
+
+    /// The retransmission timer has fired; everything is marked lost already.
+    fn on_timeout(&mut self, next: u64);
+
+    /// Bytes by which the window is inflated, because duplicates mean that segments have left.
+    #[inline]
+    fn inflation(&self) -> u32 {
+        0
+    }
+
+    /// Packets believed to be in the pipe, where the recovery counts them itself.
+    #[inline]
+    fn counted_pipe(&self) -> Option<u64> {
+        None
+    }
+
+    /// A segment is sent.
+    #[inline]
+    fn on_sent(&mut self, _len: u32) {}
+
+    /// Whether fast recovery is under way.
+    fn in_recovery(&self) -> bool;
+}
+
+macro_rules! recoveries {
+    ($($name:ident, $module:ident;)*) => {
+        /// One of the kinds.
+        #[derive(Debug, Clone)]
+        pub(crate) enum Recovery {
+            $($name($module::$name),)*
+        }
+
+        impl Recovery {
+            pub(crate) fn new(params: &StackParams) -> Self {
+                match params.recovery {
+                    $(Kind::$name => Self::$name($module::$name::new(params)),)*
+                }
+            }
+        }
+
+        macro_rules! dispatch {
+            ($self:expr, $inner:ident => $call:expr) => {
+                match $self {
+                    $(Recovery::$name($inner) => $call,)*
+                }
+            };
+        }
+    };
+}
+recoveries! {
+    GoBack, go_back;
+    Reno, reno;
+    NewReno, new_reno;
+    Sack, sack;
+}
+
+impl Recovery {
+    pub(crate) fn on_duplicate(&mut self, scene: &mut Scene<'_>) -> bool {
+        dispatch!(self, inner => inner.on_duplicate(scene))
+    }
+    #[inline]
+    pub(crate) fn on_new_ack(&mut self, scene: &mut Scene<'_>, acked: u64) -> Verdict {
+        dispatch!(self, inner => inner.on_new_ack(scene, acked))
+    }
+    pub(crate) fn on_timeout(&mut self, next: u64) {
+        dispatch!(self, inner => inner.on_timeout(next));
+    }
+    #[inline]
+    pub(crate) fn inflation(&self) -> u32 {
+        dispatch!(self, inner => inner.inflation())
+    }
+    #[inline]
+    pub(crate) fn counted_pipe(&self) -> Option<u64> {
+        dispatch!(self, inner => inner.counted_pipe())
+    }
+    #[inline]
+    pub(crate) fn on_sent(&mut self, len: u32) {
+        dispatch!(self, inner => inner.on_sent(len));
+    }
+    #[inline]
+    pub(crate) fn in_recovery(&self) -> bool {
+        dispatch!(self, inner => inner.in_recovery())
+    }
+}
+
+impl Scene<'_> {
+    /// What the controller is told about the loss of the first unacknowledged segment.
+    pub(crate) fn loss(&self, inflation: u32) -> Loss {
+        let first = self.queue.front();
+        let flight = self.next - self.una;
+        Loss {
+            now: self.now,
+            window: halving_window(
+                self.params,
+                flight,
+                self.congestion.cwnd().saturating_add(inflation),
+                self.peer_window,
+            ),
+            in_flight: flight,
+            sent_at: first.map_or(self.now, |sent| sent.sent_at),
+            transmits: first.map_or(1, |sent| sent.transmits),
+            next: self.next,
+            mss: self.params.mss,
+        }
+    }
+
+    /// Sends the first unacknowledged segment again at once.
+    pub(crate) fn retransmit_first(&mut self) {
+        self.queue.mark_front_lost();
+        self.force_retransmit = true;
+        self.stop_timing = true;
+    }
+
+    /// Inflation by limited transmit (RFC 3042): one new segment for each of the first duplicates.
+    pub(crate) fn limited_transmit(&self) -> u32 {
+        if self.params.limited_transmit && self.duplicates < self.params.dupthresh {
+            self.duplicates * self.params.mss
+        } else {
+            0
+        }
+    }
+}
+
+/// The window that a loss reduces.
+pub(crate) fn halving_window(
+    params: &StackParams,
+    flight: u64,
+    cwnd: u32,
+    peer_window: u32,
+) -> u32 {
+    match params.halving {
+        HalvingBasis::Flight => u32::try_from(flight).unwrap_or(u32::MAX),
+        HalvingBasis::Cwnd => cwnd,
+        HalvingBasis::Window => cwnd.min(peer_window),
+    }
+}

@@ -1,0 +1,95 @@
+//! NewReno's fast recovery (RFC 6582, section 3.2): it ends when everything that was out at its
+//! beginning is acknowledged; each partial acknowledgement reveals the next loss.
+
+use super::{LossRecovery, Scene, Verdict};
+use crate::tcp::params::StackParams;
+
+/// NewReno.
+#[derive(Debug, Clone)]
+pub(crate) struct NewReno {
+    recover: u64,
+    recovering: bool,
+    partial_seen: bool,
+    inflation: u32,
+}
+
+impl NewReno {
+    pub(crate) fn new(_params: &StackParams) -> Self {
+        Self { recover: 0, recovering: false, partial_seen: false, inflation: 0 }
+    }
+
+    /// Section 3.2, step 3, partial acknowledgements.
+    fn on_partial(&mut self, scene: &mut Scene<'_>, acked: u64) {
+        scene.retransmit_first();
+        // "Deflate the congestion window by the amount of new data acknowledged [...] add back
+        // SMSS bytes": what exceeds the inflation comes off the window itself.
+        let acked = u32::try_from(acked).unwrap_or(u32::MAX);
+        let mss = scene.params.mss;
+        if self.inflation > acked {
+            self.inflation = (self.inflation - acked).saturating_add(mss);
+        } else {
+            scene.congestion.deflate(acked - self.inflation);
+            self.inflation = mss;
+        }
+        // "For the first partial ACK that arrives during fast recovery, also reset the
+        // retransmit timer": the Impatient variant.
+        scene.restart_timer = !self.partial_seen;
+        self.partial_seen = true;
+    }
+}
+
+impl LossRecovery for NewReno {
+    fn on_duplicate(&mut self, scene: &mut Scene<'_>) -> bool {
+        if self.recovering {
+            if scene.duplicates > scene.params.dupthresh {
+                self.inflation += scene.params.mss;
+            }
+            return false;
+        }
+        if scene.duplicates == scene.params.dupthresh && scene.una > self.recover {
+            // Section 3.2, step 2: recover is the highest sequence number sent.
+            let loss = scene.loss(self.inflation);
+            scene.congestion.on_loss(&loss);
+            scene.retransmit_first();
+            scene.restart_timer = true;
+            self.recover = scene.next;
+            self.recovering = true;
+            self.partial_seen = false;
+            self.inflation = scene.params.dupthresh * scene.params.mss;
+            return true;
+        }
+        self.inflation = scene.limited_transmit();
+        false
+    }
+
+    #[inline]
+    fn on_new_ack(&mut self, scene: &mut Scene<'_>, acked: u64) -> Verdict {
+        if !self.recovering {
+            self.inflation = 0;
+            return Verdict::Grow;
+        }
+        if scene.una < self.recover {
+            self.on_partial(scene, acked);
+            return Verdict::Hold;
+        }
+        // Section 3.2, step 3, full acknowledgements, option 2: cwnd to ssthresh.
+        self.recovering = false;
+        self.inflation = 0;
+        scene.congestion.on_recovered(scene.now);
+        Verdict::Grow
+    }
+
+    fn on_timeout(&mut self, next: u64) {
+        *self = Self { recover: next, recovering: false, partial_seen: false, inflation: 0 };
+    }
+
+    #[inline]
+    fn inflation(&self) -> u32 {
+        self.inflation
+    }
+
+    #[inline]
+    fn in_recovery(&self) -> bool {
+        self.recovering
+    }
+}

@@ -1,0 +1,243 @@
+//! The segments that are sent and not yet acknowledged, and what is known of each.
+
+use std::collections::VecDeque;
+
+use gridhaul_scenario::units::Instant;
+
+use super::rate::RateStamp;
+
+/// A sent segment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sent {
+    /// Stream position of its first byte (0 is SYN, data begins at 1).
+    pub start: u64,
+    /// Sequence space it takes.
+    pub len: u32,
+    /// Times it was sent.
+    pub transmits: u16,
+    /// It was selectively acknowledged.
+    pub sacked: bool,
+    /// It counts as lost and has not been sent again since.
+    pub lost: bool,
+    /// When it was last sent.
+    pub sent_at: Instant,
+    /// Account of the delivery rate when it was last sent.
+    pub stamp: RateStamp,
+}
+
+impl Sent {
+    #[inline]
+    pub(crate) const fn end(&self) -> u64 {
+        self.start + self.len as u64
+    }
+}
+
+/// Sent segments in order of the stream, without gaps.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SentQueue {
+    ring: VecDeque<Sent>,
+    sacked_bytes: u64,
+    lost_bytes: u64,
+    /// Everything before this position that is not sacked has been looked at for loss.
+    judged: u64,
+    highest_sacked: u64,
+    /// No lost segment begins before this position.
+    lost_hint: u64,
+}
+
+impl SentQueue {
+    #[inline]
+    pub(crate) fn push(&mut self, sent: Sent) {
+        self.ring.push_back(sent);
+    }
+    #[inline]
+    pub(crate) fn front(&self) -> Option<&Sent> {
+        self.ring.front()
+    }
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+    /// Bytes selectively acknowledged.
+    #[inline]
+    pub(crate) const fn sacked_bytes(&self) -> u64 {
+        self.sacked_bytes
+    }
+    /// Bytes lost and not sent again.
+    #[inline]
+    pub(crate) const fn lost_bytes(&self) -> u64 {
+        self.lost_bytes
+    }
+    /// End of the highest range that was selectively acknowledged.
+    #[inline]
+    pub(crate) const fn highest_sacked(&self) -> u64 {
+        self.highest_sacked
+    }
+
+    /// Removes what lies before `una`; calls `each` with every removed segment.
+    #[inline]
+    pub(crate) fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&Sent)) {
+        while let Some(front) = self.ring.front_mut() {
+            if front.end() > una {
+                // An acknowledgement inside a segment: its rest stays.
+                let part = una.saturating_sub(front.start) as u32;
+                if part > 0 {
+                    if front.sacked {
+                        self.sacked_bytes -= u64::from(part);
+                    }
+                    if front.lost {
+                        self.lost_bytes -= u64::from(part);
+                    }
+                    front.start += u64::from(part);
+                    front.len -= part;
+                }
+                return;
+            }
+            if front.sacked {
+                self.sacked_bytes -= u64::from(front.len);
+            }
+            if front.lost {
+                self.lost_bytes -= u64::from(front.len);
+            }
+            each(front);
+            self.ring.pop_front();
+        }
+    }
+
+    /// Marks a range as selectively acknowledged; calls `each` with every segment newly so.
+    /// Returns the bytes newly covered.
+    pub(crate) fn sack(&mut self, left: u64, right: u64, mut each: impl FnMut(&Sent)) -> u64 {
+        let first = self.index_of(left);
+        let mut covered = 0;
+        for sent in self.ring.range_mut(first..) {
+            if sent.end() > right {
+                break;
+            }
+            if sent.sacked || sent.start < left {
+                continue;
+            }
+            sent.sacked = true;
+            covered += u64::from(sent.len);
+            if sent.lost {
+                sent.lost = false;
+                self.lost_bytes -= u64::from(sent.len);
+            }
+            each(sent);
+        }
+        self.sacked_bytes += covered;
+        if covered > 0 {
+            self.highest_sacked = self.highest_sacked.max(right);
+        }
+        covered
+    }
+
+    /// Marks as lost what RFC 6675 (`IsLost`) calls lost: not sacked, with more than
+    /// `(dupthresh - 1) * mss` sacked bytes above it, and not sent again. Returns bytes marked.
+    pub(crate) fn judge(&mut self, dupthresh: u32, mss: u32) -> u64 {
+        let needed = u64::from(dupthresh.saturating_sub(1)) * u64::from(mss);
+        if self.sacked_bytes <= needed {
+            return 0;
+        }
+        let mut above = 0;
+        let mut boundary = 0;
+        let top = self.index_of(self.highest_sacked);
+        for sent in self.ring.range(..top).rev() {
+            if sent.sacked {
+                above += u64::from(sent.len);
+                if above > needed {
+                    boundary = sent.start;
+                    break;
+                }
+            }
+        }
+        self.mark_lost_until(boundary)
+    }
+
+    /// Marks everything below `boundary` as lost that is not sacked and was sent once.
+    pub(crate) fn mark_lost_until(&mut self, boundary: u64) -> u64 {
+        if boundary <= self.judged {
+            return 0;
+        }
+        let from = self.index_of(self.judged);
+        let mut marked = 0;
+        let mut first = None;
+        for sent in self.ring.range_mut(from..) {
+            if sent.start >= boundary {
+                break;
+            }
+            if !sent.sacked && !sent.lost && sent.transmits == 1 {
+                sent.lost = true;
+                marked += u64::from(sent.len);
+                first.get_or_insert(sent.start);
+            }
+        }
+        self.judged = boundary;
+        self.lost_bytes += marked;
+        if let Some(first) = first {
+            self.lost_hint = self.lost_hint.min(first);
+        }
+        marked
+    }
+
+    /// Marks the first segment as lost, whatever it was before.
+    pub(crate) fn mark_front_lost(&mut self) {
+        if let Some(front) = self.ring.front_mut()
+            && !front.lost
+            && !front.sacked
+        {
+            front.lost = true;
+            self.lost_bytes += u64::from(front.len);
+            self.lost_hint = self.lost_hint.min(front.start);
+        }
+    }
+
+    /// After a timeout or a go-back: everything not sacked is lost. With `forget`, selective
+    /// acknowledgements are forgotten first.
+    pub(crate) fn mark_all_lost(&mut self, forget: bool) {
+        if forget {
+            self.sacked_bytes = 0;
+            self.highest_sacked = 0;
+        }
+        self.lost_bytes = 0;
+        for sent in &mut self.ring {
+            sent.sacked &= !forget;
+            sent.lost = !sent.sacked;
+            if sent.lost {
+                self.lost_bytes += u64::from(sent.len);
+            }
+        }
+        self.judged = self.ring.back().map_or(0, Sent::end);
+        self.lost_hint = self.ring.front().map_or(0, |front| front.start);
+    }
+
+    /// The first lost segment.
+    pub(crate) fn next_lost(&mut self) -> Option<&mut Sent> {
+        if self.lost_bytes == 0 {
+            return None;
+        }
+        let from = self.index_of(self.lost_hint);
+        let (index, start) = self
+            .ring
+            .range(from..)
+            .enumerate()
+            .find(|(_, sent)| sent.lost)
+            .map(|(index, sent)| (from + index, sent.start))?;
+        self.lost_hint = start;
+        self.ring.get_mut(index)
+    }
+
+    /// A lost segment has been sent again.
+    pub(crate) fn on_retransmitted(&mut self, len: u32) {
+        self.lost_bytes -= u64::from(len);
+    }
+
+    /// Index of the first segment that begins at or after `position`.
+    fn index_of(&self, position: u64) -> usize {
+        match self.ring.front() {
+            Some(front) if front.start < position => {
+                self.ring.partition_point(|sent| sent.start < position)
+            }
+            _ => 0,
+        }
+    }
+}
