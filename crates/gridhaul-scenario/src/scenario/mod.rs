@@ -7,6 +7,7 @@ mod flow;
 mod link;
 mod load;
 mod points;
+mod route;
 mod stack;
 mod suggest;
 mod sweep;
@@ -25,6 +26,7 @@ pub use link::{
 };
 pub use load::{Load, OnOff, Periodic, Poisson, RequestResponse, Spread, Transfer};
 pub use points::ScenarioPoint;
+pub use route::{Hop, Routes};
 pub use stack::{Profile, Recovery, Stack, Variant};
 pub use sweep::{Range, Sweep, Values};
 

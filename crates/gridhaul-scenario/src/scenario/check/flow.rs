@@ -1,0 +1,110 @@
+//! Contradictions in flows.
+
+use super::{FLOWS_MAX, Report};
+use crate::scenario::route::Network;
+use crate::scenario::{DATAGRAM_HEADER, Flow, Load, PACKET_MAX, Transport};
+use crate::units::Bytes;
+
+impl Report<'_> {
+    pub(super) fn flows(&mut self, network: Option<&Network<'_>>) {
+        let mut total = 0_u64;
+        for (name, flow) in &self.scenario.flow {
+            let key = format!("flow.{name}");
+            let ends = self.ends(&key, &flow.from, &flow.to);
+            self.count_and_start(&key, flow);
+            self.load(&format!("{key}.load"), &flow.load);
+            match flow.transport {
+                Transport::Tcp => self.chosen_stacks(&key, flow),
+                Transport::Datagram | Transport::Echo => self.datagrams(&key, flow),
+            }
+            if let (true, Some(network)) = (ends, network)
+                && let Err(problem) = network.routes(name, flow)
+            {
+                self.problems.push(problem);
+            }
+            let members = self.scenario.members(&flow.from, &flow.to).unwrap_or(1);
+            total = total.saturating_add(u64::from(members) * u64::from(flow.count));
+        }
+        if total > FLOWS_MAX {
+            self.refuse(
+                "flow",
+                format!("the scenario has {total} flows"),
+                format!("at most {FLOWS_MAX} are run; take a lower `count`"),
+            );
+        }
+    }
+
+    fn count_and_start(&mut self, key: &str, flow: &Flow) {
+        if flow.count == 0 {
+            self.refuse(
+                format!("{key}.count"),
+                "an entry stands for at least one flow",
+                "write 1, or remove the flow",
+            );
+        }
+        let duration = self.scenario.duration;
+        if flow.start >= duration && !duration.is_zero() {
+            self.refuse(
+                format!("{key}.start"),
+                format!("it starts at {} but the run ends at {duration}", flow.start),
+                "start earlier, or make `duration` longer",
+            );
+        }
+    }
+
+    fn chosen_stacks(&mut self, key: &str, flow: &Flow) {
+        let stacks = &self.scenario.stack;
+        for (end, name) in [("stack", &flow.stack), ("to_stack", &flow.to_stack)] {
+            if let Some(name) = name
+                && !stacks.contains_key(name)
+            {
+                self.unknown(&format!("{key}.{end}"), "stack", name, stacks);
+            }
+        }
+    }
+
+    /// Datagrams have no connection: nothing is repeated, nothing is in order.
+    fn datagrams(&mut self, key: &str, flow: &Flow) {
+        for (end, name) in [("stack", &flow.stack), ("to_stack", &flow.to_stack)] {
+            if name.is_some() {
+                self.refuse(
+                    format!("{key}.{end}"),
+                    "datagrams have no TCP stack",
+                    "remove this key, or use transport = \"tcp\"",
+                );
+            }
+        }
+        if flow.transport == Transport::Datagram && flow.return_route.is_some() {
+            self.refuse(
+                format!("{key}.return_route"),
+                "nothing comes back for a datagram",
+                "remove this key, or use transport = \"echo\"",
+            );
+        }
+        let size = match &flow.load {
+            Load::Periodic(load) => ("periodic", load.size),
+            Load::Poisson(load) => ("poisson", load.size),
+            Load::OnOff(load) => ("on_off", load.size),
+            Load::Bulk | Load::Transfer(_) | Load::RequestResponse(_) => {
+                self.refuse(
+                    format!("{key}.load"),
+                    "datagrams carry only loads of messages: this one needs every byte to arrive",
+                    "use `periodic`, `poisson` or `on_off`, or transport = \"tcp\"",
+                );
+                return;
+            }
+        };
+        self.datagram_size(&format!("{key}.load.{}.size", size.0), size.1);
+    }
+
+    fn datagram_size(&mut self, key: &str, size: Bytes) {
+        let largest = PACKET_MAX.get() - DATAGRAM_HEADER.get();
+        if size.get() > largest {
+            self.refuse(
+                key,
+                format!("a datagram carries at most {largest} bytes, not {}", size.get()),
+                "use smaller messages, or transport = \"tcp\"",
+            );
+        }
+    }
+}

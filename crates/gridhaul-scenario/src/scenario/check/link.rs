@@ -1,0 +1,149 @@
+//! Contradictions in links.
+
+use super::Report;
+use crate::scenario::{Direction, Link, LoadLatency, Loss, Scenario};
+use crate::units::Probability;
+
+impl Report<'_> {
+    pub(super) fn links(&mut self) {
+        for (name, link) in &self.scenario.link {
+            let key = format!("link.{name}");
+            self.ends(&key, &link.from, &link.to);
+            self.directions_given(&key, link);
+            let directions =
+                [("both", &link.both), ("forward", &link.forward), ("backward", &link.backward)];
+            for (way, direction) in directions {
+                if let Some(direction) = direction {
+                    self.direction(&format!("{key}.{way}"), name, way, direction);
+                }
+            }
+        }
+    }
+
+    fn directions_given(&mut self, key: &str, link: &Link) {
+        let lopsided = [("forward", &link.forward), ("backward", &link.backward)];
+        let extra = lopsided.iter().find(|(_, direction)| direction.is_some());
+        match (&link.both, extra) {
+            (None, None) => self.refuse(
+                key,
+                "the link has no direction",
+                "add `both = { rate = \"1 Mbit/s\" }`, or `forward` and `backward`",
+            ),
+            (Some(_), Some((way, _))) => self.refuse(
+                format!("{key}.{way}"),
+                format!("the link has `both` and `{way}`"),
+                "give either `both`, or `forward` and `backward`",
+            ),
+            _ => {}
+        }
+    }
+
+    fn direction(&mut self, key: &str, link: &str, way: &str, direction: &Direction) {
+        if direction.rate.as_bits_per_sec() == 0 {
+            self.refuse(
+                format!("{key}.rate"),
+                "a wire needs a rate above 0",
+                "remove the direction to make the link one-way, or use `outage`",
+            );
+        }
+        if let Some(loss) = &direction.loss {
+            self.loss(key, loss);
+        }
+        for (index, outage) in direction.outage.iter().enumerate() {
+            let key = format!("{key}.outage[{index}]");
+            if outage.length.is_zero() {
+                self.refuse(
+                    format!("{key}.length"),
+                    "an outage lasts longer than nothing",
+                    "write \"5 s\", or remove the outage",
+                );
+            }
+            if let Some(every) = outage.every
+                && every <= outage.length
+            {
+                self.refuse(
+                    format!("{key}.every"),
+                    format!("it comes again every {every} but lasts {}", outage.length),
+                    "`every` counts from begin to begin: make it longer than `length`",
+                );
+            }
+        }
+        if let Some(latency) = &direction.load_latency {
+            self.load_latency(&format!("{key}.load_latency"), &format!("{link}.{way}"), latency);
+        }
+    }
+
+    fn loss(&mut self, key: &str, loss: &Loss) {
+        match loss {
+            Loss::GilbertElliott(channel) => {
+                if channel.good_to_bad == Probability::ZERO
+                    && channel.bad_to_good == Probability::ZERO
+                {
+                    self.refuse(
+                        format!("{key}.loss.gilbert_elliott"),
+                        "`good_to_bad` and `bad_to_good` are both 0: the state never changes",
+                        "give the transitions, or use `bernoulli` for one loss probability",
+                    );
+                }
+            }
+            Loss::Packets(packets) => {
+                if let Some(index) = packets.iter().position(|packet| *packet == 0) {
+                    self.refuse(
+                        format!("{key}.loss.packets[{index}]"),
+                        "packets are counted from 1",
+                        "the first packet is 1",
+                    );
+                }
+            }
+            Loss::Bernoulli(_) => {}
+        }
+    }
+
+    fn load_latency(&mut self, key: &str, own: &str, latency: &LoadLatency) {
+        if latency.critical.as_bits_per_sec() == 0 {
+            self.refuse(
+                format!("{key}.critical"),
+                "the critical throughput must be above 0",
+                "write \"10 kbit/s\", or leave it out",
+            );
+        }
+        if latency.memory.is_zero() {
+            self.refuse(
+                format!("{key}.memory"),
+                "the load is averaged over more than no time",
+                "write \"5 s\", or leave it out",
+            );
+        }
+        let Some(paired) = &latency.paired_with else { return };
+        let directions = directions(self.scenario);
+        let own_too = own.replace(".both", ".forward");
+        if *paired == own || *paired == own_too && own != own_too {
+            self.refuse(
+                format!("{key}.paired_with"),
+                "this is the direction itself",
+                "name the opposite direction",
+            );
+        } else if !directions.contains(paired) {
+            let known: Vec<_> = directions.iter().map(String::as_str).collect();
+            self.refuse(
+                format!("{key}.paired_with"),
+                format!("{paired:?} is no direction of a link"),
+                crate::scenario::suggest::remedy(paired, &known),
+            );
+        }
+    }
+}
+
+/// All directions as `<link>.forward` and `<link>.backward`.
+fn directions(scenario: &Scenario) -> Vec<String> {
+    let mut names = Vec::new();
+    for (name, link) in &scenario.link {
+        if link.forward().is_some() {
+            names.push(format!("{name}.forward"));
+        }
+        if link.backward().is_some() {
+            names.push(format!("{name}.backward"));
+        }
+    }
+    names
+}

@@ -1,0 +1,127 @@
+//! Contradictions in TCP stacks.
+
+use super::Report;
+use crate::scenario::{PACKET_MAX, Stack, Variant};
+use crate::units::WindowSize;
+
+/// IP and TCP headers without options: what is left of the longest packet is the largest MSS.
+const HEADERS: u64 = 40;
+
+impl Report<'_> {
+    pub(super) fn stacks(&mut self) {
+        for (name, stack) in &self.scenario.stack {
+            let key = format!("stack.{name}");
+            self.segments(&key, stack);
+            self.windows(&key, stack);
+            self.counts_and_timers(&key, stack);
+            self.vegas(&key, stack);
+        }
+    }
+
+    fn segments(&mut self, key: &str, stack: &Stack) {
+        let largest = PACKET_MAX.get() - HEADERS;
+        let header = stack.header.map_or(HEADERS, |header| header.get());
+        if let Some(mss) = stack.mss
+            && !(1..=largest).contains(&mss.get())
+        {
+            self.refuse(
+                format!("{key}.mss"),
+                format!("a segment carries from 1 to {largest} bytes, not {mss}"),
+                "write \"1460 B\", or leave it out",
+            );
+        } else if stack.mss.map_or(1, |mss| mss.get()) + header > PACKET_MAX.get() {
+            self.refuse(
+                format!("{key}.header"),
+                format!("with its header a segment is longer than {} bytes", PACKET_MAX.get()),
+                "the usual header is \"40 B\"",
+            );
+        }
+    }
+
+    fn windows(&mut self, key: &str, stack: &Stack) {
+        let windows = [
+            ("receive_window", stack.receive_window),
+            ("initial_window", stack.initial_window),
+            ("fixed_window", stack.fixed_window),
+        ];
+        for (window, size) in windows {
+            let empty = size.is_some_and(|size| match size {
+                WindowSize::Segments(segments) => segments == 0,
+                WindowSize::Bytes(bytes) => bytes.get() == 0,
+            });
+            if empty {
+                self.refuse(
+                    format!("{key}.{window}"),
+                    "nothing can be sent in a window of 0",
+                    "write \"10 segments\" or \"64 kB\"",
+                );
+            }
+        }
+        if stack.fixed_window.is_some() && stack.variant != Some(Variant::Fixed) {
+            self.refuse(
+                format!("{key}.fixed_window"),
+                "only the variant `fixed` has a fixed window",
+                "write variant = \"fixed\", or remove the window",
+            );
+        }
+    }
+
+    fn counts_and_timers(&mut self, key: &str, stack: &Stack) {
+        let counts = [("dupthresh", stack.dupthresh, 3), ("ack_every", stack.ack_every, 2)];
+        for (name, count, usual) in counts {
+            if count == Some(0) {
+                self.refuse(
+                    format!("{key}.{name}"),
+                    "this must be at least 1",
+                    format!("the usual value is {usual}"),
+                );
+            }
+        }
+        for (name, time) in [("rto_initial", stack.rto_initial), ("rto_max", stack.rto_max)] {
+            if time.is_some_and(|time| time.is_zero()) {
+                self.refuse(
+                    format!("{key}.{name}"),
+                    "a timeout of nothing would fire for ever",
+                    "write \"1 s\", or leave it out",
+                );
+            }
+        }
+        if let (Some(least), Some(largest)) = (stack.rto_min, stack.rto_max)
+            && least > largest
+        {
+            self.refuse(
+                format!("{key}.rto_min"),
+                format!("the least timeout ({least}) is above the largest ({largest})"),
+                "swap them, or leave out one",
+            );
+        }
+    }
+
+    fn vegas(&mut self, key: &str, stack: &Stack) {
+        let numbers = [
+            ("vegas_alpha", stack.vegas_alpha),
+            ("vegas_beta", stack.vegas_beta),
+            ("vegas_gamma", stack.vegas_gamma),
+        ];
+        for (name, number) in numbers {
+            if let Some(number) = number
+                && !(number.is_finite() && number >= 0.0)
+            {
+                self.refuse(
+                    format!("{key}.{name}"),
+                    format!("a number of segments is finite and not negative, not {number}"),
+                    "the usual values are alpha 1, beta 3, gamma 1",
+                );
+            }
+        }
+        if let (Some(alpha), Some(beta)) = (stack.vegas_alpha, stack.vegas_beta)
+            && alpha > beta
+        {
+            self.refuse(
+                format!("{key}.vegas_alpha"),
+                format!("alpha ({alpha}) is above beta ({beta})"),
+                "Vegas keeps from alpha to beta segments in the queue: swap them",
+            );
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Ways through the network: the one rule that all backends share.
+
+use std::collections::VecDeque;
+
+use super::error::Problem;
+use super::{Flow, Link, Scenario, Transport, suggest};
+
+/// One direction of a link on the way of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Hop {
+    /// Index of the link in [`Scenario::link`].
+    pub link: usize,
+    /// Whether it is crossed from its `from` to its `to`, or the other way.
+    pub forward: bool,
+}
+
+/// The ways of a flow. Each member of a group takes the links of its own number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Routes {
+    /// From `from` to `to`.
+    pub out: Vec<Hop>,
+    /// From `to` back to `from`; empty for datagrams, which nobody answers.
+    pub back: Vec<Hop>,
+}
+
+impl Scenario {
+    /// Number of links or flows that one entry between these nodes stands for: one for each
+    /// member of a group, pairs of members between two groups of one size. `None` where a node
+    /// does not exist or two groups differ in size.
+    #[must_use]
+    pub fn members(&self, from: &str, to: &str) -> Option<u32> {
+        match (self.node.get(from)?.count, self.node.get(to)?.count) {
+            (from, to) if from == to => Some(from),
+            (1, group) | (group, 1) => Some(group),
+            _ => None,
+        }
+    }
+
+    /// The ways of a flow, as written or else those with the fewest links; of equally short ways
+    /// the one whose links come first in the file.
+    ///
+    /// # Errors
+    /// No such flow, no way, or a written way that does not connect.
+    pub fn routes(&self, flow: &str) -> Result<Routes, Problem> {
+        let Some(found) = self.flow.get(flow) else {
+            let known: Vec<_> = self.flow.keys().map(String::as_str).collect();
+            let remedy = suggest::remedy(flow, &known);
+            return Err(Problem::new("flow", format!("there is no flow {flow:?}"), remedy));
+        };
+        Network::new(self).routes(flow, found)
+    }
+}
+
+/// Links by the node they leave, so that a search looks at each link once.
+pub(super) struct Network<'s> {
+    scenario: &'s Scenario,
+    /// For each node, the hops that leave it and the nodes they lead to.
+    leaving: Vec<Vec<(Hop, usize)>>,
+}
+
+/// One of the two ways of a flow, for search and for messages.
+struct Way<'a> {
+    key: String,
+    from: &'a str,
+    to: &'a str,
+    written: Option<&'a [String]>,
+    members: u32,
+}
+
+impl<'s> Network<'s> {
+    pub(super) fn new(scenario: &'s Scenario) -> Self {
+        let mut leaving = vec![Vec::new(); scenario.node.len()];
+        for (index, link) in scenario.link.values().enumerate() {
+            let node = |name: &str| scenario.node.get_index_of(name);
+            let (Some(from), Some(to)) = (node(&link.from), node(&link.to)) else { continue };
+            if link.forward().is_some() {
+                leaving[from].push((Hop { link: index, forward: true }, to));
+            }
+            if link.backward().is_some() {
+                leaving[to].push((Hop { link: index, forward: false }, from));
+            }
+        }
+        Self { scenario, leaving }
+    }
+
+    pub(super) fn routes(&self, name: &str, flow: &Flow) -> Result<Routes, Problem> {
+        let members = self.scenario.members(&flow.from, &flow.to).unwrap_or(1);
+        let (from, to) = (flow.from.as_str(), flow.to.as_str());
+        let way = |key: &str, from, to, written| Way {
+            key: format!("flow.{name}.{key}"),
+            from,
+            to,
+            written,
+            members,
+        };
+        let out = self.way(&way("route", from, to, flow.route.as_deref()))?;
+        let back = match flow.transport {
+            Transport::Datagram => Vec::new(),
+            Transport::Tcp | Transport::Echo => {
+                self.way(&way("return_route", to, from, flow.return_route.as_deref()))?
+            }
+        };
+        Ok(Routes { out, back })
+    }
+
+    fn way(&self, way: &Way<'_>) -> Result<Vec<Hop>, Problem> {
+        if let Some(written) = way.written {
+            return self.follow(way, written);
+        }
+        if let Some(found) = self.search(way, |node| self.passable(node, way.members)) {
+            return Ok(found);
+        }
+        let message = format!("there is no way from `{}` to `{}`", way.from, way.to);
+        if self.search(way, |_| true).is_some() {
+            return Err(Problem::new(
+                &way.key,
+                format!("{message} except through a group, where the member is not determined"),
+                "a flow passes groups only where it has one member for each of theirs; put a \
+                 single node in between",
+            ));
+        }
+        let remedy = match self.search(&way.reversed(), |_| true) {
+            Some(_) => "the links between them are one-way: give one of them its other direction",
+            None => "add a link between them, or links over other nodes",
+        };
+        Err(Problem::new(&way.key, message, remedy))
+    }
+
+    /// Follows a written way from link to link.
+    fn follow(&self, way: &Way<'_>, written: &[String]) -> Result<Vec<Hop>, Problem> {
+        let (mut at, mut hops) = (way.from, Vec::new());
+        for (index, name) in written.iter().enumerate() {
+            let fail = |message: String, remedy: String| {
+                Err(Problem::new(format!("{}[{index}]", way.key), message, remedy))
+            };
+            let Some((number, _, link)) = self.scenario.link.get_full(name) else {
+                let known: Vec<_> = self.scenario.link.keys().map(String::as_str).collect();
+                return fail(format!("there is no link {name:?}"), suggest::remedy(name, &known));
+            };
+            let Some((forward, next)) = ends(link, at) else {
+                return fail(
+                    format!(
+                        "link `{name}` joins `{}` and `{}`, but the route is at `{at}` here",
+                        link.from, link.to
+                    ),
+                    format!("name the links from `{}` to `{}` in order", way.from, way.to),
+                );
+            };
+            let direction = if forward { link.forward() } else { link.backward() };
+            if direction.is_none() {
+                return fail(
+                    format!("link `{name}` is one-way and does not lead from `{at}` to `{next}`"),
+                    format!(
+                        "give it `{}`, or take another link",
+                        if forward { "forward" } else { "backward" }
+                    ),
+                );
+            }
+            let last = index + 1 == written.len();
+            let node = self.scenario.node.get_index_of(next);
+            if !last && node.is_some_and(|node| !self.passable(node, way.members)) {
+                return fail(
+                    format!("the route passes the group `{next}`, but not which of its members"),
+                    "a flow passes groups only where it has one member for each of theirs".into(),
+                );
+            }
+            hops.push(Hop { link: number, forward });
+            at = next;
+        }
+        if at != way.to || hops.is_empty() {
+            return Err(Problem::new(
+                &way.key,
+                format!("the route ends at `{at}`, not at `{}`", way.to),
+                format!("name all links from `{}` to `{}` in order", way.from, way.to),
+            ));
+        }
+        Ok(hops)
+    }
+
+    /// Breadth first: the fewest links, and of these the first in the file.
+    fn search(&self, way: &Way<'_>, passable: impl Fn(usize) -> bool) -> Option<Vec<Hop>> {
+        let start = self.scenario.node.get_index_of(way.from)?;
+        let goal = self.scenario.node.get_index_of(way.to)?;
+        let mut reached: Vec<Option<(Hop, usize)>> = vec![None; self.leaving.len()];
+        let mut waiting = VecDeque::from([start]);
+        while let Some(node) = waiting.pop_front() {
+            if node != start && !passable(node) {
+                continue;
+            }
+            for (hop, next) in &self.leaving[node] {
+                if *next != start && reached[*next].is_none() {
+                    reached[*next] = Some((*hop, node));
+                    if *next == goal {
+                        return Some(unwind(&reached, start, goal));
+                    }
+                    waiting.push_back(*next);
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether a flow of so many members knows which member of this node it passes.
+    fn passable(&self, node: usize, members: u32) -> bool {
+        let count = self.scenario.node.get_index(node).map_or(1, |(_, node)| node.count);
+        count == 1 || count == members
+    }
+}
+
+impl Way<'_> {
+    fn reversed(&self) -> Self {
+        Self { key: String::new(), from: self.to, to: self.from, written: None, ..*self }
+    }
+}
+
+/// Whether a link is crossed forward from this node, and where it leads.
+fn ends<'l>(link: &'l Link, at: &str) -> Option<(bool, &'l str)> {
+    match at {
+        _ if link.from == at => Some((true, &link.to)),
+        _ if link.to == at => Some((false, &link.from)),
+        _ => None,
+    }
+}
+
+fn unwind(reached: &[Option<(Hop, usize)>], start: usize, goal: usize) -> Vec<Hop> {
+    let mut hops = Vec::new();
+    let mut node = goal;
+    while let (true, Some((hop, before))) = (node != start, reached[node]) {
+        hops.push(hop);
+        node = before;
+    }
+    hops.reverse();
+    hops
+}
