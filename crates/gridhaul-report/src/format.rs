@@ -2,14 +2,245 @@
 
 use gridhaul_scenario::answer::Estimate;
 
+/// What stands where a value is not known.
+pub const UNKNOWN: &str = "–";
+
 /// A value with its unit: `1.21 Mbit/s`; `–` where it is not a number.
 #[must_use]
 pub fn value(value: f64, unit: &str) -> String {
-    format!("{value} {unit}")
+    let prefix = Prefix::for_magnitude(value, unit);
+    join(number(value / prefix.factor), &prefix.unit)
 }
 
 /// A mean with its 95 % interval: `1.21 ± 0.03 Mbit/s`; `–` where it is not known.
 #[must_use]
 pub fn estimate(estimate: &Estimate, unit: &str) -> String {
-    estimate.mean.map_or_else(|| "–".into(), |mean| value(mean, unit))
+    let Some(mean) = estimate.mean.filter(|mean| mean.is_finite()) else {
+        return UNKNOWN.into();
+    };
+    let prefix = Prefix::for_magnitude(mean, unit);
+    join(interval(mean, estimate.ci95, prefix.factor), &prefix.unit)
+}
+
+/// A number with four significant digits; thousands are set apart, and digits before the decimal
+/// point are never rounded away. `–` where it is not a number.
+#[must_use]
+pub fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return match (value.is_nan(), value > 0.0) {
+            (true, _) => UNKNOWN.into(),
+            (_, true) => "∞".into(),
+            (_, false) => "−∞".into(),
+        };
+    }
+    if value == 0.0 {
+        return "0".into();
+    }
+    let exponent = exponent(value);
+    if !(-4..15).contains(&exponent) {
+        let mut digits = trimmed(value / 10f64.powi(exponent), 3);
+        // Powers of ten below 1e-308 cannot be formed: name the number as it is.
+        if exponent < -300 {
+            digits = format!("{value:.0e}").split('e').next().unwrap_or("1").replace('-', "−");
+        }
+        return format!("{digits}×10{}", superscript(exponent));
+    }
+    trimmed(value, (3 - exponent).max(0) as usize)
+}
+
+/// A unit with the prefix that keeps numbers short.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Prefix {
+    /// How many base units one of these is.
+    pub(crate) factor: f64,
+    /// Prefix and unit.
+    pub(crate) unit: String,
+}
+
+impl Prefix {
+    /// The prefix for numbers of this magnitude. Pure numbers and counted things have none.
+    pub(crate) fn for_magnitude(magnitude: f64, unit: &str) -> Self {
+        let steps: &[(f64, &str)] = match unit {
+            "bit/s" | "bit" | "B" | "B/s" | "Hz" => {
+                &[(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")]
+            }
+            "s" => &[(1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")],
+            _ => &[(1.0, "")],
+        };
+        // Rounding to four digits must not give 1000 of a unit whose next one is larger.
+        let magnitude = magnitude.abs() * 1.000_05;
+        let plain = (1.0, "");
+        let chosen = if magnitude > 0.0 && magnitude.is_finite() {
+            steps.iter().find(|(factor, _)| magnitude >= *factor).or(steps.last())
+        } else {
+            None
+        };
+        let (factor, prefix) = *chosen.unwrap_or(&plain);
+        Self { factor, unit: format!("{prefix}{unit}") }
+    }
+}
+
+/// A mean and its interval, divided by `factor`, with as many decimals as the interval deserves.
+pub(crate) fn interval(mean: f64, ci95: Option<f64>, factor: f64) -> String {
+    let mean = mean / factor;
+    let Some(half) = ci95.map(|half| half / factor).filter(|half| half.is_finite()) else {
+        return number(mean);
+    };
+    if half <= 0.0 {
+        return format!("{} ± 0", number(mean));
+    }
+    let size = if mean == 0.0 { half } else { mean };
+    if !(-4..15).contains(&exponent(size)) || !(-9..15).contains(&exponent(half)) {
+        return format!("{} ± {}", number(mean), number(half));
+    }
+    // Two digits of the interval, but at most six of the mean.
+    let decimals = (1 - exponent(half)).min(5 - exponent(size)).max(0);
+    if half < 0.5 * 10f64.powi(-decimals) {
+        return format!("{} ± <{}", number(mean), number(10f64.powi(-decimals)));
+    }
+    let decimals = decimals as usize;
+    format!("{} ± {}", fixed(mean, decimals), fixed(half, decimals))
+}
+
+/// A number with fixed decimals and thousands set apart.
+pub(crate) fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{:.decimals$}", value.abs());
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let mut out = String::new();
+    if value < 0.0 && text.contains(|digit: char| ('1'..='9').contains(&digit)) {
+        out.push('−');
+    }
+    for (index, digit) in whole.chars().enumerate() {
+        let left = whole.len() - index;
+        // Four digits stay together, as SI asks for.
+        if index > 0 && left.is_multiple_of(3) && whole.len() > 4 {
+            out.push('\u{202f}');
+        }
+        out.push(digit);
+    }
+    if !fraction.is_empty() {
+        out.push('.');
+        out.push_str(fraction);
+    }
+    out
+}
+
+/// Digits of an exponent as superscripts.
+pub(crate) fn superscript(exponent: i32) -> String {
+    let digits = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let text = exponent.to_string();
+    text.chars().map(|c| c.to_digit(10).map_or('⁻', |digit| digits[digit as usize])).collect()
+}
+
+/// Quantity and unit of a column named `<quantity>_<unit>`, as people write them.
+pub(crate) fn column(name: &str) -> (String, &'static str) {
+    if let Ok(metric) = name.parse::<gridhaul_scenario::answer::Metric>() {
+        return (metric.info().heading.to_owned(), metric.info().unit);
+    }
+    let units = [
+        ("_bit_per_s", "bit/s"),
+        ("_byte_per_s", "B/s"),
+        ("_packets_per_s", "packets/s"),
+        ("_s", "s"),
+        ("_bytes", "B"),
+        ("_byte", "B"),
+        ("_bit", "bit"),
+        ("_packets", "packets"),
+        ("_segments", "segments"),
+        ("_ratio", ""),
+        ("_count", ""),
+        ("_index", ""),
+    ];
+    let found = units.iter().find_map(|(end, unit)| name.strip_suffix(end).map(|q| (q, *unit)));
+    let (quantity, unit) = found.unwrap_or((name, ""));
+    let words = match quantity {
+        "cwnd" => "congestion window".to_owned(),
+        "ssthresh" => "slow-start threshold".to_owned(),
+        "rtt" => "round trip".to_owned(),
+        "srtt" => "round trip, smoothed".to_owned(),
+        "rto" => "retransmission timer".to_owned(),
+        other => other.replace('_', " "),
+    };
+    (words, unit)
+}
+
+fn join(number: String, unit: &str) -> String {
+    if unit.is_empty() || number == UNKNOWN { number } else { format!("{number} {unit}") }
+}
+
+fn exponent(value: f64) -> i32 {
+    value.abs().log10().floor() as i32
+}
+
+fn trimmed(value: f64, decimals: usize) -> String {
+    let text = fixed(value, decimals);
+    if !text.contains('.') {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_as_people_read_them() {
+        let mut table = String::new();
+        for (number, unit) in [
+            (1_209_870.0, "bit/s"),
+            (999_960.0, "bit/s"),
+            (130_000.0, "bit/s"),
+            (0.0, "bit/s"),
+            (0.025, "s"),
+            (0.000_012_34, "s"),
+            (3600.0, "s"),
+            (86_400.0, "s"),
+            (66_600.0, "B"),
+            (50.0, "packets"),
+            (1234.0, ""),
+            (1_234_567.0, ""),
+            (12.345_678, ""),
+            (0.012_345_678, ""),
+            (0.000_012_3, ""),
+            (-0.5, ""),
+            (f64::NAN, "s"),
+            (f64::INFINITY, "bit/s"),
+        ] {
+            table += &format!("{number:>12} {unit:<7} | {}\n", value(number, unit));
+        }
+        insta::assert_snapshot!(table);
+    }
+
+    #[test]
+    fn intervals_decide_the_digits() {
+        let mut table = String::new();
+        for (mean, ci95, unit) in [
+            (1_209_870.0, Some(31_234.0), "bit/s"),
+            (1_209_870.0, Some(0.0), "bit/s"),
+            (1_209_870.0, Some(0.001), "bit/s"),
+            (1_209_870.0, None, "bit/s"),
+            (0.025, Some(0.1), "s"),
+            (12_345.6, Some(78.9), ""),
+            (0.0123, Some(0.0004), ""),
+            (0.0, Some(0.5), ""),
+            (3.0e-7, Some(1.0e-8), ""),
+        ] {
+            let text = estimate(&Estimate { mean: Some(mean), ci95, n: 3 }, unit);
+            table += &format!("{mean:>9} ± {:<8} {unit:<5} | {text}\n", format!("{ci95:?}"));
+        }
+        insta::assert_snapshot!(table);
+    }
+
+    proptest! {
+        #[test]
+        fn any_number_has_a_text(mean in any::<f64>(), half in any::<f64>()) {
+            for unit in ["bit/s", "s", "B", "packets", ""] {
+                prop_assert!(!value(mean, unit).is_empty());
+                let text = estimate(&Estimate { mean: Some(mean), ci95: Some(half), n: 2 }, unit);
+                prop_assert!(!text.is_empty() && text.chars().count() < 60, "{text}");
+            }
+        }
+    }
 }

@@ -1,6 +1,16 @@
 //! Groups of bars.
 
-use super::Axis;
+use gridhaul_scenario::answer::Estimate;
+use svg::node::element::{Group, Path, Rectangle};
+
+use super::draw::{FONT, coloured, path_to, px, role, shortened, text, tooltip, width, wrapped};
+use super::frame::Frame;
+use super::legend::Sample;
+use super::line::whiskers;
+use super::ruler::{self, Fit};
+use super::style::{GROUND, INK, SERIES_MAX};
+use super::{Axis, Scale};
+use crate::format::{self, UNKNOWN};
 
 /// A bar: a value with its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -47,8 +57,8 @@ impl From<Option<f64>> for Bar {
     }
 }
 
-impl From<gridhaul_scenario::answer::Estimate> for Bar {
-    fn from(estimate: gridhaul_scenario::answer::Estimate) -> Self {
+impl From<Estimate> for Bar {
+    fn from(estimate: Estimate) -> Self {
         Self { value: estimate.mean, ci95: estimate.ci95 }
     }
 }
@@ -81,12 +91,203 @@ impl BarChart {
     /// The chart as a file of its own, which carries its style.
     #[must_use]
     pub fn to_svg(&self) -> String {
-        String::new()
+        self.draw(true)
     }
 
     /// The chart as an element for a page that gives [`STYLE`](super::STYLE) once.
     #[must_use]
     pub fn to_inline_svg(&self) -> String {
-        String::new()
+        self.draw(false)
     }
+
+    fn draw(&self, standalone: bool) -> String {
+        let series = &self.series[..self.series.len().min(SERIES_MAX)];
+        let names: Vec<_> =
+            series.iter().map(|series| (series.name.as_str(), Sample::Bar)).collect();
+        let values = self.values(series);
+        let fit = if self.y.scale == Scale::Log { Fit::Loose } else { Fit::Zero };
+        let frame = Frame::new(&self.title, &names, &self.y, &values, fit);
+        let mut parts = vec![frame.vertical()];
+        if values.is_empty() {
+            parts.push(frame.no_data());
+        } else {
+            for (index, series) in series.iter().enumerate() {
+                parts.push(self.bars(index, series, &frame));
+            }
+        }
+        parts.push(frame.base());
+        let (labels, mut below) = group_labels(&self.groups, &frame);
+        parts.push(labels);
+        if !self.group_label.is_empty() {
+            parts.push(frame.horizontal_name(&self.group_label, below + 14.0));
+            below += 18.0;
+        }
+        let about =
+            format!("{}, {} groups of {} bars", frame.y.title, self.groups.len(), series.len());
+        frame.finish(parts, below + 8.0, &about, standalone)
+    }
+
+    fn values(&self, series: &[BarSeries]) -> Vec<f64> {
+        let bars = series.iter().flat_map(|series| series.bars.iter().take(self.groups.len()));
+        let values = bars.filter_map(|bar| {
+            let value = ruler::shown(bar.value?, self.y.scale)?;
+            let half = bar.ci95.filter(|half| half.is_finite()).unwrap_or(0.0);
+            Some([value, value - half, value + half])
+        });
+        values.flatten().collect()
+    }
+
+    fn bars(&self, index: usize, series: &BarSeries, frame: &Frame) -> Group {
+        let band = (frame.right - frame.left) / self.groups.len().max(1) as f64;
+        let count = self.series.len().clamp(1, SERIES_MAX) as f64;
+        // A few bars need not fill the width.
+        let wide = (band * 0.78 / count).min(64.0);
+        let base = if self.y.scale == Scale::Log { frame.bottom } else { frame.y.place(0.0) };
+        let mut group = coloured(index);
+        let mut labels = role("ink", INK).set("font-size", 10.5);
+        for (place, name) in self.groups.iter().enumerate() {
+            let middle = frame.left
+                + band * (place as f64 + 0.5)
+                + wide * (index as f64 - (count - 1.0) / 2.0);
+            let bar = series.bars.get(place).copied().unwrap_or_default();
+            let Some(value) = bar.value.and_then(|value| frame.y.shown(value)) else {
+                labels = labels
+                    .add(text(middle, base - 4.0, "middle", UNKNOWN).set("fill", "currentColor"));
+                continue;
+            };
+            let y = frame.y.place(value);
+            let estimate = Estimate { mean: Some(value), ci95: bar.ci95, n: 1 };
+            let about =
+                format!("{name}, {}: {}", series.name, format::estimate(&estimate, &self.y.unit));
+            let one = Group::new().add(tooltip(&about));
+            let gap = if wide > 5.0 { 1.0 } else { 0.0 };
+            let (left, top) = (middle - wide / 2.0 + gap, y.min(base));
+            group = group.add(filled(one, index, left, top, wide - 2.0 * gap, (y - base).abs()));
+            let half = bar.ci95.filter(|half| half.is_finite() && *half > 0.0).unwrap_or(0.0);
+            let ends = [value - half, value + half].map(|end| frame.y.place(end));
+            if half > 0.0 {
+                let bars = whiskers(&[(middle, ends[0], ends[1])]).set("stroke-width", 1.1);
+                labels = labels.add(bars);
+            }
+            let label = self.bar_label(value, frame);
+            if width(&label, 10.5) <= wide + 4.0 {
+                let above = if value < 0.0 { ends[0] + 12.0 } else { ends[1] - 4.0 };
+                labels =
+                    labels.add(text(middle, above, "middle", &label).set("fill", "currentColor"));
+            }
+        }
+        Group::new().add(group).add(labels)
+    }
+
+    /// The value in the unit of the axis, with three digits.
+    fn bar_label(&self, value: f64, frame: &Frame) -> String {
+        if self.y.scale == Scale::Log {
+            return format::value(value, &self.y.unit);
+        }
+        frame.y.short(value)
+    }
+}
+
+/// A bar in the current colour with the hatching of its series, so that colour is not needed.
+pub(super) fn filled(group: Group, index: usize, x: f64, y: f64, wide: f64, high: f64) -> Group {
+    let (wide, high) = (wide.max(0.5), high.max(0.0));
+    let shape = Rectangle::new()
+        .set("x", px(x))
+        .set("y", px(y))
+        .set("width", px(wide))
+        .set("height", px(high))
+        .set("fill", "currentColor");
+    let data = hatching(index, (x, y, wide, high));
+    if data.is_empty() {
+        return group.add(shape);
+    }
+    let hatch = Path::new()
+        .set("d", data)
+        .set("class", "gh-hatch")
+        .set("stroke", GROUND)
+        .set("stroke-opacity", 0.75)
+        .set("stroke-width", 1.2)
+        .set("fill", "none");
+    group.add(shape).add(hatch)
+}
+
+/// Lines across a rectangle. They are cut to it here: clip paths need names, which would clash when
+/// a page holds several charts.
+fn hatching(index: usize, (x, y, wide, high): (f64, f64, f64, f64)) -> String {
+    let mut data = String::new();
+    let mut stroke = |(x1, y1): (f64, f64), (x2, y2): (f64, f64)| {
+        path_to(&mut data, 'M', x + x1, y + y1);
+        path_to(&mut data, 'L', x + x2, y + y2);
+    };
+    let steps = |length: f64, step: f64| {
+        (1..).map(move |index| f64::from(index) * step).take_while(move |at| *at < length)
+    };
+    let (rising, falling, level, upright) = match index % SERIES_MAX {
+        0 => (0.0, 0.0, 0.0, 0.0),
+        1 => (7.0, 0.0, 0.0, 0.0),
+        2 => (0.0, 0.0, 4.0, 0.0),
+        3 => (0.0, 7.0, 0.0, 0.0),
+        4 => (0.0, 0.0, 0.0, 4.0),
+        5 => (7.0, 7.0, 0.0, 0.0),
+        6 => (0.0, 0.0, 5.0, 5.0),
+        _ => (4.0, 0.0, 0.0, 0.0),
+    };
+    if rising > 0.0 {
+        for at in steps(wide + high, rising) {
+            stroke(
+                (at.min(wide), high - (high - (at - wide).max(0.0)).max(0.0)),
+                ((at - high).max(0.0), at.min(high)),
+            );
+        }
+    }
+    if falling > 0.0 {
+        for at in steps(wide + high, falling) {
+            let (from, to) = (at - high, at);
+            stroke((from.max(0.0), (-from).max(0.0)), (to.min(wide), high - (to - wide).max(0.0)));
+        }
+    }
+    if level > 0.0 {
+        steps(high, level).for_each(|at| stroke((0.0, high - at), (wide, high - at)));
+    }
+    if upright > 0.0 {
+        steps(wide, upright).for_each(|at| stroke((at, 0.0), (at, high)));
+    }
+    data
+}
+
+/// Names below the groups: level where they fit, in two lines, else sloping. Also how deep they reach.
+fn group_labels(groups: &[String], frame: &Frame) -> (Group, f64) {
+    let band = (frame.right - frame.left) / groups.len().max(1) as f64;
+    let middle = |place: usize| frame.left + band * (place as f64 + 0.5);
+    let mut labels = role("ink", INK).set("fill", "currentColor");
+    let room = band - 6.0;
+    let rows: Vec<_> = groups.iter().map(|name| wrapped(name, FONT, room, 2)).collect();
+    let whole = |(name, rows): (&String, &Vec<String>)| {
+        rows.iter().map(String::len).sum::<usize>() + 1 >= name.trim().len()
+            && !rows.concat().contains('…')
+    };
+    if groups.iter().zip(&rows).all(whole) {
+        for (place, rows) in rows.iter().enumerate() {
+            for (row, content) in rows.iter().enumerate() {
+                let y = frame.bottom + 17.0 + row as f64 * 14.0;
+                labels = labels.add(text(middle(place), y, "middle", content));
+            }
+        }
+        let deepest = rows.iter().map(Vec::len).max().unwrap_or(0);
+        return (labels, 9.0 + deepest as f64 * 14.0);
+    }
+    // Sloping names reach to the left, where the first one has only the margin; crowded ones are
+    // thinned out.
+    let stride = (13.0 / band).ceil().max(1.0) as usize;
+    let mut deepest: f64 = 0.0;
+    for (place, name) in groups.iter().enumerate().step_by(stride) {
+        let (x, y) = (middle(place) + 4.0, frame.bottom + 14.0);
+        let shown = shortened(name, FONT, 150.0_f64.min((x - 4.0) / 0.82));
+        deepest = deepest.max(width(&shown, FONT) * 0.574);
+        let slope = format!("rotate(-35 {} {})", px(x), px(y));
+        let label =
+            Group::new().add(tooltip(name)).add(text(x, y, "end", &shown).set("transform", slope));
+        labels = labels.add(label);
+    }
+    (labels, 20.0 + deepest)
 }

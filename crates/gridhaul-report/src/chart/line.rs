@@ -1,6 +1,16 @@
 //! Lines or points over an axis of numbers.
 
+use gridhaul_scenario::answer::Estimate;
+use svg::node::element::{Group, Path};
+
 use super::Axis;
+use super::decimate::{Pixel, decimate};
+use super::draw::{FONT, coloured, line, open_path, path_to, role, text, tooltip, width};
+use super::frame::Frame;
+use super::legend::{Sample, marker};
+use super::ruler::{self, Fit, Ruler};
+use super::style::{DASHES, GROUND, SERIES_MAX, WEAK};
+use crate::format;
 
 /// A value at a place, with its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -119,12 +129,239 @@ impl LineChart {
     /// The chart as a file of its own, which carries its style.
     #[must_use]
     pub fn to_svg(&self) -> String {
-        String::new()
+        self.draw(true)
     }
 
     /// The chart as an element for a page that gives [`STYLE`](super::STYLE) once.
     #[must_use]
     pub fn to_inline_svg(&self) -> String {
-        String::new()
+        self.draw(false)
     }
+
+    fn draw(&self, standalone: bool) -> String {
+        let series = &self.series[..self.series.len().min(SERIES_MAX)];
+        let names: Vec<_> =
+            series.iter().map(|series| (series.name.as_str(), sample(series))).collect();
+        let (xs, ys) = self.values(series);
+        let frame = Frame::new(&self.title, &names, &self.y, &ys, Fit::Loose);
+        let x = Ruler::new(&self.x, &xs, Fit::Tight, frame.left, frame.right);
+        let mut parts = vec![frame.vertical(), frame.horizontal(&x, self.x.scale), frame.base()];
+        if ys.is_empty() {
+            parts.push(frame.no_data());
+        }
+        // Intervals lie below all lines, and markers above them.
+        let pens: Vec<_> = series
+            .iter()
+            .enumerate()
+            .map(|(index, series)| Pen::new(index, series, &frame, &x, self))
+            .collect();
+        parts.extend(pens.iter().filter_map(Pen::intervals));
+        parts.extend(pens.iter().filter_map(Pen::line));
+        parts.extend(pens.iter().map(Pen::markers));
+        parts.push(references(&self.references, &frame, &x));
+        let lines = if series.len() == 1 { "line" } else { "lines" };
+        let about = format!("{} against {}, {} {lines}", frame.y.title, x.title, series.len());
+        frame.finish(parts, 48.0, &about, standalone)
+    }
+
+    /// What the axes must show: places, and values with their intervals.
+    fn values(&self, series: &[LineSeries]) -> (Vec<f64>, Vec<f64>) {
+        let (mut xs, mut ys) = (Vec::new(), Vec::new());
+        for point in series.iter().flat_map(|series| &series.points) {
+            let Some((x, y)) = self.shown(point) else { continue };
+            let half = point.ci95.filter(|half| half.is_finite()).unwrap_or(0.0);
+            xs.push(x);
+            ys.extend([y, y - half, y + half]);
+        }
+        for reference in &self.references {
+            match reference {
+                Reference::X(at, _) => xs.push(*at),
+                Reference::Y(at, _) => ys.push(*at),
+            }
+        }
+        (xs, ys)
+    }
+
+    /// The place of a point, if both axes can show it.
+    fn shown(&self, point: &DataPoint) -> Option<(f64, f64)> {
+        Some((ruler::shown(point.x, self.x.scale)?, ruler::shown(point.y, self.y.scale)?))
+    }
+}
+
+/// Above this many points a line has few markers and a band instead of bars.
+const MARKED: usize = 60;
+
+/// Draws one series.
+struct Pen<'a> {
+    index: usize,
+    series: &'a LineSeries,
+    frame: &'a Frame,
+    x: &'a Ruler,
+    chart: &'a LineChart,
+    pixels: Vec<Pixel>,
+}
+
+impl<'a> Pen<'a> {
+    fn new(
+        index: usize,
+        series: &'a LineSeries,
+        frame: &'a Frame,
+        x: &'a Ruler,
+        chart: &'a LineChart,
+    ) -> Self {
+        let pixels = series
+            .points
+            .iter()
+            .map(|point| chart.shown(point).map(|(at, y)| (x.place(at), frame.y.place(y))));
+        let columns = (frame.right - frame.left) as usize;
+        let pixels = decimate(pixels, columns, series.points.len());
+        Self { index, series, frame, x, chart, pixels }
+    }
+
+    fn few(&self) -> bool {
+        self.series.points.len() <= MARKED
+    }
+
+    fn line(&self) -> Option<Group> {
+        if self.series.stroke == Stroke::Points {
+            return None;
+        }
+        let mut data = String::new();
+        let mut before: Pixel = None;
+        for pixel in &self.pixels {
+            if let Some((x, y)) = *pixel {
+                match before {
+                    Some((_, y0)) if self.series.stroke == Stroke::Step => {
+                        path_to(&mut data, 'L', x, y0);
+                        path_to(&mut data, 'L', x, y);
+                    }
+                    Some(_) => path_to(&mut data, 'L', x, y),
+                    None => path_to(&mut data, 'M', x, y),
+                }
+            }
+            before = *pixel;
+        }
+        let dash = DASHES[self.index % DASHES.len()];
+        let path = open_path(data)
+            .set("stroke-width", if self.few() { 1.8 } else { 1.3 })
+            .set("stroke-linejoin", "round");
+        let path = if dash.is_empty() { path } else { path.set("stroke-dasharray", dash) };
+        Some(coloured(self.index).add(tooltip(&self.series.name)).add(path))
+    }
+
+    /// A marker on each of few points; on a long line, eight that tell it from the others.
+    fn markers(&self) -> Group {
+        let hollow = self.series.stroke == Stroke::Points;
+        if self.few() || hollow {
+            let most = self.series.points.len().div_ceil(2000).max(1);
+            let points = self.series.points.iter().step_by(most);
+            return points.fold(coloured(self.index), |group, point| {
+                let Some((x, y)) = self.chart.shown(point) else { return group };
+                let mark = marker(self.index, self.x.place(x), self.frame.y.place(y), hollow);
+                group.add(Group::new().add(tooltip(&self.about(point))).add(mark))
+            });
+        }
+        let mut group = coloured(self.index);
+        if self.chart.series.len() < 2 {
+            return group;
+        }
+        let step = (self.frame.right - self.frame.left) / 8.0;
+        let mut next = self.frame.left + step * (self.index as f64 + 0.5) / SERIES_MAX as f64;
+        for (x, y) in self.pixels.iter().flatten() {
+            if *x >= next {
+                group = group.add(marker(self.index, *x, *y, false));
+                next = x + step;
+            }
+        }
+        group
+    }
+
+    fn intervals(&self) -> Option<Group> {
+        let ends = self.series.points.iter().filter_map(|point| {
+            let (x, y) = self.chart.shown(point)?;
+            let half = point.ci95.filter(|half| half.is_finite() && *half > 0.0)?;
+            let (low, high) = (self.frame.y.place(y - half), self.frame.y.place(y + half));
+            Some((self.x.place(x), low, high))
+        });
+        let ends: Vec<_> = ends.collect();
+        if ends.is_empty() {
+            return None;
+        }
+        if self.series.uncertainty == Uncertainty::Bars && self.few() {
+            let bars = whiskers(&ends).set("stroke-width", 1.1);
+            return Some(coloured(self.index).add(bars));
+        }
+        let stride = ends.len().div_ceil((self.frame.right - self.frame.left) as usize).max(1);
+        let mut data = String::new();
+        let mut command = 'M';
+        for (x, low, _) in ends.iter().step_by(stride) {
+            path_to(&mut data, command, *x, *low);
+            command = 'L';
+        }
+        for (x, _, high) in ends.iter().step_by(stride).rev() {
+            path_to(&mut data, command, *x, *high);
+        }
+        let band =
+            Path::new().set("d", data + "Z").set("fill", "currentColor").set("fill-opacity", 0.18);
+        Some(coloured(self.index).add(band))
+    }
+
+    fn about(&self, point: &DataPoint) -> String {
+        let y = Estimate { mean: Some(point.y), ci95: point.ci95, n: 1 };
+        let x = format::value(point.x, &self.chart.x.unit);
+        let text = format!("{} at {x}", format::estimate(&y, &self.chart.y.unit));
+        if self.series.name.is_empty() { text } else { format!("{}: {text}", self.series.name) }
+    }
+}
+
+/// Bars with caps from (x, low, high) in pixels.
+pub(super) fn whiskers(ends: &[(f64, f64, f64)]) -> Path {
+    let mut data = String::new();
+    for (x, low, high) in ends {
+        path_to(&mut data, 'M', *x, *low);
+        path_to(&mut data, 'L', *x, *high);
+        for y in [low, high] {
+            path_to(&mut data, 'M', x - 3.0, *y);
+            path_to(&mut data, 'L', x + 3.0, *y);
+        }
+    }
+    open_path(data)
+}
+
+fn sample(series: &LineSeries) -> Sample {
+    if series.stroke == Stroke::Points { Sample::Points } else { Sample::Line }
+}
+
+fn references(references: &[Reference], frame: &Frame, x: &Ruler) -> Group {
+    let mut group = role("weak", WEAK);
+    let mut verticals = 0.0;
+    for reference in references {
+        let (stroke, label) = match reference {
+            Reference::Y(at, label) => {
+                let Some(at) = frame.y.shown(*at) else { continue };
+                let y = frame.y.place(at);
+                let above = if y - frame.top < 16.0 { y + 14.0 } else { y - 5.0 };
+                (line(frame.left, y, frame.right, y), text(frame.right - 4.0, above, "end", label))
+            }
+            Reference::X(at, label) => {
+                let Some(at) = x.shown(*at) else { continue };
+                let at = x.place(at);
+                // Labels of neighbours stand below each other.
+                let y = frame.top + 13.0 + verticals * 15.0;
+                verticals = (verticals + 1.0) % 4.0;
+                let left = at + width(label, FONT) + 8.0 > frame.right;
+                let (place, anchor) = if left { (at - 5.0, "end") } else { (at + 5.0, "start") };
+                (line(at, frame.top, at, frame.bottom), text(place, y, anchor, label))
+            }
+        };
+        let stroke = stroke.set("stroke", "currentColor").set("stroke-dasharray", "4 3");
+        let label = label
+            .set("fill", "currentColor")
+            .set("class", "gh-halo")
+            .set("stroke", GROUND)
+            .set("stroke-width", 3)
+            .set("paint-order", "stroke");
+        group = group.add(stroke).add(label);
+    }
+    group
 }

@@ -2,14 +2,18 @@
 
 mod axis;
 mod bar;
+mod decimate;
+mod draw;
+mod frame;
+mod legend;
 mod line;
-
-/// Style of all charts, for pages that inline them.
-pub const STYLE: &str = "";
+mod ruler;
+mod style;
 
 pub use axis::{Axis, Scale};
 pub use bar::{Bar, BarChart, BarSeries};
 pub use line::{DataPoint, LineChart, LineSeries, Reference, Stroke, Uncertainty};
+pub use style::STYLE;
 
 /// A chart of any kind.
 #[derive(Debug, Clone, PartialEq)]

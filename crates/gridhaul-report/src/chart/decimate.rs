@@ -1,0 +1,107 @@
+//! Long lines made short without losing what can be seen: first, least, greatest and last value of
+//! every pixel column.
+
+/// A point in pixels; `None` is a gap.
+pub(super) type Pixel = Option<(f64, f64)>;
+
+/// The points as they are where they are few, else at most four for each column of pixels.
+pub(super) fn decimate(
+    points: impl Iterator<Item = Pixel>,
+    columns: usize,
+    len: usize,
+) -> Vec<Pixel> {
+    if len <= columns * 4 {
+        return points.collect();
+    }
+    let mut out = Vec::new();
+    let mut column: Option<Column> = None;
+    let mut gap = false;
+    for point in points {
+        let Some((x, y)) = point else {
+            gap = true;
+            continue;
+        };
+        let index = x.floor();
+        match &mut column {
+            Some(open) if open.index == index => open.add((x, y)),
+            _ => {
+                let before = column.take();
+                if let Some(open) = &before {
+                    open.write(&mut out);
+                }
+                // A gap narrower than a column cannot be seen.
+                let seen = |open: &Column| gap && (index - open.index).abs() > 1.0;
+                if before.as_ref().is_some_and(seen) {
+                    out.push(None);
+                }
+                column = Some(Column::new(index, (x, y)));
+            }
+        }
+        gap = false;
+    }
+    if let Some(open) = column {
+        open.write(&mut out);
+    }
+    // Points that jump to and fro fill no columns: take every so many of them.
+    let most = columns * 8;
+    if out.len() > most {
+        let stride = out.len().div_ceil(most);
+        return out.into_iter().step_by(stride).collect();
+    }
+    out
+}
+
+struct Column {
+    index: f64,
+    first: (usize, (f64, f64)),
+    low: (usize, (f64, f64)),
+    high: (usize, (f64, f64)),
+    last: (usize, (f64, f64)),
+}
+
+impl Column {
+    fn new(index: f64, point: (f64, f64)) -> Self {
+        Self { index, first: (0, point), low: (0, point), high: (0, point), last: (0, point) }
+    }
+
+    fn add(&mut self, point: (f64, f64)) {
+        self.last = (self.last.0 + 1, point);
+        if point.1 < self.low.1.1 {
+            self.low = self.last;
+        }
+        if point.1 > self.high.1.1 {
+            self.high = self.last;
+        }
+    }
+
+    fn write(&self, out: &mut Vec<Pixel>) {
+        let mut kept = [self.first, self.low, self.high, self.last];
+        kept.sort_by_key(|(order, _)| *order);
+        let mut before = None;
+        for (order, point) in kept {
+            if before != Some(order) {
+                out.push(Some(point));
+            }
+            before = Some(order);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peaks_and_gaps_survive() {
+        let wave = (0..100_000).map(|i| {
+            let x = f64::from(i) / 200.0;
+            let y = if i == 50_123 { 999.0 } else { f64::from(i % 7) };
+            (!(20_000..30_000).contains(&i)).then_some((x, y))
+        });
+        let kept = decimate(wave, 500, 100_000);
+        assert!(kept.len() <= 2001, "{}", kept.len());
+        assert!(kept.iter().flatten().any(|(_, y)| *y == 999.0));
+        assert_eq!(kept.iter().filter(|point| point.is_none()).count(), 1);
+        assert_eq!(kept[0], Some((0.0, 0.0)));
+    }
+}

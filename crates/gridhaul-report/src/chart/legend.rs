@@ -1,0 +1,102 @@
+//! The legend: rows of samples and names between heading and plot, where no data can be.
+
+use svg::node::element::{Group, Path};
+
+use super::draw::{FONT, coloured, line, shortened, text, tooltip, width};
+use super::style::DASHES;
+
+const SAMPLE: f64 = 26.0;
+const GAP: f64 = 18.0;
+pub(super) const ROW: f64 = 18.0;
+
+/// What stands before a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sample {
+    /// Dashes and a marker.
+    Line,
+    /// A hollow marker.
+    Points,
+    /// A hatched box.
+    Bar,
+}
+
+/// Names laid out in rows.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Legend {
+    entries: Vec<Entry>,
+    pub(super) rows: usize,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Entry {
+    name: String,
+    shown: String,
+    sample: Sample,
+    x: f64,
+    row: usize,
+}
+
+impl Legend {
+    /// Fills rows of at most `room` pixels.
+    pub(super) fn new(names: &[(&str, Sample)], room: f64) -> Self {
+        if names.iter().all(|(name, _)| name.is_empty()) {
+            return Self { entries: Vec::new(), rows: 0 };
+        }
+        let (mut x, mut row) = (0.0, 0);
+        let entries = names.iter().map(|(name, sample)| {
+            let shown = shortened(name, FONT, room - SAMPLE - 6.0);
+            let wide = SAMPLE + 6.0 + width(&shown, FONT);
+            if x > 0.0 && x + wide > room {
+                (x, row) = (0.0, row + 1);
+            }
+            let entry = Entry { name: (*name).to_owned(), shown, sample: *sample, x, row };
+            x += wide + GAP;
+            entry
+        });
+        let entries: Vec<_> = entries.collect();
+        let rows = entries.last().map_or(0, |entry| entry.row + 1);
+        Self { entries, rows }
+    }
+
+    /// Draws the rows from the upper left corner on.
+    pub(super) fn draw(&self, left: f64, top: f64) -> Group {
+        self.entries.iter().enumerate().fold(Group::new(), |group, (index, entry)| {
+            let (x, y) = (left + entry.x, top + entry.row as f64 * ROW + ROW / 2.0);
+            let label =
+                text(x + SAMPLE + 6.0, y + 4.0, "start", &entry.shown).set("fill", "currentColor");
+            let label = super::draw::role("ink", super::style::INK).add(label);
+            let label =
+                if entry.shown == entry.name { label } else { label.add(tooltip(&entry.name)) };
+            group.add(sample(index, entry.sample, x, y)).add(label)
+        })
+    }
+}
+
+fn sample(index: usize, sample: Sample, x: f64, y: f64) -> Group {
+    let group = coloured(index);
+    let middle = x + SAMPLE / 2.0;
+    match sample {
+        Sample::Line => {
+            let dash = DASHES[index % DASHES.len()];
+            let stroke =
+                line(x, y, x + SAMPLE, y).set("stroke", "currentColor").set("stroke-width", 1.8);
+            let stroke =
+                if dash.is_empty() { stroke } else { stroke.set("stroke-dasharray", dash) };
+            group.add(stroke).add(marker(index, middle, y, false))
+        }
+        Sample::Points => group.add(marker(index, middle, y, true)),
+        Sample::Bar => super::bar::filled(group, index, x + 6.0, y - 6.0, SAMPLE - 6.0, 12.0),
+    }
+}
+
+/// A marker of a series.
+pub(super) fn marker(index: usize, x: f64, y: f64, hollow: bool) -> Path {
+    let place = format!("translate({} {})", super::draw::px(x), super::draw::px(y));
+    let path = Path::new().set("d", super::style::marker(index)).set("transform", place);
+    if hollow {
+        let path = path.set("class", "gh-hollow").set("fill", super::style::GROUND);
+        path.set("stroke", "currentColor").set("stroke-width", 1.5)
+    } else {
+        path.set("fill", "currentColor")
+    }
+}
