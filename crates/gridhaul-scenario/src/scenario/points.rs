@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::error::{Problem, ScenarioError};
+use super::file::explain;
 use super::{Range, Scenario, Sweep, Values, check, suggest};
 use crate::units;
 
@@ -349,12 +350,13 @@ fn point(base: &Json, axes: &[Axis], indices: &[usize]) -> Result<ScenarioPoint,
     }
     let scenario = Scenario::deserialize(&tree).map_err(|error| blame(base, &settings, &error))?;
     if let Some(problem) = check::problems(&scenario).into_iter().next() {
-        return Err(match settings.iter().find(|setting| problem.key.starts_with(setting.key)) {
-            Some(setting) => setting.refused(&problem.to_string()),
-            None => match settings.first() {
-                Some(setting) => setting.refused(&problem.to_string()),
-                None => problem,
-            },
+        let named = settings.iter().find(|setting| problem.key.starts_with(setting.key));
+        return Err(match named.or(settings.first()) {
+            Some(setting) => {
+                let refused = setting.refused(&format!("{}: {}", problem.key, problem.message));
+                Problem { remedy: problem.remedy, ..refused }
+            }
+            None => problem,
         });
     }
     let parameters = settings.iter().map(|setting| (setting.key.to_owned(), setting.text()));
@@ -395,6 +397,11 @@ impl Setting<'_> {
         )
     }
 
+    fn unreadable(&self, error: &serde_json::Error) -> Problem {
+        let (message, remedy) = explain::reworded(&error.to_string(), self.key);
+        Problem { remedy, ..self.refused(&message) }
+    }
+
     fn text(&self) -> String {
         match self.value {
             Json::String(text) => text.clone(),
@@ -411,11 +418,11 @@ fn blame(base: &Json, settings: &[Setting<'_>], error: &serde_json::Error) -> Pr
             return problem;
         }
         if let Err(error) = Scenario::deserialize(&tree) {
-            return setting.refused(&error.to_string());
+            return setting.unreadable(&error);
         }
     }
     match settings.first() {
-        Some(setting) => setting.refused(&error.to_string()),
+        Some(setting) => setting.unreadable(&error),
         None => Problem::new("sweep", error.to_string(), ""),
     }
 }

@@ -1,7 +1,11 @@
 //! Sweeps: keys of the scenario that take several values.
 
+use std::fmt;
+
 use indexmap::IndexMap;
 use schemars::JsonSchema;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 /// One axis of a sweep. Several keys in one entry vary together (their lists have one length);
@@ -14,7 +18,7 @@ pub struct Sweep {
 }
 
 /// Values of a key.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Values {
     /// These, as they would be written in the file.
@@ -37,4 +41,24 @@ pub struct Range {
     pub log: Option<[toml::Value; 2]>,
     /// Number of values, at least two.
     pub points: u32,
+}
+
+// By hand, since serde's own reader of untagged choices hides which key of a range is wrong.
+impl<'de> Deserialize<'de> for Values {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Values;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of values or a range such as { linear = [1, 9], points = 5 }")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Values, A::Error> {
+                Deserialize::deserialize(SeqAccessDeserializer::new(list)).map(Values::List)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Values, A::Error> {
+                Deserialize::deserialize(MapAccessDeserializer::new(table)).map(Values::Range)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
 }

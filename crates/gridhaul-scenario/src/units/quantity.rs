@@ -43,7 +43,11 @@ pub trait Quantity: Sized {
         };
         let (number, unit) = split(text);
         let Some(number) = Decimal::parse(number) else {
-            return Err(fail("write a number, a space and a unit".into()));
+            let text = text.trim_start_matches(['+', '-', ' ']).to_ascii_lowercase();
+            return Err(fail(match text.starts_with("nan") || text.starts_with("inf") {
+                true => "it must be a finite number".into(),
+                false => "write a number, a space and a unit".into(),
+            }));
         };
         if unit.is_empty() {
             return Err(fail(

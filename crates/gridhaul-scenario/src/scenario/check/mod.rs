@@ -21,6 +21,10 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     report.record();
     report.names();
     report.nodes();
+    if scenario.node.is_empty() {
+        // Every link and flow would be told to lack its nodes.
+        return report.problems;
+    }
     report.links();
     report.stacks();
     // Ways make sense only where nodes and links do: nobody wants the same mistake told twice.

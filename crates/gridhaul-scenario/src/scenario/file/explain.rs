@@ -2,10 +2,19 @@
 
 use super::locate::Document;
 use crate::scenario::error::{Place, Problem};
+use crate::scenario::suggest;
 
 /// A text that is not TOML.
 pub(super) fn syntax(error: &toml::de::Error, text: &str) -> Problem {
-    let mut problem = Problem::new("", format!("this is not TOML: {}", error.message()), "");
+    let message = error.message();
+    let remedy = match message {
+        _ if message.contains("duplicate key") => "keep one of the two",
+        _ if message.contains("string values must be quoted") => {
+            "quantities and texts stand in quotes: \"25 ms\""
+        }
+        _ => "",
+    };
+    let mut problem = Problem::new("", format!("this is not TOML: {message}"), remedy);
     problem.place = error.span().map(|span| Place::of(text, span));
     problem
 }
@@ -13,8 +22,127 @@ pub(super) fn syntax(error: &toml::de::Error, text: &str) -> Problem {
 /// TOML that is not a scenario.
 pub(super) fn types(error: &toml::de::Error, document: &Document<'_>) -> Problem {
     let span = error.span();
-    let key = span.as_ref().map(|span| document.path_at(span)).unwrap_or_default();
-    let mut problem = Problem::new(key, error.message(), "");
-    problem.place = span.map(|span| document.place_of(span));
-    problem
+    // A missing key is nowhere: what is known is the table that it is missing from.
+    let missing = error.message().starts_with("missing field ");
+    let key = match &span {
+        Some(span) if missing => document.table_at(span),
+        Some(span) => document.path_at(span),
+        None => String::new(),
+    };
+    let (message, remedy) = reworded(error.message(), &key);
+    let place = span.filter(|_| !key.is_empty()).map(|span| document.place_of(span));
+    Problem { key, message, remedy, place }
+}
+
+/// The message of serde for people who do not know it, and the remedy.
+pub(in crate::scenario) fn reworded(message: &str, key: &str) -> (String, String) {
+    let message = message.trim_end();
+    if let Some((name, known)) = unknown(message, "unknown field ") {
+        return (format!("there is no key `{name}` here"), suggest::remedy(name, &known));
+    }
+    if let Some((name, known)) = unknown(message, "unknown variant ") {
+        return (format!("there is no choice `{name}` here"), suggest::remedy(name, &known));
+    }
+    if let Some(name) = message.strip_prefix("missing field ") {
+        let place = if key.is_empty() { "the scenario" } else { "this table" };
+        return (format!("{place} has no key {name}, which is required"), added(name));
+    }
+    if message.starts_with("wanted exactly 1 element") || message == "wanted string or table" {
+        return choice(message, key);
+    }
+    if message.starts_with("invalid type: unit variant") {
+        return ("this choice has keys of its own".into(), choice(message, key).1);
+    }
+    if let Some((found, wanted)) = message
+        .strip_prefix("invalid length ")
+        .and_then(|lengths| lengths.split_once(", expected an array of length "))
+    {
+        return (format!("expected {wanted} values, found {found}"), String::new());
+    }
+    let wrong = message.strip_prefix("invalid type: ").or(message.strip_prefix("invalid value: "));
+    if let Some((found, expected)) = wrong.and_then(|wrong| wrong.rsplit_once(", expected ")) {
+        let remedy = match found.starts_with("integer") || found.starts_with("floating") {
+            true if expected.contains(" such as \"") => "write the unit, and quotes around both",
+            _ => "",
+        };
+        return (
+            format!("expected {}, found {}", plain(expected), self::found(found)),
+            remedy.into(),
+        );
+    }
+    (message.to_owned(), String::new())
+}
+
+/// Takes "unknown field `a`, expected one of `b`, `c`" apart.
+fn unknown<'m>(message: &'m str, what: &str) -> Option<(&'m str, Vec<&'m str>)> {
+    // The unknown name may hold anything; the known ones come last and are plain.
+    let rest = message.strip_prefix(what)?.strip_prefix('`')?;
+    let (name, known) = rest.rsplit_once("`, expected ").or(rest.rsplit_once("`, there are no"))?;
+    Some((name, known.split('`').skip(1).step_by(2).collect()))
+}
+
+/// What to add for a missing key.
+fn added(name: &str) -> String {
+    let example = match name.trim_matches('`') {
+        "title" => "title = \"Meters behind one concentrator\"",
+        "duration" => "duration = \"60 s\"",
+        "node" => "[node.meter]",
+        "link" => "[link.feeder] with from, to and both",
+        "flow" => "[flow.readings] with from, to and load",
+        "from" => "from = \"meter\"",
+        "to" => "to = \"head\"",
+        "rate" => "rate = \"3 Mbit/s\"",
+        "load" => "load = \"bulk\"",
+        "size" => "size = \"240 B\"",
+        "every" => "every = \"15 min\"",
+        _ => return String::new(),
+    };
+    format!("add {example}")
+}
+
+/// A choice that was not made by exactly one name.
+fn choice(message: &str, key: &str) -> (String, String) {
+    let problem = match message {
+        "wanted string or table" => "expected a choice",
+        _ if message.contains("more than 1") => "expected one choice, found several",
+        _ => "expected one choice, found none",
+    };
+    let remedy = match key.rsplit(['.', '"']).next() {
+        Some("load") => {
+            "write \"bulk\", or one of `transfer`, `periodic`, `poisson`, `on_off` and \
+             `request_response`: load.periodic = { size = \"240 B\", every = \"15 min\" }"
+        }
+        Some("loss") => {
+            "write one of `bernoulli`, `gilbert_elliott` and `packets`: loss.bernoulli = \"1 %\""
+        }
+        _ => "",
+    };
+    (problem.to_owned(), remedy.to_owned())
+}
+
+/// A Rust type in plain words.
+fn plain(expected: &str) -> &str {
+    match expected {
+        "a string" => "a text in quotes",
+        "a map" => "a table",
+        "a sequence" => "a list",
+        "a boolean" => "true or false",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" => "a whole number, not negative",
+        "f64" => "a number",
+        _ if expected.starts_with("struct ") => "a table of keys",
+        _ => expected,
+    }
+}
+
+/// A TOML value in plain words.
+fn found(found: &str) -> String {
+    match found.split_once(' ') {
+        Some(("integer" | "boolean", value)) => value.to_owned(),
+        Some(("floating", value)) => value.trim_start_matches("point ").to_owned(),
+        Some(("string", value)) => format!("the text {value}"),
+        None if found == "map" => "a table".to_owned(),
+        None if found == "sequence" => "a list".to_owned(),
+        _ => found.to_owned(),
+    }
 }

@@ -52,7 +52,21 @@ impl<'t> Document<'t> {
     /// Path of the innermost key whose name or value covers these bytes.
     pub(super) fn path_at(&self, span: &Range<usize>) -> String {
         let mut path = String::new();
-        descend(&self.root, span, &mut path);
+        descend(
+            &self.root,
+            &|key, value| covers(key, span) || covers(&value.span(), span),
+            &mut path,
+        );
+        path
+    }
+
+    /// Path of the innermost table that is written at exactly these bytes; empty for the whole.
+    pub(super) fn table_at(&self, span: &Range<usize>) -> String {
+        let mut path = String::new();
+        let matches = |_: &Range<usize>, value: &Spanned<DeValue<'_>>| {
+            value.get_ref().is_table() && value.span() == *span
+        };
+        descend(&self.root, &matches, &mut path);
         path
     }
 }
@@ -93,26 +107,27 @@ fn child<'a, 't>(value: &'a DeValue<'t>, step: &str) -> Option<Found<'a, 't>> {
     }
 }
 
-/// Extends `path` by the keys that lead to `span`. True if something was found.
-fn descend(value: &DeValue<'_>, span: &Range<usize>, path: &mut String) -> bool {
+/// Whether a key with this span and value is the one that is sought.
+type Sought<'a> = &'a dyn Fn(&Range<usize>, &Spanned<DeValue<'_>>) -> bool;
+
+/// Extends `path` by the keys that lead to the innermost key sought. True if there is one.
+fn descend(value: &DeValue<'_>, sought: Sought<'_>, path: &mut String) -> bool {
     let length = path.len();
+    let mut visit =
+        |step: &dyn Fn(&mut String), key: &Range<usize>, value: &Spanned<DeValue<'_>>| {
+            step(path);
+            let found = descend(value.get_ref(), sought, path) || sought(key, value);
+            if !found {
+                path.truncate(length);
+            }
+            found
+        };
     match value {
-        DeValue::Table(table) => table.iter().any(|(key, value)| {
-            path.truncate(length);
-            push_key(path, key.get_ref());
-            let inside = descend(value.get_ref(), span, path);
-            inside || covers(&key.span(), span) || covers(&value.span(), span) || {
-                path.truncate(length);
-                false
-            }
-        }),
+        DeValue::Table(table) => table
+            .iter()
+            .any(|(key, value)| visit(&|path| push_key(path, key.get_ref()), &key.span(), value)),
         DeValue::Array(array) => array.iter().enumerate().any(|(index, value)| {
-            path.truncate(length);
-            path.push_str(&format!("[{index}]"));
-            descend(value.get_ref(), span, path) || covers(&value.span(), span) || {
-                path.truncate(length);
-                false
-            }
+            visit(&|path| path.push_str(&format!("[{index}]")), &value.span(), value)
         }),
         _ => false,
     }

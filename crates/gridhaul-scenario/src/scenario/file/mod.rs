@@ -1,6 +1,6 @@
 //! Scenario files: reading, writing, hashing.
 
-mod explain;
+pub(super) mod explain;
 mod locate;
 
 use std::fs::File;

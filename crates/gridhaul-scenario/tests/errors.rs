@@ -1,0 +1,240 @@
+//! What people see when a scenario is wrong. Read `errors.txt` as a whole: every message should
+//! be enough to put the scenario right.
+
+mod golden;
+
+use gridhaul_scenario::Scenario;
+
+/// A scenario that is right. Each case below replaces one part of it by another.
+const RIGHT: &str = r#"title = "One meter"
+duration = "60 s"
+
+[node.meter]
+
+[node.head]
+
+[link.feeder]
+from = "meter"
+to = "head"
+both = { rate = "3 Mbit/s", delay = "25 ms" }
+
+[stack.plain]
+variant = "reno"
+
+[flow.reading]
+from = "meter"
+to = "head"
+stack = "plain"
+load = "bulk"
+"#;
+
+const SYNTAX: &[(&str, &str, &str)] = &[
+    ("no closing quote", "\"One meter\"", "\"One meter"),
+    ("no quotes", "\"60 s\"", "60 s"),
+    ("a table twice", "[node.head]", "[node.meter]"),
+    ("not TOML at all", "title = \"One meter\"", "\u{1}\u{2} PNG"),
+    ("unknown key", "duration =", "durration ="),
+    ("unknown key, far from any", "stack = \"plain\"", "colour = \"red\""),
+    ("unknown key in an inline table", "delay =", "dealy ="),
+    ("missing key", "duration = \"60 s\"\n", ""),
+    ("missing key in a table", "load = \"bulk\"\n", ""),
+    ("missing key in an inline table", "rate = \"3 Mbit/s\", ", ""),
+    ("a number without unit", "\"60 s\"", "60"),
+    ("a text without unit", "\"60 s\"", "\"60\""),
+    ("unit of another quantity", "\"3 Mbit/s\"", "\"3 MB/s\""),
+    ("unit as ns-2 writes it", "\"3 Mbit/s\"", "\"3Mb\""),
+    ("unit as others write it", "\"3 Mbit/s\"", "\"3 Mbps\""),
+    ("minutes or metres", "\"60 s\"", "\"1 m\""),
+    ("negative rate", "\"3 Mbit/s\"", "\"-3 Mbit/s\""),
+    ("NaN", "\"60 s\"", "\"NaN s\""),
+    ("infinite", "\"60 s\"", "\"inf s\""),
+    ("too large", "\"60 s\"", "\"1e400 s\""),
+    ("too small", "\"25 ms\"", "\"1e-9 ms\""),
+    ("probability without percent", "delay =", "corrupt = \"0.1\", delay ="),
+    ("probability above 1", "delay =", "corrupt = \"101 %\", delay ="),
+    ("probability as number", "delay =", "corrupt = 0.01, delay ="),
+    ("queue in an unknown unit", "delay =", "queue = \"5 frames\", delay ="),
+    ("queue of half a packet", "delay =", "queue = \"2.5 packets\", delay ="),
+    ("text for a whole number", "[node.meter]", "[node.meter]\ncount = \"ten\""),
+    ("negative whole number", "[node.meter]", "[node.meter]\ncount = -1"),
+    ("fraction for a whole number", "[node.meter]", "[node.meter]\ncount = 1.5"),
+    ("text for yes or no", "variant = \"reno\"", "sack = \"yes\""),
+    ("value for a table", "[node.meter]", "[node]\nmeter = 1"),
+    ("table for a value", "\"60 s\"", "{ s = 60 }"),
+    ("unknown choice", "\"reno\"", "\"renno\""),
+    ("unknown load", "\"bulk\"", "\"bulky\""),
+    ("two loads", "\"bulk\"", "{ bulk = {}, transfer = { size = \"1 MB\" } }"),
+    ("load as a number", "\"bulk\"", "5"),
+    ("load without its keys", "\"bulk\"", "\"periodic\""),
+    ("two losses", "delay =", "loss = { bernoulli = \"1 %\", packets = [1] }, delay ="),
+];
+
+const MEANING: &[(&str, &str, &str)] = &[
+    ("empty title", "\"One meter\"", "\" \""),
+    ("title of two lines", "\"One meter\"", "\"One\\nmeter\""),
+    ("no duration", "\"60 s\"", "\"0 s\""),
+    ("warm-up too long", "\"60 s\"", "\"60 s\"\nwarmup = \"1 min\""),
+    ("no repeat", "\"60 s\"", "\"60 s\"\nrepeat = 0"),
+    ("no nodes", "[node.meter]\n\n[node.head]", "[node]"),
+    ("recording step of nothing", "\"60 s\"", "\"60 s\"\nrecord.interval = \"0 s\""),
+    ("recording too often", "\"60 s\"", "\"60 s\"\nrecord.interval = \"1 ns\""),
+    ("unknown link to record", "\"60 s\"", "\"60 s\"\nrecord.pcap = [\"feeder\", \"feder\"]"),
+    ("a name with a space", "[node.head]", "[node.head]\n[node.\"the head\"]"),
+    ("an empty name", "[node.head]", "[node.head]\n[node.\"\"]"),
+    ("group of nobody", "[node.meter]", "[node.meter]\ncount = 0"),
+    ("link to an unknown node", "to = \"head\"\nboth", "to = \"haed\"\nboth"),
+    ("link to itself", "to = \"head\"\nboth", "to = \"meter\"\nboth"),
+    ("link without direction", "both = { rate = \"3 Mbit/s\", delay = \"25 ms\" }\n", ""),
+    ("both and forward", "both =", "forward = { rate = \"1 kbit/s\" }\nboth ="),
+    (
+        "groups that do not pair up",
+        "[node.meter]\n\n[node.head]",
+        "[node]\nmeter.count = 3\nhead.count = 2",
+    ),
+    ("rate of nothing", "\"3 Mbit/s\"", "\"0 bit/s\""),
+    ("lost packet 0", "delay =", "loss.packets = [3, 0], delay ="),
+    (
+        "a state that never changes",
+        "delay =",
+        "loss.gilbert_elliott = { good_to_bad = \"0 %\", bad_to_good = \"0 %\" }, delay =",
+    ),
+    ("outage of no length", "delay =", "outage = [{ start = \"1 s\", length = \"0 s\" }], delay ="),
+    (
+        "outage without end",
+        "delay =",
+        "outage = [{ start = \"1 s\", length = \"2 s\", every = \"2 s\" }], delay =",
+    ),
+    (
+        "paired with nothing",
+        "delay =",
+        "load_latency = { paired_with = \"feeder.bakward\" }, delay =",
+    ),
+    (
+        "paired with itself",
+        "delay =",
+        "load_latency = { paired_with = \"feeder.forward\" }, delay =",
+    ),
+    (
+        "critical throughput of nothing",
+        "delay =",
+        "load_latency = { critical = \"0 bit/s\" }, delay =",
+    ),
+    ("no MSS", "variant = \"reno\"", "mss = \"0 B\""),
+    ("absurd MSS", "variant = \"reno\"", "mss = \"64 KiB\""),
+    ("no duplicate acknowledgements", "variant = \"reno\"", "dupthresh = 0"),
+    ("acknowledgements every 0", "variant = \"reno\"", "ack_every = 0"),
+    ("timeouts swapped", "variant = \"reno\"", "rto_min = \"2 s\"\nrto_max = \"1 s\""),
+    ("Vegas swapped", "variant = \"reno\"", "vegas_alpha = 4\nvegas_beta = 2.5"),
+    ("Vegas negative", "variant = \"reno\"", "vegas_gamma = -1"),
+    ("Vegas not a number", "variant = \"reno\"", "vegas_gamma = nan"),
+    ("window of nothing", "variant = \"reno\"", "receive_window = \"0 segments\""),
+    (
+        "fixed window of another variant",
+        "variant = \"reno\"",
+        "variant = \"reno\"\nfixed_window = \"9 segments\"",
+    ),
+    (
+        "no flows",
+        "[flow.reading]\nfrom = \"meter\"\nto = \"head\"\nstack = \"plain\"\nload = \"bulk\"",
+        "[flow]",
+    ),
+    (
+        "flow from an unknown node",
+        "from = \"meter\"\nto = \"head\"\nstack",
+        "from = \"metre\"\nto = \"head\"\nstack",
+    ),
+    ("flow to itself", "to = \"head\"\nstack", "to = \"meter\"\nstack"),
+    ("unknown stack", "stack = \"plain\"", "stack = \"plane\""),
+    ("no flow at all", "stack = \"plain\"", "count = 0"),
+    ("flow after the end", "stack = \"plain\"", "start = \"2 min\""),
+    ("one-way link", "both =", "forward ="),
+    ("one-way link, the other way", "both =", "backward ="),
+    (
+        "two islands",
+        "[node.head]",
+        "[node.head]\n[node.far]\n[flow.lost]\nfrom = \"far\"\nto = \"head\"\nload = \"bulk\"",
+    ),
+    (
+        "through a group",
+        "[link.feeder]",
+        "[node]\ngroup.count = 3\nfar = {}\n[link]\na = { from = \"head\", to = \"group\", both.rate = \"1 Mbit/s\" }\nb = { from = \"group\", to = \"far\", both.rate = \"1 Mbit/s\" }\n[flow.lost]\nfrom = \"head\"\nto = \"far\"\nload = \"bulk\"\n[link.feeder]",
+    ),
+    ("unknown link in a route", "stack = \"plain\"", "route = [\"feedr\"]"),
+    ("empty route", "stack = \"plain\"", "route = []"),
+    ("route that goes back", "stack = \"plain\"", "route = [\"feeder\", \"feeder\"]"),
+    ("message of nothing", "\"bulk\"", "{ periodic = { size = \"0 B\", every = \"1 s\" } }"),
+    ("period of nothing", "\"bulk\"", "{ poisson = { size = \"1 B\", every = \"0 s\" } }"),
+    ("datagram in bulk", "stack = \"plain\"", "transport = \"datagram\""),
+    (
+        "datagram with a stack",
+        "load = \"bulk\"",
+        "load.poisson = { size = \"1 B\", every = \"1 s\" }\ntransport = \"echo\"",
+    ),
+    (
+        "datagram too large",
+        "stack = \"plain\"\nload = \"bulk\"",
+        "load.poisson = { size = \"64 KiB\", every = \"1 s\" }\ntransport = \"echo\"",
+    ),
+    (
+        "several at once",
+        "variant = \"reno\"\n\n[flow.reading]",
+        "dupthresh = 0\nmss = \"0 B\"\n\n[flow.reading]\ncount = 0",
+    ),
+];
+
+const SWEEPS: &[(&str, &str)] = &[
+    ("unknown link", r#"vary."link.feder.both.rate" = ["1 Mbit/s"]"#),
+    ("unknown key", r#"vary."link.feeder.both.raet" = ["1 Mbit/s"]"#),
+    ("unknown table", r#"vary."lnk.feeder.both.rate" = ["1 Mbit/s"]"#),
+    ("key below a value", r#"vary."duration.s" = [1, 2]"#),
+    ("the sweep itself", r#"vary."sweep.0" = [1, 2]"#),
+    ("nothing to vary", "vary = {}"),
+    ("a value that is no list", r#"vary.seed = 3"#),
+    ("empty list", r#"vary.seed = []"#),
+    ("wrong unit", r#"vary."link.feeder.both.rate" = ["1 Mbit/s", "2 MB/s"]"#),
+    ("value that contradicts", r#"vary.repeat = [1, 0]"#),
+    ("unequal lists", "vary.seed = [1, 2, 3]\nvary.repeat = [1, 2]"),
+    ("one point", r#"vary.seed = { linear = [1, 9], points = 1 }"#),
+    ("too many points", r#"vary.seed = { linear = [1, 9], points = 100001 }"#),
+    ("both kinds of range", r#"vary.seed = { linear = [1, 9], log = [1, 9], points = 3 }"#),
+    ("no kind of range", r#"vary.seed = { points = 3 }"#),
+    ("range without points", r#"vary.seed = { linear = [1, 9] }"#),
+    ("range of one end", r#"vary.seed = { linear = [1], points = 3 }"#),
+    ("different units", r#"vary.duration = { linear = ["1 s", "2 min"], points = 3 }"#),
+    ("log from 0", r#"vary.duration = { log = ["0 s", "9 s"], points = 3 }"#),
+    ("ends that are no numbers", r#"vary.title = { linear = ["a", "b"], points = 3 }"#),
+    (
+        "too many combinations",
+        "vary.seed = { linear = [1, 999], points = 999 }\n[[sweep]]\nvary.repeat = { linear = [1, 999], points = 999 }",
+    ),
+    ("a key twice", "vary.seed = [1, 2]\n[[sweep]]\nvary.seed = [1, 2]"),
+];
+
+#[test]
+fn the_right_scenario_is_right() {
+    Scenario::from_toml(RIGHT, "right.toml").unwrap();
+}
+
+#[test]
+fn messages_are_as_expected() {
+    let mut page = String::new();
+    for (heading, cases) in [("syntax and types", SYNTAX), ("meaning", MEANING)] {
+        page += &format!("# {heading}\n\n");
+        for (name, part, replacement) in cases {
+            assert!(RIGHT.contains(part), "{name}: no {part:?}");
+            page += &told(name, &RIGHT.replacen(part, replacement, 1));
+        }
+    }
+    page += "# sweeps\n\n";
+    for (name, entry) in SWEEPS {
+        page += &told(name, &format!("{RIGHT}\n[[sweep]]\n{entry}\n"));
+    }
+    golden::check("crates/gridhaul-scenario/tests/errors.txt", &page);
+}
+
+fn told(name: &str, text: &str) -> String {
+    match Scenario::from_toml(text, "grid.toml") {
+        Ok(_) => panic!("{name}: nothing is wrong with\n{text}"),
+        Err(error) => format!("## {name}\n\n{error}\n\n"),
+    }
+}

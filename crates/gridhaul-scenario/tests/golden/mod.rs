@@ -1,0 +1,26 @@
+//! Expected texts in files that a person can judge. `GRIDHAUL_UPDATE=1` rewrites them.
+
+use std::path::{Path, PathBuf};
+
+/// Compares a text with a file of the repository, named from its root.
+pub(crate) fn check(path: &str, text: &str) {
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+    if std::env::var_os("GRIDHAUL_UPDATE").is_some() {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        std::fs::write(&path, text).unwrap();
+        return;
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    if let Some((line, (expected, found))) =
+        (1..).zip(expected.lines().zip(text.lines())).find(|(_, (one, other))| one != other)
+    {
+        panic!(
+            "{} is stale at line {line}; look at the difference, then GRIDHAUL_UPDATE=1 cargo test\n\
+             expected {expected}\n   found {found}",
+            path.display()
+        );
+    }
+    assert_eq!(expected, text, "{} is stale; GRIDHAUL_UPDATE=1 cargo test", path.display());
+}

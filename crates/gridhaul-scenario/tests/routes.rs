@@ -1,0 +1,68 @@
+//! Ways through the network.
+
+use gridhaul_scenario::Scenario;
+use gridhaul_scenario::scenario::Hop;
+
+const NETWORK: &str = r#"
+title = "ways"
+duration = "60 s"
+[node]
+meter.count = 4
+hub = {}
+head = {}
+[link]
+long1 = { from = "hub", to = "head", forward.rate = "1 Mbit/s" }
+access = { from = "meter", to = "hub", both.rate = "1 Mbit/s" }
+down = { from = "head", to = "hub", forward.rate = "9 Mbit/s" }
+second = { from = "hub", to = "head", both.rate = "1 Mbit/s" }
+"#;
+
+fn routes(flow: &str) -> (Vec<Hop>, Vec<Hop>) {
+    let text = format!("{NETWORK}\n[flow]\nf = {flow}");
+    let scenario = Scenario::from_toml(&text, "ways.toml").unwrap();
+    let routes = scenario.routes("f").unwrap();
+    (routes.out, routes.back)
+}
+
+const fn hop(link: usize, forward: bool) -> Hop {
+    Hop { link, forward }
+}
+
+#[test]
+fn the_shortest_way_and_of_equal_ones_the_first_in_the_file() {
+    let (out, back) = routes(r#"{ from = "meter", to = "head", load = "bulk" }"#);
+    assert_eq!(out, [hop(1, true), hop(0, true)]);
+    assert_eq!(back, [hop(2, true), hop(1, false)]);
+}
+
+#[test]
+fn written_ways_are_followed() {
+    let flow = r#"{ from = "meter", to = "head", load = "bulk", route = ["access", "second"], return_route = ["second", "access"] }"#;
+    let (out, back) = routes(flow);
+    assert_eq!(out, [hop(1, true), hop(3, true)]);
+    assert_eq!(back, [hop(3, false), hop(1, false)]);
+}
+
+#[test]
+fn nobody_answers_a_datagram() {
+    let load = r#"load.poisson = { size = "9 B", every = "1 s" }"#;
+    let (out, back) =
+        routes(&format!(r#"{{ from = "head", to = "meter", transport = "datagram", {load} }}"#));
+    assert_eq!(out, [hop(2, true), hop(1, false)]);
+    assert_eq!(back, []);
+}
+
+#[test]
+fn groups_stand_for_their_members() {
+    let text =
+        format!("{NETWORK}\nflow.f = {{ from = \"meter\", to = \"head\", load = \"bulk\" }}");
+    let scenario = Scenario::from_toml(&text, "ways.toml");
+    // Dotted keys after [link] belong to it: say so instead of guessing.
+    assert!(scenario.unwrap_err().to_string().contains("link.flow"));
+    let text =
+        format!("{NETWORK}\n[flow]\nf = {{ from = \"meter\", to = \"head\", load = \"bulk\" }}");
+    let scenario = Scenario::from_toml(&text, "ways.toml").unwrap();
+    assert_eq!(scenario.members("meter", "head"), Some(4));
+    assert_eq!(scenario.members("hub", "head"), Some(1));
+    assert_eq!(scenario.members("hub", "nowhere"), None);
+}

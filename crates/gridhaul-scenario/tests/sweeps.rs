@@ -1,0 +1,95 @@
+//! Sweeps become points in a stable order.
+
+use gridhaul_scenario::Scenario;
+use gridhaul_scenario::scenario::Loss;
+
+const BASE: &str = r#"
+title = "sweeps"
+duration = "60 s"
+node.a = {}
+node.b = {}
+link.l = { from = "a", to = "b", both.rate = "3 Mbit/s" }
+flow.f = { from = "b", to = "a", load = "bulk" }
+"#;
+
+/// The points of a sweep, each as its values.
+fn points(sweep: &str) -> Vec<String> {
+    let scenario = Scenario::from_toml(&format!("{BASE}\n{sweep}"), "sweep.toml").unwrap();
+    let points = scenario.points().unwrap();
+    assert_eq!(points.len(), scenario.point_count().unwrap());
+    for point in &points {
+        assert!(point.scenario.sweep.is_empty());
+        point.scenario.validate().unwrap();
+    }
+    let values = |values: indexmap::map::Values<'_, String, String>| {
+        values.map(String::as_str).collect::<Vec<_>>().join(" | ")
+    };
+    points.iter().map(|point| values(point.parameters.values())).collect()
+}
+
+#[test]
+fn without_a_sweep_there_is_one_point() {
+    assert_eq!(points(""), [""]);
+}
+
+#[test]
+fn the_last_entry_changes_fastest_and_keys_of_one_entry_together() {
+    let found = points(
+        "[[sweep]]\nvary.seed = [1, 2]\nvary.repeat = [10, 20]\n\
+         [[sweep]]\nvary.\"link.l.both.delay\" = [\"1 ms\", \"2 ms\"]",
+    );
+    assert_eq!(found, ["1 | 10 | 1 ms", "1 | 10 | 2 ms", "2 | 20 | 1 ms", "2 | 20 | 2 ms"]);
+}
+
+#[test]
+fn ranges_keep_the_unit_and_the_ends() {
+    let rate = |range: &str| points(&format!("[[sweep]]\nvary.\"link.l.both.rate\" = {range}"));
+    assert_eq!(
+        rate("{ linear = [\"1 Mbit/s\", \"2 Mbit/s\"], points = 6 }"),
+        ["1 Mbit/s", "1.2 Mbit/s", "1.4 Mbit/s", "1.6 Mbit/s", "1.8 Mbit/s", "2 Mbit/s"]
+    );
+    assert_eq!(
+        rate("{ log = [\"10 kbit/s\", \"10_000 kbit/s\"], points = 4 }"),
+        ["10 kbit/s", "100 kbit/s", "1000 kbit/s", "10000 kbit/s"]
+    );
+    let queue = "[[sweep]]\nvary.\"link.l.both.queue\" = ";
+    assert_eq!(
+        points(&format!("{queue}{{ log = [\"1 packets\", \"10 packets\"], points = 3 }}")),
+        ["1 packets", "3 packets", "10 packets"]
+    );
+    assert_eq!(points("[[sweep]]\nvary.seed = { linear = [9, 1], points = 3 }"), ["9", "5", "1"]);
+}
+
+#[test]
+fn keys_that_are_absent_but_exist_can_be_varied() {
+    let scenario = Scenario::from_toml(
+        &format!("{BASE}\n[[sweep]]\nvary.\"link.l.both.loss.bernoulli\" = [\"0 %\", \"5 %\"]"),
+        "sweep.toml",
+    );
+    let points = scenario.unwrap().points().unwrap();
+    let both = points[1].scenario.link["l"].both.as_ref().unwrap();
+    assert!(matches!(both.loss, Some(Loss::Bernoulli(loss)) if loss.ratio() == 0.05));
+}
+
+#[test]
+fn whole_values_can_be_varied() {
+    assert_eq!(
+        points("[[sweep]]\nvary.\"flow.f.load\" = [\"bulk\", { transfer = { size = \"1 MB\" } }]"),
+        ["bulk", "{\"transfer\":{\"size\":\"1 MB\"}}"]
+    );
+}
+
+#[test]
+fn combinations_that_contradict_are_found_when_points_are_made() {
+    // Each value is right with the first of the other entry; the last pair is not.
+    let text = format!(
+        "{BASE}\n[[sweep]]\nvary.duration = [\"60 s\", \"20 s\"]\n\
+         [[sweep]]\nvary.warmup = [\"1 s\", \"30 s\"]"
+    );
+    let error = Scenario::from_toml(&text, "sweep.toml").unwrap().points().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "sweep[1].vary.\"warmup\": with the value \"30 s\": warmup: the warm-up (30 s) leaves \
+         nothing of the run (20 s) to measure\n  help: make it shorter than `duration`"
+    );
+}
