@@ -153,29 +153,43 @@ pub enum OutageMode {
 }
 
 /// Delay of a GPRS-like uplink that depends on its own load and on whether the downlink of the
-/// same terminal is in use (paper `hybrid`, section 2, figures 2 and 3). It is added to `delay`.
+/// same terminal is in use (paper `hybrid`, section 2, figures 2 and 3). It is added to `delay`:
+/// the defaults are the whole latency that the paper measured, so leave `delay` at `"0 s"` with them.
 ///
-/// Alone (unidirectional), the addition drifts up to `drift_max` as the load over the last
-/// `memory` grows towards `critical`; above `critical` it climbs on to `drift_max` and then jumps
-/// to `jump`. With the paired direction in use (bidirectional), it stays at `paired`.
+/// Alone (unidirectional) and up to `critical`, the addition grows with the load from `idle` to
+/// `stationary`. Above `critical` it climbs within `drift_time` to `drift_max`, jumps to `jump` and
+/// stays there until the load is back below. With the paired direction in use (bidirectional),
+/// it stays around `paired` whatever the load; beyond `rate` the queue adds the rest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadLatency {
-    /// Critical throughput γ.
+    /// Critical throughput γ, headers included.
     #[serde(default = "ll_critical")]
     pub critical: BitRate,
+    /// Mean addition without load.
+    #[serde(default = "ll_idle")]
+    pub idle: Duration,
+    /// Largest addition while the load stays up to `critical`, oscillation included.
+    #[serde(default = "ll_stationary")]
+    pub stationary: Duration,
     /// Addition to which the latency drifts before it jumps.
     #[serde(default = "ll_drift_max")]
     pub drift_max: Duration,
-    /// Addition after the jump.
+    /// Time from crossing `critical` to the jump.
+    #[serde(default = "ll_drift_time")]
+    pub drift_time: Duration,
+    /// Least addition after the jump; it oscillates above.
     #[serde(default = "ll_jump")]
     pub jump: Duration,
-    /// Addition while the paired direction is in use.
+    /// Mean addition while the paired direction is in use.
     #[serde(default = "ll_paired")]
     pub paired: Duration,
     /// Amplitude of the slow oscillation of the latency.
     #[serde(default = "ll_oscillation")]
     pub oscillation: Duration,
+    /// Period of that oscillation; its phase is random.
+    #[serde(default = "ll_period")]
+    pub period: Duration,
     /// Time over which the load is averaged, and for which a use of the paired direction counts.
     #[serde(default = "ll_memory")]
     pub memory: Duration,
@@ -194,8 +208,17 @@ fn certain() -> Probability {
 const fn ll_critical() -> BitRate {
     BitRate::from_bits_per_sec(10_000)
 }
+const fn ll_idle() -> Duration {
+    Duration::from_millis(900)
+}
+const fn ll_stationary() -> Duration {
+    Duration::from_millis(2_000)
+}
 const fn ll_drift_max() -> Duration {
     Duration::from_millis(2_400)
+}
+const fn ll_drift_time() -> Duration {
+    Duration::from_secs(30)
 }
 const fn ll_jump() -> Duration {
     Duration::from_millis(4_000)
@@ -205,6 +228,9 @@ const fn ll_paired() -> Duration {
 }
 const fn ll_oscillation() -> Duration {
     Duration::from_millis(200)
+}
+const fn ll_period() -> Duration {
+    Duration::from_secs(20)
 }
 const fn ll_memory() -> Duration {
     Duration::from_secs(5)
