@@ -1,0 +1,71 @@
+# Shared by the scripts of this folder: arguments, one-way links, random loss, the sender and its sink.
+
+# args DEFAULTS: reads key=value arguments into the global array o. tcp.NAME=VALUE and sink.NAME=VALUE set
+# defaults of Agent/TCP and Agent/TCPSink; must be called before any agent is made.
+proc args {defaults} {
+    global o argv
+    array set o $defaults
+    foreach a $argv {
+        if {![regexp {^([^=]+)=(.*)$} $a -> k v]} { puts stderr "not key=value: $a"; exit 2 }
+        if {[regexp {^tcp\.(\w+)$} $k -> name]} { Agent/TCP set $name $v; continue }
+        if {[regexp {^sink\.(\w+)$} $k -> name]} { Agent/TCPSink set $name $v; continue }
+        if {![info exists o($k)]} { puts stderr "unknown key: $k"; exit 2 }
+        set o($k) $v
+    }
+}
+
+# wire FROM TO KBIT MS LIMIT: a one-way link. LIMIT counts the packet on the wire, so LIMIT-1 can wait.
+proc wire {from to kbit ms limit} {
+    global ns
+    $ns simplex-link $from $to ${kbit}kb ${ms}ms DropTail
+    $ns queue-limit $from $to $limit
+}
+
+# Random loss from its own stream; the seed chooses the substream.
+proc random_loss {rate seed} {
+    set r [new RNG]
+    for {set i 0} {$i < $seed} {incr i} { $r next-substream }
+    set u [new RandomVariable/Uniform]
+    $u use-rng $r
+    set e [new ErrorModel]
+    $e unit pkt
+    $e set rate_ $rate
+    $e ranvar $u
+    return $e
+}
+
+# Every data packet is 1500 bytes on the wire. Vegas has its own output routine, which adds no header and
+# sends no short first packet, so it gets 1500 where the others get 1460 + 40.
+proc sender {variant window} {
+    set tcp [new Agent/TCP[expr {$variant eq "Tahoe" ? "" : "/$variant"}]]
+    $tcp set packetSize_ [expr {$variant eq "Vegas" ? 1500 : 1460}]
+    $tcp set window_ $window
+    return $tcp
+}
+
+# delack_ms 0: an ack for every packet. The Sack1 sender needs the Sack1 sink.
+proc receiver {variant delack_ms} {
+    set kind Agent/TCPSink
+    if {$variant eq "Sack1"} { append kind /Sack1 }
+    if {$delack_ms > 0} { append kind /DelAck }
+    set sink [new $kind]
+    if {$delack_ms > 0} { $sink set interval_ ${delack_ms}ms }
+    return $sink
+}
+
+# A packet counter at the head (before the queue) or the tail (after the link) of a link.
+proc counter {from to where} {
+    global ns
+    set link [$ns link $from $to]
+    set snoop [new SnoopQueue/In]
+    set qm [new QueueMonitor]
+    $snoop set-monitor $qm
+    if {$where eq "tail"} {
+        set l [$link set link_]
+        $snoop target [$l target]
+        $l target $snoop
+    } else {
+        $link add-to-head $snoop
+    }
+    return $qm
+}

@@ -1,0 +1,73 @@
+#!/bin/sh
+# Regenerates grid.csv with ns-2 2.35 (`ns`).
+#   ./run.sh            36 points x 5 variants, 40 seeds, about eight minutes
+#   ./run.sh --quick    6 points x 5 variants with 3 seeds, printed, grid.csv untouched, under 20 s
+#   SEEDS=99 ./run.sh   more seeds for the points with random loss (those without run once)
+#
+# The points are all of rate x RTT x loss; buffer (10, 100 packets) and delayed ack (0, 100 ms) alternate so
+# that every pair of values of any two settings occurs. Point names:
+# r<kbit/s>-d<RTT ms>-l<loss>-b<buffer>-a<delack ms>.
+# goodput in kbit/s; retransmit_ratio = retransmissions / data packets sent, both from the start;
+# ci95 = 1.96 standard errors; timeouts and queue drops are means per run, from the start.
+set -eu
+cd "$(dirname "$0")"
+mode=${1:-full}
+seeds=${SEEDS:-40}
+[ "$mode" = --quick ] && seeds=${SEEDS:-3}
+
+points() {
+    i=0
+    for rate in 64 500 3000; do
+        j=0
+        for rtt in 20 100 700; do
+            k=0
+            for loss in 0 0.001 0.01 0.05; do
+                buffer=$(((i + j + k) % 2 ? 100 : 10))
+                delack=$(((i + j / 2 + k / 2) % 2 ? 100 : 0))
+                echo "$rate $rtt $loss $buffer $delack"
+                k=$((k + 1))
+            done
+            j=$((j + 1))
+        done
+        i=$((i + 1))
+    done
+}
+[ "$mode" = --quick ] && pick='NR % 7 == 1' || pick=1
+
+grid() {
+    echo point,variant,rate_kbit_per_s,rtt_ms,loss,buffer_packets,delack_ms,duration_s,warmup_s,seeds,\
+goodput_mean,goodput_ci95,retransmit_ratio_mean,timeouts_mean,queue_drops_mean
+    points | awk "$pick" | while read -r rate rtt loss buffer delack; do
+        case $rate in
+            64) duration=5000 ;;
+            500) duration=2000 ;;
+            *) duration=1000 ;;
+        esac
+        n=$seeds
+        [ "$loss" = 0 ] && n=1
+        for variant in Tahoe Reno Newreno Sack1 Vegas; do
+            s=1
+            while [ "$s" -le "$n" ]; do
+                nice ns dumbbell.tcl variant=$variant rate_kbit="$rate" rtt_ms="$rtt" loss="$loss" \
+                    buffer="$buffer" delack_ms="$delack" seed=$s \
+                    duration=$duration warmup=$((duration / 10)) < /dev/null
+                s=$((s + 1))
+            done | awk -F, -v OFS=, '
+                { n++; g[n] = $11; m += $11; ratio += $13 / $12; to += $14; drops += $15 }
+                END {
+                    m /= n
+                    for (i = 1; i <= n; i++) q += (g[i] - m) ^ 2
+                    if (n > 1) ci = sprintf("%.3f", 1.96 * sqrt(q / (n - 1) / n))
+                    print "r" $2 "-d" $3 "-l" $4 "-b" $5 "-a" $6, $1, $2, $3, $4, $5, $6, $9, $10, n, \
+                        sprintf("%.3f", m), ci, sprintf("%.5f", ratio / n), to / n, drops / n
+                }'
+        done
+    done
+}
+
+if [ "$mode" = --quick ]; then
+    grid
+else
+    grid > grid.csv.new
+    mv grid.csv.new grid.csv
+fi

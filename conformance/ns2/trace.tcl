@@ -1,0 +1,82 @@
+# Packet-by-packet behaviour of one ns-2 2.35 sender under an explicit list of lost packets.
+#
+#   s --- 100 Mbit/s, 0.1 ms --- r --- rate, half the rest of the RTT, losses --- d
+#
+# Usage: ns trace.tcl [key=value ...]
+# Prints CSV: time,event,seqno,cwnd,ssthresh,dupacks,srtt,rttvar,backoff
+#
+#   event send      a data packet leaves the sender; the state is the one after the event that let it go
+#         ack       an ack reaches the sender; the state is the one BEFORE the sender looks at it
+#         lost      a data packet (ack: lostack) is taken by the loss list; queuedrop: by the full queue
+#   seqno           packets, 0 is the 40-byte stand-in for the SYN; an ack carries the last packet in order
+#   srtt rttvar     as ns-2 keeps them: ticks of tcpTick_ times 8 and times 4
+#
+#   variant rate_kbit rtt_ms buffer window delack_ms duration   as in dumbbell.tcl
+#   drops           packets to lose: ordinal numbers of the data packets reaching r, from 0, retransmissions
+#                   counted, separated by commas, e.g. drops=20,22,60
+#   ack_drops       the same for acks leaving d
+#   seed            decides boot_time only, the offset of the sender's clock ticks, printed on the first line
+#   tcp.NAME=VALUE sink.NAME=VALUE   any other ns-2 default
+
+source [file join [file dirname [info script]] common.tcl]
+args {
+    variant Newreno rate_kbit 1000 rtt_ms 100 buffer 1000 window 50 delack_ms 0 drops {} ack_drops {}
+    seed 1 duration 10
+}
+
+set ns [new Simulator]
+set s [$ns node]; set r [$ns node]; set d [$ns node]
+set far [expr {$o(rtt_ms) / 2.0 - 0.1}]
+wire $s $r 100000 0.1 100000
+wire $r $s 100000 0.1 100000
+wire $r $d $o(rate_kbit) $far $o(buffer)
+wire $d $r $o(rate_kbit) $far 100000
+
+# The sender draws boot_time_ uniformly from one tick when reset; the second draw (Vegas: the third) stays.
+ns-random $o(seed)
+for {set i 0} {$i < ($o(variant) eq "Vegas" ? 3 : 2)} {incr i} {
+    set boot [$defaultRNG uniform 0 [Agent/TCP set tcpTick_]]
+}
+ns-random $o(seed)
+set tcp [sender $o(variant) $o(window)]
+set sink [receiver $o(variant) $o(delack_ms)]
+
+proc state {event line} {
+    global ns tcp
+    puts [format %.6f,%s,%d,%.4f,%d,%d,%d,%d,%d [$ns now] $event [lindex $line 10] [$tcp set cwnd_] \
+        [$tcp set ssthresh_] [$tcp set dupacks_] [$tcp set srtt_] [$tcp set rttvar_] [$tcp set backoff_]]
+}
+# Callbacks get the line that ns-2 would write to a trace file.
+proc on_send {line} { if {[lindex $line 0] eq "+"} { state send $line } }
+proc on_ack {line} { if {[lindex $line 0] eq "r"} { state ack $line } }
+proc on_drop {name line} { if {[lindex $line 0] eq "d"} { state $name $line } }
+[$ns link $s $r] trace-callback $ns on_send
+[$ns link $r $s] trace-callback $ns on_ack
+[$ns link $r $d] trace-callback $ns "on_drop queuedrop"
+
+proc lose {from to list name} {
+    global ns
+    if {$list eq ""} return
+    set e [new ErrorModel/List]
+    $e droplist [lsort -integer [split $list ,]]
+    $ns lossmodel $e $from $to
+    set t [$ns create-trace Drop {} $from $to]
+    $t set callback_ 1
+    $t proc handle a "on_drop $name \$a"
+    $t target [$ns set nullAgent_]
+    $e drop-target $t
+}
+lose $r $d $o(drops) lost
+lose $d $r $o(ack_drops) lostack
+
+$ns attach-agent $s $tcp
+$ns attach-agent $d $sink
+$ns connect $tcp $sink
+set ftp [new Application/FTP]
+$ftp attach-agent $tcp
+puts "# $o(variant) rate_kbit=$o(rate_kbit) rtt_ms=$o(rtt_ms) buffer=$o(buffer) window=$o(window)\
+ delack_ms=$o(delack_ms) drops=$o(drops) ack_drops=$o(ack_drops) boot_time=[format %.9f $boot]"
+puts time,event,seqno,cwnd,ssthresh,dupacks,srtt,rttvar,backoff
+$ns at 0 "$ftp start"
+$ns at $o(duration) { exit 0 }
+$ns run
