@@ -3,7 +3,9 @@
 
 pub mod answer;
 pub mod backend;
+pub mod reference;
 pub mod scenario;
+pub mod schema;
 pub mod units;
 
 pub use answer::Answer;

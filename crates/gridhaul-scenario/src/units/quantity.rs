@@ -28,6 +28,9 @@ pub trait Quantity: Sized {
     /// Makes the quantity from a whole number of base units.
     fn from_base(base: u64) -> Self;
 
+    /// Nothing of it, as people write it; else in the smallest unit.
+    const ZERO_TEXT: Option<&'static str> = None;
+
     /// Units that people write by mistake, and what to write instead.
     const MISTAKES: &'static [(&'static str, &'static str)] = &[];
 
@@ -79,6 +82,9 @@ pub trait Quantity: Sized {
     /// Writes a number of base units in the largest unit that needs at most three decimals, so
     /// that it reads back exactly.
     fn write_base(base: u64, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let (0, Some(text)) = (base, Self::ZERO_TEXT) {
+            return f.write_str(text);
+        }
         let smallest = Self::UNITS[Self::UNITS.len() - 1];
         let thousandths = |scale: f64| {
             let (base, scale) = (u128::from(base) * 1_000, scale as u128);

@@ -23,6 +23,7 @@ impl Quantity for Duration {
         ("us", 1e3),
         ("ns", 1.0),
     ];
+    const ZERO_TEXT: Option<&'static str> = Some("0 s");
     const MISTAKES: &'static [(&'static str, &'static str)] = &[
         ("m", "write \"min\" for minutes or \"ms\" for milliseconds"),
         ("\u{b5}s", "write \"us\""),

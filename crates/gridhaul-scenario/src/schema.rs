@@ -1,0 +1,81 @@
+//! JSON Schemas, made from the types and their doc comments. Editors complete from them.
+
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+use crate::answer::Answer;
+use crate::scenario::Scenario;
+
+/// JSON Schema (2020-12) of a scenario file.
+#[must_use]
+pub fn json_schema() -> Value {
+    let mut schema = schema::<Scenario>("gridhaul scenario");
+    without_null(&mut schema);
+    schema
+}
+
+/// JSON Schema (2020-12) of an answer in JSON.
+#[must_use]
+pub fn answer_schema() -> Value {
+    schema::<Answer>("gridhaul answer")
+}
+
+fn schema<T: schemars::JsonSchema>(title: &str) -> Value {
+    let generator = SchemaSettings::draft2020_12().into_generator();
+    let mut schema = generator.into_root_schema_for::<T>().to_value();
+    schema["title"] = title.into();
+    joined(&mut schema);
+    if let Some(types) = schema["$defs"].as_object_mut() {
+        for (name, schema) in types {
+            schema["title"] = name.as_str().into();
+        }
+    }
+    schema
+}
+
+/// Says of optional keys what they are when present: TOML has no null, and editors should not
+/// offer one.
+fn without_null(value: &mut Value) {
+    let is_null = |value: &Value| value["type"] == "null" || value == "null";
+    match value {
+        Value::Object(table) => {
+            if let Some(Value::Array(types)) = table.get_mut("type") {
+                types.retain(|value| !is_null(value));
+                if let [only] = types.as_slice() {
+                    let only = only.clone();
+                    table.insert("type".into(), only);
+                }
+            }
+            if let Some(Value::Array(choices)) = table.get("anyOf")
+                && let [Value::Object(present), null] = choices.as_slice()
+                && is_null(null)
+            {
+                let present = present.clone();
+                table.shift_remove("anyOf");
+                table.extend(present);
+            }
+            table.values_mut().for_each(without_null);
+        }
+        Value::Array(list) => list.iter_mut().for_each(without_null),
+        _ => {}
+    }
+}
+
+/// Joins the lines of descriptions: where a comment was broken in the source means nothing.
+fn joined(value: &mut Value) {
+    match value {
+        Value::Object(table) => {
+            for (key, value) in table {
+                match value {
+                    Value::String(text) if key == "description" => {
+                        let paragraphs = text.split("\n\n").map(|part| part.replace('\n', " "));
+                        *text = paragraphs.collect::<Vec<_>>().join("\n\n");
+                    }
+                    _ => joined(value),
+                }
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(joined),
+        _ => {}
+    }
+}

@@ -1,0 +1,27 @@
+//! The pages in `docs/reference` and the schema are what the types say today.
+
+mod golden;
+
+use gridhaul_scenario::{reference, schema};
+
+#[test]
+fn the_pages_are_not_stale() {
+    golden::check("docs/reference/scenario.md", &reference::scenario_reference());
+    golden::check("docs/reference/answer.md", &reference::answer_reference());
+}
+
+#[test]
+fn the_schemas_are_not_stale() {
+    for (name, schema) in [("scenario", schema::json_schema()), ("answer", schema::answer_schema())]
+    {
+        golden::check(&format!("docs/reference/{name}.schema.json"), &format!("{schema:#}\n"));
+    }
+}
+
+#[test]
+fn every_key_has_a_meaning() {
+    for page in [reference::scenario_reference(), reference::answer_reference()] {
+        let bare: Vec<_> = page.lines().filter(|line| line.ends_with("|  |")).collect();
+        assert!(bare.is_empty(), "{bare:#?}");
+    }
+}
