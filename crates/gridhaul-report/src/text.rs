@@ -1,6 +1,9 @@
 //! Tables of answers: texts in rows, for a terminal or a page.
 
 use gridhaul_scenario::Answer;
+use gridhaul_scenario::answer::{Estimate, Metric, Row, Scope};
+
+use crate::format::{self, Prefix, UNKNOWN};
 
 /// How much a table shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,15 +30,204 @@ pub struct TextTable {
     pub note: Option<String>,
 }
 
-/// The headline metrics of the flows of one answer.
+/// The headline metrics of the flows of one answer; of its links where it has no flows.
 #[must_use]
 pub fn table(answer: &Answer) -> TextTable {
     tables(&[(String::new(), answer)], Detail::Headline).into_iter().next().unwrap_or_default()
 }
 
 /// Flows and links of answers to the same scenario, each under its label (a backend, a variant).
+/// Few rows are turned, so that metrics run downwards and what is compared stands side by side.
 #[must_use]
 pub fn tables(answers: &[(String, &Answer)], detail: Detail) -> Vec<TextTable> {
-    let _ = (answers, detail);
-    Vec::new()
+    let scopes = [(Scope::Flow, "Flows", "flow"), (Scope::Link, "Links", "link")];
+    let tables = scopes.into_iter().filter_map(|(scope, title, name)| {
+        let records = Records::new(answers, scope, name);
+        (!records.rows.is_empty()).then(|| records.table(title, detail))
+    });
+    tables.collect()
+}
+
+/// The metrics that are looked at first, in the order of the columns.
+pub(crate) const HEADLINE: &[Metric] = &[
+    Metric::Goodput,
+    Metric::Throughput,
+    Metric::CompletionTime,
+    Metric::RetransmissionRatio,
+    Metric::Timeouts,
+    Metric::RttMean,
+    Metric::MessageLoss,
+    Metric::DelayMean,
+    Metric::DelayP98,
+    Metric::Fairness,
+    Metric::LinkThroughput,
+    Metric::Utilisation,
+    Metric::LossRatio,
+    Metric::QueueMean,
+    Metric::LinkDelayMean,
+];
+
+/// Up to this many rows are turned into columns.
+const TURNED: usize = 4;
+
+/// All rows of one scope, each with the texts that name it.
+struct Records<'a> {
+    scope: Scope,
+    keys: Vec<String>,
+    rows: Vec<(Vec<String>, &'a Row)>,
+}
+
+impl<'a> Records<'a> {
+    fn new(answers: &[(String, &'a Answer)], scope: Scope, name: &str) -> Self {
+        let points = || {
+            answers.iter().flat_map(|(label, answer)| answer.points.iter().map(move |p| (label, p)))
+        };
+        let rows_of = |point: &'a gridhaul_scenario::answer::Point| match scope {
+            Scope::Flow => &point.flows,
+            Scope::Link => &point.links,
+        };
+        let mut parameters: Vec<&String> = Vec::new();
+        for key in points().flat_map(|(_, point)| point.parameters.keys()) {
+            if !parameters.contains(&key) {
+                parameters.push(key);
+            }
+        }
+        let compared = answers.len() > 1;
+        let counted = points().flat_map(|(_, point)| rows_of(point)).any(|row| row.count != 1);
+        let mut keys: Vec<String> = parameters.iter().map(|key| (*key).clone()).collect();
+        keys.push(name.to_owned());
+        if counted {
+            keys.push("count".to_owned());
+        }
+        if compared {
+            keys.push("answer".to_owned());
+        }
+        let mut rows = Vec::new();
+        for (label, point) in points() {
+            for row in rows_of(point) {
+                let value =
+                    |key: &&String| point.parameters.get(*key).map_or(UNKNOWN, String::as_str);
+                let mut names: Vec<String> =
+                    parameters.iter().map(|key| value(key).to_owned()).collect();
+                names.push(row.name.clone());
+                if counted {
+                    names.push(format::fixed(row.count as f64, 0));
+                }
+                if compared {
+                    names.push(label.clone());
+                }
+                rows.push((names, row));
+            }
+        }
+        let mut records = Self { scope, keys, rows };
+        if compared {
+            records.pair();
+        }
+        records
+    }
+
+    /// Puts the same row of several answers below each other, in the order of the first answer.
+    fn pair(&mut self) {
+        let own = |names: &[String]| names[..names.len() - 1].to_vec();
+        let mut order: Vec<Vec<String>> = Vec::new();
+        let mut index = std::collections::BTreeMap::new();
+        for (names, _) in &self.rows {
+            index.entry(own(names)).or_insert_with_key(|key| {
+                order.push(key.clone());
+                order.len()
+            });
+        }
+        self.rows.sort_by_key(|(names, _)| index.get(&own(names)).copied());
+    }
+
+    fn table(&self, title: &str, detail: Detail) -> TextTable {
+        let in_scope =
+            Metric::ALL.iter().copied().filter(|metric| metric.info().scope == self.scope);
+        let (kept, dropped): (Vec<_>, Vec<_>) = in_scope.partition(|metric| self.says(*metric));
+        let wanted = |metric: &Metric| detail == Detail::Full || HEADLINE.contains(metric);
+        let metrics: Vec<_> = kept.into_iter().filter(wanted).collect();
+        let dropped = dropped.iter().map(|metric| metric.info().heading);
+        let dropped = dropped.collect::<Vec<_>>().join(", ");
+        let note = (detail == Detail::Full && !dropped.is_empty())
+            .then(|| format!("Left out, unknown or zero everywhere: {dropped}."));
+        let shape =
+            if self.rows.len() <= TURNED { self.turned(&metrics) } else { self.upright(&metrics) };
+        TextTable { title: title.to_owned(), note, ..shape }
+    }
+
+    fn says(&self, metric: Metric) -> bool {
+        self.rows.iter().any(|(_, row)| row.mean(metric).is_some_and(|mean| mean != 0.0))
+    }
+
+    /// One row for each flow or link, one column for each metric.
+    fn upright(&self, metrics: &[Metric]) -> TextTable {
+        let columns: Vec<_> = metrics.iter().map(|metric| self.column(*metric)).collect();
+        let headers =
+            self.keys.iter().cloned().chain(columns.iter().map(|(header, _)| header.clone()));
+        let rows = self.rows.iter().enumerate().map(|(index, (names, _))| {
+            let cells = columns.iter().map(|(_, cells)| cells[index].clone());
+            names.iter().cloned().chain(cells).collect()
+        });
+        TextTable {
+            headers: headers.collect(),
+            rows: rows.collect(),
+            key_columns: self.keys.len(),
+            ..TextTable::default()
+        }
+    }
+
+    /// One row for each metric, one column for each flow or link.
+    fn turned(&self, metrics: &[Metric]) -> TextTable {
+        // A name that all share says nothing; the flow or link itself always does.
+        let own = self.keys.iter().position(|key| key == "flow" || key == "link");
+        let told: Vec<usize> = (0..self.keys.len())
+            .filter(|key| {
+                Some(*key) == own
+                    || self.rows.iter().any(|(names, _)| names[*key] != self.rows[0].0[*key])
+            })
+            .collect();
+        let name = |names: &[String]| {
+            let parts: Vec<_> = told.iter().map(|key| names[*key].as_str()).collect();
+            parts.join(", ")
+        };
+        let first = self.keys[own.unwrap_or(0)].clone();
+        let headers = std::iter::once(first).chain(self.rows.iter().map(|(names, _)| name(names)));
+        let rows = metrics.iter().map(|metric| {
+            let info = metric.info();
+            let cells =
+                self.rows.iter().map(|(_, row)| format::estimate(&known(row, *metric), info.unit));
+            std::iter::once(info.heading.to_owned()).chain(cells).collect()
+        });
+        let mut rows: Vec<Vec<String>> = rows.collect();
+        if let Some(count) = self.keys.iter().position(|key| key == "count") {
+            let counts = self.rows.iter().map(|(names, _)| names[count].clone());
+            rows.insert(0, std::iter::once("count".to_owned()).chain(counts).collect());
+        }
+        TextTable { headers: headers.collect(), rows, key_columns: 1, ..TextTable::default() }
+    }
+
+    /// A column in one unit, named in the heading; where that would hide small values, each cell has
+    /// its own.
+    fn column(&self, metric: Metric) -> (String, Vec<String>) {
+        let info = metric.info();
+        let cells: Vec<_> = self.rows.iter().map(|(_, row)| known(row, metric)).collect();
+        let sizes = cells.iter().filter_map(|cell| cell.mean).map(f64::abs);
+        let sizes: Vec<_> = sizes.filter(|size| size.is_finite() && *size > 0.0).collect();
+        let largest = sizes.iter().copied().fold(0.0, f64::max);
+        let smallest = sizes.iter().copied().fold(f64::INFINITY, f64::min);
+        let prefix = Prefix::for_magnitude(largest, info.unit);
+        if smallest / prefix.factor < 0.01 || info.unit.is_empty() {
+            let cells = cells.iter().map(|cell| format::estimate(cell, info.unit));
+            return (info.heading.to_owned(), cells.collect());
+        }
+        let cells = cells.iter().map(|cell| match cell.mean {
+            Some(mean) => format::interval(mean, cell.ci95, prefix.factor),
+            None => UNKNOWN.to_owned(),
+        });
+        (format!("{} ({})", info.heading, prefix.unit), cells.collect())
+    }
+}
+
+fn known(row: &Row, metric: Metric) -> Estimate {
+    row.metrics.get(&metric).copied().unwrap_or_default()
 }

@@ -143,6 +143,12 @@ impl BarChart {
         // A few bars need not fill the width.
         let wide = (band * 0.78 / count).min(64.0);
         let base = if self.y.scale == Scale::Log { frame.bottom } else { frame.y.place(0.0) };
+        // All bars are labelled or none is.
+        let all = self.series.iter().flat_map(|series| &series.bars).filter_map(|bar| bar.value);
+        let labelled = all.clone().count() <= 64
+            && all
+                .into_iter()
+                .all(|value| width(&self.bar_label(value, frame), 10.5) <= wide + 4.0);
         let mut group = coloured(index);
         let mut labels = role("ink", INK).set("font-size", 10.5);
         for (place, name) in self.groups.iter().enumerate() {
@@ -169,8 +175,8 @@ impl BarChart {
                 let bars = whiskers(&[(middle, ends[0], ends[1])]).set("stroke-width", 1.1);
                 labels = labels.add(bars);
             }
-            let label = self.bar_label(value, frame);
-            if width(&label, 10.5) <= wide + 4.0 {
+            if labelled {
+                let label = self.bar_label(value, frame);
                 let above = if value < 0.0 { ends[0] + 12.0 } else { ends[1] - 4.0 };
                 labels =
                     labels.add(text(middle, above, "middle", &label).set("fill", "currentColor"));

@@ -105,10 +105,12 @@ impl Ruler {
 
     fn linear(axis: &Axis, (mut low, mut high): (f64, f64), fit: Fit, count: f64) -> Self {
         let step = nice((high - low) / count);
-        if fit != Fit::Tight {
-            low = (low / step + 1e-9).floor() * step;
-            high = (high / step - 1e-9).ceil() * step;
-        }
+        // A horizontal axis goes on to a tick that is as good as reached.
+        let near = if fit == Fit::Tight { 0.03 * (high - low) } else { f64::INFINITY };
+        let (below, above) =
+            ((low / step + 1e-9).floor() * step, (high / step - 1e-9).ceil() * step);
+        low = if low - below <= near { below } else { low };
+        high = if above - high <= near { above } else { high };
         let prefix = axis_prefix(low.abs().max(high.abs()), &axis.unit);
         let decimals = (-(step / prefix.factor * 1.000_001).log10().floor()).clamp(0.0, 12.0);
         let first = (low / step - 1e-9).ceil() as i64;

@@ -1,5 +1,11 @@
 //! Reports: one HTML file without scripts and without anything from elsewhere.
 
+mod page;
+mod quantity;
+mod series;
+mod single;
+mod sweep;
+
 use gridhaul_scenario::Answer;
 
 use crate::chart::Chart;
@@ -32,12 +38,44 @@ pub struct NamedChart {
 /// The report as one HTML file.
 #[must_use]
 pub fn html(report: &Report<'_>) -> String {
-    report.title.to_owned()
+    page::page(report, &charts(report.answers))
 }
 
 /// The charts that a report of these answers shows, in order.
 #[must_use]
 pub fn charts(answers: &[(String, &Answer)]) -> Vec<NamedChart> {
-    let _ = answers;
-    Vec::new()
+    let keys = sweep::swept_keys(answers);
+    let mut charts =
+        if keys.is_empty() { single::charts(answers) } else { sweep::charts(answers, &keys) };
+    charts.extend(series::charts(answers));
+    let mut names = std::collections::BTreeSet::new();
+    for chart in &mut charts {
+        let base = chart.name.clone();
+        let mut number = 2;
+        while !names.insert(chart.name.clone()) {
+            chart.name = format!("{base}-{number}");
+            number += 1;
+        }
+    }
+    charts
+}
+
+/// A file name of letters, digits and single `-`.
+fn slug(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars().take(80) {
+        match c {
+            _ if c.is_ascii_alphanumeric() => out.push(c.to_ascii_lowercase()),
+            _ if !out.is_empty() && !out.ends_with('-') => out.push('-'),
+            _ => {}
+        }
+    }
+    let out = out.trim_end_matches('-');
+    if out.is_empty() { "chart".to_owned() } else { out.to_owned() }
+}
+
+/// The text with a capital at its start.
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

@@ -1,0 +1,116 @@
+//! Draws one chart of each kind into the directory that is named: `gallery <directory>`.
+
+use std::path::Path;
+
+use gridhaul_report::chart::{
+    Axis, Bar, BarChart, BarSeries, Chart, DataPoint, LineChart, LineSeries, Reference, Stroke,
+    Uncertainty,
+};
+
+fn main() -> std::io::Result<()> {
+    let target = std::env::args().nth(1).unwrap_or_else(|| ".".into());
+    for (name, chart) in [
+        ("loss", loss()),
+        ("paper", paper()),
+        ("window", window()),
+        ("many", many()),
+        ("names", names()),
+        ("empty", LineChart::new("Nothing", Axis::new("x", "s"), Axis::new("y", "")).into()),
+    ] {
+        std::fs::write(Path::new(&target).join(format!("{name}.svg")), chart.to_svg())?;
+    }
+    Ok(())
+}
+
+fn loss() -> Chart {
+    let places = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
+    let curve = |scale: f64, bend: f64| {
+        places.map(|x| {
+            let y = scale / (1.0 + (x * 1e4 / bend).sqrt());
+            DataPoint { x, y, ci95: Some(y * 0.08) }
+        })
+    };
+    LineChart::new(
+        "Goodput against loss",
+        Axis::new("loss", "").log(),
+        Axis::new("goodput", "bit/s"),
+    )
+    .with(LineSeries::new("reno", curve(2.8e6, 1.0)))
+    .with(LineSeries::new("cubic", curve(2.9e6, 3.0)))
+    .with(LineSeries::new("bbr", curve(2.9e6, 90.0)))
+    .with(
+        LineSeries::new("paper, Table 3", places.map(|x| (x, 2.6e6 / (1.0 + (x * 1e4).sqrt()))))
+            .stroke(Stroke::Points),
+    )
+    .with_reference(Reference::Y(3e6, "link rate".into()))
+    .with_reference(Reference::X(2e-3, "measured in the field".into()))
+    .into()
+}
+
+fn paper() -> Chart {
+    let bar = |value, ci95| Bar { value: Some(value), ci95: Some(ci95) };
+    BarChart::new(
+        "Throughput over the hybrid link",
+        Axis::new("throughput", "bit/s"),
+        ["DVB-T alone", "GPRS alone", "hybrid", "hybrid, loss 1 %"],
+    )
+    .with(BarSeries::new("paper", [1.21e6, 0.04e6, 2.35e6, 0.72e6]))
+    .with(BarSeries::new("ns-2", [1.20e6, 0.041e6, 2.36e6, 0.74e6]))
+    .with(BarSeries::new(
+        "gridhaul",
+        [bar(1.205e6, 0.03e6), bar(0.041e6, 0.003e6), bar(2.355e6, 0.05e6), Bar::default()],
+    ))
+    .into()
+}
+
+fn window() -> Chart {
+    let saw = |period: f64, top: f64| {
+        (0..100_000).map(move |i| {
+            let t = f64::from(i) * 0.003;
+            let y = top * (0.5 + 0.5 * (t % period) / period);
+            (t, if (120.0..135.0).contains(&t) { f64::NAN } else { y })
+        })
+    };
+    let mut band = LineSeries::new(
+        "mean of all",
+        (0..200).map(|i| DataPoint {
+            x: f64::from(i) * 1.5,
+            y: 20_000.0 + f64::from(i % 40) * 100.0,
+            ci95: Some(3000.0),
+        }),
+    );
+    band.uncertainty = Uncertainty::Band;
+    LineChart::new("Congestion window", Axis::new("time", "s"), Axis::new("congestion window", "B"))
+        .with(LineSeries::new("meter-1", saw(31.0, 64_000.0)).stroke(Stroke::Step))
+        .with(LineSeries::new("meter-2", saw(17.0, 48_000.0)))
+        .with(band)
+        .into()
+}
+
+fn many() -> Chart {
+    let chart = LineChart::new(
+        "Loss at the collector against meters, for a long heading that must be broken into two lines",
+        Axis::new("meters", "").log(),
+        Axis::new("loss", "").including(0.0),
+    );
+    (0..8)
+        .fold(chart, |chart, index| {
+            let points = [1e3, 3e3, 1e4, 3e4, 1e5, 4e5]
+                .map(|x: f64| (x, 1.0 - 1.0 / (1.0 + x / 1e4 / f64::from(index + 1))));
+            chart.with(LineSeries::new(format!("{} collectors, Reno", (index + 1) * 10), points))
+        })
+        .into()
+}
+
+fn names() -> Chart {
+    let groups = (1..=14).map(|i| format!("substation-{i}.forward"));
+    let chart = BarChart::new("Packets lost, by reason", Axis::new("packets", ""), groups);
+    (0..8)
+        .fold(chart, |chart, index| {
+            chart.with(BarSeries::new(
+                format!("reason {index}"),
+                (0..14).map(|i| f64::from((i * 37 + index * 11) % 50) * 30.0),
+            ))
+        })
+        .into()
+}

@@ -1,0 +1,121 @@
+//! Charts of an answer without a sweep: flows and links side by side.
+
+use gridhaul_scenario::Answer;
+use gridhaul_scenario::answer::{Metric, Row, Scope};
+
+use super::{NamedChart, capital, slug};
+use crate::chart::{Axis, Bar, BarChart, BarSeries};
+
+/// How many flows or links one chart shows.
+const GROUPS_MAX: usize = 24;
+
+/// Metrics that belong into one pair of axes.
+struct Family {
+    title: &'static str,
+    quantity: &'static str,
+    metrics: &'static [Metric],
+}
+
+const FAMILIES: &[Family] = &[
+    family("Goodput and throughput", "rate", &[Metric::Goodput, Metric::Throughput]),
+    family("Completion time", "time", &[Metric::CompletionTime]),
+    family(
+        "Message delay",
+        "delay",
+        &[Metric::DelayMean, Metric::DelayMedian, Metric::DelayP98, Metric::DelayMax],
+    ),
+    family("Message loss", "loss", &[Metric::MessageLoss]),
+    family("Round trip, mean", "time", &[Metric::RttMean]),
+    family(
+        "Recovery from loss",
+        "events",
+        &[Metric::Retransmissions, Metric::FastRetransmits, Metric::Timeouts],
+    ),
+    family("Throughput of links", "rate", &[Metric::LinkThroughput]),
+    family("Utilisation of links", "utilisation", &[Metric::Utilisation]),
+    family(
+        "Packets lost, by reason",
+        "packets",
+        &[Metric::DropsQueue, Metric::DropsLoss, Metric::DropsOutage, Metric::Corrupted],
+    ),
+    family("Queues", "queue", &[Metric::QueueMean, Metric::QueueMax]),
+];
+
+const fn family(title: &'static str, quantity: &'static str, metrics: &'static [Metric]) -> Family {
+    Family { title, quantity, metrics }
+}
+
+/// Charts of all families that have something to show.
+pub(super) fn charts(answers: &[(String, &Answer)]) -> Vec<NamedChart> {
+    FAMILIES.iter().flat_map(|family| draw(family, answers)).collect()
+}
+
+fn draw(family: &Family, answers: &[(String, &Answer)]) -> Vec<NamedChart> {
+    let scope = family.metrics[0].info().scope;
+    let mut groups: Vec<&str> = Vec::new();
+    for row in answers.iter().flat_map(|(_, answer)| rows(answer, scope)) {
+        if !groups.contains(&row.name.as_str()) {
+            groups.push(&row.name);
+        }
+    }
+    let all = groups.len();
+    groups.truncate(GROUPS_MAX);
+    let says = |metric: &Metric| {
+        let rows = answers.iter().flat_map(|(_, answer)| rows(answer, scope));
+        rows.into_iter().any(|row| row.mean(*metric).is_some_and(|mean| mean != 0.0))
+    };
+    let metrics: Vec<Metric> = family.metrics.iter().copied().filter(says).collect();
+    let bars = |answer: &Answer, metric: Metric| -> Vec<Bar> {
+        let row = |group: &&str| rows(answer, scope).iter().find(|row| row.name == **group);
+        let bar = |group| row(group)?.metrics.get(&metric).copied().map(Bar::from);
+        groups.iter().map(|group| bar(group).unwrap_or_default()).collect()
+    };
+    let chart = |title: &str, series: Vec<BarSeries>, metric: Metric| {
+        let shown = if all > groups.len() {
+            format!(" (first {} of {all})", groups.len())
+        } else {
+            String::new()
+        };
+        let mut y = Axis::new(family.quantity, metric.info().unit);
+        if metric == Metric::Utilisation {
+            y = y.including(1.0);
+        }
+        let mut chart = BarChart::new(format!("{title}{shown}"), y, groups.iter().copied());
+        chart.series = series;
+        let section = if scope == Scope::Flow { "Flows" } else { "Links" };
+        NamedChart { name: slug(title), section: section.to_owned(), chart: chart.into() }
+    };
+    if answers.len() > 1 {
+        let compared = metrics.iter().map(|metric| {
+            let series =
+                answers.iter().map(|(label, answer)| BarSeries::new(label, bars(answer, *metric)));
+            let title = if family.metrics.len() == 1 {
+                family.title.to_owned()
+            } else {
+                capital(metric.info().heading)
+            };
+            chart(&title, series.collect(), *metric)
+        });
+        return compared.collect();
+    }
+    // One bar alone says no more than the table.
+    let (Some(metric), Some((_, answer))) = (metrics.first(), answers.first()) else {
+        return Vec::new();
+    };
+    if metrics.len() * groups.len() < 2 {
+        return Vec::new();
+    }
+    let named = family.metrics.len() > 1;
+    let series = metrics.iter().map(|metric| {
+        BarSeries::new(if named { metric.info().heading } else { "" }, bars(answer, *metric))
+    });
+    vec![chart(family.title, series.collect(), *metric)]
+}
+
+fn rows(answer: &Answer, scope: Scope) -> &[Row] {
+    let Some(point) = answer.points.first() else { return &[] };
+    match scope {
+        Scope::Flow => &point.flows,
+        Scope::Link => &point.links,
+    }
+}
