@@ -90,11 +90,16 @@ pub(crate) fn interval(mean: f64, ci95: Option<f64>, factor: f64) -> String {
         return format!("{} ± 0", number(mean));
     }
     let size = if mean == 0.0 { half } else { mean };
-    if !(-4..15).contains(&exponent(size)) || !(-9..15).contains(&exponent(half)) {
+    if !(-300..300).contains(&exponent(size)) || !(-300..300).contains(&exponent(half)) {
         return format!("{} ± {}", number(mean), number(half));
     }
+    if !(-3..15).contains(&exponent(size)) {
+        let power = exponent(size);
+        let scaled = interval(mean, Some(half), 10f64.powi(power));
+        return format!("({scaled})×10{}", superscript(power));
+    }
     // Two digits of the interval, but at most six of the mean.
-    let decimals = (1 - exponent(half)).min(5 - exponent(size)).max(0);
+    let decimals = (1 - exponent(half)).clamp(0, (5 - exponent(size)).max(0));
     if half < 0.5 * 10f64.powi(-decimals) {
         return format!("{} ± <{}", number(mean), number(10f64.powi(-decimals)));
     }

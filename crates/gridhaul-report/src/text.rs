@@ -180,11 +180,11 @@ impl<'a> Records<'a> {
     fn turned(&self, metrics: &[Metric]) -> TextTable {
         // A name that all share says nothing; the flow or link itself always does.
         let own = self.keys.iter().position(|key| key == "flow" || key == "link");
+        let counts = self.keys.iter().position(|key| key == "count");
+        let differs =
+            |key: usize| self.rows.iter().any(|(names, _)| names[key] != self.rows[0].0[key]);
         let told: Vec<usize> = (0..self.keys.len())
-            .filter(|key| {
-                Some(*key) == own
-                    || self.rows.iter().any(|(names, _)| names[*key] != self.rows[0].0[*key])
-            })
+            .filter(|key| Some(*key) == own || Some(*key) != counts && differs(*key))
             .collect();
         let name = |names: &[String]| {
             let parts: Vec<_> = told.iter().map(|key| names[*key].as_str()).collect();
@@ -199,9 +199,9 @@ impl<'a> Records<'a> {
             std::iter::once(info.heading.to_owned()).chain(cells).collect()
         });
         let mut rows: Vec<Vec<String>> = rows.collect();
-        if let Some(count) = self.keys.iter().position(|key| key == "count") {
-            let counts = self.rows.iter().map(|(names, _)| names[count].clone());
-            rows.insert(0, std::iter::once("count".to_owned()).chain(counts).collect());
+        if let Some(count) = counts {
+            let cells = self.rows.iter().map(|(names, _)| names[count].clone());
+            rows.insert(0, std::iter::once("count".to_owned()).chain(cells).collect());
         }
         TextTable { headers: headers.collect(), rows, key_columns: 1, ..TextTable::default() }
     }

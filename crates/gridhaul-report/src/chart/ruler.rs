@@ -183,7 +183,7 @@ fn linear_range(mut low: f64, mut high: f64, fit: Fit) -> (f64, f64) {
         return (0.0, 1.0);
     }
     let size = low.abs().max(high.abs());
-    let near_zero = high - low >= 0.25 * size;
+    let near_zero = high - low >= 0.12 * size;
     if fit == Fit::Zero
         || near_zero && (fit == Fit::Loose || low.abs().min(high.abs()) < 0.2 * size)
     {

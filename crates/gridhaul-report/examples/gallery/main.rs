@@ -1,7 +1,12 @@
-//! Draws one chart of each kind into the directory that is named: `gallery <directory>`.
+//! Draws one chart and one report of each kind into a directory: `gallery <directory>`.
+
+mod answers;
 
 use std::path::Path;
 
+use gridhaul_scenario::Answer;
+
+use gridhaul_report::Report;
 use gridhaul_report::chart::{
     Axis, Bar, BarChart, BarSeries, Chart, DataPoint, LineChart, LineSeries, Reference, Stroke,
     Uncertainty,
@@ -18,6 +23,30 @@ fn main() -> std::io::Result<()> {
         ("empty", LineChart::new("Nothing", Axis::new("x", "s"), Axis::new("y", "")).into()),
     ] {
         std::fs::write(Path::new(&target).join(format!("{name}.svg")), chart.to_svg())?;
+    }
+    let mut single = answers::answer("sim", vec![answers::point(1.0)]);
+    single.series = answers::series(2000);
+    single.warnings.push(answers::warning());
+    let sweep = [1.0, 0.9].map(|scale| answers::answer("sim", answers::sweep(scale)));
+    let model = answers::answer("model", vec![answers::point(0.93)]);
+    let label = |name: &str| name.to_owned();
+    let pages: [(&str, Vec<(String, &Answer)>); 3] = [
+        ("single", vec![(label("sim"), &single)]),
+        ("sweep", vec![(label("sim"), &sweep[0])]),
+        ("compare", vec![(label("sim"), &single), (label("model"), &model)]),
+    ];
+    for (name, answers) in pages {
+        let report = Report {
+            title: "",
+            description: "A substation sends meter readings, a camera picture and control messages.\n\n\
+                          Watch how the camera starves the meters when the power line is noisy.",
+            answers: &answers,
+            scenario_toml: "title = \"A substation\"\nduration = \"60 s\"\n\n[link.plc]\nforward = { rate = \"3 Mbit/s\" }\n",
+        };
+        std::fs::write(
+            Path::new(&target).join(format!("{name}.html")),
+            gridhaul_report::html(&report),
+        )?;
     }
     Ok(())
 }
