@@ -1,0 +1,275 @@
+//! Chance as an argument: named streams of one portable generator.
+//!
+//! Every use of chance has a name (`seed`, `repeat`, `entity`, `member`, `purpose`), and the name
+//! alone decides its stream. Adding an entity, a member or an impairment therefore never shifts
+//! the chance of another, and two scenarios that differ in one value see the same chance
+//! elsewhere (common random numbers).
+//!
+//! Values are equal on every platform: the generator is integer arithmetic, and what is not
+//! uniform uses only the operations that IEEE 754 defines to the last bit (+ − × ÷ √). `ln` and
+//! `exp` of the platform are not among them; `rand_distr` calls these as soon as any crate of the
+//! build switches `num-traits` to `std`, which is why its samplers are not used here.
+
+use gridhaul_scenario::units::{Duration, Probability};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+/// One stream of chance.
+#[derive(Debug, Clone)]
+pub struct Chance(Pcg64Mcg);
+
+/// Everything of a stream's name but its purpose: what one entity draws its streams from.
+#[derive(Debug, Clone, Copy)]
+pub struct ChanceName(u64);
+
+/// A probability, prepared so that asking takes one comparison of integers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Threshold(u64);
+
+/// A question with its own stream, asked once for each packet.
+#[derive(Debug, Clone)]
+pub struct Coin {
+    threshold: Threshold,
+    chance: Chance,
+}
+
+impl Chance {
+    /// The stream of this name. `member` tells the members of a group apart.
+    #[must_use]
+    pub fn named(seed: u64, repeat: u32, entity: &str, member: u64, purpose: &str) -> Self {
+        ChanceName::new(seed, repeat, entity, member).stream(purpose)
+    }
+
+    /// Whether something of this probability happens. Always takes one draw, also where the
+    /// probability is 0 or 1, so that a changed probability does not shift the stream.
+    #[inline]
+    pub fn hit(&mut self, threshold: Threshold) -> bool {
+        // 63 bits, so that 2^63 can stand for "always".
+        self.0.next_u64() >> 1 < threshold.0
+    }
+
+    /// Evenly distributed from 0 (possible) to 1 (impossible), in steps of 2^-53.
+    #[inline]
+    pub fn unit(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 * TWO_POW_MINUS_53
+    }
+
+    /// A whole number from 0 to `n` − 1, each equally likely; 0 for `n` = 0.
+    ///
+    /// Lemire 2019, "Fast random integer generation in an interval", algorithm 5.
+    #[inline]
+    pub fn below(&mut self, n: u64) -> u64 {
+        if n == 0 {
+            return 0;
+        }
+        let mut product = u128::from(self.0.next_u64()) * u128::from(n);
+        if (product as u64) < n {
+            let reject = n.wrapping_neg() % n;
+            while (product as u64) < reject {
+                product = u128::from(self.0.next_u64()) * u128::from(n);
+            }
+        }
+        (product >> 64) as u64
+    }
+
+    /// An exponentially distributed time, by inversion; at most 36.7 times the mean.
+    pub fn exponential(&mut self, mean: Duration) -> Duration {
+        nanos(-ln(1.0 - self.unit()) * mean.as_nanos() as f64)
+    }
+
+    /// A time evenly distributed from zero to `max`, both included.
+    pub fn uniform(&mut self, max: Duration) -> Duration {
+        Duration::from_nanos(self.below(max.as_nanos().saturating_add(1)))
+    }
+
+    /// The absolute value of a normal variable of mean zero and standard deviation `sd`.
+    ///
+    /// Marsaglia and Bray 1964, the polar method; the second variable of the pair is not used,
+    /// so that a draw leaves nothing behind but the state of the generator.
+    pub fn half_normal(&mut self, sd: Duration) -> Duration {
+        loop {
+            let (x, y) = (2.0 * self.unit() - 1.0, 2.0 * self.unit() - 1.0);
+            let square = x * x + y * y;
+            if square > 0.0 && square < 1.0 {
+                let size = x.abs() * (-2.0 * ln(square) / square).sqrt();
+                return nanos(size * sd.as_nanos() as f64);
+            }
+        }
+    }
+}
+
+impl ChanceName {
+    /// The name of an entity (a flow, a direction of a link, ...) in one run.
+    #[must_use]
+    pub fn new(seed: u64, repeat: u32, entity: &str, member: u64) -> Self {
+        let hash = fnv1a(FNV_OFFSET, &seed.to_le_bytes());
+        let hash = fnv1a(hash, &repeat.to_le_bytes());
+        let hash = fnv1a(hash, entity.as_bytes());
+        // No text holds this byte: ("ab", "c") and ("a", "bc") stay different.
+        let hash = fnv1a(hash, &[END_OF_TEXT]);
+        Self(fnv1a(hash, &member.to_le_bytes()))
+    }
+
+    /// The stream for one purpose.
+    #[must_use]
+    pub fn stream(self, purpose: &str) -> Chance {
+        let hash = fnv1a(self.0, purpose.as_bytes());
+        // FNV-1a spreads its last bytes badly; splitmix64 mixes them into all 128 bits of state.
+        let high = splitmix64(hash);
+        let low = splitmix64(high);
+        Chance(Pcg64Mcg::from_seed(((u128::from(high) << 64) | u128::from(low)).to_le_bytes()))
+    }
+}
+
+impl From<Probability> for Threshold {
+    fn from(probability: Probability) -> Self {
+        // 2^63 × ratio: exact, since it only moves the exponent; 1 becomes 2^63.
+        Self((probability.ratio() * 9_223_372_036_854_775_808.0) as u64)
+    }
+}
+
+impl Coin {
+    /// A question that is answered yes with this probability.
+    #[must_use]
+    pub fn new(probability: Probability, chance: Chance) -> Self {
+        Self { threshold: probability.into(), chance }
+    }
+
+    /// Asks it once.
+    #[inline]
+    pub fn flip(&mut self) -> bool {
+        self.chance.hit(self.threshold)
+    }
+}
+
+const TWO_POW_MINUS_53: f64 = 1.0 / 9_007_199_254_740_992.0;
+const END_OF_TEXT: u8 = 0xff;
+
+/// FNV-1a, 64 bits (RFC 9923): offset basis and prime.
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
+
+fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(FNV_PRIME))
+}
+
+/// Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators", figure 17.
+fn splitmix64(state: u64) -> u64 {
+    let state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+fn nanos(nanos: f64) -> Duration {
+    Duration::from_nanos(nanos.round().min(Duration::MAX.as_nanos() as f64) as u64)
+}
+
+/// Natural logarithm of a normal number above zero, to about one unit in the last place and the
+/// same on every platform.
+///
+/// With x = m · 2^e and m in [√½, √2): ln x = e ln 2 + 2 artanh((m − 1) / (m + 1)), the series of
+/// artanh cut where its terms fall below 2^-60.
+fn ln(x: f64) -> f64 {
+    let bits = x.to_bits();
+    let mut exponent = (bits >> 52) as i32 - 1023;
+    let mut mantissa = f64::from_bits((bits & ((1 << 52) - 1)) | (1023 << 52));
+    if mantissa >= std::f64::consts::SQRT_2 {
+        mantissa *= 0.5;
+        exponent += 1;
+    }
+    let s = (mantissa - 1.0) / (mantissa + 1.0);
+    let square = s * s;
+    let series = (0..12).rev().fold(0.0, |sum, k| sum * square + 1.0 / f64::from(2 * k + 1));
+    f64::from(exponent) * std::f64::consts::LN_2 + 2.0 * s * series
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const N: u32 = 200_000;
+
+    fn chance(purpose: &str) -> Chance {
+        Chance::named(7, 0, "link.forward", 3, purpose)
+    }
+
+    fn mean_of(draws: impl Iterator<Item = f64>) -> f64 {
+        draws.sum::<f64>() / f64::from(N)
+    }
+
+    #[test]
+    fn a_name_decides_its_stream_for_ever() {
+        // These numbers are part of every stored answer: they may not change.
+        let mut loss = chance("loss");
+        let drawn = [loss.below(1_000_000), loss.below(1_000_000), loss.below(1_000_000)];
+        assert_eq!(drawn, [518_787, 674_824, 720_327]);
+        let second = Duration::from_secs(1);
+        let times = [loss.exponential(second), loss.half_normal(second), loss.uniform(second)];
+        assert_eq!(times.map(Duration::as_nanos), [1_157_622_273, 1_862_200_961, 474_553_935]);
+    }
+
+    #[test]
+    fn every_part_of_a_name_counts() {
+        let streams = [
+            Chance::named(1, 0, "a", 0, "loss"),
+            Chance::named(2, 0, "a", 0, "loss"),
+            Chance::named(1, 1, "a", 0, "loss"),
+            Chance::named(1, 0, "b", 0, "loss"),
+            Chance::named(1, 0, "a", 1, "loss"),
+            Chance::named(1, 0, "a", 0, "jitter"),
+        ];
+        let mut first: Vec<u64> = streams.into_iter().map(|mut s| s.0.next_u64()).collect();
+        first.sort_unstable();
+        first.dedup();
+        assert_eq!(first.len(), 6);
+    }
+
+    #[test]
+    fn never_and_always_have_no_exception() {
+        let mut chance = chance("edge");
+        let never = Threshold::from(Probability::ZERO);
+        let always = Threshold::from(Probability::new(1.0).unwrap());
+        assert!((0..N).all(|_| !chance.hit(never) && chance.hit(always)));
+    }
+
+    #[test]
+    fn a_probability_is_met_within_four_deviations() {
+        let p = 0.003;
+        let mut coin = Coin::new(Probability::new(p).unwrap(), chance("p"));
+        let hits = (0..N).filter(|_| coin.flip()).count() as f64;
+        let deviation = (f64::from(N) * p * (1.0 - p)).sqrt();
+        assert!((hits - f64::from(N) * p).abs() < 4.0 * deviation, "{hits}");
+    }
+
+    #[test]
+    fn below_is_even_and_below() {
+        let mut chance = chance("below");
+        let mut seen = [0_u32; 7];
+        (0..N).for_each(|_| seen[chance.below(7) as usize] += 1);
+        assert!(seen.iter().all(|n| n.abs_diff(N / 7) < 700), "{seen:?}");
+        assert_eq!(chance.below(0), 0);
+        assert_eq!(chance.below(1), 0);
+    }
+
+    #[test]
+    fn times_have_their_means() {
+        let mut chance = chance("means");
+        let second = Duration::from_secs(1);
+        let exponential = mean_of((0..N).map(|_| chance.exponential(second).as_secs_f64()));
+        let uniform = mean_of((0..N).map(|_| chance.uniform(second).as_secs_f64()));
+        let half_normal = mean_of((0..N).map(|_| chance.half_normal(second).as_secs_f64()));
+        assert!((exponential - 1.0).abs() < 0.01, "{exponential}");
+        assert!((uniform - 0.5).abs() < 0.003, "{uniform}");
+        // Mean of a half-normal variable: sd √(2/π).
+        let expected = (2.0 / std::f64::consts::PI).sqrt();
+        assert!((half_normal - expected).abs() < 0.006, "{half_normal}");
+    }
+
+    #[test]
+    fn the_logarithm_is_right() {
+        for x in [f64::MIN_POSITIVE, 1e-9, 0.25, 0.7, 0.999_999, 1.0, 1.5, 2.0, 1e12] {
+            assert!((ln(x) - x.ln()).abs() <= 4e-16 * x.ln().abs(), "{x}");
+        }
+    }
+}
