@@ -1,0 +1,112 @@
+//! Everything that a plain link does not do, behind one box.
+
+use gridhaul_scenario::scenario::Direction;
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::jitter::Jitter;
+use super::load_latency::LoadLatency;
+use super::outage::Outages;
+use super::reorder::Reorder;
+use super::{DropReason, Fate, LinkChance};
+use crate::chance::Coin;
+
+/// What may happen to packets besides queue, wire, delay and loss.
+///
+/// Every stream of chance is drawn from once for each accepted packet, whatever becomes of it,
+/// so that one impairment does not shift another.
+#[derive(Debug, Clone)]
+pub(super) struct Impairments {
+    pub(super) outages: Outages,
+    corrupt: Option<Coin>,
+    duplicate: Option<Coin>,
+    jitter: Option<Jitter>,
+    load_latency: Option<LoadLatency>,
+    reorder: Option<Reorder>,
+    /// Latest arrival of a packet that is not held back; none behind it comes earlier.
+    last_in_order: Instant,
+}
+
+/// A packet at the end of its transmission.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sent {
+    pub(super) bytes: u32,
+    pub(super) offered: Instant,
+    pub(super) started: Instant,
+    pub(super) sent: Instant,
+    /// Whether the way loses it.
+    pub(super) lost: bool,
+}
+
+/// What becomes of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Verdict {
+    pub(super) left: Instant,
+    pub(super) fate: Fate,
+    pub(super) duplicated: bool,
+}
+
+impl Impairments {
+    /// The impairments of a direction; `None` for a plain one.
+    pub(super) fn new(direction: &Direction, chance: LinkChance) -> Option<Box<Self>> {
+        let plain = direction.outage.is_empty()
+            && direction.corrupt.is_none()
+            && direction.duplicate.is_none()
+            && direction.jitter.is_none()
+            && direction.load_latency.is_none()
+            && direction.reorder.is_none();
+        let coin = |probability, purpose| Coin::new(probability, chance.stream(purpose));
+        (!plain).then(|| {
+            Box::new(Self {
+                outages: Outages::new(&direction.outage),
+                corrupt: direction.corrupt.map(|p| coin(p, "corrupt")),
+                duplicate: direction.duplicate.map(|p| coin(p, "duplicate")),
+                jitter: direction.jitter.map(|keys| Jitter::new(&keys, chance.stream("jitter"))),
+                load_latency: direction
+                    .load_latency
+                    .as_ref()
+                    .map(|keys| LoadLatency::new(keys, chance.stream("load latency"))),
+                reorder: direction.reorder.map(|keys| Reorder::new(&keys, chance)),
+                last_in_order: Instant::ZERO,
+            })
+        })
+    }
+
+    /// The paired direction carries a packet.
+    pub(super) fn note_paired_use(&mut self, now: Instant) {
+        if let Some(load_latency) = &mut self.load_latency {
+            load_latency.note_paired_use(now);
+        }
+    }
+
+    /// Decides about a packet whose transmission is over.
+    pub(super) fn judge(&mut self, packet: Sent, delay: Duration) -> Verdict {
+        let damaged = self.corrupt.as_mut().is_some_and(Coin::flip);
+        let duplicated = self.duplicate.as_mut().is_some_and(Coin::flip);
+        let fate = if self.outages.loses(packet.started, packet.sent) {
+            Fate::Lost(DropReason::Outage)
+        } else if packet.lost {
+            Fate::Lost(DropReason::Loss)
+        } else if damaged {
+            Fate::Damaged
+        } else {
+            Fate::Arrived
+        };
+        Verdict { left: self.arrival(packet, delay), fate, duplicated }
+    }
+
+    /// When it arrives. Jitter and load latency keep the order; only reordering breaks it.
+    fn arrival(&mut self, packet: Sent, delay: Duration) -> Instant {
+        let mut delay = delay;
+        if let Some(jitter) = &mut self.jitter {
+            delay += jitter.addition();
+        }
+        if let Some(load_latency) = &mut self.load_latency {
+            delay += load_latency.addition(packet.offered, packet.bytes);
+        }
+        self.last_in_order = self.last_in_order.max(packet.sent + delay);
+        match self.reorder.as_mut().and_then(Reorder::hold_back) {
+            Some(by) => self.last_in_order + by,
+            None => self.last_in_order,
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Random addition to the delay.
+
+use gridhaul_scenario::scenario::{self, JitterShape};
+use gridhaul_scenario::units::Duration;
+
+use crate::chance::Chance;
+
+/// Draws the addition of each packet.
+#[derive(Debug, Clone)]
+pub(super) struct Jitter {
+    size: Duration,
+    shape: JitterShape,
+    chance: Chance,
+}
+
+impl Jitter {
+    /// Jitter with its own stream of chance.
+    pub(super) fn new(jitter: &scenario::Jitter, chance: Chance) -> Self {
+        Self { size: jitter.size, shape: jitter.shape, chance }
+    }
+
+    /// The addition of the next packet.
+    pub(super) fn addition(&mut self) -> Duration {
+        match self.shape {
+            JitterShape::Uniform => self.chance.uniform(self.size),
+            JitterShape::HalfNormal => self.chance.half_normal(self.size),
+            JitterShape::Exponential => self.chance.exponential(self.size),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Delay that depends on the load: the GPRS uplink of paper `hybrid`, section 2.
+
+use std::collections::VecDeque;
+
+use gridhaul_scenario::scenario;
+use gridhaul_scenario::units::{BitRate, Duration, Instant};
+
+use crate::chance::Chance;
+
+/// The addition to the delay of each packet.
+///
+/// Paper `hybrid`, section 2.2, sees two modes of a terminal that uses its uplink only: "a
+/// stationary, oscillating mode for throughput lower than 10 kbit/s" (at most 2 s, section 2.3)
+/// and "a quasi-linearly, increasing mode involving a latency jump from 2.4 s to 4 s, for
+/// throughput greater than 10 kbit/s". With the downlink in use as well, latency is "around 1 s
+/// (despite many oscillations)" (section 2.1). Both are taken as they were measured, from
+/// outside; the mechanism within the network is not modelled.
+#[derive(Debug, Clone)]
+pub(super) struct LoadLatency {
+    keys: scenario::LoadLatency,
+    load: LoadWindow,
+    /// Since when the load has been above critical, alone.
+    above_since: Option<Instant>,
+    paired_until: Option<Instant>,
+    phase: Duration,
+}
+
+impl LoadLatency {
+    /// Latency without load, at a random phase of its oscillation.
+    pub(super) fn new(keys: &scenario::LoadLatency, mut chance: Chance) -> Self {
+        Self {
+            load: LoadWindow::new(keys.memory),
+            above_since: None,
+            paired_until: None,
+            phase: chance.uniform(keys.period),
+            keys: keys.clone(),
+        }
+    }
+
+    /// The paired direction carries a packet.
+    pub(super) fn note_paired_use(&mut self, now: Instant) {
+        self.paired_until = Some(now + self.keys.memory);
+    }
+
+    /// The addition of a packet that is accepted at `now`.
+    pub(super) fn addition(&mut self, now: Instant, bytes: u32) -> Duration {
+        let share = self.load.share_of(self.keys.critical, now);
+        self.load.add(now, bytes);
+        let keys = &self.keys;
+        if self.paired_until.is_some_and(|until| now <= until) {
+            self.above_since = None;
+            return self.oscillating(keys.paired, now);
+        }
+        if share <= 1.0 {
+            self.above_since = None;
+            let span = self.stationary_mean().saturating_sub(keys.idle);
+            return self.oscillating(keys.idle + span.mul_f64(share), now);
+        }
+        let since = *self.above_since.get_or_insert(now);
+        self.above_critical(now, now.since(since))
+    }
+
+    /// The drift, and after it the jump.
+    fn above_critical(&self, now: Instant, elapsed: Duration) -> Duration {
+        let keys = &self.keys;
+        if elapsed < keys.drift_time {
+            let from = self.stationary_mean();
+            let progress = elapsed.as_nanos() as f64 / keys.drift_time.as_nanos() as f64;
+            return from + keys.drift_max.saturating_sub(from).mul_f64(progress);
+        }
+        self.oscillating(keys.jump + keys.oscillation, now)
+    }
+
+    /// Mean of the stationary mode at the critical load.
+    fn stationary_mean(&self) -> Duration {
+        self.keys.stationary.saturating_sub(self.keys.oscillation)
+    }
+
+    /// `mean` and the oscillation around it: a triangle, which is the same on every platform
+    /// where a sine is not.
+    fn oscillating(&self, mean: Duration, now: Instant) -> Duration {
+        if self.keys.period.is_zero() {
+            return mean;
+        }
+        let period = self.keys.period.as_nanos();
+        let place = (now + self.phase).as_nanos() % period;
+        let place = place as f64 / period as f64;
+        let rise = 2.0 - 4.0 * (place - 0.5).abs();
+        (mean + self.keys.oscillation.mul_f64(rise)).saturating_sub(self.keys.oscillation)
+    }
+}
+
+/// Bytes of the packets of the last while.
+#[derive(Debug, Clone)]
+struct LoadWindow {
+    memory: Duration,
+    packets: VecDeque<(Instant, u32)>,
+    bytes: u64,
+}
+
+impl LoadWindow {
+    const fn new(memory: Duration) -> Self {
+        Self { memory, packets: VecDeque::new(), bytes: 0 }
+    }
+
+    fn add(&mut self, now: Instant, bytes: u32) {
+        self.packets.push_back((now, bytes));
+        self.bytes += u64::from(bytes);
+    }
+
+    /// Load over the last `memory` as a share of `rate`. The packet at hand is not in it yet:
+    /// so equally spaced packets of exactly that rate never exceed it.
+    fn share_of(&mut self, rate: BitRate, now: Instant) -> f64 {
+        while let Some(&(at, bytes)) = self.packets.front()
+            && now.since(at) > self.memory
+        {
+            self.bytes -= u64::from(bytes);
+            self.packets.pop_front();
+        }
+        let allowed = rate.as_bits_per_sec() as f64 * self.memory.as_nanos() as f64;
+        if self.bytes == 0 { 0.0 } else { self.bytes as f64 * 8e9 / allowed }
+    }
+}

@@ -1,0 +1,72 @@
+//! Loss on the way, after the wire has been used.
+
+use std::collections::VecDeque;
+
+use gridhaul_scenario::scenario;
+
+use super::LinkChance;
+use super::gilbert_elliott::GilbertElliott;
+use crate::chance::Coin;
+
+/// Decides which packets are lost on the way. Asked once for each packet that leaves the wire.
+#[derive(Debug, Clone)]
+pub(super) enum Loss {
+    /// Never loses.
+    None,
+    /// Loses each packet independently.
+    Bernoulli(Coin),
+    /// Loses in bursts.
+    GilbertElliott(Box<GilbertElliott>),
+    /// Loses the listed packets.
+    Listed(Box<Listed>),
+}
+
+/// Packets to lose, counted from 1 as they leave the wire.
+#[derive(Debug, Clone)]
+pub(super) struct Listed {
+    seen: u64,
+    /// In order.
+    to_lose: VecDeque<u64>,
+}
+
+impl Loss {
+    /// The loss of a direction.
+    pub(super) fn new(loss: Option<&scenario::Loss>, chance: LinkChance) -> Self {
+        match loss {
+            None => Self::None,
+            Some(scenario::Loss::Bernoulli(probability)) => {
+                Self::Bernoulli(Coin::new(*probability, chance.stream("loss")))
+            }
+            Some(scenario::Loss::GilbertElliott(channel)) => Self::GilbertElliott(Box::new(
+                GilbertElliott::new(channel, chance.stream("loss state"), chance.stream("loss")),
+            )),
+            Some(scenario::Loss::Packets(numbers)) => {
+                let mut to_lose = numbers.clone();
+                to_lose.sort_unstable();
+                to_lose.dedup();
+                Self::Listed(Box::new(Listed { seen: 0, to_lose: to_lose.into() }))
+            }
+        }
+    }
+
+    /// Whether the next packet is lost.
+    #[inline]
+    pub(super) fn loses(&mut self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Bernoulli(coin) => coin.flip(),
+            Self::GilbertElliott(channel) => channel.loses(),
+            Self::Listed(list) => list.loses(),
+        }
+    }
+}
+
+impl Listed {
+    fn loses(&mut self) -> bool {
+        self.seen += 1;
+        while self.to_lose.front().is_some_and(|number| *number < self.seen) {
+            self.to_lose.pop_front();
+        }
+        self.to_lose.front() == Some(&self.seen)
+    }
+}

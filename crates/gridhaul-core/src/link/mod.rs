@@ -1,0 +1,54 @@
+//! Links: what happens to a packet between two nodes.
+//!
+//! A [`LinkDirection`] is one direction. In the order in which a packet meets them:
+//!
+//! 1. **queue**: drop-tail, limited in packets or bytes that wait (`queue`);
+//! 2. **wire**: each packet takes its own time at the link's rate (`wire`); an outage that holds
+//!    stops the wire, also within a packet (`outage`);
+//! 3. **loss**: outages that lose, then Bernoulli, Gilbert–Elliott or listed packets (`loss`);
+//! 4. **damage**, then **duplication**: the copy of a damaged packet is damaged too;
+//! 5. **way**: delay, jitter and load-dependent latency, which keep the order, then packets that
+//!    are held back, which does not (`jitter`, `load_latency`, `reorder`).
+//!
+//! Drop-tail lets all of this be decided on arrival: the time at which the wire will be free is
+//! known, so there is no event when a transmission begins. A queue that decides when a packet is
+//! taken out (RED on its average, CoDel, PIE, FQ-CoDel) keeps its packets in `queue` and moves
+//! them to `inside` in `poll_output`, whose deadline is then also the end of each transmission;
+//! the interface already allows both, since a packet may leave as `Fate::Lost`.
+
+mod direction;
+mod gilbert_elliott;
+mod impairments;
+mod jitter;
+mod load_latency;
+mod loss;
+mod outage;
+mod passage;
+mod queue;
+mod reorder;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+use crate::chance::{Chance, ChanceName};
+
+pub use direction::LinkDirection;
+pub use passage::{DropReason, Fate, Passage, Refused};
+
+/// The chance of one direction: a stream for each purpose, all independent of each other.
+#[derive(Debug, Clone, Copy)]
+pub struct LinkChance(ChanceName);
+
+impl LinkChance {
+    /// The chance of the direction `entity` (`"<link>.forward"` or `"<link>.backward"`) of the
+    /// member `member` of a group.
+    #[must_use]
+    pub fn named(seed: u64, repeat: u32, entity: &str, member: u64) -> Self {
+        Self(ChanceName::new(seed, repeat, entity, member))
+    }
+
+    fn stream(self, purpose: &str) -> Chance {
+        self.0.stream(purpose)
+    }
+}

@@ -1,0 +1,84 @@
+//! What becomes of a packet on a link.
+
+use gridhaul_scenario::units::Instant;
+
+/// One packet's way through one direction of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Passage<P> {
+    /// What was handed in.
+    pub payload: P,
+    /// Size with headers.
+    pub bytes: u32,
+    /// When it was handed in.
+    pub offered: Instant,
+    /// When its transmission began.
+    pub started: Instant,
+    /// When its last bit left the wire's beginning.
+    pub sent: Instant,
+    /// When it arrives at the far end; of a lost packet, when it would have arrived.
+    pub left: Instant,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// What became of a packet that the link accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It arrives.
+    Arrived,
+    /// It arrives damaged: its receiver's checksum rejects it.
+    Damaged,
+    /// A second copy of a packet arrives, directly behind the first.
+    Copy,
+    /// A second copy of a damaged packet.
+    DamagedCopy,
+    /// It does not arrive.
+    Lost(DropReason),
+}
+
+/// Why a packet does not arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DropReason {
+    /// The queue had no room.
+    QueueFull,
+    /// It was lost on the way.
+    Loss,
+    /// It was on the wire during an outage that loses.
+    Outage,
+}
+
+/// A packet that the queue had no room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refused<P> {
+    /// What was handed in.
+    pub payload: P,
+    /// Why it was refused.
+    pub reason: DropReason,
+}
+
+impl Fate {
+    /// Whether something reaches the far end, damaged or not.
+    #[must_use]
+    pub const fn arrives(self) -> bool {
+        !matches!(self, Self::Lost(_))
+    }
+    /// Whether the receiver's checksum rejects it.
+    #[must_use]
+    pub const fn is_damaged(self) -> bool {
+        matches!(self, Self::Damaged | Self::DamagedCopy)
+    }
+    /// Whether it is a second copy, which nobody handed in.
+    #[must_use]
+    pub const fn is_copy(self) -> bool {
+        matches!(self, Self::Copy | Self::DamagedCopy)
+    }
+    /// The same fate for a second copy; `None` where nothing arrives that could be copied.
+    #[must_use]
+    pub const fn of_copy(self) -> Option<Self> {
+        match self {
+            Self::Arrived | Self::Copy => Some(Self::Copy),
+            Self::Damaged | Self::DamagedCopy => Some(Self::DamagedCopy),
+            Self::Lost(_) => None,
+        }
+    }
+}

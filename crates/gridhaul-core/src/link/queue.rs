@@ -1,0 +1,72 @@
+//! The queue before the wire: drop-tail.
+//!
+//! Under drop-tail a packet's fate in the queue is known on its arrival, and so is the time at
+//! which its transmission begins. The queue therefore holds no packets; it remembers when each
+//! waiting one will begin, and forgets it then.
+
+use std::collections::VecDeque;
+
+use gridhaul_scenario::units::{Instant, QueueLimit};
+
+/// What waits for the wire, and how much may.
+#[derive(Debug, Clone)]
+pub(super) struct DropTail {
+    /// In order of `begins`.
+    waiting: VecDeque<Waiting>,
+    bytes: u64,
+    max_packets: usize,
+    max_bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    begins: Instant,
+    bytes: u32,
+}
+
+impl DropTail {
+    /// An empty queue with this limit.
+    pub(super) fn new(limit: QueueLimit) -> Self {
+        let (max_packets, max_bytes) = match limit {
+            QueueLimit::Packets(packets) => (packets as usize, u64::MAX),
+            QueueLimit::Bytes(bytes) => (usize::MAX, bytes.get()),
+            QueueLimit::Unlimited => (usize::MAX, u64::MAX),
+        };
+        Self { waiting: VecDeque::new(), bytes: 0, max_packets, max_bytes }
+    }
+
+    /// Forgets the packets whose transmission has begun by `now`.
+    #[inline]
+    pub(super) fn advance(&mut self, now: Instant) {
+        while let Some(first) = self.waiting.front()
+            && first.begins <= now
+        {
+            self.bytes -= u64::from(first.bytes);
+            self.waiting.pop_front();
+        }
+    }
+
+    /// Lets a packet wait until its transmission begins; false where there is no room for it.
+    /// What is on the wire does not count, as in ns-2: with a limit of 50 packets, 51 can be on
+    /// the wire and in the queue together.
+    #[inline]
+    pub(super) fn wait(&mut self, begins: Instant, bytes: u32) -> bool {
+        let total = self.bytes + u64::from(bytes);
+        let room = self.waiting.len() < self.max_packets && total <= self.max_bytes;
+        if room {
+            self.waiting.push_back(Waiting { begins, bytes });
+            self.bytes = total;
+        }
+        room
+    }
+
+    /// Packets that wait, as of the last [`advance`](Self::advance).
+    pub(super) fn packets(&self) -> u32 {
+        u32::try_from(self.waiting.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Bytes that wait, as of the last [`advance`](Self::advance).
+    pub(super) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}

@@ -1,0 +1,231 @@
+//! What holds for every link under every schedule.
+
+use gridhaul_scenario::scenario::{
+    GilbertElliott, Jitter, JitterShape, LoadLatency, Loss, Outage, OutageMode, Reorder,
+};
+use gridhaul_scenario::units::Bytes;
+use proptest::prelude::*;
+
+use super::super::Fate;
+use super::*;
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// Offer a packet of so many bytes after so many microseconds.
+    Offer(u64, u32),
+    /// Take what has left by now.
+    Poll,
+    /// Use the paired direction.
+    Paired,
+}
+
+fn directions() -> impl Strategy<Value = Direction> {
+    let queue = prop_oneof![
+        (0_u32..20).prop_map(QueueLimit::Packets),
+        (0_u64..20_000).prop_map(|bytes| QueueLimit::Bytes(Bytes::new(bytes))),
+        Just(QueueLimit::Unlimited),
+    ];
+    let probability = || (0.0..=1.0_f64).prop_map(p);
+    let loss = prop_oneof![
+        probability().prop_map(Loss::Bernoulli),
+        (probability(), probability(), probability(), probability()).prop_map(
+            |(good_to_bad, bad_to_good, loss_good, loss_bad)| {
+                Loss::GilbertElliott(GilbertElliott {
+                    good_to_bad,
+                    bad_to_good,
+                    loss_good,
+                    loss_bad,
+                })
+            }
+        ),
+        prop::collection::vec(1_u64..200, 0..30).prop_map(Loss::Packets),
+    ];
+    let micros = |max: u64| (0..max).prop_map(Duration::from_micros);
+    let shape = prop_oneof![
+        Just(JitterShape::Uniform),
+        Just(JitterShape::HalfNormal),
+        Just(JitterShape::Exponential)
+    ];
+    let jitter = (micros(3_000), shape).prop_map(|(size, shape)| Jitter { size, shape });
+    let reorder =
+        (probability(), micros(5_000)).prop_map(|(probability, by)| Reorder { probability, by });
+    let mode = prop_oneof![Just(OutageMode::Lose), Just(OutageMode::Hold)];
+    let outage = (micros(20_000), micros(5_000), prop::option::of(micros(30_000)), mode)
+        .prop_map(|(start, length, every, mode)| Outage { start, length, every, mode });
+    let plain =
+        (100_000_u64..100_000_000, micros(5_000), queue).prop_map(|(rate, delay, queue)| {
+            Direction { queue, ..Direction::new(BitRate::from_bits_per_sec(rate), delay) }
+        });
+    let option = |strategy| prop::option::of(strategy);
+    let impairments = (
+        prop::option::of(loss),
+        prop::option::of(jitter),
+        prop::option::of(reorder),
+        option(probability().boxed()),
+        option(probability().boxed()),
+        prop::collection::vec(outage, 0..3),
+        prop::option::of(Just(load_latency())),
+    );
+    (plain, impairments).prop_map(
+        |(plain, (loss, jitter, reorder, duplicate, corrupt, outage, load_latency))| Direction {
+            loss,
+            jitter,
+            reorder,
+            duplicate,
+            corrupt,
+            outage,
+            load_latency,
+            ..plain
+        },
+    )
+}
+
+fn load_latency() -> LoadLatency {
+    LoadLatency {
+        critical: BitRate::from_bits_per_sec(1_000_000),
+        idle: Duration::from_micros(900),
+        stationary: Duration::from_micros(2_000),
+        drift_max: Duration::from_micros(2_400),
+        drift_time: Duration::from_micros(3_000),
+        jump: Duration::from_micros(4_000),
+        paired: Duration::from_micros(1_000),
+        oscillation: Duration::from_micros(200),
+        period: Duration::from_micros(2_000),
+        memory: Duration::from_micros(1_000),
+        paired_with: None,
+    }
+}
+
+fn schedules() -> impl Strategy<Value = Vec<Step>> {
+    let gap = prop_oneof![Just(0), 0_u64..200, 0_u64..5_000];
+    let step = prop_oneof![
+        8 => (gap, 1_u32..1_600).prop_map(|(gap, bytes)| Step::Offer(gap, bytes)),
+        2 => Just(Step::Poll),
+        1 => Just(Step::Paired),
+    ];
+    prop::collection::vec(step, 0..200)
+}
+
+/// Adds up what leaves, and checks each passage alone.
+#[derive(Default)]
+struct Books {
+    accepted: usize,
+    returned: usize,
+    copies: u64,
+    last: Instant,
+    passages: Vec<Passage<u32>>,
+}
+
+impl Books {
+    fn take(&mut self, link: &mut LinkDirection<u32>, now: Instant, direction: &Direction) {
+        while let Some(passage) = link.poll_output(now) {
+            self.returned += 1;
+            self.copies += u64::from(passage.fate.is_copy());
+            assert!(self.last <= passage.left && passage.left <= now, "order of leaving");
+            self.last = passage.left;
+            self.passages.push(passage);
+            assert!(passage.offered <= passage.started && passage.started <= passage.sent);
+            assert!(passage.left >= passage.sent + direction.delay, "faster than the delay");
+            if passage.sent == Instant::NEVER {
+                // An outage without end holds it for ever.
+                continue;
+            }
+            let bits = f64::from(passage.bytes) * 8.0;
+            let needed = bits / direction.rate.as_bits_per_sec() as f64 * 1e9;
+            assert!(passage.sent.since(passage.started).as_nanos() as f64 > needed - 1.001);
+        }
+        assert!(link.next_deadline() > now || link.next_deadline() == Instant::NEVER);
+        assert_eq!(self.accepted as u64 + link.copies(), (self.returned + link.inside()) as u64);
+    }
+}
+
+fn check_limit(link: &mut LinkDirection<u32>, now: Instant, limit: QueueLimit) {
+    match limit {
+        QueueLimit::Packets(packets) => assert!(link.queue_packets(now) <= packets),
+        QueueLimit::Bytes(bytes) => assert!(link.queue_bytes(now) <= bytes.get()),
+        QueueLimit::Unlimited => {}
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_link_conserves(direction in directions(), schedule in schedules()) {
+        let mut link = link(&direction);
+        let mut books = Books::default();
+        let (mut now, mut offered, mut refused) = (Instant::ZERO, 0_u32, 0_usize);
+        for step in schedule {
+            match step {
+                Step::Offer(gap, bytes) => {
+                    now += Duration::from_micros(gap);
+                    match link.handle_packet(now, bytes, offered) {
+                        Ok(()) => books.accepted += 1,
+                        Err(back) => {
+                            prop_assert_eq!(back.payload, offered);
+                            refused += 1;
+                        }
+                    }
+                    offered += 1;
+                    check_limit(&mut link, now, direction.queue);
+                }
+                Step::Poll => books.take(&mut link, now, &direction),
+                Step::Paired => link.note_paired_use(now),
+            }
+        }
+        books.take(&mut link, Instant::NEVER, &direction);
+        prop_assert_eq!(link.inside(), 0);
+        prop_assert_eq!(offered as usize, books.accepted + refused);
+        prop_assert_eq!(books.copies, link.copies());
+        let mut originals: Vec<_> =
+            books.passages.iter().filter(|passage| !passage.fate.is_copy()).collect();
+        if direction.reorder.is_none() {
+            prop_assert!(originals.is_sorted_by_key(|passage| passage.payload), "overtaken");
+        }
+        originals.sort_by_key(|passage| passage.payload);
+        // One packet at a time on the wire.
+        prop_assert!(originals.windows(2).all(|pair| pair[0].sent <= pair[1].started));
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_passages(direction in directions(), schedule in schedules()) {
+        let run = || {
+            let (mut link, mut now) = (link(&direction), Instant::ZERO);
+            for step in &schedule {
+                if let Step::Offer(gap, bytes) = step {
+                    now += Duration::from_micros(*gap);
+                    let _ = link.handle_packet(now, *bytes, 0);
+                }
+            }
+            std::iter::from_fn(move || link.poll_output(Instant::NEVER)).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(run(), run());
+    }
+
+    #[test]
+    fn one_impairment_does_not_shift_another(schedule in schedules()) {
+        let plain = Direction {
+            loss: Some(Loss::Bernoulli(p(0.3))),
+            queue: QueueLimit::Unlimited,
+            ..one_byte_a_microsecond(100, QueueLimit::Unlimited)
+        };
+        let jittered = Direction {
+            jitter: Some(Jitter { size: Duration::from_micros(50), shape: JitterShape::Uniform }),
+            corrupt: Some(p(0.5)),
+            ..plain.clone()
+        };
+        let lost = |direction: &Direction| {
+            let (mut link, mut now) = (link(direction), Instant::ZERO);
+            for (number, step) in (0..).zip(&schedule) {
+                if let Step::Offer(gap, bytes) = step {
+                    now += Duration::from_micros(*gap);
+                    link.handle_packet(now, *bytes, number).unwrap();
+                }
+            }
+            let passages = std::iter::from_fn(move || link.poll_output(Instant::NEVER));
+            passages
+                .filter(|passage| matches!(passage.fate, Fate::Lost(_)))
+                .map(|passage| passage.payload)
+                .collect::<Vec<_>>()
+        };
+        prop_assert_eq!(lost(&plain), lost(&jittered));
+    }
+}

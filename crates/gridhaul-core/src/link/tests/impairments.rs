@@ -1,0 +1,119 @@
+//! Each impairment alone.
+
+use gridhaul_scenario::scenario::{Jitter, JitterShape, Loss, Outage, OutageMode, Reorder};
+
+use super::super::{DropReason, Fate};
+use super::*;
+
+/// Offers a packet of 10 B every 10 µs and drains the link.
+fn stream(direction: &Direction, packets: u32) -> Vec<Passage<u32>> {
+    let mut link = link(direction);
+    for number in 0..packets {
+        link.handle_packet(at(u64::from(number) * 10), 10, number).unwrap();
+    }
+    drain(&mut link)
+}
+
+fn clean() -> Direction {
+    one_byte_a_microsecond(1_000, QueueLimit::Unlimited)
+}
+
+/// Whether a share of `n` is the expected one within four deviations of a binomial variable.
+fn is_share(hits: usize, n: u32, expected: f64) -> bool {
+    let n = f64::from(n);
+    (hits as f64 - n * expected).abs() <= 4.0 * (n * expected * (1.0 - expected)).sqrt()
+}
+
+#[test]
+fn bernoulli_loss_uses_the_wire_and_has_its_share() {
+    let direction = Direction { loss: Some(Loss::Bernoulli(p(0.2))), ..clean() };
+    let passages = stream(&direction, 50_000);
+    assert_eq!(passages.len(), 50_000);
+    assert_eq!(passages.last().unwrap().sent, at(500_000));
+    let lost = passages.iter().filter(|passage| passage.fate == Fate::Lost(DropReason::Loss));
+    assert!(is_share(lost.count(), 50_000, 0.2));
+}
+
+#[test]
+fn exactly_the_listed_packets_are_lost() {
+    let direction = Direction { loss: Some(Loss::Packets(vec![7, 1, 3, 3])), ..clean() };
+    let passages = stream(&direction, 10);
+    let lost = passages.iter().filter(|passage| !passage.fate.arrives());
+    // Counted from 1 in the scenario, from 0 here.
+    assert_eq!(lost.map(|passage| passage.payload).collect::<Vec<_>>(), [0, 2, 6]);
+}
+
+#[test]
+fn damage_and_duplication_have_their_shares() {
+    let direction = Direction { corrupt: Some(p(0.1)), duplicate: Some(p(0.05)), ..clean() };
+    let passages = stream(&direction, 50_000);
+    let count = |fate| passages.iter().filter(|passage| passage.fate == fate).count();
+    assert!(is_share(count(Fate::Damaged), 50_000, 0.1));
+    assert!(is_share(count(Fate::Copy), 50_000, 0.045));
+    assert!(is_share(count(Fate::DamagedCopy), 50_000, 0.005));
+    for pair in passages.windows(2).filter(|pair| pair[1].fate.is_copy()) {
+        assert_eq!((pair[0].payload, pair[0].left), (pair[1].payload, pair[1].left));
+        assert_eq!(pair[0].fate.of_copy(), Some(pair[1].fate));
+    }
+}
+
+#[test]
+fn jitter_adds_up_to_its_size_and_keeps_the_order() {
+    let size = Duration::from_micros(300);
+    let jitter = Some(Jitter { size, shape: JitterShape::Uniform });
+    let passages = stream(&Direction { jitter, ..clean() }, 20_000);
+    assert!(passages.is_sorted_by_key(|passage| passage.payload));
+    let extra = |passage: &Passage<u32>| passage.left.since(passage.sent).as_nanos() - 1_000_000;
+    assert!(passages.iter().all(|passage| extra(passage) <= 300_000));
+    // Packets 10 µs apart push each other: most come close behind a late one.
+    assert!(passages.iter().any(|passage| extra(passage) < 100_000));
+}
+
+#[test]
+fn packets_held_back_are_overtaken_by_those_within_the_time() {
+    let reorder = Some(Reorder { probability: p(0.01), by: Duration::from_micros(25) });
+    let passages = stream(&Direction { reorder, ..clean() }, 10_000);
+    let held: Vec<_> = passages
+        .iter()
+        .enumerate()
+        .filter(|(_, passage)| passage.left.since(passage.sent) > Duration::from_micros(1_000))
+        .collect();
+    assert!(is_share(held.len(), 10_000, 0.01));
+    for (place, passage) in held {
+        assert_eq!(passage.left, passage.sent + Duration::from_micros(1_025));
+        // 25 µs at a packet every 10 µs: two overtake (fewer at the end, or held themselves).
+        let overtakers = passages[..place].iter().filter(|other| other.payload > passage.payload);
+        assert!((1..=2).contains(&overtakers.count()) || passage.payload > 9_996);
+    }
+}
+
+#[test]
+fn an_outage_loses_what_is_on_the_wire_and_a_hold_delays_it() {
+    let outage = |mode| {
+        let (start, length) = (Duration::from_micros(105), Duration::from_micros(20));
+        Direction { outage: vec![Outage { start, length, every: None, mode }], ..clean() }
+    };
+    let lost = stream(&outage(OutageMode::Lose), 20);
+    let lost = lost.iter().filter(|passage| passage.fate == Fate::Lost(DropReason::Outage));
+    // Packet 10 is on the wire from 100 to 110 µs, packet 12 from 120 to 130 µs.
+    assert_eq!(lost.map(|passage| passage.payload).collect::<Vec<_>>(), [10, 11, 12]);
+
+    let held = stream(&outage(OutageMode::Hold), 20);
+    let times = |number: usize| (held[number].started, held[number].sent);
+    assert_eq!(times(9), (at(90), at(100)));
+    assert_eq!(times(10), (at(100), at(130)));
+    assert_eq!(times(11), (at(130), at(140)));
+    assert!(held.iter().all(|passage| passage.fate == Fate::Arrived));
+}
+
+#[test]
+fn in_a_hold_packets_wait_in_the_queue() {
+    let (start, length) = (Duration::ZERO, Duration::from_micros(50));
+    let outage = vec![Outage { start, length, every: None, mode: OutageMode::Hold }];
+    let limit = QueueLimit::Packets(2);
+    let mut link = link(&Direction { outage, ..one_byte_a_microsecond(0, limit) });
+    // The wire stands still, so it takes none out of the queue: two fit, not three.
+    let accepted = (0..3).map(|n| link.handle_packet(at(10), 10, n).is_ok()).collect::<Vec<_>>();
+    assert_eq!(accepted, [true, true, false]);
+    assert_eq!((link.queue_packets(at(49)), link.queue_packets(at(50))), (2, 1));
+}

@@ -1,0 +1,38 @@
+//! Links as their users see them: packets in, passages out.
+
+mod conservation;
+mod impairments;
+mod load_latency;
+mod timing;
+
+use gridhaul_scenario::scenario::Direction;
+use gridhaul_scenario::units::{BitRate, Duration, Instant, Probability, QueueLimit};
+
+use super::{LinkChance, LinkDirection, Passage};
+
+/// 8 Mbit/s: a byte takes a microsecond.
+fn one_byte_a_microsecond(delay_us: u64, queue: QueueLimit) -> Direction {
+    let rate = BitRate::from_bits_per_sec(8_000_000);
+    Direction { queue, ..Direction::new(rate, Duration::from_micros(delay_us)) }
+}
+
+fn link(direction: &Direction) -> LinkDirection<u32> {
+    LinkDirection::new(direction, LinkChance::named(1, 0, "link.forward", 0))
+}
+
+fn at(micros: u64) -> Instant {
+    Instant::ZERO + Duration::from_micros(micros)
+}
+
+fn p(ratio: f64) -> Probability {
+    Probability::new(ratio).unwrap()
+}
+
+/// Everything that leaves, in order.
+fn drain(link: &mut LinkDirection<u32>) -> Vec<Passage<u32>> {
+    let mut left = Vec::new();
+    while let Some(passage) = link.poll_output(link.next_deadline()) {
+        left.push(passage);
+    }
+    left
+}
