@@ -1,0 +1,93 @@
+//! Loads: what an application hands to its transport, and when.
+//!
+//! A load knows sizes and times only. Whoever carries it asks [`Demand`] what it is for the
+//! transport: something without end, a given amount, messages that come at times of their own
+//! whatever the network does (an open loop), or a dialogue in which each step waits for the last.
+
+mod on_off;
+mod periodic;
+mod poisson;
+mod request_response;
+
+use gridhaul_scenario::scenario::Load;
+use gridhaul_scenario::units::Instant;
+
+use crate::chance::Chance;
+
+pub use on_off::OnOff;
+pub use periodic::Periodic;
+pub use poisson::Poisson;
+pub use request_response::RequestResponse;
+
+/// A message that the application hands over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message {
+    /// When it is handed over.
+    pub at: Instant,
+    /// Its size in bytes of payload.
+    pub bytes: u64,
+}
+
+/// What a load is for the transport that carries it.
+#[derive(Debug, Clone)]
+pub enum Demand {
+    /// As much as the transport takes (`bulk`).
+    Endless,
+    /// This many bytes at once, then the end (`transfer`).
+    Limited(u64),
+    /// Messages at times of their own (`periodic`, `poisson`, `on_off`).
+    Open(Source),
+    /// Each step waits for the one before (`request_response`).
+    Dialogue(RequestResponse),
+}
+
+/// An open-loop source of messages.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// A message at every tick of a clock.
+    Periodic(Periodic),
+    /// Messages at random, independent times.
+    Poisson(Poisson),
+    /// Bursts with silence between them.
+    OnOff(Box<OnOff>),
+}
+
+impl Demand {
+    /// What `load` demands, from `start` on. Give each flow a stream of chance of its own.
+    #[must_use]
+    pub fn new(load: &Load, start: Instant, chance: Chance) -> Self {
+        match load {
+            Load::Bulk => Self::Endless,
+            Load::Transfer(keys) => Self::Limited(keys.size.get()),
+            Load::Periodic(keys) => {
+                Self::Open(Source::Periodic(Periodic::new(keys, start, chance)))
+            }
+            Load::Poisson(keys) => Self::Open(Source::Poisson(Poisson::new(keys, start, chance))),
+            Load::OnOff(keys) => {
+                Self::Open(Source::OnOff(Box::new(OnOff::new(keys, start, chance))))
+            }
+            Load::RequestResponse(keys) => Self::Dialogue(RequestResponse::new(keys, start)),
+        }
+    }
+}
+
+impl Source {
+    /// The source of an open-loop load from `start` on; `None` for any other load.
+    #[must_use]
+    pub fn new(load: &Load, start: Instant, chance: Chance) -> Option<Self> {
+        match Demand::new(load, start, chance) {
+            Demand::Open(source) => Some(source),
+            _ => None,
+        }
+    }
+
+    /// The next message, in order of time; `None` where none will ever come (a rate of zero).
+    #[inline]
+    pub fn next_message(&mut self) -> Option<Message> {
+        match self {
+            Self::Periodic(source) => Some(source.next_message()),
+            Self::Poisson(source) => Some(source.next_message()),
+            Self::OnOff(source) => source.next_message(),
+        }
+    }
+}

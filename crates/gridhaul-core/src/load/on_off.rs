@@ -1,0 +1,189 @@
+//! Bursts with silence between them.
+
+use gridhaul_scenario::scenario::{self, Spread};
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::Message;
+use crate::chance::Chance;
+
+/// An on–off source.
+///
+/// In a burst, payload comes into being at `rate`; whenever `size` bytes have come together, a
+/// message is handed over. So messages of a burst are `size / rate` apart, and the part of a
+/// message that a burst leaves over is kept for the next burst: neither rounded up nor lost, also
+/// where most bursts are shorter than one message. Over long runs the offered load is therefore
+/// exactly `rate × on / (on + off)`. (The simulators differ here: ns-2's `Exponential` rounds
+/// each burst to whole messages, at least one, and so offers more than the formula where bursts are
+/// short; ns-3's `OnOffApplication` keeps the bits that a burst leaves over, as here.)
+///
+/// The source starts in its stationary state: within a burst with probability
+/// `on / (on + off)`, at a random place of it, and with a random part of a message together.
+#[derive(Debug, Clone)]
+pub struct OnOff {
+    bytes: u64,
+    bits_per_sec: u64,
+    on: Duration,
+    off: Duration,
+    spread: Spread,
+    /// Up to here everything has been handed over.
+    now: Instant,
+    burst_end: Instant,
+    /// Time in a burst that the next message still needs.
+    needed: Duration,
+    /// Carried fraction of a nanosecond, as a numerator over the rate.
+    carry: u128,
+    chance: Chance,
+}
+
+impl OnOff {
+    /// A source that runs from `start` on, in its stationary state.
+    #[must_use]
+    pub fn new(keys: &scenario::OnOff, start: Instant, chance: Chance) -> Self {
+        let mut source = Self {
+            bytes: keys.size.get(),
+            bits_per_sec: keys.rate.as_bits_per_sec(),
+            on: keys.on,
+            off: keys.off,
+            spread: keys.spread,
+            now: start,
+            burst_end: start,
+            needed: Duration::ZERO,
+            carry: 0,
+            chance,
+        };
+        if source.is_silent() {
+            return source;
+        }
+        let spacing = source.spacing();
+        source.needed = source.chance.uniform(spacing);
+        let cycle = keys.on.as_nanos().saturating_add(keys.off.as_nanos());
+        if source.chance.below(cycle) < keys.on.as_nanos() {
+            source.burst_end = start + source.residual(keys.on);
+        } else {
+            source.now = start + source.residual(keys.off);
+            source.burst_end = source.now + source.length(keys.on);
+        }
+        source
+    }
+
+    /// The next message; `None` for a source without bursts or without rate.
+    pub fn next_message(&mut self) -> Option<Message> {
+        if self.is_silent() {
+            return None;
+        }
+        while self.now + self.needed > self.burst_end {
+            self.needed = self.needed - self.burst_end.since(self.now);
+            self.now = self.burst_end + self.length(self.off);
+            self.burst_end = self.now + self.length(self.on);
+        }
+        self.now += self.needed;
+        self.needed = self.spacing();
+        Some(Message { at: self.now, bytes: self.bytes })
+    }
+
+    fn is_silent(&self) -> bool {
+        self.on.is_zero() || self.bits_per_sec == 0
+    }
+
+    /// Time in a burst from one message to the next; at least a nanosecond, so that time goes on.
+    fn spacing(&mut self) -> Duration {
+        let rate = u128::from(self.bits_per_sec);
+        let work = u128::from(self.bytes) * 8_000_000_000 + self.carry;
+        self.carry = work % rate;
+        Duration::from_nanos(u64::try_from(work / rate).unwrap_or(u64::MAX >> 1).max(1))
+    }
+
+    fn length(&mut self, mean: Duration) -> Duration {
+        match self.spread {
+            Spread::Fixed => mean,
+            Spread::Exponential => self.chance.exponential(mean),
+        }
+    }
+
+    /// What is left of a length at a random time within it. An exponential length has no memory;
+    /// of a fixed one any part is left with equal probability.
+    fn residual(&mut self, mean: Duration) -> Duration {
+        match self.spread {
+            Spread::Fixed => self.chance.uniform(mean),
+            Spread::Exponential => self.chance.exponential(mean),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gridhaul_scenario::units::{BitRate, Bytes};
+
+    fn keys(on_ms: u64, off_ms: u64, spread: Spread) -> scenario::OnOff {
+        scenario::OnOff {
+            on: Duration::from_millis(on_ms),
+            off: Duration::from_millis(off_ms),
+            rate: BitRate::from_bits_per_sec(64_000),
+            size: Bytes::new(210),
+            spread,
+        }
+    }
+
+    fn source(keys: &scenario::OnOff, member: u64) -> OnOff {
+        OnOff::new(keys, Instant::ZERO, Chance::named(5, 0, "voice", member, "load"))
+    }
+
+    fn messages_before(source: &mut OnOff, end: Instant) -> u64 {
+        (0..).take_while(|_| source.next_message().is_some_and(|m| m.at <= end)).count() as u64
+    }
+
+    #[test]
+    fn offered_load_over_long_runs_is_the_formula() {
+        // A message takes 26.25 ms of a burst: bursts of many messages, of one, of a tenth.
+        for (on, off) in [(500, 500), (26, 100), (3, 30), (1_000, 0)] {
+            for (spread, tolerance) in [(Spread::Fixed, 0.0005), (Spread::Exponential, 0.02)] {
+                let keys = keys(on, off, spread);
+                let mut source = source(&keys, 0);
+                let seconds = 20_000;
+                let end = Instant::ZERO + Duration::from_secs(seconds);
+                let bits = messages_before(&mut source, end) * 210 * 8;
+                let expected = 64_000.0 * on as f64 / (on + off) as f64;
+                let ratio = bits as f64 / seconds as f64 / expected;
+                assert!((ratio - 1.0).abs() < tolerance, "{on}/{off} {spread:?}: {ratio}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_start_is_stationary() {
+        // Many members, the first 100 ms only: the mean load is that of any other time.
+        for spread in [Spread::Fixed, Spread::Exponential] {
+            let keys = keys(400, 1_200, spread);
+            let members = 20_000;
+            let end = Instant::ZERO + Duration::from_millis(100);
+            let messages: u64 =
+                (0..members).map(|member| messages_before(&mut source(&keys, member), end)).sum();
+            let expected = members as f64 * 0.1 * 64_000.0 / (210.0 * 8.0) * 0.25;
+            let ratio = messages as f64 / expected;
+            assert!((ratio - 1.0).abs() < 0.04, "{spread:?}: {ratio}");
+        }
+    }
+
+    #[test]
+    fn messages_of_a_burst_are_evenly_spaced_and_the_rest_is_kept() {
+        let keys = keys(100, 1_000, Spread::Fixed);
+        let mut source = source(&keys, 0);
+        let times: Vec<u64> =
+            (0..200).map(|_| source.next_message().unwrap().at.as_nanos()).collect();
+        let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        // Either the spacing of a burst, or that and exactly one silence.
+        assert!(gaps.iter().all(|gap| *gap == 26_250_000 || *gap == 1_026_250_000), "{gaps:?}");
+        // 100 ms hold 3.81 messages: of 200 gaps every 3.81th crosses a silence.
+        let silences = gaps.iter().filter(|gap| **gap > 1_000_000_000).count();
+        assert!((51..=53).contains(&silences), "{silences}");
+    }
+
+    #[test]
+    fn without_bursts_or_rate_nothing_ever_comes() {
+        let mut dead = keys(0, 10, Spread::Fixed);
+        assert!(source(&dead, 0).next_message().is_none());
+        dead = scenario::OnOff { rate: BitRate::default(), ..keys(10, 10, Spread::Fixed) };
+        assert!(source(&dead, 0).next_message().is_none());
+    }
+}

@@ -1,0 +1,58 @@
+//! Messages at random, independent times.
+
+use gridhaul_scenario::scenario;
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::Message;
+use crate::chance::Chance;
+
+/// A Poisson process: independent, exponentially distributed times between messages, the first
+/// one also before the first message.
+#[derive(Debug, Clone)]
+pub struct Poisson {
+    bytes: u64,
+    every: Duration,
+    last: Instant,
+    chance: Chance,
+}
+
+impl Poisson {
+    /// A process that runs from `start` on.
+    #[must_use]
+    pub fn new(keys: &scenario::Poisson, start: Instant, chance: Chance) -> Self {
+        // A mean of zero would never get anywhere.
+        let every = keys.every.max(Duration::from_nanos(1));
+        Self { bytes: keys.size.get(), every, last: start, chance }
+    }
+
+    /// The next message.
+    pub fn next_message(&mut self) -> Message {
+        self.last += self.chance.exponential(self.every);
+        Message { at: self.last, bytes: self.bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gridhaul_scenario::units::Bytes;
+
+    #[test]
+    fn counts_have_the_mean_and_the_variance_of_a_poisson_process() {
+        let every = Duration::from_millis(10);
+        let keys = scenario::Poisson { size: Bytes::new(100), every };
+        let chance = Chance::named(1, 0, "alarms", 0, "load");
+        let mut source = Poisson::new(&keys, Instant::ZERO, chance);
+        // 2,000 windows of 1 s with 100 messages expected in each.
+        let mut counts = vec![0.0_f64; 2_000];
+        loop {
+            let second = source.next_message().at.as_nanos() / 1_000_000_000;
+            let Some(count) = counts.get_mut(second as usize) else { break };
+            *count += 1.0;
+        }
+        let mean = counts.iter().sum::<f64>() / 2_000.0;
+        let variance = counts.iter().map(|n| (n - mean).powi(2)).sum::<f64>() / 1_999.0;
+        assert!((mean - 100.0).abs() < 1.0, "{mean}");
+        assert!((variance - 100.0).abs() < 14.0, "{variance}");
+    }
+}

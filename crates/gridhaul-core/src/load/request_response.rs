@@ -1,0 +1,115 @@
+//! A question, then its answer, then a pause.
+
+use gridhaul_scenario::scenario;
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::Message;
+
+/// Both ends of a dialogue. One question is open at a time.
+///
+/// Call order: send [`first_request`](Self::first_request) from `from`; tell
+/// [`handle_request_bytes`](Self::handle_request_bytes) what reaches the application at `to`, and
+/// [`handle_response_bytes`](Self::handle_response_bytes) what reaches the one at `from`; send
+/// the messages that these return from the same end, at their time.
+#[derive(Debug, Clone)]
+pub struct RequestResponse {
+    request: u64,
+    response: u64,
+    think: Duration,
+    pause: Duration,
+    asked: Instant,
+    /// Bytes of the open question that `to` has, then of its answer that `from` has.
+    request_received: u64,
+    response_received: u64,
+    completed: u64,
+}
+
+impl RequestResponse {
+    /// A dialogue whose first question is asked at `start`.
+    #[must_use]
+    pub fn new(keys: &scenario::RequestResponse, start: Instant) -> Self {
+        Self {
+            // An empty question or answer could not be noticed on a byte stream.
+            request: keys.request.get().max(1),
+            response: keys.response.get().max(1),
+            think: keys.think,
+            pause: keys.pause,
+            asked: start,
+            request_received: 0,
+            response_received: 0,
+            completed: 0,
+        }
+    }
+
+    /// The first question.
+    #[must_use]
+    pub const fn first_request(&self) -> Message {
+        Message { at: self.asked, bytes: self.request }
+    }
+
+    /// `bytes` of the question have reached `to`. Returns the answer once the question is whole.
+    pub fn handle_request_bytes(&mut self, now: Instant, bytes: u64) -> Option<Message> {
+        let whole = completes(&mut self.request_received, bytes, self.request);
+        whole.then(|| Message { at: now + self.think, bytes: self.response })
+    }
+
+    /// `bytes` of the answer have reached `from`. Returns the next question once the answer is
+    /// whole.
+    pub fn handle_response_bytes(&mut self, now: Instant, bytes: u64) -> Option<Message> {
+        if !completes(&mut self.response_received, bytes, self.response) {
+            return None;
+        }
+        self.completed += 1;
+        (self.request_received, self.response_received) = (0, 0);
+        self.asked = now + self.pause;
+        Some(Message { at: self.asked, bytes: self.request })
+    }
+
+    /// When the open question is (or will be) asked.
+    #[must_use]
+    pub const fn asked(&self) -> Instant {
+        self.asked
+    }
+
+    /// Questions that have been answered in full.
+    #[must_use]
+    pub const fn completed(&self) -> u64 {
+        self.completed
+    }
+}
+
+/// Adds what was received; true at the moment at which the whole is there, and only then.
+fn completes(received: &mut u64, bytes: u64, whole: u64) -> bool {
+    let before = *received;
+    *received += bytes;
+    before < whole && *received >= whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gridhaul_scenario::units::Bytes;
+
+    #[test]
+    fn each_step_waits_for_the_one_before() {
+        let keys = scenario::RequestResponse {
+            request: Bytes::new(100),
+            response: Bytes::new(3_000),
+            think: Duration::from_millis(5),
+            pause: Duration::from_millis(50),
+        };
+        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+        let mut dialogue = RequestResponse::new(&keys, at(1_000));
+        assert_eq!(dialogue.first_request(), Message { at: at(1_000), bytes: 100 });
+        assert_eq!(dialogue.handle_request_bytes(at(1_010), 60), None);
+        let answer = dialogue.handle_request_bytes(at(1_020), 40);
+        assert_eq!(answer, Some(Message { at: at(1_025), bytes: 3_000 }));
+        assert_eq!(dialogue.handle_response_bytes(at(1_030), 1_460), None);
+        assert_eq!(dialogue.handle_response_bytes(at(1_031), 1_460), None);
+        let next = dialogue.handle_response_bytes(at(1_032), 80);
+        assert_eq!(next, Some(Message { at: at(1_082), bytes: 100 }));
+        assert_eq!((dialogue.asked(), dialogue.completed()), (at(1_082), 1));
+        // The second round starts from nothing.
+        assert_eq!(dialogue.handle_request_bytes(at(1_090), 99), None);
+    }
+}
