@@ -1,1 +1,4 @@
 //! Links, TCP and loads as state machines without clock, entropy or IO.
+pub mod chance;
+pub mod link;
+pub mod load;
