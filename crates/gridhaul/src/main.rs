@@ -1,2 +1,41 @@
-//! See README.
-fn main() {}
+//! The command line of gridhaul.
+//!
+//! Standard output carries data only; progress, warnings and errors go to standard error.
+
+mod args;
+mod ask;
+mod backends;
+mod command;
+mod failure;
+mod folder;
+mod paper;
+mod series_parquet;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+use failure::Failure;
+
+fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(failure::on_panic));
+    match run(&Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Run(args) => command::run::run(args),
+        Command::Sweep(args) => command::run::sweep(args),
+        Command::Compare(args) => command::compare::run(args),
+        Command::Paper(args) => command::paper::run(args),
+        Command::Check(args) => command::check::run(args),
+        Command::Schema(args) => command::schema::run(args),
+        Command::Doctor => command::doctor::run(),
+        Command::Completions(args) => command::completions::run(args),
+    }
+}

@@ -1,0 +1,220 @@
+//! What can be written on the command line. The comments here are the texts of `--help`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use gridhaul_scenario::units::Duration;
+
+use crate::ask::{Setting, Vary};
+use crate::failure::EXIT_CODES;
+
+/// How TCP fares on the narrow, lossy, lopsided links of power grids
+///
+/// A scenario file says which network, which TCP and which load; gridhaul answers with loss, delay,
+/// throughput and completion times. Quantities carry their unit: "3 Mbit/s", "25 ms", "240 B".
+#[derive(Debug, Parser)]
+#[command(name = "gridhaul", version, max_term_width = 100, after_long_help = EXIT_CODES)]
+#[command(disable_help_subcommand = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What gridhaul can do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Answer a scenario: a table here, and a folder with report, data and the merged scenario
+    Run(RunArgs),
+    /// Answer a scenario for several values of a key
+    Sweep(SweepArgs),
+    /// Put scenarios or answers side by side: differences, and whether they are more than chance
+    Compare(CompareArgs),
+    /// Repeat a paper's experiments and check every published figure; without a name: list them
+    Paper(PaperArgs),
+    /// Read scenario files and say what is wrong with them, without running anything
+    Check(CheckArgs),
+    /// Print the JSON Schema of scenarios (editors complete from it) or of answers
+    Schema(SchemaArgs),
+    /// Say what this machine offers, and how to get what is missing
+    Doctor,
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXIT_CODES)]
+pub(crate) struct RunArgs {
+    /// Scenario file (TOML)
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) changes: Changes,
+    #[command(flatten)]
+    pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) engine: Engine,
+}
+
+/// Arguments of `sweep`.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXIT_CODES)]
+pub(crate) struct SweepArgs {
+    /// Scenario file (TOML)
+    pub(crate) file: PathBuf,
+    /// Values of a key: a list or a range; several --vary are combined in every way
+    ///
+    /// 'link.uplink.forward.rate=1 Mbit/s,2 Mbit/s' takes these values;
+    /// 'link.uplink.forward.delay=lin:10 ms:100 ms:10' takes ten in equal steps, and 'log:' takes
+    /// them in equal ratios. What the file sweeps is swept as well.
+    #[arg(long, value_name = "KEY=VALUES", required = true)]
+    pub(crate) vary: Vec<Vary>,
+    #[command(flatten)]
+    pub(crate) changes: Changes,
+    #[command(flatten)]
+    pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) engine: Engine,
+}
+
+/// What is changed in the scenario before it runs.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Changes to the scenario")]
+pub(crate) struct Changes {
+    /// Seed of all chance; the same seed gives the same answer
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Number of runs; from two on, means carry a 95 % interval
+    #[arg(long, value_name = "N")]
+    pub(crate) repeat: Option<u32>,
+    /// Set a key, as in 'link.uplink.forward.rate=3 Mbit/s'; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<Setting>,
+    /// Record series (windows, queues, ...) with this step, such as '100 ms'
+    #[arg(long, value_name = "INTERVAL")]
+    pub(crate) series: Option<Duration>,
+    /// Write the packets of a link to a pcapng file for Wireshark; may be repeated
+    #[arg(long, value_name = "LINK")]
+    pub(crate) pcap: Vec<String>,
+}
+
+/// Where the results go.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Output {
+    /// Folder for the results [default: results/<name of the scenario file>]
+    ///
+    /// It appears when everything is written, or not at all. A folder that gridhaul made is
+    /// replaced.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace the folder even if it holds files that gridhaul did not write
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No progress and no hints; warnings and errors remain
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// Who answers, and with how many threads.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Engine")]
+pub(crate) struct Engine {
+    /// Who answers
+    #[arg(long, value_name = "BACKEND", value_enum, default_value_t)]
+    pub(crate) on: On,
+    /// Threads for repeats and sweep points; 0: one for each core
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) threads: usize,
+}
+
+/// A backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum On {
+    /// Packets on a virtual clock
+    #[default]
+    Sim,
+}
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXIT_CODES)]
+pub(crate) struct CompareArgs {
+    /// Scenario files, results folders or answer.json files; the first is what others are held to
+    #[arg(num_args = 2.., required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// End with exit code 1 when any metric differs by more than chance
+    #[arg(long)]
+    pub(crate) must_agree: bool,
+    /// Compare only this column, such as goodput_bit_per_s; may be repeated
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) only: Vec<gridhaul_scenario::answer::Metric>,
+    /// Number of runs of each scenario; from two on, there is a verdict
+    #[arg(long, value_name = "N")]
+    pub(crate) repeat: Option<u32>,
+    /// Write report.html and comparison.json into this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace the folder even if it holds files that gridhaul did not write
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No progress and no hints; warnings and errors remain
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) engine: Engine,
+}
+
+/// Arguments of `paper`.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXIT_CODES)]
+pub(crate) struct PaperArgs {
+    /// Name of the paper; without it, the papers are listed
+    pub(crate) name: Option<String>,
+    /// Fewer repeats: under a minute, with wider intervals
+    #[arg(long)]
+    pub(crate) quick: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) engine: Engine,
+}
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Scenario files
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// Arguments of `schema`.
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// Schema of what
+    #[arg(value_enum, default_value_t)]
+    pub(crate) of: SchemaOf,
+}
+
+/// What a schema describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum SchemaOf {
+    /// Scenario files
+    #[default]
+    Scenario,
+    /// answer.json
+    Answer,
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}

@@ -1,0 +1,14 @@
+//! `gridhaul completions`: completions of a shell.
+
+use clap::CommandFactory;
+
+use crate::args::{Cli, CompletionsArgs};
+use crate::failure::Failure;
+use crate::terminal::print;
+
+/// Prints the completions.
+pub(crate) fn run(args: &CompletionsArgs) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "gridhaul", &mut script);
+    Ok(print(&String::from_utf8_lossy(&script))?)
+}

@@ -1,0 +1,109 @@
+//! `gridhaul doctor`: what this machine offers.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use gridhaul_report::TextTable;
+
+use crate::failure::Failure;
+use crate::terminal::print_tables;
+
+/// One thing that a part of gridhaul can use.
+struct Offer {
+    name: &'static str,
+    found: bool,
+    /// What needs it.
+    used_by: &'static str,
+    /// How to get it.
+    remedy: &'static str,
+}
+
+/// Prints one line for each thing: there or not, for what, and how to get it.
+pub(crate) fn run() -> Result<(), Failure> {
+    let row = |offer: &Offer| {
+        let state = if offer.found { "ok" } else { "missing" };
+        let remedy = if offer.found { "" } else { offer.remedy };
+        [state, offer.name, offer.used_by, remedy].map(String::from).to_vec()
+    };
+    let offers = offers();
+    let table = TextTable {
+        headers: ["", "what", "used by", "how to get it"].map(String::from).to_vec(),
+        rows: offers.iter().map(row).collect(),
+        key_columns: 4,
+        note: Some(
+            "`run`, `sweep`, `compare` and `paper` on the simulator need none of these.".into(),
+        ),
+        ..TextTable::default()
+    };
+    Ok(print_tables(&[table])?)
+}
+
+fn offers() -> Vec<Offer> {
+    let offer = |name, found, used_by, remedy| Offer { name, found, used_by, remedy };
+    let congestion = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
+        .unwrap_or_default();
+    vec![
+        offer("ns-2 (`ns`)", program("ns"), "conformance tests, benchmarks", "apt-get install ns2"),
+        offer("ns-3", ns3(), "benchmarks", "apt-get install libns3-dev"),
+        offer("tshark", program("tshark"), "tests of the pcapng files", "apt-get install tshark"),
+        offer("root", root(), "tests that install packages", "run as root, or use sudo"),
+        offer(
+            "network namespaces",
+            succeeds("unshare", &["--net", "true"])
+                || succeeds("unshare", &["--user", "--map-root-user", "--net", "true"]),
+            "runs on real kernels",
+            "run as root, or allow user namespaces: sysctl kernel.unprivileged_userns_clone=1",
+        ),
+        offer(
+            "TUN devices",
+            Path::new("/dev/net/tun").exists(),
+            "runs on real kernels",
+            "modprobe tun; in a container, pass --device /dev/net/tun",
+        ),
+        offer(
+            "kernel TCP: cubic and reno",
+            ["cubic", "reno"]
+                .iter()
+                .all(|name| congestion.split_whitespace().any(|it| it == *name)),
+            "runs on real kernels",
+            "modprobe tcp_cubic",
+        ),
+        offer(
+            "kernel TCP: bbr",
+            congestion.split_whitespace().any(|name| name == "bbr"),
+            "runs on real kernels",
+            "modprobe tcp_bbr",
+        ),
+        offer(
+            "kernel type information (BTF)",
+            Path::new("/sys/kernel/btf/vmlinux").exists(),
+            "own congestion control in the kernel",
+            "a kernel built with CONFIG_DEBUG_INFO_BTF",
+        ),
+    ]
+}
+
+fn program(name: &str) -> bool {
+    env::var_os("PATH")
+        .is_some_and(|path| env::split_paths(&path).any(|dir| dir.join(name).is_file()))
+}
+
+fn succeeds(program: &str, args: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+fn ns3() -> bool {
+    let headers = fs::read_dir("/usr/include").into_iter().flatten().flatten();
+    program("ns3")
+        || headers.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("ns3"))
+}
+
+fn root() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let uid = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    uid.and_then(|uid| uid.split_whitespace().nth(1)) == Some("0")
+}

@@ -1,0 +1,9 @@
+//! One file for each command.
+
+pub(crate) mod check;
+pub(crate) mod compare;
+pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod paper;
+pub(crate) mod run;
+pub(crate) mod schema;

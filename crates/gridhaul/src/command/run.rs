@@ -1,0 +1,113 @@
+//! `gridhaul run` and `gridhaul sweep`: one scenario, one answer, one folder.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use gridhaul_report::{Detail, Report};
+use gridhaul_scenario::answer::Answer;
+use gridhaul_scenario::scenario::Scenario;
+
+use crate::args::{Changes, Engine, Output, RunArgs, SweepArgs};
+use crate::ask::{self, Vary};
+use crate::backends;
+use crate::failure::Failure;
+use crate::folder::Place;
+use crate::series_parquet;
+use crate::terminal::{print, print_tables};
+
+/// Answers a scenario.
+pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    Job { file: &args.file, suffix: "", vary: &[], changes: &args.changes, engine: &args.engine }
+        .run(&args.output)
+}
+
+/// Answers a scenario for several values of a key.
+pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
+    Job {
+        file: &args.file,
+        suffix: "-sweep",
+        vary: &args.vary,
+        changes: &args.changes,
+        engine: &args.engine,
+    }
+    .run(&args.output)
+}
+
+struct Job<'a> {
+    file: &'a Path,
+    /// Keeps the default folder of a sweep apart from that of a run.
+    suffix: &'a str,
+    vary: &'a [Vary],
+    changes: &'a Changes,
+    engine: &'a Engine,
+}
+
+impl Job<'_> {
+    fn run(&self, output: &Output) -> Result<(), Failure> {
+        let scenario = ask::load(self.file, self.changes, self.vary)?;
+        let place = Place::new(&self.target(output), output.force)?;
+        let label = stem(self.file);
+        let answer = backends::answer(&scenario, self.engine, &label, output.quiet)?;
+        let json = json(&answer)?;
+        let written = write(place, &scenario, &answer, &json)?;
+        if output.json {
+            print(&json)?;
+        } else {
+            let label = String::new();
+            print_tables(&gridhaul_report::tables(&[(label, &answer)], Detail::Headline))?;
+        }
+        if !output.quiet {
+            eprintln!("report: {}", shown(&written.join("report.html")));
+        }
+        Ok(())
+    }
+
+    fn target(&self, output: &Output) -> PathBuf {
+        let name = || Path::new("results").join(stem(self.file) + self.suffix);
+        output.out.clone().unwrap_or_else(name)
+    }
+}
+
+/// Name of a scenario file without folder and ending.
+pub(crate) fn stem(file: &Path) -> String {
+    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// A path as a person would write it: relative where it is below the current folder.
+pub(crate) fn shown(path: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(here).unwrap_or(path).display().to_string()
+}
+
+/// The text of `answer.json`.
+pub(crate) fn json(answer: &impl serde::Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(answer).context("cannot write an answer as JSON");
+    Ok(text.map_err(Failure::Fault)? + "\n")
+}
+
+fn write(
+    place: Place,
+    scenario: &Scenario,
+    answer: &Answer,
+    json: &str,
+) -> Result<PathBuf, Failure> {
+    let toml = scenario.to_toml();
+    let report = gridhaul_report::html(&Report {
+        title: &scenario.title,
+        description: &scenario.description,
+        answers: &[(answer.backend.clone(), answer)],
+        scenario_toml: &toml,
+    });
+    let mut folder = place.begin()?;
+    folder.write("answer.json", json.as_bytes())?;
+    folder.write("scenario.toml", toml.as_bytes())?;
+    folder.write("report.html", report.as_bytes())?;
+    for series in &answer.series {
+        let bytes = series_parquet::encode(series).map_err(Failure::Fault)?;
+        folder.write(&format!("{}.parquet", series.name), &bytes)?;
+    }
+    for capture in &answer.captures {
+        folder.write(&format!("{}.pcapng", capture.name), &capture.pcapng)?;
+    }
+    Ok(folder.commit()?)
+}

@@ -1,0 +1,17 @@
+//! `gridhaul schema`: JSON Schemas of what is asked and what is answered.
+
+use gridhaul_scenario::schema;
+
+use super::run::json;
+use crate::args::{SchemaArgs, SchemaOf};
+use crate::failure::Failure;
+use crate::terminal::print;
+
+/// Prints a schema.
+pub(crate) fn run(args: &SchemaArgs) -> Result<(), Failure> {
+    let schema = match args.of {
+        SchemaOf::Scenario => schema::json_schema(),
+        SchemaOf::Answer => schema::answer_schema(),
+    };
+    Ok(print(&json(&schema)?)?)
+}

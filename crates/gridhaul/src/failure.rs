@@ -1,0 +1,77 @@
+//! How a command can fail, and what it tells the shell.
+
+use std::panic::PanicHookInfo;
+use std::process::ExitCode;
+
+use gridhaul_scenario::backend::RunError;
+use gridhaul_scenario::scenario::ScenarioError;
+
+/// Why a command did not succeed. Each kind has an exit code of its own.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command did its work, and what it checked does not hold: exit code 1.
+    Check(String),
+    /// The input, the usage or the machine is at fault: exit code 2.
+    Input(anyhow::Error),
+    /// gridhaul is at fault: exit code 3.
+    Fault(anyhow::Error),
+}
+
+/// The exit codes, for `--help`.
+pub(crate) const EXIT_CODES: &str = "\
+Exit codes:
+  0  everything went well
+  1  a check did not hold: a cell of a paper, or answers that had to agree
+  2  bad input or usage: the message names the file, the key and the remedy
+  3  a fault of gridhaul: please report it";
+
+impl Failure {
+    /// Tells a person what happened, and the shell with which code to end.
+    pub(crate) fn report(&self) -> ExitCode {
+        match self {
+            Self::Check(message) => eprintln!("{message}"),
+            Self::Input(error) => eprintln!("error: {error:#}"),
+            Self::Fault(error) => eprintln!("fault of gridhaul, please report it: {error:#}"),
+        }
+        ExitCode::from(self.code())
+    }
+
+    fn code(&self) -> u8 {
+        match self {
+            Self::Check(_) => 1,
+            Self::Input(_) => 2,
+            Self::Fault(_) => 3,
+        }
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Input(error)
+    }
+}
+
+impl From<ScenarioError> for Failure {
+    fn from(error: ScenarioError) -> Self {
+        Self::Input(error.into())
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Unsupported(_) | RunError::Invalid(_) => Self::Input(error.into()),
+            RunError::Audit(_) => Self::Fault(error.into()),
+        }
+    }
+}
+
+/// A panic is a fault of gridhaul: one line instead of a backtrace, and exit code 3.
+pub(crate) fn on_panic(info: &PanicHookInfo<'_>) {
+    let place = info.location().map_or_else(String::new, |place| format!(" at {place}"));
+    let text = info.payload().downcast_ref::<&str>().copied();
+    let owned = info.payload().downcast_ref::<String>().map(String::as_str);
+    let message = text.or(owned).unwrap_or("no message");
+    eprintln!("fault of gridhaul, please report it: {message}{place}");
+    std::process::exit(3);
+}

@@ -1,0 +1,270 @@
+//! Results folders: they appear complete, or not at all.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, Once, PoisonError};
+
+use anyhow::{Context, bail, ensure};
+
+/// A place for results that may be written to. Nothing has been touched yet.
+#[derive(Debug)]
+pub(crate) struct Place {
+    target: PathBuf,
+    force: bool,
+}
+
+/// A folder that is being written beside its place.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    place: Place,
+    partial: PathBuf,
+    made_parent: Option<PathBuf>,
+    names: BTreeSet<String>,
+}
+
+/// Files that tell that gridhaul made a folder: each is JSON with the key `gridhaul`.
+pub(crate) const MARKS: [&str; 3] = ["answer.json", "comparison.json", "paper.json"];
+
+/// The folder that is being written now, for the handler of Ctrl-C. Whoever touches the disk
+/// holds the lock, so the handler finds no half of a step.
+static WRITING: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+impl Place {
+    /// Checks that results may be written to `target`, before any time is spent on them.
+    pub(crate) fn new(target: &Path, force: bool) -> anyhow::Result<Self> {
+        let target = match fs::canonicalize(target) {
+            Ok(found) => found,
+            Err(error) if error.kind() == ErrorKind::NotFound => std::path::absolute(target)?,
+            Err(error) => return Err(error).context(format!("cannot use {}", target.display())),
+        };
+        let place = Self { target, force };
+        place.check()?;
+        Ok(place)
+    }
+
+    /// Begins to write: makes a folder beside the place.
+    pub(crate) fn begin(self) -> anyhow::Result<Folder> {
+        catch_signals();
+        let (parent, name) = self.parts()?;
+        let partial = parent.join(format!(".{name}.partial-{}", std::process::id()));
+        let mut writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+        let made_parent = parent.ancestors().take_while(|parent| !parent.exists()).last();
+        let made_parent = made_parent.map(Path::to_owned);
+        fs::create_dir_all(&partial)
+            .with_context(|| format!("cannot make a folder in {}", parent.display()))?;
+        *writing = Some(partial.clone());
+        Ok(Folder { place: self, partial, made_parent, names: BTreeSet::new() })
+    }
+
+    fn parts(&self) -> anyhow::Result<(&Path, &str)> {
+        let name = self.target.file_name().and_then(|name| name.to_str());
+        match (self.target.parent(), name) {
+            (Some(parent), Some(name)) => Ok((parent, name)),
+            _ => bail!("--out {}: this cannot be a results folder", self.target.display()),
+        }
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        self.parts()?;
+        let shown = self.target.display();
+        if !self.target.exists() {
+            return Ok(());
+        }
+        ensure!(
+            self.target.is_dir(),
+            "{shown} is a file, and results go to a folder\n  help: name another place with --out"
+        );
+        let here = std::env::current_dir().context("there is no current folder")?;
+        ensure!(
+            !here.starts_with(&self.target),
+            "{shown} is the current folder or around it, and would be replaced\n  \
+             help: name another place with --out"
+        );
+        let foreign = foreign(&self.target)?;
+        if let (Some(foreign), false) = (foreign, self.force) {
+            bail!(
+                "{shown} holds {foreign}, which gridhaul did not write\n  \
+                 help: name another place with --out, or replace the folder with --force"
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Folder {
+    /// Writes a file. What a scenario named is made safe as a file name first.
+    pub(crate) fn write(&mut self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
+        let mut name = safe(name);
+        while !self.names.insert(name.clone()) {
+            name.insert(0, '_');
+        }
+        let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = self.partial.join(&name);
+        fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// Puts the folder in its place and returns where that is.
+    pub(crate) fn commit(mut self) -> anyhow::Result<PathBuf> {
+        let mut writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+        // Long runs leave time for somebody to put files there.
+        self.place.check()?;
+        let target = self.place.target.clone();
+        let old = self.partial.with_extension(format!("replaced-{}", std::process::id()));
+        let had_old = target.exists();
+        if had_old {
+            fs::rename(&target, &old)
+                .with_context(|| format!("cannot replace {}", target.display()))?;
+        }
+        if let Err(error) = fs::rename(&self.partial, &target) {
+            if had_old {
+                fs::rename(&old, &target).context("cannot put the old folder back")?;
+            }
+            return Err(error).context(format!("cannot write {}", target.display()));
+        }
+        *writing = None;
+        self.made_parent = None;
+        if had_old {
+            fs::remove_dir_all(&old).with_context(|| format!("cannot remove {}", old.display()))?;
+        }
+        Ok(target)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // After a commit there is nothing left to remove; otherwise no more can be done here.
+        if fs::remove_dir_all(&self.partial).is_ok() {
+            *WRITING.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+        if let Some(parent) = &self.made_parent {
+            let _ = fs::remove_dir(parent);
+        }
+    }
+}
+
+/// The first entry that gridhaul did not write; none for an empty folder.
+fn foreign(folder: &Path) -> anyhow::Result<Option<String>> {
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !entry.file_type()?.is_file() || !known(&name) {
+            return Ok(Some(name));
+        }
+        names.push(name);
+    }
+    names.sort();
+    let marked = MARKS.iter().any(|mark| {
+        let text = fs::read(folder.join(mark)).unwrap_or_default();
+        let json: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
+        json.is_some_and(|json| json.get("gridhaul").is_some())
+    });
+    Ok(if marked { None } else { names.into_iter().next() })
+}
+
+fn known(name: &str) -> bool {
+    let data = |ending| name.ends_with(ending) && !name.starts_with('.');
+    MARKS.contains(&name)
+        || matches!(name, "report.html" | "scenario.toml" | "cells.csv")
+        || (name.starts_with("answer-") && name.ends_with(".json"))
+        || [".parquet", ".pcapng"].into_iter().any(data)
+}
+
+/// A file name from a name that a scenario chose.
+fn safe(name: &str) -> String {
+    let allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let name: String = name.chars().map(|c| if allowed(c) { c } else { '_' }).take(120).collect();
+    if name.starts_with('.') { format!("_{name}") } else { name }
+}
+
+/// On Ctrl-C and SIGTERM the folder in work is removed before the program ends.
+fn catch_signals() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let handled = ctrlc::set_handler(|| {
+            let writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(partial) = writing.as_ref() {
+                let _ = fs::remove_dir_all(partial);
+            }
+            // 128 + SIGINT, as shells expect it.
+            std::process::exit(130);
+        });
+        if let Err(error) = handled {
+            eprintln!("warning: Ctrl-C may leave a hidden partial folder: {error}");
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(target: &Path, force: bool, text: &str) -> anyhow::Result<PathBuf> {
+        let mut folder = Place::new(target, force)?.begin()?;
+        folder.write("answer.json", text.as_bytes())?;
+        folder.commit()
+    }
+
+    const ANSWER: &str = r#"{"gridhaul": "0.1.0"}"#;
+
+    #[test]
+    fn a_folder_of_ours_is_replaced_and_nothing_else_is_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("results/run");
+        write(&target, false, ANSWER).unwrap();
+        let second = r#"{"gridhaul": "0.2.0"}"#;
+        write(&target, false, second).unwrap();
+        assert_eq!(fs::read_to_string(target.join("answer.json")).unwrap(), second);
+        assert_eq!(fs::read_dir(dir.path().join("results")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_gridhaul_did_not_write_is_refused_without_force() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("run");
+        write(&target, false, ANSWER).unwrap();
+        fs::write(target.join("notes.txt"), "mine").unwrap();
+        let error = write(&target, false, ANSWER).unwrap_err().to_string();
+        assert!(error.contains("notes.txt") && error.contains("--force"), "{error}");
+        assert_eq!(fs::read_to_string(target.join("notes.txt")).unwrap(), "mine");
+        write(&target, true, ANSWER).unwrap();
+        assert!(!target.join("notes.txt").exists());
+        // A file of the same name as ours, but of other content, is not ours either.
+        fs::write(target.join("answer.json"), r#"{"mine": true}"#).unwrap();
+        assert!(write(&target, false, ANSWER).is_err());
+    }
+
+    #[test]
+    fn the_current_folder_and_files_are_refused_even_with_force() {
+        assert!(Place::new(Path::new("."), true).is_err());
+        assert!(Place::new(Path::new("/"), true).is_err());
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert!(Place::new(file.path(), true).is_err());
+    }
+
+    #[test]
+    fn an_abandoned_folder_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut folder =
+            Place::new(&dir.path().join("results/run"), false).unwrap().begin().unwrap();
+        folder.write("answer.json", b"{}").unwrap();
+        drop(folder);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn names_from_a_scenario_stay_inside_the_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut folder = Place::new(&dir.path().join("run"), false).unwrap().begin().unwrap();
+        for name in ["../../outside.pcapng", "..", "a/b", "a?b"] {
+            folder.write(name, b"").unwrap();
+        }
+        let target = folder.commit().unwrap();
+        assert_eq!(fs::read_dir(target).unwrap().count(), 4);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,254 @@
+//! `expected.csv`: published figures, where they are found in an answer, and how near is near.
+
+use std::fmt;
+use std::str::FromStr;
+
+use anyhow::Context;
+use gridhaul_scenario::answer::{Estimate, Metric, Point, Scope};
+#[cfg(test)]
+use gridhaul_scenario::scenario::Scenario;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// One published figure.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Expected {
+    /// Name, unique in the paper.
+    pub(crate) cell: String,
+    /// Table of the paper.
+    pub(crate) table: String,
+    /// Row of the table.
+    pub(crate) row: String,
+    /// What is measured.
+    pub(crate) quantity: String,
+    /// Unit of the figures here.
+    pub(crate) unit: Unit,
+    /// Figure in the paper, where it prints one.
+    pub(crate) paper: Option<f64>,
+    /// Mean of ns-2.
+    pub(crate) ns2_mean: Option<f64>,
+    /// Half width of its 95 % interval.
+    pub(crate) ns2_ci95: Option<f64>,
+    /// Runs of ns-2 behind it.
+    pub(crate) seeds: Option<u32>,
+    /// Scenario that answers.
+    pub(crate) scenario: String,
+    /// Point of its sweep: `key=value; key=value`.
+    pub(crate) parameters: String,
+    /// Row and column of the answer.
+    pub(crate) select: Select,
+    /// How near gridhaul must come.
+    pub(crate) tolerance: Tolerance,
+}
+
+/// A number in an answer: `flow:download:goodput_bit_per_s`, with `*20000` behind it if it is to be
+/// multiplied.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Select {
+    name: String,
+    metric: Metric,
+    factor: f64,
+}
+
+/// How near is near.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Tolerance {
+    /// `paper 1 %`: of the paper's figure.
+    Paper(f64),
+    /// `ns2 3 %`: of the mean of ns-2.
+    Ns2(f64),
+    /// `ns2 3 % or interval`: that, or a difference within the joint 95 % interval.
+    Ns2OrInterval(f64),
+    /// `from 0 to 2`: what the text of a paper says.
+    Between(f64, f64),
+}
+
+/// A unit of `expected.csv`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Unit {
+    BitPerS,
+    KbitPerS,
+    MbitPerS,
+    S,
+    Ms,
+    Byte,
+    Ratio,
+    Percent,
+    Count,
+}
+
+/// Reads the figures of a paper.
+pub(crate) fn read(text: &str) -> anyhow::Result<Vec<Expected>> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    reader.deserialize().collect::<Result<_, _>>().context("not as expected")
+}
+
+impl Expected {
+    /// The point of the sweep, key by key.
+    pub(crate) fn settings(&self) -> impl Iterator<Item = (&str, &str)> {
+        let pairs = self.parameters.split(';').filter_map(|pair| pair.split_once('='));
+        pairs.map(|(key, value)| (key.trim(), value.trim()))
+    }
+}
+
+impl Select {
+    /// Whether an answer to the scenario will have this row.
+    #[cfg(test)]
+    pub(crate) fn exists_in(&self, scenario: &Scenario) -> bool {
+        match self.metric.info().scope {
+            Scope::Flow => scenario.flow.contains_key(&self.name),
+            Scope::Link => self.name.rsplit_once('.').is_some_and(|(link, direction)| {
+                let link = scenario.link.get(link);
+                link.is_some_and(|link| match direction {
+                    "forward" => link.forward().is_some(),
+                    "backward" => link.backward().is_some(),
+                    _ => false,
+                })
+            }),
+        }
+    }
+
+    /// The number in base units.
+    pub(crate) fn find(&self, point: &Point) -> Estimate {
+        let rows = match self.metric.info().scope {
+            Scope::Flow => &point.flows,
+            Scope::Link => &point.links,
+        };
+        let row = rows.iter().find(|row| row.name == self.name);
+        let found = row.and_then(|row| row.metrics.get(&self.metric)).copied().unwrap_or_default();
+        scaled(found, self.factor)
+    }
+}
+
+/// An estimate multiplied by a factor.
+pub(crate) fn scaled(estimate: Estimate, factor: f64) -> Estimate {
+    Estimate {
+        mean: estimate.mean.map(|mean| mean * factor),
+        ci95: estimate.ci95.map(|ci95| ci95 * factor),
+        n: estimate.n,
+    }
+}
+
+impl Unit {
+    /// How many base units one of these is.
+    pub(crate) const fn in_base(self) -> f64 {
+        match self {
+            Self::KbitPerS => 1e3,
+            Self::MbitPerS => 1e6,
+            Self::Ms => 1e-3,
+            Self::Percent => 1e-2,
+            Self::BitPerS | Self::S | Self::Byte | Self::Ratio | Self::Count => 1.0,
+        }
+    }
+
+    /// For people.
+    pub(crate) const fn text(self) -> &'static str {
+        match self {
+            Self::BitPerS => "bit/s",
+            Self::KbitPerS => "kbit/s",
+            Self::MbitPerS => "Mbit/s",
+            Self::S => "s",
+            Self::Ms => "ms",
+            Self::Byte => "B",
+            Self::Percent => "%",
+            Self::Ratio | Self::Count => "",
+        }
+    }
+}
+
+impl FromStr for Select {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (path, factor) = text.split_once('*').unwrap_or((text, "1"));
+        let wrong = || format!("{text:?} is not like \"flow:download:goodput_bit_per_s\"");
+        let (scope, rest) = path.split_once(':').ok_or_else(wrong)?;
+        let (name, column) = rest.rsplit_once(':').ok_or_else(wrong)?;
+        let metric: Metric = column.trim().parse()?;
+        let fits = match metric.info().scope {
+            Scope::Flow => scope == "flow",
+            Scope::Link => scope == "link",
+        };
+        if !fits {
+            return Err(format!("{text:?}: {column} is not a column of a {scope}"));
+        }
+        let factor = factor.trim().parse().map_err(|_| wrong())?;
+        Ok(Self { name: name.to_owned(), metric, factor })
+    }
+}
+
+impl fmt::Display for Select {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scope = match self.metric.info().scope {
+            Scope::Flow => "flow",
+            Scope::Link => "link",
+        };
+        write!(f, "{scope}:{}:{}", self.name, self.metric)?;
+        if self.factor == 1.0 { Ok(()) } else { write!(f, "*{}", self.factor) }
+    }
+}
+
+impl FromStr for Tolerance {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let words: Vec<_> = text.split_whitespace().collect();
+        let number = |word: &str| word.parse().map_err(|_| format!("{word:?} is not a number"));
+        match words[..] {
+            ["paper", percent, "%"] => Ok(Self::Paper(number(percent)?)),
+            ["ns2", percent, "%"] => Ok(Self::Ns2(number(percent)?)),
+            ["ns2", percent, "%", "or", "interval"] => Ok(Self::Ns2OrInterval(number(percent)?)),
+            ["from", low, "to", high] => Ok(Self::Between(number(low)?, number(high)?)),
+            _ => Err(format!(
+                "{text:?} is none of \"paper 1 %\", \"ns2 1 %\", \"ns2 3 % or interval\", \
+                 \"from 0 to 2\""
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Tolerance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Paper(percent) => write!(f, "paper {percent} %"),
+            Self::Ns2(percent) => write!(f, "ns2 {percent} %"),
+            Self::Ns2OrInterval(percent) => write!(f, "ns2 {percent} % or interval"),
+            Self::Between(low, high) => write!(f, "from {low} to {high}"),
+        }
+    }
+}
+
+macro_rules! serde_as_text {
+    ($type:ident) => {
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+serde_as_text!(Select);
+serde_as_text!(Tolerance);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selections_and_tolerances_read_back() {
+        for text in ["flow:download:goodput_bit_per_s", "link:a.forward:utilisation_ratio*20000"] {
+            assert_eq!(text.parse::<Select>().unwrap().to_string(), text);
+        }
+        for text in ["paper 1 %", "ns2 0.5 %", "ns2 3 % or interval", "from 0.7 to 2"] {
+            assert_eq!(text.parse::<Tolerance>().unwrap().to_string(), text);
+        }
+        assert!("link:download:goodput_bit_per_s".parse::<Select>().is_err());
+        assert!("flow:download:speed".parse::<Select>().is_err());
+        assert!("about right".parse::<Tolerance>().is_err());
+    }
+}
