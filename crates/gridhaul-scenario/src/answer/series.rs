@@ -33,3 +33,20 @@ pub enum ColumnData {
         rows: Vec<u32>,
     },
 }
+
+impl ColumnData {
+    /// Number of rows.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        match self {
+            Self::Real(values) => values.len(),
+            Self::Whole(values) => values.len(),
+            Self::Text { rows, .. } => rows.len(),
+        }
+    }
+    /// Whether there are no rows.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

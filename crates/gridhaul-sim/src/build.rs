@@ -1,0 +1,273 @@
+//! From a scenario to a world: links for each member of a group, ends, applications and routes.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use gridhaul_core::chance::Chance;
+use gridhaul_core::link::{LinkChance, LinkDirection};
+use gridhaul_core::load::Demand;
+use gridhaul_core::tcp::{Connection, StackParams};
+use gridhaul_scenario::backend::RunError;
+use gridhaul_scenario::scenario::{Direction, Flow as FlowSpec, Scenario, Stack, Transport};
+use gridhaul_scenario::units::Instant;
+
+use crate::audit::LinkAudit;
+use crate::capture::{Addresses, Tap};
+use crate::dialogue::Dialogue;
+use crate::events::Events;
+use crate::flow::{App, Ends, Flow, FlowCounters};
+use crate::measure::Ledger;
+use crate::network::{LinkSlot, LinkStats, Network};
+use crate::record::Recorder;
+use crate::routes::{Step, route};
+use crate::world::World;
+
+/// The rows of an answer, which follow from the scenario alone.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// Name and number of equal flows of each row.
+    pub flows: Vec<(String, u64)>,
+    /// Name and number of equal directions of each row.
+    pub links: Vec<(String, u64)>,
+    /// Row of each direction in the order in which they are made.
+    pub link_row: Vec<u32>,
+    /// For each link and direction: number of its first member.
+    first: Vec<[Option<u32>; 2]>,
+}
+
+impl Layout {
+    pub(crate) fn new(scenario: &Scenario) -> Self {
+        let mut layout =
+            Self { flows: Vec::new(), links: Vec::new(), link_row: Vec::new(), first: Vec::new() };
+        for (name, link) in &scenario.link {
+            let members = members(scenario, &link.from, &link.to);
+            let mut first = [None; 2];
+            let ways = [("forward", link.forward()), ("backward", link.backward())];
+            for (side, (way, _)) in ways.iter().enumerate().filter(|(_, (_, way))| way.is_some()) {
+                first[side] = Some(layout.link_row.len() as u32);
+                layout.link_row.extend((0..members).map(|_| layout.links.len() as u32));
+                layout.links.push((format!("{name}.{way}"), members));
+            }
+            layout.first.push(first);
+        }
+        for (name, flow) in &scenario.flow {
+            let members = members(scenario, &flow.from, &flow.to) * u64::from(flow.count);
+            layout.flows.push((name.clone(), members));
+        }
+        layout
+    }
+}
+
+/// A group on either side makes one link or flow for each of its members.
+fn members(scenario: &Scenario, from: &str, to: &str) -> u64 {
+    let count = |name: &str| scenario.node.get(name).map_or(1, |node| node.count);
+    u64::from(count(from).max(count(to)))
+}
+
+/// Builds the world of one run.
+pub(crate) fn build(
+    scenario: &Scenario,
+    layout: &Layout,
+    repeat: u32,
+    record: bool,
+) -> Result<World, RunError> {
+    let links = links(scenario, layout, repeat, record)?;
+    let mut routes = Vec::new();
+    let mut flows = Vec::new();
+    for (row, (name, spec)) in scenario.flow.iter().enumerate() {
+        let there = route(scenario, &spec.from, &spec.to, spec.route.as_deref())?;
+        let back = route(scenario, &spec.to, &spec.from, spec.return_route.as_deref())?;
+        let group = members(scenario, &spec.from, &spec.to);
+        for number in 0..group * u64::from(spec.count) {
+            let member = number % group;
+            let forth = append(&mut routes, layout, &there, member);
+            let back = append(&mut routes, layout, &back, member);
+            let seed = MemberSeed { scenario, name, repeat, number };
+            flows.push(flow(&seed, spec, row as u32, forth, back));
+        }
+    }
+    let recorder = scenario.record.interval.filter(|_| record).map(|interval| {
+        let names = |rows: &[(String, u64)]| rows.iter().map(|(name, _)| name.clone()).collect();
+        Recorder::new(
+            interval,
+            names(&layout.flows),
+            names(&layout.links),
+            layout.link_row.clone(),
+        )
+    });
+    let start = Instant::ZERO;
+    Ok(World {
+        net: Network { events: Events::new(links.len(), flows.len()), links, routes },
+        ledger: Ledger::new(scenario.flow.len()),
+        flows,
+        recorder,
+        warmup: start + scenario.warmup,
+        end: start + scenario.duration,
+    })
+}
+
+/// Number of the direction that a step takes for a member of a group.
+fn append(
+    routes: &mut Vec<u32>,
+    layout: &Layout,
+    steps: &[Step],
+    member: u64,
+) -> (u32, u32) {
+    let begin = routes.len() as u32;
+    for step in steps {
+        let first = layout.first[step.link][usize::from(!step.forward)].unwrap_or(0);
+        let row = layout.link_row[first as usize] as usize;
+        let own = if layout.links[row].1 > 1 { member as u32 } else { 0 };
+        routes.push(first + own);
+    }
+    (begin, routes.len() as u32)
+}
+
+fn links(
+    scenario: &Scenario,
+    layout: &Layout,
+    repeat: u32,
+    record: bool,
+) -> Result<Vec<LinkSlot>, RunError> {
+    let mut slots = Vec::with_capacity(layout.link_row.len());
+    for (name, link) in &scenario.link {
+        let ways = [("forward", link.forward()), ("backward", link.backward())];
+        for (way, direction) in ways {
+            let Some(direction) = direction else { continue };
+            let full_name = format!("{name}.{way}");
+            let tapped = record && scenario.record.pcap.iter().any(|wanted| wanted == name);
+            for member in 0..members(scenario, &link.from, &link.to) {
+                let chance = LinkChance::named(scenario.seed, repeat, &full_name, member);
+                slots.push(LinkSlot {
+                    link: LinkDirection::new(direction, chance),
+                    audit: LinkAudit::new(direction),
+                    stats: LinkStats::default(),
+                    observers: Box::default(),
+                    tap: (tapped && member == 0).then(|| Box::new(Tap::new(&full_name))),
+                });
+            }
+        }
+    }
+    observe(scenario, layout, &mut slots)?;
+    Ok(slots)
+}
+
+/// Lets directions know of the use of those they are paired with.
+fn observe(
+    scenario: &Scenario,
+    layout: &Layout,
+    slots: &mut [LinkSlot],
+) -> Result<(), RunError> {
+    let row_of = |name: &str| layout.links.iter().position(|(row, _)| row == name);
+    let latency = |direction: &Direction| {
+        direction.load_latency.as_ref().and_then(|latency| latency.paired_with.clone())
+    };
+    for (name, link) in &scenario.link {
+        for (way, direction) in [("forward", link.forward()), ("backward", link.backward())] {
+            let Some(pair) = direction.and_then(latency) else { continue };
+            let (Some(own), Some(other)) = (row_of(&format!("{name}.{way}")), row_of(&pair)) else {
+                return Err(RunError::Invalid(format!("no direction {pair:?} to pair with")));
+            };
+            let of_row = |row: usize| {
+                let rows = layout.link_row.iter().enumerate();
+                rows.filter(move |(_, of)| **of as usize == row).map(|(slot, _)| slot)
+            };
+            let own: Vec<usize> = of_row(own).collect();
+            for (index, slot) in of_row(other).enumerate() {
+                let observer = own[index.min(own.len() - 1)] as u32;
+                let mut observers = slots[slot].observers.to_vec();
+                observers.push(observer);
+                slots[slot].observers = observers.into();
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where the chance of one member of a flow comes from.
+struct MemberSeed<'a> {
+    scenario: &'a Scenario,
+    name: &'a str,
+    repeat: u32,
+    number: u64,
+}
+
+impl MemberSeed<'_> {
+    fn chance(&self, purpose: &str) -> Chance {
+        Chance::named(self.scenario.seed, self.repeat, self.name, self.number, purpose)
+    }
+}
+
+fn flow(
+    seed: &MemberSeed<'_>,
+    spec: &FlowSpec,
+    row: u32,
+    forth: (u32, u32),
+    back: (u32, u32),
+) -> Flow {
+    let start = Instant::ZERO + spec.start + seed.chance("start").uniform(spec.start_spread);
+    Flow {
+        row,
+        ends: ends(seed, spec),
+        app: app(seed, spec, start),
+        forth,
+        back,
+        start,
+        watch: [u64::MAX; 2],
+        counters: FlowCounters::default(),
+    }
+}
+
+fn ends(seed: &MemberSeed<'_>, spec: &FlowSpec) -> Ends {
+    if spec.transport != Transport::Tcp {
+        return Ends::Datagram { echo: spec.transport == Transport::Echo };
+    }
+    let (near, far) = stacks(seed.scenario, spec);
+    let mut chance = seed.chance("isn");
+    let (isn, peer_isn) = (chance.below(1 << 32) as u32, chance.below(1 << 32) as u32);
+    if near.handshake {
+        return Ends::Tcp(Box::new([
+            Connection::connect(near, isn),
+            Connection::listen(far, peer_isn),
+        ]));
+    }
+    Ends::Tcp(Box::new([
+        Connection::established(Arc::clone(&near), isn, &far, peer_isn),
+        Connection::established(far, peer_isn, &near, isn),
+    ]))
+}
+
+/// The stacks of both ends.
+pub(crate) fn stacks(scenario: &Scenario, spec: &FlowSpec) -> (Arc<StackParams>, Arc<StackParams>) {
+    let resolve = |name: Option<&String>| {
+        let stack = name.and_then(|name| scenario.stack.get(name));
+        Arc::new(StackParams::resolve(stack.unwrap_or(&Stack::default())))
+    };
+    let near = resolve(spec.stack.as_ref());
+    let far = match &spec.to_stack {
+        Some(name) => resolve(Some(name)),
+        None => Arc::clone(&near),
+    };
+    (near, far)
+}
+
+fn app(seed: &MemberSeed<'_>, spec: &FlowSpec, start: Instant) -> App {
+    match Demand::new(&spec.load, start, seed.chance("load")) {
+        Demand::Endless => App::Bulk,
+        Demand::Limited(bytes) => App::Transfer { bytes },
+        Demand::Open(mut source) => {
+            let coming = source.next_message();
+            App::Messages { source, coming, under_way: VecDeque::new(), written: 0 }
+        }
+        Demand::Dialogue(dialogue) => App::Dialogue(Dialogue::new(dialogue)),
+    }
+}
+
+/// Addresses for captures: nodes are numbered in the order of the scenario.
+pub(crate) fn addresses(scenario: &Scenario, layout: &Layout) -> Addresses {
+    let node = |name: &str| scenario.node.get_index_of(name).unwrap_or(0) as u32;
+    let flows = scenario.flow.values().zip(&layout.flows);
+    Addresses::new(
+        flows.map(|(flow, &(_, count))| (node(&flow.from), node(&flow.to), count)).collect(),
+    )
+}

@@ -1,0 +1,220 @@
+//! Captures: packets as pcapng, which Wireshark opens. Payload bytes do not exist in a simulation,
+//! so packets are cut behind their headers, as with a short snapshot length.
+
+use gridhaul_core::tcp::{Flags, Segment};
+use gridhaul_scenario::units::Instant;
+
+use crate::packet::{Body, Datagram, Packet};
+
+/// Writes down the packets that are offered to one direction of a link.
+#[derive(Debug)]
+pub(crate) struct Tap {
+    /// Name of the direction.
+    pub name: String,
+    packets: Vec<(Instant, Packet)>,
+}
+
+/// Most packets in one capture.
+const PACKETS_MAX: usize = 2_000_000;
+
+/// Addresses and ports of the flows.
+#[derive(Debug)]
+pub(crate) struct Addresses {
+    /// First flow number of each row, and the nodes at its ends.
+    rows: Vec<(u64, u32, u32)>,
+}
+
+impl Tap {
+    pub(crate) fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), packets: Vec::new() }
+    }
+
+    pub(crate) fn on_offered(&mut self, now: Instant, packet: &Packet) {
+        if self.packets.len() < PACKETS_MAX {
+            self.packets.push((now, *packet));
+        }
+    }
+
+    /// The pcapng file.
+    pub(crate) fn into_pcapng(self, addresses: &Addresses) -> Vec<u8> {
+        let mut file = Vec::with_capacity(self.packets.len() * 100 + 200);
+        section_header(&mut file);
+        interface(&mut file, &self.name);
+        for (at, packet) in &self.packets {
+            let (headers, whole) = addresses.encode(packet);
+            enhanced_packet(&mut file, *at, &headers, whole);
+        }
+        file
+    }
+}
+
+impl Addresses {
+    /// From the nodes at the ends of each row of flows, and the number of flows in it.
+    pub(crate) fn new(rows: Vec<(u32, u32, u64)>) -> Self {
+        let mut first = 0;
+        let rows = rows
+            .into_iter()
+            .map(|(from, to, count)| {
+                let row = (first, from, to);
+                first += count;
+                row
+            })
+            .collect();
+        Self { rows }
+    }
+
+    /// Headers of a packet, and its length on the wire.
+    fn encode(&self, packet: &Packet) -> (Vec<u8>, u32) {
+        let flow = u64::from(packet.flow);
+        let row = self.rows.partition_point(|&(first, ..)| first <= flow).saturating_sub(1);
+        let &(first, from, to) = &self.rows[row];
+        let member = (flow - first) as u32;
+        // 10.<node>.<member>: nodes and members are told apart for the first 256 and 65,536.
+        let near = [10, from as u8, (member >> 8) as u8, member as u8];
+        let far = [10, to as u8, 255, 254];
+        let port = 1024 + (flow % 60_000) as u16;
+        let way = if packet.returning {
+            Way { source: far, target: near, ports: (SERVICE_PORT, port) }
+        } else {
+            Way { source: near, target: far, ports: (port, SERVICE_PORT) }
+        };
+        match &packet.body {
+            Body::Tcp(segment) => (tcp(&way, segment), packet.body.wire_bytes()),
+            Body::Datagram(datagram) => (udp(&way, *datagram), packet.body.wire_bytes()),
+        }
+    }
+}
+
+/// Port of the `to` end.
+const SERVICE_PORT: u16 = 7;
+
+struct Way {
+    source: [u8; 4],
+    target: [u8; 4],
+    ports: (u16, u16),
+}
+
+fn ipv4(way: &Way, protocol: u8, total: u32) -> Vec<u8> {
+    let mut header = vec![0x45, 0];
+    header.extend((total.min(65_535) as u16).to_be_bytes());
+    header.extend([0, 0, 0x40, 0, 64, protocol, 0, 0]);
+    header.extend(way.source);
+    header.extend(way.target);
+    let checksum = internet_checksum(&header);
+    header[10..12].copy_from_slice(&checksum.to_be_bytes());
+    header
+}
+
+/// RFC 1071.
+fn internet_checksum(bytes: &[u8]) -> u16 {
+    let words = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]));
+    let mut sum: u32 = words.sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+fn tcp(way: &Way, segment: &Segment) -> Vec<u8> {
+    let options = tcp_options(segment);
+    let header_len = 20 + options.len();
+    let mut packet = ipv4(way, 6, 20 + header_len as u32 + segment.len);
+    packet.extend(way.ports.0.to_be_bytes());
+    packet.extend(way.ports.1.to_be_bytes());
+    packet.extend(segment.seq.to_be_bytes());
+    let ack = if segment.flags.has(Flags::ACK) { segment.ack } else { 0 };
+    packet.extend(ack.to_be_bytes());
+    packet.extend([(header_len as u8 / 4) << 4, segment.flags.bits()]);
+    // The window of a SYN is never scaled (RFC 7323, section 2.2).
+    let scale = if segment.flags.has(Flags::SYN) { 0 } else { WINDOW_SCALE };
+    packet.extend(((segment.window >> scale).min(65_535) as u16).to_be_bytes());
+    packet.extend([0; 4]);
+    packet.extend(options);
+    packet
+}
+
+/// Shift of the windows in a capture (RFC 7323, section 2): room for 8 MB.
+const WINDOW_SCALE: u8 = 7;
+
+fn tcp_options(segment: &Segment) -> Vec<u8> {
+    let mut options = Vec::new();
+    if segment.flags.has(Flags::SYN) {
+        options.extend([3, 3, WINDOW_SCALE, 1]);
+        if segment.sack_permitted {
+            options.extend([4, 2, 1, 1]);
+        }
+    }
+    if let Some((value, echo)) = segment.timestamps {
+        options.extend([1, 1, 8, 10]);
+        options.extend(value.to_be_bytes());
+        options.extend(echo.to_be_bytes());
+    }
+    let blocks = segment.sack.as_slice();
+    if !blocks.is_empty() {
+        options.extend([1, 1, 5, 2 + 8 * blocks.len() as u8]);
+        for (left, right) in blocks {
+            options.extend(left.to_be_bytes());
+            options.extend(right.to_be_bytes());
+        }
+    }
+    options
+}
+
+fn udp(way: &Way, datagram: Datagram) -> Vec<u8> {
+    let mut packet = ipv4(way, 17, 28 + datagram.bytes);
+    packet.extend(way.ports.0.to_be_bytes());
+    packet.extend(way.ports.1.to_be_bytes());
+    packet.extend(((datagram.bytes + 8).min(65_535) as u16).to_be_bytes());
+    packet.extend([0, 0]);
+    packet
+}
+
+/// A block of pcapng: type, length, body padded to four bytes, length.
+fn block(file: &mut Vec<u8>, kind: u32, body: &[u8]) {
+    let padded = body.len().next_multiple_of(4);
+    let len = (padded + 12) as u32;
+    file.extend(kind.to_le_bytes());
+    file.extend(len.to_le_bytes());
+    file.extend(body);
+    file.resize(file.len() + padded - body.len(), 0);
+    file.extend(len.to_le_bytes());
+}
+
+fn section_header(file: &mut Vec<u8>) {
+    let mut body = Vec::new();
+    body.extend(0x1a2b_3c4d_u32.to_le_bytes());
+    body.extend([1, 0, 0, 0]);
+    body.extend(u64::MAX.to_le_bytes());
+    block(file, 0x0a0d_0d0a, &body);
+}
+
+fn interface(file: &mut Vec<u8>, name: &str) {
+    let mut body = Vec::new();
+    // LINKTYPE_IPV4; no limit on the length.
+    body.extend(228_u16.to_le_bytes());
+    body.extend([0; 6]);
+    option(&mut body, 2, name.as_bytes());
+    // if_tsresol: nanoseconds.
+    option(&mut body, 9, &[9]);
+    option(&mut body, 0, &[]);
+    block(file, 1, &body);
+}
+
+fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
+    body.extend(code.to_le_bytes());
+    body.extend((value.len() as u16).to_le_bytes());
+    body.extend(value);
+    body.resize(body.len().next_multiple_of(4), 0);
+}
+
+fn enhanced_packet(file: &mut Vec<u8>, at: Instant, headers: &[u8], whole: u32) {
+    let nanos = at.as_nanos();
+    let mut body = Vec::with_capacity(20 + headers.len());
+    body.extend(0_u32.to_le_bytes());
+    body.extend(((nanos >> 32) as u32).to_le_bytes());
+    body.extend((nanos as u32).to_le_bytes());
+    body.extend((headers.len() as u32).to_le_bytes());
+    body.extend(whole.max(headers.len() as u32).to_le_bytes());
+    body.extend(headers);
+    block(file, 6, &body);
+}

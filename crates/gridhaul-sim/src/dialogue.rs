@@ -1,0 +1,65 @@
+//! A dialogue on a connection: turns what each end has received into the next message.
+
+use gridhaul_core::load::RequestResponse;
+use gridhaul_core::tcp::Connection;
+use gridhaul_scenario::units::Instant;
+
+use crate::world::Progress;
+
+/// Both ends of a dialogue.
+#[derive(Debug)]
+pub(crate) struct Dialogue {
+    machine: RequestResponse,
+    /// What is said next, by which side, and when.
+    next: Option<(usize, u64, Instant)>,
+    /// Bytes that each end has had to receive so far.
+    expected: [u64; 2],
+}
+
+impl Dialogue {
+    pub(crate) fn new(machine: RequestResponse) -> Self {
+        let first = machine.first_request();
+        Self { next: Some((0, first.bytes, first.at)), machine, expected: [0; 2] }
+    }
+
+    /// Says what is due. Returns when the next thing is.
+    pub(crate) fn on_due(
+        &mut self,
+        now: Instant,
+        ends: &mut [Connection; 2],
+        watch: &mut [u64; 2],
+    ) -> Option<Instant> {
+        let (side, bytes, at) = self.next?;
+        if at > now {
+            return Some(at);
+        }
+        self.next = None;
+        ends[side].write(bytes);
+        let other = 1 - side;
+        self.expected[other] += bytes;
+        watch[other] = self.expected[other];
+        None
+    }
+
+    /// An end has received all that it waited for.
+    pub(crate) fn on_arrived(
+        &mut self,
+        now: Instant,
+        side: usize,
+        watch: &mut [u64; 2],
+    ) -> Progress {
+        watch[side] = u64::MAX;
+        let asked = self.machine.asked();
+        // The whole message is there: the machine is told of it in one piece.
+        let next = if side == 1 {
+            self.machine.handle_request_bytes(now, u64::MAX / 2)
+        } else {
+            self.machine.handle_response_bytes(now, u64::MAX / 2)
+        };
+        self.next = next.map(|message| (side, message.bytes, message.at));
+        Progress {
+            messages: if side == 0 { vec![asked] } else { Vec::new() },
+            wake: next.map(|message| message.at),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The event queue: integer time, ties broken by the order of scheduling.
+
+use gridhaul_scenario::units::Instant;
+
+/// Who is woken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A direction of a link.
+    Link(u32),
+    /// An end of a flow: twice the number of the flow, plus one for the `to` end.
+    End(u32),
+    /// The application of a flow.
+    App(u32),
+    /// The measurement: warm-up over, or time for a sample.
+    Clock,
+}
+
+/// A queue in which every target has at most one valid entry.
+///
+/// Timers move later far more often than earlier, so an entry is left where it is when its target
+/// asks for a later time; it is put right when it comes up. Entries that were overtaken by an
+/// earlier one are recognised by their time and dropped.
+#[derive(Debug)]
+pub(crate) struct Events {
+    /// A heap with four children a node: flatter than a binary one, and a node fits a cache line.
+    /// Each entry is time, then sequence, then target, in one number.
+    heap: Vec<u128>,
+    sequence: u64,
+    /// Time of the valid entry of each target, by kind.
+    scheduled: [Vec<Instant>; 4],
+}
+
+const TARGET_BITS: u32 = 28;
+const INDEX_BITS: u32 = 26;
+
+impl Events {
+    /// A queue for this many links and flows.
+    pub(crate) fn new(links: usize, flows: usize) -> Self {
+        assert!(links.max(2 * flows) < 1 << INDEX_BITS, "too many links or flows");
+        let never = |count| vec![Instant::NEVER; count];
+        Self {
+            heap: Vec::new(),
+            sequence: 0,
+            scheduled: [never(links), never(2 * flows), never(flows), never(1)],
+        }
+    }
+
+    /// Wakes `target` at `at`, unless it is woken before that anyway.
+    #[inline]
+    pub(crate) fn schedule(&mut self, target: Target, at: Instant) {
+        let (kind, index) = split(target);
+        let scheduled = &mut self.scheduled[kind][index];
+        if at >= *scheduled {
+            return;
+        }
+        *scheduled = at;
+        self.sequence += 1;
+        let order = self.sequence << TARGET_BITS | (kind as u64) << INDEX_BITS | index as u64;
+        self.push(u128::from(at.as_nanos()) << 64 | u128::from(order));
+    }
+
+    /// The next target to wake and when, if it is not later than `end`.
+    #[inline]
+    pub(crate) fn pop(&mut self, end: Instant) -> Option<(Instant, Target)> {
+        loop {
+            let &first = self.heap.first()?;
+            let at = Instant::from_nanos((first >> 64) as u64);
+            if at > end {
+                return None;
+            }
+            self.pop_first();
+            let kind = (first as u64 >> INDEX_BITS) as usize & 3;
+            let index = first as u32 & ((1 << INDEX_BITS) - 1);
+            let scheduled = &mut self.scheduled[kind][index as usize];
+            if *scheduled == at {
+                *scheduled = Instant::NEVER;
+                let target = match kind {
+                    0 => Target::Link(index),
+                    1 => Target::End(index),
+                    2 => Target::App(index),
+                    _ => Target::Clock,
+                };
+                return Some((at, target));
+            }
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, entry: u128) {
+        let mut hole = self.heap.len();
+        self.heap.push(entry);
+        while hole > 0 {
+            let parent = (hole - 1) / 4;
+            if self.heap[parent] <= entry {
+                break;
+            }
+            self.heap[hole] = self.heap[parent];
+            hole = parent;
+        }
+        self.heap[hole] = entry;
+    }
+
+    #[inline]
+    fn pop_first(&mut self) {
+        let Some(last) = self.heap.pop() else { return };
+        let len = self.heap.len();
+        if len == 0 {
+            return;
+        }
+        let mut hole = 0;
+        loop {
+            let first_child = 4 * hole + 1;
+            if first_child >= len {
+                break;
+            }
+            let children = &self.heap[first_child..len.min(first_child + 4)];
+            let mut least = 0;
+            for (index, child) in children.iter().enumerate().skip(1) {
+                if *child < children[least] {
+                    least = index;
+                }
+            }
+            let child = children[least];
+            if last <= child {
+                break;
+            }
+            self.heap[hole] = child;
+            hole = first_child + least;
+        }
+        self.heap[hole] = last;
+    }
+}
+
+#[inline]
+const fn split(target: Target) -> (usize, usize) {
+    match target {
+        Target::Link(index) => (0, index as usize),
+        Target::End(index) => (1, index as usize),
+        Target::App(index) => (2, index as usize),
+        Target::Clock => (3, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn ties_come_in_the_order_of_scheduling() {
+        let mut events = Events::new(3, 1);
+        let at = Instant::from_nanos(5);
+        for target in [Target::Link(2), Target::App(0), Target::Link(0)] {
+            events.schedule(target, at);
+        }
+        let order: Vec<_> = std::iter::from_fn(|| events.pop(Instant::NEVER)).collect();
+        assert_eq!(order, [(at, Target::Link(2)), (at, Target::App(0)), (at, Target::Link(0))]);
+    }
+
+    #[test]
+    fn an_earlier_time_replaces_a_later_one() {
+        let mut events = Events::new(1, 0);
+        for nanos in [9, 4, 7] {
+            events.schedule(Target::Link(0), Instant::from_nanos(nanos));
+        }
+        assert_eq!(
+            events.pop(Instant::NEVER),
+            Some((Instant::from_nanos(4), Target::Link(0)))
+        );
+        assert_eq!(events.pop(Instant::NEVER), None, "overtaken entries are dropped");
+    }
+
+    proptest! {
+        #[test]
+        fn comes_out_sorted(times in prop::collection::vec(0_u64..1000, 1..300)) {
+            let mut events = Events::new(times.len(), 0);
+            for (index, &nanos) in times.iter().enumerate() {
+                events.schedule(Target::Link(index as u32), Instant::from_nanos(nanos));
+            }
+            let mut expected: Vec<_> = times.iter().copied().zip(0_u32..).collect();
+            expected.sort_unstable();
+            let got: Vec<_> = std::iter::from_fn(|| events.pop(Instant::NEVER))
+                .map(|(at, target)| match target {
+                    Target::Link(index) => (at.as_nanos(), index),
+                    other => panic!("unexpected {other:?}"),
+                })
+                .collect();
+            prop_assert_eq!(got, expected);
+        }
+    }
+}

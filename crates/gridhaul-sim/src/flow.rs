@@ -1,0 +1,135 @@
+//! Flows: two ends, the application that uses them, and what is measured of them.
+
+use std::collections::VecDeque;
+
+use gridhaul_core::load::{Message, Source};
+use gridhaul_core::tcp::Connection;
+use gridhaul_scenario::units::{Duration, Instant};
+
+use crate::dialogue::Dialogue;
+
+/// A flow in a run.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    /// Row of the answer to which it belongs.
+    pub row: u32,
+    pub ends: Ends,
+    pub app: App,
+    /// Links there and back, as ranges of the network's list of routes.
+    pub forth: (u32, u32),
+    pub back: (u32, u32),
+    pub start: Instant,
+    /// Payload delivered at the `from` and the `to` end at which the application wants to know.
+    pub watch: [u64; 2],
+    pub counters: FlowCounters,
+}
+
+/// What is at the two ends.
+#[derive(Debug)]
+pub(crate) enum Ends {
+    /// A TCP connection: the `from` end and the `to` end.
+    Tcp(Box<[Connection; 2]>),
+    /// Nothing that remembers.
+    Datagram {
+        /// Whether the `to` end sends every packet back.
+        echo: bool,
+    },
+}
+
+/// The application of a flow.
+#[derive(Debug)]
+pub(crate) enum App {
+    /// Sends for ever.
+    Bulk,
+    /// Sends an amount, then closes.
+    Transfer {
+        /// Amount in bytes.
+        bytes: u64,
+    },
+    /// Sends messages when they are ready.
+    Messages {
+        source: Source,
+        /// The next one, which is not ready yet.
+        coming: Option<Message>,
+        /// Those on their way: the stream position after the last byte, and when they were ready.
+        under_way: VecDeque<(u64, Instant)>,
+        /// Bytes handed to the connection.
+        written: u64,
+    },
+    /// Asks, waits for the answer, pauses.
+    Dialogue(Dialogue),
+}
+
+/// What is counted of a flow, from the start of the run.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FlowCounters {
+    /// Wire bytes of packets that reached the `to` end.
+    pub arrived_bytes: u64,
+    /// Wire bytes of packets that came back to the `from` end.
+    pub returned_bytes: u64,
+    /// Datagrams sent and lost, and payload bytes of those that arrived.
+    pub datagrams: u64,
+    pub datagrams_lost: u64,
+    pub datagram_bytes: u64,
+    /// Congestion window integrated over time, in byte nanoseconds, up to `cwnd_since`.
+    pub cwnd_integral: u128,
+    pub cwnd_since: Instant,
+    pub cwnd: u32,
+    /// When a transfer was complete.
+    pub completed: Option<Instant>,
+}
+
+impl FlowCounters {
+    /// The congestion window may have changed.
+    #[inline]
+    pub(crate) fn note_cwnd(&mut self, now: Instant, cwnd: u32) {
+        if cwnd != self.cwnd {
+            let held: Duration = now.since(self.cwnd_since);
+            self.cwnd_integral += u128::from(self.cwnd) * u128::from(held.as_nanos());
+            self.cwnd_since = now;
+            self.cwnd = cwnd;
+        }
+    }
+
+    /// Congestion window integrated up to `now`.
+    pub(crate) fn cwnd_integral_at(&self, now: Instant) -> u128 {
+        let held = now.since(self.cwnd_since).as_nanos();
+        self.cwnd_integral + u128::from(self.cwnd) * u128::from(held)
+    }
+}
+
+impl Flow {
+    /// The ends as connections, if they are.
+    #[inline]
+    pub(crate) fn tcp(&mut self) -> Option<&mut [Connection; 2]> {
+        match &mut self.ends {
+            Ends::Tcp(ends) => Some(ends),
+            Ends::Datagram { .. } => None,
+        }
+    }
+
+    /// What the far end has, the near end has sent; what is acknowledged has arrived.
+    pub(crate) fn audit(&self) -> Result<(), String> {
+        let Ends::Tcp(ends) = &self.ends else { return Ok(()) };
+        for (near, far) in [(&ends[0], &ends[1]), (&ends[1], &ends[0])] {
+            let (next, una) = (near.sender().next(), near.sender().una());
+            let expected = far.receiver().next();
+            // Positions count SYN: nothing is received that was not sent, nothing acknowledged
+            // that was not received.
+            if expected > next || una > expected.max(1) {
+                return Err(format!(
+                    "sent up to {next}, received up to {expected}, acknowledged up to {una}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Payload handed in order to the application of the `to` end.
+    pub(crate) fn delivered(&self) -> u64 {
+        match &self.ends {
+            Ends::Tcp(ends) => ends[1].receiver().delivered(),
+            Ends::Datagram { .. } => self.counters.datagram_bytes,
+        }
+    }
+}

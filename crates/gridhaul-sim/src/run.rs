@@ -1,0 +1,181 @@
+//! The backend: all sweep points and repeats, on as many threads as wanted, as one answer.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gridhaul_scenario::answer::{
+    Answer, Capture, Estimate, Metric, Point, Row, Series, Warning,
+};
+use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
+use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
+use indexmap::IndexMap;
+use rayon::prelude::*;
+
+use crate::build::{Layout, addresses, build};
+use crate::measure::{Metrics, RunRows, rows};
+use crate::world::World;
+
+/// The packet simulator.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sim {
+    /// Threads for repeats and sweep points; 0: one for each core. The answer does not depend
+    /// on it.
+    pub threads: usize,
+}
+
+impl Backend for Sim {
+    fn name(&self) -> &'static str {
+        "sim"
+    }
+
+    fn supports(&self, _scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
+        // Every key of the scenario is honoured.
+        Ok(())
+    }
+
+    fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError> {
+        let points = scenario.points().map_err(|error| RunError::Invalid(error.to_string()))?;
+        let repeats = scenario.repeat as usize;
+        let total = (points.len() * repeats) as u64;
+        let done = AtomicU64::new(0);
+        let job = |index: usize| {
+            let (point, repeat) = (index / repeats, index % repeats);
+            let outcome = run_once(&points[point].scenario, repeat as u32);
+            progress.advance(done.fetch_add(1, Ordering::Relaxed) + 1, total);
+            outcome
+        };
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(self.threads)
+            .build()
+            .map_err(|error| RunError::Invalid(format!("threads: {error}")))?;
+        let outcomes: Result<Vec<Outcome>, RunError> =
+            pool.install(|| (0..points.len() * repeats).into_par_iter().map(job).collect());
+        Ok(answer(scenario, &points, outcomes?))
+    }
+}
+
+/// What comes out of one run.
+struct Outcome {
+    rows: RunRows,
+    series: Vec<Series>,
+    captures: Vec<Capture>,
+    warnings: Vec<Warning>,
+}
+
+fn run_once(scenario: &Scenario, repeat: u32) -> Result<Outcome, RunError> {
+    let layout = Layout::new(scenario);
+    let mut world = build(scenario, &layout, repeat, repeat == 0)?;
+    world.run();
+    audit(&mut world, &layout, repeat)?;
+    let rows = rows(&world, layout.flows.len(), layout.links.len(), &layout.link_row);
+    let names = addresses(scenario, &layout);
+    let taps = world.net.links.iter_mut().filter_map(|slot| slot.tap.take());
+    let captures = taps
+        .map(|tap| Capture { name: tap.name.clone(), pcapng: tap.into_pcapng(&names) })
+        .collect();
+    let warnings = warnings(scenario, &rows);
+    let series = world.recorder.take().map_or_else(Vec::new, |recorder| recorder.into_series());
+    Ok(Outcome { rows, series, captures, warnings })
+}
+
+/// Has the run re-checked.
+fn audit(world: &mut World, layout: &Layout, repeat: u32) -> Result<(), RunError> {
+    for (slot, &row) in world.net.links.iter_mut().zip(&layout.link_row) {
+        let name = &layout.links[row as usize].0;
+        let inside = slot.link.inside() as u64;
+        slot.audit
+            .finish(name, inside)
+            .map_err(|violation| RunError::Audit(format!("repeat {repeat}: {violation}")))?;
+    }
+    for flow in &world.flows {
+        let name = &layout.flows[flow.row as usize].0;
+        flow.audit()
+            .map_err(|violation| RunError::Audit(format!("repeat {repeat}: {name}: {violation}")))?;
+    }
+    Ok(())
+}
+
+/// Puts the runs of all points together.
+fn answer(scenario: &Scenario, points: &[ScenarioPoint], outcomes: Vec<Outcome>) -> Answer {
+    let repeats = scenario.repeat as usize;
+    let mut answer = Answer {
+        schema: Answer::SCHEMA,
+        gridhaul: env!("CARGO_PKG_VERSION").to_owned(),
+        backend: "sim".to_owned(),
+        title: scenario.title.clone(),
+        scenario_sha256: scenario.sha256(),
+        seed: scenario.seed,
+        repeats: scenario.repeat,
+        points: Vec::with_capacity(points.len()),
+        warnings: Vec::new(),
+        series: Vec::new(),
+        captures: Vec::new(),
+    };
+    let mut outcomes = outcomes.into_iter();
+    for (index, point) in points.iter().enumerate() {
+        let layout = Layout::new(&point.scenario);
+        let mut runs: Vec<Outcome> = outcomes.by_ref().take(repeats).collect();
+        for run in &mut runs {
+            answer.warnings.append(&mut run.warnings);
+        }
+        if let Some(first) = runs.first_mut() {
+            let suffix = if points.len() > 1 { format!("-{index}") } else { String::new() };
+            for mut series in first.series.drain(..) {
+                series.name.push_str(&suffix);
+                answer.series.push(series);
+            }
+            for mut capture in first.captures.drain(..) {
+                capture.name.push_str(&suffix);
+                answer.captures.push(capture);
+            }
+        }
+        let flows = combine(&layout.flows, &runs, |rows| &rows.flows);
+        let links = combine(&layout.links, &runs, |rows| &rows.links);
+        answer.points.push(Point { parameters: point.parameters.clone(), flows, links });
+    }
+    answer.warnings.sort();
+    answer.warnings.dedup();
+    answer
+}
+
+/// Means and intervals over the runs of a point.
+fn combine(
+    rows: &[(String, u64)],
+    runs: &[Outcome],
+    part: impl Fn(&RunRows) -> &Vec<Metrics>,
+) -> Vec<Row> {
+    let row = |(index, (name, count)): (usize, &(String, u64))| {
+        let mut samples: IndexMap<Metric, Vec<f64>> = IndexMap::new();
+        for run in runs {
+            for &(metric, value) in &part(&run.rows)[index] {
+                samples.entry(metric).or_default().push(value);
+            }
+        }
+        samples.sort_keys();
+        let metrics = samples
+            .into_iter()
+            .map(|(metric, values)| (metric, Estimate::of(&values)))
+            .collect();
+        Row { name: name.clone(), count: *count, metrics }
+    };
+    rows.iter().enumerate().map(row).collect()
+}
+
+/// What a reader must know before trusting the numbers.
+fn warnings(scenario: &Scenario, rows: &RunRows) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    for ((name, _), metrics) in scenario.flow.iter().zip(&rows.flows) {
+        let value = |wanted: Metric| {
+            metrics.iter().find(|(metric, _)| *metric == wanted).map(|&(_, value)| value)
+        };
+        let silent = value(Metric::Goodput) == Some(0.0);
+        if silent {
+            warnings.push(Warning {
+                about: format!("flow.{name}"),
+                message: "nothing was delivered in the measured time; is the run long enough, or \
+                          the route dead?"
+                    .to_owned(),
+            });
+        }
+    }
+    warnings
+}
