@@ -86,11 +86,15 @@ pub(crate) fn interval(mean: f64, ci95: Option<f64>, factor: f64) -> String {
     let Some(half) = ci95.map(|half| half / factor).filter(|half| half.is_finite()) else {
         return number(mean);
     };
+    if half <= 0.0 && mean == 0.0 {
+        return number(mean);
+    }
     if half <= 0.0 {
         return format!("{} ± 0", number(mean));
     }
     let size = if mean == 0.0 { half } else { mean };
-    if !(-300..300).contains(&exponent(size)) || !(-300..300).contains(&exponent(half)) {
+    let extreme = |value: f64| !(-300..300).contains(&exponent(value));
+    if extreme(size) || extreme(half) || exponent(half) - exponent(size) > 6 {
         return format!("{} ± {}", number(mean), number(half));
     }
     if !(-3..15).contains(&exponent(size)) {

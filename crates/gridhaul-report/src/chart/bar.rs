@@ -238,18 +238,17 @@ fn hatching(index: usize, (x, y, wide, high): (f64, f64, f64, f64)) -> String {
         6 => (0.0, 0.0, 5.0, 5.0),
         _ => (4.0, 0.0, 0.0, 0.0),
     };
+    // `/` holds the points with x + y = at, `\` those with x - y = at - high.
     if rising > 0.0 {
         for at in steps(wide + high, rising) {
-            stroke(
-                (at.min(wide), high - (high - (at - wide).max(0.0)).max(0.0)),
-                ((at - high).max(0.0), at.min(high)),
-            );
+            let (right, left) = (at.min(wide), (at - high).max(0.0));
+            stroke((right, at - right), (left, at - left));
         }
     }
     if falling > 0.0 {
         for at in steps(wide + high, falling) {
-            let (from, to) = (at - high, at);
-            stroke((from.max(0.0), (-from).max(0.0)), (to.min(wide), high - (to - wide).max(0.0)));
+            let (right, left) = (at.min(wide), (at - high).max(0.0));
+            stroke((left, left - at + high), (right, right - at + high));
         }
     }
     if level > 0.0 {

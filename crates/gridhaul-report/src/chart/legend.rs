@@ -85,7 +85,7 @@ fn sample(index: usize, sample: Sample, x: f64, y: f64) -> Group {
             group.add(stroke).add(marker(index, middle, y, false))
         }
         Sample::Points => group.add(marker(index, middle, y, true)),
-        Sample::Bar => super::bar::filled(group, index, x + 6.0, y - 6.0, SAMPLE - 6.0, 12.0),
+        Sample::Bar => super::bar::filled(group, index, x, y - 6.0, SAMPLE - 4.0, 12.0),
     }
 }
 

@@ -147,8 +147,8 @@ impl Ruler {
         } else {
             grid(low, high, &[1.0], false)
         };
-        // The prefix of the middle keeps most labels short.
-        let middle = 10f64.powf((low.log10() + high.log10()) / 2.0);
+        // Two decades of decimals read as well as three of thousands: aim above the middle.
+        let middle = 10f64.powf(f64::midpoint(low.log10(), high.log10()) + 1.0);
         let prefix = Prefix::for_magnitude(middle, &axis.unit);
         let scaled: Vec<f64> = places.iter().map(|place| place / prefix.factor).collect();
         let plain = scaled.iter().all(|value| (0.000_999..100_001.0).contains(value));

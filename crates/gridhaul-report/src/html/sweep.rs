@@ -7,7 +7,7 @@ use gridhaul_scenario::answer::{Estimate, Metric, Point, Row, Scope};
 
 use super::quantity::quantity;
 use super::{NamedChart, capital, slug};
-use crate::chart::{Axis, Bar, BarChart, BarSeries, DataPoint, LineChart, LineSeries};
+use crate::chart::{Axis, Bar, BarChart, BarSeries, DataPoint, LineChart, LineSeries, Scale};
 use crate::text::HEADLINE;
 
 /// How many lines a chart can tell apart, and how many charts a metric gets.
@@ -169,6 +169,9 @@ impl Picture<'_> {
         if self.metric == Metric::Utilisation || self.metric == Metric::Fairness {
             y = y.including(1.0).including(0.0);
         }
+        if self.in_decades() {
+            y = y.log();
+        }
         let with_row = self.only.is_none();
         let chart = match &self.numeric {
             Some(x) => self
@@ -183,6 +186,17 @@ impl Picture<'_> {
         let name = format!("{}-{}", info.column, self.only.unwrap_or("all"));
         let section = if info.scope == Scope::Flow { "Flows" } else { "Links" };
         NamedChart { name: slug(&name), section: section.to_owned(), chart }
+    }
+
+    /// Losses against a logarithmic axis are read on a logarithmic axis, unless one is zero.
+    fn in_decades(&self) -> bool {
+        let loss = [Metric::RetransmissionRatio, Metric::MessageLoss, Metric::LossRatio];
+        let x = self.numeric.as_ref().is_some_and(|axis| axis.scale == Scale::Log);
+        let points = self.lines.iter().flat_map(|line| &line.points);
+        let means: Vec<f64> = points.filter_map(|(_, estimate)| estimate.mean).collect();
+        let largest = means.iter().copied().fold(0.0, f64::max);
+        let smallest = means.iter().copied().fold(f64::INFINITY, f64::min);
+        x && loss.contains(&self.metric) && smallest > 0.0 && largest / smallest >= 100.0
     }
 
     fn bars(&self, title: String, y: Axis, with_row: bool) -> BarChart {

@@ -1,0 +1,154 @@
+//! Charts: one to be judged by eye, and what must hold for any numbers.
+
+use gridhaul_report::chart::{
+    Axis, Bar, BarChart, BarSeries, Chart, DataPoint, LineChart, LineSeries, Reference, Stroke,
+    Uncertainty,
+};
+use proptest::prelude::*;
+
+#[test]
+fn a_small_line_chart() {
+    let curve = |scale: f64| {
+        [1e-4, 1e-3, 1e-2].map(|x: f64| {
+            let y = scale / (1.0 + (x * 1e3).sqrt());
+            DataPoint { x, y, ci95: Some(y * 0.1) }
+        })
+    };
+    let chart = LineChart::new(
+        "Goodput against loss",
+        Axis::new("loss", "").log(),
+        Axis::new("goodput", "bit/s"),
+    )
+    .with(LineSeries::new("reno", curve(2e6)))
+    .with(LineSeries::new("paper", curve(1.9e6)).stroke(Stroke::Points))
+    .with_reference(Reference::Y(2e6, "link rate".into()));
+    insta::assert_binary_snapshot!("line.svg", chart.to_svg().into_bytes());
+}
+
+#[test]
+fn a_small_bar_chart() {
+    let chart = BarChart::new(
+        "Throughput, Table 2",
+        Axis::new("throughput", "bit/s"),
+        ["DVB-T", "GPRS", "hybrid"],
+    )
+    .with(BarSeries::new("paper", [1.21e6, 0.4e6, 2.35e6]))
+    .with(BarSeries::new("ns-2", [1.20e6, 0.41e6, 2.36e6]))
+    .with(BarSeries::new(
+        "gridhaul",
+        [
+            Bar { value: Some(1.2e6), ci95: Some(3e4) },
+            Bar { value: Some(0.4e6), ci95: Some(1e4) },
+            Bar::default(),
+        ],
+    ));
+    insta::assert_binary_snapshot!("bar.svg", chart.to_svg().into_bytes());
+}
+
+#[test]
+fn long_series_stay_small() {
+    let points = (0..100_000).map(|i| (f64::from(i), f64::from(i % 977)));
+    let chart = LineChart::new("Window", Axis::new("time", "s"), Axis::new("window", "B"))
+        .with(LineSeries::new("flow", points));
+    let svg = chart.to_svg();
+    assert!(svg.len() < 50_000, "{} bytes", svg.len());
+    well_formed(&svg);
+}
+
+#[test]
+fn hostile_names_are_text() {
+    let name = "<b>\"&'\u{1}\u{7}]]> --> </svg><script>alert(1)</script>";
+    let line = LineChart::new(name, Axis::new(name, name), Axis::new(name, name))
+        .with(LineSeries::new(name, [(1.0, 2.0), (2.0, 3.0)]))
+        .with_reference(Reference::X(1.5, name.into()))
+        .with_reference(Reference::Y(2.5, name.into()));
+    let bar =
+        BarChart::new(name, Axis::new(name, name), [name; 9]).with(BarSeries::new(name, [1.0; 9]));
+    for svg in [line.to_svg(), bar.to_svg()] {
+        assert!(!svg.contains("<script") && !svg.contains("<b>"));
+        well_formed(&svg);
+    }
+}
+
+#[test]
+fn nothing_to_draw_is_drawn() {
+    let axis = || Axis::new("", "");
+    let charts: [Chart; 4] = [
+        LineChart::new("", axis(), axis()).into(),
+        LineChart::new("", axis().log(), axis().log())
+            .with(LineSeries::new("", [(0.0, -1.0)]))
+            .into(),
+        BarChart::new("", axis(), Vec::<String>::new()).into(),
+        BarChart::new("", axis(), ["a"]).with(BarSeries::new("", [None, Some(1.0)])).into(),
+    ];
+    for chart in charts {
+        well_formed(&chart.to_svg());
+    }
+    let equal = LineChart::new("", axis(), axis()).with(LineSeries::new("", [(5.0, 5.0); 3]));
+    well_formed(&equal.to_svg());
+}
+
+proptest! {
+    #[test]
+    fn any_numbers_make_well_formed_lines(
+        points in prop::collection::vec((number(), number(), prop::option::of(number())), 0..90),
+        kinds in (any::<bool>(), any::<bool>(), 0..3, any::<bool>()),
+        at in number(),
+    ) {
+        let points = points.into_iter().map(|(x, y, ci95)| DataPoint { x, y, ci95 });
+        let mut series = LineSeries::new("series", points);
+        series.stroke = [Stroke::Line, Stroke::Step, Stroke::Points][kinds.2 as usize];
+        series.uncertainty = if kinds.3 { Uncertainty::Bars } else { Uncertainty::Band };
+        let axis = |unit, log| if log { Axis::new("axis", unit).log() } else { Axis::new("axis", unit) };
+        let chart = LineChart::new("chart", axis("s", kinds.0), axis("bit/s", kinds.1))
+            .with(series.clone())
+            .with(series)
+            .with_reference(Reference::X(at, "here".into()))
+            .with_reference(Reference::Y(at, "here".into()));
+        let svg = chart.to_svg();
+        well_formed(&svg);
+        prop_assert_eq!(svg, chart.to_svg());
+    }
+
+    #[test]
+    fn any_numbers_make_well_formed_bars(
+        values in prop::collection::vec((prop::option::of(number()), prop::option::of(number())), 0..30),
+        groups in 0..30_usize,
+        names in ".{0,40}",
+        log: bool,
+    ) {
+        let bars: Vec<_> = values.into_iter().map(|(value, ci95)| Bar { value, ci95 }).collect();
+        let axis = Axis::new("axis", "B");
+        let axis = if log { axis.log() } else { axis };
+        let mut chart = BarChart::new(&names, axis, (0..groups).map(|group| format!("{names} {group}")));
+        for index in 0..groups % 10 {
+            chart = chart.with(BarSeries::new(format!("series {index}"), bars.iter().copied()));
+        }
+        well_formed(&chart.to_svg());
+    }
+}
+
+/// Any float, and more often ones that real data have.
+fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![any::<f64>(), -1e3..1e7, Just(0.0), Just(f64::NAN), Just(f64::INFINITY), Just(1.0)]
+}
+
+/// Well-formed, and every coordinate a number near the drawing.
+fn well_formed(svg: &str) {
+    let document = roxmltree::Document::parse(svg).expect("well-formed XML");
+    for node in document.descendants() {
+        for attribute in node.attributes() {
+            let value = attribute.value();
+            match attribute.name() {
+                "x" | "y" | "x1" | "x2" | "y1" | "y2" | "width" | "height" => {
+                    let number: f64 = value.parse().expect("a number");
+                    assert!((-100.0..2000.0).contains(&number), "{value} in {svg}");
+                }
+                "d" | "transform" => {
+                    assert!(!value.contains("NaN") && !value.contains("inf"), "{value}")
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Reports: what they show, and what must never be in them.
+
+#[path = "../examples/gallery/answers.rs"]
+mod answers;
+
+use gridhaul_report::chart::{Chart, Scale};
+use gridhaul_report::{Detail, NamedChart, Report, TextTable, charts, html, table, tables};
+use gridhaul_scenario::Answer;
+use gridhaul_scenario::answer::{Metric, Point};
+
+#[test]
+fn tables_a_person_can_read() {
+    let single = answers::answer("sim", vec![answers::point(1.0)]);
+    let sweep = answers::answer("sim", answers::sweep(1.0));
+    let mut text = draw(&table(&single));
+    text += &draw(&tables(&[(String::new(), &sweep)], Detail::Full)[0]);
+    let model = answers::answer("model", vec![answers::point(0.93)]);
+    for table in tables(&[("sim".into(), &single), ("model".into(), &model)], Detail::Headline) {
+        text += &draw(&table);
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn charts_follow_the_question() {
+    let mut single = answers::answer("sim", vec![answers::point(1.0)]);
+    single.series = answers::series(400);
+    let model = answers::answer("model", vec![answers::point(0.93)]);
+    let sweep = answers::answer("sim", answers::sweep(1.0));
+    let text = [
+        outline("one answer", &charts(&[(String::new(), &single)])),
+        outline("two answers", &charts(&[("sim".into(), &single), ("model".into(), &model)])),
+        outline("a sweep of loss and algorithm", &charts(&[(String::new(), &sweep)])),
+        outline(
+            "a sweep of words",
+            &charts(&[(String::new(), &swept("stack.tcp", &["reno", "cubic"]))]),
+        ),
+        outline(
+            "a sweep with zero",
+            &charts(&[(String::new(), &swept("loss", &["0", "0.001", "0.01", "0.1"]))]),
+        ),
+        outline(
+            "a sweep of rates",
+            &charts(&[(String::new(), &swept("rate", &["1 Mbit/s", "500 kbit/s"]))]),
+        ),
+    ];
+    insta::assert_snapshot!(text.concat());
+}
+
+#[test]
+fn a_report_is_one_file_and_escapes_what_it_is_given() {
+    let hostile = "<b>\"&'<script>";
+    let mut answer = answers::answer("sim", vec![answers::point(1.0)]);
+    answer.title = hostile.into();
+    answer.backend = hostile.into();
+    answer.series = answers::series(40);
+    answer.warnings.push(answers::warning());
+    answer.warnings[0].about = hostile.into();
+    answer.points[0].flows[0].name = hostile.into();
+    let answers = [(hostile.to_owned(), &answer)];
+    let report = Report {
+        description: hostile,
+        answers: &answers,
+        scenario_toml: hostile,
+        ..Report::default()
+    };
+    let page = html(&report);
+    for never in
+        ["<script", "<b>", "http://", "https://", "@import", "url(", "<link", "<img", "NaN"]
+    {
+        assert!(!page.contains(never), "{never}");
+    }
+    assert!(page.contains("&lt;b&gt;&quot;&amp;"));
+    let order = ["<aside", "<figure", "<table", "<details", "<footer"].map(|tag| page.find(tag));
+    assert!(order.is_sorted() && order[0].is_some(), "{order:?}");
+    assert_eq!(page, html(&report), "the same input gives the same bytes");
+    for svg in page.split("<svg").skip(1).filter_map(|rest| rest.split_once("</svg>")) {
+        roxmltree::Document::parse(&format!("<svg{}</svg>", svg.0)).expect("well-formed XML");
+    }
+}
+
+#[test]
+fn answers_to_different_scenarios_are_told_apart() {
+    let one = answers::answer("sim", vec![answers::point(1.0)]);
+    let other = Answer { scenario_sha256: "0".into(), ..one.clone() };
+    let answers = [("one".to_owned(), &one), ("other".to_owned(), &other)];
+    let page = html(&Report { answers: &answers, ..Report::default() });
+    assert!(page.contains("different scenarios"));
+}
+
+#[test]
+fn empty_answers_make_a_page() {
+    let empty = answers::answer("sim", Vec::new());
+    let answers = [(String::new(), &empty)];
+    assert!(html(&Report { answers: &answers, ..Report::default() }).ends_with("</html>\n"));
+    assert!(html(&Report::default()).ends_with("</html>\n"));
+    assert_eq!(table(&empty), TextTable::default());
+}
+
+/// An answer to a sweep of one key.
+fn swept(key: &str, values: &[&str]) -> Answer {
+    let points = values.iter().zip(1..).map(|(value, index)| Point {
+        parameters: [(key.to_owned(), (*value).to_owned())].into_iter().collect(),
+        flows: vec![answers::row("up", 1, &[(Metric::Goodput, f64::from(index) * 1e5)])],
+        links: Vec::new(),
+    });
+    answers::answer("sim", points.collect())
+}
+
+fn outline(heading: &str, charts: &[NamedChart]) -> String {
+    let mut text = format!("{heading}\n");
+    for NamedChart { name, section, chart } in charts {
+        let scale = |scale| if scale == Scale::Log { "log" } else { "linear" };
+        let (kind, names): (_, Vec<_>) = match chart {
+            Chart::Line(chart) => (
+                format!(
+                    "lines, {} {}, {} y",
+                    scale(chart.x.scale),
+                    chart.x.unit,
+                    scale(chart.y.scale)
+                ),
+                chart.series.iter().map(|series| series.name.as_str()).collect(),
+            ),
+            Chart::Bar(chart) => (
+                format!("bars of {}", chart.groups.join(" | ")),
+                chart.series.iter().map(|series| series.name.as_str()).collect(),
+            ),
+        };
+        text +=
+            &format!("  {section}: {} [{name}] ({kind}): {}\n", chart.title(), names.join(" | "));
+    }
+    text
+}
+
+fn draw(table: &TextTable) -> String {
+    let mut lines = vec![&table.headers];
+    lines.extend(&table.rows);
+    let widths: Vec<usize> = (0..table.headers.len())
+        .map(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0))
+        .collect();
+    let mut text = format!("{}\n", table.title);
+    for line in lines {
+        let cells = line.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
+            if column < table.key_columns {
+                format!("{cell:<width$}")
+            } else {
+                format!("{cell:>width$}")
+            }
+        });
+        text += &format!("  {}\n", cells.collect::<Vec<_>>().join("  "));
+    }
+    text + table.note.as_deref().unwrap_or_default() + "\n"
+}
