@@ -114,6 +114,8 @@ const MEANING: &[(&str, &str, &str)] = &[
         "delay =",
         "load_latency = { paired_with = \"feeder.forward\" }, delay =",
     ),
+    ("a period of nothing", "delay =", "load_latency = { period = \"0 s\" }, delay ="),
+    ("faster under load", "delay =", "load_latency = { idle = \"3 s\" }, delay ="),
     (
         "critical throughput of nothing",
         "delay =",
@@ -192,6 +194,7 @@ const SWEEPS: &[(&str, &str)] = &[
     ("a value that is no list", r#"vary.seed = 3"#),
     ("empty list", r#"vary.seed = []"#),
     ("wrong unit", r#"vary."link.feeder.both.rate" = ["1 Mbit/s", "2 MB/s"]"#),
+    ("not a number", r#"vary."stack.plain.vegas_alpha" = [1.0, nan]"#),
     ("value that contradicts", r#"vary.repeat = [1, 0]"#),
     ("unequal lists", "vary.seed = [1, 2, 3]\nvary.repeat = [1, 2]"),
     ("one point", r#"vary.seed = { linear = [1, 9], points = 1 }"#),

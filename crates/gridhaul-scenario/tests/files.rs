@@ -94,3 +94,12 @@ fn windows_line_ends_and_a_byte_order_mark_are_fine() {
     Scenario::from_toml(&SMALL.replace('\n', "\r\n"), "dos.toml").unwrap();
     Scenario::from_toml(&format!("\u{feff}{SMALL}"), "bom.toml").unwrap();
 }
+
+#[test]
+fn the_fuzzer_starts_from_scenarios_that_are_right() {
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/scenario");
+    for seed in fs::read_dir(seeds).unwrap() {
+        let scenario = Scenario::load(&seed.unwrap().path()).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(scenario.points().unwrap().len(), scenario.point_count().unwrap());
+    }
+}

@@ -50,7 +50,7 @@ fn ranges_keep_the_unit_and_the_ends() {
     );
     assert_eq!(
         rate("{ log = [\"10 kbit/s\", \"10_000 kbit/s\"], points = 4 }"),
-        ["10 kbit/s", "100 kbit/s", "1000 kbit/s", "10000 kbit/s"]
+        ["10 kbit/s", "100 kbit/s", "1000 kbit/s", "10_000 kbit/s"]
     );
     let queue = "[[sweep]]\nvary.\"link.l.both.queue\" = ";
     assert_eq!(
@@ -58,6 +58,16 @@ fn ranges_keep_the_unit_and_the_ends() {
         ["1 packets", "3 packets", "10 packets"]
     );
     assert_eq!(points("[[sweep]]\nvary.seed = { linear = [9, 1], points = 3 }"), ["9", "5", "1"]);
+}
+
+#[test]
+fn large_ends_keep_every_digit() {
+    assert_eq!(
+        points(
+            "[[sweep]]\nvary.seed = { linear = [9007199254740993, 9223372036854775807], points = 2 }"
+        ),
+        ["9007199254740993", "9223372036854775807"]
+    );
 }
 
 #[test]

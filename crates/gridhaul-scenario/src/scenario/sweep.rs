@@ -20,6 +20,7 @@ pub struct Sweep {
 /// Values of a key.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "a scenario has few sweeps")]
 pub enum Values {
     /// These, as they would be written in the file.
     List(#[schemars(with = "Vec<serde_json::Value>")] Vec<toml::Value>),

@@ -114,6 +114,23 @@ impl Report<'_> {
                 "write \"5 s\", or leave it out",
             );
         }
+        if latency.period.is_zero() {
+            self.refuse(
+                format!("{key}.period"),
+                "an oscillation takes longer than nothing",
+                "write \"20 s\", or leave it out; for none write oscillation = \"0 s\"",
+            );
+        }
+        if latency.idle > latency.stationary {
+            self.refuse(
+                format!("{key}.idle"),
+                format!(
+                    "the latency without load ({}) is above the one under load ({})",
+                    latency.idle, latency.stationary
+                ),
+                "make `idle` at most `stationary`",
+            );
+        }
         let Some(paired) = &latency.paired_with else { return };
         let directions = directions(self.scenario);
         let own_too = own.replace(".both", ".forward");

@@ -1,0 +1,141 @@
+//! The entries of a sweep and their values.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value as Json;
+
+use super::{POINTS_MAX, Refusal, base, name, range, setting};
+use crate::scenario::error::Problem;
+use crate::scenario::{Scenario, Sweep, Values, suggest};
+
+/// One entry of a sweep: its keys, each with as many values as the others.
+pub(super) struct Axis {
+    pub(super) entry: usize,
+    pub(super) keys: Vec<(String, Vec<Json>)>,
+}
+
+impl Axis {
+    pub(super) fn len(&self) -> usize {
+        self.keys.first().map_or(1, |(_, values)| values.len())
+    }
+}
+
+/// All entries of the sweep, checked against each other.
+pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Problem> {
+    let base = base(scenario);
+    let mut axes = Vec::new();
+    let mut seen = BTreeSet::new();
+    let mut count: usize = 1;
+    for (entry, sweep) in scenario.sweep.iter().enumerate() {
+        for key in sweep.vary.keys() {
+            if !seen.insert(key) {
+                return Err(Problem::new(
+                    name(entry, key),
+                    "this key is varied by an earlier entry already",
+                    "keep one of the two",
+                ));
+            }
+        }
+        let axis = axis(entry, sweep, &base)?;
+        count = count.saturating_mul(axis.len());
+        if count > POINTS_MAX {
+            return Err(Problem::new(
+                format!("sweep[{entry}]"),
+                format!("the sweep has more than {POINTS_MAX} points"),
+                "entries are combined in every way; take fewer values, or vary keys together in \
+                 one entry",
+            ));
+        }
+        axes.push(axis);
+    }
+    Ok(axes)
+}
+
+fn axis(entry: usize, sweep: &Sweep, base: &Json) -> Result<Axis, Problem> {
+    let mut keys: Vec<(String, Vec<Json>)> = Vec::new();
+    if sweep.vary.is_empty() {
+        return Err(Problem::new(
+            format!("sweep[{entry}].vary"),
+            "no key is varied",
+            "name one: vary.\"link.uplink.both.rate\" = [\"1 Mbit/s\", \"2 Mbit/s\"]",
+        ));
+    }
+    for (key, values) in &sweep.vary {
+        let fail =
+            |message: String, remedy: String| Problem::new(name(entry, key), message, remedy);
+        find(base, key).map_err(|(message, remedy)| fail(message, remedy))?;
+        let values = match values {
+            Values::List(list) => list.iter().map(setting::json).collect(),
+            Values::Range(range) => {
+                range::values(range).map_err(|(message, remedy)| fail(message, remedy))?
+            }
+        };
+        if values.is_empty() {
+            return Err(fail("the list is empty".into(), "give at least one value".into()));
+        }
+        if let Some((first, others)) = keys.first()
+            && others.len() != values.len()
+        {
+            return Err(fail(
+                format!("{} values, but {first:?} has {}", values.len(), others.len()),
+                "keys of one entry vary together: give them equally many values, or put them \
+                 into entries of their own"
+                    .into(),
+            ));
+        }
+        keys.push((key.clone(), values));
+    }
+    Ok(Axis { entry, keys })
+}
+
+/// Checks that a key leads somewhere. Its last step may be absent where it is optional; whether
+/// it exists at all is known when it is set.
+fn find(base: &Json, key: &str) -> Result<(), Refusal> {
+    let steps: Vec<_> = key.split('.').collect();
+    let mut tree = base;
+    for (depth, step) in steps.iter().enumerate() {
+        if depth == 0 && *step == "sweep" {
+            return Err(("a sweep cannot vary itself".into(), "name a key outside it".into()));
+        }
+        if depth == 0 && *step == "stack" && base.get("stack").is_none() {
+            return Err(("there are no stacks".into(), "add [stack.name] first".into()));
+        }
+        let next = match tree {
+            Json::Object(table) => table.get(*step),
+            Json::Array(list) => match step.parse().ok().and_then(|index: usize| list.get(index)) {
+                None => {
+                    return Err((
+                        format!("{:?} has no entry {step}", steps[..depth].join(".")),
+                        format!("entries are counted from 0; it has {}", list.len()),
+                    ));
+                }
+                found => found,
+            },
+            _ => {
+                return Err((
+                    format!("{:?} is a value and has no keys below it", steps[..depth].join(".")),
+                    "vary the whole value, or write it as a table first".into(),
+                ));
+            }
+        };
+        match (next, tree) {
+            (Some(next), _) => tree = next,
+            (None, Json::Object(table))
+                if depth == 0 && *step != "description"
+                    || NAMED.contains(&steps[0]) && depth == 1 =>
+            {
+                let known: Vec<_> = table.keys().map(String::as_str).collect();
+                let what = if depth == 0 { "key" } else { steps[0] };
+                return Err((
+                    format!("there is no {what} {step:?}"),
+                    suggest::remedy(step, &known),
+                ));
+            }
+            (None, _) => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+/// Tables whose keys are names that the file chooses.
+const NAMED: [&str; 4] = ["node", "link", "stack", "flow"];

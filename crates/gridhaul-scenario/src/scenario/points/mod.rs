@@ -1,0 +1,147 @@
+//! Points of a sweep: one scenario for each combination of swept values.
+
+mod axis;
+mod range;
+mod setting;
+
+use indexmap::IndexMap;
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use super::error::{Problem, ScenarioError};
+use super::{Scenario, check};
+use axis::{Axis, axes};
+use setting::Setting;
+
+/// One combination of swept values, and the scenario that results.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScenarioPoint {
+    /// Swept keys and their values, as text; empty without a sweep.
+    pub parameters: IndexMap<String, String>,
+    /// The scenario with these values and without a sweep.
+    pub scenario: Scenario,
+}
+
+/// Most points of one scenario: beyond, somebody has mistyped a number.
+const POINTS_MAX: usize = 100_000;
+
+/// Most combinations that are tried when a file is read; the others are tried as points are made.
+const TRIED: usize = 1_000;
+
+impl Scenario {
+    /// Number of combinations of swept values; 1 without a sweep.
+    ///
+    /// # Errors
+    /// A sweep that is not well formed or has more than 100,000 points.
+    pub fn point_count(&self) -> Result<usize, ScenarioError> {
+        let axes = axes(self).map_err(failed)?;
+        Ok(axes.iter().map(Axis::len).product())
+    }
+
+    /// All combinations of swept values, the last entry of the sweep changing fastest.
+    ///
+    /// # Errors
+    /// A sweep that is not well formed (its key is named), or a combination that is no valid
+    /// scenario.
+    pub fn points(&self) -> Result<Vec<ScenarioPoint>, ScenarioError> {
+        self.validate()?;
+        let axes = axes(self).map_err(failed)?;
+        let base = base(self);
+        let count = axes.iter().map(Axis::len).product();
+        let point = |number| point(&base, &axes, &indices(&axes, number)).map_err(failed);
+        (0..count).map(point).collect()
+    }
+}
+
+/// What is wrong with the sweep of a scenario that is otherwise valid. Each value is tried once,
+/// together with the first values of the other entries.
+pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
+    let axes = match axes(scenario) {
+        Ok(axes) => axes,
+        Err(problem) => return vec![problem],
+    };
+    let base = base(scenario);
+    let mut tries = vec![vec![0; axes.len()]];
+    for (entry, axis) in axes.iter().enumerate() {
+        tries.extend((1..axis.len()).take(TRIED).map(|index| {
+            let mut indices = vec![0; axes.len()];
+            indices[entry] = index;
+            indices
+        }));
+    }
+    let tries = tries.iter().take(TRIED);
+    tries.filter_map(|indices| point(&base, &axes, indices).err()).take(1).collect()
+}
+
+fn failed(problem: Problem) -> ScenarioError {
+    ScenarioError::one("", problem)
+}
+
+/// The scenario as a tree whose keys can be set, without its sweep.
+fn base(scenario: &Scenario) -> Json {
+    let mut tree = serde_json::to_value(scenario).unwrap_or_default();
+    if let Json::Object(tree) = &mut tree {
+        tree.shift_remove("sweep");
+    }
+    tree
+}
+
+fn indices(axes: &[Axis], mut number: usize) -> Vec<usize> {
+    let mut indices = vec![0; axes.len()];
+    for (index, axis) in indices.iter_mut().zip(axes).rev() {
+        *index = number % axis.len();
+        number /= axis.len();
+    }
+    indices
+}
+
+fn point(base: &Json, axes: &[Axis], indices: &[usize]) -> Result<ScenarioPoint, Problem> {
+    let mut settings = Vec::new();
+    for (axis, index) in axes.iter().zip(indices) {
+        for (key, values) in &axis.keys {
+            settings.push(Setting { entry: axis.entry, key, value: &values[*index] });
+        }
+    }
+    let mut tree = base.clone();
+    for setting in &settings {
+        setting.apply(&mut tree)?;
+    }
+    let scenario = Scenario::deserialize(&tree).map_err(|error| blame(base, &settings, &error))?;
+    if let Some(problem) = check::problems(&scenario).into_iter().next() {
+        let named = settings.iter().find(|setting| problem.key.starts_with(setting.key));
+        return Err(match named.or(settings.first()) {
+            Some(setting) => {
+                let refused = setting.refused(&format!("{}: {}", problem.key, problem.message));
+                Problem { remedy: problem.remedy, ..refused }
+            }
+            None => problem,
+        });
+    }
+    let parameters = settings.iter().map(|setting| (setting.key.to_owned(), setting.text()));
+    Ok(ScenarioPoint { parameters: parameters.collect(), scenario })
+}
+
+/// Finds the setting that makes a tree unreadable: the first that does so alone.
+fn blame(base: &Json, settings: &[Setting<'_>], error: &serde_json::Error) -> Problem {
+    for setting in settings {
+        let mut tree = base.clone();
+        if let Err(problem) = setting.apply(&mut tree) {
+            return problem;
+        }
+        if let Err(error) = Scenario::deserialize(&tree) {
+            return setting.unreadable(&error);
+        }
+    }
+    match settings.first() {
+        Some(setting) => setting.unreadable(error),
+        None => Problem::new("sweep", error.to_string(), ""),
+    }
+}
+
+/// Path of a swept key in the scenario file.
+fn name(entry: usize, key: &str) -> String {
+    format!("sweep[{entry}].vary.{key:?}")
+}
+
+/// Why something is wrong, and the remedy.
+type Refusal = (String, String);

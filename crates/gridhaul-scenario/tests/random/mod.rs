@@ -1,0 +1,181 @@
+//! Random scenarios that are valid.
+
+use gridhaul_scenario::Scenario;
+use gridhaul_scenario::scenario::{
+    Direction, Flow, GilbertElliott, Jitter, JitterShape, Link, Load, Loss, Node, OnOff, Outage,
+    OutageMode, Periodic, Poisson, Profile, Range, Record, Reorder, RequestResponse, Spread, Stack,
+    Sweep, Transfer, Transport, Values, Variant,
+};
+use gridhaul_scenario::units::{BitRate, Bytes, Duration, Probability, QueueLimit, WindowSize};
+use proptest::option;
+use proptest::prelude::*;
+
+fn time(least: u64) -> impl Strategy<Value = Duration> {
+    prop_oneof![least..1 << 50, (least.max(1)..5_000).prop_map(|ms| ms * 1_000_000)]
+        .prop_map(Duration::from_nanos)
+}
+
+fn size() -> impl Strategy<Value = Bytes> {
+    (1_u64..60_000).prop_map(Bytes::new)
+}
+
+fn rate() -> impl Strategy<Value = BitRate> {
+    (1_u64..1 << 40).prop_map(BitRate::from_bits_per_sec)
+}
+
+fn probability() -> impl Strategy<Value = Probability> {
+    (0.0..=1.0).prop_map(|ratio| Probability::new(ratio).unwrap())
+}
+
+fn loss() -> impl Strategy<Value = Loss> {
+    let channel = ((0.01..=1.0), probability(), probability(), probability());
+    prop_oneof![
+        probability().prop_map(Loss::Bernoulli),
+        prop::collection::vec(1_u64.., 0..4).prop_map(Loss::Packets),
+        channel.prop_map(|(good_to_bad, bad_to_good, loss_good, loss_bad)| {
+            let good_to_bad = Probability::new(good_to_bad).unwrap();
+            Loss::GilbertElliott(GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad })
+        }),
+    ]
+}
+
+fn direction() -> impl Strategy<Value = Direction> {
+    let queue = prop_oneof![
+        any::<u32>().prop_map(QueueLimit::Packets),
+        size().prop_map(QueueLimit::Bytes),
+        Just(QueueLimit::Unlimited),
+    ];
+    let jitter = time(0).prop_map(|size| Jitter { size, shape: JitterShape::Exponential });
+    let reorder =
+        (probability(), time(0)).prop_map(|(probability, by)| Reorder { probability, by });
+    let outage =
+        (time(0), 1_u64..1 << 40, any::<bool>()).prop_map(|(start, length, again)| Outage {
+            start,
+            length: Duration::from_nanos(length),
+            every: again.then(|| Duration::from_nanos(length + 1)),
+            mode: if again { OutageMode::Hold } else { OutageMode::Lose },
+        });
+    let impairments = (option::of(loss()), option::of(jitter), option::of(reorder));
+    let damage = (option::of(probability()), option::of(probability()));
+    let outages = prop::collection::vec(outage, 0..3);
+    (rate(), time(0), queue, impairments, damage, outages).prop_map(
+        |(rate, delay, queue, (loss, jitter, reorder), (duplicate, corrupt), outage)| Direction {
+            queue,
+            loss,
+            jitter,
+            reorder,
+            duplicate,
+            corrupt,
+            outage,
+            ..Direction::new(rate, delay)
+        },
+    )
+}
+
+fn link() -> impl Strategy<Value = Link> {
+    (direction(), option::of(direction())).prop_map(|(one, other)| {
+        let (both, forward) = if other.is_some() { (None, Some(one)) } else { (Some(one), None) };
+        Link { from: "meter".into(), to: "head-1".into(), both, forward, backward: other }
+    })
+}
+
+fn stack() -> impl Strategy<Value = Stack> {
+    let window = prop_oneof![
+        (1..u32::MAX).prop_map(WindowSize::Segments),
+        size().prop_map(WindowSize::Bytes),
+    ];
+    let variant = option::of(prop::sample::select(Variant::ALL));
+    let vegas = option::of(0.0..1e6_f64);
+    (size(), window, variant, vegas, option::of(time(1)), any::<bool>()).prop_map(
+        |(mss, window, variant, vegas_gamma, rto_min, sack)| Stack {
+            profile: if sack { Profile::Rfc } else { Profile::Ns2 },
+            variant,
+            mss: Some(mss),
+            fixed_window: (variant == Some(Variant::Fixed)).then_some(window),
+            receive_window: Some(window),
+            rto_min,
+            sack: Some(sack),
+            vegas_gamma,
+            ..Stack::default()
+        },
+    )
+}
+
+fn load() -> impl Strategy<Value = Load> {
+    let spread = prop::sample::select(&[Spread::Fixed, Spread::Exponential]);
+    prop_oneof![
+        Just(Load::Bulk),
+        size().prop_map(|size| Load::Transfer(Transfer { size })),
+        (size(), time(1), time(0), any::<bool>()).prop_map(
+            |(size, every, jitter, synchronised)| {
+                Load::Periodic(Periodic { size, every, jitter, synchronised })
+            }
+        ),
+        (size(), time(1)).prop_map(|(size, every)| Load::Poisson(Poisson { size, every })),
+        (time(1), time(1), rate(), size(), spread).prop_map(|(on, off, rate, size, spread)| {
+            Load::OnOff(OnOff { on, off, rate, size, spread })
+        }),
+        (size(), size(), time(0), time(0)).prop_map(|(request, response, think, pause)| {
+            Load::RequestResponse(RequestResponse { request, response, think, pause })
+        }),
+    ]
+}
+
+fn flow() -> impl Strategy<Value = Flow> {
+    (load(), 1..1_000_u32, any::<bool>(), any::<bool>()).prop_map(
+        |(load, count, routed, turned)| {
+            let messages = matches!(load, Load::Periodic(_) | Load::Poisson(_) | Load::OnOff(_));
+            let (from, to) = if turned { ("head-1", "meter") } else { ("meter", "head-1") };
+            Flow {
+                from: from.into(),
+                to: to.into(),
+                count,
+                transport: if messages { Transport::Echo } else { Transport::Tcp },
+                stack: (!messages).then(|| "own".into()),
+                to_stack: None,
+                load,
+                start: Duration::ZERO,
+                start_spread: Duration::from_nanos(u64::from(count)),
+                route: routed.then(|| vec!["line".into()]),
+                return_route: None,
+            }
+        },
+    )
+}
+
+fn sweep() -> impl Strategy<Value = Vec<Sweep>> {
+    let list = prop::collection::vec(0_i64.., 1..4)
+        .prop_map(|list| Values::List(list.into_iter().map(toml::Value::Integer).collect()));
+    let range = (1_i64..1_000, 2..5_u32).prop_map(|(last, points)| {
+        Values::Range(Range { linear: Some([1.into(), last.into()]), log: None, points })
+    });
+    let values = prop_oneof![list, range];
+    option::of(values).prop_map(|values| {
+        let vary = values.map(|values| [("seed".to_owned(), values)].into_iter().collect());
+        vary.map(|vary| Sweep { vary }).into_iter().collect()
+    })
+}
+
+pub(crate) fn scenario() -> impl Strategy<Value = Scenario> {
+    let head = (".*[a-z].*", "(?s).*", any::<u64>(), 1_u64..1 << 60, any::<bool>());
+    let flows = prop::collection::vec(flow(), 1..4);
+    (head, 1..50_u32, link(), stack(), flows, sweep()).prop_map(
+        |((title, description, seed, nanos, recorded), count, line, own, flows, sweep)| Scenario {
+            title: title.replace('\r', ""),
+            description,
+            seed,
+            duration: Duration::from_nanos(nanos),
+            warmup: Duration::from_nanos(nanos - 1),
+            repeat: count,
+            record: Record {
+                interval: recorded.then(|| Duration::from_nanos(nanos)),
+                pcap: if recorded { vec!["line".into()] } else { Vec::new() },
+            },
+            node: [("meter".into(), Node { count }), ("head-1".into(), Node { count: 1 })].into(),
+            link: [("line".into(), line)].into(),
+            stack: [("own".into(), own)].into(),
+            flow: flows.into_iter().enumerate().map(|(i, flow)| (format!("f{i}"), flow)).collect(),
+            sweep,
+        },
+    )
+}
