@@ -8,6 +8,6 @@ pub mod format;
 pub mod html;
 pub mod text;
 
-pub use chart::{BarChart, Chart, LineChart};
+pub use chart::{BarChart, Chart, LineChart, Panels};
 pub use html::{NamedChart, Report, charts, html};
 pub use text::{Detail, TextTable, table, tables};

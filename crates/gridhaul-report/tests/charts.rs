@@ -1,8 +1,8 @@
 //! Charts: one to be judged by eye, and what must hold for any numbers.
 
 use gridhaul_report::chart::{
-    Axis, Bar, BarChart, BarSeries, Chart, DataPoint, LineChart, LineSeries, Reference, Stroke,
-    Uncertainty,
+    Axis, Bar, BarChart, BarSeries, Chart, DataPoint, LineChart, LineSeries, Panels, Reference,
+    Stroke, Uncertainty,
 };
 use proptest::prelude::*;
 
@@ -43,6 +43,20 @@ fn a_small_bar_chart() {
         ],
     ));
     insta::assert_binary_snapshot!("bar.svg", chart.to_svg().into_bytes());
+}
+
+#[test]
+fn panels_stand_side_by_side() {
+    let chart = |y: f64| {
+        let chart = LineChart::new(format!("Panel {y}"), Axis::new("x", "s"), Axis::new("y", ""));
+        Chart::from(chart.with(LineSeries::new("", [(0.0, 0.0), (1.0, y)])))
+    };
+    let charts = (1..=5).map(|index| chart(f64::from(index))).collect();
+    let svg = Panels { label: "five <panels>".into(), columns: 2, charts }.to_svg();
+    well_formed(&svg);
+    assert_eq!(svg.matches("<svg").count(), 6);
+    assert_eq!(svg.matches("<style").count(), 1);
+    well_formed(&Panels { label: String::new(), columns: 0, charts: Vec::new() }.to_svg());
 }
 
 #[test]
@@ -145,7 +159,7 @@ fn well_formed(svg: &str) {
                     assert!((-100.0..2000.0).contains(&number), "{value} in {svg}");
                 }
                 "d" | "transform" => {
-                    assert!(!value.contains("NaN") && !value.contains("inf"), "{value}")
+                    assert!(!value.contains("NaN") && !value.contains("inf"), "{value}");
                 }
                 _ => {}
             }

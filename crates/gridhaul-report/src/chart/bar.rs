@@ -4,6 +4,7 @@ use gridhaul_scenario::answer::Estimate;
 use svg::node::element::{Group, Path, Rectangle};
 
 use super::draw::{FONT, coloured, path_to, px, role, shortened, text, tooltip, width, wrapped};
+use super::drawing::Drawing;
 use super::frame::Frame;
 use super::legend::Sample;
 use super::line::whiskers;
@@ -91,16 +92,16 @@ impl BarChart {
     /// The chart as a file of its own, which carries its style.
     #[must_use]
     pub fn to_svg(&self) -> String {
-        self.draw(true)
+        self.drawing().standalone()
     }
 
     /// The chart as an element for a page that gives [`STYLE`](super::STYLE) once.
     #[must_use]
     pub fn to_inline_svg(&self) -> String {
-        self.draw(false)
+        self.drawing().inline()
     }
 
-    fn draw(&self, standalone: bool) -> String {
+    pub(super) fn drawing(&self) -> Drawing {
         let series = &self.series[..self.series.len().min(SERIES_MAX)];
         let names: Vec<_> =
             series.iter().map(|series| (series.name.as_str(), Sample::Bar)).collect();
@@ -124,7 +125,7 @@ impl BarChart {
         }
         let about =
             format!("{}, {} groups of {} bars", frame.y.title, self.groups.len(), series.len());
-        frame.finish(parts, below + 8.0, &about, standalone)
+        frame.finish(parts, below + 8.0, &about)
     }
 
     fn values(&self, series: &[BarSeries]) -> Vec<f64> {

@@ -93,7 +93,7 @@ pub(super) fn wrapped(content: &str, size: f64, max: f64, lines: usize) -> Vec<S
 }
 
 /// The text without the characters that XML cannot hold.
-fn clean(content: &str) -> String {
+pub(super) fn clean(content: &str) -> String {
     let allowed = |c: &char| !c.is_control() && !matches!(*c, '\u{fffe}' | '\u{ffff}');
     content
         .chars()

@@ -1,12 +1,13 @@
 //! What all charts have around the data: ground, heading, legend, grid, axes.
 
 use svg::Document;
-use svg::node::element::{Group, Rectangle, Style};
+use svg::node::element::{Group, Rectangle};
 
 use super::draw::{self, FONT, line, px, role, text, width};
+use super::drawing::Drawing;
 use super::legend::{self, Legend};
 use super::ruler::{Fit, Ruler};
-use super::style::{GRID, GROUND, INK, STYLE, WEAK};
+use super::style::{GRID, GROUND, INK, WEAK};
 use super::{Axis, Scale};
 
 /// Width of every chart; a column of a paper at 6 px to the millimetre.
@@ -15,7 +16,8 @@ const PLOT_HEIGHT: f64 = 232.0;
 const RIGHT: f64 = WIDTH - 18.0;
 const TITLE: f64 = 15.0;
 const TITLE_ROW: f64 = 19.0;
-const FACES: &str = "Helvetica Neue,Helvetica,Arial,Liberation Sans,sans-serif";
+/// Typefaces, the first that a system has.
+pub(super) const FACES: &str = "Helvetica Neue,Helvetica,Arial,Liberation Sans,sans-serif";
 
 /// The rectangle of the data and everything around it.
 pub(super) struct Frame {
@@ -124,29 +126,21 @@ impl Frame {
     }
 
     /// Puts the parts together, with `below` pixels under the data.
-    pub(super) fn finish(
-        &self,
-        parts: Vec<Group>,
-        below: f64,
-        about: &str,
-        standalone: bool,
-    ) -> String {
+    pub(super) fn finish(&self, parts: Vec<Group>, below: f64, about: &str) -> Drawing {
         let height = self.bottom + below;
+        let about = match self.title.as_str() {
+            "" => about.to_owned(),
+            title => format!("{title}: {about}"),
+        };
         let mut document = Document::new()
             .set("viewBox", format!("0 0 {} {}", px(WIDTH), px(height)))
             .set("width", px(WIDTH))
             .set("height", px(height))
             .set("class", "gh-chart")
             .set("role", "img")
-            .set("aria-label", clean_label(&self.title, about))
+            .set("aria-label", draw::clean(&about))
             .set("font-family", FACES)
             .set("font-size", FONT);
-        if standalone {
-            document = document.add(Style::new(STYLE));
-        } else {
-            // In a page the element needs no namespace, and a report has many of them.
-            svg::Node::get_attributes_mut(&mut document).map(|all| all.remove("xmlns"));
-        }
         let ground = Rectangle::new().set("width", px(WIDTH)).set("height", px(height));
         document = document.add(ground.set("class", "gh-bg").set("fill", GROUND));
         let mut heading = role("ink", INK).set("font-weight", 600).set("font-size", TITLE);
@@ -159,11 +153,6 @@ impl Frame {
         for part in parts {
             document = document.add(part);
         }
-        document.to_string()
+        Drawing { document, height }
     }
-}
-
-fn clean_label(title: &str, about: &str) -> String {
-    let joined = if title.is_empty() { about.to_owned() } else { format!("{title}: {about}") };
-    joined.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

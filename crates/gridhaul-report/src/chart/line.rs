@@ -6,6 +6,7 @@ use svg::node::element::{Group, Path};
 use super::Axis;
 use super::decimate::{Pixel, decimate};
 use super::draw::{FONT, coloured, line, open_path, path_to, role, text, tooltip, width};
+use super::drawing::Drawing;
 use super::frame::Frame;
 use super::legend::{Sample, marker};
 use super::ruler::{self, Fit, Ruler};
@@ -129,16 +130,16 @@ impl LineChart {
     /// The chart as a file of its own, which carries its style.
     #[must_use]
     pub fn to_svg(&self) -> String {
-        self.draw(true)
+        self.drawing().standalone()
     }
 
     /// The chart as an element for a page that gives [`STYLE`](super::STYLE) once.
     #[must_use]
     pub fn to_inline_svg(&self) -> String {
-        self.draw(false)
+        self.drawing().inline()
     }
 
-    fn draw(&self, standalone: bool) -> String {
+    pub(super) fn drawing(&self) -> Drawing {
         let series = &self.series[..self.series.len().min(SERIES_MAX)];
         let names: Vec<_> =
             series.iter().map(|series| (series.name.as_str(), sample(series))).collect();
@@ -161,7 +162,7 @@ impl LineChart {
         parts.push(references(&self.references, &frame, &x));
         let lines = if series.len() == 1 { "line" } else { "lines" };
         let about = format!("{} against {}, {} {lines}", frame.y.title, x.title, series.len());
-        frame.finish(parts, 48.0, &about, standalone)
+        frame.finish(parts, 48.0, &about)
     }
 
     /// What the axes must show: places, and values with their intervals.

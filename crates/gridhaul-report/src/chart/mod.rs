@@ -1,18 +1,45 @@
 //! Charts with axes of our own, drawn as SVG.
+//!
+//! ```
+//! use gridhaul_report::chart::{Axis, DataPoint, LineChart, LineSeries, Reference, Stroke};
+//!
+//! let ours = [1e-4, 1e-3, 1e-2].map(|loss| DataPoint { x: loss, y: 2e6, ci95: Some(1e5) });
+//! let chart = LineChart::new(
+//!     "Goodput against loss",
+//!     Axis::new("loss", "").log(),
+//!     Axis::new("goodput", "bit/s").including(0.0),
+//! )
+//! .with(LineSeries::new("gridhaul", ours))
+//! .with(LineSeries::new("paper, Table 3", [(1e-4, 1.9e6), (1e-2, 1.8e6)]).stroke(Stroke::Points))
+//! .with_reference(Reference::Y(3e6, "link rate".into()));
+//! assert!(chart.to_svg().starts_with("<svg"));
+//! ```
+//!
+//! ```
+//! use gridhaul_report::chart::{Axis, Bar, BarChart, BarSeries};
+//!
+//! let chart = BarChart::new("Table 2", Axis::new("throughput", "bit/s"), ["DVB-T", "GPRS"])
+//!     .with(BarSeries::new("paper", [1.21e6, 0.04e6]))
+//!     .with(BarSeries::new("gridhaul", [Bar { value: Some(1.2e6), ci95: Some(3e4) }, Bar::default()]));
+//! assert!(chart.to_svg().contains("Mbit/s"));
+//! ```
 
 mod axis;
 mod bar;
 mod decimate;
 mod draw;
+mod drawing;
 mod frame;
 mod legend;
 mod line;
+mod panels;
 mod ruler;
 mod style;
 
 pub use axis::{Axis, Scale};
 pub use bar::{Bar, BarChart, BarSeries};
 pub use line::{DataPoint, LineChart, LineSeries, Reference, Stroke, Uncertainty};
+pub use panels::Panels;
 pub use style::STYLE;
 
 /// A chart of any kind.
@@ -28,19 +55,13 @@ impl Chart {
     /// The chart as a file of its own, which carries its style.
     #[must_use]
     pub fn to_svg(&self) -> String {
-        match self {
-            Self::Line(chart) => chart.to_svg(),
-            Self::Bar(chart) => chart.to_svg(),
-        }
+        self.drawing().standalone()
     }
 
     /// The chart as an element for a page that gives [`STYLE`] once.
     #[must_use]
     pub fn to_inline_svg(&self) -> String {
-        match self {
-            Self::Line(chart) => chart.to_inline_svg(),
-            Self::Bar(chart) => chart.to_inline_svg(),
-        }
+        self.drawing().inline()
     }
 
     /// Heading of the chart.
@@ -49,6 +70,13 @@ impl Chart {
         match self {
             Self::Line(chart) => &chart.title,
             Self::Bar(chart) => &chart.title,
+        }
+    }
+
+    fn drawing(&self) -> drawing::Drawing {
+        match self {
+            Self::Line(chart) => chart.drawing(),
+            Self::Bar(chart) => chart.drawing(),
         }
     }
 }

@@ -14,7 +14,8 @@ use crate::text::HEADLINE;
 const LINES_MAX: usize = 8;
 const CHARTS_MAX: usize = 6;
 
-/// The keys that were swept, without those that only follow another one.
+/// The keys that were swept, without those that only follow another one. The first one is the axis of
+/// the charts: the first of numbers, since a curve says more than bars, else the first of all.
 pub(super) fn swept_keys(answers: &[(String, &Answer)]) -> Vec<String> {
     let points: Vec<&Point> = answers.iter().flat_map(|(_, answer)| &answer.points).collect();
     let mut keys: Vec<&String> = Vec::new();
@@ -36,6 +37,9 @@ pub(super) fn swept_keys(answers: &[(String, &Answer)]) -> Vec<String> {
             Some(_) => {}
             None => leaders.push(key),
         }
+    }
+    if let Some(number) = leaders.iter().position(|key| axis(&points, key).is_some()) {
+        leaders[..=number].rotate_right(1);
     }
     leaders.into_iter().cloned().collect()
 }

@@ -1,0 +1,65 @@
+//! Small multiples: several charts in one drawing, as papers have them.
+
+use svg::Document;
+use svg::node::element::Rectangle;
+
+use super::Chart;
+use super::draw::{FONT, clean, px};
+use super::drawing::Drawing;
+use super::frame::{FACES, WIDTH};
+use super::style::GROUND;
+
+/// Charts side by side, row by row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Panels {
+    /// What a reader who cannot see the drawing is told; the panels have headings of their own.
+    pub label: String,
+    /// Panels in a row.
+    pub columns: usize,
+    /// The charts, left to right and down.
+    pub charts: Vec<Chart>,
+}
+
+impl Panels {
+    /// The panels as a file of their own, which carries its style.
+    #[must_use]
+    pub fn to_svg(&self) -> String {
+        self.drawing().standalone()
+    }
+
+    /// The panels as an element for a page that gives [`STYLE`](super::STYLE) once.
+    #[must_use]
+    pub fn to_inline_svg(&self) -> String {
+        self.drawing().inline()
+    }
+
+    fn drawing(&self) -> Drawing {
+        let columns = self.columns.clamp(1, self.charts.len().max(1));
+        let width = WIDTH * columns as f64;
+        let mut placed = Vec::new();
+        let mut y = 0.0;
+        for row in self.charts.chunks(columns) {
+            let drawings: Vec<_> = row.iter().map(Chart::drawing).collect();
+            let height = drawings.iter().map(|drawing| drawing.height).fold(0.0, f64::max);
+            for (column, drawing) in drawings.into_iter().enumerate() {
+                // Axes of a row stand on one line, whatever their headings need.
+                let lower = y + height - drawing.height;
+                placed.push(drawing.panel(WIDTH * column as f64, lower));
+            }
+            y += height;
+        }
+        let ground = Rectangle::new().set("width", px(width)).set("height", px(y));
+        let document = Document::new()
+            .set("viewBox", format!("0 0 {} {}", px(width), px(y)))
+            .set("width", px(width))
+            .set("height", px(y))
+            .set("class", "gh-chart")
+            .set("role", "img")
+            .set("aria-label", clean(&self.label))
+            .set("font-family", FACES)
+            .set("font-size", FONT)
+            .add(ground.set("class", "gh-bg").set("fill", GROUND));
+        let document = placed.into_iter().fold(document, Document::add);
+        Drawing { document, height: y }
+    }
+}
