@@ -1,21 +1,99 @@
-//! Bbr: under construction.
+//! BBR version 1 (Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion
+//! Control", ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00, "the draft"):
+//! sends at the measured bandwidth of the bottleneck and keeps about its bandwidth-delay product in
+//! flight. Loss hardly enters.
+//!
+//! The draft counts the window in packets; here it is payload bytes. Left out: the long-term
+//! bandwidth estimate by which Linux meets token-bucket policers, as our links have none, and the
+//! send quantum as a size of bursts: segments leave one by one, it only adds to the window.
+//!
+//! The draft draws the first phase of the gain cycle at random. Here it is derived from the time at
+//! which the cycle begins: no entropy, and flows that begin at different times still differ.
 
-use gridhaul_scenario::scenario::Recovery;
+mod drain;
+mod min_rtt;
+mod probe_bw;
+mod probe_rtt;
+mod recovery;
+mod round;
+mod startup;
+mod windowed_filter;
 
-use super::{CongestionControl, Window};
+use gridhaul_scenario::scenario::Recovery as Kind;
+use gridhaul_scenario::units::Instant;
+
+use self::min_rtt::MinRtt;
+use self::probe_bw::ProbeBw;
+use self::probe_rtt::ProbeRtt;
+use self::recovery::Recovery;
+use self::round::Round;
+use self::startup::{FullPipe, HIGH_GAIN};
+use self::windowed_filter::WindowedMax;
+use super::{Ack, CongestionControl, Loss, Window};
 use crate::tcp::params::StackParams;
+use crate::tcp::rate::RateSample;
 
-/// Bbr.
+/// Section 4.2.3.3, `BBRMinPipeCwnd`: four segments keep an acknowledgement of every second one
+/// from starving the sender.
+const MIN_PIPE_SEGMENTS: f64 = 4.0;
+
+/// BBR.
 #[derive(Debug, Clone)]
 pub struct Bbr {
     window: Window,
+    initial_window: f64,
+    /// Bytes on the wire for each byte of payload in a full segment.
+    wire_per_payload: f64,
+    state: State,
+    round: Round,
+    /// `BtlBw`: largest delivery rate of the last ten rounds, in payload bytes per second. Boxed,
+    /// or every connection of every variant would be larger by its ten numbers.
+    bandwidth: Box<WindowedMax>,
+    /// `RTprop`.
+    min_rtt: MinRtt,
+    full_pipe: FullPipe,
+    recovery: Recovery,
+    /// Payload bytes per second.
+    pacing_rate: f64,
+    rtt_seen: bool,
+    /// Sending began again from nothing in flight, and nothing was acknowledged since.
+    idle_restart: bool,
+    /// Range of `RateSample::prior_delivered` that the small window of `ProbeRtt` has limited.
+    slowed: (u64, u64),
+}
+
+/// Section 4.3.1.
+#[derive(Debug, Clone, Copy)]
+enum State {
+    Startup,
+    Drain,
+    ProbeBw(ProbeBw),
+    ProbeRtt(ProbeRtt),
 }
 
 impl CongestionControl for Bbr {
-    const RECOVERY: Recovery = Recovery::Sack;
+    const RECOVERY: Kind = Kind::Sack;
 
     fn new(params: &StackParams) -> Self {
-        Self { window: Window::new(params) }
+        let initial_window = f64::from(params.initial_window);
+        let mss = f64::from(params.mss.max(1));
+        Self {
+            window: Window::new(params),
+            initial_window,
+            wire_per_payload: (mss + f64::from(params.header)) / mss,
+            state: State::Startup,
+            round: Round::new(),
+            bandwidth: Box::new(WindowedMax::new()),
+            min_rtt: MinRtt::new(),
+            full_pipe: FullPipe::new(),
+            recovery: Recovery::new(),
+            // Section 4.2.1, `BBRInitPacingRate`: the initial window in a millisecond, as long as
+            // no round trip is measured.
+            pacing_rate: HIGH_GAIN * initial_window / 1e-3,
+            rtt_seen: false,
+            idle_restart: false,
+            slowed: (0, 0),
+        }
     }
     #[inline]
     fn window(&self) -> &Window {
@@ -25,4 +103,261 @@ impl CongestionControl for Bbr {
     fn window_mut(&mut self) -> &mut Window {
         &mut self.window
     }
+
+    /// The window grows in [`Self::on_delivered`], in recovery as well.
+    #[inline]
+    fn on_ack(&mut self, _ack: &Ack) {}
+
+    /// Section 4.1, `BBRUpdateOnACK`: first the model, then what follows from it.
+    fn on_delivered(&mut self, ack: &Ack) {
+        self.update_bandwidth(ack);
+        self.check_cycle(ack);
+        self.check_full_pipe(ack);
+        self.check_drain(ack);
+        let expired = self.min_rtt.update(ack.now, ack.rtt);
+        self.check_probe_rtt(ack, expired);
+        self.set_pacing_rate(ack);
+        self.set_window(ack);
+    }
+
+    /// Section 4.2.3.4: fast recovery begins.
+    fn on_loss(&mut self, loss: &Loss) {
+        self.recovery.enter(self.window.cwnd_f64(), self.probing_rtt());
+        // Until the next acknowledgement counts what is in flight, nothing is added to it.
+        self.window.set_cwnd(self.window.cwnd_f64().min(loss.in_flight as f64));
+    }
+
+    /// Section 4.2.3.4: the window from before the recovery comes back.
+    fn on_recovered(&mut self, _now: Instant) {
+        self.leave_recovery();
+    }
+
+    /// Section 4.2.3.4: one segment after a timeout, until all that was out is acknowledged.
+    fn on_timeout(&mut self, loss: &Loss) {
+        self.recovery.enter_after_timeout(self.window.cwnd_f64(), self.probing_rtt(), loss.next);
+        self.window.set_cwnd(self.window.mss());
+    }
+
+    /// Section 4.3.4.4: pacing alone restrains what follows an idle time; the window stays.
+    fn on_idle_restart(&mut self, _now: Instant, _initial_window: u32) {}
+
+    /// Section 4.3.4.4, `BBRHandleRestartFromIdle`: at the estimated bandwidth, without gain.
+    #[inline]
+    fn on_sent(&mut self, _now: Instant, _next: u64, in_flight: u64) {
+        if in_flight as f64 <= self.window.mss() && self.rtt_seen {
+            self.idle_restart = true;
+            if matches!(self.state, State::ProbeBw(_)) {
+                self.set_rate(1.0);
+            }
+        }
+    }
+
+    #[inline]
+    fn pacing_rate(&self) -> Option<f64> {
+        Some(self.pacing_rate * self.wire_per_payload)
+    }
 }
+
+impl Bbr {
+    /// Section 4.1.1.5, `BBRUpdateBtlBw`: what the application has limited only ever raises it.
+    #[inline]
+    fn update_bandwidth(&mut self, ack: &Ack) {
+        let Some(sample) = ack.rate else {
+            self.round.pass();
+            return;
+        };
+        self.round.update(sample.prior_delivered, ack.delivered_total);
+        let rate = sample.bytes_per_sec();
+        if rate >= self.bandwidth.max() || !self.is_limited(&sample) {
+            self.bandwidth.update(self.round.count(), rate);
+        }
+    }
+
+    /// Whether something else than the path has limited a sample.
+    #[inline]
+    fn is_limited(&self, sample: &RateSample) -> bool {
+        let (from, until) = self.slowed;
+        sample.app_limited || (from..until).contains(&sample.prior_delivered)
+    }
+
+    /// Section 4.3.4.3, `BBRCheckCyclePhase`.
+    #[inline]
+    fn check_cycle(&mut self, ack: &Ack) {
+        if let State::ProbeBw(cycle) = self.state {
+            let scene = probe_bw::Scene {
+                now: ack.now,
+                min_rtt: self.min_rtt.get().unwrap_or_default(),
+                lost: ack.lost > 0,
+                prior_in_flight: ack.prior_in_flight as f64,
+                at_gain: self.inflight(cycle.gain()),
+                at_one: self.inflight(1.0),
+            };
+            self.state = State::ProbeBw(cycle.next(&scene));
+        }
+    }
+
+    /// Section 4.3.2.2, `BBRCheckFullPipe`.
+    #[inline]
+    fn check_full_pipe(&mut self, ack: &Ack) {
+        let limited = ack.rate.is_none_or(|sample| self.is_limited(&sample));
+        if self.round.starts() && !limited {
+            self.full_pipe.on_round(self.bandwidth.max());
+        }
+    }
+
+    /// Section 4.3.3, `BBRCheckDrain`.
+    #[inline]
+    fn check_drain(&mut self, ack: &Ack) {
+        if matches!(self.state, State::Startup) && self.full_pipe.is_full() {
+            self.state = State::Drain;
+        }
+        if matches!(self.state, State::Drain) && ack.in_flight as f64 <= self.inflight(1.0) {
+            self.state = State::ProbeBw(ProbeBw::enter(ack.now));
+        }
+    }
+
+    /// Section 4.3.5, `BBRCheckProbeRTT`.
+    fn check_probe_rtt(&mut self, ack: &Ack, min_rtt_expired: bool) {
+        if !self.probing_rtt() && min_rtt_expired && !self.idle_restart {
+            self.recovery.save(self.window.cwnd_f64(), false);
+            self.state = State::ProbeRtt(ProbeRtt::enter());
+            self.slowed.0 = ack.delivered_total;
+        }
+        if let State::ProbeRtt(mut probe) = self.state {
+            self.slowed.1 = (ack.delivered_total + ack.in_flight).max(1);
+            let few = ack.in_flight as f64 <= self.min_pipe();
+            if probe.on_ack(ack.now, few, ack.delivered_total, &mut self.round) {
+                self.min_rtt.refresh(ack.now);
+                self.restore_window();
+                self.state = if self.full_pipe.is_full() {
+                    State::ProbeBw(ProbeBw::enter(ack.now))
+                } else {
+                    State::Startup
+                };
+            } else {
+                self.state = State::ProbeRtt(probe);
+            }
+        }
+        self.idle_restart = false;
+    }
+
+    /// Section 4.2.1, `BBRSetPacingRate`. With the first round trip, the initial window in that
+    /// time replaces the initial guess, or start-up would not be paced at all (Linux: tcp_bbr.c).
+    #[inline]
+    fn set_pacing_rate(&mut self, ack: &Ack) {
+        if !self.rtt_seen && !ack.srtt.is_zero() {
+            self.rtt_seen = true;
+            self.pacing_rate = HIGH_GAIN * self.initial_window / ack.srtt.as_secs_f64();
+        }
+        self.set_rate(self.pacing_gain());
+    }
+
+    #[inline]
+    fn set_rate(&mut self, gain: f64) {
+        let rate = gain * self.bandwidth.max();
+        // Until the pipe is full the estimate is young: the rate does not fall with it.
+        if rate > 0.0 && (self.full_pipe.is_full() || rate > self.pacing_rate) {
+            self.pacing_rate = rate;
+        }
+    }
+
+    /// Sections 4.2.3.4 to 4.2.3.6, `BBRSetCwnd`.
+    fn set_window(&mut self, ack: &Ack) {
+        if self.recovery.ended_by(ack.una) {
+            self.leave_recovery();
+        }
+        let mss = self.window.mss();
+        let delivered = f64::from(ack.delivered);
+        let in_flight = ack.in_flight as f64;
+        let mut cwnd = self.window.cwnd_f64();
+        if self.recovery.take_entry() {
+            cwnd = in_flight + delivered.max(mss);
+            self.round.restart(ack.delivered_total);
+        } else {
+            if self.round.starts() {
+                self.recovery.on_round();
+            }
+            cwnd = (cwnd - ack.lost as f64).max(mss);
+        }
+        if self.recovery.conserves() {
+            cwnd = cwnd.max(in_flight + delivered);
+        } else {
+            let target = self.inflight(self.window_gain());
+            if self.full_pipe.is_full() {
+                cwnd = (cwnd + delivered).min(target);
+            } else if cwnd < target || (ack.delivered_total as f64) < self.initial_window {
+                cwnd += delivered;
+            }
+            cwnd = cwnd.max(self.min_pipe());
+        }
+        if self.probing_rtt() {
+            // Section 4.2.3.5.
+            cwnd = cwnd.min(self.min_pipe());
+        }
+        self.window.set_cwnd(cwnd);
+    }
+
+    /// Section 4.2.3.2, `BBRInflight`: a multiple of the bandwidth-delay product, with three send
+    /// quanta for what waits in hosts and between acknowledgements.
+    fn inflight(&self, gain: f64) -> f64 {
+        match self.min_rtt.get() {
+            None => self.initial_window,
+            Some(rtt) => {
+                gain * self.bandwidth.max() * rtt.as_secs_f64() + 3.0 * self.send_quantum()
+            }
+        }
+    }
+
+    /// Section 4.2.2, `BBRSetSendQuantum`: one segment below 1.2 Mbit/s, two below 24 Mbit/s, else
+    /// a millisecond, up to 64 kB.
+    fn send_quantum(&self) -> f64 {
+        let bits_per_sec = self.pacing_rate * 8.0;
+        if bits_per_sec < 1.2e6 {
+            self.window.mss()
+        } else if bits_per_sec < 24e6 {
+            2.0 * self.window.mss()
+        } else {
+            (self.pacing_rate * 1e-3).min(64.0 * 1024.0)
+        }
+    }
+
+    fn pacing_gain(&self) -> f64 {
+        match &self.state {
+            State::Startup => HIGH_GAIN,
+            State::Drain => drain::GAIN,
+            State::ProbeBw(cycle) => cycle.gain(),
+            State::ProbeRtt(_) => 1.0,
+        }
+    }
+
+    /// `BBR.cwnd_gain`. In `ProbeBw` two products, so that delayed and merged acknowledgements do
+    /// not stop the sender (section 4.3.4.2).
+    fn window_gain(&self) -> f64 {
+        match &self.state {
+            State::Startup | State::Drain => HIGH_GAIN,
+            State::ProbeBw(_) => 2.0,
+            State::ProbeRtt(_) => 1.0,
+        }
+    }
+
+    fn min_pipe(&self) -> f64 {
+        MIN_PIPE_SEGMENTS * self.window.mss()
+    }
+
+    fn probing_rtt(&self) -> bool {
+        matches!(self.state, State::ProbeRtt(_))
+    }
+
+    fn leave_recovery(&mut self) {
+        self.recovery.leave();
+        self.restore_window();
+    }
+
+    /// `BBRRestoreCwnd`.
+    fn restore_window(&mut self) {
+        self.window.set_cwnd(self.window.cwnd_f64().max(self.recovery.saved()));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,21 +1,68 @@
-//! Cubic: under construction.
+//! CUBIC (RFC 9438): after a loss the window returns to where the loss was along a cubic curve of
+//! time, so that growth does not depend on the round trip.
+//!
+//! The RFC counts windows in segments and time in seconds. Here windows are bytes: `C` appears as
+//! `C * SMSS`, and "segments_acked / cwnd" as acknowledged bytes over the window in bytes, times
+//! SMSS. Slow start is Reno's; HyStart++ (section 4.10, a SHOULD) and the undoing of spurious
+//! reductions (section 4.9) are left out.
+
+mod cube;
 
 use gridhaul_scenario::scenario::Recovery;
+use gridhaul_scenario::units::{Duration, Instant};
 
-use super::{CongestionControl, Window};
+use self::cube::cube_root;
+use super::{Ack, CongestionControl, Loss, Window};
 use crate::tcp::params::StackParams;
 
-/// Cubic.
+/// Section 4.6, `β_cubic`: "CUBIC sets the multiplicative window decrease factor to 0.7".
+const BETA: f64 = 0.7;
+/// Section 5, `C`, in segments per cubed second: "SHOULD be set to 0.4".
+const C: f64 = 0.4;
+/// Section 4.3, `α_cubic` = 3 (1 - β) / (1 + β): additive increase with Reno's mean window.
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+/// Section 4.2: the target is at most one and a half windows, "not more than the increase of slow
+/// start" would give with delayed acknowledgements.
+const MOST: f64 = 1.5;
+
+/// CUBIC.
 #[derive(Debug, Clone)]
 pub struct Cubic {
     window: Window,
+    /// Section 4.1.2, `W_max`: window before the last reduction, in bytes; zero before the first.
+    w_max: f64,
+    /// Section 4.1.2, `cwnd_prior`: the same, untouched by fast convergence.
+    cwnd_prior: f64,
+    /// The congestion avoidance stage under way.
+    epoch: Option<Epoch>,
+    /// Avoidance was last held up by the application or the receiver since then (section 5.8).
+    idle_since: Option<Instant>,
+}
+
+/// A congestion avoidance stage: from one loss to the next.
+#[derive(Debug, Clone, Copy)]
+struct Epoch {
+    /// `t_epoch`.
+    start: Instant,
+    /// `K`: seconds from the start to the plateau.
+    k: f64,
+    /// The plateau, in bytes.
+    w_max: f64,
+    /// `W_est`: window that Reno would have, in bytes.
+    w_est: f64,
 }
 
 impl CongestionControl for Cubic {
     const RECOVERY: Recovery = Recovery::Sack;
 
     fn new(params: &StackParams) -> Self {
-        Self { window: Window::new(params) }
+        Self {
+            window: Window::new(params),
+            w_max: 0.0,
+            cwnd_prior: 0.0,
+            epoch: None,
+            idle_since: None,
+        }
     }
     #[inline]
     fn window(&self) -> &Window {
@@ -25,4 +72,109 @@ impl CongestionControl for Cubic {
     fn window_mut(&mut self) -> &mut Window {
         &mut self.window
     }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        if !ack.window_limited {
+            // Section 5.8: "cwnd SHOULD NOT be increased" while the application is the limit.
+            self.idle_since.get_or_insert(ack.now);
+            return;
+        }
+        if let (Some(since), Some(epoch)) = (self.idle_since.take(), &mut self.epoch) {
+            // Section 4.2: t does not count "periods during which cwnd has not been updated due to
+            // application-limited behavior": the stage begins that much later.
+            epoch.start += ack.now.since(since);
+        }
+        if self.window.in_slow_start() {
+            // Section 4.10: slow start while cwnd is below ssthresh. What follows is a new stage.
+            self.epoch = None;
+            self.window.grow(ack);
+        } else {
+            self.avoid(ack);
+        }
+    }
+
+    /// Section 4.6: ssthresh = flight size (or what the stack reduces) * β, and cwnd = ssthresh,
+    /// both at least two segments.
+    fn on_loss(&mut self, loss: &Loss) {
+        self.remember();
+        self.window.set_ssthresh(f64::from(loss.window) * BETA);
+        self.window.set_cwnd(f64::from(self.window.ssthresh()));
+    }
+
+    /// Section 4.8: the window as in RFC 5681, "but sets ssthresh using β_cubic". The stage after
+    /// the slow start has K = 0 and its plateau at its own beginning.
+    fn on_timeout(&mut self, loss: &Loss) {
+        self.remember();
+        self.w_max = 0.0;
+        self.window.set_ssthresh(f64::from(loss.window) * BETA);
+        self.window.set_cwnd(self.window.mss());
+    }
+
+    /// RFC 5681, section 4.1. When the window is back at ssthresh, a new stage begins.
+    fn on_idle_restart(&mut self, _now: Instant, initial_window: u32) {
+        self.window.set_cwnd(self.window.cwnd_f64().min(f64::from(initial_window)));
+        self.epoch = None;
+        self.idle_since = None;
+    }
 }
+
+impl Cubic {
+    /// A congestion event: keeps the window that met it, and ends the stage.
+    fn remember(&mut self) {
+        let cwnd = self.window.cwnd_f64();
+        // Section 4.7, fast convergence: a flow that did not get back to its last plateau makes
+        // room for others: W_max = cwnd * (1 + β) / 2.
+        self.w_max = if cwnd < self.w_max { cwnd * f64::midpoint(1.0, BETA) } else { cwnd };
+        self.cwnd_prior = cwnd;
+        self.epoch = None;
+        self.idle_since = None;
+    }
+
+    /// Congestion avoidance: section 4.2 on each acknowledgement.
+    fn avoid(&mut self, ack: &Ack) {
+        let (cwnd, mss) = (self.window.cwnd_f64(), self.window.mss());
+        let mut epoch = self.epoch.unwrap_or_else(|| Epoch::begin(ack.now, cwnd, self.w_max, mss));
+        let elapsed = ack.now.since(epoch.start);
+        // Section 4.2: segments_acked / cwnd, here bytes over bytes.
+        let share = f64::from(ack.avoidance_credit) / cwnd;
+        // Section 4.3, figure 4: W_est += α * segments_acked / cwnd, times SMSS; "once W_est has
+        // grown to reach cwnd_prior, [...] α_cubic to 1".
+        let alpha = if epoch.w_est < self.cwnd_prior { ALPHA } else { 1.0 };
+        epoch.w_est += alpha * share * mss;
+        self.epoch = Some(epoch);
+
+        if epoch.window_at(elapsed, mss) < epoch.w_est {
+            // Section 4.3: in the Reno-friendly region cwnd is W_est. A window that is already
+            // larger stays: the region must not shrink it.
+            self.window.set_cwnd(epoch.w_est.max(cwnd));
+        } else {
+            // Section 4.2: target = W_cubic(t + RTT), within [cwnd, 1.5 cwnd]; sections 4.4, 4.5:
+            // cwnd += (target - cwnd) / cwnd for each segment acknowledged.
+            let target = epoch.window_at(elapsed + ack.srtt, mss).clamp(cwnd, MOST * cwnd);
+            self.window.set_cwnd(cwnd + (target - cwnd) * share);
+        }
+    }
+}
+
+impl Epoch {
+    /// A stage that begins now with the window `cwnd`.
+    fn begin(now: Instant, cwnd: f64, w_max: f64, mss: f64) -> Self {
+        // Section 4.2, figure 2: K = cubic_root((W_max - cwnd_epoch) / C), with bytes C * SMSS.
+        // Without a plateau above (after slow start or a timeout, section 4.8) K is 0 and the
+        // window grows along the convex part from here.
+        let w_max = w_max.max(cwnd);
+        let k = cube_root((w_max - cwnd) / (C * mss));
+        // Section 4.3: "W_est is set equal to cwnd_epoch at the start".
+        Self { start: now, k, w_max, w_est: cwnd }
+    }
+
+    /// Section 4.2, figure 1: W_cubic(t) = C * (t - K)^3 + W_max, in bytes.
+    #[inline]
+    fn window_at(&self, elapsed: Duration, mss: f64) -> f64 {
+        let from_plateau = elapsed.as_secs_f64() - self.k;
+        C * mss * from_plateau * from_plateau * from_plateau + self.w_max
+    }
+}
+
+#[cfg(test)]
+mod tests;

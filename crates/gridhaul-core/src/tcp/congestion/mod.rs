@@ -62,7 +62,8 @@ pub trait CongestionControl: Sized {
     #[inline]
     fn on_sent(&mut self, _now: Instant, _next: u64, _in_flight: u64) {}
 
-    /// The rate at which segments may leave, in bytes per second. `None`: as fast as they can.
+    /// The rate at which segments may leave, in bytes per second, headers included. `None`: as fast
+    /// as they can.
     #[inline]
     fn pacing_rate(&self) -> Option<f64> {
         None

@@ -1,21 +1,57 @@
-//! Vegas: under construction.
+//! Vegas (Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet",
+//! IEEE JSAC 13(8), 1995): once in a round trip, compares the rate that the window should give with
+//! the rate that it gives; the difference is what waits in queues.
+//!
+//! The paper leaves much open. Where it does, this follows the behaviour of ns-2.35, by far the
+//! most used implementation in published results; each such place says "ns-2". Windows, marks
+//! and thresholds of both count segments; here all of them are bytes, divided by the segment
+//! size where a threshold is compared.
+//!
+//! What it needs from its surroundings: `Ack::rtt` is measured exactly (no clock ticks) for the
+//! newest segment of *every* acknowledgement, if that segment was sent once; `Ack::in_flight`
+//! leaves out what counts as lost and was not sent again; [`CongestionControl::on_loss`] is called
+//! for every segment that duplicate acknowledgements or [`CongestionControl::expired`] bring back.
+
+mod fine_timer;
+mod round;
 
 use gridhaul_scenario::scenario::Recovery;
+use gridhaul_scenario::units::Instant;
 
-use super::{CongestionControl, Window};
+use self::fine_timer::FineTimer;
+use self::round::{Round, Verdict};
+use super::{Ack, CongestionControl, Loss, Window};
 use crate::tcp::params::StackParams;
 
 /// Vegas.
 #[derive(Debug, Clone)]
 pub struct Vegas {
     window: Window,
+    /// α, β and γ, in segments.
+    thresholds: (f64, f64, f64),
+    round: Round,
+    timer: FineTimer,
+    /// Growth by each acknowledgement of this round trip, as a share of what it credits.
+    growth: f64,
+    /// Slow start grows in this round trip.
+    growing_round: bool,
+    /// When the window was last reduced.
+    reduced_at: Option<Instant>,
 }
 
 impl CongestionControl for Vegas {
     const RECOVERY: Recovery = Recovery::Reno;
 
     fn new(params: &StackParams) -> Self {
-        Self { window: Window::new(params) }
+        Self {
+            window: Window::new(params),
+            thresholds: params.vegas,
+            round: Round::new(),
+            timer: FineTimer::new(),
+            growth: 0.0,
+            growing_round: true,
+            reduced_at: None,
+        }
     }
     #[inline]
     fn window(&self) -> &Window {
@@ -25,4 +61,128 @@ impl CongestionControl for Vegas {
     fn window_mut(&mut self) -> &mut Window {
         &mut self.window
     }
+
+    /// While a recovery of several acknowledgements lasts (NewReno, SACK), nothing is judged: the
+    /// round trip begins anew with each. Reno's ends with its first, as ns-2's Vegas does.
+    #[inline]
+    fn on_delivered(&mut self, ack: &Ack) {
+        if ack.in_recovery {
+            self.round.restart(ack);
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        if let Some(verdict) = self.round.on_ack(ack) {
+            self.judge(verdict);
+        }
+        self.grow(ack);
+        // ns-2: a measurement counts for the round that it opens, not for the one that it ends.
+        if let Some(rtt) = ack.rtt {
+            self.round.measure(rtt);
+            self.timer.measure(rtt);
+        }
+    }
+
+    /// Section 3.1: the window is reduced "only if the retransmitted segment was previously sent
+    /// after the last decrease". By how much is ns-2's: a quarter, half if the segment was sent
+    /// more than once, and to two segments from three or less, all in whole segments.
+    fn on_loss(&mut self, loss: &Loss) {
+        let repeated = loss.transmits > 1;
+        self.timer.back_off(repeated);
+        if self.reduced_at.is_some_and(|reduced_at| reduced_at >= loss.sent_at) {
+            return;
+        }
+        let segments = loss.window / loss.mss.max(1);
+        let left = match segments {
+            0..=3 => 2,
+            _ if repeated => segments / 2,
+            _ => segments - segments / 4,
+        };
+        self.window.set_cwnd(f64::from(left) * self.window.mss());
+        self.reduced_at = Some(loss.now);
+    }
+
+    /// ns-2: with the first new acknowledgement slow start is over until a timeout.
+    fn on_recovered(&mut self, _now: Instant) {
+        self.leave_slow_start();
+    }
+
+    /// Half of the window, in whole segments, remains as the threshold; slow start begins with two
+    /// segments (ns-2: `v_slowstart_`; section 3.3 starts no lower either).
+    fn on_timeout(&mut self, loss: &Loss) {
+        let mss = self.window.mss();
+        let segments = loss.window / loss.mss.max(1);
+        self.window.set_ssthresh(f64::from(segments / 2) * mss);
+        self.window.set_cwnd(2.0 * mss);
+        self.reduced_at = Some(loss.now);
+    }
+
+    #[inline]
+    fn on_sent(&mut self, now: Instant, _next: u64, _in_flight: u64) {
+        self.round.begin(now);
+    }
+
+    /// Section 3.1: a duplicate acknowledgement, or the first or second new one after a
+    /// retransmission, proves the loss of a segment that is older than the fine-grained timeout.
+    fn expired(&self, now: Instant, sent_at: Instant) -> bool {
+        self.timer.expired(now, sent_at)
+    }
 }
+
+impl Vegas {
+    /// The decision of a round trip.
+    fn judge(&mut self, verdict: Verdict) {
+        let (alpha, beta, gamma) = self.thresholds;
+        let mss = self.window.mss();
+        let queued = verdict.queued_segments(mss);
+        if self.window.in_slow_start() {
+            // Section 3.3: "Vegas allows exponential growth only every other RTT. In between, the
+            // congestion window stays fixed so that a valid comparison [...] can be made."
+            self.growing_round = !self.growing_round;
+            let too_fast = queued > gamma;
+            self.growth = if self.growing_round && !too_fast { 1.0 } else { 0.0 };
+            if self.growing_round && too_fast {
+                // ns-2: an eighth less, at least two segments, and no slow start any more.
+                self.leave_slow_start();
+                self.window.set_cwnd((self.window.cwnd_f64() * 7.0 / 8.0).max(2.0 * mss));
+            }
+        } else if queued > beta {
+            // Section 3.2: linear decrease during the next round trip; ns-2: at once, by one
+            // segment, to at least two.
+            self.window.set_cwnd((self.window.cwnd_f64() - mss).max(2.0 * mss));
+            self.growth = 0.0;
+        } else if queued < alpha {
+            // Section 3.2: linear increase during the next round trip.
+            self.growth = mss / self.window.cwnd_f64();
+        } else {
+            self.growth = 0.0;
+        }
+    }
+
+    /// Growth by one acknowledgement, while the window is used: up to two segments may be missing
+    /// (ns-2, whose count of what is out includes the segment just acknowledged).
+    #[inline]
+    fn grow(&mut self, ack: &Ack) {
+        let slow_start = self.window.in_slow_start();
+        if self.growth >= 1.0 && !slow_start {
+            // Slow start has passed its threshold within the round trip.
+            self.growth = 0.0;
+        }
+        if self.growth <= 0.0 {
+            return;
+        }
+        let (cwnd, mss) = (self.window.cwnd_f64(), self.window.mss());
+        let used = ack.in_flight as f64 + mss;
+        if cwnd - used <= 2.0 * mss {
+            let credit = if slow_start { ack.slow_start_credit } else { ack.avoidance_credit };
+            self.window.set_cwnd(cwnd + self.growth * f64::from(credit));
+        }
+    }
+
+    fn leave_slow_start(&mut self) {
+        self.window.set_ssthresh(2.0 * self.window.mss());
+    }
+}
+
+#[cfg(test)]
+mod tests;

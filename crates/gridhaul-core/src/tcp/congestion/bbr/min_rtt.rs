@@ -1,0 +1,44 @@
+//! The least round trip of the last ten seconds (section 4.1.2).
+
+use gridhaul_scenario::units::{Duration, Instant};
+
+/// `RTpropFilterLen`: ten seconds.
+const WINDOW: Duration = Duration::from_secs(10);
+
+/// `RTprop` and when it was last seen.
+#[derive(Debug, Clone)]
+pub(super) struct MinRtt {
+    least: Option<Duration>,
+    seen_at: Instant,
+}
+
+impl MinRtt {
+    pub(super) const fn new() -> Self {
+        Self { least: None, seen_at: Instant::ZERO }
+    }
+
+    /// The least round trip, once one is measured.
+    #[inline]
+    pub(super) const fn get(&self) -> Option<Duration> {
+        self.least
+    }
+
+    /// Section 4.1.2.3, `BBRUpdateRTprop`. Returns whether the estimate had expired.
+    #[inline]
+    pub(super) fn update(&mut self, now: Instant, rtt: Option<Duration>) -> bool {
+        let expired = self.least.is_some() && now > self.seen_at + WINDOW;
+        if let Some(rtt) = rtt
+            && !rtt.is_zero()
+            && (expired || self.least.is_none_or(|least| rtt <= least))
+        {
+            self.least = Some(rtt);
+            self.seen_at = now;
+        }
+        expired
+    }
+
+    /// The estimate counts as seen now: it was looked for with an empty queue.
+    pub(super) fn refresh(&mut self, now: Instant) {
+        self.seen_at = now;
+    }
+}

@@ -1,0 +1,90 @@
+//! Bandwidth probing: a cycle of eight gains, each for about the least round trip (section 4.3.4).
+
+use gridhaul_scenario::units::{Duration, Instant};
+
+/// Section 4.3.4.2: up by a quarter to probe, down by a quarter to drain, six phases to cruise.
+const GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+
+/// The phase of the cycle.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ProbeBw {
+    /// `BBR.cycle_index`.
+    phase: usize,
+    /// `BBR.cycle_stamp`.
+    since: Instant,
+}
+
+/// What decides whether a phase is over. Sizes in bytes.
+pub(super) struct Scene {
+    pub now: Instant,
+    pub min_rtt: Duration,
+    /// Whether something was found lost.
+    pub lost: bool,
+    pub prior_in_flight: f64,
+    /// `BBRInflight` at the gain of the phase, and at 1.
+    pub at_gain: f64,
+    pub at_one: f64,
+}
+
+impl ProbeBw {
+    /// Section 4.3.4.3, `BBREnterProbeBW`: any phase but the draining one may be the first, as there
+    /// is nothing to drain. The draft draws it; here the time decides, so that a run can be
+    /// repeated.
+    pub(super) fn enter(now: Instant) -> Self {
+        let drawn = (scatter(now.as_nanos()) % 7) as usize;
+        let phase = if drawn == 0 { 0 } else { drawn + 1 };
+        Self { phase, since: now }
+    }
+
+    #[inline]
+    pub(super) const fn gain(&self) -> f64 {
+        GAINS[self.phase]
+    }
+
+    /// `BBRIsNextCyclePhase` and `BBRAdvanceCyclePhase`.
+    #[inline]
+    pub(super) fn next(self, scene: &Scene) -> Self {
+        let full_length = scene.now.since(self.since) > scene.min_rtt;
+        let gain = self.gain();
+        let over = if gain > 1.0 {
+            // Until there is as much in flight as the gain asks for, or it does not fit.
+            full_length && (scene.lost || scene.prior_in_flight >= scene.at_gain)
+        } else if gain < 1.0 {
+            full_length || scene.prior_in_flight <= scene.at_one
+        } else {
+            full_length
+        };
+        if over { Self { phase: (self.phase + 1) % GAINS.len(), since: scene.now } } else { self }
+    }
+}
+
+/// A fixed scattering of 64 bits: odd multiplications and shifts (Steele, Lea and Flood, "Fast
+/// splittable pseudorandom number generators", 2014: the finaliser of SplitMix64).
+const fn scatter(bits: u64) -> u64 {
+    let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_phase_but_the_draining_one_comes_first_about_as_often() {
+        let mut counts = [0; 8];
+        for ms in 0..7000 {
+            counts[ProbeBw::enter(Instant::from_nanos(ms * 1_000_000)).phase] += 1;
+        }
+        assert_eq!(counts[1], 0);
+        for (phase, &count) in counts.iter().enumerate().filter(|&(phase, _)| phase != 1) {
+            assert!((900..1100).contains(&count), "phase {phase}: {count} of 7000");
+        }
+    }
+
+    #[test]
+    fn the_first_phase_can_be_repeated() {
+        let now = Instant::from_nanos(1_234_567_890);
+        assert_eq!(ProbeBw::enter(now).phase, ProbeBw::enter(now).phase);
+    }
+}

@@ -1,0 +1,342 @@
+//! What a person can judge: one flow alone on 3 Mbit/s and 100 ms, with an endless buffer.
+
+use std::collections::VecDeque;
+
+use gridhaul_scenario::scenario::{Profile, Stack, Variant};
+use gridhaul_scenario::units::Duration;
+use proptest::prelude::*;
+
+use super::*;
+use crate::tcp::rate::{RateAccount, RateStamp};
+
+const MSS: u32 = 1460;
+/// 3 Mbit/s as payload bytes per second.
+const RATE: f64 = 375_000.0;
+const RTT: f64 = 0.1;
+/// Bandwidth-delay product in segments: 25.7.
+const PRODUCT: f64 = RATE * RTT / MSS as f64;
+
+fn bbr() -> Bbr {
+    let stack = Stack { profile: Profile::Rfc, variant: Some(Variant::Bbr), ..Stack::default() };
+    Bbr::new(&StackParams { header: 0, ..StackParams::resolve(&stack) })
+}
+
+fn segments(bytes: f64) -> f64 {
+    bytes / f64::from(MSS)
+}
+
+/// A paced sender, a bottleneck and a receiver that acknowledges every segment.
+struct Path {
+    bbr: Bbr,
+    now: Instant,
+    paced_until: Instant,
+    wire_free: Instant,
+    account: RateAccount,
+    /// Segments out: when the acknowledgement comes, when it was sent, and its stamp.
+    out: VecDeque<(Instant, Instant, RateStamp)>,
+    una: u64,
+    /// Time and name of each change of state or gain.
+    log: Vec<(f64, &'static str)>,
+    longest_queue: f64,
+}
+
+impl Path {
+    fn new() -> Self {
+        Self {
+            bbr: bbr(),
+            now: Instant::ZERO,
+            paced_until: Instant::ZERO,
+            wire_free: Instant::ZERO,
+            account: RateAccount::default(),
+            out: VecDeque::new(),
+            una: 0,
+            log: Vec::new(),
+            longest_queue: 0.0,
+        }
+    }
+
+    fn in_flight(&self) -> u64 {
+        self.out.len() as u64 * u64::from(MSS)
+    }
+
+    fn run_until(&mut self, seconds: f64) {
+        let end = Instant::from_secs_f64(seconds);
+        while self.now < end {
+            let may_send = self.in_flight() + u64::from(MSS) <= u64::from(self.bbr.window.cwnd());
+            let arrival = self.out.front().map_or(Instant::NEVER, |first| first.0);
+            if may_send && self.paced_until.max(self.now) < arrival {
+                self.now = self.paced_until.max(self.now);
+                self.send();
+            } else {
+                self.now = arrival;
+                self.receive();
+            }
+            self.note();
+        }
+    }
+
+    fn send(&mut self) {
+        let stamp = self.account.stamp(self.now, self.out.is_empty());
+        let rate = self.bbr.pacing_rate().expect("BBR paces");
+        self.paced_until = self.now + Duration::from_secs_f64(f64::from(MSS) / rate);
+        self.wire_free =
+            self.wire_free.max(self.now) + Duration::from_secs_f64(f64::from(MSS) / RATE);
+        let arrival = self.wire_free + Duration::from_secs_f64(RTT - f64::from(MSS) / RATE);
+        self.out.push_back((arrival, self.now, stamp));
+        self.longest_queue = self.longest_queue.max(segments(self.in_flight() as f64) - PRODUCT);
+        self.bbr.on_sent(self.now, 0, self.in_flight());
+    }
+
+    fn receive(&mut self) {
+        let prior_in_flight = self.in_flight();
+        let (_, sent_at, stamp) = self.out.pop_front().expect("something is out");
+        self.account.on_delivered(self.now, MSS, sent_at, stamp);
+        self.una += u64::from(MSS);
+        let rtt = self.now.since(sent_at);
+        let ack = Ack {
+            rtt: Some(rtt),
+            srtt: rtt,
+            rate: self.account.take_sample(),
+            ..ack(self.now, MSS, prior_in_flight, self.in_flight(), self.una)
+        };
+        self.bbr.on_delivered(&ack);
+    }
+
+    fn note(&mut self) {
+        let name = match &self.bbr.state {
+            State::Startup => "startup",
+            State::Drain => "drain",
+            State::ProbeBw(cycle) if cycle.gain() > 1.0 => "up",
+            State::ProbeBw(cycle) if cycle.gain() < 1.0 => "down",
+            State::ProbeBw(_) => "cruise",
+            State::ProbeRtt(_) => "probe rtt",
+        };
+        if self.log.last().is_none_or(|last| last.1 != name) {
+            self.log.push((self.now.as_secs_f64(), name));
+        }
+    }
+}
+
+fn ack(now: Instant, delivered: u32, prior: u64, in_flight: u64, una: u64) -> Ack {
+    Ack {
+        now,
+        delivered,
+        slow_start_credit: delivered,
+        avoidance_credit: delivered,
+        rtt: None,
+        srtt: Duration::ZERO,
+        prior_in_flight: prior,
+        in_flight,
+        una,
+        next: una + in_flight,
+        window_limited: true,
+        in_recovery: false,
+        lost: 0,
+        delivered_total: una,
+        rate: None,
+        mss: MSS,
+    }
+}
+
+fn loss(now: Instant, in_flight: u64, next: u64) -> Loss {
+    Loss { now, window: 0, in_flight, sent_at: now, transmits: 1, next, mss: MSS }
+}
+
+#[test]
+fn startup_then_drain_then_the_cycle() {
+    let mut path = Path::new();
+    path.run_until(9.0);
+    let names: Vec<&str> = path.log.iter().map(|entry| entry.1).collect();
+    assert_eq!(names[..2], ["startup", "drain"]);
+    // The pipe of 26 segments is full after two doublings of ten, at 0.3 s; then come three flat
+    // rounds, each longer than the last by the queue that grows to two products.
+    let (startup, drain) = (path.log[1].0, path.log[2].0 - path.log[1].0);
+    assert!((1.0..1.5).contains(&startup), "start-up lasts {startup} s");
+    assert!(drain < 0.5, "drain lasts {drain} s");
+    // From the first probe on: up, down, cruise and so on. A cycle is some eight round trips.
+    let first = path.log.iter().position(|entry| entry.1 == "up").expect("it probes");
+    for (index, entry) in path.log[first..].iter().enumerate() {
+        assert_eq!(entry.1, ["up", "down", "cruise"][index % 3]);
+    }
+    let ups: Vec<f64> =
+        path.log.iter().filter(|entry| entry.1 == "up").map(|entry| entry.0).collect();
+    assert!(ups.len() >= 8, "{ups:?}");
+    for pair in ups.windows(2) {
+        assert!((0.7..1.2).contains(&(pair[1] - pair[0])), "{ups:?}");
+    }
+}
+
+#[test]
+fn the_model_is_the_path() {
+    let mut path = Path::new();
+    path.run_until(9.0);
+    let bandwidth = path.bbr.bandwidth.max();
+    assert!((bandwidth / RATE - 1.0).abs() < 0.01, "{bandwidth} B/s");
+    let rtt = path.bbr.min_rtt.get().expect("measured").as_secs_f64();
+    assert!((rtt - RTT).abs() < 1e-6, "{rtt} s");
+    // Two products and three quanta of two segments.
+    let window = segments(path.bbr.window.cwnd_f64());
+    assert!((window - (2.0 * PRODUCT + 6.0)).abs() < 1.0, "{window} segments");
+    // Nearly all of the bandwidth is used.
+    let used = path.account.delivered() as f64 / 9.0 / RATE;
+    assert!(used > 0.95, "{used}");
+}
+
+#[test]
+fn the_queue_is_two_products_in_startup_and_half_of_one_in_a_probe() {
+    let mut path = Path::new();
+    path.run_until(2.5);
+    // The window is 2.885 products and three quanta of two segments, one product is on the way.
+    assert!((30.0..58.0).contains(&path.longest_queue), "{}", path.longest_queue);
+    path.longest_queue = 0.0;
+    path.run_until(9.9);
+    // A probe ends with a quarter of the product and the three quanta above the product.
+    assert!((11.0..15.0).contains(&path.longest_queue), "{}", path.longest_queue);
+}
+
+#[test]
+fn the_round_trip_is_probed_every_ten_seconds() {
+    let mut path = Path::new();
+    path.run_until(45.0);
+    let probes: Vec<(f64, f64)> = path
+        .log
+        .windows(2)
+        .filter(|pair| pair[0].1 == "probe rtt")
+        .map(|pair| (pair[0].0, pair[1].0 - pair[0].0))
+        .collect();
+    // The drain phases leave three quanta in the queue, so only the probes see the least round
+    // trip: each ten seconds after the last one has ended.
+    assert_eq!(probes.len(), 4, "{probes:?}");
+    let mut last_end = 0.0;
+    for (begins, lasts) in probes.iter().copied() {
+        assert!((10.0..11.0).contains(&(begins - last_end)), "{probes:?}");
+        // 200 ms, after a round to empty the pipe, and up to the next acknowledgement.
+        assert!((0.2..0.4).contains(&lasts), "{probes:?}");
+        last_end = begins + lasts;
+    }
+    assert!((path.bbr.min_rtt.get().expect("measured").as_secs_f64() - RTT).abs() < 1e-6);
+    assert!((path.bbr.bandwidth.max() / RATE - 1.0).abs() < 0.01);
+}
+
+#[test]
+fn probing_the_round_trip_holds_four_segments_and_gives_the_window_back() {
+    let mut path = Path::new();
+    path.run_until(9.0);
+    let before = path.bbr.window.cwnd();
+    let mut least = before;
+    while path.now.as_secs_f64() < 12.0 {
+        path.run_until(path.now.as_secs_f64() + 0.001);
+        least = least.min(path.bbr.window.cwnd());
+    }
+    assert_eq!(least, 4 * MSS);
+    assert!(path.bbr.window.cwnd() >= before);
+}
+
+#[test]
+fn the_initial_rate_is_the_initial_window_in_a_millisecond_and_then_in_a_round_trip() {
+    let mut bbr = bbr();
+    let initial = f64::from(10 * MSS);
+    assert!((bbr.pacing_rate / (HIGH_GAIN * initial * 1000.0) - 1.0).abs() < 1e-12);
+    let rtt = Duration::from_millis(100);
+    let now = Instant::from_secs_f64(0.1);
+    bbr.on_delivered(&Ack { rtt: Some(rtt), srtt: rtt, ..ack(now, 1, 1, 0, 1) });
+    assert!((bbr.pacing_rate / (HIGH_GAIN * initial * 10.0) - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn in_the_first_round_of_recovery_as_much_leaves_as_arrives() {
+    let mut path = Path::new();
+    path.run_until(5.0);
+    let before = path.bbr.window.cwnd_f64();
+    let in_flight = path.in_flight();
+    path.bbr.on_loss(&loss(path.now, in_flight, 0));
+    assert!(path.bbr.window.cwnd_f64() <= in_flight as f64);
+    // Ten segments are lost and one arrives.
+    let left = in_flight - 11 * u64::from(MSS);
+    let lost = 10 * u64::from(MSS);
+    let delivered = path.account.delivered();
+    let first = Ack { lost, ..ack(path.now, MSS, in_flight, left, delivered) };
+    path.bbr.on_delivered(&first);
+    assert_eq!(path.bbr.window.cwnd_f64(), (left + u64::from(MSS)) as f64);
+    path.bbr.on_delivered(&ack(path.now, MSS, left + u64::from(MSS), left, delivered));
+    assert_eq!(path.bbr.window.cwnd_f64(), (left + u64::from(MSS)) as f64);
+    path.bbr.on_recovered(path.now);
+    assert_eq!(path.bbr.window.cwnd_f64(), before);
+}
+
+#[test]
+fn a_timeout_restarts_from_one_segment_and_the_window_returns() {
+    let mut path = Path::new();
+    path.run_until(5.0);
+    let before = path.bbr.window.cwnd_f64();
+    let all = path.una + path.in_flight();
+    path.bbr.on_timeout(&loss(path.now, path.in_flight(), all));
+    assert_eq!(path.bbr.window.cwnd(), MSS);
+    path.bbr.on_delivered(&ack(path.now, MSS, 0, 0, all - 1));
+    assert!(path.bbr.window.cwnd_f64() < before);
+    path.bbr.on_delivered(&ack(path.now, 1, 0, 0, all));
+    assert_eq!(path.bbr.window.cwnd_f64(), before);
+}
+
+#[test]
+fn what_the_application_limits_does_not_lower_the_bandwidth() {
+    let mut path = Path::new();
+    path.run_until(5.0);
+    let before = path.bbr.bandwidth.max();
+    for round in 0..100_u64 {
+        let prior = 10_000_000 + round * u64::from(MSS);
+        let rate = RateSample {
+            delivered: u64::from(MSS),
+            prior_delivered: prior,
+            interval: Duration::from_millis(100),
+            app_limited: true,
+        };
+        path.now += Duration::from_millis(50);
+        let una = prior + u64::from(MSS);
+        path.bbr.on_delivered(&Ack { rate: Some(rate), ..ack(path.now, MSS, 0, 0, una) });
+    }
+    assert_eq!(path.bbr.bandwidth.max(), before);
+}
+
+proptest! {
+    #[test]
+    fn the_window_stays_sane_whatever_arrives(
+        events in prop::collection::vec(
+            (0_u8..10, 0_u64..5_000_000_000, any::<u32>(), any::<u32>(), any::<bool>()), 1..300)
+    ) {
+        let mut bbr = bbr();
+        let (mut now, mut una) = (Instant::ZERO, 1_u64);
+        for (kind, nanos, size, other, flag) in events {
+            now += Duration::from_nanos(nanos);
+            let in_flight = u64::from(other);
+            match kind {
+                0 => bbr.on_loss(&loss(now, in_flight, una + in_flight)),
+                1 => bbr.on_timeout(&loss(now, in_flight, una + in_flight)),
+                2 => bbr.on_recovered(now),
+                3 => bbr.on_sent(now, una, in_flight),
+                _ => {
+                    una += u64::from(size);
+                    let rtt = flag.then(|| Duration::from_nanos(nanos));
+                    let rate = RateSample {
+                        delivered: u64::from(size),
+                        prior_delivered: una.saturating_sub(in_flight),
+                        interval: Duration::from_nanos(nanos % 1000),
+                        app_limited: !flag,
+                    };
+                    bbr.on_delivered(&Ack {
+                        rtt,
+                        srtt: rtt.unwrap_or_default(),
+                        rate: Some(rate),
+                        lost: if flag { in_flight } else { 0 },
+                        ..ack(now, size, in_flight + u64::from(size), in_flight, una)
+                    });
+                    let least = if bbr.recovery.conserves() { 1.0 } else { 4.0 };
+                    prop_assert!(segments(bbr.window.cwnd_f64()) >= least);
+                }
+            }
+            prop_assert!(bbr.window.cwnd_f64().is_finite() && bbr.window.cwnd() >= MSS);
+            let rate = bbr.pacing_rate().expect("BBR paces");
+            prop_assert!(rate.is_finite() && rate > 0.0, "{rate}");
+        }
+    }
+}

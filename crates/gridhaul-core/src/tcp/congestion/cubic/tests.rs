@@ -1,0 +1,209 @@
+//! What a person can judge: the curve in segments and seconds.
+
+use gridhaul_scenario::scenario::{Profile, Stack, Variant};
+use proptest::prelude::*;
+
+use super::*;
+
+const MSS: u32 = 1000;
+
+fn cubic(cwnd_segments: f64) -> Cubic {
+    let stack = Stack { profile: Profile::Rfc, variant: Some(Variant::Cubic), ..Stack::default() };
+    let params = StackParams { mss: MSS, ..StackParams::resolve(&stack) };
+    let mut cubic = Cubic::new(&params);
+    cubic.window.set_cwnd(cwnd_segments * f64::from(MSS));
+    cubic
+}
+
+fn segments(cubic: &Cubic) -> f64 {
+    cubic.window.cwnd_f64() / f64::from(MSS)
+}
+
+fn ack(now: Instant, srtt: Duration) -> Ack {
+    Ack {
+        now,
+        delivered: MSS,
+        slow_start_credit: MSS,
+        avoidance_credit: MSS,
+        rtt: Some(srtt),
+        srtt,
+        prior_in_flight: 0,
+        in_flight: 0,
+        una: 0,
+        next: 0,
+        window_limited: true,
+        in_recovery: false,
+        lost: 0,
+        delivered_total: 0,
+        rate: None,
+        mss: MSS,
+    }
+}
+
+fn lose(cubic: &mut Cubic, now: Instant, f: fn(&mut Cubic, &Loss)) {
+    let loss = Loss {
+        now,
+        window: cubic.window.cwnd(),
+        in_flight: u64::from(cubic.window.cwnd()),
+        sent_at: now,
+        transmits: 1,
+        next: 0,
+        mss: MSS,
+    };
+    f(cubic, &loss);
+}
+
+/// Acknowledges a window in each round trip, evenly spaced, from `from` for `seconds`; returns the
+/// window in segments at the end.
+fn run(cubic: &mut Cubic, from: Instant, seconds: f64, rtt: Duration) -> f64 {
+    let end = from + Duration::from_secs_f64(seconds);
+    let mut now = from;
+    while now < end {
+        cubic.on_ack(&ack(now, rtt));
+        now += rtt.mul_f64(1.0 / segments(cubic).max(1.0));
+    }
+    segments(cubic)
+}
+
+#[test]
+fn the_curve_after_a_loss_at_100_segments() {
+    // W(t) = 0.4 (t - 4.217)^3 + 100: concave to 100 segments at K, then convex.
+    // Each line: time, window, and the formula. The window runs up to 0.3 segments beside it, as it
+    // aims one round trip ahead by steps of (target - cwnd) / cwnd.
+    let rtt = Duration::from_millis(200);
+    let table: Vec<String> = (0..=8)
+        .map(|seconds| {
+            let mut cubic = cubic(100.0);
+            lose(&mut cubic, Instant::ZERO, Cubic::on_loss);
+            let seconds = f64::from(seconds);
+            let window = run(&mut cubic, Instant::ZERO, seconds, rtt);
+            let formula = 0.4 * (seconds - 4.217_163).powi(3) + 100.0;
+            assert!((window - formula).abs() < 0.35, "{seconds} s: {window}, not {formula}");
+            format!("{seconds} s {window:.1} ({formula:.1})")
+        })
+        .collect();
+    let expected = [
+        "0 s 70.0 (70.0)",
+        "1 s 86.5 (86.7)",
+        "2 s 95.5 (95.6)",
+        "3 s 99.2 (99.3)",
+        "4 s 100.0 (100.0)",
+        "5 s 100.2 (100.2)",
+        "6 s 102.4 (102.3)",
+        "7 s 108.7 (108.6)",
+        "8 s 121.9 (121.7)",
+    ];
+    assert_eq!(table, expected);
+}
+
+#[test]
+fn the_curve_is_the_formula() {
+    let epoch = Epoch::begin(Instant::ZERO, 70e3, 100e3, 1e3);
+    assert!((epoch.k - 4.217).abs() < 1e-3);
+    for (seconds, window) in [(0.0, 70.0), (4.217_163, 100.0), (8.434_326, 130.0)] {
+        let elapsed = Duration::from_secs_f64(seconds);
+        assert!((epoch.window_at(elapsed, 1e3) / 1e3 - window).abs() < 1e-3);
+    }
+}
+
+#[test]
+fn with_a_short_round_trip_it_grows_like_reno() {
+    // At 10 ms and 10 segments Reno's line is above the cubic curve: α = 0.529 segments for each
+    // round trip of the 3 segments lost, so after 0.05 s 5 * 0.529 more than 7.
+    let mut cubic = cubic(10.0);
+    lose(&mut cubic, Instant::ZERO, Cubic::on_loss);
+    let window = run(&mut cubic, Instant::ZERO, 0.05, Duration::from_millis(10));
+    assert!((window - (7.0 + 5.0 * ALPHA)).abs() < 0.15, "{window}");
+    // Above the window of the loss α is 1: ten round trips, ten segments.
+    let from = Instant::from_secs_f64(0.05);
+    let at_prior = run(&mut cubic, from, 0.05, Duration::from_millis(10));
+    let from = Instant::from_secs_f64(0.1);
+    let later = run(&mut cubic, from, 0.1, Duration::from_millis(10));
+    assert!((later - at_prior - 10.0).abs() < 0.3, "{at_prior} -> {later}");
+}
+
+#[test]
+fn a_second_loss_below_the_plateau_gives_way() {
+    let mut cubic = cubic(100.0);
+    lose(&mut cubic, Instant::ZERO, Cubic::on_loss);
+    assert_eq!(cubic.w_max, 100e3);
+    lose(&mut cubic, Instant::ZERO, Cubic::on_loss);
+    // Lost at 70, below 100: the plateau is 70 * 0.85, not 70; the window 49.
+    assert!((cubic.w_max - 59.5e3).abs() < 1e-6 && cubic.window.cwnd() == 49_000);
+    assert!((cubic.cwnd_prior - 70e3).abs() < 1e-6);
+}
+
+#[test]
+fn after_a_timeout_slow_start_and_then_the_convex_part() {
+    let mut cubic = cubic(100.0);
+    lose(&mut cubic, Instant::ZERO, Cubic::on_timeout);
+    assert_eq!((cubic.window.cwnd(), cubic.window.ssthresh()), (1_000, 70_000));
+    for _ in 0..69 {
+        cubic.on_ack(&ack(Instant::ZERO, Duration::from_millis(100)));
+    }
+    assert_eq!(cubic.window.cwnd(), 70_000);
+    cubic.on_ack(&ack(Instant::ZERO, Duration::from_millis(100)));
+    let epoch = cubic.epoch.expect("avoidance has begun");
+    assert_eq!((epoch.k, epoch.w_max), (0.0, 70e3));
+}
+
+#[test]
+fn the_target_is_at_most_one_and_a_half_windows() {
+    let mut cubic = cubic(10.0);
+    lose(&mut cubic, Instant::ZERO, Cubic::on_loss);
+    let rtt = Duration::from_millis(100);
+    cubic.on_ack(&ack(Instant::ZERO, rtt));
+    // An hour of silence that nothing announced: one segment brings at most half a segment.
+    let before = segments(&cubic);
+    cubic.on_ack(&ack(Instant::from_secs_f64(3600.0), rtt));
+    assert!((segments(&cubic) - before - 0.5).abs() < 1e-9);
+}
+
+#[test]
+fn time_stands_still_while_the_application_is_the_limit() {
+    let rtt = Duration::from_millis(200);
+    let mut busy = cubic(100.0);
+    lose(&mut busy, Instant::ZERO, Cubic::on_loss);
+    run(&mut busy, Instant::ZERO, 2.0, rtt);
+    let mut paused = busy.clone();
+    for tenth in 20..120 {
+        let limited = Ack {
+            window_limited: false,
+            ..ack(Instant::from_secs_f64(f64::from(tenth) / 10.0), rtt)
+        };
+        paused.on_ack(&limited);
+    }
+    assert_eq!(segments(&paused), segments(&busy));
+    let busy = run(&mut busy, Instant::from_secs_f64(2.0), 2.0, rtt);
+    let paused = run(&mut paused, Instant::from_secs_f64(12.0), 2.0, rtt);
+    assert!((busy - paused).abs() < 0.05, "{busy} {paused}");
+}
+
+proptest! {
+    #[test]
+    fn the_window_stays_sane_whatever_arrives(
+        events in prop::collection::vec(
+            (0_u8..9, 0_u64..10_000_000_000, 0_u32..2_000_000, any::<bool>()), 1..300)
+    ) {
+        let mut cubic = cubic(10.0);
+        let mut now = Instant::ZERO;
+        for (kind, nanos, size, flag) in events {
+            now += Duration::from_nanos(nanos);
+            match kind {
+                0 => lose(&mut cubic, now, Cubic::on_loss),
+                1 => lose(&mut cubic, now, Cubic::on_timeout),
+                2 => cubic.on_recovered(now),
+                3 => cubic.on_idle_restart(now, 10 * MSS),
+                _ => cubic.on_ack(&Ack {
+                    slow_start_credit: size,
+                    avoidance_credit: size,
+                    window_limited: flag,
+                    ..ack(now, Duration::from_nanos(nanos))
+                }),
+            }
+            let cwnd = cubic.window.cwnd_f64();
+            prop_assert!(cwnd.is_finite() && cwnd >= f64::from(MSS), "{cwnd}");
+            prop_assert!(cubic.w_max.is_finite() && cubic.cwnd_prior.is_finite());
+        }
+    }
+}

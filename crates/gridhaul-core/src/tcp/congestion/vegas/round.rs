@@ -1,0 +1,105 @@
+//! Round trips: which acknowledgement ends one, and what it says about the queue.
+
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::super::Ack;
+
+/// The round trip under way, and the least one seen.
+#[derive(Debug, Clone)]
+pub(super) struct Round {
+    /// The round trip ends when the segment that begins here is acknowledged.
+    mark: u64,
+    marked_at: Option<Instant>,
+    sum_ns: u64,
+    samples: u32,
+    /// "BaseRTT": the round trip of a segment that meets no queue (section 3.2). Zero: unknown.
+    base: Duration,
+}
+
+/// What a finished round trip says. Rates are relative, so only the quotient of times matters.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Verdict {
+    /// What is out, in bytes: the window.
+    out: f64,
+    /// What was sent in the round trip, in bytes.
+    sent: f64,
+    /// Base round trip as a share of the mean one.
+    base_share: f64,
+}
+
+impl Round {
+    pub(super) const fn new() -> Self {
+        Self { mark: 0, marked_at: None, sum_ns: 0, samples: 0, base: Duration::ZERO }
+    }
+
+    /// Data is sent: the first round trip begins with the first call.
+    #[inline]
+    pub(super) fn begin(&mut self, now: Instant) {
+        self.marked_at.get_or_insert(now);
+    }
+
+    /// A measurement within the round trip.
+    #[inline]
+    pub(super) fn measure(&mut self, rtt: Duration) {
+        self.sum_ns = self.sum_ns.saturating_add(rtt.as_nanos());
+        self.samples += 1;
+        self.lower_base(rtt);
+    }
+
+    /// The verdict, if this acknowledgement ends the round trip; then the next one begins.
+    pub(super) fn on_ack(&mut self, ack: &Ack) -> Option<Verdict> {
+        if ack.una <= self.mark {
+            return None;
+        }
+        let mss = u64::from(ack.mss);
+        // What is sent next, without what is lost and waits to be sent again: ns-2 goes back with
+        // its next sequence number at a timeout.
+        let next = ack.una + ack.in_flight;
+        let sent = next.saturating_sub(self.mark);
+        let verdict = self.mean(ack.now).filter(|mean| !mean.is_zero()).map(|mean| {
+            // ns-2: with a single segment in transit nothing queues, so a longer path shows.
+            if sent <= mss || self.base.is_zero() {
+                self.base = mean;
+            }
+            self.lower_base(mean);
+            Verdict {
+                // The segment just acknowledged belongs to the window that is judged.
+                out: (ack.in_flight + mss) as f64,
+                sent: sent as f64,
+                base_share: self.base.as_nanos() as f64 / mean.as_nanos() as f64,
+            }
+        });
+        self.restart(ack);
+        verdict
+    }
+
+    /// The next round trip begins with this acknowledgement.
+    pub(super) fn restart(&mut self, ack: &Ack) {
+        let mark = ack.una + ack.in_flight;
+        *self = Self { mark, marked_at: Some(ack.now), sum_ns: 0, samples: 0, base: self.base };
+    }
+
+    /// Mean round trip: of the measurements, or the time since the mark without any (ns-2).
+    fn mean(&self, now: Instant) -> Option<Duration> {
+        if self.samples > 0 {
+            Some(Duration::from_nanos(self.sum_ns / u64::from(self.samples)))
+        } else {
+            self.marked_at.map(|marked_at| now.since(marked_at))
+        }
+    }
+
+    #[inline]
+    fn lower_base(&mut self, rtt: Duration) {
+        if !rtt.is_zero() && (self.base.is_zero() || rtt < self.base) {
+            self.base = rtt;
+        }
+    }
+}
+
+impl Verdict {
+    /// Section 3.2: Diff = Expected - Actual, with Expected = window / BaseRTT and Actual =
+    /// sent / RTT, times BaseRTT: the segments in the queue, rounded to whole ones (ns-2).
+    pub(super) fn queued_segments(&self, mss: f64) -> f64 {
+        ((self.out - self.sent * self.base_share) / mss + 0.5).floor()
+    }
+}

@@ -1,0 +1,262 @@
+//! What a person can judge: windows in segments, round trip by round trip.
+
+use gridhaul_scenario::scenario::{Profile, Stack, Variant};
+use gridhaul_scenario::units::{Duration, Instant};
+use proptest::prelude::*;
+
+use super::*;
+
+const MSS: u32 = 1000;
+
+fn params(initial_ssthresh: u32) -> StackParams {
+    let stack = Stack { profile: Profile::Ns2, variant: Some(Variant::Vegas), ..Stack::default() };
+    StackParams {
+        mss: MSS,
+        initial_window: 2 * MSS,
+        initial_ssthresh: initial_ssthresh * MSS,
+        ..StackParams::resolve(&stack)
+    }
+}
+
+fn ack(now: Instant, una: u64, in_flight: u64, rtt: Option<Duration>) -> Ack {
+    Ack {
+        now,
+        delivered: MSS,
+        slow_start_credit: MSS,
+        avoidance_credit: MSS,
+        rtt,
+        srtt: rtt.unwrap_or_default(),
+        prior_in_flight: in_flight + u64::from(MSS),
+        in_flight,
+        una,
+        next: una + in_flight,
+        window_limited: true,
+        in_recovery: false,
+        lost: 0,
+        delivered_total: una,
+        rate: None,
+        mss: MSS,
+    }
+}
+
+fn loss(at_ms: u64, sent_ms: u64, window_segments: u32, transmits: u16) -> Loss {
+    Loss {
+        now: ms(at_ms),
+        window: window_segments * MSS,
+        in_flight: u64::from(window_segments * MSS),
+        sent_at: ms(sent_ms),
+        transmits,
+        next: 0,
+        mss: MSS,
+    }
+}
+
+fn ms(ms: u64) -> Instant {
+    Instant::from_nanos(ms * 1_000_000)
+}
+
+/// A path that acknowledges a whole window after each round trip of `rtt(window)`.
+struct Path {
+    vegas: Vegas,
+    now: Instant,
+    una: u64,
+    next: u64,
+}
+
+impl Path {
+    fn new(initial_ssthresh: u32) -> Self {
+        let mut path =
+            Self { vegas: Vegas::new(&params(initial_ssthresh)), now: ms(5), una: 1, next: 1 };
+        path.send();
+        path
+    }
+    fn send(&mut self) {
+        while self.next - self.una + u64::from(MSS) <= u64::from(self.vegas.window.cwnd()) {
+            self.next += u64::from(MSS);
+            self.vegas.on_sent(self.now, self.next, self.next - self.una);
+        }
+    }
+    /// Avoidance at a window of so many segments, on a path whose base round trip is known.
+    fn settled(segments: u32) -> Self {
+        let mut path = Self::new(2);
+        path.round(ten_segments);
+        // Twice: the first verdict at the new window still judges the old one.
+        for _ in 0..2 {
+            path.vegas.window.set_cwnd(f64::from(segments * MSS));
+            path.send();
+            path.round(ten_segments);
+        }
+        path.vegas.window.set_cwnd(f64::from(segments * MSS));
+        path.vegas.growth = 0.0;
+        path
+    }
+    /// One round trip; returns the window in segments after it.
+    fn round(&mut self, rtt: impl Fn(f64) -> Duration) -> f64 {
+        let segments = (self.next - self.una) / u64::from(MSS);
+        let rtt = rtt(segments as f64);
+        self.now += rtt;
+        for _ in 0..segments {
+            self.una += u64::from(MSS);
+            self.vegas.on_ack(&ack(self.now, self.una, self.next - self.una, Some(rtt)));
+            self.send();
+        }
+        self.vegas.window.cwnd_f64() / f64::from(MSS)
+    }
+}
+
+/// 100 ms and a bottleneck that holds ten segments in that time: `w - 10` of them queue.
+fn ten_segments(window: f64) -> Duration {
+    Duration::from_millis(100).mul_f64((window / 10.0).max(1.0))
+}
+
+fn never_queues(_window: f64) -> Duration {
+    Duration::from_millis(100)
+}
+
+#[test]
+fn slow_start_doubles_every_other_round_trip() {
+    let mut path = Path::new(10_000);
+    let windows: Vec<f64> = (0..8).map(|_| path.round(never_queues)).collect();
+    assert_eq!(windows, [2.0, 4.0, 4.0, 8.0, 8.0, 16.0, 16.0, 32.0]);
+}
+
+#[test]
+fn slow_start_ends_when_more_than_gamma_wait() {
+    let mut path = Path::new(10_000);
+    for _ in 0..12 {
+        path.round(ten_segments);
+    }
+    // It doubles from 8 to 16, of which 6 wait: more than γ = 1.
+    assert_eq!(path.vegas.window.ssthresh(), 2 * MSS);
+    let settled: Vec<f64> = (0..30).map(|_| path.round(ten_segments)).collect();
+    assert!(settled[20..].iter().all(|&window| (11.0..14.0).contains(&window)), "{settled:?}");
+}
+
+#[test]
+fn between_alpha_and_beta_the_window_stands_still() {
+    for waiting in 1..=3 {
+        let mut path = Path::settled(10 + waiting);
+        for _ in 0..20 {
+            assert_eq!(path.round(ten_segments), f64::from(10 + waiting));
+        }
+    }
+}
+
+#[test]
+fn above_beta_one_segment_less_each_round_trip() {
+    let mut path = Path::settled(18);
+    let windows: Vec<f64> = (0..7).map(|_| path.round(ten_segments)).collect();
+    // At 13 three wait, which is β; but the verdict on 13 still has the round trips of 14.
+    assert_eq!(windows, [17.0, 16.0, 15.0, 14.0, 13.0, 12.0, 12.0]);
+}
+
+#[test]
+fn below_alpha_one_segment_more_each_round_trip() {
+    let mut path = Path::new(2);
+    path.vegas.window.set_cwnd(f64::from(5 * MSS));
+    path.send();
+    let mut before = 5.0;
+    for _ in 0..10 {
+        let after = path.round(never_queues);
+        assert!((0.8..=1.2).contains(&(after - before)), "{before} -> {after}");
+        before = after;
+    }
+}
+
+#[test]
+fn an_unused_window_does_not_grow() {
+    let mut vegas = Vegas::new(&params(2));
+    vegas.window.set_cwnd(f64::from(20 * MSS));
+    for round in 1..20_u64 {
+        let una = 1 + round * u64::from(MSS);
+        vegas.on_ack(&ack(ms(100 * round), una, 0, Some(Duration::from_millis(100))));
+    }
+    assert_eq!(vegas.window.cwnd(), 20 * MSS);
+}
+
+#[test]
+fn a_loss_takes_a_quarter_and_a_repeated_one_half() {
+    for (window, transmits, left) in
+        [(20, 1, 15), (19, 1, 15), (20, 2, 10), (4, 1, 3), (3, 1, 2), (3, 2, 2), (1, 1, 2)]
+    {
+        let mut vegas = Vegas::new(&params(2));
+        vegas.on_loss(&loss(500, 300, window, transmits));
+        assert_eq!(vegas.window.cwnd(), left * MSS, "{window} segments, sent {transmits} times");
+    }
+}
+
+#[test]
+fn losses_of_one_window_reduce_it_once() {
+    let mut vegas = Vegas::new(&params(2));
+    vegas.on_loss(&loss(500, 300, 20, 1));
+    vegas.on_loss(&loss(510, 320, 15, 1));
+    assert_eq!(vegas.window.cwnd(), 15 * MSS);
+    // This one was sent after the reduction.
+    vegas.on_loss(&loss(700, 501, 15, 1));
+    assert_eq!(vegas.window.cwnd(), 12 * MSS);
+}
+
+#[test]
+fn after_a_timeout_two_segments_and_slow_start_to_half() {
+    let mut vegas = Vegas::new(&params(2));
+    vegas.on_timeout(&loss(500, 300, 21, 1));
+    assert_eq!((vegas.window.cwnd(), vegas.window.ssthresh()), (2 * MSS, 10 * MSS));
+}
+
+#[test]
+fn the_fine_timeout_follows_the_round_trip() {
+    let mut vegas = Vegas::new(&params(2));
+    assert!(!vegas.expired(ms(1_000_000), ms(0)), "nothing is measured yet");
+    for _ in 0..200 {
+        vegas.timer.measure(Duration::from_millis(100));
+    }
+    // Without variation: 100 ms and a sixteenth.
+    assert!(!vegas.expired(ms(106), ms(0)));
+    assert!(vegas.expired(ms(107), ms(0)));
+    // A retransmission: an eighth more, 119.5 ms; a repeated one: twice, 239 ms.
+    vegas.on_loss(&loss(107, 0, 10, 1));
+    assert!(!vegas.expired(ms(119), ms(0)) && vegas.expired(ms(120), ms(0)));
+    vegas.on_loss(&loss(240, 0, 10, 2));
+    assert!(!vegas.expired(ms(239), ms(0)) && vegas.expired(ms(240), ms(0)));
+}
+
+#[test]
+fn the_first_measurement_gives_one_and_a_half_round_trips() {
+    let mut vegas = Vegas::new(&params(2));
+    vegas.timer.measure(Duration::from_millis(160));
+    // Mean 160, deviation 40 less a quarter of it: (160 + 60) * 17 / 16 = 233.75.
+    assert!(!vegas.expired(ms(233), ms(0)) && vegas.expired(ms(234), ms(0)));
+}
+
+proptest! {
+    #[test]
+    fn the_window_stays_sane_whatever_arrives(
+        events in prop::collection::vec(
+            (0_u8..8, 0_u64..3_000_000_000, any::<u32>(), 0_u16..4, any::<bool>()), 1..300)
+    ) {
+        let mut vegas = Vegas::new(&params(50));
+        let (mut now, mut una) = (Instant::ZERO, 1_u64);
+        for (kind, nanos, size, transmits, flag) in events {
+            now += Duration::from_nanos(nanos);
+            let lost = Loss {
+                now, window: size, in_flight: u64::from(size), sent_at: Instant::ZERO + Duration::from_nanos(nanos),
+                transmits, next: una, mss: MSS,
+            };
+            match kind {
+                0 => vegas.on_loss(&lost),
+                1 => vegas.on_timeout(&lost),
+                2 => vegas.on_recovered(now),
+                3 => vegas.on_idle_restart(now, 2 * MSS),
+                _ => {
+                    una += u64::from(size % 5000);
+                    let rtt = flag.then(|| Duration::from_nanos(nanos));
+                    vegas.on_delivered(&ack(now, una, u64::from(size), rtt));
+                    vegas.on_ack(&ack(now, una, u64::from(size), rtt));
+                }
+            }
+            let cwnd = vegas.window.cwnd_f64();
+            prop_assert!(cwnd.is_finite() && cwnd >= f64::from(MSS), "{cwnd}");
+            prop_assert!(vegas.growth.is_finite() && (0.0..=1.0).contains(&vegas.growth));
+        }
+    }
+}
