@@ -76,6 +76,20 @@ fn long_lines_are_cut_around_the_caret() {
 }
 
 #[test]
+fn many_mistakes_are_told_as_few() {
+    let mut text =
+        String::from("title = \"many\"\nduration = \"60 s\"\n[node]\na = {}\n[flow]\n[link]\n");
+    for link in 0..20_000 {
+        text +=
+            &format!("l{link} = {{ from = \"a\", to = \"b{link}\", both.rate = \"1 Mbit/s\" }}\n");
+    }
+    let error = Scenario::from_toml(&text, "many.toml").unwrap_err();
+    assert_eq!(error.problems.len(), 100);
+    assert_eq!(error.to_string().matches("many.toml:").count(), 10);
+    assert!(error.to_string().ends_with("and at least 90 more problems"));
+}
+
+#[test]
 fn the_merged_scenario_spells_out_defaults_and_reads_back() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("small.toml");

@@ -12,7 +12,7 @@ use thiserror::Error;
 pub struct ScenarioError {
     /// Name of the file, as it was given; empty for a scenario that came from no file.
     pub file: String,
-    /// At least one problem, in the order of the file.
+    /// From one to a hundred problems, in the order of the file. Ten of them are displayed.
     pub problems: Vec<Problem>,
 }
 
@@ -44,6 +44,10 @@ pub struct Place {
 
 /// Problems that are shown; of more, only the number is told.
 const SHOWN: usize = 10;
+
+/// Problems that are collected. A file with more is wrong in one way many times, and finding the
+/// place of each would take long.
+pub(super) const COLLECTED: usize = 100;
 
 /// Characters of a line that are shown.
 const SHOWN_CHARACTERS: usize = 100;
@@ -123,7 +127,8 @@ fn render(file: &str, problems: &[Problem]) -> String {
     let mut texts: Vec<_> =
         problems.iter().take(SHOWN).map(|problem| render_one(file, problem)).collect();
     if problems.len() > SHOWN {
-        texts.push(format!("and {} more problems", problems.len() - SHOWN));
+        let least = if problems.len() >= COLLECTED { "at least " } else { "" };
+        texts.push(format!("and {least}{} more problems", problems.len() - SHOWN));
     }
     texts.join("\n\n")
 }

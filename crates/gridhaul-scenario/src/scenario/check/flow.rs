@@ -17,10 +17,10 @@ impl Report<'_> {
                 Transport::Tcp => self.chosen_stacks(&key, flow),
                 Transport::Datagram | Transport::Echo => self.datagrams(&key, flow),
             }
-            if let (true, Some(network)) = (ends, network)
+            if let (true, false, Some(network)) = (ends, self.is_full(), network)
                 && let Err(problem) = network.routes(name, flow)
             {
-                self.problems.push(problem);
+                self.add(problem);
             }
             let members = self.scenario.members(&flow.from, &flow.to).unwrap_or(1);
             total = total.saturating_add(u64::from(members) * u64::from(flow.count));

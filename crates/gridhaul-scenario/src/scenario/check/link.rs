@@ -1,7 +1,7 @@
 //! Contradictions in links.
 
 use super::Report;
-use crate::scenario::{Direction, Link, LoadLatency, Loss, Scenario};
+use crate::scenario::{Direction, Link, LoadLatency, Loss, Scenario, suggest};
 use crate::units::Probability;
 
 impl Report<'_> {
@@ -132,23 +132,35 @@ impl Report<'_> {
             );
         }
         let Some(paired) = &latency.paired_with else { return };
-        let directions = directions(self.scenario);
-        let own_too = own.replace(".both", ".forward");
-        if *paired == own || *paired == own_too && own != own_too {
+        let same = match own.strip_suffix(".both") {
+            Some(link) => *paired == format!("{link}.forward"),
+            None => paired == own,
+        };
+        if same {
             self.refuse(
                 format!("{key}.paired_with"),
                 "this is the direction itself",
                 "name the opposite direction",
             );
-        } else if !directions.contains(paired) {
+        } else if !is_direction(self.scenario, paired) && !self.is_full() {
+            let directions = directions(self.scenario);
             let known: Vec<_> = directions.iter().map(String::as_str).collect();
             self.refuse(
                 format!("{key}.paired_with"),
                 format!("{paired:?} is no direction of a link"),
-                crate::scenario::suggest::remedy(paired, &known),
+                suggest::remedy(paired, &known),
             );
         }
     }
+}
+
+fn is_direction(scenario: &Scenario, name: &str) -> bool {
+    let Some((link, way)) = name.rsplit_once('.') else { return false };
+    scenario.link.get(link).is_some_and(|link| match way {
+        "forward" => link.forward().is_some(),
+        "backward" => link.backward().is_some(),
+        _ => false,
+    })
 }
 
 /// All directions as `<link>.forward` and `<link>.backward`.

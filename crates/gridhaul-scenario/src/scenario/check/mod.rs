@@ -5,7 +5,7 @@ mod link;
 mod load;
 mod stack;
 
-use super::error::Problem;
+use super::error::{COLLECTED, Problem};
 use super::route::Network;
 use super::{Scenario, suggest};
 
@@ -14,7 +14,7 @@ use super::{Scenario, suggest};
 const ROWS_MAX: u64 = 10_000_000;
 const FLOWS_MAX: u64 = 100_000_000;
 
-/// All contradictions, in the order of the tables.
+/// The first contradictions, in the order of the tables.
 pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     let mut report = Report { scenario, problems: Vec::new() };
     report.whole();
@@ -46,7 +46,17 @@ impl Report<'_> {
         message: impl Into<String>,
         remedy: impl Into<String>,
     ) {
-        self.problems.push(Problem::new(key, message, remedy));
+        self.add(Problem::new(key, message, remedy));
+    }
+
+    fn add(&mut self, problem: Problem) {
+        if !self.is_full() {
+            self.problems.push(problem);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.problems.len() >= COLLECTED
     }
 
     /// Refuses a name that is not in a table of names.
@@ -57,6 +67,9 @@ impl Report<'_> {
         name: &str,
         table: &indexmap::IndexMap<String, V>,
     ) {
+        if self.is_full() {
+            return;
+        }
         let known: Vec<_> = table.keys().map(String::as_str).collect();
         let message = format!("there is no {what} {name:?}");
         self.refuse(key, message, suggest::remedy(name, &known));
@@ -152,13 +165,12 @@ impl Report<'_> {
     /// Checks the two ends of a link or flow. True if both exist and pair up.
     fn ends(&mut self, key: &str, from: &str, to: &str) -> bool {
         let nodes = &self.scenario.node;
-        let before = self.problems.len();
         for (end, name) in [("from", from), ("to", to)] {
             if !nodes.contains_key(name) {
                 self.unknown(&format!("{key}.{end}"), "node", name, nodes);
             }
         }
-        if self.problems.len() > before {
+        if !(nodes.contains_key(from) && nodes.contains_key(to)) {
             return false;
         }
         if from == to {
