@@ -15,10 +15,17 @@ pub(super) enum Loss {
     None,
     /// Loses each packet independently.
     Bernoulli(Coin),
+    /// Loses with a memory; apart, to keep plain links small.
+    Other(Box<OtherLoss>),
+}
+
+/// Loss that remembers.
+#[derive(Debug, Clone)]
+pub(super) enum OtherLoss {
     /// Loses in bursts.
-    GilbertElliott(Box<GilbertElliott>),
+    GilbertElliott(GilbertElliott),
     /// Loses the listed packets.
-    Listed(Box<Listed>),
+    Listed(Listed),
 }
 
 /// Packets to lose, counted from 1 as they leave the wire.
@@ -37,14 +44,17 @@ impl Loss {
             Some(scenario::Loss::Bernoulli(probability)) => {
                 Self::Bernoulli(Coin::new(*probability, chance.stream("loss")))
             }
-            Some(scenario::Loss::GilbertElliott(channel)) => Self::GilbertElliott(Box::new(
-                GilbertElliott::new(channel, chance.stream("loss state"), chance.stream("loss")),
-            )),
+            Some(scenario::Loss::GilbertElliott(channel)) => {
+                let (moves, losses) = (chance.stream("loss state"), chance.stream("loss"));
+                let channel = GilbertElliott::new(channel, moves, losses);
+                Self::Other(Box::new(OtherLoss::GilbertElliott(channel)))
+            }
             Some(scenario::Loss::Packets(numbers)) => {
                 let mut to_lose = numbers.clone();
                 to_lose.sort_unstable();
                 to_lose.dedup();
-                Self::Listed(Box::new(Listed { seen: 0, to_lose: to_lose.into() }))
+                let listed = Listed { seen: 0, to_lose: to_lose.into() };
+                Self::Other(Box::new(OtherLoss::Listed(listed)))
             }
         }
     }
@@ -55,6 +65,15 @@ impl Loss {
         match self {
             Self::None => false,
             Self::Bernoulli(coin) => coin.flip(),
+            Self::Other(loss) => loss.loses(),
+        }
+    }
+}
+
+impl OtherLoss {
+    #[inline(never)]
+    fn loses(&mut self) -> bool {
+        match self {
             Self::GilbertElliott(channel) => channel.loses(),
             Self::Listed(list) => list.loses(),
         }
