@@ -168,6 +168,7 @@ pub(crate) fn column(name: &str) -> (String, &'static str) {
         "rtt" => "round trip".to_owned(),
         "srtt" => "round trip, smoothed".to_owned(),
         "rto" => "retransmission timer".to_owned(),
+        "in_flight" => "data in flight".to_owned(),
         other => other.replace('_', " "),
     };
     (words, unit)

@@ -284,7 +284,7 @@ fn group_labels(groups: &[String], frame: &Frame) -> (Group, f64) {
     }
     // Sloping names reach to the left, where the first one has only the margin; crowded ones are
     // thinned out.
-    let stride = (13.0 / band).ceil().max(1.0) as usize;
+    let stride = (15.0 / band).ceil().max(1.0) as usize;
     let mut deepest: f64 = 0.0;
     for (place, name) in groups.iter().enumerate().step_by(stride) {
         let (x, y) = (middle(place) + 4.0, frame.bottom + 14.0);

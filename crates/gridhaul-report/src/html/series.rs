@@ -71,7 +71,7 @@ fn split(series: &Series, quantity: &str, label: Option<&str>) -> Vec<LineSeries
     let times = &series.columns[0].data;
     let mut index: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
     let mut lines: Vec<LineSeries> = Vec::new();
-    for row in 0..len(times).min(len(&values.data)) {
+    for row in 0..times.len().min(values.data.len()) {
         let key: Vec<u64> = keys.iter().map(|key| code(&key.data, row)).collect();
         let place = *index.entry(key).or_insert_with(|| {
             let words = keys.iter().map(|key| word(key, row));
@@ -82,6 +82,10 @@ fn split(series: &Series, quantity: &str, label: Option<&str>) -> Vec<LineSeries
         let (x, y) = (number(times, row), number(&values.data, row));
         lines[place].points.push(DataPoint { x, y, ci95: None });
     }
+    // Messages are recorded as they arrive, under the time at which they were ready.
+    for line in &mut lines {
+        line.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    }
     lines
 }
 
@@ -89,14 +93,6 @@ fn split(series: &Series, quantity: &str, label: Option<&str>) -> Vec<LineSeries
 fn is_key(column: &Column) -> bool {
     matches!(column.data, ColumnData::Text { .. })
         || matches!(column.name.as_str(), "point" | "repeat" | "run")
-}
-
-fn len(data: &ColumnData) -> usize {
-    match data {
-        ColumnData::Real(rows) => rows.len(),
-        ColumnData::Whole(rows) => rows.len(),
-        ColumnData::Text { rows, .. } => rows.len(),
-    }
 }
 
 fn number(data: &ColumnData, row: usize) -> f64 {

@@ -105,11 +105,16 @@ fn draw(family: &Family, answers: &[(String, &Answer)]) -> Vec<NamedChart> {
     if metrics.len() * groups.len() < 2 {
         return Vec::new();
     }
-    let named = family.metrics.len() > 1;
+    // A family of which one metric is left goes by the name of that.
+    let named = metrics.len() > 1;
+    let title = match (named, family.metrics.len()) {
+        (false, 2..) => capital(metric.info().heading),
+        _ => family.title.to_owned(),
+    };
     let series = metrics.iter().map(|metric| {
         BarSeries::new(if named { metric.info().heading } else { "" }, bars(answer, *metric))
     });
-    vec![chart(family.title, series.collect(), *metric)]
+    vec![chart(&title, series.collect(), *metric)]
 }
 
 fn rows(answer: &Answer, scope: Scope) -> &[Row] {

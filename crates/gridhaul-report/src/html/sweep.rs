@@ -56,9 +56,10 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Name
         if !lines.iter().any(Line::says) {
             continue;
         }
+        // Too many lines: a chart for each row that has something to say.
         let split = lines.len() > LINES_MAX;
         let mut rows: Vec<&str> = Vec::new();
-        for line in &lines {
+        for line in lines.iter().filter(|line| !split || line.says()) {
             if !rows.contains(&line.row.as_str()) {
                 rows.push(&line.row);
             }
@@ -68,16 +69,23 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Name
         } else {
             vec![None]
         };
-        for part in parts {
+        for (index, part) in parts.into_iter().enumerate() {
             let own = lines.iter().filter(|line| part.is_none_or(|row| line.row == row));
             let (own, all): (Vec<_>, _) = (own.clone().take(LINES_MAX).collect(), own.count());
-            if !own.iter().any(|line| line.says()) {
-                continue;
-            }
+            let omitted = if split { rows.len().saturating_sub(CHARTS_MAX) } else { 0 };
+            let omitted = if index + 1 == CHARTS_MAX { omitted } else { 0 };
             let only = part.or((rows.len() == 1).then(|| rows[0]));
             out.push(
-                Picture { metric: *metric, x, numeric: numeric.clone(), lines: own, all, only }
-                    .draw(),
+                Picture {
+                    metric: *metric,
+                    x,
+                    numeric: numeric.clone(),
+                    lines: own,
+                    all,
+                    only,
+                    omitted,
+                }
+                .draw(),
             );
         }
     }
@@ -157,6 +165,8 @@ struct Picture<'a> {
     all: usize,
     /// The one row that all lines are of.
     only: Option<&'a str>,
+    /// Rows that get no chart of this metric any more.
+    omitted: usize,
 }
 
 impl Picture<'_> {
@@ -168,6 +178,9 @@ impl Picture<'_> {
         }
         if self.all > self.lines.len() {
             title += &format!(" (first {} of {} lines)", self.lines.len(), self.all);
+        }
+        if self.omitted > 0 {
+            title += &format!(" ({} more are in the table only)", self.omitted);
         }
         let mut y = Axis::new(info.heading, info.unit);
         if self.metric == Metric::Utilisation || self.metric == Metric::Fairness {
