@@ -1,1 +1,3 @@
 //! One body of TCP cases, run on several arms.
+
+pub mod ns2_grid;

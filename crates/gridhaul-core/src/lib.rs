@@ -2,3 +2,4 @@
 pub mod chance;
 pub mod link;
 pub mod load;
+pub mod tcp;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::params::StackParams;
+use super::params::{OptionBytes, StackParams};
 use super::receiver::Receiver;
 use super::segment::{Flags, SackBlocks, Segment, expand};
 use super::sender::{Sender, Stretch};
@@ -411,14 +411,16 @@ impl Connection {
     }
 }
 
-/// Bytes of options: 12 for timestamps (RFC 7323, appendix A), 4 + 8n for SACK blocks after two
-/// of padding. The profile `ns2` counts headers of a fixed size, as ns-2 does.
+/// Bytes of options: 12 for timestamps with their padding (RFC 7323, appendix A), 4 + 8n for
+/// SACK blocks with theirs.
 #[inline]
 fn options_len(sack: &SackBlocks, timestamps: bool, params: &StackParams) -> usize {
     let blocks = sack.as_slice().len();
-    if !params.count_options {
-        return 0;
+    match params.option_bytes {
+        OptionBytes::SackBlocks => 8 * blocks,
+        OptionBytes::All => {
+            let sack_len = if blocks > 0 { 4 + 8 * blocks } else { 0 };
+            usize::from(timestamps) * 12 + sack_len
+        }
     }
-    let sack_len = if blocks > 0 { 4 + 8 * blocks } else { 0 };
-    usize::from(timestamps) * 12 + sack_len
 }

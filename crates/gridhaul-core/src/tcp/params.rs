@@ -27,6 +27,15 @@ pub enum HalvingBasis {
     Window,
 }
 
+/// What TCP options add to the size of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OptionBytes {
+    /// What they take on a real wire, padding included.
+    All,
+    /// Eight bytes for each SACK block and nothing else (ns-2, `Sacker::append_ack`).
+    SackBlocks,
+}
+
 /// A TCP stack with every parameter decided.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StackParams {
@@ -84,13 +93,16 @@ pub struct StackParams {
     pub grow_only_when_limited: bool,
     /// What is halved.
     pub halving: HalvingBasis,
+    /// Whether the slow-start threshold is a whole number of segments (ns-2: `ssthresh_` is an
+    /// integer).
+    pub whole_ssthresh: bool,
     /// Whether a timeout forgets selective acknowledgements (RFC 2018, section 8; ns-2).
     pub forget_sack_on_timeout: bool,
     /// Whether recovery counts the pipe packet by packet, as ns-2's Sack1 does, instead of
     /// estimating it from the scoreboard (RFC 6675, `SetPipe`).
     pub count_pipe: bool,
-    /// Whether TCP options add to the size of a segment on the wire; ns-2 leaves them out.
-    pub count_options: bool,
+    /// What TCP options add to the size of a segment on the wire.
+    pub option_bytes: OptionBytes,
     /// Vegas: α, β and γ in segments.
     pub vegas: (f64, f64, f64),
 }
@@ -204,9 +216,10 @@ fn rfc() -> StackParams {
         growth: Growth::PerAckedUpToOne,
         grow_only_when_limited: true,
         halving: HalvingBasis::Flight,
+        whole_ssthresh: false,
         forget_sack_on_timeout: false,
         count_pipe: false,
-        count_options: true,
+        option_bytes: OptionBytes::All,
         // Brakmo and Peterson 1995: α = 1 (their Vegas-1,3), β = 3, γ = 1.
         vegas: (1.0, 3.0, 1.0),
     }
@@ -258,9 +271,10 @@ fn ns2() -> StackParams {
         growth: Growth::PerAck,
         grow_only_when_limited: false,
         halving: HalvingBasis::Window,
+        whole_ssthresh: true,
         forget_sack_on_timeout: true,
         count_pipe: true,
-        count_options: false,
+        option_bytes: OptionBytes::SackBlocks,
         // v_alpha_ 1, v_beta_ 3, v_gamma_ 1.
         vegas: (1.0, 3.0, 1.0),
         ..rfc()

@@ -464,8 +464,9 @@ impl Sender {
         params: &StackParams,
     ) -> bool {
         let plain = self.una < self.next && segment.sequence_len() == 0;
-        if self.sack && !params.count_pipe {
-            plain && delivered > 0
+        if self.sack {
+            // ns-2's Sack1 takes every acknowledgement in recovery as one packet out of the pipe.
+            plain && (delivered > 0 || params.count_pipe && self.in_recovery())
         } else {
             plain && segment.window == old_window
         }
@@ -590,7 +591,7 @@ impl Sender {
         if self.recovery.in_recovery() && self.queue.lost_bytes() == 0 {
             // RFC 6675, `NextSeg` rule 3: without new data, a hole that is not yet proven lost.
             let boundary = self.queue.highest_sacked();
-            if self.sack && self.queue.mark_lost_until(boundary) > 0 {
+            if self.sack && self.queue.mark_lost_until(boundary, self.last_sent) > 0 {
                 return self.retransmission(now, params);
             }
         }

@@ -132,8 +132,9 @@ impl SentQueue {
     }
 
     /// Marks as lost what RFC 6675 (`IsLost`) calls lost: not sacked, with more than
-    /// `(dupthresh - 1) * mss` sacked bytes above it, and not sent again. Returns bytes marked.
-    pub(crate) fn judge(&mut self, dupthresh: u32, mss: u32) -> u64 {
+    /// `(dupthresh - 1) * mss` sacked bytes above it, and not sent again since the recovery
+    /// `began`. Returns bytes marked.
+    pub(crate) fn judge(&mut self, dupthresh: u32, mss: u32, began: Instant) -> u64 {
         let needed = u64::from(dupthresh.saturating_sub(1)) * u64::from(mss);
         if self.sacked_bytes <= needed {
             return 0;
@@ -150,11 +151,17 @@ impl SentQueue {
                 }
             }
         }
-        self.mark_lost_until(boundary)
+        self.mark_lost_until(boundary, began)
     }
 
-    /// Marks everything below `boundary` as lost that is not sacked and was sent once.
-    pub(crate) fn mark_lost_until(&mut self, boundary: u64) -> u64 {
+    /// A recovery begins: what was judged in an earlier one is judged anew.
+    pub(crate) fn begin_recovery(&mut self) {
+        self.judged = 0;
+    }
+
+    /// Marks everything below `boundary` as lost that is not sacked and was not sent again since
+    /// the recovery `began` (RFC 6675: not above `HighRxt`).
+    pub(crate) fn mark_lost_until(&mut self, boundary: u64, began: Instant) -> u64 {
         if boundary <= self.judged {
             return 0;
         }
@@ -165,7 +172,8 @@ impl SentQueue {
             if sent.start >= boundary {
                 break;
             }
-            if !sent.sacked && !sent.lost && sent.transmits == 1 {
+            let repeated = sent.transmits > 1 && sent.sent_at >= began;
+            if !sent.sacked && !sent.lost && !repeated {
                 sent.lost = true;
                 marked += u64::from(sent.len);
                 first.get_or_insert(sent.start);

@@ -10,6 +10,7 @@ pub struct Window {
     cwnd: f64,
     ssthresh: f64,
     mss: f64,
+    whole_ssthresh: bool,
 }
 
 impl Window {
@@ -20,6 +21,7 @@ impl Window {
             cwnd: f64::from(params.initial_window),
             ssthresh: f64::from(params.initial_ssthresh),
             mss: f64::from(params.mss),
+            whole_ssthresh: params.whole_ssthresh,
         }
     }
 
@@ -59,6 +61,11 @@ impl Window {
     }
     /// Sets the slow-start threshold, to at least two segments (RFC 5681, equation 4).
     pub fn set_ssthresh(&mut self, bytes: f64) {
+        let bytes = if self.whole_ssthresh {
+            (bytes / self.mss).floor() * self.mss
+        } else {
+            bytes
+        };
         self.ssthresh = bytes.max(2.0 * self.mss);
     }
 

@@ -26,7 +26,7 @@ impl LossRecovery for GoBack {
             return false;
         }
         self.recover = scene.next;
-        let loss = scene.loss(0);
+        let loss = scene.loss();
         scene.congestion.on_loss(&loss);
         scene.queue.mark_all_lost(true);
         scene.force_retransmit = true;

@@ -138,7 +138,7 @@ impl Recovery {
 
 impl Scene<'_> {
     /// What the controller is told about the loss of the first unacknowledged segment.
-    pub(crate) fn loss(&self, inflation: u32) -> Loss {
+    pub(crate) fn loss(&self) -> Loss {
         let first = self.queue.front();
         let flight = self.next - self.una;
         Loss {
@@ -146,7 +146,7 @@ impl Scene<'_> {
             window: halving_window(
                 self.params,
                 flight,
-                self.congestion.cwnd().saturating_add(inflation),
+                self.congestion.cwnd(),
                 self.peer_window,
             ),
             in_flight: flight,

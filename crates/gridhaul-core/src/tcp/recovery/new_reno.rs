@@ -48,7 +48,7 @@ impl LossRecovery for NewReno {
         }
         if scene.duplicates == scene.params.dupthresh && scene.una > self.recover {
             // Section 3.2, step 2: recover is the highest sequence number sent.
-            let loss = scene.loss(self.inflation);
+            let loss = scene.loss();
             scene.congestion.on_loss(&loss);
             scene.retransmit_first();
             scene.restart_timer = true;

@@ -22,7 +22,7 @@ impl Reno {
     }
 
     fn enter(&mut self, scene: &mut Scene<'_>) {
-        let loss = scene.loss(self.inflation);
+        let loss = scene.loss();
         scene.congestion.on_loss(&loss);
         scene.retransmit_first();
         scene.restart_timer = true;

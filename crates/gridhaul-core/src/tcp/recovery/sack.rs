@@ -1,5 +1,7 @@
 //! Loss recovery with selective acknowledgements (RFC 6675).
 
+use gridhaul_scenario::units::Instant;
+
 use super::{LossRecovery, Scene, Verdict};
 use crate::tcp::params::StackParams;
 
@@ -9,6 +11,7 @@ pub(crate) struct Sack {
     /// `RecoveryPoint`: recovery ends when this is acknowledged.
     recover: u64,
     recovering: bool,
+    began: Instant,
     partial_seen: bool,
     /// Bytes in the pipe, where they are counted as ns-2's Sack1 does.
     pipe: Option<u64>,
@@ -22,18 +25,20 @@ impl Sack {
     fn enter(&mut self, scene: &mut Scene<'_>) {
         // Section 5, step 4: RecoveryPoint = HighData; ssthresh = cwnd = FlightSize / 2; send the
         // first lost segment whatever the pipe says.
-        let loss = scene.loss(0);
+        let loss = scene.loss();
         scene.congestion.on_loss(&loss);
         self.recover = scene.next;
         self.recovering = true;
+        self.began = scene.now;
+        scene.queue.begin_recovery();
         self.partial_seen = false;
         let (dupthresh, mss) = (scene.params.dupthresh, scene.params.mss);
         if scene.params.count_pipe {
             // ns-2, Sack1: what is out, less the duplicates; the retransmission is not counted.
-            let left = u64::from(dupthresh + 1) * u64::from(mss);
+            let left = u64::from(dupthresh) * u64::from(mss);
             self.pipe = Some((scene.next - scene.una).saturating_sub(left));
         } else {
-            scene.queue.judge(dupthresh, mss);
+            scene.queue.judge(dupthresh, mss, self.began);
         }
         scene.retransmit_first();
         scene.restart_timer = true;
@@ -45,7 +50,7 @@ impl Sack {
         if let Some(pipe) = &mut self.pipe {
             *pipe = pipe.saturating_sub(segments * u64::from(scene.params.mss));
             let boundary = scene.queue.highest_sacked();
-            scene.queue.mark_lost_until(boundary);
+            scene.queue.mark_lost_until(boundary, self.began);
         }
     }
 }
@@ -57,7 +62,7 @@ impl LossRecovery for Sack {
             if self.pipe.is_some() {
                 self.count(scene, 1);
             } else {
-                scene.queue.judge(dupthresh, mss);
+                scene.queue.judge(dupthresh, mss, self.began);
             }
             return false;
         }
@@ -87,7 +92,7 @@ impl LossRecovery for Sack {
         if self.pipe.is_some() {
             self.count(scene, 2);
         } else {
-            scene.queue.judge(scene.params.dupthresh, scene.params.mss);
+            scene.queue.judge(scene.params.dupthresh, scene.params.mss, self.began);
         }
         scene.restart_timer = !self.partial_seen || !scene.params.count_pipe;
         self.partial_seen = true;
