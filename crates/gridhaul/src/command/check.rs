@@ -16,15 +16,15 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     for file in &args.files {
         match Scenario::load(file).and_then(|scenario| Ok((scenario.point_count()?, scenario))) {
             Ok((points, scenario)) => {
-                let points = if points == 1 { String::new() } else { format!(", {points} points") };
                 let _ = writeln!(
                     lines,
-                    "ok  {}: {} ({} nodes, {} links, {} flows{points})",
+                    "ok  {}: {} ({}, {}, {}, {})",
                     file.display(),
                     scenario.title,
-                    scenario.node.len(),
-                    scenario.link.len(),
-                    scenario.flow.len(),
+                    counted(scenario.node.len(), "node"),
+                    counted(scenario.link.len(), "link"),
+                    counted(scenario.flow.len(), "flow"),
+                    counted(points, "point"),
                 );
             }
             Err(error) => errors.push(error.to_string()),
@@ -35,4 +35,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Input(anyhow!("{}", errors.join("\n\nerror: "))))
+}
+
+fn counted(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

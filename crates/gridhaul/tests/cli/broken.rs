@@ -1,0 +1,110 @@
+//! Broken input: exit code 2, a message that names the place and the remedy, nothing left behind.
+
+use std::fs::File;
+
+use crate::support::{Desk, Done, SMALL};
+
+/// What every refusal has in common.
+fn refused(desk: &Desk, line: &str, pieces: &[&str]) {
+    let before = desk.names(".");
+    let done @ Done { code, .. } = &desk.run(line);
+    assert_eq!(*code, Some(2), "{line}: {done:?}");
+    assert_eq!(done.out, "", "{line}: standard output is for data");
+    assert!(done.err.starts_with("error: "), "{line}: {done:?}");
+    for piece in pieces {
+        assert!(done.err.contains(piece), "{line}: no {piece:?} in:\n{}", done.err);
+    }
+    for noise in ["panicked", "backtrace", ".rs:"] {
+        assert!(!done.err.contains(noise), "{line}: {}", done.err);
+    }
+    assert_eq!(desk.names("."), before, "{line}: something was left behind");
+}
+
+#[test]
+fn mistakes_in_a_scenario() {
+    let cases: [(&str, &str, &[&str]); 12] = [
+        ("[node]", "colour = \"red\"\n[node]", &["bad.toml:", "colour", "^"]),
+        ("1 Mbit/s", "1 Mbps", &["bad.toml:", "rate", "Mbps", "Mbit/s"]),
+        ("1 Mbit/s", "25 ms", &["rate", "25 ms"]),
+        ("1 Mbit/s", "-1 Mbit/s", &["rate", "negative"]),
+        ("\"1 Mbit/s\"", "nan", &["rate"]),
+        ("\"1 Mbit/s\"", "1000000", &["rate", "unit"]),
+        ("to = \"b\"\nload", "to = \"c\"\nload", &["flow.up.to", "c"]),
+        ("both =", "backward =", &["flow.up", "route"]),
+        ("duration = \"5 s\"", "duration = \"0 s\"", &["duration"]),
+        ("duration = \"5 s\"", "", &["duration"]),
+        ("title = \"small\"", "title = \"small", &["bad.toml:2"]),
+        ("load = \"bulk\"", "load = \"bulky\"", &["load", "bulky"]),
+    ];
+    for (from, to, pieces) in cases {
+        assert!(SMALL.contains(from), "{from}");
+        let desk = Desk::new().file("bad.toml", SMALL.replacen(from, to, 1));
+        for command in ["run", "check", "sweep --vary seed=1,2", "compare bad.toml"] {
+            refused(&desk, &format!("{command} bad.toml"), pieces);
+        }
+    }
+}
+
+#[test]
+fn files_that_are_no_scenarios() {
+    let junk: Vec<u8> =
+        (0..4096_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let desk = Desk::new().file("junk.toml", junk).file("empty.toml", "");
+    File::create(desk.dir.path().join("huge.toml")).unwrap().set_len(10_000_000_000).unwrap();
+    std::fs::create_dir(desk.dir.path().join("folder")).unwrap();
+    for command in ["run", "check"] {
+        refused(&desk, &format!("{command} junk.toml"), &["junk.toml", "text"]);
+        refused(&desk, &format!("{command} empty.toml"), &["empty.toml", "title", "help:"]);
+        refused(&desk, &format!("{command} huge.toml"), &["huge.toml", "larger"]);
+        refused(&desk, &format!("{command} folder"), &["folder", "directory"]);
+        refused(&desk, &format!("{command} none.toml"), &["none.toml", "cannot read", "help:"]);
+        refused(&desk, &format!("{command} /dev/zero"), &["/dev/zero", "regular"]);
+    }
+    refused(&desk, "compare folder folder", &["folder", "answer.json", "help:"]);
+    refused(&desk, "compare junk.json empty.toml", &["junk.json"]);
+}
+
+#[test]
+fn mistakes_on_the_command_line() {
+    let desk = Desk::new().file("small.toml", SMALL).file("mine.txt", "mine");
+    let run = |changes: &str, pieces: &[&str]| {
+        refused(&desk, &format!("run small.toml {changes}"), pieces);
+    };
+    run("--set link.wire.both.rat='3 Mbit/s'", &["--set link.wire.both.rat"]);
+    run("--set link.wirr.both.rate='3 Mbit/s'", &["--set link.wirr.both.rate", "wire"]);
+    run("--set link.wire.both.rate=3", &["--set link.wire.both.rate"]);
+    run("--set link.wire.both.rate='3 km'", &["--set link.wire.both.rate", "3 km"]);
+    run("--set sweep=1", &["sweep"]);
+    run("--repeat 0", &["repeat"]);
+    run("--pcap nowhere", &["nowhere"]);
+    run("--out mine.txt", &["mine.txt", "folder", "--out"]);
+    run("--out .", &["current folder", "--out"]);
+    run("--out .. --force", &["current folder"]);
+    refused(&desk, "sweep small.toml --vary link.wire.both.delay='lin:1 ms:9 kB:3'", &["--vary"]);
+    refused(&desk, "sweep small.toml --vary flow.up.too=1,2", &["--vary flow.up.too"]);
+    refused(&desk, "paper nothing", &["nothing", "hybrid"]);
+    assert_eq!(desk.text("mine.txt"), "mine");
+}
+
+#[test]
+fn folders_of_others_are_not_touched() {
+    let desk = Desk::new().file("small.toml", SMALL);
+    std::fs::create_dir_all(desk.dir.path().join("results/small")).unwrap();
+    let desk = desk.file("results/small/thesis.txt", "years of work");
+    refused(&desk, "run small.toml", &["thesis.txt", "--force", "--out"]);
+    assert_eq!(desk.text("results/small/thesis.txt"), "years of work");
+    assert_eq!(desk.names("results"), ["small"]);
+}
+
+#[test]
+fn check_tells_all_files() {
+    let desk = Desk::new()
+        .file("good.toml", SMALL)
+        .file("bad.toml", SMALL.replace("5 s", "5 seconds"))
+        .file("worse.toml", "no toml");
+    let done = desk.run("check good.toml bad.toml worse.toml");
+    assert_eq!(done.code, Some(2));
+    assert!(done.out.starts_with("ok  good.toml: small"), "{}", done.out);
+    assert!(done.err.contains("bad.toml") && done.err.contains("worse.toml"), "{}", done.err);
+    assert_eq!(desk.run("check good.toml").code, Some(0));
+}

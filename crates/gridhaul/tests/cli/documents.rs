@@ -1,0 +1,147 @@
+//! Every command in the documents runs: blocks marked `sh` are executed, and those that need more
+//! than this program (`cargo xtask ...`) must at least exist.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::support::{Desk, repository, words};
+
+/// Documents for readers.
+fn documents() -> Vec<PathBuf> {
+    let mut files: Vec<_> =
+        ["README.md", "CONTRIBUTING.md"].map(|name| repository().join(name)).into();
+    for folder in ["docs", "docs/guides", "papers/hybrid"] {
+        let entries = fs::read_dir(repository().join(folder)).into_iter().flatten();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        files.extend(paths.filter(|path| path.extension().is_some_and(|ending| ending == "md")));
+    }
+    files.sort();
+    files
+}
+
+/// Command lines of the blocks marked `sh`, without prompts and comments.
+fn commands(text: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut inside = false;
+    let mut continued = String::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            inside = !inside && line.trim() == "```sh";
+            continue;
+        }
+        let line = line.split(" # ").next().unwrap_or_default().trim();
+        if !inside || line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        if let Some(part) = line.strip_suffix('\\') {
+            continued.push_str(part);
+            continue;
+        }
+        lines.push(std::mem::take(&mut continued) + line);
+    }
+    lines
+}
+
+/// The arguments for this program, if the line calls it.
+fn arguments(line: &str) -> Option<&str> {
+    let starts = ["cargo run --release -- ", "gridhaul "];
+    starts.into_iter().find_map(|start| line.strip_prefix(start))
+}
+
+/// A folder in which the paths of the documents exist.
+fn desk() -> Desk {
+    let desk = Desk::new();
+    let scenarios = desk.dir.path().join("scenarios");
+    fs::create_dir(&scenarios).unwrap();
+    for entry in fs::read_dir(repository().join("scenarios")).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, scenarios.join(path.file_name().unwrap())).unwrap();
+    }
+    desk
+}
+
+#[test]
+fn every_command_in_the_documents_works() {
+    let mut run = 0;
+    for file in documents() {
+        let desk = desk();
+        for line in commands(&fs::read_to_string(&file).unwrap()) {
+            let place = format!("{}: {line}", file.display());
+            let (call, target) = match line.split_once(" > ") {
+                Some((call, target)) => (call, Some(target.trim())),
+                None => (line.as_str(), None),
+            };
+            if let Some(arguments) = arguments(call) {
+                let done = desk.run(arguments);
+                assert_eq!(done.code, Some(0), "{place}\n{}\n{}", done.out, done.err);
+                if let Some(target) = target {
+                    fs::write(desk.dir.path().join(target), done.out).unwrap();
+                }
+                run += 1;
+            } else {
+                assert!(known(&line), "{place}: nothing tests this command");
+            }
+        }
+    }
+    assert!(run > 3, "only {run} commands were found");
+}
+
+/// Commands that are tested elsewhere, or that only fetch and build.
+fn known(line: &str) -> bool {
+    let words = words(line);
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["cargo", "xtask", command, ..] => {
+            let source = fs::read_to_string(repository().join("xtask/src/main.rs")).unwrap();
+            let mut variants = source.lines().map(str::trim);
+            variants.any(|line| {
+                line.trim_end_matches(',')
+                    .split(['(', ' '])
+                    .next()
+                    .unwrap_or_default()
+                    .to_lowercase()
+                    == command
+            })
+        }
+        ["cargo", "install", "--path", path] => {
+            repository().join(path).join("Cargo.toml").is_file()
+        }
+        ["cd" | "git", ..] => true,
+        _ => false,
+    }
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    for file in documents() {
+        let text = fs::read_to_string(&file).unwrap();
+        for (start, _) in text.match_indices("](") {
+            let target = text[start + 2..].split(')').next().unwrap_or_default();
+            let path = target.split('#').next().unwrap_or_default();
+            if path.is_empty() || path.contains("://") {
+                continue;
+            }
+            let found = file.parent().unwrap().join(path);
+            assert!(found.exists(), "{}: {target} does not exist", file.display());
+        }
+    }
+}
+
+#[test]
+fn the_first_two_commands_of_the_readme_are_the_run_and_the_test() {
+    let text = fs::read_to_string(repository().join("README.md")).unwrap();
+    let commands = commands(&text);
+    assert_eq!(commands[0], "cargo run --release -- run scenarios/hybrid.toml");
+    assert_eq!(commands[1], "cargo xtask test");
+    let test = fs::read_to_string(repository().join(".ci/run")).unwrap();
+    assert!(test.lines().any(|line| line == "exec cargo xtask test"));
+    assert!(
+        Command::new("bash")
+            .args(["-n"])
+            .arg(repository().join(".ci/run"))
+            .status()
+            .unwrap()
+            .success()
+    );
+}

@@ -1,0 +1,84 @@
+//! The help texts are golden files: a change of the command line shows in review.
+
+use crate::support::Desk;
+
+const COMMANDS: [&str; 8] =
+    ["run", "sweep", "compare", "paper", "check", "schema", "doctor", "completions"];
+
+#[test]
+fn help_is_as_reviewed() {
+    let desk = Desk::new();
+    for flag in ["-h", "--help"] {
+        let length = if flag == "-h" { "short" } else { "long" };
+        let done = desk.run(flag);
+        assert_eq!((done.code, done.err.as_str()), (Some(0), ""));
+        insta::assert_snapshot!(format!("{length}"), done.out);
+        for command in COMMANDS {
+            let done = desk.run(&format!("{command} {flag}"));
+            assert_eq!(done.code, Some(0), "{command} {flag}");
+            insta::assert_snapshot!(format!("{command}_{length}"), done.out);
+        }
+    }
+}
+
+#[test]
+fn long_help_names_the_exit_codes() {
+    for command in ["", "run", "sweep", "compare", "paper"] {
+        let help = Desk::new().run(&format!("{command} --help")).out;
+        assert!(help.contains("Exit codes:") && help.contains("  3  a fault"), "{command}");
+    }
+}
+
+#[test]
+fn usage_errors_end_with_2() {
+    for line in ["", "fly", "run", "run a.toml --on moon", "run a.toml --speed 3", "compare a.toml"]
+    {
+        let done = Desk::new().run(line);
+        assert_eq!(done.code, Some(2), "{line}: {done:?}");
+        assert!(done.out.is_empty() && !done.err.is_empty(), "{line}: {done:?}");
+    }
+}
+
+#[test]
+fn completions_are_complete_and_shells_accept_them() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let done = Desk::new().run(&format!("completions {shell}"));
+        assert_eq!(done.code, Some(0));
+        assert!(COMMANDS.iter().all(|command| done.out.contains(command)), "{shell}");
+    }
+    let desk = Desk::new();
+    let script = desk.run("completions bash").out;
+    let desk = desk.file("completions.bash", script);
+    let bash = std::process::Command::new("bash")
+        .args(["-n", "completions.bash"])
+        .current_dir(desk.dir.path())
+        .output()
+        .unwrap();
+    assert!(bash.status.success(), "{}", String::from_utf8_lossy(&bash.stderr));
+}
+
+#[test]
+fn schemas_are_json_schemas() {
+    for (of, key) in [("", "duration"), ("scenario", "duration"), ("answer", "points")] {
+        let done = Desk::new().run(&format!("schema {of}"));
+        assert_eq!(done.code, Some(0));
+        let schema: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+        assert!(schema["properties"][key].is_object(), "{of}");
+    }
+}
+
+#[test]
+fn doctor_says_how_to_get_what_is_missing() {
+    let desk = Desk::new();
+    let full = desk.run("doctor");
+    assert_eq!(full.code, Some(0));
+    let states = full.out.lines().skip(1).filter(|line| !line.starts_with('`'));
+    assert!(states.clone().count() > 5);
+    for line in states {
+        assert!(line.starts_with("ok ") || line.starts_with("missing "), "{line}");
+    }
+    let bare = desk.command("doctor").env("PATH", "").output().unwrap();
+    let bare = String::from_utf8(bare.stdout).unwrap();
+    let line = bare.lines().find(|line| line.contains("tshark")).unwrap();
+    assert!(line.starts_with("missing ") && line.ends_with("apt-get install tshark"), "{line}");
+}

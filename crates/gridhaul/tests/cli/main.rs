@@ -1,0 +1,7 @@
+//! The command line from outside: the built program, an empty folder, exit codes and texts.
+
+mod broken;
+mod documents;
+mod help;
+mod run;
+mod support;

@@ -1,0 +1,150 @@
+//! What `run`, `sweep`, `compare` and `paper` print and leave behind.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::support::{Desk, SMALL, repository};
+use gridhaul_scenario::answer::Answer;
+use gridhaul_scenario::scenario::Scenario;
+
+#[test]
+fn run_prints_a_table_and_leaves_a_folder() {
+    let desk = Desk::new().file("small.toml", SMALL);
+    let done = desk.run("run small.toml --series '1 s' --pcap wire");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.out.contains("up") && done.out.contains("goodput"), "{}", done.out);
+    assert!(!done.out.contains('\u{1b}') && !done.out.contains('─'), "plain when no terminal");
+    assert!(done.err.contains("results/small/report.html"), "{}", done.err);
+    assert_eq!(desk.names("results"), ["small"]);
+    let names = desk.names("results/small");
+    for name in ["answer.json", "report.html", "scenario.toml"] {
+        assert!(names.iter().any(|found| found == name), "{names:?}");
+    }
+    for ending in [".parquet", ".pcapng"] {
+        assert!(names.iter().any(|found| found.ends_with(ending)), "{names:?}");
+    }
+    let answer: Answer = serde_json::from_str(&desk.text("results/small/answer.json")).unwrap();
+    let merged = desk.text("results/small/scenario.toml");
+    let merged = Scenario::from_toml(&merged, "scenario.toml").unwrap();
+    assert_eq!(answer.scenario_sha256, merged.sha256());
+}
+
+#[test]
+fn json_is_the_answer_and_nothing_else() {
+    let desk = Desk::new().file("small.toml", SMALL);
+    let done = desk.run("run small.toml --json --quiet --seed 7 --repeat 3 --out here");
+    assert_eq!((done.code, done.err.as_str()), (Some(0), ""));
+    assert_eq!(done.out, desk.text("here/answer.json"));
+    let answer: Answer = serde_json::from_str(&done.out).unwrap();
+    assert_eq!((answer.schema, answer.seed, answer.repeats), (Answer::SCHEMA, 7, 3));
+    assert_eq!(answer.points[0].flows[0].name, "up");
+    assert!(!desk.dir.path().join("results").exists());
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let desk = Desk::new().file("small.toml", SMALL);
+    for (out, threads) in [("one", 1), ("two", 2)] {
+        let line = format!("run small.toml --repeat 4 --series '1 s' --threads {threads}");
+        assert_eq!(desk.run(&format!("{line} --out {out}")).code, Some(0));
+    }
+    assert_eq!(desk.names("one"), desk.names("two"));
+    for name in desk.names("one") {
+        let read = |folder: &str| std::fs::read(desk.dir.path().join(folder).join(&name)).unwrap();
+        assert_eq!(read("one"), read("two"), "{name}");
+    }
+}
+
+#[test]
+fn set_and_vary_change_the_scenario() {
+    let desk = Desk::new().file("small.toml", SMALL);
+    let line = "sweep small.toml --set 'link.wire.both.delay=30 ms' \
+                --vary 'link.wire.both.rate=lin:1 Mbit/s:3 Mbit/s:3' --vary seed=1,2 --json";
+    let done = desk.run(line);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let answer: Answer = serde_json::from_str(&done.out).unwrap();
+    assert_eq!(answer.points.len(), 6);
+    assert_eq!(answer.points[5].parameters["link.wire.both.rate"], "3 Mbit/s");
+    let merged = desk.text("results/small-sweep/scenario.toml");
+    assert!(merged.contains("30 ms"), "{merged}");
+}
+
+#[test]
+fn results_are_replaced_as_a_whole() {
+    let desk = Desk::new().file("small.toml", SMALL);
+    assert_eq!(desk.run("run small.toml --pcap wire").code, Some(0));
+    assert_eq!(desk.run("run small.toml").code, Some(0));
+    let names = desk.names("results/small");
+    assert!(!names.iter().any(|name| name.ends_with(".pcapng")), "{names:?}");
+    assert_eq!(desk.names("results"), ["small"]);
+}
+
+#[test]
+fn compare_takes_scenarios_folders_and_answers() {
+    let slow = SMALL.replace("1 Mbit/s", "500 kbit/s");
+    let desk = Desk::new().file("small.toml", SMALL).file("slow.toml", slow);
+    assert_eq!(desk.run("run small.toml --repeat 3 --quiet").code, Some(0));
+    let done = desk.run("compare results/small results/small/answer.json --must-agree");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.out.contains("agree"), "{}", done.out);
+    let done = desk.run("compare results/small slow.toml --repeat 3 --out both --json");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(desk.names("both"), ["comparison.json", "report.html"]);
+    let comparison: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!(comparison["labels"], serde_json::json!(["small", "slow"]));
+}
+
+#[test]
+fn answers_that_must_agree_and_do_not_end_with_1() {
+    let slow = SMALL.replace("1 Mbit/s", "500 kbit/s").replace("[node]", "repeat = 3\n[node]");
+    let desk = Desk::new().file("small.toml", SMALL).file("slow.toml", slow);
+    let line = "compare small.toml slow.toml --repeat 3 --only goodput_bit_per_s";
+    assert_eq!(desk.run(line).code, Some(0));
+    let done = desk.run(&format!("{line} --must-agree"));
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(done.out.contains("differ"), "{}", done.out);
+}
+
+#[test]
+fn an_interrupted_run_leaves_nothing() {
+    let endless = SMALL.replace("5 s", "300000 h");
+    let desk = Desk::new().file("endless.toml", endless);
+    let mut command = desk.command("run endless.toml");
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait(Duration::from_millis(700));
+    assert!(child.try_wait().unwrap().is_none(), "the run has ended before it was interrupted");
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    assert!(!child.wait().unwrap().success());
+    assert_eq!(desk.names("."), ["endless.toml"]);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let desk = Desk::new();
+    let script = format!(
+        "'{}' schema | head -c 1 >&2; exit ${{PIPESTATUS[0]}}",
+        env!("CARGO_BIN_EXE_gridhaul")
+    );
+    let done = Command::new("bash").args(["-c", &script]).current_dir(desk.dir.path()).output();
+    let done = done.unwrap();
+    assert!(done.status.success(), "{done:?}");
+    assert_eq!(done.stderr, b"{");
+}
+
+#[test]
+fn papers_are_listed_and_every_scenario_of_the_repository_is_valid() {
+    let desk = Desk::new();
+    let done = desk.run("paper");
+    assert!(done.code == Some(0) && done.out.contains("hybrid"), "{done:?}");
+    for entry in std::fs::read_dir(repository().join("scenarios")).unwrap() {
+        let path = entry.unwrap().path();
+        let done = desk.run(&format!("check '{}'", path.display()));
+        assert_eq!(done.code, Some(0), "{done:?}");
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test of what happens after some real time")]
+fn wait(time: Duration) {
+    std::thread::sleep(time);
+}
