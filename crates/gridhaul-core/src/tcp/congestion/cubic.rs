@@ -85,9 +85,8 @@ impl CongestionControl for Cubic {
             epoch.start += ack.now.since(since);
         }
         if self.window.in_slow_start() {
-            // Section 4.10: slow start while cwnd is below ssthresh. What follows is a new stage.
             self.epoch = None;
-            self.window.grow(ack);
+            self.slow_start(ack);
         } else {
             self.avoid(ack);
         }
@@ -128,6 +127,14 @@ impl Cubic {
         self.cwnd_prior = cwnd;
         self.epoch = None;
         self.idle_since = None;
+    }
+
+    /// Section 4.10: slow start while cwnd is below ssthresh. An acknowledgement of many segments,
+    /// as after a timeout, takes the window to ssthresh and no further (Linux: `tcp_slow_start`).
+    fn slow_start(&mut self, ack: &Ack) {
+        let (cwnd, mss) = (self.window.cwnd_f64(), self.window.mss());
+        let room = (f64::from(self.window.ssthresh()) - cwnd).max(mss);
+        self.window.set_cwnd(cwnd + f64::from(ack.slow_start_credit).min(room));
     }
 
     /// Congestion avoidance: section 4.2 on each acknowledgement.

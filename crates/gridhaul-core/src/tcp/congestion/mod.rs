@@ -190,6 +190,13 @@ impl Controller {
     pub fn deflate(&mut self, bytes: u32) {
         dispatch!(self, inner => inner.window_mut().deflate(bytes));
     }
+    /// Adds `bytes` to the window: what ns-2's Vegas keeps of an inflation that nothing followed.
+    pub fn inflate(&mut self, bytes: u32) {
+        dispatch!(self, inner => {
+            let window = inner.window_mut();
+            window.set_cwnd(window.cwnd_f64() + f64::from(bytes));
+        });
+    }
     /// See [`CongestionControl::on_ack`].
     #[inline]
     pub fn on_ack(&mut self, ack: &Ack) {

@@ -134,7 +134,7 @@ impl Vegas {
     fn judge(&mut self, verdict: Verdict) {
         let (alpha, beta, gamma) = self.thresholds;
         let mss = self.window.mss();
-        let queued = verdict.queued_segments(mss);
+        let queued = verdict.queued_segments(mss); eprintln!("J {queued} {verdict:?} cwnd {} ss {}", self.window.cwnd_f64()/mss, self.window.in_slow_start());
         if self.window.in_slow_start() {
             // Section 3.3: "Vegas allows exponential growth only every other RTT. In between, the
             // congestion window stays fixed so that a valid comparison [...] can be made."

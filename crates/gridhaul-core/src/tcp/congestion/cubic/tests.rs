@@ -148,6 +148,16 @@ fn after_a_timeout_slow_start_and_then_the_convex_part() {
 }
 
 #[test]
+fn slow_start_stops_at_its_threshold() {
+    let mut cubic = cubic(30.0);
+    lose(&mut cubic, Instant::ZERO, Cubic::on_timeout);
+    // The hole is filled and one acknowledgement covers all of it.
+    let many = Ack { slow_start_credit: 30 * MSS, ..ack(Instant::ZERO, Duration::from_millis(1)) };
+    cubic.on_ack(&many);
+    assert_eq!((cubic.window.cwnd(), cubic.window.ssthresh()), (21_000, 21_000));
+}
+
+#[test]
 fn the_target_is_at_most_one_and_a_half_windows() {
     let mut cubic = cubic(10.0);
     lose(&mut cubic, Instant::ZERO, Cubic::on_loss);
