@@ -38,6 +38,11 @@ pub trait CongestionControl: Sized {
     #[inline]
     fn on_delivered(&mut self, _ack: &Ack) {}
 
+    /// A round trip was measured. Called before the loss recovery looks at the acknowledgement,
+    /// which may ask [`Self::expired`].
+    #[inline]
+    fn on_measured(&mut self, _rtt: Duration) {}
+
     /// A loss was found by acknowledgements: fast recovery begins.
     fn on_loss(&mut self, loss: &Loss) {
         self.window_mut().halve(loss);
@@ -206,6 +211,11 @@ impl Controller {
     #[inline]
     pub fn on_delivered(&mut self, ack: &Ack) {
         dispatch!(self, inner => inner.on_delivered(ack));
+    }
+    /// See [`CongestionControl::on_measured`].
+    #[inline]
+    pub fn on_measured(&mut self, rtt: Duration) {
+        dispatch!(self, inner => inner.on_measured(rtt));
     }
     /// See [`CongestionControl::on_loss`].
     pub fn on_loss(&mut self, loss: &Loss) {

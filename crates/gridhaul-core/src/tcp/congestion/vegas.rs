@@ -8,15 +8,16 @@
 //! size where a threshold is compared.
 //!
 //! What it needs from its surroundings: `Ack::rtt` is measured exactly (no clock ticks) for the
-//! newest segment of *every* acknowledgement, if that segment was sent once; `Ack::in_flight`
-//! leaves out what counts as lost and was not sent again; [`CongestionControl::on_loss`] is called
-//! for every segment that duplicate acknowledgements or [`CongestionControl::expired`] bring back.
+//! newest segment of *every* acknowledgement, if that segment was sent once, and is told before the
+//! recovery asks for late segments ([`CongestionControl::on_measured`]); `Ack::in_flight` leaves
+//! out what counts as lost and was not sent again; [`CongestionControl::on_loss`] is called for
+//! every segment that duplicate acknowledgements bring back.
 
 mod fine_timer;
 mod round;
 
 use gridhaul_scenario::scenario::Recovery;
-use gridhaul_scenario::units::Instant;
+use gridhaul_scenario::units::{Duration, Instant};
 
 use self::fine_timer::FineTimer;
 use self::round::{Round, Verdict};
@@ -62,6 +63,11 @@ impl CongestionControl for Vegas {
         &mut self.window
     }
 
+    #[inline]
+    fn on_measured(&mut self, rtt: Duration) {
+        self.timer.measure(rtt);
+    }
+
     /// While a recovery of several acknowledgements lasts (NewReno, SACK), nothing is judged: the
     /// round trip begins anew with each. Reno's ends with its first, as ns-2's Vegas does.
     #[inline]
@@ -79,7 +85,6 @@ impl CongestionControl for Vegas {
         // ns-2: a measurement counts for the round that it opens, not for the one that it ends.
         if let Some(rtt) = ack.rtt {
             self.round.measure(rtt);
-            self.timer.measure(rtt);
         }
     }
 
@@ -134,7 +139,7 @@ impl Vegas {
     fn judge(&mut self, verdict: Verdict) {
         let (alpha, beta, gamma) = self.thresholds;
         let mss = self.window.mss();
-        let queued = verdict.queued_segments(mss); eprintln!("J {queued} {verdict:?} cwnd {} ss {}", self.window.cwnd_f64()/mss, self.window.in_slow_start());
+        let queued = verdict.queued_segments(mss);
         if self.window.in_slow_start() {
             // Section 3.3: "Vegas allows exponential growth only every other RTT. In between, the
             // congestion window stays fixed so that a valid comparison [...] can be made."

@@ -1,7 +1,6 @@
 //! What a person can judge: windows in segments, round trip by round trip.
 
 use gridhaul_scenario::scenario::{Profile, Stack, Variant};
-use gridhaul_scenario::units::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::*;
@@ -208,7 +207,7 @@ fn the_fine_timeout_follows_the_round_trip() {
     let mut vegas = Vegas::new(&params(2));
     assert!(!vegas.expired(ms(1_000_000), ms(0)), "nothing is measured yet");
     for _ in 0..200 {
-        vegas.timer.measure(Duration::from_millis(100));
+        vegas.on_measured(Duration::from_millis(100));
     }
     // Without variation: 100 ms and a sixteenth.
     assert!(!vegas.expired(ms(106), ms(0)));
@@ -223,7 +222,7 @@ fn the_fine_timeout_follows_the_round_trip() {
 #[test]
 fn the_first_measurement_gives_one_and_a_half_round_trips() {
     let mut vegas = Vegas::new(&params(2));
-    vegas.timer.measure(Duration::from_millis(160));
+    vegas.on_measured(Duration::from_millis(160));
     // Mean 160, deviation 40 less a quarter of it: (160 + 60) * 17 / 16 = 233.75.
     assert!(!vegas.expired(ms(233), ms(0)) && vegas.expired(ms(234), ms(0)));
 }
@@ -250,6 +249,9 @@ proptest! {
                 _ => {
                     una += u64::from(size % 5000);
                     let rtt = flag.then(|| Duration::from_nanos(nanos));
+                    if let Some(rtt) = rtt {
+                        vegas.on_measured(rtt);
+                    }
                     vegas.on_delivered(&ack(now, una, u64::from(size), rtt));
                     vegas.on_ack(&ack(now, una, u64::from(size), rtt));
                 }
