@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use gridhaul_report::{Detail, Report};
+use gridhaul_report::{Detail, Report, TextTable};
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::scenario::Scenario;
 
@@ -53,8 +53,7 @@ impl Job<'_> {
         if output.json {
             print(&json)?;
         } else {
-            let label = String::new();
-            print_tables(&gridhaul_report::tables(&[(label, &answer)], Detail::Headline))?;
+            print_tables(&tables(&answer))?;
         }
         if !output.quiet {
             eprintln!("report: {}", shown(&written.join("report.html")));
@@ -66,6 +65,18 @@ impl Job<'_> {
         let name = || Path::new("results").join(stem(self.file) + self.suffix);
         output.out.clone().unwrap_or_else(name)
     }
+}
+
+/// Most points of a sweep whose links are printed as well.
+const POINTS_WITH_LINKS: usize = 4;
+
+fn tables(answer: &Answer) -> Vec<TextTable> {
+    let mut tables = gridhaul_report::tables(&[(String::new(), answer)], Detail::Headline);
+    if answer.points.len() > POINTS_WITH_LINKS && tables.len() > 1 {
+        tables.truncate(1);
+        tables[0].note = Some("The links are in the report.".into());
+    }
+    tables
 }
 
 /// Name of a scenario file without folder and ending.

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::support::{Desk, SMALL, repository};
-use gridhaul_scenario::answer::Answer;
+use gridhaul_scenario::answer::{Answer, Metric, Row};
 use gridhaul_scenario::scenario::Scenario;
 
 #[test]
@@ -147,4 +147,66 @@ fn papers_are_listed_and_every_scenario_of_the_repository_is_valid() {
 #[expect(clippy::disallowed_methods, reason = "a test of what happens after some real time")]
 fn wait(time: Duration) {
     std::thread::sleep(time);
+}
+
+#[test]
+fn every_scenario_of_the_repository_is_answered() {
+    let desk = Desk::new();
+    let mut answered = 0;
+    for entry in std::fs::read_dir(repository().join("scenarios")).unwrap() {
+        let path = entry.unwrap().path();
+        let line = format!("run '{}' --on sim --repeat 1 --quiet --json", path.display());
+        let done = desk.run(&line);
+        assert_eq!(done.code, Some(0), "{line}: {}", done.err);
+        let answer: Answer = serde_json::from_str(&done.out).unwrap();
+        let rows = answer.points.iter().flat_map(|point| &point.flows);
+        let alive = |row: &&Row| {
+            [Metric::Goodput, Metric::Messages]
+                .iter()
+                .any(|metric| row.mean(*metric).is_some_and(|mean| mean > 0.0))
+        };
+        assert!(rows.clone().all(|row| alive(&row)), "{line}: a flow carried nothing");
+        assert!(rows.clone().all(in_order), "{line}: delays are out of order");
+        answered += 1;
+    }
+    assert!(answered >= 5);
+}
+
+/// Median, 98th percentile and largest delay, as far as they are known.
+fn in_order(row: &Row) -> bool {
+    let columns = [Metric::DelayMedian, Metric::DelayP98, Metric::DelayMax];
+    let delays: Vec<_> = columns.iter().filter_map(|metric| row.mean(*metric)).collect();
+    let mean = row.mean(Metric::DelayMean).unwrap_or(0.0);
+    // Percentiles may be rounded in the third digit.
+    delays.windows(2).all(|pair| pair[0] <= pair[1] * 1.002)
+        && delays.last().is_none_or(|largest| mean <= *largest)
+}
+
+#[test]
+fn wireshark_reads_the_packets() {
+    let Some(tshark) = tool("tshark") else { return };
+    let desk = Desk::new().file("small.toml", SMALL);
+    assert_eq!(desk.run("run small.toml --pcap wire --out out").code, Some(0));
+    let names = desk.names("out");
+    let captures: Vec<_> = names.iter().filter(|name| name.ends_with(".pcapng")).collect();
+    assert!(!captures.is_empty(), "{names:?}");
+    for capture in captures {
+        let path = desk.dir.path().join("out").join(capture);
+        let fields = ["-T", "fields", "-e", "tcp.len", "-e", "_ws.malformed", "-e", "ip.src"];
+        let read = Command::new(tshark).arg("-r").arg(&path).args(fields).output().unwrap();
+        let text = String::from_utf8(read.stdout).unwrap();
+        assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+        assert!(text.lines().count() > 100, "{capture}: {} packets", text.lines().count());
+        assert!(!text.contains("alformed"), "{text}");
+    }
+}
+
+/// A program that the test needs. Where it is missing the test is left out, unless everything is
+/// required, as in CI.
+fn tool(name: &'static str) -> Option<&'static str> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
+    let required = std::env::var_os("GRIDHAUL_REQUIRE_TOOLS").is_some();
+    assert!(found || !required, "{name} is required and missing");
+    found.then_some(name)
 }

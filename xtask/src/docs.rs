@@ -1,0 +1,11 @@
+//! `cargo xtask docs`: pages that are made from the code.
+
+use crate::shell::{self, cargo};
+
+/// Writes them anew. Each is a golden file of a test, which then writes instead of comparing.
+pub(crate) fn run() -> anyhow::Result<()> {
+    let reference = ["test", "--quiet", "--package", "gridhaul-scenario"];
+    shell::run(cargo().args(reference).env("GRIDHAUL_UPDATE", "1"))?;
+    let help = ["test", "--quiet", "--package", "gridhaul", "--test", "cli", "help"];
+    shell::run(cargo().args(help).env("INSTA_UPDATE", "always"))
+}

@@ -1,0 +1,113 @@
+//! Whether the licences and sources of all dependencies are among those that deny.toml allows.
+
+use std::fs;
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+
+use crate::shell::{self, cargo, installed, output, root};
+
+/// cargo-deny where it is installed (it takes minutes to build, so it is not fetched for this);
+/// otherwise its two questions that need no network are answered here.
+pub(crate) fn check() -> anyhow::Result<()> {
+    if installed("cargo-deny") {
+        return shell::run(cargo().args(["deny", "check"]));
+    }
+    println!("cargo-deny is not installed: licences and sources are checked, advisories are not");
+    let deny: toml::Table = fs::read_to_string(root().join("deny.toml"))?.parse()?;
+    let list = |section: &str, key: &str| -> anyhow::Result<Vec<String>> {
+        let found = deny.get(section).and_then(|section| section.get(key)?.as_array());
+        let found = found.with_context(|| format!("deny.toml has no {section}.{key}"))?;
+        Ok(found.iter().filter_map(|text| text.as_str().map(String::from)).collect())
+    };
+    let (allowed, registries) = (list("licenses", "allow")?, list("sources", "allow-registry")?);
+    let metadata = output(cargo().args(["metadata", "--format-version", "1", "--locked"]))?;
+    let metadata: Value = serde_json::from_str(&metadata)?;
+    let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
+    let mut wrong = Vec::new();
+    for package in packages {
+        let name = package["name"].as_str().unwrap_or_default();
+        let licence = package["license"].as_str().unwrap_or_default();
+        if !permitted(licence, &allowed) {
+            wrong.push(format!("{name}: licence {licence:?}"));
+        }
+        if let Some(source) = package["source"].as_str()
+            && !registries.iter().any(|registry| source == format!("registry+{registry}"))
+        {
+            wrong.push(format!("{name}: source {source:?}"));
+        }
+    }
+    ensure!(wrong.is_empty(), "not allowed by deny.toml:\n{}", wrong.join("\n"));
+    println!("{} packages, all as deny.toml allows", packages.len());
+    Ok(())
+}
+
+/// Whether an SPDX expression can be fulfilled with the allowed licences. AND binds closer than OR.
+fn permitted(expression: &str, allowed: &[String]) -> bool {
+    let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
+    let words: Vec<_> = spaced.split_whitespace().collect();
+    let mut at = 0;
+    let permitted = any_of(&words, &mut at, allowed);
+    permitted && at == words.len()
+}
+
+fn any_of(words: &[&str], at: &mut usize, allowed: &[String]) -> bool {
+    let mut permitted = all_of(words, at, allowed);
+    while words.get(*at) == Some(&"OR") {
+        *at += 1;
+        permitted |= all_of(words, at, allowed);
+    }
+    permitted
+}
+
+fn all_of(words: &[&str], at: &mut usize, allowed: &[String]) -> bool {
+    let mut permitted = one(words, at, allowed);
+    while words.get(*at) == Some(&"AND") {
+        *at += 1;
+        permitted &= one(words, at, allowed);
+    }
+    permitted
+}
+
+fn one(words: &[&str], at: &mut usize, allowed: &[String]) -> bool {
+    let Some(word) = words.get(*at) else { return false };
+    *at += 1;
+    if *word == "(" {
+        let permitted = any_of(words, at, allowed);
+        let closed = words.get(*at) == Some(&")");
+        *at += 1;
+        return permitted && closed;
+    }
+    let mut licence = (*word).to_owned();
+    if words.get(*at) == Some(&"WITH") {
+        licence = format!("{licence} WITH {}", words.get(*at + 1).unwrap_or(&""));
+        *at += 2;
+    }
+    allowed.contains(&licence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::permitted;
+
+    #[test]
+    fn expressions_are_read_as_spdx_means_them() {
+        let allowed = ["MIT".to_owned(), "Apache-2.0".to_owned(), "Unicode-3.0".to_owned()];
+        for (expression, expected) in [
+            ("MIT", true),
+            ("MIT/Apache-2.0", true),
+            ("GPL-3.0 OR MIT", true),
+            ("GPL-3.0 AND MIT", false),
+            ("(MIT OR GPL-3.0) AND Unicode-3.0", true),
+            ("MIT OR GPL-3.0 AND BSL-1.0", true),
+            ("(MIT OR GPL-3.0) AND BSL-1.0", false),
+            ("Apache-2.0 WITH LLVM-exception", false),
+            ("Apache-2.0 WITH LLVM-exception OR MIT", true),
+            ("", false),
+            ("MIT MIT", false),
+            ("(MIT", false),
+        ] {
+            assert_eq!(permitted(expression, &allowed), expected, "{expression}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Programs that the tests use beside Rust.
+
+use anyhow::{bail, ensure};
+
+use crate::shell::{in_ci, installed, program, run};
+
+/// A program and the Debian package that has it.
+struct Tool {
+    program: &'static str,
+    package: &'static str,
+    used_for: &'static str,
+}
+
+const TOOLS: [Tool; 2] = [
+    Tool { program: "ns", package: "ns2", used_for: "the comparison with ns-2" },
+    Tool { program: "tshark", package: "tshark", used_for: "reading the pcapng files" },
+];
+
+/// Installs what is missing where that is possible. In CI everything must be there afterwards;
+/// elsewhere the tests that need it are left out and say so.
+pub(crate) fn provide() -> anyhow::Result<()> {
+    let missing: Vec<_> = TOOLS.iter().filter(|tool| !installed(tool.program)).collect();
+    for tool in TOOLS.iter().filter(|tool| installed(tool.program)) {
+        println!("{}: there", tool.program);
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let packages: Vec<_> = missing.iter().map(|tool| tool.package).collect();
+    let packages = packages.join(" ");
+    if root_user() && installed("apt-get") {
+        println!("installing with apt-get: {packages}");
+        install(&packages)?;
+    }
+    for tool in missing.iter().filter(|tool| !installed(tool.program)) {
+        let Tool { program, package, used_for } = tool;
+        ensure!(!in_ci(), "{program} is missing; CI needs it for {used_for} (package {package})");
+        println!("{program}: missing, so {used_for} is left out; apt-get install {package}");
+    }
+    Ok(())
+}
+
+fn install(packages: &str) -> anyhow::Result<()> {
+    let apt = |arguments: &[&str]| {
+        run(program("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
+    };
+    // A list of packages that is out of date is the commonest reason for a failure.
+    let _ = apt(&["update", "-qq"]);
+    let arguments = ["install", "-y", "-qq", "--no-install-recommends"];
+    let all: Vec<_> = arguments.into_iter().chain(packages.split(' ')).collect();
+    match apt(&all) {
+        Err(error) if in_ci() => bail!(error),
+        Err(error) => println!("{error}"),
+        Ok(()) => {}
+    }
+    Ok(())
+}
+
+fn root_user() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let uid = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    uid.and_then(|uid| uid.split_whitespace().nth(1)) == Some("0")
+}
