@@ -8,7 +8,7 @@ use gridhaul_core::link::{LinkChance, LinkDirection};
 use gridhaul_core::load::Demand;
 use gridhaul_core::tcp::{Connection, StackParams};
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::{Direction, Flow as FlowSpec, Scenario, Stack, Transport};
+use gridhaul_scenario::scenario::{Direction, Flow as FlowSpec, Hop, Scenario, Stack, Transport};
 use gridhaul_scenario::units::Instant;
 
 use crate::audit::LinkAudit;
@@ -19,7 +19,6 @@ use crate::flow::{App, Ends, Flow, FlowCounters};
 use crate::measure::Ledger;
 use crate::network::{LinkSlot, LinkStats, Network};
 use crate::record::Recorder;
-use crate::routes::{Step, route};
 use crate::world::World;
 
 /// The rows of an answer, which follow from the scenario alone.
@@ -60,8 +59,7 @@ impl Layout {
 
 /// A group on either side makes one link or flow for each of its members.
 fn members(scenario: &Scenario, from: &str, to: &str) -> u64 {
-    let count = |name: &str| scenario.node.get(name).map_or(1, |node| node.count);
-    u64::from(count(from).max(count(to)))
+    scenario.members(from, to).map_or(1, u64::from)
 }
 
 /// Builds the world of one run.
@@ -75,25 +73,19 @@ pub(crate) fn build(
     let mut routes = Vec::new();
     let mut flows = Vec::new();
     for (row, (name, spec)) in scenario.flow.iter().enumerate() {
-        let there = route(scenario, &spec.from, &spec.to, spec.route.as_deref())?;
-        let back = route(scenario, &spec.to, &spec.from, spec.return_route.as_deref())?;
+        let ways = scenario.routes(name).map_err(|error| RunError::Invalid(error.to_string()))?;
         let group = members(scenario, &spec.from, &spec.to);
         for number in 0..group * u64::from(spec.count) {
             let member = number % group;
-            let forth = append(&mut routes, layout, &there, member);
-            let back = append(&mut routes, layout, &back, member);
+            let forth = append(&mut routes, layout, &ways.out, member);
+            let back = append(&mut routes, layout, &ways.back, member);
             let seed = MemberSeed { scenario, name, repeat, number };
             flows.push(flow(&seed, spec, row as u32, forth, back));
         }
     }
     let recorder = scenario.record.interval.filter(|_| record).map(|interval| {
         let names = |rows: &[(String, u64)]| rows.iter().map(|(name, _)| name.clone()).collect();
-        Recorder::new(
-            interval,
-            names(&layout.flows),
-            names(&layout.links),
-            layout.link_row.clone(),
-        )
+        Recorder::new(interval, names(&layout.flows), names(&layout.links), layout.link_row.clone())
     });
     let start = Instant::ZERO;
     Ok(World {
@@ -106,16 +98,11 @@ pub(crate) fn build(
     })
 }
 
-/// Number of the direction that a step takes for a member of a group.
-fn append(
-    routes: &mut Vec<u32>,
-    layout: &Layout,
-    steps: &[Step],
-    member: u64,
-) -> (u32, u32) {
+/// Number of the direction that a hop takes for a member of a group.
+fn append(routes: &mut Vec<u32>, layout: &Layout, hops: &[Hop], member: u64) -> (u32, u32) {
     let begin = routes.len() as u32;
-    for step in steps {
-        let first = layout.first[step.link][usize::from(!step.forward)].unwrap_or(0);
+    for hop in hops {
+        let first = layout.first[hop.link][usize::from(!hop.forward)].unwrap_or(0);
         let row = layout.link_row[first as usize] as usize;
         let own = if layout.links[row].1 > 1 { member as u32 } else { 0 };
         routes.push(first + own);
@@ -153,11 +140,7 @@ fn links(
 }
 
 /// Lets directions know of the use of those they are paired with.
-fn observe(
-    scenario: &Scenario,
-    layout: &Layout,
-    slots: &mut [LinkSlot],
-) -> Result<(), RunError> {
+fn observe(scenario: &Scenario, layout: &Layout, slots: &mut [LinkSlot]) -> Result<(), RunError> {
     let row_of = |name: &str| layout.links.iter().position(|(row, _)| row == name);
     let latency = |direction: &Direction| {
         direction.load_latency.as_ref().and_then(|latency| latency.paired_with.clone())

@@ -164,10 +164,7 @@ mod tests {
         for nanos in [9, 4, 7] {
             events.schedule(Target::Link(0), Instant::from_nanos(nanos));
         }
-        assert_eq!(
-            events.pop(Instant::NEVER),
-            Some((Instant::from_nanos(4), Target::Link(0)))
-        );
+        assert_eq!(events.pop(Instant::NEVER), Some((Instant::from_nanos(4), Target::Link(0))));
         assert_eq!(events.pop(Instant::NEVER), None, "overtaken entries are dropped");
     }
 

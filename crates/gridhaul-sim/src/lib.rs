@@ -13,7 +13,6 @@ mod measure;
 mod network;
 mod packet;
 mod record;
-mod routes;
 mod run;
 mod world;
 

@@ -113,18 +113,14 @@ impl Flow {
 
 /// The rows of a finished run. `flow_rows` and `link_rows` say how many rows there are and
 /// `link_row` to which one each direction belongs.
-pub(crate) fn rows(
-    world: &World,
-    flow_rows: usize,
-    link_rows: usize,
-    link_row: &[u32],
-) -> RunRows {
+pub(crate) fn rows(world: &World, flow_rows: usize, link_rows: usize, link_row: &[u32]) -> RunRows {
     let Some(before) = &world.ledger.before else {
         return RunRows { flows: vec![Vec::new(); flow_rows], links: vec![Vec::new(); link_rows] };
     };
     let span = world.end.since(before.at);
     let flows = (0..flow_rows).map(|row| flow_row(world, before, row, span)).collect();
-    let links = (0..link_rows).map(|row| link_metrics(world, before, row, link_row, span)).collect();
+    let links =
+        (0..link_rows).map(|row| link_metrics(world, before, row, link_row, span)).collect();
     RunRows { flows, links }
 }
 

@@ -168,11 +168,7 @@ impl Recorder {
             ),
             (
                 "delays",
-                vec![
-                    real("time_s", delays.time),
-                    flow(delays.flow),
-                    real("delay_s", delays.delay),
-                ],
+                vec![real("time_s", delays.time), flow(delays.flow), real("delay_s", delays.delay)],
             ),
         ];
         tables

@@ -2,9 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gridhaul_scenario::answer::{
-    Answer, Capture, Estimate, Metric, Point, Row, Series, Warning,
-};
+use gridhaul_scenario::answer::{Answer, Capture, Estimate, Metric, Point, Row, Series, Warning};
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use indexmap::IndexMap;
@@ -88,8 +86,9 @@ fn audit(world: &mut World, layout: &Layout, repeat: u32) -> Result<(), RunError
     }
     for flow in &world.flows {
         let name = &layout.flows[flow.row as usize].0;
-        flow.audit()
-            .map_err(|violation| RunError::Audit(format!("repeat {repeat}: {name}: {violation}")))?;
+        flow.audit().map_err(|violation| {
+            RunError::Audit(format!("repeat {repeat}: {name}: {violation}"))
+        })?;
     }
     Ok(())
 }
@@ -151,10 +150,8 @@ fn combine(
             }
         }
         samples.sort_keys();
-        let metrics = samples
-            .into_iter()
-            .map(|(metric, values)| (metric, Estimate::of(&values)))
-            .collect();
+        let metrics =
+            samples.into_iter().map(|(metric, values)| (metric, Estimate::of(&values))).collect();
         Row { name: name.clone(), count: *count, metrics }
     };
     rows.iter().enumerate().map(row).collect()

@@ -103,6 +103,8 @@ pub struct StackParams {
     pub count_pipe: bool,
     /// What TCP options add to the size of a segment on the wire.
     pub option_bytes: OptionBytes,
+    /// Whether a fast retransmit doubles the timeout, as ns-2's Vegas does (`reset_rtx_timer`).
+    pub back_off_on_loss: bool,
     /// Vegas: α, β and γ in segments.
     pub vegas: (f64, f64, f64),
 }
@@ -121,8 +123,9 @@ impl StackParams {
         params.variant = stack.variant.unwrap_or(params.variant);
         params.sack = stack.sack.unwrap_or(params.sack);
         params.recovery = stack.recovery.unwrap_or_else(|| default_recovery(&params));
-        if stack.profile == Profile::Ns2 && stack.sack.is_none() {
-            params.sack = params.recovery == Recovery::Sack;
+        if stack.profile == Profile::Ns2 {
+            params.sack = stack.sack.unwrap_or(params.recovery == Recovery::Sack);
+            params.back_off_on_loss = params.variant == Variant::Vegas;
         }
         let window = |size: WindowSize| u32::try_from(size.in_bytes(mss)).unwrap_or(u32::MAX);
         params.header = stack.header.map_or(params.header, clamp_bytes);
@@ -220,6 +223,7 @@ fn rfc() -> StackParams {
         forget_sack_on_timeout: false,
         count_pipe: false,
         option_bytes: OptionBytes::All,
+        back_off_on_loss: false,
         // Brakmo and Peterson 1995: α = 1 (their Vegas-1,3), β = 3, γ = 1.
         vegas: (1.0, 3.0, 1.0),
     }

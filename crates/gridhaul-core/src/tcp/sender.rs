@@ -338,12 +338,15 @@ impl Sender {
                 rate.on_delivered(now, sent.len, sent.sent_at, sent.stamp);
             }
             // Karn: what was sent twice measures nothing; what was sacked was measured too late.
-            if sent.transmits == 1 && !sent.sacked {
-                fresh = Some(sent.sent_at);
-            }
+            fresh = (sent.transmits == 1 && !sent.sacked).then_some(sent.sent_at);
         });
         self.una = ack;
-        let rtt = self.measure(now, ack, fresh, segment, params);
+        self.measure(now, ack, fresh, segment, params);
+        // Controllers that measure get every round trip, however the timeout is estimated.
+        let rtt = fresh.map(|sent_at| now.since(sent_at));
+        if let Some(rtt) = rtt {
+            self.congestion.on_measured(rtt);
+        }
         let mut scene = Scene {
             now,
             params,
@@ -352,7 +355,7 @@ impl Sender {
             una: ack,
             next: self.next,
             peer_window: self.peer_window,
-            duplicates: self.duplicates,
+            duplicates: 0,
             force_retransmit: self.force_retransmit,
             restart_timer: false,
             stop_timing: false,
@@ -367,11 +370,11 @@ impl Sender {
         let lost = scene.queue.lost_bytes().saturating_sub(lost_before);
         let (force, restart, stop) =
             (scene.force_retransmit, scene.restart_timer, scene.stop_timing);
+        self.duplicates = scene.duplicates;
         self.force_retransmit = force && !self.queue.is_empty();
         if stop {
             self.timed = None;
         }
-        self.duplicates = 0;
         if self.una == self.next {
             self.rto_at = Instant::NEVER;
         } else if !was_recovering || restart || !self.recovery.in_recovery() {
@@ -435,7 +438,7 @@ impl Sender {
         fresh: Option<Instant>,
         segment: &Segment,
         params: &StackParams,
-    ) -> Option<Duration> {
+    ) {
         let sent = if params.time_every_segment {
             // A segment sent twice is measured by the timestamp that the other end echoes
             // (RFC 7323, section 4), with its resolution of a millisecond.
@@ -446,13 +449,13 @@ impl Sender {
             })
         } else {
             self.timed.filter(|&(end, _)| ack >= end).map(|(_, sent)| sent)
-        }?;
+        };
+        let Some(sent) = sent else { return };
         self.timed = None;
         self.rtt.reset_backoff();
         let rtt = self.rtt.measure(sent, now, params);
         self.stats.rtt_sum_ns += rtt.as_nanos();
         self.stats.rtt_count += 1;
-        Some(rtt)
     }
 
     /// RFC 5681, section 2, and with SACK RFC 6675, section 2.
@@ -501,6 +504,9 @@ impl Sender {
         self.force_retransmit = force;
         if stop {
             self.timed = None;
+        }
+        if entered && params.back_off_on_loss {
+            self.rtt.back_off();
         }
         if restart {
             self.rto_at = now + self.rtt.rto(params);

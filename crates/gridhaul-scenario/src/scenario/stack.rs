@@ -165,4 +165,6 @@ pub enum Recovery {
     NewReno,
     /// Loss recovery of RFC 6675.
     Sack,
+    /// Vegas' early retransmission by the age of a segment (Brakmo and Peterson 1995).
+    Vegas,
 }

@@ -41,7 +41,7 @@ pub struct Vegas {
 }
 
 impl CongestionControl for Vegas {
-    const RECOVERY: Recovery = Recovery::Reno;
+    const RECOVERY: Recovery = Recovery::Vegas;
 
     fn new(params: &StackParams) -> Self {
         Self {

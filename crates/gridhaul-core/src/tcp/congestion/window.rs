@@ -61,11 +61,7 @@ impl Window {
     }
     /// Sets the slow-start threshold, to at least two segments (RFC 5681, equation 4).
     pub fn set_ssthresh(&mut self, bytes: f64) {
-        let bytes = if self.whole_ssthresh {
-            (bytes / self.mss).floor() * self.mss
-        } else {
-            bytes
-        };
+        let bytes = if self.whole_ssthresh { (bytes / self.mss).floor() * self.mss } else { bytes };
         self.ssthresh = bytes.max(2.0 * self.mss);
     }
 
@@ -77,7 +73,9 @@ impl Window {
         }
         if self.in_slow_start() {
             // Equation 2: cwnd += min(N, SMSS), or what the stack's rule of counting makes of it.
-            self.cwnd += f64::from(ack.slow_start_credit);
+            // An acknowledgement of many segments does not carry it far beyond the threshold.
+            let credit = f64::from(ack.slow_start_credit);
+            self.cwnd += credit.min((self.ssthresh - self.cwnd).max(self.mss));
         } else {
             // Equation 3: cwnd += SMSS * SMSS / cwnd.
             self.cwnd += f64::from(ack.avoidance_credit) * self.mss / self.cwnd;

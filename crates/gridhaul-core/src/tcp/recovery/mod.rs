@@ -7,6 +7,7 @@ mod go_back;
 mod new_reno;
 mod reno;
 mod sack;
+mod vegas;
 
 use gridhaul_scenario::scenario::Recovery as Kind;
 use gridhaul_scenario::units::Instant;
@@ -105,6 +106,7 @@ recoveries! {
     Reno, reno;
     NewReno, new_reno;
     Sack, sack;
+    Vegas, vegas;
 }
 
 impl Recovery {
@@ -143,12 +145,7 @@ impl Scene<'_> {
         let flight = self.next - self.una;
         Loss {
             now: self.now,
-            window: halving_window(
-                self.params,
-                flight,
-                self.congestion.cwnd(),
-                self.peer_window,
-            ),
+            window: halving_window(self.params, flight, self.congestion.cwnd(), self.peer_window),
             in_flight: flight,
             sent_at: first.map_or(self.now, |sent| sent.sent_at),
             transmits: first.map_or(1, |sent| sent.transmits),

@@ -11,14 +11,11 @@ pub(crate) struct Reno {
     recover: u64,
     recovering: bool,
     inflation: u32,
-    /// New acknowledgements after a retransmission at which the next segment may prove to be lost
-    /// as well, by its age (Brakmo and Peterson 1995, section 3.1: the first two).
-    watched: u8,
 }
 
 impl Reno {
     pub(crate) fn new(_params: &StackParams) -> Self {
-        Self { recover: 0, recovering: false, inflation: 0, watched: 0 }
+        Self { recover: 0, recovering: false, inflation: 0 }
     }
 
     fn enter(&mut self, scene: &mut Scene<'_>) {
@@ -27,33 +24,25 @@ impl Reno {
         scene.retransmit_first();
         scene.restart_timer = true;
         self.recovering = true;
-        self.watched = 2;
         // Section 3.2, step 3: cwnd to ssthresh plus the segments that have left the network.
-        self.inflation = scene.duplicates.max(scene.params.dupthresh) * scene.params.mss;
+        self.inflation = scene.params.dupthresh * scene.params.mss;
     }
 }
 
 impl LossRecovery for Reno {
     fn on_duplicate(&mut self, scene: &mut Scene<'_>) -> bool {
-        if self.recovering && scene.duplicates > scene.params.dupthresh {
-            // Section 3.2, step 4: each further duplicate means that one more has left.
-            self.inflation += scene.params.mss;
+        if self.recovering {
+            if scene.duplicates > scene.params.dupthresh {
+                // Section 3.2, step 4: each further duplicate means that one more has left.
+                self.inflation += scene.params.mss;
+            }
             return false;
         }
-        let late = !self.recovering
-            && scene
-                .queue
-                .front()
-                .is_some_and(|first| scene.congestion.expired(scene.now, first.sent_at));
-        if (scene.duplicates == scene.params.dupthresh && !self.recovering || late)
-            && scene.una > self.recover
-        {
+        if scene.duplicates == scene.params.dupthresh && scene.una > self.recover {
             self.enter(scene);
             return true;
         }
-        if !self.recovering {
-            self.inflation = scene.limited_transmit();
-        }
+        self.inflation = scene.limited_transmit();
         false
     }
 
@@ -65,20 +54,11 @@ impl LossRecovery for Reno {
             self.recovering = false;
             scene.congestion.on_recovered(scene.now);
         }
-        if self.watched > 0 {
-            self.watched -= 1;
-            let first = scene.queue.front().copied();
-            if first.is_some_and(|first| scene.congestion.expired(scene.now, first.sent_at)) {
-                scene.retransmit_first();
-            } else {
-                self.watched = 0;
-            }
-        }
         Verdict::Grow
     }
 
     fn on_timeout(&mut self, next: u64) {
-        *self = Self { recover: next, recovering: false, inflation: 0, watched: 0 };
+        *self = Self { recover: next, recovering: false, inflation: 0 };
     }
 
     #[inline]
