@@ -9,6 +9,7 @@ mod tools;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context, ensure};
 use clap::Args;
 
 use crate::shell::{self, cargo, in_ci, program, root, target};
@@ -16,29 +17,47 @@ use crate::shell::{self, cargo, in_ci, program, root, target};
 /// Arguments of `test`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
+    /// Steps to run; without any, all of them: tools, format, licences, lints, ns-2, fuzzing, tests
+    steps: Vec<String>,
     /// Leave out what takes long: fuzzing and the comparison with ns-2
     #[arg(long)]
     quick: bool,
 }
 
-/// Runs all steps and stops at the first that fails.
-pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
-    step("tools", tools::provide)?;
-    step("format", format)?;
-    step("licences", licences::check)?;
-    step("lints", lints)?;
-    if options.quick {
-        println!("\n== left out with --quick: ns-2, fuzzing");
-    } else {
-        step("ns-2", peers::ns2)?;
-        step("fuzzing", fuzz)?;
-    }
-    step("tests", tests)
+struct Step {
+    name: &'static str,
+    slow: bool,
+    run: fn() -> anyhow::Result<()>,
 }
 
-fn step(name: &str, run: fn() -> anyhow::Result<()>) -> anyhow::Result<()> {
-    println!("\n== {name}");
-    run().map_err(|error| error.context(format!("step `{name}`")))
+const STEPS: [Step; 7] = [
+    Step { name: "tools", slow: false, run: tools::provide },
+    Step { name: "format", slow: false, run: format },
+    Step { name: "licences", slow: false, run: licences::check },
+    Step { name: "lints", slow: false, run: lints },
+    Step { name: "ns-2", slow: true, run: peers::ns2 },
+    Step { name: "fuzzing", slow: true, run: fuzz },
+    Step { name: "tests", slow: false, run: tests },
+];
+
+/// Runs the steps and stops at the first that fails.
+pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
+    for name in &options.steps {
+        ensure!(STEPS.iter().any(|step| step.name == name), "there is no step {name:?}");
+    }
+    for step in &STEPS {
+        let chosen = options.steps.is_empty() || options.steps.iter().any(|name| name == step.name);
+        if !chosen {
+            continue;
+        }
+        if step.slow && options.quick {
+            println!("\n== {}: left out with --quick", step.name);
+            continue;
+        }
+        println!("\n== {}", step.name);
+        (step.run)().with_context(|| format!("step `{}`", step.name))?;
+    }
+    Ok(())
 }
 
 /// Formats are checked file by file: cargo does not find modules that a macro declares.
@@ -53,7 +72,7 @@ fn format() -> anyhow::Result<()> {
     rustfmt.args(["--check", "--edition", "2024"]).args(&files);
     // The list of files would fill the screen.
     let status = rustfmt.status()?;
-    anyhow::ensure!(status.success(), "not formatted; run: rustfmt <the files above>");
+    ensure!(status.success(), "not formatted; run: rustfmt <the files above>");
     Ok(())
 }
 
@@ -82,17 +101,26 @@ fn fuzz() -> anyhow::Result<()> {
     let folder = root().join("fuzz");
     fs::create_dir_all(folder.join("corpus/scenario"))?;
     fs::create_dir_all(folder.join("artifacts"))?;
-    let mut command = cargo();
-    command.current_dir(&folder).env("CARGO_TARGET_DIR", target().join("fuzz"));
-    command.args(["run", "--release", "--locked", "--bin", "scenario", "--"]);
-    command.args(["-max_total_time=60", "-max_len=8192", "-timeout=10", "-verbosity=0"]);
-    command.args(["-print_final_stats=1", "-artifact_prefix=artifacts/"]);
-    shell::run(command.args(["corpus/scenario", "seeds/scenario"]))
+    let cargo = |command: &str| {
+        let mut cargo = cargo();
+        cargo.current_dir(&folder).env("CARGO_TARGET_DIR", target().join("fuzz"));
+        cargo.args([command, "--release", "--locked", "--bin", "scenario"]);
+        cargo
+    };
+    shell::run(&mut cargo("build"))?;
+    let mut run = cargo("run");
+    run.args(["--quiet", "--", "-max_total_time=60", "-max_len=8192", "-timeout=10"]);
+    run.args(["-verbosity=0", "-print_final_stats=1", "-artifact_prefix=artifacts/"]);
+    let output = run.args(["corpus/scenario", "seeds/scenario"]).output()?;
+    let printed = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "found something; see fuzz/artifacts:\n{printed}");
+    printed.lines().filter(|line| line.starts_with("stat::")).for_each(|line| println!("{line}"));
+    Ok(())
 }
 
 fn tests() -> anyhow::Result<()> {
     let mut command = cargo();
-    command.args(["test", "--workspace", "--locked"]).env("INSTA_UPDATE", "no");
+    command.args(["test", "--workspace", "--locked", "--no-fail-fast"]).env("INSTA_UPDATE", "no");
     if in_ci() {
         command.env("GRIDHAUL_REQUIRE_TOOLS", "1");
     }
