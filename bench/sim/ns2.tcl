@@ -1,0 +1,79 @@
+# The tasks of bulk.toml and flows.toml in ns-2 2.35: bulk flows s -> r over one link.
+#
+# Usage: ns ns2.tcl key=value ...
+#   rate_mbit rtt_ms queue   the link, both ways; queue in packets, besides the one on the wire
+#   loss                     probability that a data packet is lost after it left the wire
+#   flows spread             number of flows; each starts at a random time up to `spread` seconds
+#   duration seed            simulated seconds; number of the stream of chance
+#   scheduler                Calendar (ns-2's default), Heap, Splay, List
+#   headers                  few: room in a packet for IP, TCP and flags only; all: for every protocol
+#                            of ns-2, as in scripts that do not say otherwise
+#
+# Prints: data packets sent, payload acknowledged in bytes, repeats, timeouts.
+#
+# Whatever ns-2 need not do is left out: traces, monitors, and with few headers theirs.
+
+array set o {
+    rate_mbit 3 rtt_ms 100 queue 100 loss 0 flows 1 spread 0 duration 100 seed 1 scheduler Calendar
+    headers few
+}
+foreach word $argv {
+    lassign [split $word =] key value
+    if {![info exists o($key)]} { puts stderr "unknown key: $key"; exit 2 }
+    set o($key) $value
+}
+
+if {$o(headers) eq "few"} {
+    remove-all-packet-headers
+    add-packet-header IP TCP Flags
+}
+set ns [new Simulator]
+$ns use-scheduler $o(scheduler)
+ns-random $o(seed)
+
+set s [$ns node]
+set r [$ns node]
+foreach {from to} [list $s $r $r $s] {
+    $ns simplex-link $from $to $o(rate_mbit)Mb [expr {$o(rtt_ms) / 2.0}]ms DropTail
+    $ns queue-limit $from $to [expr {$o(queue) + 1}] ;# ns-2 counts the packet on the wire as well
+}
+set chance [new RNG]
+for {set i 0} {$i < $o(seed)} {incr i} { $chance next-substream }
+if {$o(loss) > 0} {
+    set uniform [new RandomVariable/Uniform]
+    $uniform use-rng $chance
+    set losses [new ErrorModel]
+    $losses unit pkt
+    $losses set rate_ $o(loss)
+    $losses ranvar $uniform
+    $losses drop-target [new Agent/Null]
+    $ns link-lossmodel $losses $s $r
+}
+
+# 1460 bytes and 40 of headers; initial window 2, least timeout 0.2 s and a clock of 10 ms are defaults.
+Agent/TCP set packetSize_ 1460
+Agent/TCP set window_ 10000
+for {set i 0} {$i < $o(flows)} {incr i} {
+    set tcp [new Agent/TCP/Newreno]
+    set sink [new Agent/TCPSink]
+    $ns attach-agent $s $tcp
+    $ns attach-agent $r $sink
+    $ns connect $tcp $sink
+    set ftp [new Application/FTP]
+    $ftp attach-agent $tcp
+    $ns at [expr {$o(spread) > 0 ? [$chance uniform 0 $o(spread)] : 0}] "$ftp start"
+    lappend senders $tcp
+}
+
+$ns at $o(duration) {
+    set sent 0; set bytes 0; set repeats 0; set timeouts 0
+    foreach tcp $senders {
+        incr sent [$tcp set ndatapack_]
+        incr repeats [$tcp set nrexmitpack_]
+        incr timeouts [$tcp set nrexmit_]
+        incr bytes [expr {1460 * [$tcp set ack_]}] ;# the sink's own bytes_ overflows at 2 GB
+    }
+    puts "$sent $bytes $repeats $timeouts"
+    exit 0
+}
+$ns run
