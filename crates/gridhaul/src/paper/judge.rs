@@ -101,7 +101,10 @@ fn row(cell: &Judged) -> Vec<String> {
     vec![
         expected.row.clone(),
         expected.quantity.replace('_', " "),
-        expected.paper.map_or_else(|| "–".into(), |paper| format!("{paper} {unit}")),
+        expected.paper.map_or_else(
+            || "–".into(),
+            |paper| format::value(paper * expected.unit.in_base(), base(unit)),
+        ),
         format::estimate(&scaled(ns2, expected.unit.in_base()), base(unit)),
         format::estimate(&scaled(cell.gridhaul, expected.unit.in_base()), base(unit)),
         percent(cell.from_paper),
