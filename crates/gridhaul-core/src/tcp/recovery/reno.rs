@@ -24,6 +24,9 @@ impl Reno {
         scene.retransmit_first();
         scene.restart_timer = true;
         self.recovering = true;
+        if scene.params.one_fast_retransmit {
+            self.recover = scene.next;
+        }
         // Section 3.2, step 3: cwnd to ssthresh plus the segments that have left the network.
         self.inflation = scene.params.dupthresh * scene.params.mss;
     }
