@@ -1,0 +1,80 @@
+//! The way of packets from one end to the other: links in a row, and what befalls single packets.
+
+use gridhaul_core::link::{Fate as Passed, LinkChance, LinkDirection};
+use gridhaul_core::tcp::Segment;
+use gridhaul_scenario::scenario::Direction;
+use gridhaul_scenario::units::Instant;
+
+use crate::case::Fate;
+
+type Parcel = (Segment, Option<Fate>);
+
+/// One direction.
+pub(super) struct Route {
+    links: Vec<LinkDirection<Parcel>>,
+    late: Vec<(Instant, Segment)>,
+    /// Packets that the last link's queue had no room for.
+    pub refused: u64,
+}
+
+impl Route {
+    /// `name` tells the streams of chance of the two directions apart.
+    pub(super) fn new(directions: &[Direction], name: &str, seed: u64) -> Self {
+        let link = |(index, direction): (usize, &Direction)| {
+            let chance = LinkChance::named(seed, 0, &format!("{name}.{index}"), 0);
+            LinkDirection::new(direction, chance)
+        };
+        Self {
+            links: directions.iter().enumerate().map(link).collect(),
+            late: Vec::new(),
+            refused: 0,
+        }
+    }
+
+    /// Hands in a segment.
+    pub(super) fn send(&mut self, now: Instant, segment: Segment, fate: Option<Fate>) {
+        self.offer(0, now, (segment, fate));
+    }
+
+    fn offer(&mut self, index: usize, now: Instant, parcel: Parcel) {
+        let last = index + 1 == self.links.len();
+        let (segment, fate) = parcel;
+        if last && fate == Some(Fate::Lost) {
+            return;
+        }
+        let copies = if last && fate == Some(Fate::Twice) { 2 } else { 1 };
+        for _ in 0..copies {
+            let refused = self.links[index].handle_packet(now, segment.wire_bytes(), parcel);
+            self.refused += u64::from(refused.is_err());
+        }
+    }
+
+    /// When [`Self::arrived`] is wanted.
+    pub(super) fn next_deadline(&self) -> Instant {
+        let links = self.links.iter().map(LinkDirection::next_deadline);
+        links.chain(self.late.iter().map(|late| late.0)).min().unwrap_or(Instant::NEVER)
+    }
+
+    /// What arrives at the other end now.
+    pub(super) fn arrived(&mut self, now: Instant) -> Vec<Segment> {
+        let mut arrived = Vec::new();
+        for index in 0..self.links.len() {
+            while let Some(passage) = self.links[index].poll_output(now) {
+                let (segment, fate) = passage.payload;
+                if matches!(passage.fate, Passed::Lost(_)) || passage.fate.is_damaged() {
+                    continue;
+                }
+                if index + 1 < self.links.len() {
+                    self.offer(index + 1, now, passage.payload);
+                } else if let Some(Fate::Late(by)) = fate {
+                    self.late.push((now + by, segment));
+                } else {
+                    arrived.push(segment);
+                }
+            }
+        }
+        let due = self.late.extract_if(.., |late| late.0 <= now);
+        arrived.extend(due.map(|late| late.1));
+        arrived
+    }
+}

@@ -1,0 +1,267 @@
+//! The sim arm: the TCP machines of `gridhaul-core` on a virtual clock.
+
+use gridhaul_core::tcp::{Connection, Segment};
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::Arm;
+use super::ends::{Scripted, connections, packet};
+use super::route::Route;
+use crate::case::{Action, Case, End, Fates, Peer, Step};
+use crate::observe::{Change, Observation, Sample, Value};
+
+/// Runs the machines of `gridhaul-core`.
+pub struct SimArm;
+
+impl Arm for SimArm {
+    fn name(&self) -> &'static str {
+        "sim"
+    }
+    fn run(&self, case: &Case) -> Result<Observation, String> {
+        self.run_within(case, Limits::default())
+    }
+}
+
+impl SimArm {
+    /// Runs a case with other limits and another seed of its random links.
+    ///
+    /// # Errors
+    /// Why it cannot be run.
+    pub fn run_within(&self, case: &Case, limits: Limits) -> Result<Observation, String> {
+        let mut world = World::new(case, limits)?;
+        world.run(Instant::ZERO + case.until);
+        Ok(world.finish(case))
+    }
+}
+
+/// What bounds a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Seed of chance on the path.
+    pub seed: u64,
+    /// Events at one instant above which the machines are said to spin.
+    pub events_at_once: u32,
+    /// Whether the run ends when both ends are closed or in TIME-WAIT.
+    pub stop_when_closed: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { seed: 1, events_at_once: 20_000, stop_when_closed: false }
+    }
+}
+
+struct World {
+    limits: Limits,
+    now: Instant,
+    at_once: u32,
+    isn: [u32; 2],
+    ends: [Option<Connection>; 2],
+    /// From the client, from the server.
+    routes: [Route; 2],
+    fates: Fates,
+    steps: std::vec::IntoIter<Step>,
+    next_step: Option<Step>,
+    scripted: Scripted,
+    /// First number that each end has not sent yet.
+    fresh: [u64; 2],
+    seen: Observation,
+}
+
+const ENDS: [End; 2] = [End::Client, End::Server];
+
+impl World {
+    fn new(case: &Case, limits: Limits) -> Result<Self, String> {
+        let none = crate::case::Path { forward: Vec::new(), backward: Vec::new() };
+        let path = match (&case.path, case.peer) {
+            (Some(path), Peer::Stack) => path,
+            (None, Peer::Script) => &none,
+            _ => return Err(format!("{}: a path, or a script, not both", case.name)),
+        };
+        let back = if path.backward.is_empty() { &path.forward } else { &path.backward };
+        let mut steps = case.steps()?.into_iter();
+        Ok(Self {
+            limits,
+            now: Instant::ZERO,
+            at_once: 0,
+            isn: case.isn,
+            ends: connections(case),
+            routes: [
+                Route::new(&path.forward, "forward", limits.seed),
+                Route::new(back, "backward", limits.seed),
+            ],
+            fates: case.fates()?,
+            next_step: steps.next(),
+            steps,
+            scripted: Scripted::new(case),
+            fresh: [0; 2],
+            seen: Observation::default(),
+        })
+    }
+
+    fn run(&mut self, until: Instant) {
+        self.seen.mss = self.ends[0].as_ref().map_or(0, |end| end.params().mss);
+        self.seen.scripted = self.ends[1].is_none();
+        self.settle(0);
+        self.settle(1);
+        loop {
+            let next = self.next_event();
+            if next > until || self.limits.stop_when_closed && self.is_closed() {
+                return;
+            }
+            if next < self.now {
+                let late = self.now.since(next).as_nanos();
+                self.seen.violations.push(format!("a deadline lies {late} ns in the past"));
+                return;
+            }
+            self.at_once = if next == self.now { self.at_once + 1 } else { 0 };
+            if self.at_once > self.limits.events_at_once {
+                self.seen.violations.push(format!("spins at {} ms", next.as_secs_f64() * 1e3));
+                return;
+            }
+            self.now = next;
+            self.happen();
+        }
+    }
+
+    fn next_event(&self) -> Instant {
+        let step = self.next_step.as_ref().map_or(Instant::NEVER, |step| step.at);
+        let ends = self.ends.iter().flatten().map(Connection::next_deadline);
+        ends.chain(self.routes.iter().map(Route::next_deadline)).fold(step, Instant::min)
+    }
+
+    fn is_closed(&self) -> bool {
+        let over = |end: &Connection| matches!(state(end).as_str(), "Closed" | "TimeWait");
+        self.ends.iter().flatten().all(over)
+    }
+
+    /// Everything that is due now: the input first, then arrivals, then timers.
+    fn happen(&mut self) {
+        while let Some(step) = self.next_step.take_if(|step| step.at <= self.now) {
+            self.next_step = self.steps.next();
+            self.act(&step);
+        }
+        for from in 0..2 {
+            for segment in self.routes[from].arrived(self.now) {
+                self.arrive(1 - from, &segment);
+            }
+        }
+        for index in 0..2 {
+            let now = self.now;
+            if let Some(end) = &mut self.ends[index]
+                && end.next_deadline() <= now
+            {
+                end.handle_timeout(now);
+                self.settle(index);
+            }
+        }
+    }
+
+    fn act(&mut self, step: &Step) {
+        let index = step.end as usize;
+        if let Action::Receive(made) = &step.action {
+            let segment = self.scripted.segment(made, self.isn);
+            self.arrive(0, &segment);
+            return;
+        }
+        let Some(end) = &mut self.ends[index] else { return };
+        match step.action {
+            Action::Write(bytes) => end.write(bytes),
+            Action::Close => end.close(),
+            Action::ReadOnDemand => end.read_on_demand(),
+            Action::Read(bytes) => end.read(bytes),
+            Action::Receive(_) => {}
+        }
+        self.settle(index);
+    }
+
+    fn arrive(&mut self, index: usize, segment: &Segment) {
+        let from = ENDS[1 - index];
+        let mut seen = packet(self.now, ENDS[index], from, segment, self.isn);
+        // The far end has marked it already when it left; here its mark is looked up.
+        let sent = self.seen.packets.iter().rev().find(|sent| {
+            sent.seen_at == from
+                && sent.from == from
+                && (sent.seq, sent.len) == (seen.seq, seen.len)
+        });
+        seen.again = sent.is_some_and(|sent| sent.again);
+        self.seen.packets.push(seen);
+        if let Some(end) = &mut self.ends[index] {
+            end.handle_segment(self.now, segment);
+        }
+        self.settle(index);
+    }
+
+    /// Sends what an end wants to send, and notes its state.
+    fn settle(&mut self, index: usize) {
+        let now = self.now;
+        while let Some(segment) = self.ends[index].as_mut().and_then(|end| end.poll_transmit(now)) {
+            let end = ENDS[index];
+            let mut sent = packet(now, end, end, &segment, self.isn);
+            let after = sent.seq + u64::from(segment.sequence_len());
+            sent.again = segment.sequence_len() > 0 && sent.seq < self.fresh[index];
+            self.fresh[index] = self.fresh[index].max(after);
+            let fate = self.fates.judge(&sent);
+            self.seen.packets.push(sent);
+            if self.ends[1 - index].is_some() {
+                self.routes[index].send(now, segment, fate);
+            }
+            self.at_once += 1;
+            if self.at_once > self.limits.events_at_once {
+                break;
+            }
+        }
+        self.note(index);
+    }
+
+    fn note(&mut self, index: usize) {
+        let Some(end) = &self.ends[index] else { return };
+        let name = state(end);
+        let known = self.seen.changes.iter().rev().find(|change| change.end == ENDS[index]);
+        if known.is_none_or(|known| known.state != name) {
+            self.seen.changes.push(Change { at: self.now, end: ENDS[index], state: name });
+        }
+        if index == 0 {
+            let sender = end.sender();
+            let flight = sender.next() - sender.una();
+            let (cwnd, ssthresh) = (sender.cwnd(), sender.ssthresh());
+            self.seen.samples.push(Sample { at: self.now, cwnd, ssthresh, flight });
+        }
+    }
+
+    fn finish(mut self, case: &Case) -> Observation {
+        let mut put = |name: &str, number: f64| {
+            self.seen.totals.insert(name.to_owned(), Value::Number(number));
+        };
+        let names = [("client", "server"), ("server", "client")];
+        for (index, (own, other)) in names.into_iter().enumerate() {
+            let Some(end) = &self.ends[index] else { continue };
+            let stats = end.sender().stats();
+            put(&format!("{own}_segments"), stats.segments as f64);
+            put(&format!("{own}_retransmissions"), stats.retransmissions as f64);
+            put(&format!("{own}_timeouts"), stats.timeouts as f64);
+            put(&format!("{own}_fast_retransmits"), stats.fast_retransmits as f64);
+            put(&format!("bytes_from_{other}"), end.receiver().delivered() as f64);
+            let rto = end.sender().rtt().rto(end.params()).as_secs_f64() * 1e3;
+            put(&format!("{own}_rto_ms"), rto);
+            let srtt = end.sender().rtt().srtt().unwrap_or(Duration::ZERO);
+            put(&format!("{own}_srtt_ms"), srtt.as_secs_f64() * 1e3);
+        }
+        put("dropped_by_queue", (self.routes[0].refused + self.routes[1].refused) as f64);
+        if let Some(server) = &self.ends[1] {
+            let bits = server.receiver().delivered() as f64 * 8.0;
+            put("goodput_kbit_per_s", bits / 1e3 / case.until.as_secs_f64());
+        }
+        for (end, index) in [("client", 0), ("server", 1)] {
+            if let Some(connection) = &self.ends[index] {
+                let word = Value::Word(state(connection));
+                self.seen.totals.insert(format!("{end}_state"), word);
+            }
+        }
+        self.seen
+    }
+}
+
+/// The state's name as RFC 9293 has it, without hyphens.
+fn state(connection: &Connection) -> String {
+    format!("{:?}", connection.state())
+}
