@@ -66,7 +66,8 @@ const WORKLOADS: &[Workload] = &[
             Program::new(Kind::Gridhaul, "gridhaul", 2_000, 32_000),
             Program::new(Kind::Ns2, "ns-2", 500, 8_500),
             Program::new(Kind::Ns2, "ns-2, all headers", 500, 8_500).with(&[("headers", "all")]),
-            Program::new(Kind::Ns3, "ns-3", 50, 850),
+            Program::new(Kind::Ns3, "ns-3, SACK", 50, 850).with(&[("sack", "1")]),
+            Program::new(Kind::Ns3, "ns-3, no SACK", 50, 850),
         ],
     },
     Workload {
