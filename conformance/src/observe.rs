@@ -143,6 +143,10 @@ impl Packet {
             (self.from == End::Client) == sent
         };
         let kind = data == acks || self.is_pure_ack() == acks;
+        let kind = kind && (self.again || !expect.shows("again"));
+        if expect.shows("states") && ![sent, received, data, acks].contains(&true) {
+            return false;
+        }
         self.seen_at == expect.seen_from && direction && kind
     }
 

@@ -28,7 +28,7 @@ impl SimArm {
     /// Why it cannot be run.
     pub fn run_within(&self, case: &Case, limits: Limits) -> Result<Observation, String> {
         let mut world = World::new(case, limits)?;
-        world.run(Instant::ZERO + case.until);
+        world.run(limits.start + case.until);
         Ok(world.finish(case))
     }
 }
@@ -40,13 +40,15 @@ pub struct Limits {
     pub seed: u64,
     /// Events at one instant above which the machines are said to spin.
     pub events_at_once: u32,
+    /// Time of the machines' clock at which the run begins: where its ticks lie.
+    pub start: Instant,
     /// Whether the run ends when both ends are closed or in TIME-WAIT.
     pub stop_when_closed: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { seed: 1, events_at_once: 20_000, stop_when_closed: false }
+        Self { seed: 1, events_at_once: 20_000, start: Instant::ZERO, stop_when_closed: false }
     }
 }
 
@@ -78,10 +80,14 @@ impl World {
             _ => return Err(format!("{}: a path, or a script, not both", case.name)),
         };
         let back = if path.backward.is_empty() { &path.forward } else { &path.backward };
-        let mut steps = case.steps()?.into_iter();
+        let mut steps = case.steps()?;
+        for step in &mut steps {
+            step.at += limits.start.since(Instant::ZERO);
+        }
+        let mut steps = steps.into_iter();
         Ok(Self {
             limits,
-            now: Instant::ZERO,
+            now: limits.start,
             at_once: 0,
             isn: case.isn,
             ends: connections(case),
@@ -127,6 +133,11 @@ impl World {
         let step = self.next_step.as_ref().map_or(Instant::NEVER, |step| step.at);
         let ends = self.ends.iter().flatten().map(Connection::next_deadline);
         ends.chain(self.routes.iter().map(Route::next_deadline)).fold(step, Instant::min)
+    }
+
+    /// Time since the beginning of the run.
+    fn clock(&self) -> Instant {
+        Instant::ZERO + self.now.since(self.limits.start)
     }
 
     fn is_closed(&self) -> bool {
@@ -176,7 +187,7 @@ impl World {
 
     fn arrive(&mut self, index: usize, segment: &Segment) {
         let from = ENDS[1 - index];
-        let mut seen = packet(self.now, ENDS[index], from, segment, self.isn);
+        let mut seen = packet(self.clock(), ENDS[index], from, segment, self.isn);
         // The far end has marked it already when it left; here its mark is looked up.
         let sent = self.seen.packets.iter().rev().find(|sent| {
             sent.seen_at == from
@@ -196,7 +207,7 @@ impl World {
         let now = self.now;
         while let Some(segment) = self.ends[index].as_mut().and_then(|end| end.poll_transmit(now)) {
             let end = ENDS[index];
-            let mut sent = packet(now, end, end, &segment, self.isn);
+            let mut sent = packet(self.clock(), end, end, &segment, self.isn);
             let after = sent.seq + u64::from(segment.sequence_len());
             sent.again = segment.sequence_len() > 0 && sent.seq < self.fresh[index];
             self.fresh[index] = self.fresh[index].max(after);
@@ -218,13 +229,13 @@ impl World {
         let name = state(end);
         let known = self.seen.changes.iter().rev().find(|change| change.end == ENDS[index]);
         if known.is_none_or(|known| known.state != name) {
-            self.seen.changes.push(Change { at: self.now, end: ENDS[index], state: name });
+            self.seen.changes.push(Change { at: self.clock(), end: ENDS[index], state: name });
         }
         if index == 0 {
             let sender = end.sender();
             let flight = sender.next() - sender.una();
             let (cwnd, ssthresh) = (sender.cwnd(), sender.ssthresh());
-            self.seen.samples.push(Sample { at: self.now, cwnd, ssthresh, flight });
+            self.seen.samples.push(Sample { at: self.clock(), cwnd, ssthresh, flight });
         }
     }
 

@@ -15,7 +15,8 @@ use super::End;
 pub struct Expect {
     /// Packets, in order, one a line.
     pub events: Option<String>,
-    /// What of the traffic is shown: directions `sent`, `received`; kinds `data`, `acks`, `states`;
+    /// What of the traffic is shown: directions `sent`, `received`; kinds `data`, `acks`,
+    /// `again` (repeats only), `states`;
     /// columns `ack`, `win`, `echo`, `options`; `each` leaves packets in a row uncollected.
     #[serde(default)]
     pub show: Vec<String>,
@@ -102,8 +103,10 @@ impl Expect {
     pub(super) fn check(&self) -> Result<(), String> {
         self.rows()?;
         self.window_rows()?;
-        const SHOWN: [&str; 10] =
-            ["sent", "received", "data", "acks", "states", "ack", "win", "echo", "options", "each"];
+        const SHOWN: [&str; 11] = [
+            "again", "sent", "received", "data", "acks", "states", "ack", "win", "echo", "options",
+            "each",
+        ];
         if let Some(word) = self.show.iter().find(|word| !SHOWN.contains(&word.as_str())) {
             return Err(format!("cannot show `{word}`; known: {}", SHOWN.join(", ")));
         }
