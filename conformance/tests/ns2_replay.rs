@@ -121,7 +121,8 @@ fn difference(ns2: &Series, sim: &Series) -> Option<String> {
 
 /// What differs for a reason that is known, by variant and drops: the core's timeout is not counted
 /// in whole ticks; its Tahoe repeats on duplicates after a timeout; its SACK listens to blocks that
-/// ns-2 ignores until all that was out at a timeout is acknowledged.
+/// ns-2 ignores until all that was out at a timeout is acknowledged; its NewReno does not inflate for
+/// the first duplicates after a partial acknowledgement.
 const KNOWN: [(&str, &str); 20] = [
     ("Tahoe", "30"),
     ("Tahoe", "30,31"),
