@@ -119,10 +119,10 @@ fn difference(ns2: &Series, sim: &Series) -> Option<String> {
     Some(text)
 }
 
-/// What differs for a reason that is known, by variant and drops: the core's timeout is not counted
-/// in whole ticks; its Tahoe repeats on duplicates after a timeout; its SACK listens to blocks that
-/// ns-2 ignores until all that was out at a timeout is acknowledged; its NewReno does not inflate for
-/// the first duplicates after a partial acknowledgement.
+/// What differs, by variant and drops. Found so far: the core's timeout is not counted in whole
+/// ticks; Tahoe forgets its duplicates at a timeout; SACK listens to blocks that ns-2 ignores after
+/// a timeout; NewReno does not inflate for the first duplicates after a partial acknowledgement.
+/// Not every line of the list is explained by these.
 const KNOWN: [(&str, &str); 20] = [
     ("Tahoe", "30"),
     ("Tahoe", "30,31"),
@@ -173,7 +173,7 @@ fn same_packets_as_ns2() {
 }
 
 #[test]
-#[ignore = "known faults of the core, see KNOWN"]
+#[ignore = "the core differs here, see KNOWN"]
 fn same_packets_as_ns2_where_the_core_differs() {
     compare(|variant, drops| KNOWN.contains(&(variant, drops)));
 }
