@@ -79,15 +79,15 @@ impl Round {
         *self = Self { mark, marked_at: Some(ack.now), sum_ns: 0, samples: 0, base: self.base };
     }
 
-    /// Mean round trip: of the measurements, or in the very first round the time since the mark.
-    /// ns-2 takes that time in every round without a measurement; after a needless timeout it is
-    /// far below any round trip, and the base would be wrong for good.
+    /// Mean round trip: of the measurements, or the time since the mark without any (ns-2), but
+    /// not where that is below the base: after a needless timeout it is far below any round trip,
+    /// and ns-2's base is wrong from then on.
     fn mean(&self, now: Instant) -> Option<Duration> {
         if self.samples > 0 {
             Some(Duration::from_nanos(self.sum_ns / u64::from(self.samples)))
         } else {
-            let first = self.marked_at.filter(|_| self.base.is_zero());
-            first.map(|marked_at| now.since(marked_at))
+            let since = self.marked_at.map(|marked_at| now.since(marked_at));
+            since.filter(|since| *since >= self.base)
         }
     }
 
