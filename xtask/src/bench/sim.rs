@@ -64,8 +64,8 @@ const WORKLOADS: &[Workload] = &[
         ],
         programs: &[
             Program::new(Kind::Gridhaul, "gridhaul", 2_000, 32_000),
-            Program::new(Kind::Ns2, "ns-2", 500, 8_500),
-            Program::new(Kind::Ns2, "ns-2, all headers", 500, 8_500).with(&[("headers", "all")]),
+            Program::new(Kind::Ns2, "ns-2, lean headers", 500, 8_500),
+            Program::new(Kind::Ns2, "ns-2, as shipped", 500, 8_500).with(&[("headers", "all")]),
             Program::new(Kind::Ns3, "ns-3, SACK", 50, 850).with(&[("sack", "1")]),
             Program::new(Kind::Ns3, "ns-3, no SACK", 50, 850),
         ],
@@ -83,8 +83,8 @@ const WORKLOADS: &[Workload] = &[
         ],
         programs: &[
             Program::new(Kind::Gridhaul, "gridhaul", 10, 310),
-            Program::new(Kind::Ns2, "ns-2", 10, 310),
-            Program::new(Kind::Ns2, "ns-2, all headers", 10, 310).with(&[("headers", "all")]),
+            Program::new(Kind::Ns2, "ns-2, lean headers", 10, 310),
+            Program::new(Kind::Ns2, "ns-2, as shipped", 10, 310).with(&[("headers", "all")]),
             Program::new(Kind::Ns3, "ns-3", 5, 10),
             Program::new(Kind::Ns3, "ns-3, 50 hosts", 5, 10).with(&[("hosts", "50")]),
         ],
