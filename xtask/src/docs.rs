@@ -7,5 +7,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     let reference = ["test", "--quiet", "--package", "gridhaul-scenario"];
     shell::run(cargo().args(reference).env("GRIDHAUL_UPDATE", "1"))?;
     let help = ["test", "--quiet", "--package", "gridhaul", "--test", "cli", "help"];
-    shell::run(cargo().args(help).env("INSTA_UPDATE", "always"))
+    shell::run(cargo().args(help).env("INSTA_UPDATE", "always"))?;
+    let pictures = ["test", "--quiet", "--package", "gridhaul", "--test", "cli", "pictures"];
+    shell::run(cargo().args(pictures).env("GRIDHAUL_UPDATE", "1"))
 }

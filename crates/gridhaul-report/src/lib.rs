@@ -6,8 +6,10 @@
 pub mod chart;
 pub mod format;
 pub mod html;
+mod key;
+mod quantity;
 pub mod text;
 
 pub use chart::{BarChart, Chart, LineChart, Panels};
-pub use html::{NamedChart, Report, charts, html};
+pub use html::{NamedChart, Report, charts, charts_over_time, html};
 pub use text::{Detail, TextTable, table, tables};

@@ -4,6 +4,7 @@ use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{Estimate, Metric, Row, Scope};
 
 use crate::format::{self, Prefix, UNKNOWN};
+use crate::key;
 
 /// How much a table shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -186,9 +187,13 @@ impl<'a> Records<'a> {
         let told: Vec<usize> = (0..self.keys.len())
             .filter(|key| Some(*key) == own || Some(*key) != counts && differs(*key))
             .collect();
+        let swept = &self.keys[..own.unwrap_or(0)];
         let name = |names: &[String]| {
-            let parts: Vec<_> = told.iter().map(|key| names[*key].as_str()).collect();
-            parts.join(", ")
+            let part = |index: &usize| match swept.get(*index) {
+                Some(key) => key::told(key, &names[*index], swept),
+                None => names[*index].clone(),
+            };
+            told.iter().map(part).collect::<Vec<_>>().join(", ")
         };
         let first = self.keys[own.unwrap_or(0)].clone();
         let headers = std::iter::once(first).chain(self.rows.iter().map(|(names, _)| name(names)));

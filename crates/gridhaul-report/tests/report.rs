@@ -27,6 +27,13 @@ fn charts_follow_the_question() {
     single.series = answers::series(400);
     let model = answers::answer("model", vec![answers::point(0.93)]);
     let sweep = answers::answer("sim", answers::sweep(1.0));
+    let mut over_time = swept("stack.tcp.delayed_ack", &["0 s", "40 ms"]);
+    for point in 0..2 {
+        for mut series in answers::series(400) {
+            series.name += &format!("-{point}");
+            over_time.series.push(series);
+        }
+    }
     let text = [
         outline("one answer", &charts(&[(String::new(), &single)])),
         outline("two answers", &charts(&[("sim".into(), &single), ("model".into(), &model)])),
@@ -43,6 +50,7 @@ fn charts_follow_the_question() {
             "a sweep of rates",
             &charts(&[(String::new(), &swept("rate", &["1 Mbit/s", "500 kbit/s"]))]),
         ),
+        outline("a sweep over time", &charts(&[(String::new(), &over_time)])),
     ];
     insta::assert_snapshot!(text.concat());
 }

@@ -111,6 +111,9 @@ pub(crate) struct Output {
     /// Replace the folder even if it holds files that gridhaul did not write
     #[arg(long)]
     pub(crate) force: bool,
+    /// Write each chart of the report as an SVG file, too
+    #[arg(long)]
+    pub(crate) svg: bool,
     /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, Once, PoisonError};
 
 use anyhow::{Context, bail, ensure};
+use gridhaul_report::NamedChart;
 
 /// A place for results that may be written to. Nothing has been touched yet.
 #[derive(Debug)]
@@ -105,6 +106,14 @@ impl Folder {
         fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))
     }
 
+    /// Writes charts, each as a file of its own.
+    pub(crate) fn write_charts(&mut self, charts: &[NamedChart]) -> anyhow::Result<()> {
+        for NamedChart { name, chart, .. } in charts {
+            self.write(&format!("{name}.svg"), chart.to_svg().as_bytes())?;
+        }
+        Ok(())
+    }
+
     /// Puts the folder in its place and returns where that is.
     pub(crate) fn commit(mut self) -> anyhow::Result<PathBuf> {
         let mut writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -171,7 +180,7 @@ fn known(name: &str) -> bool {
     MARKS.contains(&name)
         || matches!(name, "report.html" | "scenario.toml" | "cells.csv")
         || (name.starts_with("answer-") && name.ends_with(".json"))
-        || [".parquet", ".pcapng"].into_iter().any(data)
+        || [".parquet", ".pcapng", ".svg"].into_iter().any(data)
 }
 
 /// A file name from a name that a scenario chose.

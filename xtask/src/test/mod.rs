@@ -8,6 +8,7 @@ mod tools;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use clap::Args;
@@ -41,10 +42,12 @@ const STEPS: [Step; 7] = [
 ];
 
 /// Runs the steps and stops at the first that fails.
+#[expect(clippy::disallowed_methods, reason = "how long a step takes is for people")]
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     for name in &options.steps {
         ensure!(STEPS.iter().any(|step| step.name == name), "there is no step {name:?}");
     }
+    let mut times = Vec::new();
     for step in &STEPS {
         let chosen = options.steps.is_empty() || options.steps.iter().any(|name| name == step.name);
         if !chosen {
@@ -55,8 +58,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
             continue;
         }
         println!("\n== {}", step.name);
+        let begun = Instant::now();
         (step.run)().with_context(|| format!("step `{}`", step.name))?;
+        times.push(format!("{} {:.0} s", step.name, begun.elapsed().as_secs_f64()));
     }
+    println!("\ndone: {}", times.join(", "));
     Ok(())
 }
 

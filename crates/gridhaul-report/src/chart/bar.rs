@@ -149,7 +149,7 @@ impl BarChart {
         let labelled = all.clone().count() <= 64
             && all
                 .into_iter()
-                .all(|value| width(&self.bar_label(value, frame), 10.5) <= wide + 4.0);
+                .all(|value| width(&self.bar_label(value, frame), 10.5) <= wide + 1.0);
         let mut group = coloured(index);
         let mut labels = role("ink", INK).set("font-size", 10.5);
         for (place, name) in self.groups.iter().enumerate() {

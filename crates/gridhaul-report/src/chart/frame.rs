@@ -50,7 +50,8 @@ impl Frame {
         if legend.rows > 0 {
             top += 6.0 + legend.rows as f64 * legend::ROW;
         }
-        top += 12.0;
+        // Labels on bars stand above the highest tick.
+        top += if fit == Fit::Zero { 18.0 } else { 12.0 };
         let bottom = top + PLOT_HEIGHT;
         let y = Ruler::new(y, values, fit, bottom, top);
         let left =

@@ -1,7 +1,6 @@
 //! Reports: one HTML file without scripts and without anything from elsewhere.
 
 mod page;
-mod quantity;
 mod series;
 mod single;
 mod sweep;
@@ -9,6 +8,7 @@ mod sweep;
 use gridhaul_scenario::Answer;
 
 use crate::chart::Chart;
+pub use page::{PAGE_STYLE, table_element};
 
 /// What a report is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -47,9 +47,24 @@ pub fn charts(answers: &[(String, &Answer)]) -> Vec<NamedChart> {
     let keys = sweep::swept_keys(answers);
     let mut charts =
         if keys.is_empty() { single::charts(answers) } else { sweep::charts(answers, &keys) };
-    charts.extend(series::charts(answers));
+    charts.extend(series::charts(answers, &[]));
+    distinct(&mut charts);
+    charts
+}
+
+/// The charts of what an answer records over time. The points of its sweep go by these names, or by
+/// their parameters where there is none.
+#[must_use]
+pub fn charts_over_time(answer: &Answer, points: &[String]) -> Vec<NamedChart> {
+    let mut charts = series::charts(&[(String::new(), answer)], points);
+    distinct(&mut charts);
+    charts
+}
+
+/// Gives each chart a name of its own.
+fn distinct(charts: &mut [NamedChart]) {
     let mut names = std::collections::BTreeSet::new();
-    for chart in &mut charts {
+    for chart in charts {
         let base = chart.name.clone();
         let mut number = 2;
         while !names.insert(chart.name.clone()) {
@@ -57,7 +72,6 @@ pub fn charts(answers: &[(String, &Answer)]) -> Vec<NamedChart> {
             number += 1;
         }
     }
-    charts
 }
 
 /// A file name of letters, digits and single `-`.

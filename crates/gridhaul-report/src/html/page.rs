@@ -8,7 +8,8 @@ use super::{NamedChart, Report};
 use crate::chart::STYLE;
 use crate::text::{Detail, TextTable, tables};
 
-const PAGE_STYLE: &str = include_str!("page.css");
+/// Style of all pages, beside that of the charts.
+pub const PAGE_STYLE: &str = include_str!("page.css");
 
 /// Writes the page. Writing to a `String` cannot fail, so results are dropped.
 pub(super) fn page(report: &Report<'_>, charts: &[NamedChart]) -> String {
@@ -136,18 +137,29 @@ fn figures(out: &mut String, charts: &[NamedChart]) {
 }
 
 fn table_html(out: &mut String, table: &TextTable) {
+    let _ = writeln!(out, "<h2>{} in numbers</h2>", escaped(&table.title));
+    *out += &table_element(table);
+    if let Some(note) = &table.note {
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", escaped(note));
+    }
+}
+
+/// A table as an element of a page, without heading and note.
+#[must_use]
+pub fn table_element(table: &TextTable) -> String {
     let title = escaped(&table.title);
+    let mut out = String::new();
     let _ = writeln!(
         out,
-        "<h2>{title} in numbers</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title} in numbers\">\n<table>\n<thead><tr>",
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title} in numbers\">\n<table>\n<thead><tr>",
     );
     for (column, header) in table.headers.iter().enumerate() {
         let class = if column < table.key_columns { "" } else { " class=\"n\"" };
         let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", escaped(header));
     }
-    *out += "</tr></thead>\n<tbody>\n";
+    out += "</tr></thead>\n<tbody>\n";
     for row in &table.rows {
-        *out += "<tr>";
+        out += "<tr>";
         for (column, cell) in row.iter().enumerate() {
             let cell = escaped(cell);
             let _ = if column < table.key_columns {
@@ -156,12 +168,10 @@ fn table_html(out: &mut String, table: &TextTable) {
                 write!(out, "<td class=\"n\">{cell}</td>")
             };
         }
-        *out += "</tr>\n";
+        out += "</tr>\n";
     }
-    *out += "</tbody>\n</table>\n</div>\n";
-    if let Some(note) = &table.note {
-        let _ = writeln!(out, "<p class=\"note\">{}</p>", escaped(note));
-    }
+    out += "</tbody>\n</table>\n</div>\n";
+    out
 }
 
 fn footer(out: &mut String, report: &Report<'_>) {

@@ -8,61 +8,148 @@ use gridhaul_scenario::answer::{Column, ColumnData, Series};
 use super::{NamedChart, capital, slug};
 use crate::chart::{Axis, DataPoint, LineChart, LineSeries};
 use crate::format::column;
+use crate::key;
 
+/// How many lines a chart can tell apart, and how many charts a quantity gets.
 const LINES_MAX: usize = 8;
+const CHARTS_MAX: usize = 6;
 
-/// One chart for each table and quantity; the same quantity of several answers in the same axes.
-pub(super) fn charts(answers: &[(String, &Answer)]) -> Vec<NamedChart> {
+/// Quantities that belong into one pair of axes.
+const TOGETHER: (&str, &str) = ("cwnd_byte", "ssthresh_byte");
+
+/// A quantity that only repeats another one in other units.
+const AGAIN: (&str, &str) = ("queue_packets", "queue_byte");
+
+/// A line before it is drawn.
+struct Line {
+    /// Answer, point of the sweep, quantity, then what the row is about.
+    parts: Vec<String>,
+    points: Vec<DataPoint>,
+}
+
+/// One chart for each table and quantity, with the same quantity of several answers and of several
+/// points of a sweep in the same axes. `names` are those of the points, where they have any.
+pub(super) fn charts(answers: &[(String, &Answer)], names: &[String]) -> Vec<NamedChart> {
     let mut quantities: Vec<(&str, &str)> = Vec::new();
-    for series in answers.iter().flat_map(|(_, answer)| &answer.series) {
-        for column in series.columns.iter().skip(1).filter(|column| !is_key(column)) {
-            let quantity = (series.name.as_str(), column.name.as_str());
-            if !quantities.contains(&quantity) {
-                quantities.push(quantity);
+    for (_, answer) in answers {
+        for series in &answer.series {
+            let (table, _) = table_and_point(series, answer);
+            for column in series.columns.iter().skip(1).filter(|column| !is_key(column)) {
+                let quantity = (table, column.name.as_str());
+                if !quantities.contains(&quantity) {
+                    quantities.push(quantity);
+                }
             }
         }
     }
-    quantities.into_iter().filter_map(|(table, quantity)| draw(answers, table, quantity)).collect()
+    let all = quantities.clone();
+    let follows = |table: &str, quantity: &str, (first, second): (&str, &str)| {
+        quantity == second && all.contains(&(table, first))
+    };
+    quantities.retain(|(table, quantity)| {
+        !follows(table, quantity, TOGETHER) && !follows(table, quantity, AGAIN)
+    });
+    let charts = quantities.into_iter().map(|(table, quantity)| {
+        let mut lines = lines(answers, names, table, quantity);
+        if quantity == TOGETHER.0 {
+            lines.extend(self::lines(answers, names, table, TOGETHER.1));
+        }
+        draw(lines, table, quantity)
+    });
+    charts.flatten().collect()
 }
 
-fn draw(answers: &[(String, &Answer)], table: &str, quantity: &str) -> Option<NamedChart> {
-    let mut lines: Vec<LineSeries> = Vec::new();
-    let mut time = ("time".to_owned(), "s");
+/// Name of the table, and the point of the sweep that it is of.
+fn table_and_point<'a>(series: &'a Series, answer: &Answer) -> (&'a str, Option<usize>) {
+    let parts = series.name.rsplit_once('-').filter(|_| answer.points.len() > 1);
+    let found = parts.and_then(|(table, point)| Some((table, point.parse().ok()?)));
+    found.map_or((series.name.as_str(), None), |(table, point)| (table, Some(point)))
+}
+
+/// The lines of a quantity, without those that say nothing: not recorded, or never other than zero.
+fn lines(answers: &[(String, &Answer)], names: &[String], of: &str, quantity: &str) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
     for (label, answer) in answers {
-        for series in answer.series.iter().filter(|series| series.name == table) {
-            let Some(first) = series.columns.first() else { continue };
-            time = column(&first.name);
-            let label = (answers.len() > 1).then_some(label.as_str());
-            lines.extend(split(series, quantity, label));
+        for series in &answer.series {
+            let (table, point) = table_and_point(series, answer);
+            if table != of {
+                continue;
+            }
+            let point = point.map(|index| {
+                names.get(index).cloned().unwrap_or_else(|| key::of_point(&answer.points, index))
+            });
+            let label = if answers.len() > 1 { label.as_str() } else { "" };
+            let parts = vec![label.to_owned(), point.unwrap_or_default(), column(quantity).0];
+            lines.extend(split(series, quantity, &parts));
         }
     }
-    // A quantity that is not recorded, or never differs from zero, is not worth a chart.
-    let says =
-        |line: &LineSeries| line.points.iter().any(|point| point.y.is_finite() && point.y != 0.0);
-    lines.retain(says);
-    if lines.is_empty() {
-        return None;
-    }
-    let (heading, unit) = column(quantity);
-    let mut title = format!("{} over time", capital(&heading));
-    if lines.len() > LINES_MAX {
-        title += &format!(" (first {LINES_MAX} of {} lines)", lines.len());
-        lines.truncate(LINES_MAX);
-    }
-    if let [only] = lines.as_mut_slice()
-        && !only.name.is_empty()
-    {
-        title += &format!(", {}", only.name);
-        only.name.clear();
-    }
-    let mut chart = LineChart::new(title, Axis::new(time.0, time.1), Axis::new(heading, unit));
-    chart.series = lines;
-    let name = slug(&format!("{table}-{quantity}"));
-    Some(NamedChart { name, section: "Over time".to_owned(), chart: chart.into() })
+    lines.retain(|line| line.points.iter().any(|point| point.y.is_finite() && point.y != 0.0));
+    lines
 }
 
-/// The lines of a quantity: one for each combination of keys.
-fn split(series: &Series, quantity: &str, label: Option<&str>) -> Vec<LineSeries> {
+/// One chart, or one for each flow or link where there are too many lines.
+fn draw(lines: Vec<Line>, table: &str, quantity: &str) -> Vec<NamedChart> {
+    if lines.is_empty() {
+        return Vec::new();
+    }
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for line in &lines {
+        if !rows.iter().any(|row| *row == line.parts[3..]) {
+            rows.push(line.parts[3..].to_vec());
+        }
+    }
+    if lines.len() <= LINES_MAX || rows.len() < 2 {
+        return vec![chart(lines, table, quantity, "")];
+    }
+    let (mut lines, mut charts) = (lines, Vec::new());
+    let more = rows.len().saturating_sub(CHARTS_MAX);
+    let note = if more > 0 { format!(" ({more} more have no chart)") } else { String::new() };
+    for (index, row) in rows.iter().take(CHARTS_MAX).enumerate() {
+        let (own, others) = lines.into_iter().partition(|line| line.parts[3..] == **row);
+        let note = if index + 1 == CHARTS_MAX { note.as_str() } else { "" };
+        charts.push(chart(own, table, quantity, note));
+        lines = others;
+    }
+    charts
+}
+
+fn chart(mut lines: Vec<Line>, table: &str, quantity: &str, note: &str) -> NamedChart {
+    let all = lines.len();
+    lines.truncate(LINES_MAX);
+    let (heading, unit) = column(quantity);
+    let mut title = format!("{} over time", capital(&heading));
+    // What all lines share stands in the title, what differs in their names.
+    let shared: Vec<bool> = (0..lines[0].parts.len())
+        .map(|part| lines.iter().all(|line| line.parts.get(part) == lines[0].parts.get(part)))
+        .collect();
+    for (part, text) in lines[0].parts.iter().enumerate() {
+        if shared[part] && part != 2 && !text.is_empty() {
+            title += &format!(", {text}");
+        }
+    }
+    if all > lines.len() {
+        title += &format!(" (first {LINES_MAX} of {all} lines)");
+    }
+    title += note;
+    let name = slug(&format!("{table}-{quantity}"));
+    let mut chart = LineChart::new(title, Axis::new("time", "s"), Axis::new(heading, unit));
+    chart.series = lines
+        .into_iter()
+        .map(|line| {
+            let own = line
+                .parts
+                .iter()
+                .zip(&shared)
+                .filter(|(text, shared)| !**shared && !text.is_empty());
+            let own: Vec<&str> = own.map(|(text, _)| text.as_str()).collect();
+            LineSeries { name: own.join(", "), points: line.points, ..LineSeries::default() }
+        })
+        .collect();
+    NamedChart { name, section: "Over time".to_owned(), chart: chart.into() }
+}
+
+/// The lines of a quantity in a table: one for each combination of keys.
+fn split(series: &Series, quantity: &str, parts: &[String]) -> Vec<Line> {
     let Some(values) = series.columns.iter().find(|column| column.name == quantity) else {
         return Vec::new();
     };
@@ -70,13 +157,13 @@ fn split(series: &Series, quantity: &str, label: Option<&str>) -> Vec<LineSeries
         series.columns.iter().skip(1).filter(|column| is_key(column)).collect();
     let times = &series.columns[0].data;
     let mut index: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
-    let mut lines: Vec<LineSeries> = Vec::new();
+    let mut lines: Vec<Line> = Vec::new();
     for row in 0..times.len().min(values.data.len()) {
         let key: Vec<u64> = keys.iter().map(|key| code(&key.data, row)).collect();
         let place = *index.entry(key).or_insert_with(|| {
             let words = keys.iter().map(|key| word(key, row));
-            let name: Vec<String> = label.map(str::to_owned).into_iter().chain(words).collect();
-            lines.push(LineSeries { name: name.join(", "), ..LineSeries::default() });
+            let parts = parts.iter().cloned().chain(words).collect();
+            lines.push(Line { parts, points: Vec::new() });
             lines.len() - 1
         });
         let (x, y) = (number(times, row), number(&values.data, row));

@@ -5,14 +5,18 @@ use std::collections::BTreeMap;
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{Estimate, Metric, Point, Row, Scope};
 
-use super::quantity::quantity;
 use super::{NamedChart, capital, slug};
 use crate::chart::{Axis, Bar, BarChart, BarSeries, DataPoint, LineChart, LineSeries, Scale};
+use crate::key;
+use crate::quantity::quantity;
 use crate::text::HEADLINE;
 
 /// How many lines a chart can tell apart, and how many charts a metric gets.
 const LINES_MAX: usize = 8;
 const CHARTS_MAX: usize = 6;
+
+/// From so many numbers on, a key is an axis.
+const NUMBERS_MIN: usize = 3;
 
 /// The keys that were swept, without those that only follow another one. The first one is the axis of
 /// the charts: the first of numbers, since a curve says more than bars, else the first of all.
@@ -122,7 +126,8 @@ fn lines(answers: &[(String, &Answer)], metric: Metric, keys: &[String]) -> Vec<
             if answers.len() > 1 {
                 rest.push(label.clone());
             }
-            rest.extend(keys[1..].iter().filter_map(|key| told(key, point.parameters.get(key)?)));
+            let told = |key: &String| Some(key::told(key, point.parameters.get(key)?, keys));
+            rest.extend(keys[1..].iter().filter_map(told));
             for row in rows(point, metric) {
                 let place = *index.entry((row.name.clone(), rest.clone())).or_insert_with(|| {
                     lines.push(Line {
@@ -145,14 +150,6 @@ fn rows(point: &Point, metric: Metric) -> &[Row] {
         Scope::Flow => &point.flows,
         Scope::Link => &point.links,
     }
-}
-
-/// A value of a key in the name of a line: words speak for themselves, numbers need the key.
-fn told(key: &str, value: &str) -> Option<String> {
-    let number = quantity(value).is_some();
-    let short = key.rsplit('.').take(2).collect::<Vec<_>>();
-    let short = short.into_iter().rev().collect::<Vec<_>>().join(".");
-    Some(if number { format!("{short} {value}") } else { value.to_owned() })
 }
 
 /// One chart before it is drawn.
@@ -224,7 +221,7 @@ impl Picture<'_> {
             }
         }
         let mut chart = BarChart::new(title, y, groups.iter().map(|group| group.as_str()));
-        chart.group_label = self.x.to_owned();
+        chart.group_label = key::label(self.x);
         self.lines.iter().fold(chart, |chart, line| {
             let bar = |group: &&String| line.points.iter().find(|(x, _)| x == *group);
             let bars =
@@ -275,7 +272,11 @@ fn axis(points: &[&Point], key: &str) -> Option<Axis> {
     }
     let mut numbers: Vec<f64> = quantities.iter().map(|(number, _)| *number).collect();
     numbers.sort_by(f64::total_cmp);
-    let axis = Axis::new(key, unit);
+    // A line between two values would say what nobody asked.
+    if numbers.len() < NUMBERS_MIN {
+        return None;
+    }
+    let axis = Axis::new(key::label(key), unit);
     if spread(&numbers) {
         return Some(axis.log());
     }

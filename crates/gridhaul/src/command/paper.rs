@@ -13,7 +13,7 @@ use crate::args::PaperArgs;
 use crate::backends;
 use crate::failure::Failure;
 use crate::folder::Place;
-use crate::paper::{Judged, Paper, judge, page, points_of, tables};
+use crate::paper::{Judged, Paper, judge, page, pictures, points_of, tables};
 use crate::terminal::{print, print_tables};
 
 /// Runs a paper, or lists all of them.
@@ -76,7 +76,7 @@ fn check(paper: &Paper, args: &PaperArgs) -> Result<(), Failure> {
         quick: args.quick,
         cells: &judged,
     })?;
-    let folder = write(place, paper, &answers, &judged, &outcome)?;
+    let folder = write(place, paper, &answers, &judged, &outcome, output.svg)?;
     if output.json {
         print(&outcome)?;
     } else {
@@ -94,10 +94,15 @@ fn write(
     answers: &BTreeMap<String, Answer>,
     judged: &[Judged],
     outcome: &str,
+    svg: bool,
 ) -> Result<String, Failure> {
     let mut folder = place.begin()?;
     folder.write("paper.json", outcome.as_bytes())?;
-    folder.write("report.html", page(paper, judged).as_bytes())?;
+    let pictures = pictures(paper, judged, answers);
+    folder.write("report.html", page(paper, judged, &pictures).as_bytes())?;
+    if svg {
+        folder.write_charts(&pictures)?;
+    }
     for (name, answer) in answers {
         folder.write(&format!("answer-{name}.json"), json(answer)?.as_bytes())?;
     }

@@ -49,7 +49,7 @@ impl Job<'_> {
         let label = stem(self.file);
         let answer = backends::answer(&scenario, self.engine, &label, output.quiet)?;
         let json = json(&answer)?;
-        let written = write(place, &scenario, &answer, &json)?;
+        let written = write(place, &scenario, &answer, &json, output.svg)?;
         if output.json {
             print(&json)?;
         } else {
@@ -101,18 +101,23 @@ fn write(
     scenario: &Scenario,
     answer: &Answer,
     json: &str,
+    svg: bool,
 ) -> Result<PathBuf, Failure> {
     let toml = scenario.to_toml();
+    let answers = [(answer.backend.clone(), answer)];
     let report = gridhaul_report::html(&Report {
         title: &scenario.title,
         description: &scenario.description,
-        answers: &[(answer.backend.clone(), answer)],
+        answers: &answers,
         scenario_toml: &toml,
     });
     let mut folder = place.begin()?;
     folder.write("answer.json", json.as_bytes())?;
     folder.write("scenario.toml", toml.as_bytes())?;
     folder.write("report.html", report.as_bytes())?;
+    if svg {
+        folder.write_charts(&gridhaul_report::charts(&answers))?;
+    }
     for series in &answer.series {
         let bytes = series_parquet::encode(series).map_err(Failure::Fault)?;
         folder.write(&format!("{}.parquet", series.name), &bytes)?;

@@ -95,12 +95,14 @@ fn row(cell: &Judged) -> Vec<String> {
     let unit = expected.unit.text();
     let ns2 = Estimate { mean: expected.ns2_mean, ci95: expected.ns2_ci95, n: 0 };
     let percent = |deviation: Option<f64>| match deviation {
-        Some(deviation) => format!("{:+.2} %", deviation * 100.0),
+        // No sign before a zero.
+        Some(deviation) if deviation.abs() < 0.000_05 => "0 %".into(),
+        Some(deviation) => format!("{:+.2} %", deviation * 100.0).replace('-', "−"),
         None => "–".into(),
     };
     vec![
         expected.row.clone(),
-        expected.quantity.replace('_', " "),
+        quantity(&expected.quantity),
         expected.paper.map_or_else(
             || "–".into(),
             |paper| format::value(paper * expected.unit.in_base(), base(unit)),
@@ -112,6 +114,11 @@ fn row(cell: &Judged) -> Vec<String> {
         expected.tolerance.to_string(),
         if cell.ok { "ok" } else { "FAIL" }.into(),
     ]
+}
+
+/// A quantity as people write it.
+pub(crate) fn quantity(name: &str) -> String {
+    name.replace('_', " ").replace("dvbt", "DVB-T").replace("gprs", "GPRS")
 }
 
 /// The unit without prefix, for texts that choose their own.

@@ -17,7 +17,7 @@ use crate::ask::{self, Setting};
 
 pub(crate) use expected::Expected;
 pub(crate) use judge::{Judged, judge, points_of, tables};
-pub(crate) use page::page;
+pub(crate) use page::{page, pictures};
 
 /// A paper as it stands in the repository.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,6 +56,9 @@ pub(crate) struct Experiment {
     /// Settings for a quick run, such as `repeat=3`.
     #[serde(default)]
     pub(crate) quick: Vec<String>,
+    /// Names of the points of its sweep, for charts over time.
+    #[serde(default)]
+    pub(crate) points: Vec<String>,
 }
 
 /// The files of a paper, as the build put them into the program.

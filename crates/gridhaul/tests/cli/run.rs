@@ -55,6 +55,28 @@ fn the_same_seed_gives_the_same_bytes() {
     }
 }
 
+/// The pictures of README.md are what the program draws today; `cargo xtask docs` draws them anew.
+#[test]
+fn the_pictures_of_the_readme_are_of_today() {
+    let desk = Desk::new();
+    let file = repository().join("scenarios/hybrid.toml");
+    let done = desk.run(&format!("run '{}' --svg --quiet --out here", file.display()));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    for (chart, picture) in [
+        ("goodput-bit-per-s-download.svg", "hybrid-goodput.svg"),
+        ("queues-queue-packets.svg", "hybrid-queue.svg"),
+    ] {
+        let drawn = desk.text(&format!("here/{chart}"));
+        let path = repository().join("docs/pictures").join(picture);
+        if std::env::var_os("GRIDHAUL_UPDATE").is_some() {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, &drawn).unwrap();
+        }
+        let stored = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(stored == drawn, "{picture} is not what is drawn; run: cargo xtask docs");
+    }
+}
+
 #[test]
 fn set_and_vary_change_the_scenario() {
     let desk = Desk::new().file("small.toml", SMALL);

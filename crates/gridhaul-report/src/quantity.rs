@@ -28,7 +28,7 @@ const UNITS: &[(&str, &str, f64)] = &[
 ];
 
 /// Number in base units, and the base unit.
-pub(super) fn quantity(text: &str) -> Option<(f64, &'static str)> {
+pub(crate) fn quantity(text: &str) -> Option<(f64, &'static str)> {
     let text = text.trim().trim_matches('"').trim();
     let digits = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | '_' | 'e' | 'E');
     let split = text.find(|c: char| !digits(c)).unwrap_or(text.len());
