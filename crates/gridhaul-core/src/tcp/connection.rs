@@ -50,7 +50,10 @@ pub struct Connection {
     timestamps: bool,
     sack: bool,
     time_wait_until: Instant,
-    reset_due: bool,
+    /// Position that was acknowledged last (RFC 7323, section 4.3: Last.ACK.sent).
+    last_ack: u64,
+    /// A reset that answers a segment without a connection.
+    reset: Option<Box<Segment>>,
 }
 
 /// Twice the maximum segment lifetime (RFC 9293, 3.4.2: MSL of 2 minutes; here the 30 s that
@@ -82,6 +85,7 @@ impl Connection {
         connection.peer_isn = peer_isn;
         connection.sender.skip_handshake(peer.receive_window);
         connection.receiver.handle_syn();
+        connection.last_ack = connection.receiver.next();
         connection.agree(peer.timestamps, peer.sack);
         connection
     }
@@ -98,7 +102,8 @@ impl Connection {
             timestamps,
             sack,
             time_wait_until: Instant::NEVER,
-            reset_due: false,
+            last_ack: 0,
+            reset: None,
             params,
         }
     }
@@ -180,34 +185,76 @@ impl Connection {
     /// What is to be sent now, if anything.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        if matches!(self.state, State::Established | State::CloseWait) || self.is_open_for_sending()
-        {
-            if let Some(stretch) = self.sender.poll_stretch(now, &self.params) {
-                self.on_stretch(stretch);
-                return Some(self.segment(now, Some(stretch)));
-            }
-            if self.receiver.ack_due(now) {
-                return Some(self.segment(now, None));
-            }
-            return None;
+        if self.state != State::Established && !self.is_open_for_sending() {
+            return self.poll_in_other_states(now);
         }
-        self.poll_in_other_states(now)
+        let stretch = match self.sender.poll_stretch(now, &self.params) {
+            None => self.sender.poll_probe(),
+            some => some,
+        };
+        if let Some(stretch) = stretch {
+            self.on_stretch(stretch);
+            return Some(self.segment(now, stretch));
+        }
+        if self.receiver.ack_due(now) {
+            let nothing = Stretch { start: self.sender.next(), len: 0 };
+            return Some(self.segment(now, nothing));
+        }
+        None
     }
 
     #[inline]
     fn handle_established(&mut self, now: Instant, segment: &Segment) {
+        let next = self.receiver.next();
+        let in_sequence = segment.seq == self.peer_isn.wrapping_add(next as u32);
+        if !in_sequence && !self.is_acceptable(segment) {
+            // RFC 9293, 3.10.7.4, first: what is outside the window is answered and dropped.
+            if !segment.flags.has(Flags::RST) {
+                self.receiver.request_ack();
+            }
+            return;
+        }
         if segment.flags.has(Flags::RST) {
-            self.state = State::Closed;
+            self.on_reset(in_sequence);
             return;
         }
         if segment.flags.has(Flags::ACK) {
-            self.sender.handle_ack(now, segment, self.isn, &self.params);
+            if !self.sender.handle_ack(now, segment, self.isn, &self.params) {
+                self.receiver.request_ack();
+                return;
+            }
             if self.sender.fin_position().is_some() {
                 self.on_fin_progress(now);
             }
         }
         if segment.sequence_len() > 0 {
             self.handle_payload(now, segment);
+        }
+    }
+
+    /// RFC 5961, section 3.2: a reset counts at exactly the expected number; elsewhere in the
+    /// window it is challenged by an acknowledgement.
+    #[cold]
+    fn on_reset(&mut self, in_sequence: bool) {
+        if in_sequence {
+            self.state = State::Closed;
+        } else {
+            self.receiver.request_ack();
+        }
+    }
+
+    /// The acceptability test of RFC 9293, 3.10.7.4, for a segment that does not begin at the next
+    /// expected number. Old data is let through to be answered where it is handled.
+    #[cold]
+    fn is_acceptable(&self, segment: &Segment) -> bool {
+        let next = self.receiver.next();
+        let Some(start) = expand(segment.seq, self.peer_isn, next) else { return false };
+        let limit = next + u64::from(self.receiver.window(&self.params));
+        if segment.sequence_len() > 0 {
+            // Data that begins at or before the expected number is cut to size later.
+            start < limit.max(next + 1)
+        } else {
+            next <= start && start < limit
         }
     }
 
@@ -218,20 +265,33 @@ impl Connection {
             self.receiver.request_ack();
             return;
         };
-        let end = start + u64::from(segment.sequence_len());
         let limit = near + u64::from(self.receiver.window(&self.params));
-        // RFC 9293, 3.10.7.4: what lies beyond the window is not accepted, but acknowledged.
-        if end > limit.max(near + 1) && start >= near {
-            self.receiver.request_ack();
-            return;
+        let mut end = start + u64::from(segment.sequence_len());
+        let mut fin = segment.flags.has(Flags::FIN);
+        if end > limit {
+            // RFC 9293, 3.10.7.4: what lies beyond the window is cut off. A FIN alone needs no room.
+            let bare_fin = fin && segment.len == 0 && start == near;
+            if start >= limit && !bare_fin {
+                self.receiver.request_ack();
+                return;
+            }
+            if !bare_fin {
+                end = limit;
+                fin = false;
+            }
         }
-        if let Some((value, _)) = segment.timestamps
-            && start <= near
-        {
-            // RFC 7323, section 4.3: echo the timestamp of the segment at the left edge.
-            self.echo = value;
+        if let Some((value, _)) = segment.timestamps {
+            // RFC 7323, section 4.3: echo the latest timestamp of a segment that covers the last
+            // acknowledgement.
+            let later = value.wrapping_sub(self.echo).cast_signed() >= 0;
+            if later && start <= self.last_ack {
+                self.echo = value;
+            }
         }
-        let fin = segment.flags.has(Flags::FIN);
+        if self.state == State::TimeWait {
+            // RFC 9293, 3.10.7.4, eighth: a repeated FIN restarts the wait.
+            self.time_wait_until = now + TIME_WAIT;
+        }
         self.receiver.handle_data(now, start, end, fin, &self.params);
         if self.receiver.finished() {
             self.on_peer_finished(now);
@@ -240,32 +300,18 @@ impl Connection {
 
     fn handle_in_other_states(&mut self, now: Instant, segment: &Segment) {
         let flags = segment.flags;
-        if flags.has(Flags::RST) {
-            if self.state != State::Listen {
-                self.state = State::Closed;
-            }
-            return;
-        }
         match self.state {
-            State::Closed => self.reset_due = !flags.has(Flags::RST),
+            State::Closed => self.refuse(segment),
+            State::Listen if flags.has(Flags::RST) => {}
+            State::Listen if flags.has(Flags::ACK) => self.refuse(segment),
             State::Listen if flags.has(Flags::SYN) => {
                 self.on_syn(segment);
                 self.state = State::SynReceived;
-                self.sender.set_window(segment.window);
+                self.sender.set_window(segment.window, segment.seq);
             }
             State::Listen => {}
             State::SynSent => self.handle_in_syn_sent(now, segment),
-            State::SynReceived if flags.has(Flags::SYN) => {
-                // Our SYN-ACK was lost and the other end asks again: the timer repeats it.
-                self.receiver.request_ack();
-            }
-            State::SynReceived => {
-                self.sender.handle_ack(now, segment, self.isn, &self.params);
-                if self.sender.una() > 0 {
-                    self.state = State::Established;
-                    self.handle_established(now, segment);
-                }
-            }
+            State::SynReceived => self.handle_in_syn_received(now, segment),
             _ if flags.has(Flags::SYN) => {
                 // RFC 9293, 3.10.7.4 with RFC 5961: a SYN in a synchronised state gets an ACK.
                 self.receiver.request_ack();
@@ -274,22 +320,83 @@ impl Connection {
         }
     }
 
+    /// RFC 9293, 3.10.7.3.
     fn handle_in_syn_sent(&mut self, now: Instant, segment: &Segment) {
-        if !segment.flags.has(Flags::SYN) {
+        let flags = segment.flags;
+        let acknowledges = flags.has(Flags::ACK);
+        let acceptable = segment.ack == self.isn.wrapping_add(self.sender.next() as u32);
+        if acknowledges && !acceptable {
+            self.refuse(segment);
+            return;
+        }
+        if flags.has(Flags::RST) {
+            if acknowledges {
+                self.state = State::Closed;
+            }
+            return;
+        }
+        if !flags.has(Flags::SYN) {
             return;
         }
         self.on_syn(segment);
         self.receiver.request_ack();
-        if segment.flags.has(Flags::ACK) {
+        if acknowledges {
             self.sender.handle_ack(now, segment, self.isn, &self.params);
-            self.sender.set_window(segment.window);
-            if self.sender.una() > 0 {
-                self.state = State::Established;
-            }
+            self.sender.set_window(segment.window, segment.seq);
+            self.state = State::Established;
         } else {
             // RFC 9293, 3.5: both ends opened at the same time.
+            self.sender.set_window(segment.window, segment.seq);
             self.state = State::SynReceived;
         }
+    }
+
+    fn handle_in_syn_received(&mut self, now: Instant, segment: &Segment) {
+        let flags = segment.flags;
+        if flags.has(Flags::RST) {
+            // RFC 9293, 3.10.7.4: an end that was opened passively would go back to LISTEN; one
+            // machine serves one connection here, so it is over.
+            let next = self.receiver.next();
+            self.on_reset(segment.seq == self.peer_isn.wrapping_add(next as u32));
+            return;
+        }
+        if flags.has(Flags::ACK) {
+            if !self.sender.handle_ack(now, segment, self.isn, &self.params) {
+                self.refuse(segment);
+                return;
+            }
+            if self.sender.una() > 0 {
+                self.state = State::Established;
+                if flags.has(Flags::SYN) {
+                    // RFC 9293, 3.5, figure 8: a simultaneous open ends with this.
+                    self.receiver.request_ack();
+                } else {
+                    self.handle_established(now, segment);
+                }
+                return;
+            }
+        }
+        if flags.has(Flags::SYN) {
+            // Our SYN-ACK was lost and the other end asks again: the timer repeats it.
+            self.receiver.request_ack();
+        }
+    }
+
+    /// Answers a segment that belongs to no connection (RFC 9293, 3.10.7.1).
+    #[cold]
+    fn refuse(&mut self, segment: &Segment) {
+        if segment.flags.has(Flags::RST) {
+            return;
+        }
+        let header = self.params.header as u8;
+        let answer = if segment.flags.has(Flags::ACK) {
+            Segment { seq: segment.ack, flags: Flags::RST, header, ..Segment::default() }
+        } else {
+            let ack = segment.seq.wrapping_add(segment.sequence_len());
+            let flags = Flags::RST.with(Flags::ACK);
+            Segment { ack, flags, header, ..Segment::default() }
+        };
+        self.reset = Some(Box::new(answer));
     }
 
     fn on_syn(&mut self, segment: &Segment) {
@@ -331,32 +438,31 @@ impl Connection {
     const fn is_open_for_sending(&self) -> bool {
         matches!(
             self.state,
-            State::FinWait1 | State::FinWait2 | State::Closing | State::LastAck | State::TimeWait
+            State::CloseWait
+                | State::FinWait1
+                | State::FinWait2
+                | State::Closing
+                | State::LastAck
+                | State::TimeWait
         )
     }
 
     #[cold]
     fn poll_in_other_states(&mut self, now: Instant) -> Option<Segment> {
-        match self.state {
-            State::SynSent | State::SynReceived => {
-                let first = self.sender.next() == 0;
-                if first {
-                    self.sender.send_syn(now, &self.params);
-                } else if self.receiver.ack_due(now) && self.state == State::SynReceived {
-                    self.receiver.on_ack_sent();
-                } else {
-                    self.sender.poll_stretch(now, &self.params).filter(|sent| sent.start == 0)?;
-                }
-                Some(self.segment(now, Some(Stretch { start: 0, len: 1 })))
-            }
-            State::Closed if self.reset_due => {
-                self.reset_due = false;
-                let mut segment = self.segment(now, None);
-                segment.flags = Flags::RST.with(Flags::ACK);
-                Some(segment)
-            }
-            _ => None,
+        if let Some(reset) = self.reset.take() {
+            return Some(*reset);
         }
+        if !matches!(self.state, State::SynSent | State::SynReceived) {
+            return None;
+        }
+        if self.sender.next() == 0 {
+            self.sender.send_syn(now, &self.params);
+        } else if self.receiver.ack_due(now) && self.state == State::SynReceived {
+            self.receiver.on_ack_sent(&self.params);
+        } else {
+            self.sender.poll_stretch(now, &self.params).filter(|sent| sent.start == 0)?;
+        }
+        Some(self.segment(now, Stretch { start: 0, len: 1 }))
     }
 
     /// FIN leaves: the state follows (RFC 9293, figure 5).
@@ -373,40 +479,47 @@ impl Connection {
     }
 
     #[inline]
-    fn segment(&mut self, now: Instant, stretch: Option<Stretch>) -> Segment {
-        let stretch = stretch.unwrap_or(Stretch { start: self.sender.next(), len: 0 });
-        let syn = stretch.start == 0 && stretch.len > 0;
-        let fin = self
-            .sender
-            .fin_position()
-            .is_some_and(|fin| stretch.start + u64::from(stretch.len) > fin && stretch.len > 0);
-        let mut flags = if self.state == State::SynSent { Flags::NONE } else { Flags::ACK };
-        if syn {
-            flags = flags.with(Flags::SYN);
-        }
-        if fin {
+    fn segment(&mut self, now: Instant, stretch: Stretch) -> Segment {
+        let params = &*self.params;
+        let mut len = stretch.len;
+        let mut flags = Flags::ACK;
+        let mut syn = false;
+        if stretch.start == 0 && len > 0 {
+            syn = true;
+            len -= 1;
+            flags = if self.state == State::SynSent { Flags::SYN } else { Flags::SYN.with(flags) };
+        } else if let Some(fin) = self.sender.fin_position()
+            && len > 0
+            && stretch.start + u64::from(len) > fin
+        {
+            len -= 1;
             flags = flags.with(Flags::FIN);
         }
-        let timestamps = self.timestamps.then(|| ((now.as_nanos() / 1_000_000) as u32, self.echo));
+        let timestamps = if self.timestamps {
+            Some(((now.as_nanos() / 1_000_000) as u32, self.echo))
+        } else {
+            None
+        };
         let sack = if self.sack && !syn {
             // RFC 2018, section 3: four blocks fit, three beside timestamps.
             self.receiver.sack_blocks(self.peer_isn, 4 - usize::from(self.timestamps))
         } else {
             SackBlocks::default()
         };
-        let header =
-            self.params.header as usize + options_len(&sack, timestamps.is_some(), &self.params);
-        self.receiver.on_ack_sent();
+        let header = params.header as usize + options_len(&sack, timestamps.is_some(), params);
+        let next = self.receiver.next();
+        self.receiver.on_ack_sent(params);
+        self.last_ack = next;
         Segment {
             seq: self.isn.wrapping_add(stretch.start as u32),
-            ack: self.peer_isn.wrapping_add(self.receiver.next() as u32),
-            len: stretch.len - u32::from(syn) - u32::from(fin),
-            window: self.receiver.window(&self.params),
+            ack: self.peer_isn.wrapping_add(next as u32),
+            len,
+            window: self.receiver.window(params),
             timestamps,
             sack,
             sack_permitted: syn && self.sack,
             flags,
-            header: u8::try_from(header).unwrap_or(u8::MAX),
+            header: header.min(255) as u8,
         }
     }
 }

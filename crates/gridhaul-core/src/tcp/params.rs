@@ -103,9 +103,10 @@ pub struct StackParams {
     pub count_pipe: bool,
     /// What TCP options add to the size of a segment on the wire.
     pub option_bytes: OptionBytes,
-    /// Whether Reno allows one fast retransmit for each window of data, as ns-2 does (`bugFix_`);
-    /// RFC 5681 lets a second loss of the window start another.
-    pub one_fast_retransmit: bool,
+    /// Whether recovery is ns-2's where that differs from the RFCs: one fast retransmit for each
+    /// window also in Reno (`bugFix_`), a window that stays deflated after NewReno's recovery,
+    /// ssthresh cut again by every timeout, Tahoe's duplicates counted across one.
+    pub ns2_recovery: bool,
     /// Whether a fast retransmit doubles the timeout, as ns-2's Vegas does (`reset_rtx_timer`).
     pub back_off_on_loss: bool,
     /// Vegas: α, β and γ in segments.
@@ -226,7 +227,7 @@ fn rfc() -> StackParams {
         forget_sack_on_timeout: false,
         count_pipe: false,
         option_bytes: OptionBytes::All,
-        one_fast_retransmit: false,
+        ns2_recovery: false,
         back_off_on_loss: false,
         // Brakmo and Peterson 1995: α = 1 (their Vegas-1,3), β = 3, γ = 1.
         vegas: (1.0, 3.0, 1.0),
@@ -283,7 +284,7 @@ fn ns2() -> StackParams {
         forget_sack_on_timeout: true,
         count_pipe: true,
         option_bytes: OptionBytes::SackBlocks,
-        one_fast_retransmit: true,
+        ns2_recovery: true,
         // v_alpha_ 1, v_beta_ 3, v_gamma_ 1.
         vegas: (1.0, 3.0, 1.0),
         ..rfc()

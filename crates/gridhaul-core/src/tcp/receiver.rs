@@ -18,6 +18,8 @@ pub struct Receiver {
     recent: [u64; SackBlocks::MAX],
     /// Bytes that the application has taken.
     consumed: u64,
+    /// Right edge of the window that was offered last.
+    offered: u64,
     /// Whether the application takes everything at once.
     eager: bool,
     ack_now: bool,
@@ -37,6 +39,7 @@ impl Receiver {
             beyond: Vec::new(),
             recent: [u64::MAX; SackBlocks::MAX],
             consumed: 1,
+            offered: 0,
             eager: true,
             ack_now: false,
             unacknowledged: 0,
@@ -96,13 +99,10 @@ impl Receiver {
     }
 
     /// The application takes `bytes`. Returns whether the window has opened so far that the other
-    /// end should be told (RFC 9293, 3.8.6.2.2: by a segment or half the buffer).
+    /// end is told.
     pub fn consume(&mut self, bytes: u64, params: &StackParams) -> bool {
-        let before = self.window(params);
         self.consumed = (self.consumed + bytes).min(self.next);
-        let opened = self.window(params) - before;
-        let told = opened >= params.mss.min(params.receive_window / 2)
-            || (before < params.mss && opened > 0);
+        let told = self.edge(params) > self.offered;
         self.ack_now |= told;
         told
     }
@@ -117,7 +117,7 @@ impl Receiver {
     #[inline]
     #[must_use]
     pub fn delivered(&self) -> u64 {
-        let fin = self.finished() as u64;
+        let fin = u64::from(self.finished());
         self.next.saturating_sub(1 + fin)
     }
     /// Whether FIN and everything before it has arrived.
@@ -131,12 +131,20 @@ impl Receiver {
         self.duplicates
     }
 
-    /// Free buffer in bytes.
+    /// The window to offer, in bytes.
     #[inline]
     #[must_use]
     pub fn window(&self, params: &StackParams) -> u32 {
-        let waiting = self.next.saturating_sub(self.consumed);
-        params.receive_window.saturating_sub(u32::try_from(waiting).unwrap_or(u32::MAX))
+        self.edge(params).saturating_sub(self.next) as u32
+    }
+
+    /// Right edge of the window to offer. It moves in steps of at least a segment or half the
+    /// buffer (RFC 9293, 3.8.6.2.2), and never to the left.
+    #[inline]
+    fn edge(&self, params: &StackParams) -> u64 {
+        let edge = self.consumed + u64::from(params.receive_window);
+        let step = u64::from(params.mss.min(params.receive_window / 2));
+        if edge >= self.offered + step { edge } else { self.offered }
     }
 
     /// Whether an acknowledgement must go now.
@@ -157,7 +165,8 @@ impl Receiver {
     }
     /// A segment with an acknowledgement has been sent.
     #[inline]
-    pub fn on_ack_sent(&mut self) {
+    pub fn on_ack_sent(&mut self, params: &StackParams) {
+        self.offered = self.edge(params);
         self.ack_now = false;
         self.unacknowledged = 0;
         self.ack_at = Instant::NEVER;

@@ -13,6 +13,17 @@ pub struct RttEstimator {
     min: Duration,
     measured: bool,
     backoff: u32,
+    /// Least timeout before the first measurement, where SYN had to be repeated.
+    unmeasured_min: Duration,
+    ticks: Ticks,
+}
+
+/// The estimate in whole ticks of a coarse clock, as BSD and ns-2 keep it: eight times the smoothed
+/// round trip and four times its variation.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ticks {
+    srtt8: u64,
+    rttvar4: u64,
 }
 
 impl RttEstimator {
@@ -26,6 +37,8 @@ impl RttEstimator {
             min: Duration::MAX,
             measured: false,
             backoff: 0,
+            unmeasured_min: Duration::ZERO,
+            ticks: Ticks { srtt8: 0, rttvar4: 0 },
         }
     }
 
@@ -38,6 +51,9 @@ impl RttEstimator {
             self.min = rtt;
         }
         let sample = quantise(sent, now, params.clock_granularity);
+        if counts_ticks(params) {
+            self.ticks.measure(sample / params.clock_granularity.as_nanos());
+        }
         if self.measured {
             // RFC 6298, 2.3: alpha = 1/8, beta = 1/4, RTTVAR before SRTT.
             let error = self.srtt_ns.abs_diff(sample);
@@ -56,7 +72,10 @@ impl RttEstimator {
     #[inline]
     #[must_use]
     pub fn rto(&self, params: &StackParams) -> Duration {
-        let base = if self.measured {
+        let base = if self.measured && counts_ticks(params) {
+            let ticks = self.ticks.rto() * params.clock_granularity.as_nanos();
+            ticks.max(params.rto_min.as_nanos())
+        } else if self.measured {
             let variance = 4 * self.rttvar_ns;
             if params.rto_floor_on_variance {
                 // Linux, __tcp_set_rto: srtt + max(4 * mdev, rto_min).
@@ -67,7 +86,7 @@ impl RttEstimator {
                 (self.srtt_ns + spread).max(params.rto_min.as_nanos())
             }
         } else {
-            params.rto_initial.as_nanos()
+            params.rto_initial.max(self.unmeasured_min).as_nanos()
         };
         // RFC 6298, 5.5: doubled for each timeout, up to a maximum.
         let rto = Duration::from_nanos(base) * (1 << self.backoff);
@@ -75,8 +94,18 @@ impl RttEstimator {
     }
 
     /// The timer has fired: doubles the timeout (RFC 6298, 5.5).
-    pub fn back_off(&mut self) {
+    pub fn back_off(&mut self, params: &StackParams) {
         self.backoff = (self.backoff + 1).min(16);
+        if counts_ticks(params) && self.backoff > 3 {
+            self.ticks.clobber();
+        }
+    }
+
+    /// SYN had to be repeated: data begins without back-off, but with a timeout of at least
+    /// `least` until a round trip is measured (RFC 6298, 5.7).
+    pub fn begin_anew(&mut self, least: Duration) {
+        self.backoff = 0;
+        self.unmeasured_min = least;
     }
 
     /// New data was acknowledged and measured: the back-off ends (RFC 6298, 5.7).
@@ -110,6 +139,38 @@ impl RttEstimator {
 impl Default for RttEstimator {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// Whether one segment at a time is timed with a coarse clock: then the estimate is kept in ticks.
+#[inline]
+fn counts_ticks(params: &StackParams) -> bool {
+    !params.time_every_segment && params.clock_granularity > Duration::from_nanos(1)
+}
+
+impl Ticks {
+    /// ns-2, `TcpAgent::rtt_update`; Jacobson 1988, appendix A.
+    fn measure(&mut self, ticks: u64) {
+        if self.srtt8 == 0 {
+            self.srtt8 = 8 * ticks;
+            self.rttvar4 = 2 * ticks;
+            return;
+        }
+        let error = ticks.cast_signed() - (self.srtt8 >> 3).cast_signed();
+        self.srtt8 = self.srtt8.saturating_add_signed(error).max(1);
+        let change = error.abs() - (self.rttvar4 >> 2).cast_signed();
+        self.rttvar4 = self.rttvar4.saturating_add_signed(change).max(1);
+    }
+
+    /// SRTT + 4 * RTTVAR in whole ticks.
+    const fn rto(self) -> u64 {
+        (8 * self.rttvar4 + self.srtt8) >> 3
+    }
+
+    /// Backed off far: the estimate has become doubtful, and its spread holds what it was.
+    const fn clobber(&mut self) {
+        self.rttvar4 += self.srtt8 >> 3;
+        self.srtt8 = 0;
     }
 }
 

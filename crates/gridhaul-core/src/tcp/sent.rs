@@ -19,6 +19,8 @@ pub(crate) struct Sent {
     pub sacked: bool,
     /// It counts as lost and has not been sent again since.
     pub lost: bool,
+    /// The timer has found it lost.
+    pub timed_out: bool,
     /// When it was last sent.
     pub sent_at: Instant,
     /// Account of the delivery rate when it was last sent.
@@ -26,6 +28,17 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
+    #[inline]
+    pub(crate) const fn new(start: u64, len: u32, now: Instant, stamp: RateStamp) -> Self {
+        let (sacked, lost, timed_out) = (false, false, false);
+        Self { start, len, transmits: 1, sacked, lost, timed_out, sent_at: now, stamp }
+    }
+
+    /// A probe of a closed window. It measures nothing, as if it had been sent twice.
+    pub(crate) fn probe(start: u64, now: Instant) -> Self {
+        Self { transmits: 2, ..Self::new(start, 1, now, RateStamp::default()) }
+    }
+
     #[inline]
     pub(crate) const fn end(&self) -> u64 {
         self.start + self.len as u64
@@ -132,24 +145,26 @@ impl SentQueue {
     }
 
     /// Marks as lost what RFC 6675 (`IsLost`) calls lost: not sacked, with more than
-    /// `(dupthresh - 1) * mss` sacked bytes above it, and not sent again since the recovery
-    /// `began`. Returns bytes marked.
+    /// `(dupthresh - 1) * mss` sacked bytes or `dupthresh` separate sacked ranges above it, and
+    /// not sent again since the recovery `began`. Returns bytes marked.
     pub(crate) fn judge(&mut self, dupthresh: u32, mss: u32, began: Instant) -> u64 {
         let needed = u64::from(dupthresh.saturating_sub(1)) * u64::from(mss);
-        if self.sacked_bytes <= needed {
+        if self.sacked_bytes == 0 {
             return 0;
         }
-        let mut above = 0;
+        let (mut above, mut ranges, mut in_range) = (0, 0, false);
         let mut boundary = 0;
         let top = self.index_of(self.highest_sacked);
         for sent in self.ring.range(..top).rev() {
             if sent.sacked {
                 above += u64::from(sent.len);
-                if above > needed {
+                ranges += u32::from(!in_range);
+                if above > needed || ranges >= dupthresh {
                     boundary = sent.start;
                     break;
                 }
             }
+            in_range = sent.sacked;
         }
         self.mark_lost_until(boundary, began)
     }
@@ -199,16 +214,21 @@ impl SentQueue {
         }
     }
 
+    /// The timer has run out for the first segment.
+    pub(crate) fn mark_first_timed_out(&mut self) {
+        if let Some(front) = self.ring.front_mut() {
+            front.timed_out = true;
+        }
+    }
+
     /// After a timeout or a go-back: everything not sacked is lost. With `forget`, selective
     /// acknowledgements are forgotten first.
     pub(crate) fn mark_all_lost(&mut self, forget: bool) {
         if forget {
-            self.sacked_bytes = 0;
-            self.highest_sacked = 0;
+            self.forget_sacks();
         }
         self.lost_bytes = 0;
         for sent in &mut self.ring {
-            sent.sacked &= !forget;
             sent.lost = !sent.sacked;
             if sent.lost {
                 self.lost_bytes += u64::from(sent.len);
@@ -216,6 +236,15 @@ impl SentQueue {
         }
         self.judged = self.ring.back().map_or(0, Sent::end);
         self.lost_hint = self.ring.front().map_or(0, |front| front.start);
+    }
+
+    /// Forgets all selective acknowledgements.
+    pub(crate) fn forget_sacks(&mut self) {
+        if self.sacked_bytes > 0 {
+            self.ring.iter_mut().for_each(|sent| sent.sacked = false);
+        }
+        self.sacked_bytes = 0;
+        self.highest_sacked = 0;
     }
 
     /// The first lost segment.

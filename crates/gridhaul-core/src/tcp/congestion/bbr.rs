@@ -73,6 +73,8 @@ enum State {
 
 impl CongestionControl for Bbr {
     const RECOVERY: Kind = Kind::Sack;
+    const PACED: bool = true;
+    const SAMPLES_RATE: bool = true;
 
     fn new(params: &StackParams) -> Self {
         let initial_window = f64::from(params.initial_window);

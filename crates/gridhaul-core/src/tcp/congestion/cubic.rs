@@ -105,7 +105,9 @@ impl CongestionControl for Cubic {
     fn on_timeout(&mut self, loss: &Loss) {
         self.remember();
         self.w_max = 0.0;
-        self.window.set_ssthresh(f64::from(loss.window) * BETA);
+        if !loss.again {
+            self.window.set_ssthresh(f64::from(loss.window) * BETA);
+        }
         self.window.set_cwnd(self.window.mss());
     }
 

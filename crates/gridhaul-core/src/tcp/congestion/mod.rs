@@ -18,6 +18,10 @@ pub use window::Window;
 pub trait CongestionControl: Sized {
     /// The loss recovery that belongs to the algorithm, where the stack names none.
     const RECOVERY: Recovery;
+    /// Whether [`Self::pacing_rate`] ever says anything.
+    const PACED: bool = false;
+    /// Whether it reads [`Ack::rate`] and [`Ack::delivered_total`]; others need not pay for them.
+    const SAMPLES_RATE: bool = false;
 
     /// The state at the start of a connection.
     fn new(params: &StackParams) -> Self;
@@ -134,6 +138,8 @@ pub struct Loss {
     pub transmits: u16,
     /// Stream position that is sent next.
     pub next: u64,
+    /// Whether the timer had run out for the same segment before.
+    pub again: bool,
     /// Full segment.
     pub mss: u32,
 }
@@ -202,15 +208,26 @@ impl Controller {
             window.set_cwnd(window.cwnd_f64() + f64::from(bytes));
         });
     }
-    /// See [`CongestionControl::on_ack`].
+    /// See [`CongestionControl::on_delivered`], and [`CongestionControl::on_ack`] where the window
+    /// may `grow`.
     #[inline]
-    pub fn on_ack(&mut self, ack: &Ack) {
-        dispatch!(self, inner => inner.on_ack(ack));
+    pub fn on_acknowledged(&mut self, ack: &Ack, grow: bool) {
+        dispatch!(self, inner => {
+            inner.on_delivered(ack);
+            if grow {
+                inner.on_ack(ack);
+            }
+        });
     }
-    /// See [`CongestionControl::on_delivered`].
-    #[inline]
-    pub fn on_delivered(&mut self, ack: &Ack) {
-        dispatch!(self, inner => inner.on_delivered(ack));
+    /// Whether it paces.
+    #[must_use]
+    pub fn is_paced(&self) -> bool {
+        dispatch!(self, inner => paced(inner))
+    }
+    /// Whether it wants delivery rates.
+    #[must_use]
+    pub fn samples_rate(&self) -> bool {
+        dispatch!(self, inner => samples_rate(inner))
     }
     /// See [`CongestionControl::on_measured`].
     #[inline]
@@ -249,4 +266,12 @@ impl Controller {
     pub fn expired(&self, now: Instant, sent_at: Instant) -> bool {
         dispatch!(self, inner => inner.expired(now, sent_at))
     }
+}
+
+const fn paced<C: CongestionControl>(_: &C) -> bool {
+    C::PACED
+}
+
+const fn samples_rate<C: CongestionControl>(_: &C) -> bool {
+    C::SAMPLES_RATE
 }

@@ -91,7 +91,9 @@ impl Window {
 
     /// A timeout: ssthresh to half the window and cwnd to one segment.
     pub fn collapse(&mut self, loss: &Loss) {
-        self.set_ssthresh(f64::from(loss.window) / 2.0);
+        if !loss.again {
+            self.set_ssthresh(f64::from(loss.window) / 2.0);
+        }
         self.cwnd = self.mss;
     }
 

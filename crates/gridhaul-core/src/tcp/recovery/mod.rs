@@ -30,6 +30,8 @@ pub(crate) struct Scene<'a> {
     pub peer_window: u32,
     /// Duplicate acknowledgements in a row.
     pub duplicates: u32,
+    /// New data that duplicates have released (limited transmit), in bytes.
+    pub limited: u64,
     /// Set when a segment must go at once, whatever the window says.
     pub force_retransmit: bool,
     /// Set when the retransmission timer must be started afresh.
@@ -74,6 +76,12 @@ pub(crate) trait LossRecovery {
 
     /// Whether fast recovery is under way.
     fn in_recovery(&self) -> bool;
+
+    /// Whether it wants to see acknowledgements although no recovery is under way.
+    #[inline]
+    fn is_watching(&self) -> bool {
+        false
+    }
 }
 
 macro_rules! recoveries {
@@ -136,6 +144,9 @@ impl Recovery {
     pub(crate) fn in_recovery(&self) -> bool {
         dispatch!(self, inner => inner.in_recovery())
     }
+    pub(crate) fn is_watching(&self) -> bool {
+        dispatch!(self, inner => inner.is_watching())
+    }
 }
 
 impl Scene<'_> {
@@ -145,11 +156,18 @@ impl Scene<'_> {
         let flight = self.next - self.una;
         Loss {
             now: self.now,
-            window: halving_window(self.params, flight, self.congestion.cwnd(), self.peer_window),
+            // RFC 5681, section 3.2, step 2: what limited transmit has sent does not count.
+            window: halving_window(
+                self.params,
+                flight.saturating_sub(self.limited),
+                self.congestion.cwnd(),
+                self.peer_window,
+            ),
             in_flight: flight,
             sent_at: first.map_or(self.now, |sent| sent.sent_at),
             transmits: first.map_or(1, |sent| sent.transmits),
             next: self.next,
+            again: false,
             mss: self.params.mss,
         }
     }

@@ -5,17 +5,19 @@ use super::{LossRecovery, Scene, Verdict};
 use crate::tcp::params::StackParams;
 
 /// NewReno.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct NewReno {
     recover: u64,
     recovering: bool,
     partial_seen: bool,
     inflation: u32,
+    /// What partial acknowledgements have taken off the window itself, in bytes.
+    deflated: u32,
 }
 
 impl NewReno {
     pub(crate) fn new(_params: &StackParams) -> Self {
-        Self { recover: 0, recovering: false, partial_seen: false, inflation: 0 }
+        Self::default()
     }
 
     /// Section 3.2, step 3, partial acknowledgements.
@@ -28,7 +30,9 @@ impl NewReno {
         if self.inflation > acked {
             self.inflation = (self.inflation - acked).saturating_add(mss);
         } else {
+            let before = scene.congestion.cwnd();
             scene.congestion.deflate(acked - self.inflation);
+            self.deflated += before - scene.congestion.cwnd();
             self.inflation = mss;
         }
         // "For the first partial ACK that arrives during fast recovery, also reset the
@@ -41,9 +45,8 @@ impl NewReno {
 impl LossRecovery for NewReno {
     fn on_duplicate(&mut self, scene: &mut Scene<'_>) -> bool {
         if self.recovering {
-            if scene.duplicates > scene.params.dupthresh {
-                self.inflation += scene.params.mss;
-            }
+            // RFC 5681, section 3.2, step 4: one more segment has left the network.
+            self.inflation += scene.params.mss;
             return false;
         }
         if scene.duplicates == scene.params.dupthresh && scene.una > self.recover {
@@ -55,6 +58,7 @@ impl LossRecovery for NewReno {
             self.recover = scene.next;
             self.recovering = true;
             self.partial_seen = false;
+            self.deflated = 0;
             self.inflation = scene.params.dupthresh * scene.params.mss;
             return true;
         }
@@ -72,15 +76,20 @@ impl LossRecovery for NewReno {
             self.on_partial(scene, acked);
             return Verdict::Hold;
         }
-        // Section 3.2, step 3, full acknowledgements, option 2: cwnd to ssthresh.
         self.recovering = false;
         self.inflation = 0;
         scene.congestion.on_recovered(scene.now);
-        Verdict::Grow
+        if scene.params.ns2_recovery {
+            return Verdict::Grow;
+        }
+        // Section 3.2, step 3, full acknowledgements, option 2: cwnd to ssthresh, where it was
+        // before partial acknowledgements deflated it.
+        scene.congestion.inflate(self.deflated);
+        Verdict::Hold
     }
 
     fn on_timeout(&mut self, next: u64) {
-        *self = Self { recover: next, recovering: false, partial_seen: false, inflation: 0 };
+        *self = Self { recover: next, ..Self::default() };
     }
 
     #[inline]

@@ -24,7 +24,7 @@ impl Reno {
         scene.retransmit_first();
         scene.restart_timer = true;
         self.recovering = true;
-        if scene.params.one_fast_retransmit {
+        if scene.params.ns2_recovery {
             self.recover = scene.next;
         }
         // Section 3.2, step 3: cwnd to ssthresh plus the segments that have left the network.

@@ -110,4 +110,8 @@ impl LossRecovery for Vegas {
     fn in_recovery(&self) -> bool {
         self.recovering
     }
+
+    fn is_watching(&self) -> bool {
+        self.watched > 0
+    }
 }

@@ -139,7 +139,7 @@ fn ack(now: Instant, delivered: u32, prior: u64, in_flight: u64, una: u64) -> Ac
 }
 
 fn loss(now: Instant, in_flight: u64, next: u64) -> Loss {
-    Loss { now, window: 0, in_flight, sent_at: now, transmits: 1, next, mss: MSS }
+    Loss { now, window: 0, in_flight, sent_at: now, transmits: 1, next, again: false, mss: MSS }
 }
 
 #[test]

@@ -48,6 +48,7 @@ fn lose(cubic: &mut Cubic, now: Instant, f: fn(&mut Cubic, &Loss)) {
         sent_at: now,
         transmits: 1,
         next: 0,
+        again: false,
         mss: MSS,
     };
     f(cubic, &loss);

@@ -46,6 +46,7 @@ fn loss(at_ms: u64, sent_ms: u64, window_segments: u32, transmits: u16) -> Loss 
         sent_at: ms(sent_ms),
         transmits,
         next: 0,
+        again: false,
         mss: MSS,
     }
 }
@@ -239,7 +240,7 @@ proptest! {
             now += Duration::from_nanos(nanos);
             let lost = Loss {
                 now, window: size, in_flight: u64::from(size), sent_at: Instant::ZERO + Duration::from_nanos(nanos),
-                transmits, next: una, mss: MSS,
+                transmits, next: una, again: false, mss: MSS,
             };
             match kind {
                 0 => vegas.on_loss(&lost),

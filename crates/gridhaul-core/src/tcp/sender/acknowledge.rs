@@ -1,0 +1,321 @@
+//! Acknowledgements: what they free, measure, reveal and allow.
+
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::Sender;
+use super::timer::Probe;
+use crate::tcp::congestion::Ack;
+use crate::tcp::params::{Growth, StackParams};
+use crate::tcp::recovery::{Scene, Verdict};
+use crate::tcp::segment::{Segment, expand};
+use crate::tcp::sent::Sent;
+
+/// What one acknowledgement has delivered and found.
+#[derive(Default)]
+struct News {
+    /// Bytes acknowledged in order.
+    acked: u64,
+    /// Bytes delivered, selectively acknowledged ones included.
+    delivered: u32,
+    /// Bytes newly found lost.
+    lost: u64,
+    prior_in_flight: u64,
+    rtt: Option<Duration>,
+}
+
+/// What a recovery may look at and change; a macro, because it borrows field by field.
+macro_rules! scene {
+    ($sender:expr, $now:expr, $params:expr) => {
+        Scene {
+            now: $now,
+            params: $params,
+            queue: &mut $sender.queue,
+            congestion: &mut $sender.congestion,
+            una: $sender.una,
+            next: $sender.next,
+            peer_window: $sender.peer_window,
+            duplicates: $sender.duplicates,
+            limited: $sender.limited,
+            force_retransmit: $sender.force_retransmit,
+            restart_timer: false,
+            stop_timing: false,
+        }
+    };
+}
+
+impl Sender {
+    /// Handles the acknowledgement of a segment from the other end. Returns whether it is
+    /// acceptable: one of something that was never sent is not (RFC 9293, 3.10.7.4).
+    #[inline]
+    pub(crate) fn handle_ack(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        isn: u32,
+        params: &StackParams,
+    ) -> bool {
+        let Some(ack) = expand(segment.ack, isn, self.una) else { return true };
+        if ack > self.next && !self.accept_probe(now, ack) {
+            return false;
+        }
+        let old_window = self.peer_window;
+        self.update_window(ack, segment);
+        if self.una == self.next {
+            // Nothing is out: only the window can be news.
+            if self.edge > self.next {
+                self.probe = Probe::default();
+            }
+            return true;
+        }
+        let mut news = News { prior_in_flight: self.in_flight(), ..News::default() };
+        if self.sack && !segment.sack.is_empty() {
+            self.take_sacks(now, ack, segment, isn, params, &mut news);
+        }
+        if ack > self.una {
+            self.on_new_ack(now, ack, segment, news, params);
+        } else if ack == self.una && self.is_duplicate(segment, old_window, &news, params) {
+            self.on_duplicate(now, news, params);
+        }
+        true
+    }
+
+    /// An acknowledgement of the probe of a closed window: the byte counts as sent after all.
+    #[cold]
+    fn accept_probe(&mut self, now: Instant, ack: u64) -> bool {
+        if !self.probe.out || ack != self.next + 1 {
+            return false;
+        }
+        self.queue.push(Sent::probe(self.next, now));
+        self.next += 1;
+        true
+    }
+
+    /// RFC 9293, 3.10.7.4: the window of the segment that is newest by SND.WL1 and SND.WL2.
+    #[inline]
+    fn update_window(&mut self, ack: u64, segment: &Segment) {
+        let newer = segment.seq.wrapping_sub(self.window_from).cast_signed() >= 0;
+        if ack >= self.una && (newer || ack > self.una) {
+            self.window_from = segment.seq;
+            self.peer_window = segment.window;
+            self.peer_window_max = self.peer_window_max.max(segment.window);
+            self.edge = ack + u64::from(segment.window);
+        }
+    }
+
+    /// ns-2 empties its scoreboard with every acknowledgement of new data outside of recovery, and
+    /// after a timeout listens again with the next one.
+    #[cold]
+    fn take_sacks(
+        &mut self,
+        now: Instant,
+        ack: u64,
+        segment: &Segment,
+        isn: u32,
+        params: &StackParams,
+        news: &mut News,
+    ) {
+        if params.forget_sack_on_timeout && !self.in_recovery() {
+            if ack > self.una {
+                self.queue.forget_sacks();
+                return;
+            }
+            if self.deaf {
+                return;
+            }
+        }
+        self.mark_sacked(now, segment, isn, news);
+    }
+
+    fn mark_sacked(&mut self, now: Instant, segment: &Segment, isn: u32, news: &mut News) {
+        let mut covered = 0;
+        for &(left, right) in segment.sack.as_slice() {
+            let bounds = (expand(left, isn, self.una), expand(right, isn, self.una));
+            let (Some(left), Some(right)) = bounds else { continue };
+            // Blocks below the cumulative point (RFC 2883) or above what was sent say nothing new.
+            if left < right && right > self.una && right <= self.next {
+                let rate = &mut self.rate;
+                covered += self.queue.sack(left.max(self.una), right, |sent| {
+                    rate.on_delivered(now, sent.len, sent.sent_at, sent.stamp);
+                });
+            }
+        }
+        news.delivered = u32::try_from(covered).unwrap_or(u32::MAX);
+    }
+
+    fn on_new_ack(
+        &mut self,
+        now: Instant,
+        ack: u64,
+        segment: &Segment,
+        mut news: News,
+        params: &StackParams,
+    ) {
+        news.acked = ack - self.una;
+        let opened = self.una == 0;
+        let mut fresh: Option<Instant> = None;
+        let (rate, rated) = (&mut self.rate, self.rated);
+        let mut delivered = news.delivered;
+        self.queue.acknowledge(ack, |sent| {
+            if !sent.sacked {
+                delivered += sent.len;
+                if rated {
+                    rate.on_delivered(now, sent.len, sent.sent_at, sent.stamp);
+                }
+            }
+            // Karn: what was sent twice measures nothing; what was sacked was measured too late.
+            fresh = (sent.transmits == 1 && !sent.sacked).then_some(sent.sent_at);
+        });
+        news.delivered = delivered;
+        self.una = ack;
+        self.deaf = false;
+        self.measure(now, ack, fresh, segment, params);
+        // Controllers that measure get every round trip, however the timeout is estimated.
+        if let Some(sent_at) = fresh {
+            let rtt = now.since(sent_at);
+            news.rtt = Some(rtt);
+            self.congestion.on_measured(rtt);
+        }
+        let mut verdict = Verdict::Grow;
+        let mut restart = true;
+        if self.attentive {
+            (verdict, restart) = self.consult(now, &mut news, params);
+        }
+        if opened {
+            // RFC 5681, section 3.1: the acknowledgement of SYN does not open the window.
+            verdict = Verdict::Hold;
+            self.on_opened(params);
+        }
+        if self.una == self.next {
+            self.rto_at = Instant::NEVER;
+        } else if restart {
+            // RFC 6298, 5.3: an acknowledgement of new data restarts the timer.
+            self.rto_at = now + self.rtt.rto(params);
+        }
+        self.probe = Probe::default();
+        self.tell(now, &news, verdict, params);
+    }
+
+    /// Lets the recovery look at an acknowledgement of new data. Returns whether the window may
+    /// grow, and whether the retransmission timer starts anew.
+    fn consult(&mut self, now: Instant, news: &mut News, params: &StackParams) -> (Verdict, bool) {
+        let was_recovering = self.recovery.in_recovery();
+        let lost_before = self.queue.lost_bytes();
+        let mut scene = scene!(self, now, params);
+        scene.duplicates = 0;
+        let verdict = self.recovery.on_new_ack(&mut scene, news.acked);
+        let Scene { duplicates, force_retransmit, restart_timer, stop_timing, .. } = scene;
+        self.duplicates = duplicates;
+        self.limited = 0;
+        self.force_retransmit = force_retransmit && !self.queue.is_empty();
+        if stop_timing {
+            self.timed = None;
+        }
+        news.lost = self.queue.lost_bytes().saturating_sub(lost_before);
+        let recovering = self.recovery.in_recovery();
+        self.attentive = recovering || self.recovery.is_watching() || self.duplicates > 0;
+        (verdict, !was_recovering || restart_timer || !recovering)
+    }
+
+    fn on_duplicate(&mut self, now: Instant, mut news: News, params: &StackParams) {
+        self.duplicates += 1;
+        self.attentive = true;
+        let lost_before = self.queue.lost_bytes();
+        let mut scene = scene!(self, now, params);
+        let entered = self.recovery.on_duplicate(&mut scene);
+        let Scene { force_retransmit, restart_timer, stop_timing, .. } = scene;
+        self.force_retransmit = force_retransmit;
+        news.lost = self.queue.lost_bytes().saturating_sub(lost_before);
+        if stop_timing {
+            self.timed = None;
+        }
+        if entered && params.back_off_on_loss {
+            self.rtt.back_off(params);
+        }
+        if restart_timer {
+            self.rto_at = now + self.rtt.rto(params);
+        }
+        self.stats.fast_retransmits += u64::from(entered);
+        if news.delivered > 0 {
+            self.tell(now, &news, Verdict::Hold, params);
+        } else {
+            self.refresh_window();
+        }
+    }
+
+    /// Tells the controller about an acknowledgement that delivered data.
+    #[inline]
+    fn tell(&mut self, now: Instant, news: &News, verdict: Verdict, params: &StackParams) {
+        let grow = verdict == Verdict::Grow && news.acked > 0;
+        let acked = u32::try_from(news.acked).unwrap_or(u32::MAX);
+        let (slow_start_credit, avoidance_credit) = match params.growth {
+            Growth::PerAck => (params.mss, params.mss),
+            Growth::PerAckedUpToOne => (acked.min(params.mss), params.mss),
+            Growth::PerAcked => (acked, acked),
+        };
+        let ack = Ack {
+            now,
+            delivered: news.delivered,
+            slow_start_credit,
+            avoidance_credit,
+            rtt: news.rtt,
+            srtt: self.rtt.srtt().unwrap_or_default(),
+            prior_in_flight: news.prior_in_flight,
+            in_flight: self.in_flight(),
+            una: self.una,
+            next: self.next,
+            window_limited: self.window_limited || !params.grow_only_when_limited,
+            in_recovery: self.in_recovery(),
+            lost: news.lost,
+            delivered_total: self.rate.delivered(),
+            rate: if self.rated { self.rate.take_sample() } else { None },
+            mss: params.mss,
+        };
+        self.congestion.on_acknowledged(&ack, grow);
+        self.window_limited = false;
+        self.refresh_window();
+    }
+
+    #[inline]
+    fn measure(
+        &mut self,
+        now: Instant,
+        ack: u64,
+        fresh: Option<Instant>,
+        segment: &Segment,
+        params: &StackParams,
+    ) {
+        let sent = if params.time_every_segment {
+            // A segment sent twice is measured by the timestamp that the other end echoes
+            // (RFC 7323, section 4), with its resolution of a millisecond.
+            fresh.or_else(|| {
+                let (_, echo) = segment.timestamps?;
+                let echoed = Instant::from_nanos(u64::from(echo) * 1_000_000);
+                (echo > 0 && echoed <= now).then_some(echoed)
+            })
+        } else {
+            self.timed.filter(|&(end, _)| ack >= end).map(|(_, sent)| sent)
+        };
+        let Some(sent) = sent else { return };
+        self.timed = None;
+        self.rtt.reset_backoff();
+        let rtt = self.rtt.measure(sent, now, params);
+        self.stats.rtt_sum_ns += rtt.as_nanos();
+        self.stats.rtt_count += 1;
+    }
+
+    /// RFC 5681, section 2, and with SACK RFC 6675, section 2: news below nothing new.
+    fn is_duplicate(
+        &self,
+        segment: &Segment,
+        old_window: u32,
+        news: &News,
+        params: &StackParams,
+    ) -> bool {
+        if self.sack {
+            // ns-2's Sack1 takes every acknowledgement in recovery as one packet out of the pipe.
+            news.delivered > 0 || params.count_pipe && self.in_recovery()
+        } else {
+            segment.sequence_len() == 0 && segment.window == old_window
+        }
+    }
+}

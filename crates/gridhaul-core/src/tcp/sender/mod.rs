@@ -1,0 +1,270 @@
+//! The sending half: what may be sent, when, and what is sent again.
+//!
+//! `acknowledge.rs` takes in acknowledgements, `transmit.rs` decides what goes out, `timer.rs`
+//! holds the retransmission and the persist timer.
+
+mod acknowledge;
+mod timer;
+mod transmit;
+
+use gridhaul_scenario::scenario::Recovery as Kind;
+use gridhaul_scenario::units::Instant;
+
+use super::congestion::Controller;
+use super::params::StackParams;
+use super::rate::RateAccount;
+use super::recovery::Recovery;
+use super::rtt::RttEstimator;
+use super::sent::SentQueue;
+
+/// Counters of a sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SenderStats {
+    /// Segments with data, repeats included.
+    pub segments: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Losses found by acknowledgements.
+    pub fast_retransmits: u64,
+    /// Times the retransmission timer fired.
+    pub timeouts: u64,
+    /// Sum of measured round trips in nanoseconds, and their number.
+    pub rtt_sum_ns: u64,
+    /// Number of measured round trips.
+    pub rtt_count: u64,
+}
+
+/// A stretch of the stream to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    pub start: u64,
+    /// Sequence space, SYN and FIN included.
+    pub len: u32,
+}
+
+/// The sending half of a connection. Positions are 64-bit stream positions: 0 is SYN, data begins
+/// at 1, FIN follows the last byte.
+#[derive(Debug, Clone)]
+pub struct Sender {
+    una: u64,
+    next: u64,
+    /// Right edge of the window that the other end offers.
+    edge: u64,
+    /// The window that it offered last, and the largest ever.
+    peer_window: u32,
+    peer_window_max: u32,
+    /// Sequence number of the segment that offered it (RFC 9293: SND.WL1).
+    window_from: u32,
+    /// Position after the last byte that the application has written.
+    written: u64,
+    /// Position of FIN, once the application has closed.
+    fin: Option<u64>,
+    /// Congestion window with what recovery adds to it: kept, because it is asked for so often.
+    window: u64,
+    duplicates: u32,
+    /// New data sent on duplicates (limited transmit), in bytes.
+    limited: u64,
+    /// Whether the recovery wants to see acknowledgements of new data.
+    attentive: bool,
+    force_retransmit: bool,
+    /// Whether the other end sends selective acknowledgements and the recovery uses them.
+    sack: bool,
+    /// After a timeout that forgot selective acknowledgements: they count again with new data.
+    deaf: bool,
+    /// Whether the window held data back since the last acknowledgement.
+    window_limited: bool,
+    /// Whether the controller paces, and whether it wants delivery rates.
+    paced: bool,
+    rated: bool,
+    rto_at: Instant,
+    paced_until: Instant,
+    last_sent: Instant,
+    probe: timer::Probe,
+    /// End of the segment that is being timed and when it was sent, where one at a time is.
+    timed: Option<(u64, Instant)>,
+    queue: SentQueue,
+    rtt: RttEstimator,
+    congestion: Controller,
+    recovery: Recovery,
+    stats: SenderStats,
+    rate: RateAccount,
+}
+
+impl Sender {
+    /// A sender that has sent nothing, not even SYN.
+    #[must_use]
+    pub fn new(params: &StackParams) -> Self {
+        let congestion = Controller::new(params);
+        Self {
+            una: 0,
+            next: 0,
+            edge: 1,
+            peer_window: params.mss,
+            peer_window_max: 0,
+            window_from: 0,
+            written: 1,
+            fin: None,
+            window: u64::from(congestion.cwnd()),
+            duplicates: 0,
+            limited: 0,
+            attentive: false,
+            force_retransmit: false,
+            sack: params.sack && params.recovery == Kind::Sack,
+            deaf: false,
+            window_limited: false,
+            paced: congestion.is_paced(),
+            rated: congestion.samples_rate(),
+            rto_at: Instant::NEVER,
+            paced_until: Instant::ZERO,
+            last_sent: Instant::ZERO,
+            probe: timer::Probe::default(),
+            timed: None,
+            queue: SentQueue::default(),
+            rtt: RttEstimator::new(),
+            congestion,
+            recovery: Recovery::new(params),
+            stats: SenderStats::default(),
+            rate: RateAccount::default(),
+        }
+    }
+
+    /// The other end does not send selective acknowledgements: recovery must do without.
+    pub(crate) fn without_sack(&mut self, params: &StackParams) {
+        self.sack = false;
+        if params.recovery == Kind::Sack {
+            self.recovery =
+                Recovery::new(&StackParams { recovery: Kind::NewReno, ..params.clone() });
+        }
+    }
+
+    /// Starts without SYN, with the other end's window known.
+    pub(crate) fn skip_handshake(&mut self, peer_window: u32) {
+        self.una = 1;
+        self.next = 1;
+        self.set_window(peer_window, 0);
+    }
+
+    /// The other end has sent its first window, in the segment with this number.
+    pub(crate) fn set_window(&mut self, window: u32, from: u32) {
+        self.peer_window = window;
+        self.peer_window_max = window;
+        self.window_from = from;
+        self.edge = self.una + u64::from(window);
+    }
+
+    /// The application writes `bytes` more; [`u64::MAX`] for ever.
+    pub fn write(&mut self, bytes: u64) {
+        debug_assert!(self.fin.is_none(), "nothing may be written after close");
+        self.written = self.written.saturating_add(bytes);
+    }
+    /// The application will write no more.
+    pub fn close(&mut self) {
+        self.fin.get_or_insert(self.written);
+    }
+
+    /// First unacknowledged position.
+    #[inline]
+    #[must_use]
+    pub const fn una(&self) -> u64 {
+        self.una
+    }
+    /// Position that is sent next.
+    #[inline]
+    #[must_use]
+    pub const fn next(&self) -> u64 {
+        self.next
+    }
+    /// Whether FIN has been sent and acknowledged.
+    #[must_use]
+    pub fn fin_acknowledged(&self) -> bool {
+        self.fin.is_some_and(|fin| self.una > fin)
+    }
+    /// Position of FIN, once the application has closed.
+    #[inline]
+    #[must_use]
+    pub const fn fin_position(&self) -> Option<u64> {
+        self.fin
+    }
+    /// Counters.
+    #[must_use]
+    pub const fn stats(&self) -> &SenderStats {
+        &self.stats
+    }
+    /// Round-trip estimate.
+    #[must_use]
+    pub const fn rtt(&self) -> &RttEstimator {
+        &self.rtt
+    }
+    /// Congestion window in bytes.
+    #[inline]
+    #[must_use]
+    pub fn cwnd(&self) -> u32 {
+        self.congestion.cwnd()
+    }
+    /// Slow-start threshold in bytes.
+    #[must_use]
+    pub fn ssthresh(&self) -> u32 {
+        self.congestion.ssthresh()
+    }
+    /// The congestion controller.
+    #[must_use]
+    pub const fn congestion(&self) -> &Controller {
+        &self.congestion
+    }
+    /// Whether fast recovery is under way.
+    #[must_use]
+    pub fn in_recovery(&self) -> bool {
+        self.attentive && self.recovery.in_recovery()
+    }
+    /// Payload acknowledged so far.
+    #[must_use]
+    pub fn acknowledged(&self) -> u64 {
+        self.una.saturating_sub(1)
+    }
+
+    /// Data believed to be in the network (RFC 6675, `pipe`).
+    #[inline]
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        if self.attentive
+            && let Some(pipe) = self.recovery.counted_pipe()
+        {
+            return pipe;
+        }
+        (self.next - self.una) - self.queue.sacked_bytes() - self.queue.lost_bytes()
+    }
+
+    /// When [`Self::handle_timeout`] or another poll is wanted.
+    #[inline]
+    #[must_use]
+    pub fn next_deadline(&self) -> Instant {
+        // A pacing time in the past has been served: it only counts while something waits for it.
+        if self.paced && self.paced_until > self.last_sent && self.window_open() {
+            self.rto_at.min(self.paced_until)
+        } else {
+            self.rto_at
+        }
+    }
+
+    /// The controller or the recovery has changed the window.
+    #[inline]
+    fn refresh_window(&mut self) {
+        let inflation = if self.attentive { self.recovery.inflation() } else { 0 };
+        self.window = u64::from(self.congestion.cwnd()) + u64::from(inflation);
+    }
+
+    /// Position after everything that is to be sent, FIN included.
+    #[inline]
+    fn end(&self) -> u64 {
+        match self.fin {
+            Some(fin) => fin + 1,
+            None => self.written,
+        }
+    }
+
+    /// Whether something could be sent if pacing allowed it.
+    fn window_open(&self) -> bool {
+        let new = self.next < self.end() && self.next < self.edge;
+        (new || self.queue.lost_bytes() > 0) && self.in_flight() < self.window
+    }
+}

@@ -1,0 +1,93 @@
+//! The retransmission timer (RFC 6298, section 5) and the persist timer (RFC 9293, 3.8.6.1).
+
+use gridhaul_scenario::scenario::Recovery as Kind;
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::Sender;
+use crate::tcp::congestion::Loss;
+use crate::tcp::params::StackParams;
+use crate::tcp::recovery::halving_window;
+
+/// Probes of a closed window.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Probe {
+    /// Times the persist timer has run out since the window closed.
+    pub expired: u32,
+    /// A probe is to be sent.
+    pub due: bool,
+    /// A byte beyond the window has been sent as a probe; it is not counted as sent.
+    pub out: bool,
+}
+
+/// RFC 6298, 5.7: the timeout with which data begins after SYN had to be repeated.
+const RTO_AFTER_SYN_LOSS: Duration = Duration::from_secs(3);
+
+impl Sender {
+    /// A deadline has passed.
+    pub(crate) fn handle_timeout(&mut self, now: Instant, params: &StackParams) {
+        if self.rto_at > now {
+            return;
+        }
+        if self.queue.is_empty() {
+            self.probe.expired = (self.probe.expired + 1).min(16);
+            self.probe.due = true;
+            self.rto_at = now + self.persist_interval(params);
+            return;
+        }
+        self.stats.timeouts += 1;
+        self.reduce(now, params);
+        // RFC 6298, 5.4 to 5.6: send the first segment again, double the timeout, start it anew.
+        self.queue.mark_first_timed_out();
+        self.queue.mark_all_lost(params.forget_sack_on_timeout);
+        self.deaf = params.forget_sack_on_timeout;
+        self.recovery.on_timeout(self.next);
+        self.attentive = true;
+        self.rtt.back_off(params);
+        self.timed = None;
+        if !(params.ns2_recovery && params.recovery == Kind::GoBack) {
+            // ns-2's Tahoe keeps its count of duplicates over a timeout.
+            self.duplicates = 0;
+        }
+        self.limited = 0;
+        self.paced_until = now;
+        self.rto_at = now + self.rtt.rto(params);
+        self.refresh_window();
+    }
+
+    /// The window after a timeout.
+    fn reduce(&mut self, now: Instant, params: &StackParams) {
+        if self.una == 0 && !params.ns2_recovery {
+            // RFC 5681, section 3.1: a lost SYN says nothing about the window of the data, which
+            // begins with one segment then; see `on_opened`.
+            return;
+        }
+        let first = self.queue.front().copied();
+        let flight = self.next - self.una;
+        let loss = Loss {
+            now,
+            window: halving_window(params, flight, self.congestion.cwnd(), self.peer_window),
+            in_flight: flight,
+            sent_at: first.map_or(now, |sent| sent.sent_at),
+            transmits: first.map_or(1, |sent| sent.transmits),
+            next: self.next,
+            // RFC 5681, section 3.1: if the segment was repeated by the timer before, ssthresh is
+            // held constant. ns-2 cuts again.
+            again: first.is_some_and(|sent| sent.timed_out) && !params.ns2_recovery,
+            mss: params.mss,
+        };
+        self.congestion.on_timeout(&loss);
+    }
+
+    /// SYN is acknowledged.
+    pub(super) fn on_opened(&mut self, params: &StackParams) {
+        if self.stats.timeouts > 0 && !params.ns2_recovery {
+            // RFC 5681, section 3.1: after the loss of a SYN the initial window is one segment.
+            self.congestion.deflate(u32::MAX);
+            self.rtt.begin_anew(RTO_AFTER_SYN_LOSS);
+        }
+    }
+
+    pub(super) fn persist_interval(&self, params: &StackParams) -> Duration {
+        (self.rtt.rto(params) * (1 << self.probe.expired)).min(params.rto_max)
+    }
+}

@@ -1,0 +1,212 @@
+//! What goes out: lost segments first, then new data, as far as the windows allow.
+
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::{Sender, Stretch};
+use crate::tcp::params::StackParams;
+use crate::tcp::rate::RateStamp;
+use crate::tcp::sent::Sent;
+
+impl Sender {
+    /// What is to be sent now, if anything: `None` until something changes.
+    #[inline]
+    pub(crate) fn poll_stretch(&mut self, now: Instant, params: &StackParams) -> Option<Stretch> {
+        if self.queue.lost_bytes() == 0 && self.next >= self.end() {
+            return None;
+        }
+        self.poll_something(now, params)
+    }
+
+    /// Sends SYN.
+    pub(crate) fn send_syn(&mut self, now: Instant, params: &StackParams) {
+        if self.next == 0 {
+            self.note_sent(now, Stretch { start: 0, len: 1 }, params);
+        }
+    }
+
+    fn poll_something(&mut self, now: Instant, params: &StackParams) -> Option<Stretch> {
+        if self.queue.lost_bytes() > 0
+            && let Some(stretch) = self.retransmission(now, params)
+        {
+            return Some(stretch);
+        }
+        let stretch = self.new_data(now, params);
+        if self.paced && stretch.is_none() && self.paced_until <= now {
+            // Nothing waits for the pacer any more.
+            self.paced_until = Instant::ZERO;
+        }
+        stretch
+    }
+
+    /// The next lost segment, if the window lets it go.
+    fn retransmission(&mut self, now: Instant, params: &StackParams) -> Option<Stretch> {
+        let in_flight = self.in_flight();
+        let len = self.queue.next_lost()?.len;
+        if !self.force_retransmit {
+            let full = in_flight + u64::from(len) > self.window && in_flight > 0;
+            if full || self.held_by_pacing(now) {
+                return None;
+            }
+        }
+        let stamp = self.stamp(now, in_flight == 0);
+        let sent = self.queue.next_lost()?;
+        sent.lost = false;
+        sent.transmits = sent.transmits.saturating_add(1);
+        sent.sent_at = now;
+        sent.stamp = stamp;
+        let stretch = Stretch { start: sent.start, len: sent.len };
+        self.queue.on_retransmitted(stretch.len);
+        if self.force_retransmit {
+            // ns-2 does not count the segment that begins a recovery; see `recovery/sack.rs`.
+            self.force_retransmit = false;
+        } else {
+            self.recovery.on_sent(stretch.len);
+        }
+        self.stats.retransmissions += 1;
+        self.after_sending(now, stretch.len, params);
+        Some(stretch)
+    }
+
+    #[inline]
+    fn new_data(&mut self, now: Instant, params: &StackParams) -> Option<Stretch> {
+        let end = self.end();
+        if self.next >= end {
+            return None;
+        }
+        let room = self.edge.saturating_sub(self.next);
+        let mut len = (end - self.next).min(u64::from(params.mss)) as u32;
+        if u64::from(len) > room {
+            len = self.len_in_small_window(now, room, params)?;
+        }
+        if self.una == self.next {
+            self.restart_after_idle(now, params);
+        } else if len < params.mss && params.nagle && self.fin.is_none() {
+            // RFC 9293, 3.7.4: a small segment waits for the acknowledgement of what is out.
+            return None;
+        }
+        let in_flight = self.in_flight();
+        if in_flight + u64::from(len) > self.window && in_flight > 0 {
+            self.window_limited = true;
+            return None;
+        }
+        if self.duplicates > 0 && self.sack && !params.limited_transmit && !self.in_recovery() {
+            // Without limited transmit, duplicates do not release new data before recovery.
+            return None;
+        }
+        if self.held_by_pacing(now) {
+            return None;
+        }
+        if in_flight + 2 * u64::from(params.mss) > self.window {
+            self.window_limited = true;
+        }
+        let stretch = Stretch { start: self.next, len };
+        self.note_sent(now, stretch, params);
+        if self.rated && self.next >= end {
+            self.rate.on_app_limited(self.in_flight());
+        }
+        Some(stretch)
+    }
+
+    /// RFC 5681, section 4.1: slow start again after an idle time longer than the RTO.
+    #[inline]
+    fn restart_after_idle(&mut self, now: Instant, params: &StackParams) {
+        let idle = params.restart_after_idle && self.next > 1;
+        if idle && now.since(self.last_sent) > self.rtt.rto(params) {
+            self.congestion.on_idle_restart(now, params.initial_window);
+            self.refresh_window();
+        }
+    }
+
+    /// The other end's window has no room for what is to be sent. Returns what may go all the
+    /// same; with nothing out, the persist timer decides.
+    #[cold]
+    fn len_in_small_window(
+        &mut self,
+        now: Instant,
+        room: u64,
+        params: &StackParams,
+    ) -> Option<u32> {
+        if self.sack && self.in_recovery() && self.queue.lost_bytes() == 0 {
+            // RFC 6675, `NextSeg` rule 3: without new data, a hole that is not yet proven lost.
+            let boundary = self.queue.highest_sacked();
+            self.queue.mark_lost_until(boundary, self.last_sent);
+        }
+        if self.una < self.next {
+            return None;
+        }
+        // RFC 9293, 3.8.6.2.1 (3): half of the largest window ever offered is worth a segment.
+        let enough = room > 0 && room >= u64::from(self.peer_window_max / 2);
+        if enough || self.probe.due && room > 0 {
+            self.probe.due = false;
+            return Some(room as u32);
+        }
+        if self.rto_at == Instant::NEVER {
+            self.rto_at = now + self.persist_interval(params);
+        }
+        None
+    }
+
+    /// A probe of a closed window, if one is due: a byte beyond it, which does not count as sent
+    /// until it is acknowledged.
+    #[inline]
+    pub(crate) fn poll_probe(&mut self) -> Option<Stretch> {
+        if !self.probe.due || self.una < self.next || self.next >= self.end() {
+            return None;
+        }
+        self.probe.due = false;
+        self.probe.out = true;
+        self.stats.segments += 1;
+        Some(Stretch { start: self.next, len: 1 })
+    }
+
+    #[inline]
+    fn note_sent(&mut self, now: Instant, stretch: Stretch, params: &StackParams) {
+        let nothing_out = self.una == self.next;
+        if nothing_out {
+            // A timer that still runs is the persist timer of a window that has opened since.
+            self.rto_at = Instant::NEVER;
+        }
+        let stamp = self.stamp(now, nothing_out);
+        self.queue.push(Sent::new(stretch.start, stretch.len, now, stamp));
+        self.next += u64::from(stretch.len);
+        if !params.time_every_segment && self.timed.is_none() {
+            self.timed = Some((self.next, now));
+        }
+        if self.attentive {
+            self.recovery.on_sent(stretch.len);
+            if self.duplicates > 0 && !self.recovery.in_recovery() {
+                self.limited += u64::from(stretch.len);
+            }
+        }
+        let in_flight = self.in_flight();
+        self.congestion.on_sent(now, self.next, in_flight);
+        self.after_sending(now, stretch.len, params);
+    }
+
+    #[inline]
+    fn stamp(&mut self, now: Instant, nothing_in_flight: bool) -> RateStamp {
+        if self.rated { self.rate.stamp(now, nothing_in_flight) } else { RateStamp::default() }
+    }
+
+    #[inline]
+    fn after_sending(&mut self, now: Instant, len: u32, params: &StackParams) {
+        self.stats.segments += 1;
+        self.last_sent = now;
+        if self.rto_at == Instant::NEVER {
+            // RFC 6298, 5.1.
+            self.rto_at = now + self.rtt.rto(params);
+        }
+        if self.paced
+            && let Some(rate) = self.congestion.pacing_rate()
+        {
+            let bytes = f64::from(len + params.header);
+            let gap = Duration::from_secs_f64(bytes / rate.max(1.0));
+            self.paced_until = self.paced_until.max(now) + gap;
+        }
+    }
+
+    #[inline]
+    fn held_by_pacing(&self, now: Instant) -> bool {
+        self.paced && self.paced_until > now && self.congestion.pacing_rate().is_some()
+    }
+}
