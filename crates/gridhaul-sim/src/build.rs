@@ -17,7 +17,7 @@ use crate::dialogue::Dialogue;
 use crate::events::Events;
 use crate::flow::{App, Ends, Flow, FlowCounters};
 use crate::measure::Ledger;
-use crate::network::{LinkSlot, LinkStats, Network};
+use crate::network::{ARRIVED, LinkSlot, LinkStats, Network};
 use crate::record::Recorder;
 use crate::world::World;
 
@@ -77,10 +77,10 @@ pub(crate) fn build(
         let group = members(scenario, &spec.from, &spec.to);
         for number in 0..group * u64::from(spec.count) {
             let member = number % group;
-            let forth = append(&mut routes, layout, &ways.out, member);
-            let back = append(&mut routes, layout, &ways.back, member);
+            let begins =
+                [&ways.out, &ways.back].map(|hops| append(&mut routes, layout, hops, member));
             let seed = MemberSeed { scenario, name, repeat, number };
-            flows.push(flow(&seed, spec, row as u32, forth, back));
+            flows.push(flow(&seed, spec, row as u32, begins));
         }
     }
     let recorder = scenario.record.interval.filter(|_| record).map(|interval| {
@@ -98,8 +98,8 @@ pub(crate) fn build(
     })
 }
 
-/// Number of the direction that a hop takes for a member of a group.
-fn append(routes: &mut Vec<u32>, layout: &Layout, hops: &[Hop], member: u64) -> (u32, u32) {
+/// Appends the directions that the hops take for a member of a group; returns where they begin.
+fn append(routes: &mut Vec<u32>, layout: &Layout, hops: &[Hop], member: u64) -> u32 {
     let begin = routes.len() as u32;
     for hop in hops {
         let first = layout.first[hop.link][usize::from(!hop.forward)].unwrap_or(0);
@@ -107,7 +107,8 @@ fn append(routes: &mut Vec<u32>, layout: &Layout, hops: &[Hop], member: u64) -> 
         let own = if layout.links[row].1 > 1 { member as u32 } else { 0 };
         routes.push(first + own);
     }
-    (begin, routes.len() as u32)
+    routes.push(ARRIVED);
+    begin
 }
 
 fn links(
@@ -131,11 +132,15 @@ fn links(
                     stats: LinkStats::default(),
                     observers: Box::default(),
                     tap: (tapped && member == 0).then(|| Box::new(Tap::new(&full_name))),
+                    watched: false,
                 });
             }
         }
     }
     observe(scenario, layout, &mut slots)?;
+    for slot in &mut slots {
+        slot.watched = slot.tap.is_some() || !slot.observers.is_empty();
+    }
     Ok(slots)
 }
 
@@ -181,20 +186,13 @@ impl MemberSeed<'_> {
     }
 }
 
-fn flow(
-    seed: &MemberSeed<'_>,
-    spec: &FlowSpec,
-    row: u32,
-    forth: (u32, u32),
-    back: (u32, u32),
-) -> Flow {
+fn flow(seed: &MemberSeed<'_>, spec: &FlowSpec, row: u32, routes: [u32; 2]) -> Flow {
     let start = Instant::ZERO + spec.start + seed.chance("start").uniform(spec.start_spread);
     Flow {
         row,
         ends: ends(seed, spec),
         app: app(seed, spec, start),
-        forth,
-        back,
+        routes,
         start,
         watch: [u64::MAX; 2],
         counters: FlowCounters::default(),

@@ -65,7 +65,7 @@ impl Addresses {
 
     /// Headers of a packet, and its length on the wire.
     fn encode(&self, packet: &Packet) -> (Vec<u8>, u32) {
-        let flow = u64::from(packet.flow);
+        let flow = u64::from(packet.flow());
         let row = self.rows.partition_point(|&(first, ..)| first <= flow).saturating_sub(1);
         let &(first, from, to) = &self.rows[row];
         let member = (flow - first) as u32;
@@ -73,7 +73,7 @@ impl Addresses {
         let near = [10, from as u8, (member >> 8) as u8, member as u8];
         let far = [10, to as u8, 255, 254];
         let port = 1024 + (flow % 60_000) as u16;
-        let way = if packet.returning {
+        let way = if packet.returning() {
             Way { source: far, target: near, ports: (SERVICE_PORT, port) }
         } else {
             Way { source: near, target: far, ports: (port, SERVICE_PORT) }

@@ -4,7 +4,7 @@ use gridhaul_core::load::RequestResponse;
 use gridhaul_core::tcp::Connection;
 use gridhaul_scenario::units::Instant;
 
-use crate::world::Progress;
+use crate::app::Progress;
 
 /// Both ends of a dialogue.
 #[derive(Debug)]

@@ -2,6 +2,8 @@
 
 use gridhaul_scenario::units::Instant;
 
+use crate::heap::{Heap, NOTHING};
+
 /// Who is woken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
@@ -20,11 +22,13 @@ pub(crate) enum Target {
 /// Timers move later far more often than earlier, so an entry is left where it is when its target
 /// asks for a later time; it is put right when it comes up. Entries that were overtaken by an
 /// earlier one are recognised by their time and dropped.
+///
+/// Each entry is time, then sequence, then target, in one number. Links have a heap of their own:
+/// they are few and come up all the time, and need not climb over the timers of all flows.
 #[derive(Debug)]
 pub(crate) struct Events {
-    /// A heap with four children a node: flatter than a binary one, and a node fits a cache line.
-    /// Each entry is time, then sequence, then target, in one number.
-    heap: Vec<u128>,
+    links: Heap,
+    others: Heap,
     sequence: u64,
     /// Time of the valid entry of each target, by kind.
     scheduled: [Vec<Instant>; 4],
@@ -39,105 +43,91 @@ impl Events {
         assert!(links.max(2 * flows) < 1 << INDEX_BITS, "too many links or flows");
         let never = |count| vec![Instant::NEVER; count];
         Self {
-            heap: Vec::new(),
+            links: Heap::default(),
+            others: Heap::default(),
             sequence: 0,
             scheduled: [never(links), never(2 * flows), never(flows), never(1)],
         }
     }
 
     /// Wakes `target` at `at`, unless it is woken before that anyway.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn schedule(&mut self, target: Target, at: Instant) {
         let (kind, index) = split(target);
-        let scheduled = &mut self.scheduled[kind][index];
-        if at >= *scheduled {
-            return;
+        if at < self.scheduled[kind][index] {
+            self.insert(kind, index, at);
         }
-        *scheduled = at;
+    }
+
+    /// The same for a link, which comes up all the time.
+    #[inline]
+    pub(crate) fn schedule_link(&mut self, link: u32, at: Instant) {
+        let scheduled = &mut self.scheduled[LINK][link as usize];
+        if at < *scheduled {
+            *scheduled = at;
+            let entry = self.entry(LINK, link as usize, at);
+            self.links.push(entry);
+        }
+    }
+
+    /// Timers move earlier seldom: most calls of [`schedule`](Self::schedule) end before this.
+    #[inline(never)]
+    fn insert(&mut self, kind: usize, index: usize, at: Instant) {
+        self.scheduled[kind][index] = at;
+        let entry = self.entry(kind, index, at);
+        if kind == LINK { self.links.push(entry) } else { self.others.push(entry) }
+    }
+
+    #[inline]
+    fn entry(&mut self, kind: usize, index: usize, at: Instant) -> u128 {
         self.sequence += 1;
         let order = self.sequence << TARGET_BITS | (kind as u64) << INDEX_BITS | index as u64;
-        self.push(u128::from(at.as_nanos()) << 64 | u128::from(order));
+        u128::from(at.as_nanos()) << 64 | u128::from(order)
     }
 
     /// The next target to wake and when, if it is not later than `end`.
     #[inline]
     pub(crate) fn pop(&mut self, end: Instant) -> Option<(Instant, Target)> {
         loop {
-            let &first = self.heap.first()?;
+            let (link, other) = (self.links.first(), self.others.first());
+            let first = link.min(other);
             let at = Instant::from_nanos((first >> 64) as u64);
-            if at > end {
+            if at > end || first == NOTHING {
                 return None;
             }
-            self.pop_first();
-            let kind = (first as u64 >> INDEX_BITS) as usize & 3;
             let index = first as u32 & ((1 << INDEX_BITS) - 1);
+            let (kind, target) = if link < other {
+                self.links.take_first();
+                (LINK, Target::Link(index))
+            } else {
+                self.others.take_first();
+                match (first as u64 >> INDEX_BITS) as usize & 3 {
+                    END => (END, Target::End(index)),
+                    APP => (APP, Target::App(index)),
+                    _ => (CLOCK, Target::Clock),
+                }
+            };
             let scheduled = &mut self.scheduled[kind][index as usize];
             if *scheduled == at {
                 *scheduled = Instant::NEVER;
-                let target = match kind {
-                    0 => Target::Link(index),
-                    1 => Target::End(index),
-                    2 => Target::App(index),
-                    _ => Target::Clock,
-                };
                 return Some((at, target));
             }
         }
     }
-
-    #[inline]
-    fn push(&mut self, entry: u128) {
-        let mut hole = self.heap.len();
-        self.heap.push(entry);
-        while hole > 0 {
-            let parent = (hole - 1) / 4;
-            if self.heap[parent] <= entry {
-                break;
-            }
-            self.heap[hole] = self.heap[parent];
-            hole = parent;
-        }
-        self.heap[hole] = entry;
-    }
-
-    #[inline]
-    fn pop_first(&mut self) {
-        let Some(last) = self.heap.pop() else { return };
-        let len = self.heap.len();
-        if len == 0 {
-            return;
-        }
-        let mut hole = 0;
-        loop {
-            let first_child = 4 * hole + 1;
-            if first_child >= len {
-                break;
-            }
-            let children = &self.heap[first_child..len.min(first_child + 4)];
-            let mut least = 0;
-            for (index, child) in children.iter().enumerate().skip(1) {
-                if *child < children[least] {
-                    least = index;
-                }
-            }
-            let child = children[least];
-            if last <= child {
-                break;
-            }
-            self.heap[hole] = child;
-            hole = first_child + least;
-        }
-        self.heap[hole] = last;
-    }
 }
+
+const LINK: usize = 0;
+const END: usize = 1;
+const APP: usize = 2;
+const CLOCK: usize = 3;
 
 #[inline]
 const fn split(target: Target) -> (usize, usize) {
     match target {
-        Target::Link(index) => (0, index as usize),
-        Target::End(index) => (1, index as usize),
-        Target::App(index) => (2, index as usize),
-        Target::Clock => (3, 0),
+        Target::Link(index) => (LINK, index as usize),
+        Target::End(index) => (END, index as usize),
+        Target::App(index) => (APP, index as usize),
+        Target::Clock => (CLOCK, 0),
     }
 }
 

@@ -15,9 +15,8 @@ pub(crate) struct Flow {
     pub row: u32,
     pub ends: Ends,
     pub app: App,
-    /// Links there and back, as ranges of the network's list of routes.
-    pub forth: (u32, u32),
-    pub back: (u32, u32),
+    /// Where the routes from the `from` and from the `to` end begin in the network's list.
+    pub routes: [u32; 2],
     pub start: Instant,
     /// Payload delivered at the `from` and the `to` end at which the application wants to know.
     pub watch: [u64; 2],

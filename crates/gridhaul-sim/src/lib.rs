@@ -3,12 +3,14 @@
 //! The parts come from `gridhaul-core`; this crate wires them from a scenario, wakes them in the
 //! order of time, measures, and has every run re-checked by an auditor.
 
+mod app;
 mod audit;
 mod build;
 mod capture;
 mod dialogue;
 mod events;
 mod flow;
+mod heap;
 mod measure;
 mod network;
 mod packet;

@@ -6,13 +6,13 @@ use gridhaul_scenario::units::Instant;
 use crate::audit::LinkAudit;
 use crate::capture::Tap;
 use crate::events::{Events, Target};
-use crate::packet::{Body, Packet};
+use crate::packet::Packet;
 
 /// Links, routes and the event queue: everything that a packet needs to get on.
 #[derive(Debug)]
 pub(crate) struct Network {
     pub links: Vec<LinkSlot>,
-    /// Routes of all flows one behind the other; flows hold ranges of it.
+    /// Routes of all flows one behind the other, each with [`ARRIVED`] behind it.
     pub routes: Vec<u32>,
     pub events: Events,
 }
@@ -26,6 +26,8 @@ pub(crate) struct LinkSlot {
     /// Directions whose latency depends on whether this one is used.
     pub observers: Box<[u32]>,
     pub tap: Option<Box<Tap>>,
+    /// Whether there are observers or a tap: one question for a link without.
+    pub watched: bool,
 }
 
 /// What is counted of a direction, from the start of the run.
@@ -45,48 +47,37 @@ pub(crate) struct LinkStats {
     pub queue_max: u32,
 }
 
+/// Stands in the list of routes behind the last link of each.
+pub(crate) const ARRIVED: u32 = u32::MAX;
+
 impl Network {
-    /// Puts a packet onto the link of its route that comes next. Returns it where the queue is
-    /// full.
-    #[inline]
-    pub(crate) fn offer(&mut self, now: Instant, link: u32, packet: Packet) -> Result<(), Packet> {
+    /// Puts a packet onto the link of its route that comes next. False where the queue is full.
+    #[inline(always)]
+    pub(crate) fn offer(&mut self, now: Instant, mut packet: Packet) -> bool {
+        let link = self.routes[packet.next as usize];
+        packet.next += 1;
         let slot = &mut self.links[link as usize];
-        let bytes = packet.body.wire_bytes();
-        slot.audit.on_offered();
         slot.stats.offered += 1;
-        if let Some(tap) = &mut slot.tap {
-            tap.on_offered(now, &packet);
+        if slot.watched {
+            slot.on_watched(now, &packet);
         }
-        let accepted = slot.link.handle_packet(now, bytes, packet);
-        if let Err(refused) = accepted {
-            slot.audit.on_refused();
+        let before = slot.link.next_deadline();
+        let accepted = slot.link.handle_packet(now, packet.body.wire_bytes(), packet);
+        if accepted.is_err() {
             slot.stats.dropped_queue += 1;
-            return Err(refused.payload);
+            return false;
         }
-        slot.stats.queue_max = slot.stats.queue_max.max(slot.link.queue_packets(now));
+        slot.stats.queue_max = slot.stats.queue_max.max(slot.link.queued_at_last());
         let deadline = slot.link.next_deadline();
-        self.events.schedule(Target::Link(link), deadline);
-        if !self.links[link as usize].observers.is_empty() {
+        let watched = slot.watched;
+        // Behind others it changes nothing about when the link is due.
+        if deadline != before {
+            self.events.schedule(Target::Link(link), deadline);
+        }
+        if watched {
             self.note_use(now, link);
         }
-        Ok(())
-    }
-
-    /// Takes the next packet that has left a link.
-    #[inline]
-    pub(crate) fn take(&mut self, now: Instant, link: u32) -> Option<Passage<Packet>> {
-        let slot = &mut self.links[link as usize];
-        let passage = slot.link.poll_output(now)?;
-        slot.audit.on_passage(now, &passage);
-        slot.stats.count(&passage);
-        Some(passage)
-    }
-
-    /// Wakes the link when its next packet leaves.
-    #[inline]
-    pub(crate) fn reschedule(&mut self, link: u32) {
-        let deadline = self.links[link as usize].link.next_deadline();
-        self.events.schedule(Target::Link(link), deadline);
+        true
     }
 
     #[cold]
@@ -99,42 +90,60 @@ impl Network {
     }
 }
 
+impl LinkSlot {
+    /// The packet that leaves at or before `now`, audited and counted; it stays where it is until
+    /// `link.drop_front`.
+    #[inline]
+    pub(crate) fn front(&mut self, now: Instant) -> Option<&Passage<Packet>> {
+        let passage = self.link.front(now)?;
+        self.audit.on_passage(now, passage);
+        self.stats.count(passage);
+        Some(passage)
+    }
+
+    #[cold]
+    fn on_watched(&mut self, now: Instant, packet: &Packet) {
+        if let Some(tap) = &mut self.tap {
+            tap.on_offered(now, packet);
+        }
+    }
+}
+
 impl LinkStats {
     #[inline]
     fn count<P>(&mut self, passage: &Passage<P>) {
-        let bytes = u64::from(passage.bytes);
-        match passage.fate {
-            Fate::Arrived => {}
-            Fate::Damaged => self.damaged += 1,
-            Fate::Copy | Fate::DamagedCopy => {
-                // A copy never was on the wire: it only arrives.
-                self.copies += 1;
-                self.arrived += 1;
-                self.arrived_bytes += bytes;
-                return;
-            }
+        let Passage { bytes, offered, started, sent, left, fate, .. } = *passage;
+        if !matches!(fate, Fate::Arrived) {
+            self.count_impaired(passage);
+            return;
+        }
+        self.waited_ns += started.since(offered).as_nanos();
+        self.busy_ns += sent.since(started).as_nanos();
+        self.delay_ns += left.since(offered).as_nanos();
+        self.arrived += 1;
+        self.arrived_bytes += u64::from(bytes);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count_impaired<P>(&mut self, passage: &Passage<P>) {
+        let Passage { bytes, offered, started, sent, left, fate, .. } = *passage;
+        if fate.arrives() {
+            self.arrived += 1;
+            self.arrived_bytes += u64::from(bytes);
+        }
+        if fate.is_copy() {
+            // A copy never was on the wire: it only arrives.
+            self.copies += 1;
+            return;
+        }
+        self.waited_ns += started.since(offered).as_nanos();
+        self.busy_ns += sent.since(started).as_nanos();
+        match fate {
             Fate::Lost(DropReason::Outage) => self.dropped_outage += 1,
             Fate::Lost(_) => self.dropped_loss += 1,
+            _ => self.delay_ns += left.since(offered).as_nanos(),
         }
-        self.waited_ns += passage.started.since(passage.offered).as_nanos();
-        self.busy_ns += passage.sent.since(passage.started).as_nanos();
-        if passage.fate.arrives() {
-            self.arrived += 1;
-            self.arrived_bytes += bytes;
-            self.delay_ns += passage.left.since(passage.offered).as_nanos();
-        }
+        self.damaged += u64::from(fate.is_damaged());
     }
 }
-
-impl Body {
-    /// Size on the wire with headers.
-    #[inline]
-    pub(crate) fn wire_bytes(&self) -> u32 {
-        match self {
-            Self::Tcp(segment) => segment.wire_bytes(),
-            Self::Datagram(datagram) => datagram.bytes + DATAGRAM_HEADER,
-        }
-    }
-}
-
-const DATAGRAM_HEADER: u32 = gridhaul_scenario::scenario::DATAGRAM_HEADER.get() as u32;

@@ -3,15 +3,13 @@
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::units::Instant;
 
-/// A packet on its way.
+/// A packet on its way. It is kept small: every link copies it once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packet {
-    /// Number of the flow.
-    pub flow: u32,
-    /// Links of its route that it has entered.
-    pub hop: u16,
-    /// Whether it travels from the `to` end to the `from` end.
-    pub returning: bool,
+    /// The end to which it travels: twice the number of the flow, plus one for the `to` end.
+    pub to: u32,
+    /// Place in the list of routes of the link that comes next.
+    pub next: u32,
     /// What it carries.
     pub body: Body,
 }
@@ -31,3 +29,30 @@ pub(crate) struct Datagram {
     /// When the application had it ready.
     pub ready: Instant,
 }
+
+impl Packet {
+    /// Number of its flow.
+    #[inline]
+    pub(crate) const fn flow(&self) -> u32 {
+        self.to / 2
+    }
+
+    /// Whether it travels from the `to` end to the `from` end.
+    #[inline]
+    pub(crate) const fn returning(&self) -> bool {
+        self.to.is_multiple_of(2)
+    }
+}
+
+impl Body {
+    /// Size on the wire with headers.
+    #[inline]
+    pub(crate) const fn wire_bytes(&self) -> u32 {
+        match self {
+            Self::Tcp(segment) => segment.wire_bytes(),
+            Self::Datagram(datagram) => datagram.bytes + DATAGRAM_HEADER,
+        }
+    }
+}
+
+const DATAGRAM_HEADER: u32 = gridhaul_scenario::scenario::DATAGRAM_HEADER.get() as u32;

@@ -8,6 +8,7 @@ use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use indexmap::IndexMap;
 use rayon::prelude::*;
 
+use crate::audit::Account;
 use crate::build::{Layout, addresses, build};
 use crate::measure::{Metrics, RunRows, rows};
 use crate::world::World;
@@ -79,10 +80,15 @@ fn run_once(scenario: &Scenario, repeat: u32) -> Result<Outcome, RunError> {
 fn audit(world: &mut World, layout: &Layout, repeat: u32) -> Result<(), RunError> {
     for (slot, &row) in world.net.links.iter_mut().zip(&layout.link_row) {
         let name = &layout.links[row as usize].0;
-        let inside = slot.link.inside() as u64;
-        slot.audit
-            .finish(name, inside)
-            .map_err(|violation| RunError::Audit(format!("repeat {repeat}: {violation}")))?;
+        let account = Account {
+            offered: slot.stats.offered,
+            refused: slot.stats.dropped_queue,
+            copies: slot.link.copies(),
+            inside: slot.link.inside() as u64,
+        };
+        slot.audit.finish(account).map_err(|violation| {
+            RunError::Audit(format!("repeat {repeat}: {name}: {violation}"))
+        })?;
     }
     for flow in &world.flows {
         let name = &layout.flows[flow.row as usize].0;

@@ -1,13 +1,13 @@
 //! A run: the loop that wakes links, ends and applications in the order of time.
 
 use gridhaul_core::link::Fate;
-use gridhaul_core::tcp::Segment;
+use gridhaul_core::tcp::{Flags, Segment};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::events::Target;
-use crate::flow::{App, Ends, Flow};
+use crate::flow::{Ends, Flow};
 use crate::measure::Ledger;
-use crate::network::Network;
+use crate::network::{ARRIVED, Network};
 use crate::packet::{Body, Datagram, Packet};
 use crate::record::Recorder;
 
@@ -42,72 +42,86 @@ impl World {
     /// Packets have left a link: they enter the next one or reach their end.
     #[inline]
     fn on_link(&mut self, now: Instant, link: u32) {
-        while let Some(passage) = self.net.take(now, link) {
-            let packet = passage.payload;
-            match passage.fate {
-                Fate::Arrived | Fate::Copy => self.forward(now, packet),
-                // The receiver's checksum rejects what is damaged; nothing answers it.
-                Fate::Damaged | Fate::DamagedCopy | Fate::Lost(_) => self.on_lost(packet),
+        loop {
+            let slot = &mut self.net.links[link as usize];
+            let Some(passage) = slot.front(now) else { break };
+            let packet = &passage.payload;
+            if let Body::Tcp(segment) = &packet.body
+                && matches!(passage.fate, Fate::Arrived)
+                && self.net.routes[packet.next as usize] == ARRIVED
+            {
+                // The end reads the segment where the link has it: most are never moved again.
+                let to = packet.to;
+                let flow = &mut self.flows[to as usize / 2];
+                let progress = flow.on_segment(now, to, segment, passage.bytes);
+                slot.link.drop_front();
+                if progress {
+                    self.on_progress(now, to);
+                }
+                self.pump(now, to);
+                continue;
             }
+            let (packet, fate) = (*packet, passage.fate);
+            slot.link.drop_front();
+            self.on_passed(now, fate, packet);
         }
-        self.net.reschedule(link);
+        let deadline = self.net.links[link as usize].link.next_deadline();
+        self.net.events.schedule_link(link, deadline);
     }
 
-    #[inline]
-    fn forward(&mut self, now: Instant, mut packet: Packet) {
-        let flow = &self.flows[packet.flow as usize];
-        let (first, last) = if packet.returning { flow.back } else { flow.forth };
-        let next = first + u32::from(packet.hop);
-        if next < last {
-            packet.hop += 1;
-            let link = self.net.routes[next as usize];
-            if let Err(packet) = self.net.offer(now, link, packet) {
-                self.on_lost(packet);
+    /// A packet has left a link and is not a segment at its end, or it is impaired.
+    fn on_passed(&mut self, now: Instant, fate: Fate, packet: Packet) {
+        match fate {
+            Fate::Arrived | Fate::Copy => self.forward(now, packet),
+            // The receiver's checksum rejects what is damaged; nothing answers it.
+            Fate::Damaged | Fate::DamagedCopy | Fate::Lost(_) => self.on_lost(&packet),
+        }
+    }
+
+    /// A packet goes on or is at its end.
+    fn forward(&mut self, now: Instant, packet: Packet) {
+        if self.net.routes[packet.next as usize] != ARRIVED {
+            if !self.net.offer(now, packet) {
+                self.on_lost(&packet);
             }
             return;
         }
         match packet.body {
-            Body::Tcp(segment) => self.on_segment(now, packet.flow, packet.returning, &segment),
             Body::Datagram(datagram) => self.on_datagram(now, packet, datagram),
+            Body::Tcp(segment) => {
+                let (to, bytes) = (packet.to, segment.wire_bytes());
+                if self.flows[to as usize / 2].on_segment(now, to, &segment, bytes) {
+                    self.on_progress(now, to);
+                }
+                self.pump_apart(now, to);
+            }
         }
-    }
-
-    #[inline]
-    fn on_segment(&mut self, now: Instant, flow_index: u32, returning: bool, segment: &Segment) {
-        let flow = &mut self.flows[flow_index as usize];
-        let Ends::Tcp(ends) = &mut flow.ends else { return };
-        let side = usize::from(!returning);
-        let bytes = u64::from(segment.wire_bytes());
-        let end = &mut ends[side];
-        end.handle_segment(now, segment);
-        if returning {
-            flow.counters.returned_bytes += bytes;
-            flow.counters.note_cwnd(now, end.sender().cwnd());
-        } else {
-            flow.counters.arrived_bytes += bytes;
-        }
-        if end.receiver().delivered() >= flow.watch[side] {
-            self.on_progress(now, flow_index, side);
-        }
-        self.pump(now, 2 * flow_index + side as u32);
     }
 
     /// Sends what an end has to send, and wakes it when it next wants to be.
-    #[inline]
+    #[inline(always)]
     fn pump(&mut self, now: Instant, end: u32) {
         let flow = &mut self.flows[(end / 2) as usize];
-        let returning = end % 2 == 1;
-        let (first, _) = if returning { flow.back } else { flow.forth };
+        let side = (end % 2) as usize;
+        let next = flow.routes[side];
         let Ends::Tcp(ends) = &mut flow.ends else { return };
-        let connection = &mut ends[(end % 2) as usize];
+        let connection = &mut ends[side];
         while let Some(segment) = connection.poll_transmit(now) {
-            let body = Body::Tcp(segment);
-            let packet = Packet { flow: end / 2, hop: 1, returning, body };
-            let link = self.net.routes[first as usize];
+            // An end that has data to send sends it before it acknowledges without.
+            let last = segment.len == 0 && segment.flags == Flags::ACK;
             // A refused segment is TCP's to find out.
-            let _ = self.net.offer(now, link, packet);
+            self.net.offer(now, Packet { to: end ^ 1, next, body: Body::Tcp(segment) });
+            if last {
+                break;
+            }
         }
         self.net.events.schedule(Target::End(end), connection.next_deadline());
+    }
+
+    /// [`pump`](Self::pump) once more, for where it is called seldom.
+    #[inline(never)]
+    fn pump_apart(&mut self, now: Instant, end: u32) {
+        self.pump(now, end);
     }
 
     fn on_end(&mut self, now: Instant, end: u32) {
@@ -120,32 +134,29 @@ impl World {
                 flow.counters.note_cwnd(now, connection.sender().cwnd());
             }
         }
-        self.pump(now, end);
+        self.pump_apart(now, end);
     }
 
-    fn on_lost(&mut self, packet: Packet) {
+    fn on_lost(&mut self, packet: &Packet) {
         if let Body::Datagram(_) = packet.body {
-            self.flows[packet.flow as usize].counters.datagrams_lost += 1;
+            self.flows[packet.flow() as usize].counters.datagrams_lost += 1;
         }
     }
 
     #[cold]
     fn on_datagram(&mut self, now: Instant, packet: Packet, datagram: Datagram) {
-        let flow = &mut self.flows[packet.flow as usize];
+        let flow = &mut self.flows[packet.flow() as usize];
         let bytes = u64::from(packet.body.wire_bytes());
         let echo = matches!(flow.ends, Ends::Datagram { echo: true });
-        if packet.returning {
+        if packet.returning() {
             flow.counters.returned_bytes += bytes;
         } else {
             flow.counters.arrived_bytes += bytes;
             flow.counters.datagram_bytes += u64::from(datagram.bytes);
         }
-        if echo && !packet.returning {
-            let link = self.net.routes[flow.back.0 as usize];
-            let answer = Packet { hop: 1, returning: true, ..packet };
-            if let Err(lost) = self.net.offer(now, link, answer) {
-                self.on_lost(lost);
-            }
+        if echo && !packet.returning() {
+            let answer = Packet { to: packet.to ^ 1, next: flow.routes[1], body: packet.body };
+            self.forward(now, answer);
             return;
         }
         let row = flow.row;
@@ -172,24 +183,21 @@ impl World {
         if let Some(again) = again {
             self.net.events.schedule(Target::App(flow_index), again);
         }
-        self.pump(now, 2 * flow_index);
-        self.pump(now, 2 * flow_index + 1);
+        self.pump_apart(now, 2 * flow_index);
+        self.pump_apart(now, 2 * flow_index + 1);
     }
 
     fn send_datagram(&mut self, now: Instant, flow_index: u32, datagram: Datagram) {
         let flow = &mut self.flows[flow_index as usize];
         flow.counters.datagrams += 1;
-        let link = self.net.routes[flow.forth.0 as usize];
-        let body = Body::Datagram(datagram);
-        let packet = Packet { flow: flow_index, hop: 1, returning: false, body };
-        if let Err(lost) = self.net.offer(now, link, packet) {
-            self.on_lost(lost);
-        }
+        let (to, next) = (2 * flow_index + 1, flow.routes[0]);
+        self.forward(now, Packet { to, next, body: Body::Datagram(datagram) });
     }
 
-    /// What an application waits for has arrived at one of its ends.
+    /// What an application waits for has arrived at an end.
     #[cold]
-    fn on_progress(&mut self, now: Instant, flow_index: u32, side: usize) {
+    fn on_progress(&mut self, now: Instant, end: u32) {
+        let (flow_index, side) = (end / 2, (end % 2) as usize);
         let progress = self.flows[flow_index as usize].on_arrived(now, side);
         let row = self.flows[flow_index as usize].row;
         for ready in progress.messages {
@@ -229,82 +237,20 @@ impl World {
 }
 
 impl Flow {
-    /// The application of a TCP flow starts, or has a message ready. Returns when it is due again.
-    fn on_due(&mut self, now: Instant) -> Option<Instant> {
-        let Ends::Tcp(ends) = &mut self.ends else { return None };
-        match &mut self.app {
-            App::Bulk => {
-                ends[0].write(u64::MAX);
-                None
-            }
-            App::Transfer { bytes } => {
-                ends[0].write(*bytes);
-                ends[0].close();
-                self.watch[1] = *bytes;
-                None
-            }
-            App::Messages { source, coming, under_way, written } => {
-                while let Some(message) = coming.filter(|message| message.at <= now) {
-                    ends[0].write(message.bytes);
-                    *written += message.bytes;
-                    under_way.push_back((*written, message.at));
-                    *coming = source.next_message();
-                }
-                self.watch[1] = under_way.front().map_or(u64::MAX, |&(end, _)| end);
-                coming.map(|message| message.at)
-            }
-            App::Dialogue(dialogue) => dialogue.on_due(now, ends, &mut self.watch),
+    /// A segment reaches an end. Returns whether what the application waits for has arrived there.
+    #[inline]
+    fn on_segment(&mut self, now: Instant, to: u32, segment: &Segment, bytes: u32) -> bool {
+        let Ends::Tcp(ends) = &mut self.ends else { return false };
+        let side = (to % 2) as usize;
+        let end = &mut ends[side];
+        end.handle_segment(now, segment);
+        let bytes = u64::from(bytes);
+        if side == 0 {
+            self.counters.returned_bytes += bytes;
+            self.counters.note_cwnd(now, end.sender().cwnd());
+        } else {
+            self.counters.arrived_bytes += bytes;
         }
+        end.receiver().delivered() >= self.watch[side]
     }
-
-    /// A datagram that is ready now, if one is, and when the next one will be.
-    fn next_datagram(&mut self, now: Instant) -> Option<(Option<Datagram>, Instant)> {
-        let App::Messages { source, coming, .. } = &mut self.app else { return None };
-        let message = (*coming)?;
-        if message.at > now {
-            return Some((None, message.at));
-        }
-        *coming = source.next_message();
-        let again = coming.map_or(Instant::NEVER, |message| message.at);
-        let bytes = u32::try_from(message.bytes).unwrap_or(u32::MAX);
-        Some((Some(Datagram { bytes, ready: message.at }), again))
-    }
-
-    /// An end has received what the application waited for there.
-    fn on_arrived(&mut self, now: Instant, side: usize) -> Progress {
-        let mut progress = Progress::default();
-        let Ends::Tcp(ends) = &mut self.ends else { return progress };
-        match &mut self.app {
-            App::Bulk => {}
-            App::Transfer { .. } => {
-                self.watch[side] = u64::MAX;
-                self.counters.completed = Some(now);
-                ends[1].close();
-            }
-            App::Messages { under_way, .. } => {
-                let delivered = ends[1].receiver().delivered();
-                while let Some(&(end, ready)) = under_way.front() {
-                    if end > delivered {
-                        break;
-                    }
-                    under_way.pop_front();
-                    progress.messages.push(ready);
-                }
-                self.watch[1] = under_way.front().map_or(u64::MAX, |&(end, _)| end);
-            }
-            App::Dialogue(dialogue) => {
-                progress = dialogue.on_arrived(now, side, &mut self.watch);
-            }
-        }
-        progress
-    }
-}
-
-/// What follows from an arrival.
-#[derive(Debug, Default)]
-pub(crate) struct Progress {
-    /// When the messages that are whole now were ready.
-    pub messages: Vec<Instant>,
-    /// When the application is due again.
-    pub wake: Option<Instant>,
 }

@@ -1,21 +1,21 @@
 //! One direction of a link as a state machine.
 
-use std::collections::VecDeque;
-
 use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::impairments::{Impairments, Sent};
 use super::loss::Loss;
 use super::queue::DropTail;
+use super::ring::Ring;
 use super::wire::Wire;
-use super::{DropReason, Fate, LinkChance, Passage, Refused};
+use super::{DropReason, Fate, LinkChance, Passage};
 
 /// One direction of a link: a queue, then a wire, then the way to the other end.
 ///
 /// Call order: hand packets in with [`handle_packet`](Self::handle_packet), never with a `now`
 /// before an earlier one; at [`next_deadline`](Self::next_deadline) take what leaves with
-/// [`poll_output`](Self::poll_output) until it returns `None`.
+/// [`poll_output`](Self::poll_output) until it returns `None`, or look at it where it is with
+/// [`front`](Self::front) and then let go of it with [`drop_front`](Self::drop_front).
 #[derive(Debug, Clone)]
 pub struct LinkDirection<P> {
     queue: DropTail,
@@ -25,11 +25,13 @@ pub struct LinkDirection<P> {
     /// `None` for a plain link, which pays one branch for it.
     impairments: Option<Box<Impairments>>,
     /// Everything that was accepted and has not left, in order of `left`.
-    inside: VecDeque<Passage<P>>,
+    inside: Ring<Passage<P>>,
+    /// When the first of them leaves.
+    next: Instant,
     copies: u64,
 }
 
-impl<P: Clone> LinkDirection<P> {
+impl<P: Copy> LinkDirection<P> {
     /// An idle direction.
     ///
     /// # Panics
@@ -42,7 +44,8 @@ impl<P: Clone> LinkDirection<P> {
             delay: direction.delay,
             loss: Loss::new(direction.loss.as_ref(), chance),
             impairments: Impairments::new(direction, chance),
-            inside: VecDeque::new(),
+            inside: Ring::new(),
+            next: Instant::NEVER,
             copies: 0,
         }
     }
@@ -50,32 +53,32 @@ impl<P: Clone> LinkDirection<P> {
     /// Hands in a packet of `bytes`, headers included.
     ///
     /// # Errors
-    /// Hands the packet back where the queue has no room for it.
+    /// Says why the packet did not get in: the queue has no room for it.
     #[inline]
     pub fn handle_packet(
         &mut self,
         now: Instant,
         bytes: u32,
         payload: P,
-    ) -> Result<(), Refused<P>> {
-        self.queue.advance(now);
-        let mut started = self.wire.free_from(now);
-        if let Some(impairments) = &self.impairments {
-            started = impairments.outages.release(started);
-        }
-        if started > now && !self.queue.wait(started, bytes) {
-            return Err(Refused { payload, reason: DropReason::QueueFull });
-        }
-        let busy = self.wire.charge(started, bytes);
+    ) -> Result<(), DropReason> {
         if self.impairments.is_some() {
-            self.finish_impaired(now, bytes, payload, started, busy);
-            return Ok(());
+            return self.handle_impaired(now, bytes, payload);
         }
-        let sent = started + busy;
+        let mut started = now;
+        if self.wire.is_free(now) {
+            self.queue.clear();
+        } else {
+            self.queue.advance(now);
+            started = self.wire.free_at();
+            if !self.queue.wait(started, bytes) {
+                return Err(DropReason::QueueFull);
+            }
+        }
+        let sent = started + self.wire.charge(started, bytes);
         self.wire.occupy_until(sent);
-        let lost = self.loss.loses();
-        let fate = if lost { Fate::Lost(DropReason::Loss) } else { Fate::Arrived };
+        let fate = if self.loss.loses() { Fate::Lost(DropReason::Loss) } else { Fate::Arrived };
         let left = sent + self.delay;
+        self.next = self.next.min(left);
         self.inside.push_back(Passage { payload, bytes, offered: now, started, sent, left, fate });
         Ok(())
     }
@@ -84,15 +87,40 @@ impl<P: Clone> LinkDirection<P> {
     /// nothing is inside, or nothing that could ever leave.
     #[inline]
     #[must_use]
-    pub fn next_deadline(&self) -> Instant {
-        self.inside.front().map_or(Instant::NEVER, |first| first.left)
+    pub const fn next_deadline(&self) -> Instant {
+        self.next
     }
 
     /// What leaves at or before `now`, lost packets included, one by one in order of time; at
     /// equal times in the order in which it was handed in.
     #[inline]
     pub fn poll_output(&mut self, now: Instant) -> Option<Passage<P>> {
-        if self.next_deadline() > now { None } else { self.inside.pop_front() }
+        let first = self.front(now).copied();
+        if first.is_some() {
+            self.drop_front();
+        }
+        first
+    }
+
+    /// What [`poll_output`](Self::poll_output) would return, left where it is.
+    #[inline]
+    #[must_use]
+    pub fn front(&self, now: Instant) -> Option<&Passage<P>> {
+        if self.next > now { None } else { self.inside.front() }
+    }
+
+    /// Lets go of what [`front`](Self::front) shows.
+    #[inline]
+    pub fn drop_front(&mut self) {
+        self.inside.drop_front();
+        self.next = self.inside.front().map_or(Instant::NEVER, |first| first.left);
+    }
+
+    /// Packets that waited for the wire when one was last handed in, that one included.
+    #[inline]
+    #[must_use]
+    pub const fn queued_at_last(&self) -> u32 {
+        self.queue.packets()
     }
 
     /// Packets that wait for the wire at `now`; the one on the wire does not count.
@@ -130,35 +158,39 @@ impl<P: Clone> LinkDirection<P> {
         }
     }
 
+    /// The same as [`handle_packet`](Self::handle_packet) with all that a plain link does not do.
     #[inline(never)]
-    fn finish_impaired(
+    fn handle_impaired(
         &mut self,
         offered: Instant,
         bytes: u32,
         payload: P,
-        started: Instant,
-        busy: Duration,
-    ) {
-        let Some(impairments) = &mut self.impairments else { return };
+    ) -> Result<(), DropReason> {
+        let Some(impairments) = &mut self.impairments else { return Ok(()) };
+        self.queue.advance(offered);
+        let started = impairments.outages.release(self.wire.free_at().max(offered));
+        if started > offered && !self.queue.wait(started, bytes) {
+            return Err(DropReason::QueueFull);
+        }
+        let busy = self.wire.charge(started, bytes);
         let sent = impairments.outages.end_of_transmission(started, busy);
         self.wire.occupy_until(sent);
         let lost = self.loss.loses();
         let verdict = impairments.judge(Sent { bytes, offered, started, sent, lost }, self.delay);
         let (left, fate) = (verdict.left, verdict.fate);
         let passage = Passage { payload, bytes, offered, started, sent, left, fate };
-        let copy = fate.of_copy().filter(|_| verdict.duplicated);
-        let copy = copy.map(|fate| Passage { fate, ..passage.clone() });
         self.insert(passage);
-        if let Some(copy) = copy {
+        if let Some(fate) = fate.of_copy().filter(|_| verdict.duplicated) {
             self.copies += 1;
-            self.insert(copy);
+            self.insert(Passage { fate, ..passage });
         }
+        Ok(())
     }
 
     /// Keeps `inside` in order of `left`, looking from the back: only reordering ever moves
     /// anything, and only past the packets that overtake.
     fn insert(&mut self, passage: Passage<P>) {
-        let behind = self.inside.iter().rev().take_while(|other| other.left > passage.left).count();
-        self.inside.insert(self.inside.len() - behind, passage);
+        self.next = self.next.min(passage.left);
+        self.inside.insert(passage, |other| other.left > passage.left);
     }
 }

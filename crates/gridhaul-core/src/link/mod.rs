@@ -26,6 +26,7 @@ mod outage;
 mod passage;
 mod queue;
 mod reorder;
+mod ring;
 mod wire;
 
 #[cfg(test)]
@@ -34,7 +35,7 @@ mod tests;
 use crate::chance::{Chance, ChanceName};
 
 pub use direction::LinkDirection;
-pub use passage::{DropReason, Fate, Passage, Refused};
+pub use passage::{DropReason, Fate, Passage};
 
 /// The chance of one direction: a stream for each purpose, all independent of each other.
 #[derive(Debug, Clone, Copy)]

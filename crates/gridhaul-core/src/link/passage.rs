@@ -47,32 +47,27 @@ pub enum DropReason {
     Outage,
 }
 
-/// A packet that the queue had no room for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Refused<P> {
-    /// What was handed in.
-    pub payload: P,
-    /// Why it was refused.
-    pub reason: DropReason,
-}
-
 impl Fate {
     /// Whether something reaches the far end, damaged or not.
+    #[inline]
     #[must_use]
     pub const fn arrives(self) -> bool {
         !matches!(self, Self::Lost(_))
     }
     /// Whether the receiver's checksum rejects it.
+    #[inline]
     #[must_use]
     pub const fn is_damaged(self) -> bool {
         matches!(self, Self::Damaged | Self::DamagedCopy)
     }
     /// Whether it is a second copy, which nobody handed in.
+    #[inline]
     #[must_use]
     pub const fn is_copy(self) -> bool {
         matches!(self, Self::Copy | Self::DamagedCopy)
     }
     /// The same fate for a second copy; `None` where nothing arrives that could be copied.
+    #[inline]
     #[must_use]
     pub const fn of_copy(self) -> Option<Self> {
         match self {

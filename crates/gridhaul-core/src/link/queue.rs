@@ -4,15 +4,15 @@
 //! which its transmission begins. The queue therefore holds no packets; it remembers when each
 //! waiting one will begin, and forgets it then.
 
-use std::collections::VecDeque;
-
 use gridhaul_scenario::units::{Instant, QueueLimit};
+
+use super::ring::Ring;
 
 /// What waits for the wire, and how much may.
 #[derive(Debug, Clone)]
 pub(super) struct DropTail {
     /// In order of `begins`.
-    waiting: VecDeque<Waiting>,
+    waiting: Ring<Waiting>,
     bytes: u64,
     max_packets: usize,
     max_bytes: u64,
@@ -32,7 +32,7 @@ impl DropTail {
             QueueLimit::Bytes(bytes) => (usize::MAX, bytes.get()),
             QueueLimit::Unlimited => (usize::MAX, u64::MAX),
         };
-        Self { waiting: VecDeque::new(), bytes: 0, max_packets, max_bytes }
+        Self { waiting: Ring::new(), bytes: 0, max_packets, max_bytes }
     }
 
     /// Forgets the packets whose transmission has begun by `now`.
@@ -42,8 +42,15 @@ impl DropTail {
             && first.begins <= now
         {
             self.bytes -= u64::from(first.bytes);
-            self.waiting.pop_front();
+            self.waiting.drop_front();
         }
+    }
+
+    /// Forgets all packets: a free wire has taken each of them.
+    #[inline]
+    pub(super) const fn clear(&mut self) {
+        self.waiting.clear();
+        self.bytes = 0;
     }
 
     /// Lets a packet wait until its transmission begins; false where there is no room for it.
@@ -60,12 +67,13 @@ impl DropTail {
         room
     }
 
-    /// Packets that wait, as of the last [`advance`](Self::advance).
-    pub(super) fn packets(&self) -> u32 {
-        u32::try_from(self.waiting.len()).unwrap_or(u32::MAX)
+    /// Packets that wait, as of the last change.
+    #[inline]
+    pub(super) const fn packets(&self) -> u32 {
+        self.waiting.len() as u32
     }
 
-    /// Bytes that wait, as of the last [`advance`](Self::advance).
+    /// Bytes that wait, as of the last change.
     pub(super) const fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -15,11 +15,17 @@ impl Wire {
         Self { serializer: Serializer::new(rate), free_at: Instant::ZERO }
     }
 
-    /// When a packet that is offered at `now` finds the wire free, behind all accepted before it.
-    /// At the very instant at which a transmission ends, the wire is free.
+    /// Whether nothing is on the wire at `now`. At the very instant at which a transmission ends,
+    /// the wire is free.
     #[inline]
-    pub(super) fn free_from(&self, now: Instant) -> Instant {
-        self.free_at.max(now)
+    pub(super) fn is_free(&self, now: Instant) -> bool {
+        self.free_at <= now
+    }
+
+    /// When the wire has sent all that it was charged with.
+    #[inline]
+    pub(super) const fn free_at(&self) -> Instant {
+        self.free_at
     }
 
     /// Time that `bytes` take from `started`. The fraction of a nanosecond that the packet before

@@ -2,7 +2,7 @@
 
 use gridhaul_scenario::units::{BitRate, Bytes};
 
-use super::super::{DropReason, Refused};
+use super::super::DropReason;
 use super::*;
 
 #[test]
@@ -48,7 +48,7 @@ fn ties_and_limits() {
         let mut link = link(&one_byte_a_microsecond(0, *limit));
         for (&offer, &accepted) in offers.iter().zip(*expected) {
             let result = link.handle_packet(at(offer), 100, 7);
-            let refused = Err(Refused { payload: 7, reason: DropReason::QueueFull });
+            let refused = Err(DropReason::QueueFull);
             assert_eq!(result, if accepted { Ok(()) } else { refused }, "{limit} at {offer}");
         }
     }

@@ -1,0 +1,87 @@
+//! Applications: what a flow does when one is due, or when what it waits for has arrived.
+
+use gridhaul_scenario::units::Instant;
+
+use crate::flow::{App, Ends, Flow};
+use crate::packet::Datagram;
+
+impl Flow {
+    /// The application of a TCP flow starts, or has a message ready. Returns when it is due again.
+    pub(crate) fn on_due(&mut self, now: Instant) -> Option<Instant> {
+        let Ends::Tcp(ends) = &mut self.ends else { return None };
+        match &mut self.app {
+            App::Bulk => {
+                ends[0].write(u64::MAX);
+                None
+            }
+            App::Transfer { bytes } => {
+                ends[0].write(*bytes);
+                ends[0].close();
+                self.watch[1] = *bytes;
+                None
+            }
+            App::Messages { source, coming, under_way, written } => {
+                while let Some(message) = coming.filter(|message| message.at <= now) {
+                    ends[0].write(message.bytes);
+                    *written += message.bytes;
+                    under_way.push_back((*written, message.at));
+                    *coming = source.next_message();
+                }
+                self.watch[1] = under_way.front().map_or(u64::MAX, |&(end, _)| end);
+                coming.map(|message| message.at)
+            }
+            App::Dialogue(dialogue) => dialogue.on_due(now, ends, &mut self.watch),
+        }
+    }
+
+    /// A datagram that is ready now, if one is, and when the next one will be.
+    pub(crate) fn next_datagram(&mut self, now: Instant) -> Option<(Option<Datagram>, Instant)> {
+        let App::Messages { source, coming, .. } = &mut self.app else { return None };
+        let message = (*coming)?;
+        if message.at > now {
+            return Some((None, message.at));
+        }
+        *coming = source.next_message();
+        let again = coming.map_or(Instant::NEVER, |message| message.at);
+        let bytes = u32::try_from(message.bytes).unwrap_or(u32::MAX);
+        Some((Some(Datagram { bytes, ready: message.at }), again))
+    }
+
+    /// An end has received what the application waited for there.
+    pub(crate) fn on_arrived(&mut self, now: Instant, side: usize) -> Progress {
+        let mut progress = Progress::default();
+        let Ends::Tcp(ends) = &mut self.ends else { return progress };
+        match &mut self.app {
+            App::Bulk => {}
+            App::Transfer { .. } => {
+                self.watch[side] = u64::MAX;
+                self.counters.completed = Some(now);
+                ends[1].close();
+            }
+            App::Messages { under_way, .. } => {
+                let delivered = ends[1].receiver().delivered();
+                while let Some(&(end, ready)) = under_way.front() {
+                    if end > delivered {
+                        break;
+                    }
+                    under_way.pop_front();
+                    progress.messages.push(ready);
+                }
+                self.watch[1] = under_way.front().map_or(u64::MAX, |&(end, _)| end);
+            }
+            App::Dialogue(dialogue) => {
+                progress = dialogue.on_arrived(now, side, &mut self.watch);
+            }
+        }
+        progress
+    }
+}
+
+/// What follows from an arrival.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    /// When the messages that are whole now were ready.
+    pub messages: Vec<Instant>,
+    /// When the application is due again.
+    pub wake: Option<Instant>,
+}

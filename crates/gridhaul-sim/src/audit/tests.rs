@@ -1,0 +1,182 @@
+//! Every check is fed a forged passage that it alone must reject.
+
+use gridhaul_core::link::{DropReason, Fate, Passage};
+use gridhaul_scenario::scenario::{Direction, Reorder};
+use gridhaul_scenario::units::{BitRate, Bytes, Duration, Instant, Probability, QueueLimit};
+
+use super::{Account, LinkAudit};
+
+/// 10 B take 3,333.33 ns, then 1,000 ns of delay.
+fn direction(queue: QueueLimit) -> Direction {
+    let rate = BitRate::from_bits_per_sec(24_000_000);
+    Direction { queue, ..Direction::new(rate, Duration::from_nanos(1_000)) }
+}
+
+/// Times in nanoseconds: offered, started, sent, left.
+type Times = [u64; 4];
+
+fn passage(times: Times) -> Passage<()> {
+    let [offered, started, sent, left] = times.map(Instant::from_nanos);
+    Passage { payload: (), bytes: 10, offered, started, sent, left, fate: Fate::Arrived }
+}
+
+/// What the audit says of these passages when each comes out on time.
+fn verdict(direction: &Direction, passages: &[Passage<()>]) -> Result<(), String> {
+    let mut audit = LinkAudit::new(direction);
+    for passage in passages {
+        audit.on_passage(passage.left, passage);
+    }
+    let offered = passages.iter().filter(|passage| !passage.fate.is_copy()).count() as u64;
+    let copies = passages.len() as u64 - offered;
+    audit.finish(Account { offered, refused: 0, copies, inside: 0 })
+}
+
+fn of_times(direction: &Direction, times: &[Times]) -> Result<(), String> {
+    verdict(direction, &times.iter().copied().map(passage).collect::<Vec<_>>())
+}
+
+/// Rejected, and in these words.
+fn assert_blamed(verdict: &Result<(), String>, words: &str) {
+    let message = verdict.as_ref().expect_err(words);
+    assert!(message.starts_with(words), "{message:?} is not {words:?}");
+}
+
+const UNLIMITED: QueueLimit = QueueLimit::Unlimited;
+
+#[test]
+fn what_a_link_does_is_right() {
+    let row = [
+        [0, 0, 3_333, 4_333],
+        [0, 3_333, 6_666, 7_666],
+        [0, 6_666, 10_000, 11_000],
+        [20_000, 20_000, 23_333, 24_333],
+    ];
+    assert_eq!(of_times(&direction(UNLIMITED), &row), Ok(()));
+    assert_eq!(of_times(&direction(QueueLimit::Packets(2)), &row), Ok(()));
+    assert_eq!(of_times(&direction(QueueLimit::Bytes(Bytes::new(20))), &row), Ok(()));
+}
+
+#[test]
+fn times_have_an_order() {
+    let words = "the times of a packet are out of order";
+    for times in [[1, 0, 4_000, 5_000], [0, 9_000, 4_000, 5_000], [0, 0, 6_000, 5_000]] {
+        assert_blamed(&of_times(&direction(UNLIMITED), &[times]), words);
+    }
+    // What leaves later comes out later.
+    let pair = [[0, 0, 4_000, 9_000], [4_000, 4_000, 7_500, 8_500]];
+    assert_blamed(&of_times(&direction(UNLIMITED), &pair), words);
+    // And nothing comes out before it leaves.
+    let mut audit = LinkAudit::new(&direction(UNLIMITED));
+    audit.on_passage(Instant::from_nanos(4_332), &passage([0, 0, 3_333, 4_333]));
+    let account = Account { offered: 1, refused: 0, copies: 0, inside: 0 };
+    assert_blamed(&audit.finish(account), words);
+}
+
+#[test]
+fn nothing_is_faster_than_the_delay() {
+    let times = [0, 0, 3_333, 4_332];
+    assert_blamed(&of_times(&direction(UNLIMITED), &[times]), "a packet was faster than the delay");
+}
+
+#[test]
+fn no_packet_is_faster_than_the_wire() {
+    let words = "a packet was faster than the wire";
+    let times = [0, 0, 3_332, 4_332];
+    assert_blamed(&of_times(&direction(UNLIMITED), &[times]), words);
+    // One that is lost has used the wire like any other, and of another size another time.
+    let lost = Passage { fate: Fate::Lost(DropReason::Loss), ..passage(times) };
+    assert_blamed(&verdict(&direction(UNLIMITED), &[lost]), words);
+    let small = passage([0, 0, 3_333, 4_333]);
+    let large = Passage { bytes: 11, ..passage([3_333, 3_333, 6_998, 7_998]) };
+    assert_blamed(&verdict(&direction(UNLIMITED), &[small, large]), words);
+}
+
+#[test]
+fn a_busy_wire_is_not_faster_than_its_rate() {
+    // 3,333 ns each is too little by a third of a nanosecond: the fourth in a row is too much.
+    let row: Vec<Times> = (0..4).map(|n| [0, n, n + 1, n + 1].map(|k| k * 3_333)).collect();
+    let row: Vec<Times> = row.iter().map(|&[o, b, s, l]| [o, b, s, l + 1_000]).collect();
+    assert_eq!(of_times(&direction(UNLIMITED), &row[..3]), Ok(()));
+    let words = "a busy wire was faster than its rate";
+    assert_blamed(&of_times(&direction(UNLIMITED), &row), words);
+    // Time that the wire has lost before does not excuse it.
+    let late = |[o, b, s, l]: Times| [o, b + 9_000, s + 9_000, l + 9_000];
+    let mut after_a_slow_one = vec![[0, 0, 9_000, 10_000]];
+    after_a_slow_one.extend(row.iter().copied().map(late));
+    assert_blamed(&of_times(&direction(UNLIMITED), &after_a_slow_one), words);
+}
+
+#[test]
+fn a_wire_carries_one_packet_at_a_time() {
+    let pair = [[0, 0, 3_334, 4_334], [0, 3_333, 6_667, 7_667]];
+    assert_blamed(&of_times(&direction(UNLIMITED), &pair), "two packets were on the wire at once");
+}
+
+#[test]
+fn no_queue_holds_more_than_its_limit() {
+    // The first is on the wire, so two wait when the third has been taken, and three later.
+    let begins = |n: u64| 3_334 * n;
+    let row: Vec<Times> =
+        (0..4).map(|n| [0, begins(n), begins(n + 1), begins(n + 1) + 1_000]).collect();
+    let words = "the queue held more than its limit";
+    let limits = [QueueLimit::Packets(2), QueueLimit::Bytes(Bytes::new(29))];
+    for limit in limits {
+        assert_eq!(of_times(&direction(limit), &row[..3]), Ok(()), "{limit}");
+        assert_blamed(&of_times(&direction(limit), &row), words);
+    }
+    // Without room to wait none waits, and in a large queue they are counted otherwise.
+    assert_blamed(&of_times(&direction(QueueLimit::Packets(0)), &row[..2]), words);
+    let limit = 20_000;
+    let row: Vec<Times> =
+        (0..limit + 2).map(|n| [0, begins(n), begins(n + 1), begins(n + 1) + 1_000]).collect();
+    let large = direction(QueueLimit::Packets(limit as u32));
+    assert_eq!(of_times(&large, &row[..=limit as usize]), Ok(()));
+    assert_blamed(&of_times(&large, &row), words);
+}
+
+#[test]
+fn a_place_in_the_queue_is_free_again_when_its_packet_begins() {
+    // At most one waits; the third is offered just as the second begins, or just before.
+    let row = |third: u64| {
+        [[0, 0, 4_000, 5_000], [0, 4_000, 8_000, 9_000], [third, 8_000, 12_000, 13_000]]
+    };
+    let one = direction(QueueLimit::Packets(1));
+    assert_eq!(of_times(&one, &row(4_000)), Ok(()));
+    assert_blamed(&of_times(&one, &row(3_999)), "the queue held more than its limit");
+}
+
+#[test]
+fn reordered_packets_are_still_checked_one_by_one() {
+    let by = Duration::from_nanos(9_000);
+    let probability = Probability::new(0.5).expect("a probability");
+    let direction =
+        Direction { reorder: Some(Reorder { probability, by }), ..direction(UNLIMITED) };
+    let pair = [[0, 3_334, 6_668, 7_668], [0, 0, 3_334, 13_334]];
+    assert_eq!(of_times(&direction, &pair), Ok(()));
+    assert_blamed(
+        &of_times(&direction, &[[0, 0, 3_332, 4_332]]),
+        "a packet was faster than the wire",
+    );
+}
+
+#[test]
+fn nothing_is_created_or_destroyed() {
+    let books = |account| {
+        let mut audit = LinkAudit::new(&direction(UNLIMITED));
+        let first = passage([0, 0, 3_334, 4_334]);
+        audit.on_passage(first.left, &first);
+        audit.on_passage(first.left, &Passage { fate: Fate::Copy, ..first });
+        audit.finish(account)
+    };
+    let right = Account { offered: 5, refused: 1, copies: 2, inside: 4 };
+    assert_eq!(books(right), Ok(()));
+    let wrong = [
+        Account { offered: 6, ..right },
+        Account { refused: 0, ..right },
+        Account { copies: 1, ..right },
+        Account { inside: 3, ..right },
+    ];
+    for account in wrong {
+        assert!(books(account).is_err(), "{account:?}");
+    }
+}

@@ -1,0 +1,88 @@
+//! The heap under the event queue.
+
+/// A heap with four children a node: flatter than a binary one, and a node fits a cache line.
+///
+/// What comes up is left on top until the next call: mostly the same target asks to be woken
+/// again, and then its new entry takes the place, which saves one of two walks through the heap.
+#[derive(Debug, Default)]
+pub(crate) struct Heap {
+    entries: Vec<u128>,
+    /// The entry on top has been taken.
+    vacant: bool,
+}
+
+/// Later than every entry.
+pub(crate) const NOTHING: u128 = u128::MAX;
+
+impl Heap {
+    /// The least entry; [`NOTHING`] if there is none.
+    #[inline]
+    pub(crate) fn first(&mut self) -> u128 {
+        if self.vacant {
+            self.close_up();
+        }
+        self.entries.first().copied().unwrap_or(NOTHING)
+    }
+
+    /// Takes the entry that [`first`](Self::first) has just shown.
+    #[inline]
+    pub(crate) const fn take_first(&mut self) {
+        self.vacant = true;
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, entry: u128) {
+        if self.vacant {
+            self.vacant = false;
+            self.sink(entry);
+            return;
+        }
+        let mut hole = self.entries.len();
+        self.entries.push(entry);
+        while hole > 0 {
+            let parent = (hole - 1) / 4;
+            if self.entries[parent] <= entry {
+                break;
+            }
+            self.entries[hole] = self.entries[parent];
+            hole = parent;
+        }
+        self.entries[hole] = entry;
+    }
+
+    /// Nothing has taken the place on top: the last entry does.
+    fn close_up(&mut self) {
+        self.vacant = false;
+        if let Some(last) = self.entries.pop()
+            && !self.entries.is_empty()
+        {
+            self.sink(last);
+        }
+    }
+
+    /// Puts an entry where it belongs from the top down.
+    #[inline]
+    fn sink(&mut self, entry: u128) {
+        let len = self.entries.len();
+        let mut hole = 0;
+        loop {
+            let first_child = 4 * hole + 1;
+            if first_child >= len {
+                break;
+            }
+            let (mut least, mut child) = (first_child, self.entries[first_child]);
+            let others = &self.entries[first_child..len.min(first_child + 4)];
+            for (index, &other) in others.iter().enumerate().skip(1) {
+                if other < child {
+                    (least, child) = (first_child + index, other);
+                }
+            }
+            if entry <= child {
+                break;
+            }
+            self.entries[hole] = child;
+            hole = least;
+        }
+        self.entries[hole] = entry;
+    }
+}
