@@ -119,30 +119,15 @@ fn difference(ns2: &Series, sim: &Series) -> Option<String> {
     Some(text)
 }
 
-/// What differs, by variant and drops. Found so far: the core's timeout is not counted in whole
-/// ticks; Tahoe forgets its duplicates at a timeout; SACK listens to blocks that ns-2 ignores after
-/// a timeout; NewReno does not inflate for the first duplicates after a partial acknowledgement.
-/// Not every line of the list is explained by these.
-const KNOWN: [(&str, &str); 20] = [
-    ("Tahoe", "30"),
-    ("Tahoe", "30,31"),
-    ("Tahoe", "30,32,34"),
-    ("Tahoe", "30,32,34,36"),
-    ("Tahoe", "20,60"),
+/// What differs, by variant and drops: after a timeout with several losses, ns-2's scoreboard and
+/// its Tahoe send some segments that the receiver has already told about, or in another order. The
+/// goodput over the grid is the same within its tolerance.
+const KNOWN: [(&str, &str); 6] = [
     ("Tahoe", "40,90,91"),
-    ("Tahoe", "25,26,40,41"),
-    ("Tahoe", "30,32,34,60"),
-    ("Reno", "12,13,14,15,16,17"),
-    ("Reno", "40,90,91"),
-    ("Newreno", "12,13,14,15,16,17"),
-    ("Newreno", "40,90,91"),
-    ("Newreno", "8,30,70,71,72"),
-    ("Sack1", "30,31"),
     ("Sack1", "30,32,34"),
     ("Sack1", "30,32,34,36"),
     ("Sack1", "12,13,14,15,16,17"),
     ("Sack1", "40,90,91"),
-    ("Sack1", "25,26,40,41"),
     ("Sack1", "30,32,34,60"),
 ];
 
