@@ -149,7 +149,7 @@ impl BarChart {
         let labelled = all.clone().count() <= 64
             && all
                 .into_iter()
-                .all(|value| width(&self.bar_label(value, frame), 10.5) <= wide + 1.0);
+                .all(|value| width(&self.bar_label(value, frame), 10.5) <= wide - 2.0);
         let mut group = coloured(index);
         let mut labels = role("ink", INK).set("font-size", 10.5);
         for (place, name) in self.groups.iter().enumerate() {
@@ -267,9 +267,9 @@ fn group_labels(groups: &[String], frame: &Frame) -> (Group, f64) {
     let middle = |place: usize| frame.left + band * (place as f64 + 0.5);
     let mut labels = role("ink", INK).set("fill", "currentColor");
     let room = band - 6.0;
-    let rows: Vec<_> = groups.iter().map(|name| wrapped(name, FONT, room, 2)).collect();
+    let rows: Vec<_> = groups.iter().map(|name| wrapped(name, FONT, room, 4)).collect();
     let whole = |(name, rows): (&String, &Vec<String>)| {
-        rows.iter().map(String::len).sum::<usize>() + 1 >= name.trim().len()
+        rows.iter().map(String::len).sum::<usize>() + rows.len() > name.trim().len()
             && !rows.concat().contains('…')
     };
     if groups.iter().zip(&rows).all(whole) {
