@@ -90,29 +90,44 @@ impl Events {
     pub(crate) fn pop(&mut self, end: Instant) -> Option<(Instant, Target)> {
         loop {
             let (link, other) = (self.links.first(), self.others.first());
-            let first = link.min(other);
-            let at = Instant::from_nanos((first >> 64) as u64);
-            if at > end || first == NOTHING {
+            if other <= link {
+                if other == NOTHING || time(other) > end {
+                    return None;
+                }
+                self.others.take_first();
+                if let Some(target) = self.other(other) {
+                    return Some((time(other), target));
+                }
+                continue;
+            }
+            let (at, index) = (time(link), index(link));
+            if at > end {
                 return None;
             }
-            let index = first as u32 & ((1 << INDEX_BITS) - 1);
-            let (kind, target) = if link < other {
-                self.links.take_first();
-                (LINK, Target::Link(index))
-            } else {
-                self.others.take_first();
-                match (first as u64 >> INDEX_BITS) as usize & 3 {
-                    END => (END, Target::End(index)),
-                    APP => (APP, Target::App(index)),
-                    _ => (CLOCK, Target::Clock),
-                }
-            };
-            let scheduled = &mut self.scheduled[kind][index as usize];
+            self.links.take_first();
+            let scheduled = &mut self.scheduled[LINK][index as usize];
             if *scheduled == at {
                 *scheduled = Instant::NEVER;
-                return Some((at, target));
+                return Some((at, Target::Link(index)));
             }
         }
+    }
+
+    /// The target of an entry that is no link's, unless the entry was overtaken.
+    #[inline(never)]
+    fn other(&mut self, entry: u128) -> Option<Target> {
+        let index = index(entry);
+        let (kind, target) = match (entry as u64 >> INDEX_BITS) as usize & 3 {
+            END => (END, Target::End(index)),
+            APP => (APP, Target::App(index)),
+            _ => (CLOCK, Target::Clock),
+        };
+        let scheduled = &mut self.scheduled[kind][index as usize];
+        let valid = *scheduled == time(entry);
+        if valid {
+            *scheduled = Instant::NEVER;
+        }
+        valid.then_some(target)
     }
 }
 
@@ -120,6 +135,16 @@ const LINK: usize = 0;
 const END: usize = 1;
 const APP: usize = 2;
 const CLOCK: usize = 3;
+
+#[inline]
+const fn time(entry: u128) -> Instant {
+    Instant::from_nanos((entry >> 64) as u64)
+}
+
+#[inline]
+const fn index(entry: u128) -> u32 {
+    entry as u32 & ((1 << INDEX_BITS) - 1)
+}
 
 #[inline]
 const fn split(target: Target) -> (usize, usize) {

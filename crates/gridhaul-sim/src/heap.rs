@@ -30,13 +30,19 @@ impl Heap {
         self.vacant = true;
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, entry: u128) {
         if self.vacant {
             self.vacant = false;
             self.sink(entry);
-            return;
+        } else {
+            self.push_behind(entry);
         }
+    }
+
+    /// Puts an entry where it belongs from the bottom up.
+    #[inline(never)]
+    fn push_behind(&mut self, entry: u128) {
         let mut hole = self.entries.len();
         self.entries.push(entry);
         while hole > 0 {
@@ -51,6 +57,7 @@ impl Heap {
     }
 
     /// Nothing has taken the place on top: the last entry does.
+    #[inline(never)]
     fn close_up(&mut self) {
         self.vacant = false;
         if let Some(last) = self.entries.pop()

@@ -31,10 +31,7 @@ impl<T: Copy> Ring<T> {
     /// The item that has waited longest.
     #[inline]
     pub(super) fn front(&self) -> Option<&T> {
-        if self.is_empty() {
-            return None;
-        }
-        self.slots.get(self.place(self.head))
+        if self.is_empty() { None } else { self.slots.get(self.place(self.head)) }
     }
 
     /// Forgets the item that has waited longest, if there is one.
@@ -47,14 +44,18 @@ impl<T: Copy> Ring<T> {
 
     #[inline]
     pub(super) fn push_back(&mut self, item: T) {
+        *self.claim_back(|| item) = item;
+    }
+
+    /// The place of one more item, which the caller writes; `filler` is for new memory.
+    #[inline]
+    pub(super) fn claim_back(&mut self, filler: impl FnOnce() -> T) -> &mut T {
         if self.len() == self.slots.len() {
-            self.grow(&item);
+            self.grow(&filler());
         }
         let place = self.place(self.tail);
-        if let Some(slot) = self.slots.get_mut(place) {
-            *slot = item;
-        }
         self.tail = self.tail.wrapping_add(1);
+        &mut self.slots[place]
     }
 
     /// Puts an item in front of all those at the back that `is_behind` it.

@@ -25,8 +25,6 @@ pub(crate) struct LinkAudit {
     in_order: bool,
     /// Passages that came out, copies too.
     out: u64,
-    /// When the passage before came out.
-    last: Instant,
     wire: WireCheck,
     queue: QueueCheck,
     violation: Option<Box<str>>,
@@ -50,7 +48,6 @@ impl LinkAudit {
             delay: direction.delay.as_nanos(),
             in_order: direction.reorder.is_none() && direction.duplicate.is_none(),
             out: 0,
-            last: Instant::ZERO,
             wire: WireCheck::new(direction.rate),
             queue: QueueCheck::new(direction.queue),
             violation: None,
@@ -65,16 +62,11 @@ impl LinkAudit {
         if !matches!(fate, Fate::Arrived) && fate.is_copy() {
             return;
         }
-        let ordered = offered <= started
-            && started <= sent
-            && sent <= left
-            && left <= now
-            && self.last <= left;
+        let ordered = offered <= started && started <= sent && sent <= left && left <= now;
         if !ordered {
             self.blame("the times of a packet are out of order", now, passage);
             return;
         }
-        self.last = left;
         if left.as_nanos() - sent.as_nanos() < self.delay {
             self.blame("a packet was faster than the delay", now, passage);
         }
