@@ -27,7 +27,9 @@ fn check(scenario: &Scenario) {
         scenario.routes(flow).expect("what was read has routes");
     }
     let count = scenario.point_count().expect("the sweep was read");
-    if count <= POINTS && let Ok(points) = scenario.points() {
+    if count <= POINTS
+        && let Ok(points) = scenario.points()
+    {
         assert_eq!(points.len(), count);
     }
 }

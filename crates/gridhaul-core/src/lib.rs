@@ -1,4 +1,5 @@
 //! Links, TCP and loads as state machines without clock, entropy or IO.
+
 pub mod chance;
 pub mod link;
 pub mod load;
