@@ -174,6 +174,7 @@ impl Connection {
     }
 
     /// Handles a segment from the other end.
+    #[inline]
     pub fn handle_segment(&mut self, now: Instant, segment: &Segment) {
         if self.state == State::Established && !segment.flags.has(Flags::SYN) {
             self.handle_established(now, segment);
@@ -203,7 +204,7 @@ impl Connection {
         None
     }
 
-    #[inline]
+    #[inline(always)]
     fn handle_established(&mut self, now: Instant, segment: &Segment) {
         let next = self.receiver.next();
         let in_sequence = segment.seq == self.peer_isn.wrapping_add(next as u32);
@@ -478,7 +479,7 @@ impl Connection {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn segment(&mut self, now: Instant, stretch: Stretch) -> Segment {
         let params = &*self.params;
         let mut len = stretch.len;

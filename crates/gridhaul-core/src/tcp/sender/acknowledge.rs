@@ -243,7 +243,7 @@ impl Sender {
     }
 
     /// Tells the controller about an acknowledgement that delivered data.
-    #[inline]
+    #[inline(always)]
     fn tell(&mut self, now: Instant, news: &News, verdict: Verdict, params: &StackParams) {
         let grow = verdict == Verdict::Grow && news.acked > 0;
         let acked = u32::try_from(news.acked).unwrap_or(u32::MAX);

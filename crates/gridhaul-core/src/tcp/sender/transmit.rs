@@ -67,7 +67,7 @@ impl Sender {
         Some(stretch)
     }
 
-    #[inline]
+    #[inline(always)]
     fn new_data(&mut self, now: Instant, params: &StackParams) -> Option<Stretch> {
         let end = self.end();
         if self.next >= end {
@@ -159,7 +159,7 @@ impl Sender {
         Some(Stretch { start: self.next, len: 1 })
     }
 
-    #[inline]
+    #[inline(always)]
     fn note_sent(&mut self, now: Instant, stretch: Stretch, params: &StackParams) {
         let nothing_out = self.una == self.next;
         if nothing_out {
