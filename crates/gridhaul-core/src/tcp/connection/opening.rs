@@ -1,0 +1,147 @@
+//! Opening a connection, refusing what belongs to none (RFC 9293, 3.10.7.1 to 3.10.7.3), and the
+//! options that both ends agree on.
+
+use gridhaul_scenario::units::Instant;
+
+use super::{Connection, State};
+use crate::tcp::segment::{Flags, Segment};
+use crate::tcp::sender::Stretch;
+
+impl Connection {
+    pub(super) fn handle_in_other_states(&mut self, now: Instant, segment: &Segment) {
+        let flags = segment.flags;
+        match self.state {
+            State::Closed => self.refuse(segment),
+            State::Listen if flags.has(Flags::RST) => {}
+            State::Listen if flags.has(Flags::ACK) => self.refuse(segment),
+            State::Listen if flags.has(Flags::SYN) => {
+                self.on_syn(segment);
+                self.state = State::SynReceived;
+                self.sender.set_window(segment.window, segment.seq);
+            }
+            State::Listen => {}
+            State::SynSent => self.handle_in_syn_sent(now, segment),
+            State::SynReceived => self.handle_in_syn_received(now, segment),
+            _ if flags.has(Flags::SYN) => {
+                // RFC 9293, 3.10.7.4 with RFC 5961: a SYN in a synchronised state gets an ACK.
+                self.receiver.request_ack();
+            }
+            _ => self.handle_established(now, segment),
+        }
+    }
+
+    /// RFC 9293, 3.10.7.3.
+    fn handle_in_syn_sent(&mut self, now: Instant, segment: &Segment) {
+        let flags = segment.flags;
+        let acknowledges = flags.has(Flags::ACK);
+        let acceptable = segment.ack == self.isn.wrapping_add(self.sender.next() as u32);
+        if acknowledges && !acceptable {
+            self.refuse(segment);
+            return;
+        }
+        if flags.has(Flags::RST) {
+            if acknowledges {
+                self.state = State::Closed;
+            }
+            return;
+        }
+        if !flags.has(Flags::SYN) {
+            return;
+        }
+        self.on_syn(segment);
+        self.receiver.request_ack();
+        if acknowledges {
+            self.sender.handle_ack(now, segment, self.isn, &self.params);
+            self.sender.set_window(segment.window, segment.seq);
+            self.state = State::Established;
+        } else {
+            // RFC 9293, 3.5: both ends opened at the same time.
+            self.sender.set_window(segment.window, segment.seq);
+            self.state = State::SynReceived;
+        }
+    }
+
+    fn handle_in_syn_received(&mut self, now: Instant, segment: &Segment) {
+        let flags = segment.flags;
+        if flags.has(Flags::RST) {
+            // RFC 9293, 3.10.7.4: an end that was opened passively would go back to LISTEN; one
+            // machine serves one connection here, so it is over.
+            let next = self.receiver.next();
+            self.on_reset(segment.seq == self.peer_isn.wrapping_add(next as u32));
+            return;
+        }
+        if flags.has(Flags::ACK) {
+            if !self.sender.handle_ack(now, segment, self.isn, &self.params) {
+                self.refuse(segment);
+                return;
+            }
+            if self.sender.una() > 0 {
+                self.state = State::Established;
+                if flags.has(Flags::SYN) {
+                    // RFC 9293, 3.5, figure 8: a simultaneous open ends with this.
+                    self.receiver.request_ack();
+                } else {
+                    self.handle_established(now, segment);
+                }
+                return;
+            }
+        }
+        if flags.has(Flags::SYN) {
+            // Our SYN-ACK was lost and the other end asks again: the timer repeats it.
+            self.receiver.request_ack();
+        }
+    }
+
+    /// Answers a segment that belongs to no connection (RFC 9293, 3.10.7.1).
+    #[cold]
+    fn refuse(&mut self, segment: &Segment) {
+        if segment.flags.has(Flags::RST) {
+            return;
+        }
+        let header = self.params.header as u8;
+        let answer = if segment.flags.has(Flags::ACK) {
+            Segment { seq: segment.ack, flags: Flags::RST, header, ..Segment::default() }
+        } else {
+            let ack = segment.seq.wrapping_add(segment.sequence_len());
+            let flags = Flags::RST.with(Flags::ACK);
+            Segment { ack, flags, header, ..Segment::default() }
+        };
+        self.reset = Some(Box::new(answer));
+    }
+
+    fn on_syn(&mut self, segment: &Segment) {
+        self.peer_isn = segment.seq;
+        self.receiver.handle_syn();
+        self.agree(segment.timestamps.is_some(), segment.sack_permitted);
+        if let Some((value, _)) = segment.timestamps {
+            self.echo = value;
+        }
+    }
+
+    /// Options count when both ends offer them (RFC 7323, section 2.2; RFC 2018, section 2).
+    pub(super) fn agree(&mut self, timestamps: bool, sack: bool) {
+        self.timestamps &= timestamps;
+        self.sack &= sack;
+        if !self.sack {
+            self.sender.without_sack(&self.params);
+        }
+    }
+
+    #[cold]
+    pub(super) fn poll_in_other_states(&mut self, now: Instant) -> Option<Segment> {
+        if let Some(reset) = self.reset.take() {
+            return Some(*reset);
+        }
+        if !matches!(self.state, State::SynSent | State::SynReceived) {
+            return None;
+        }
+        if self.sender.next() == 0 {
+            self.sender.send_syn(now, &self.params);
+        } else if self.receiver.ack_due(now) && self.state == State::SynReceived {
+            self.receiver.on_ack_sent(&self.params);
+        } else {
+            self.sender.poll_stretch(now, &self.params).filter(|sent| sent.start == 0)?;
+        }
+        Some(self.segment(now, Stretch { start: 0, len: 1 }))
+    }
+}
