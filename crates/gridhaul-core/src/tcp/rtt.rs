@@ -9,8 +9,6 @@ use super::params::StackParams;
 pub struct RttEstimator {
     srtt_ns: u64,
     rttvar_ns: u64,
-    latest: Duration,
-    min: Duration,
     measured: bool,
     backoff: u32,
     /// Least timeout before the first measurement, where SYN had to be repeated.
@@ -33,8 +31,6 @@ impl RttEstimator {
         Self {
             srtt_ns: 0,
             rttvar_ns: 0,
-            latest: Duration::ZERO,
-            min: Duration::MAX,
             measured: false,
             backoff: 0,
             unmeasured_min: Duration::ZERO,
@@ -46,10 +42,6 @@ impl RttEstimator {
     #[inline]
     pub fn measure(&mut self, sent: Instant, now: Instant, params: &StackParams) -> Duration {
         let rtt = now.since(sent);
-        self.latest = rtt;
-        if rtt < self.min {
-            self.min = rtt;
-        }
         let sample = quantise(sent, now, params.clock_granularity);
         if counts_ticks(params) {
             self.ticks.measure(sample / params.clock_granularity.as_nanos());
@@ -118,21 +110,6 @@ impl RttEstimator {
     #[must_use]
     pub fn srtt(&self) -> Option<Duration> {
         self.measured.then_some(Duration::from_nanos(self.srtt_ns))
-    }
-    /// The last measurement.
-    #[must_use]
-    pub const fn latest(&self) -> Duration {
-        self.latest
-    }
-    /// The least measurement; [`Duration::MAX`] before the first.
-    #[must_use]
-    pub const fn min(&self) -> Duration {
-        self.min
-    }
-    /// How often the timer has fired since the last fresh measurement.
-    #[must_use]
-    pub const fn backoff(&self) -> u32 {
-        self.backoff
     }
 }
 

@@ -190,12 +190,7 @@ impl Scene<'_> {
 }
 
 /// The window that a loss reduces.
-pub(crate) fn halving_window(
-    params: &StackParams,
-    flight: u64,
-    cwnd: u32,
-    peer_window: u32,
-) -> u32 {
+fn halving_window(params: &StackParams, flight: u64, cwnd: u32, peer_window: u32) -> u32 {
     match params.halving {
         HalvingBasis::Flight => u32::try_from(flight).unwrap_or(u32::MAX),
         HalvingBasis::Cwnd => cwnd,

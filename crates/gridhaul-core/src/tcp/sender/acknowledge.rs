@@ -2,8 +2,8 @@
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::Sender;
 use super::timer::Probe;
+use super::{Sender, scene};
 use crate::tcp::congestion::Ack;
 use crate::tcp::params::{Growth, StackParams};
 use crate::tcp::recovery::{Scene, Verdict};
@@ -21,26 +21,6 @@ struct News {
     lost: u64,
     prior_in_flight: u64,
     rtt: Option<Duration>,
-}
-
-/// What a recovery may look at and change; a macro, because it borrows field by field.
-macro_rules! scene {
-    ($sender:expr, $now:expr, $params:expr) => {
-        Scene {
-            now: $now,
-            params: $params,
-            queue: &mut $sender.queue,
-            congestion: &mut $sender.congestion,
-            una: $sender.una,
-            next: $sender.next,
-            peer_window: $sender.peer_window,
-            duplicates: $sender.duplicates,
-            limited: $sender.limited,
-            force_retransmit: $sender.force_retransmit,
-            restart_timer: false,
-            stop_timing: false,
-        }
-    };
 }
 
 impl Sender {

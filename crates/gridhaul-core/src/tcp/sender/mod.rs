@@ -90,6 +90,27 @@ pub struct Sender {
     rate: RateAccount,
 }
 
+/// What a recovery may look at and change; a macro, because it borrows field by field.
+macro_rules! scene {
+    ($sender:expr, $now:expr, $params:expr) => {
+        crate::tcp::recovery::Scene {
+            now: $now,
+            params: $params,
+            queue: &mut $sender.queue,
+            congestion: &mut $sender.congestion,
+            una: $sender.una,
+            next: $sender.next,
+            peer_window: $sender.peer_window,
+            duplicates: $sender.duplicates,
+            limited: $sender.limited,
+            force_retransmit: $sender.force_retransmit,
+            restart_timer: false,
+            stop_timing: false,
+        }
+    };
+}
+use scene;
+
 impl Sender {
     /// A sender that has sent nothing, not even SYN.
     #[must_use]
@@ -206,22 +227,11 @@ impl Sender {
     pub fn ssthresh(&self) -> u32 {
         self.congestion.ssthresh()
     }
-    /// The congestion controller.
-    #[must_use]
-    pub const fn congestion(&self) -> &Controller {
-        &self.congestion
-    }
     /// Whether fast recovery is under way.
     #[must_use]
     pub fn in_recovery(&self) -> bool {
         self.attentive && self.recovery.in_recovery()
     }
-    /// Payload acknowledged so far.
-    #[must_use]
-    pub fn acknowledged(&self) -> u64 {
-        self.una.saturating_sub(1)
-    }
-
     /// Data believed to be in the network (RFC 6675, `pipe`).
     #[inline]
     #[must_use]

@@ -3,10 +3,9 @@
 use gridhaul_scenario::scenario::Recovery as Kind;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::Sender;
+use super::{Sender, scene};
 use crate::tcp::congestion::Loss;
 use crate::tcp::params::StackParams;
-use crate::tcp::recovery::halving_window;
 
 /// Probes of a closed window.
 #[derive(Debug, Clone, Copy, Default)]
@@ -61,20 +60,12 @@ impl Sender {
             // begins with one segment then; see `on_opened`.
             return;
         }
-        let first = self.queue.front().copied();
-        let flight = self.next - self.una;
-        let loss = Loss {
-            now,
-            window: halving_window(params, flight, self.congestion.cwnd(), self.peer_window),
-            in_flight: flight,
-            sent_at: first.map_or(now, |sent| sent.sent_at),
-            transmits: first.map_or(1, |sent| sent.transmits),
-            next: self.next,
-            // RFC 5681, section 3.1: if the segment was repeated by the timer before, ssthresh is
-            // held constant. ns-2 cuts again.
-            again: first.is_some_and(|sent| sent.timed_out) && !params.ns2_recovery,
-            mss: params.mss,
-        };
+        // RFC 5681, section 3.1: if the segment was repeated by the timer before, ssthresh is held
+        // constant. ns-2 cuts again.
+        let again = self.queue.front().is_some_and(|sent| sent.timed_out) && !params.ns2_recovery;
+        let mut scene = scene!(self, now, params);
+        scene.limited = 0;
+        let loss = Loss { again, ..scene.loss() };
         self.congestion.on_timeout(&loss);
     }
 
