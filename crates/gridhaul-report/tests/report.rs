@@ -111,6 +111,7 @@ fn swept(key: &str, values: &[&str]) -> Answer {
         parameters: [(key.to_owned(), (*value).to_owned())].into_iter().collect(),
         flows: vec![answers::row("up", 1, &[(Metric::Goodput, f64::from(index) * 1e5)])],
         links: Vec::new(),
+        verdicts: Vec::new(),
     });
     answers::answer("sim", points.collect())
 }

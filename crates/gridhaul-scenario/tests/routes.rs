@@ -66,3 +66,56 @@ fn groups_stand_for_their_members() {
     assert_eq!(scenario.members("hub", "head"), Some(1));
     assert_eq!(scenario.members("hub", "nowhere"), None);
 }
+
+const METERS: &str = r#"
+title = "collectors"
+duration = "60 s"
+[node]
+meter.count = 10
+head = {}
+[node.collector]
+count = 4
+aggregate = { stack = "up" }
+[link]
+access = { from = "meter", to = "collector", shared = true, both.rate = "1 Mbit/s" }
+wan = { from = "collector", to = "head", shared = true, both.rate = "2 Mbit/s" }
+own = { from = "meter", to = "collector", both.rate = "1 Mbit/s" }
+[stack.up]
+"#;
+
+#[test]
+fn groups_of_different_size_are_dealt_out_and_shared_links_follow_the_smaller() {
+    let text =
+        format!("{METERS}[flow]\nf = {{ from = \"meter\", to = \"head\", load = \"bulk\" }}");
+    let scenario = Scenario::from_toml(&text, "collectors.toml").unwrap();
+    assert_eq!(scenario.members("meter", "collector"), Some(10));
+    let counts: Vec<_> = scenario.link.values().map(|link| scenario.link_members(link)).collect();
+    assert_eq!(counts, [4, 1, 10]);
+}
+
+#[test]
+fn a_collector_cuts_a_flow_into_stages() {
+    let text =
+        format!("{METERS}[flow]\nf = {{ from = \"meter\", to = \"head\", load = \"bulk\" }}");
+    let scenario = Scenario::from_toml(&text, "collectors.toml").unwrap();
+    let stages = scenario.stages("f").unwrap();
+    let shown: Vec<_> = stages
+        .iter()
+        .map(|stage| (&*stage.from, &*stage.to, stage.connections, stage.stack.as_deref()))
+        .collect();
+    assert_eq!(shown, [("meter", "collector", 10, None), ("collector", "head", 4, Some("up"))]);
+    assert_eq!(stages[0].out, [hop(0, true)]);
+    assert_eq!(stages[0].back, [hop(0, false)]);
+    assert_eq!(stages[1].out, [hop(1, true)]);
+    assert_eq!(stages[1].back, [hop(1, false)]);
+}
+
+#[test]
+fn the_way_back_must_pass_the_collectors() {
+    let text = format!(
+        "{METERS}[link.down]\nfrom = \"head\"\nto = \"meter\"\nforward.rate = \"1 Mbit/s\"\n\
+         [flow]\nf = {{ from = \"meter\", to = \"head\", load = \"bulk\" }}"
+    );
+    let error = Scenario::from_toml(&text, "collectors.toml").unwrap_err().to_string();
+    assert!(error.contains("flow.f.return_route"), "{error}");
+}

@@ -39,7 +39,7 @@ impl Layout {
         let mut layout =
             Self { flows: Vec::new(), links: Vec::new(), link_row: Vec::new(), first: Vec::new() };
         for (name, link) in &scenario.link {
-            let members = members(scenario, &link.from, &link.to);
+            let members = u64::from(scenario.link_members(link));
             let mut first = [None; 2];
             let ways = [("forward", link.forward()), ("backward", link.backward())];
             for (side, (way, _)) in ways.iter().enumerate().filter(|(_, (_, way))| way.is_some()) {
@@ -57,7 +57,7 @@ impl Layout {
     }
 }
 
-/// A group on either side makes one link or flow for each of its members.
+/// A group on either side makes one flow for each of its members.
 fn members(scenario: &Scenario, from: &str, to: &str) -> u64 {
     scenario.members(from, to).map_or(1, u64::from)
 }
@@ -77,8 +77,8 @@ pub(crate) fn build(
         let group = members(scenario, &spec.from, &spec.to);
         for number in 0..group * u64::from(spec.count) {
             let member = number % group;
-            let begins =
-                [&ways.out, &ways.back].map(|hops| append(&mut routes, layout, hops, member));
+            let begins = [&ways.out, &ways.back]
+                .map(|hops| append(&mut routes, layout, hops, member, group));
             let seed = MemberSeed { scenario, name, repeat, number };
             flows.push(flow(&seed, spec, row as u32, begins));
         }
@@ -98,14 +98,14 @@ pub(crate) fn build(
     })
 }
 
-/// Appends the directions that the hops take for a member of a group; returns where they begin.
-fn append(routes: &mut Vec<u32>, layout: &Layout, hops: &[Hop], member: u64) -> u32 {
+/// Appends the directions that the hops take for a member of a group of this size; returns where
+/// they begin.
+fn append(routes: &mut Vec<u32>, layout: &Layout, hops: &[Hop], member: u64, group: u64) -> u32 {
     let begin = routes.len() as u32;
     for hop in hops {
         let first = layout.first[hop.link][usize::from(!hop.forward)].unwrap_or(0);
         let row = layout.link_row[first as usize] as usize;
-        let own = if layout.links[row].1 > 1 { member as u32 } else { 0 };
-        routes.push(first + own);
+        routes.push(first + (member * layout.links[row].1 / group) as u32);
     }
     routes.push(ARRIVED);
     begin
@@ -124,7 +124,7 @@ fn links(
             let Some(direction) = direction else { continue };
             let full_name = format!("{name}.{way}");
             let tapped = record && scenario.record.pcap.iter().any(|wanted| wanted == name);
-            for member in 0..members(scenario, &link.from, &link.to) {
+            for member in 0..u64::from(scenario.link_members(link)) {
                 let chance = LinkChance::named(scenario.seed, repeat, &full_name, member);
                 slots.push(LinkSlot {
                     link: LinkDirection::new(direction, chance),

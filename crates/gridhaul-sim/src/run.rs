@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gridhaul_scenario::answer::{Answer, Capture, Estimate, Metric, Point, Row, Series, Warning};
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
-use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
+use gridhaul_scenario::scenario::{Load, Scenario, ScenarioPoint};
 use indexmap::IndexMap;
 use rayon::prelude::*;
 
@@ -26,13 +26,32 @@ impl Backend for Sim {
         "sim"
     }
 
-    fn supports(&self, _scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
-        // Every key of the scenario is honoured.
-        Ok(())
+    fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
+        let mut unsupported = Vec::new();
+        let mut refuse = |key: String, reason: &str| {
+            unsupported.push(Unsupported { key, reason: reason.to_owned() });
+        };
+        for (name, node) in &scenario.node {
+            if node.aggregate.is_some() {
+                refuse(format!("node.{name}.aggregate"), "collectors are not simulated yet");
+            }
+        }
+        for (name, flow) in &scenario.flow {
+            if matches!(&flow.load, Load::OnOff(load) if load.rate.is_none()) {
+                refuse(format!("flow.{name}.load.on_off.rate"), "give a rate");
+            }
+            if flow.deadline.is_some() {
+                refuse(format!("flow.{name}.deadline"), "deadlines are not judged yet");
+            }
+        }
+        if unsupported.is_empty() { Ok(()) } else { Err(unsupported) }
     }
 
     fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError> {
         let points = scenario.points().map_err(|error| RunError::Invalid(error.to_string()))?;
+        for point in &points {
+            self.supports(&point.scenario).map_err(RunError::Unsupported)?;
+        }
         let repeats = scenario.repeat as usize;
         let total = (points.len() * repeats) as u64;
         let done = AtomicU64::new(0);
@@ -135,7 +154,12 @@ fn answer(scenario: &Scenario, points: &[ScenarioPoint], outcomes: Vec<Outcome>)
         }
         let flows = combine(&layout.flows, &runs, |rows| &rows.flows);
         let links = combine(&layout.links, &runs, |rows| &rows.links);
-        answer.points.push(Point { parameters: point.parameters.clone(), flows, links });
+        answer.points.push(Point {
+            parameters: point.parameters.clone(),
+            flows,
+            links,
+            verdicts: Vec::new(),
+        });
     }
     answer.warnings.sort();
     answer.warnings.dedup();

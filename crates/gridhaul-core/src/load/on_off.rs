@@ -1,7 +1,7 @@
 //! Bursts with silence between them.
 
 use gridhaul_scenario::scenario::{self, Spread};
-use gridhaul_scenario::units::{Duration, Instant};
+use gridhaul_scenario::units::{BitRate, Duration, Instant};
 
 use super::Message;
 use crate::chance::Chance;
@@ -41,7 +41,7 @@ impl OnOff {
     pub fn new(keys: &scenario::OnOff, start: Instant, chance: Chance) -> Self {
         let mut source = Self {
             bytes: keys.size.get(),
-            bits_per_sec: keys.rate.as_bits_per_sec(),
+            bits_per_sec: keys.rate.map_or(0, BitRate::as_bits_per_sec),
             on: keys.on,
             off: keys.off,
             spread: keys.spread,
@@ -119,7 +119,7 @@ mod tests {
         scenario::OnOff {
             on: Duration::from_millis(on_ms),
             off: Duration::from_millis(off_ms),
-            rate: BitRate::from_bits_per_sec(64_000),
+            rate: Some(BitRate::from_bits_per_sec(64_000)),
             size: Bytes::new(210),
             spread,
         }
@@ -183,7 +183,7 @@ mod tests {
     fn without_bursts_or_rate_nothing_ever_comes() {
         let mut dead = keys(0, 10, Spread::Fixed);
         assert!(source(&dead, 0).next_message().is_none());
-        dead = scenario::OnOff { rate: BitRate::default(), ..keys(10, 10, Spread::Fixed) };
+        dead = scenario::OnOff { rate: None, ..keys(10, 10, Spread::Fixed) };
         assert!(source(&dead, 0).next_message().is_none());
     }
 }

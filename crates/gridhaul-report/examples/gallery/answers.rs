@@ -75,6 +75,7 @@ pub(crate) fn point(scale: f64) -> Point {
     };
     Point {
         parameters: [].into_iter().collect(),
+        verdicts: Vec::new(),
         flows: vec![
             flow("meters", 200, 412_000.0),
             flow("camera", 1, 1_130_000.0),

@@ -67,6 +67,8 @@ metrics! {
         "Data packets that reached the receiver, repeats and headers included, over the measured time.";
     ReverseThroughput "reverse_throughput_bit_per_s" "reverse throughput" "bit/s" Flow
         "Packets that came back to the sender, headers included, over the measured time.";
+    OfferedLoad "offered_load_bit_per_s" "offered load" "bit/s" Flow
+        "Data packets that the senders of this row sent, repeats and headers included, over the measured time.";
     CompletionTime "completion_time_s" "completion time" "s" Flow
         "From the start of a flow of limited size to the arrival of its last byte; mean of equal flows.";
     SegmentsSent "segments_sent_count" "segments sent" "" Flow
@@ -95,6 +97,24 @@ metrics! {
         "98th percentile of the message delay.";
     DelayMax "delay_max_s" "message delay, largest" "s" Flow
         "Largest message delay.";
+    DeadlineMet "deadline_met_ratio" "in time" "" Flow
+        "Messages that arrived within the deadline over those that were ready early enough to be judged; what never arrived is late.";
+    SegmentLoss "segment_loss_ratio" "segment loss" "" Flow
+        "Data segments dropped or lost on the way of this row's own connections, a collector's full buffer included, over those sent.";
+    SegmentLossTotal "segment_loss_total_ratio" "segment loss, all stages" "" Flow
+        "One minus the product of (1 − segment loss) over the stages that the data crosses.";
+    SegmentDelayMean "segment_delay_mean_s" "segment delay, mean" "s" Flow
+        "One passage of a data segment over this row's own stage, from being sent to being received, waiting included; in a stage that ends at a collector, the wait in its buffer too.";
+    SegmentDelayTotal "segment_delay_total_mean_s" "segment delay, all stages" "s" Flow
+        "Sum of the mean segment delays of the stages that the data crosses.";
+    BufferMean "buffer_mean_messages" "collector's buffer, mean" "messages" Flow
+        "Messages waiting in a collector for its upstream connection, averaged over time and collectors.";
+    BufferMax "buffer_max_messages" "collector's buffer, largest" "messages" Flow
+        "Most messages that ever waited in one collector.";
+    Residual "fixed_point_residual_ratio" "residual" "" Flow
+        "Equations only: how far the fixed point is from satisfying its equations, relative to the offered load.";
+    Iterations "fixed_point_iterations_count" "iterations" "" Flow
+        "Equations only: evaluations that the fixed point took.";
     Fairness "fairness_index" "fairness" "" Flow
         "Jain's index of the goodputs of equal flows: 1 when all have the same.";
     LinkThroughput "link_throughput_bit_per_s" "throughput" "bit/s" Link

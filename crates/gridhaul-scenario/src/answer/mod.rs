@@ -53,10 +53,29 @@ pub struct Capture {
 pub struct Point {
     /// Swept keys and their values, as text.
     pub parameters: IndexMap<String, String>,
-    /// One for each flow of the scenario; equal flows are taken together.
+    /// One for each flow of the scenario; equal flows are taken together. Then one for each group
+    /// of connections from a collector onwards, named `<collector>><end>`.
     pub flows: Vec<Row>,
     /// One for each direction of each link, named `<link>.forward` or `<link>.backward`.
     pub links: Vec<Row>,
+    /// One for each flow with a deadline: whether it is met.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verdicts: Vec<Verdict>,
+}
+
+/// Whether a flow keeps a limit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// Name of the flow.
+    pub flow: String,
+    /// The limit, such as `98 % of messages within 15 s`.
+    pub limit: String,
+    /// What was measured against it; null where the backend cannot know it.
+    pub measured: Option<f64>,
+    /// Unit of `measured`; empty for a share.
+    pub unit: String,
+    /// Whether the limit is kept; null where it cannot be known.
+    pub met: Option<bool>,
 }
 
 /// The metrics of one flow or one direction of a link.

@@ -29,6 +29,10 @@ pub struct Flow {
     pub to_stack: Option<String>,
     /// What the application sends and when.
     pub load: Load,
+    /// How old a message may be on arrival. The answer judges it: met if at least 98 % of the
+    /// messages arrive in time. Absent: the deadline of the application profile, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Duration>,
     /// When the flow starts.
     #[serde(default)]
     pub start: Duration,

@@ -14,6 +14,10 @@ pub struct Link {
     pub from: String,
     /// Node where `forward` ends.
     pub to: String,
+    /// The members of a group share one link (a radio cell, a power line) instead of having one
+    /// each. Between two groups: one for each member of the smaller.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub shared: bool,
     /// The same in both directions (each has its own queue and its own chance).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub both: Option<Direction>,
@@ -199,6 +203,10 @@ pub struct LoadLatency {
     pub paired_with: Option<String>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+const fn is_false(value: &bool) -> bool {
+    !*value
+}
 const fn default_queue() -> QueueLimit {
     QueueLimit::Packets(100)
 }

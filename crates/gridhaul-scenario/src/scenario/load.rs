@@ -65,8 +65,10 @@ pub struct OnOff {
     pub on: Duration,
     /// Mean length of a silence.
     pub off: Duration,
-    /// Rate of payload in a burst.
-    pub rate: BitRate,
+    /// Rate of payload in a burst. Absent: as fast as the transport takes it; a message is ready
+    /// whenever the connection could send it at once (the meters of paper `sa-tcp`, section 4.4).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<BitRate>,
     /// Size of a message.
     pub size: Bytes,
     /// Whether lengths are fixed or exponentially distributed.

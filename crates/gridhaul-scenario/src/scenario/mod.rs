@@ -6,9 +6,11 @@ mod file;
 mod flow;
 mod link;
 mod load;
+mod node;
 mod points;
 mod route;
 mod stack;
+mod stage;
 mod suggest;
 mod sweep;
 
@@ -25,9 +27,11 @@ pub use link::{
     PACKET_MAX, Reorder,
 };
 pub use load::{Load, OnOff, Periodic, Poisson, RequestResponse, Spread, Transfer};
+pub use node::{Aggregate, Node, WhenFull};
 pub use points::ScenarioPoint;
 pub use route::{Hop, Routes};
 pub use stack::{Profile, Recovery, Stack, Variant};
+pub use stage::{Stage, upstream_name};
 pub use sweep::{Range, Sweep, Values};
 
 /// A network, what is sent over it, and how long it is watched.
@@ -67,16 +71,6 @@ pub struct Scenario {
     pub sweep: Vec<Sweep>,
 }
 
-/// A node, or a group of equal nodes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Node {
-    /// Number of equal nodes that this name stands for. A link from a group to a single node is
-    /// made once for each member, and so is a flow.
-    #[serde(default = "one_node")]
-    pub count: u32,
-}
-
 /// What is recorded over time.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -94,8 +88,5 @@ const fn one() -> u64 {
     1
 }
 const fn one_repeat() -> u32 {
-    1
-}
-const fn one_node() -> u32 {
     1
 }

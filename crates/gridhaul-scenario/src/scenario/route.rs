@@ -14,7 +14,7 @@ pub struct Hop {
     pub forward: bool,
 }
 
-/// The ways of a flow. Each member of a group takes the links of its own number.
+/// The ways of a flow. Member i of n takes link ⌊i·k/n⌋ of the k links that an entry stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Routes {
     /// From `from` to `to`.
@@ -24,16 +24,21 @@ pub struct Routes {
 }
 
 impl Scenario {
-    /// Number of links or flows that one entry between these nodes stands for: one for each
-    /// member of a group, pairs of members between two groups of one size. `None` where a node
-    /// does not exist or two groups differ in size.
+    /// Number of flows that one entry between these nodes stands for: one for each member of the
+    /// larger group. `None` where a node does not exist.
     #[must_use]
     pub fn members(&self, from: &str, to: &str) -> Option<u32> {
-        match (self.node.get(from)?.count, self.node.get(to)?.count) {
-            (from, to) if from == to => Some(from),
-            (1, group) | (group, 1) => Some(group),
-            _ => None,
-        }
+        Some(self.node.get(from)?.count.max(self.node.get(to)?.count))
+    }
+
+    /// Number of links that this entry stands for: one for each member of the larger group or,
+    /// where it is shared, of the smaller one (of the one group, where the other is a single
+    /// node: one link).
+    #[must_use]
+    pub fn link_members(&self, link: &Link) -> u32 {
+        let count = |name: &str| self.node.get(name).map_or(1, |node| node.count);
+        let (from, to) = (count(&link.from), count(&link.to));
+        if link.shared { from.min(to) } else { from.max(to) }
     }
 
     /// The ways of a flow, as written or else those with the fewest links; of equally short ways
@@ -115,8 +120,8 @@ impl<'s> Network<'s> {
             return Err(Problem::new(
                 &way.key,
                 format!("{message} except through a group, where the member is not determined"),
-                "a flow passes groups only where it has one member for each of theirs; put a \
-                 single node in between",
+                "a flow passes only groups that are not larger than its own; put a single node in \
+                 between",
             ));
         }
         let remedy = match self.search(&way.reversed(), |_| true) {
@@ -161,7 +166,7 @@ impl<'s> Network<'s> {
             if !last && node.is_some_and(|node| !self.passable(node, way.members)) {
                 return fail(
                     format!("the route passes the group `{next}`, but not which of its members"),
-                    "a flow passes groups only where it has one member for each of theirs".into(),
+                    "a flow passes only groups that are not larger than its own".into(),
                 );
             }
             hops.push(Hop { link: number, forward });
@@ -203,7 +208,7 @@ impl<'s> Network<'s> {
     /// Whether a flow of so many members knows which member of this node it passes.
     fn passable(&self, node: usize, members: u32) -> bool {
         let count = self.scenario.node.get_index(node).map_or(1, |(_, node)| node.count);
-        count == 1 || count == members
+        count <= members
     }
 }
 

@@ -16,4 +16,4 @@ pub use bytes::Bytes;
 pub use probability::Probability;
 pub use quantity::{Quantity, UnitError};
 pub use time::{Duration, Instant};
-pub use window::{QueueLimit, WindowSize};
+pub use window::{BufferLimit, QueueLimit, WindowSize};

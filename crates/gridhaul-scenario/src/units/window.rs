@@ -17,6 +17,15 @@ pub enum QueueLimit {
     Unlimited,
 }
 
+/// How much may wait in a buffer for messages. In files: `"100 messages"` or `"24 kB"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BufferLimit {
+    /// At most this many messages.
+    Messages(u32),
+    /// At most this many bytes.
+    Bytes(Bytes),
+}
+
 /// A TCP window. In files: `"50 segments"` or `"64 kB"`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum WindowSize {
@@ -34,6 +43,11 @@ text_serde!(
     QueueLimit,
     r"^\s*(unlimited|[0-9][0-9_.eE+-]*\s*(packets|GiB|GB|MiB|MB|KiB|kB|B))\s*$"
 );
+
+impl Expected for BufferLimit {
+    const EXPECTED: &'static str = "a buffer limit such as \"100 messages\" or \"24 kB\"";
+}
+text_serde!(BufferLimit, r"^\s*[0-9][0-9_.eE+-]*\s*(messages|GiB|GB|MiB|MB|KiB|kB|B)\s*$");
 
 impl Expected for WindowSize {
     const EXPECTED: &'static str = "a window such as \"50 segments\" or \"64 kB\"";
@@ -61,6 +75,13 @@ impl FromStr for QueueLimit {
     }
 }
 
+impl FromStr for BufferLimit {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        count_or_bytes(text, "messages", Self::EXPECTED, Self::Messages, Self::Bytes)
+    }
+}
+
 impl FromStr for WindowSize {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
@@ -74,6 +95,15 @@ impl fmt::Display for QueueLimit {
             Self::Packets(packets) => write!(f, "{packets} packets"),
             Self::Bytes(bytes) => bytes.fmt(f),
             Self::Unlimited => f.write_str("unlimited"),
+        }
+    }
+}
+
+impl fmt::Display for BufferLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Messages(messages) => write!(f, "{messages} messages"),
+            Self::Bytes(bytes) => fmt::Display::fmt(bytes, f),
         }
     }
 }

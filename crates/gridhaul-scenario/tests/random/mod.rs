@@ -75,7 +75,14 @@ fn direction() -> impl Strategy<Value = Direction> {
 fn link() -> impl Strategy<Value = Link> {
     (direction(), option::of(direction())).prop_map(|(one, other)| {
         let (both, forward) = if other.is_some() { (None, Some(one)) } else { (Some(one), None) };
-        Link { from: "meter".into(), to: "head-1".into(), both, forward, backward: other }
+        Link {
+            from: "meter".into(),
+            to: "head-1".into(),
+            shared: false,
+            both,
+            forward,
+            backward: other,
+        }
     })
 }
 
@@ -113,7 +120,7 @@ fn load() -> impl Strategy<Value = Load> {
         ),
         (size(), time(1)).prop_map(|(size, every)| Load::Poisson(Poisson { size, every })),
         (time(1), time(1), rate(), size(), spread).prop_map(|(on, off, rate, size, spread)| {
-            Load::OnOff(OnOff { on, off, rate, size, spread })
+            Load::OnOff(OnOff { on, off, rate: Some(rate), size, spread })
         }),
         (size(), size(), time(0), time(0)).prop_map(|(request, response, think, pause)| {
             Load::RequestResponse(RequestResponse { request, response, think, pause })
@@ -134,6 +141,7 @@ fn flow() -> impl Strategy<Value = Flow> {
                 stack: (!messages).then(|| "own".into()),
                 to_stack: None,
                 load,
+                deadline: None,
                 start: Duration::ZERO,
                 start_spread: Duration::from_nanos(u64::from(count)),
                 route: routed.then(|| vec!["line".into()]),
@@ -171,7 +179,11 @@ pub(crate) fn scenario() -> impl Strategy<Value = Scenario> {
                 interval: recorded.then(|| Duration::from_nanos(nanos)),
                 pcap: if recorded { vec!["line".into()] } else { Vec::new() },
             },
-            node: [("meter".into(), Node { count }), ("head-1".into(), Node { count: 1 })].into(),
+            node: [
+                ("meter".into(), Node { count, ..Node::default() }),
+                ("head-1".into(), Node::default()),
+            ]
+            .into(),
             link: [("line".into(), line)].into(),
             stack: [("own".into(), own)].into(),
             flow: flows.into_iter().enumerate().map(|(i, flow)| (format!("f{i}"), flow)).collect(),

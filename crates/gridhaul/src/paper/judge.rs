@@ -144,7 +144,12 @@ mod tests {
         let metrics =
             IndexMap::from([(Metric::Goodput, Estimate { mean: Some(mean), ci95, n: 5 })]);
         let row = Row { name: "down".into(), count: 1, metrics };
-        let point = Point { parameters: IndexMap::new(), flows: vec![row], links: vec![] };
+        let point = Point {
+            parameters: IndexMap::new(),
+            flows: vec![row],
+            links: vec![],
+            verdicts: vec![],
+        };
         judge(&cells[0], Some(&point))
     }
 

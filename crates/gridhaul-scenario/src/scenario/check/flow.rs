@@ -3,7 +3,7 @@
 use super::{FLOWS_MAX, Report};
 use crate::scenario::route::Network;
 use crate::scenario::{DATAGRAM_HEADER, Flow, Load, PACKET_MAX, Transport};
-use crate::units::Bytes;
+use crate::units::{Bytes, Duration};
 
 impl Report<'_> {
     pub(super) fn flows(&mut self, network: Option<&Network<'_>>) {
@@ -18,7 +18,8 @@ impl Report<'_> {
                 Transport::Datagram | Transport::Echo => self.datagrams(&key, flow),
             }
             if let (true, false, Some(network)) = (ends, self.is_full(), network)
-                && let Err(problem) = network.routes(name, flow)
+                && let Err(problem) =
+                    network.routes(name, flow).and_then(|ways| self.scenario.cut(name, flow, ways))
             {
                 self.add(problem);
             }
@@ -40,6 +41,13 @@ impl Report<'_> {
                 format!("{key}.count"),
                 "an entry stands for at least one flow",
                 "write 1, or remove the flow",
+            );
+        }
+        if flow.deadline.is_some_and(Duration::is_zero) {
+            self.refuse(
+                format!("{key}.deadline"),
+                "no message arrives at the moment it is ready",
+                "write \"15 s\", or leave it out",
             );
         }
         let duration = self.scenario.duration;
@@ -84,6 +92,14 @@ impl Report<'_> {
         let size = match &flow.load {
             Load::Periodic(load) => ("periodic", load.size),
             Load::Poisson(load) => ("poisson", load.size),
+            Load::OnOff(load) if load.rate.is_none() => {
+                self.refuse(
+                    format!("{key}.load.on_off.rate"),
+                    "datagrams have no transport that says how fast it takes them",
+                    "add a rate such as \"64 kbit/s\", or use transport = \"tcp\"",
+                );
+                return;
+            }
             Load::OnOff(load) => ("on_off", load.size),
             Load::Bulk | Load::Transfer(_) | Load::RequestResponse(_) => {
                 self.refuse(

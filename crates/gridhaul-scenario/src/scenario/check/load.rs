@@ -21,7 +21,9 @@ impl Report<'_> {
                 self.some_size(&format!("{key}.on_off.size"), load.size);
                 self.some_time(&format!("{key}.on_off.on"), load.on);
                 self.some_time(&format!("{key}.on_off.off"), load.off);
-                self.some_rate(&format!("{key}.on_off.rate"), load.rate);
+                if let Some(rate) = load.rate {
+                    self.some_rate(&format!("{key}.on_off.rate"), rate);
+                }
             }
             Load::RequestResponse(load) => {
                 self.some_size(&format!("{key}.request_response.request"), load.request);

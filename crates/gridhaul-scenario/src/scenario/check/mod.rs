@@ -7,7 +7,8 @@ mod stack;
 
 use super::error::{COLLECTED, Problem};
 use super::route::Network;
-use super::{Scenario, suggest};
+use super::{Aggregate, Scenario, suggest};
+use crate::units::{BufferLimit, Bytes};
 
 /// Most rows of a recorded series and most flows of a scenario: beyond, somebody has mistyped a
 /// number, and the run would only end when memory does.
@@ -159,6 +160,26 @@ impl Report<'_> {
                     "write 1, or remove the node",
                 );
             }
+            if let Some(collector) = &node.aggregate {
+                self.collector(&format!("node.{name}.aggregate"), collector);
+            }
+        }
+    }
+
+    fn collector(&mut self, key: &str, collector: &Aggregate) {
+        if matches!(collector.buffer, BufferLimit::Messages(0))
+            || collector.buffer == BufferLimit::Bytes(Bytes::new(0))
+        {
+            self.refuse(
+                format!("{key}.buffer"),
+                "a collector without room takes nothing in",
+                "write \"100 messages\" or \"24 kB\"",
+            );
+        }
+        if let Some(name) = &collector.stack
+            && !self.scenario.stack.contains_key(name)
+        {
+            self.unknown(&format!("{key}.stack"), "stack", name, &self.scenario.stack);
         }
     }
 
@@ -178,17 +199,6 @@ impl Report<'_> {
                 format!("{key}.to"),
                 format!("both ends are `{from}`"),
                 "name two different nodes",
-            );
-            return false;
-        }
-        if self.scenario.members(from, to).is_none() {
-            self.refuse(
-                format!("{key}.to"),
-                format!(
-                    "`{from}` has {} members and `{to}` has {}: they do not pair up",
-                    nodes[from].count, nodes[to].count
-                ),
-                "give both groups one size, or put a single node between them",
             );
             return false;
         }
