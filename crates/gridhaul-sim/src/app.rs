@@ -1,5 +1,6 @@
 //! Applications: what a flow does when one is due, or when what it waits for has arrived.
 
+use gridhaul_core::load::Message;
 use gridhaul_scenario::units::Instant;
 
 use crate::flow::{App, Ends, Flow};
@@ -20,17 +21,35 @@ impl Flow {
                 self.watch[1] = *bytes;
                 None
             }
-            App::Messages { source, coming, under_way, written } => {
+            App::Messages { source, coming, outbox } => {
                 while let Some(message) = coming.filter(|message| message.at <= now) {
                     ends[0].write(message.bytes);
-                    *written += message.bytes;
-                    under_way.push_back((*written, message.at));
+                    outbox.push(message);
                     *coming = source.next_message();
                 }
-                self.watch[1] = under_way.front().map_or(u64::MAX, |&(end, _)| end);
+                self.watch[1] = outbox.watch();
                 coming.map(|message| message.at)
             }
+            App::Greedy { load, .. } => {
+                load.bursts.advance(now);
+                self.hungry = load.bursts.active();
+                Some(load.bursts.until())
+            }
             App::Dialogue(dialogue) => dialogue.on_due(now, ends, &mut self.watch),
+        }
+    }
+
+    /// A burst is under way: a message is written if the connection could send it at once.
+    #[inline(never)]
+    pub(crate) fn feed(&mut self, now: Instant) {
+        let (Ends::Tcp(ends), App::Greedy { load, outbox }) = (&mut self.ends, &mut self.app)
+        else {
+            return;
+        };
+        if ends[0].could_send(load.bytes) {
+            ends[0].write(load.bytes);
+            outbox.push(Message { at: now, bytes: load.bytes });
+            self.watch[1] = outbox.watch();
         }
     }
 
@@ -58,16 +77,10 @@ impl Flow {
                 self.counters.completed = Some(now);
                 ends[1].close();
             }
-            App::Messages { under_way, .. } => {
+            App::Messages { outbox, .. } | App::Greedy { outbox, .. } => {
                 let delivered = ends[1].receiver().delivered();
-                while let Some(&(end, ready)) = under_way.front() {
-                    if end > delivered {
-                        break;
-                    }
-                    under_way.pop_front();
-                    progress.messages.push(ready);
-                }
-                self.watch[1] = under_way.front().map_or(u64::MAX, |&(end, _)| end);
+                progress.messages.extend(std::iter::from_fn(|| outbox.pop(delivered)));
+                self.watch[1] = outbox.watch();
             }
             App::Dialogue(dialogue) => {
                 progress = dialogue.on_arrived(now, side, &mut self.watch);

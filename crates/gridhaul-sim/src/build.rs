@@ -1,6 +1,5 @@
 //! From a scenario to a world: links for each member of a group, ends, applications and routes.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use gridhaul_core::chance::Chance;
@@ -15,7 +14,7 @@ use crate::audit::LinkAudit;
 use crate::capture::{Addresses, Tap};
 use crate::dialogue::Dialogue;
 use crate::events::Events;
-use crate::flow::{App, Ends, Flow, FlowCounters};
+use crate::flow::{App, Ends, Flow, FlowCounters, Outbox};
 use crate::measure::Ledger;
 use crate::network::{ARRIVED, LinkSlot, LinkStats, Network};
 use crate::record::Recorder;
@@ -195,6 +194,7 @@ fn flow(seed: &MemberSeed<'_>, spec: &FlowSpec, row: u32, routes: [u32; 2]) -> F
         routes,
         start,
         watch: [u64::MAX; 2],
+        hungry: false,
         counters: FlowCounters::default(),
     }
 }
@@ -238,8 +238,9 @@ fn app(seed: &MemberSeed<'_>, spec: &FlowSpec, start: Instant) -> App {
         Demand::Limited(bytes) => App::Transfer { bytes },
         Demand::Open(mut source) => {
             let coming = source.next_message();
-            App::Messages { source, coming, under_way: VecDeque::new(), written: 0 }
+            App::Messages { source, coming, outbox: Outbox::default() }
         }
+        Demand::Greedy(load) => App::Greedy { load, outbox: Outbox::default() },
         Demand::Dialogue(dialogue) => App::Dialogue(Dialogue::new(dialogue)),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use gridhaul_core::load::{Message, Source};
+use gridhaul_core::load::{Greedy, Message, Source};
 use gridhaul_core::tcp::Connection;
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -20,6 +20,8 @@ pub(crate) struct Flow {
     pub start: Instant,
     /// Payload delivered at the `from` and the `to` end at which the application wants to know.
     pub watch: [u64; 2],
+    /// Whether the application writes as soon as the connection could send.
+    pub hungry: bool,
     pub counters: FlowCounters,
 }
 
@@ -50,13 +52,41 @@ pub(crate) enum App {
         source: Source,
         /// The next one, which is not ready yet.
         coming: Option<Message>,
-        /// Those on their way: the stream position after the last byte, and when they were ready.
-        under_way: VecDeque<(u64, Instant)>,
-        /// Bytes handed to the connection.
-        written: u64,
+        outbox: Outbox,
     },
+    /// Sends messages as fast as the connection takes them, in bursts.
+    Greedy { load: Greedy, outbox: Outbox },
     /// Asks, waits for the answer, pauses.
     Dialogue(Dialogue),
+}
+
+/// Messages that were handed to a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    /// Those on their way: the stream position after the last byte, and when they were ready.
+    under_way: VecDeque<(u64, Instant)>,
+    /// Bytes handed over.
+    written: u64,
+}
+
+impl Outbox {
+    /// A message is handed over.
+    pub(crate) fn push(&mut self, message: Message) {
+        self.written += message.bytes;
+        self.under_way.push_back((self.written, message.at));
+    }
+
+    /// When the first message on its way was ready, if it is whole with so many bytes delivered.
+    pub(crate) fn pop(&mut self, delivered: u64) -> Option<Instant> {
+        let ready = self.under_way.front().filter(|&&(end, _)| end <= delivered)?.1;
+        self.under_way.pop_front();
+        Some(ready)
+    }
+
+    /// Bytes delivered at which the first message on its way is whole.
+    pub(crate) fn watch(&self) -> u64 {
+        self.under_way.front().map_or(u64::MAX, |&(end, _)| end)
+    }
 }
 
 /// What is counted of a flow, from the start of the run.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gridhaul_scenario::answer::{Answer, Capture, Estimate, Metric, Point, Row, Series, Warning};
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
-use gridhaul_scenario::scenario::{Load, Scenario, ScenarioPoint};
+use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use indexmap::IndexMap;
 use rayon::prelude::*;
 
@@ -37,9 +37,6 @@ impl Backend for Sim {
             }
         }
         for (name, flow) in &scenario.flow {
-            if matches!(&flow.load, Load::OnOff(load) if load.rate.is_none()) {
-                refuse(format!("flow.{name}.load.on_off.rate"), "give a rate");
-            }
             if flow.deadline.is_some() {
                 refuse(format!("flow.{name}.deadline"), "deadlines are not judged yet");
             }

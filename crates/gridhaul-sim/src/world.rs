@@ -104,18 +104,25 @@ impl World {
         let flow = &mut self.flows[(end / 2) as usize];
         let side = (end % 2) as usize;
         let next = flow.routes[side];
-        let Ends::Tcp(ends) = &mut flow.ends else { return };
-        let connection = &mut ends[side];
-        while let Some(segment) = connection.poll_transmit(now) {
+        let hungry = flow.hungry && side == 0;
+        let deadline = loop {
+            if hungry {
+                flow.feed(now);
+            }
+            let Ends::Tcp(ends) = &mut flow.ends else { return };
+            let connection = &mut ends[side];
+            let Some(segment) = connection.poll_transmit(now) else {
+                break connection.next_deadline();
+            };
             // An end that has data to send sends it before it acknowledges without.
             let last = segment.len == 0 && segment.flags == Flags::ACK;
             // A refused segment is TCP's to find out.
             self.net.offer(now, Packet { to: end ^ 1, next, body: Body::Tcp(segment) });
             if last {
-                break;
+                break connection.next_deadline();
             }
-        }
-        self.net.events.schedule(Target::End(end), connection.next_deadline());
+        };
+        self.net.events.schedule(Target::End(end), deadline);
     }
 
     /// [`pump`](Self::pump) once more, for where it is called seldom.

@@ -2,8 +2,9 @@
 //!
 //! A load knows sizes and times only. Whoever carries it asks [`Demand`] what it is for the
 //! transport: something without end, a given amount, messages that come at times of their own
-//! whatever the network does (an open loop), or a dialogue in which each step waits for the last.
+//! whatever the network does (an open loop), messages as fast as it takes them, or a dialogue in which each step waits for the last.
 
+mod bursts;
 mod on_off;
 mod periodic;
 mod poisson;
@@ -14,6 +15,7 @@ use gridhaul_scenario::units::Instant;
 
 use crate::chance::Chance;
 
+pub use bursts::Bursts;
 pub use on_off::OnOff;
 pub use periodic::Periodic;
 pub use poisson::Poisson;
@@ -35,10 +37,23 @@ pub enum Demand {
     Endless,
     /// This many bytes at once, then the end (`transfer`).
     Limited(u64),
-    /// Messages at times of their own (`periodic`, `poisson`, `on_off`).
+    /// Messages at times of their own (`periodic`, `poisson`, `on_off` with a rate).
     Open(Source),
+    /// Messages as fast as the transport takes them, in bursts (`on_off` without a rate). While a
+    /// burst is under way, whoever carries it writes a message whenever the transport could send
+    /// one at once; the message is ready at that time.
+    Greedy(Greedy),
     /// Each step waits for the one before (`request_response`).
     Dialogue(RequestResponse),
+}
+
+/// Messages as fast as the transport takes them, in bursts.
+#[derive(Debug, Clone)]
+pub struct Greedy {
+    /// Size of a message in bytes of payload.
+    pub bytes: u64,
+    /// When to write.
+    pub bursts: Bursts,
 }
 
 /// An open-loop source of messages.
@@ -63,6 +78,10 @@ impl Demand {
                 Self::Open(Source::Periodic(Periodic::new(keys, start, chance)))
             }
             Load::Poisson(keys) => Self::Open(Source::Poisson(Poisson::new(keys, start, chance))),
+            Load::OnOff(keys) if keys.rate.is_none() => Self::Greedy(Greedy {
+                bytes: keys.size.get(),
+                bursts: Bursts::new(keys, start, chance),
+            }),
             Load::OnOff(keys) => {
                 Self::Open(Source::OnOff(Box::new(OnOff::new(keys, start, chance))))
             }

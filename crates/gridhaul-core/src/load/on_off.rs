@@ -1,9 +1,9 @@
 //! Bursts with silence between them.
 
-use gridhaul_scenario::scenario::{self, Spread};
+use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{BitRate, Duration, Instant};
 
-use super::Message;
+use super::{Bursts, Message};
 use crate::chance::Chance;
 
 /// An on–off source.
@@ -22,98 +22,65 @@ use crate::chance::Chance;
 pub struct OnOff {
     bytes: u64,
     bits_per_sec: u64,
-    on: Duration,
-    off: Duration,
-    spread: Spread,
+    /// The burst that is under way, or the silence before the next.
+    bursts: Bursts,
     /// Up to here everything has been handed over.
     now: Instant,
-    burst_end: Instant,
     /// Time in a burst that the next message still needs.
     needed: Duration,
     /// Carried fraction of a nanosecond, as a numerator over the rate.
     carry: u128,
-    chance: Chance,
 }
 
 impl OnOff {
-    /// A source that runs from `start` on, in its stationary state.
+    /// A source that runs from `start` on, in its stationary state. Without a rate it never has a
+    /// message; see [`Demand::Greedy`](super::Demand::Greedy).
     #[must_use]
-    pub fn new(keys: &scenario::OnOff, start: Instant, chance: Chance) -> Self {
-        let mut source = Self {
-            bytes: keys.size.get(),
-            bits_per_sec: keys.rate.map_or(0, BitRate::as_bits_per_sec),
-            on: keys.on,
-            off: keys.off,
-            spread: keys.spread,
-            now: start,
-            burst_end: start,
-            needed: Duration::ZERO,
-            carry: 0,
-            chance,
-        };
-        if source.is_silent() {
-            return source;
+    pub fn new(keys: &scenario::OnOff, start: Instant, mut chance: Chance) -> Self {
+        let bits_per_sec = keys.rate.map_or(0, BitRate::as_bits_per_sec);
+        let (bytes, mut carry, mut needed) = (keys.size.get(), 0, Duration::ZERO);
+        if bits_per_sec > 0 && !keys.on.is_zero() {
+            needed = chance.uniform(spacing(bytes, bits_per_sec, &mut carry));
         }
-        let spacing = source.spacing();
-        source.needed = source.chance.uniform(spacing);
-        let cycle = keys.on.as_nanos().saturating_add(keys.off.as_nanos());
-        if source.chance.below(cycle) < keys.on.as_nanos() {
-            source.burst_end = start + source.residual(keys.on);
-        } else {
-            source.now = start + source.residual(keys.off);
-            source.burst_end = source.now + source.length(keys.on);
-        }
-        source
+        let bursts = Bursts::new(keys, start, chance);
+        Self { bytes, bits_per_sec, bursts, now: start, needed, carry }
     }
 
     /// The next message; `None` for a source without bursts or without rate.
     pub fn next_message(&mut self) -> Option<Message> {
-        if self.is_silent() {
+        if self.bits_per_sec == 0 || self.bursts.until() == Instant::NEVER {
             return None;
         }
-        while self.now + self.needed > self.burst_end {
-            self.needed = self.needed - self.burst_end.since(self.now);
-            self.now = self.burst_end + self.length(self.off);
-            self.burst_end = self.now + self.length(self.on);
+        loop {
+            if !self.bursts.active() {
+                self.now = self.bursts.until();
+            } else if self.now + self.needed <= self.bursts.until() {
+                break;
+            } else {
+                self.needed = self.needed - self.bursts.until().since(self.now);
+                self.now = self.bursts.until();
+            }
+            self.bursts.switch();
         }
         self.now += self.needed;
-        self.needed = self.spacing();
+        self.needed = spacing(self.bytes, self.bits_per_sec, &mut self.carry);
         Some(Message { at: self.now, bytes: self.bytes })
     }
+}
 
-    fn is_silent(&self) -> bool {
-        self.on.is_zero() || self.bits_per_sec == 0
-    }
-
-    /// Time in a burst from one message to the next; at least a nanosecond, so that time goes on.
-    fn spacing(&mut self) -> Duration {
-        let rate = u128::from(self.bits_per_sec);
-        let work = u128::from(self.bytes) * 8_000_000_000 + self.carry;
-        self.carry = work % rate;
-        Duration::from_nanos(u64::try_from(work / rate).unwrap_or(u64::MAX >> 1).max(1))
-    }
-
-    fn length(&mut self, mean: Duration) -> Duration {
-        match self.spread {
-            Spread::Fixed => mean,
-            Spread::Exponential => self.chance.exponential(mean),
-        }
-    }
-
-    /// What is left of a length at a random time within it. An exponential length has no memory;
-    /// of a fixed one any part is left with equal probability.
-    fn residual(&mut self, mean: Duration) -> Duration {
-        match self.spread {
-            Spread::Fixed => self.chance.uniform(mean),
-            Spread::Exponential => self.chance.exponential(mean),
-        }
-    }
+/// Time in a burst from one message to the next; at least a nanosecond, so that time goes on.
+fn spacing(bytes: u64, bits_per_sec: u64, carry: &mut u128) -> Duration {
+    let rate = u128::from(bits_per_sec);
+    let work = u128::from(bytes) * 8_000_000_000 + *carry;
+    *carry = work % rate;
+    Duration::from_nanos(u64::try_from(work / rate).unwrap_or(u64::MAX >> 1).max(1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gridhaul_scenario::units::{BitRate, Bytes};
+    use gridhaul_scenario::scenario::Spread;
+    use gridhaul_scenario::units::Bytes;
 
     fn keys(on_ms: u64, off_ms: u64, spread: Spread) -> scenario::OnOff {
         scenario::OnOff {

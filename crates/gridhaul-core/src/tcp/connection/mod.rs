@@ -127,6 +127,14 @@ impl Connection {
         self.receiver.consume(bytes, &self.params);
     }
 
+    /// Whether the first segment of `bytes` written now would leave at once, but for pacing: all
+    /// that was written before has been sent, and the windows have room.
+    #[must_use]
+    pub fn could_send(&self, bytes: u64) -> bool {
+        matches!(self.state, State::Established | State::CloseWait)
+            && self.sender.could_send(bytes, &self.params)
+    }
+
     /// State of the connection.
     #[must_use]
     pub const fn state(&self) -> State {

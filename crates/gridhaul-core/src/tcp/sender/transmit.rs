@@ -107,6 +107,25 @@ impl Sender {
         Some(stretch)
     }
 
+    /// Whether the first segment of `bytes` written now would leave at once: everything written
+    /// before has been sent, nothing lost waits to be sent again, and the windows have room.
+    pub(crate) fn could_send(&self, bytes: u64, params: &StackParams) -> bool {
+        if self.next < self.end() || self.fin.is_some() || self.queue.lost_bytes() > 0 {
+            return false;
+        }
+        let len = bytes.min(u64::from(params.mss));
+        if self.una != self.next {
+            let nagle = params.nagle && len < u64::from(params.mss);
+            let dumb =
+                self.duplicates > 0 && self.sack && !params.limited_transmit && !self.in_recovery();
+            let in_flight = self.in_flight();
+            if nagle || dumb || in_flight + len > self.window && in_flight > 0 {
+                return false;
+            }
+        }
+        self.next + len <= self.edge
+    }
+
     /// RFC 5681, section 4.1: slow start again after an idle time longer than the RTO.
     #[inline]
     fn restart_after_idle(&mut self, now: Instant, params: &StackParams) {
