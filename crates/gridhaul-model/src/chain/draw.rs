@@ -1,0 +1,101 @@
+//! A chain for people: as a table, for Graphviz and for Mermaid.
+
+use std::fmt::Write as _;
+
+use super::Chain;
+
+impl Chain {
+    /// States with their shares, then rules with their rates and reasons, as Markdown tables.
+    #[must_use]
+    pub fn to_table(&self) -> String {
+        let shares = self.stationary();
+        let mut text = String::from("| state | segments | share of time |\n|---|--:|--:|\n");
+        for (state, share) in self.states().iter().zip(&shares) {
+            let _ = writeln!(text, "| {state} | {} | {share:.6} |", state.segments);
+        }
+        text.push_str("\n| from | to | rate, 1/s | rule |\n|---|---|--:|---|\n");
+        for rule in self.rules() {
+            let (from, to) = (self.states()[rule.from], self.states()[rule.to]);
+            let _ = writeln!(text, "| {from} | {to} | {:.6} | {} |", rule.rate, rule.text);
+        }
+        text
+    }
+
+    /// For `dot` of Graphviz.
+    #[must_use]
+    pub fn to_dot(&self) -> String {
+        let mut text = String::from("digraph chain {\n  node [shape=box];\n");
+        for (index, state) in self.states().iter().enumerate() {
+            let _ = writeln!(text, "  s{index} [label=\"{state}\"];");
+        }
+        for (from, to, rate) in self.arrows() {
+            let _ = writeln!(text, "  s{from} -> s{to} [label=\"{rate:.4}\"];");
+        }
+        text.push_str("}\n");
+        text
+    }
+
+    /// For Mermaid, which Markdown viewers draw.
+    #[must_use]
+    pub fn to_mermaid(&self) -> String {
+        let mut text = String::from("stateDiagram-v2\n");
+        for (index, state) in self.states().iter().enumerate() {
+            let _ = writeln!(text, "  s{index}: {state}");
+        }
+        for (from, to, rate) in self.arrows() {
+            let _ = writeln!(text, "  s{from} --> s{to}: {rate:.4}");
+        }
+        text
+    }
+
+    /// Pairs of states with the sum of their rates, without those that never happen.
+    fn arrows(&self) -> Vec<(usize, usize, f64)> {
+        let mut arrows: Vec<(usize, usize, f64)> = Vec::new();
+        for rule in self.rules().iter().filter(|rule| rule.rate > 0.0) {
+            match arrows.iter_mut().find(|arrow| (arrow.0, arrow.1) == (rule.from, rule.to)) {
+                Some(arrow) => arrow.2 += rule.rate,
+                None => arrows.push((rule.from, rule.to, rule.rate)),
+            }
+        }
+        arrows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::chain::{Chain, State};
+
+    #[test]
+    fn a_small_chain_in_all_three_forms() {
+        let mut chain = Chain::new();
+        let idle = chain.state(State::silent("idle"));
+        let send = chain.state(State {
+            phase: "send",
+            segments: 2,
+            fresh: 2,
+            rounds: 1.5,
+            mark: Some(("doublings", 1)),
+        });
+        chain.rule(idle, send, 0.5, "a burst begins");
+        chain.rule(send, idle, 1.5, "a burst ends");
+        assert_eq!(
+            chain.to_table(),
+            "| state | segments | share of time |\n|---|--:|--:|\n\
+             | idle | 0 | 0.750000 |\n| send 2 (doublings 1) | 2 | 0.250000 |\n\
+             \n| from | to | rate, 1/s | rule |\n|---|---|--:|---|\n\
+             | idle | send 2 (doublings 1) | 0.500000 | a burst begins |\n\
+             | send 2 (doublings 1) | idle | 1.500000 | a burst ends |\n"
+        );
+        assert_eq!(
+            chain.to_dot(),
+            "digraph chain {\n  node [shape=box];\n  s0 [label=\"idle\"];\n\
+             \x20 s1 [label=\"send 2 (doublings 1)\"];\n  s0 -> s1 [label=\"0.5000\"];\n\
+             \x20 s1 -> s0 [label=\"1.5000\"];\n}\n"
+        );
+        assert_eq!(
+            chain.to_mermaid(),
+            "stateDiagram-v2\n  s0: idle\n  s1: send 2 (doublings 1)\n  s0 --> s1: 0.5000\n\
+             \x20 s1 --> s0: 1.5000\n"
+        );
+    }
+}

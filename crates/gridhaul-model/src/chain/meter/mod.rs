@@ -1,0 +1,136 @@
+//! The meter: a source that is silent for most of the time and then sends a little, with a window
+//! of at most two segments (paper `sa-tcp`, section 4.4).
+//!
+//! There are two sets of rules. [`paper`] is figure 6, reconstructed from the text, since the
+//! figure itself is not in it. [`refined`] is what a TCP does: its timer is not a round trip, is
+//! doubled with each loss, keeps running when the application falls silent, and is the only brake
+//! that such a sender has.
+
+mod paper;
+mod refined;
+
+use super::Rates;
+
+pub use paper::paper;
+pub use refined::refined;
+
+/// How a meter's TCP behaves.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MeterTcp {
+    /// Vegas instead of Reno.
+    pub vegas: bool,
+    /// Largest window in segments: 1 or 2.
+    pub window: u32,
+    /// The timer.
+    pub timer: Timer,
+}
+
+/// The retransmission timer (RFC 6298).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Timer {
+    /// Least timeout, in seconds.
+    pub min: f64,
+    /// Largest timeout, in seconds.
+    pub max: f64,
+    /// The floor is on the variance and not on the sum (Linux).
+    pub floor_on_variance: bool,
+    /// Repeated segments are timed by timestamps, so that their acknowledgement ends the back-off.
+    /// Without, it stays until a segment that was sent once is acknowledged (Karn's algorithm).
+    pub timestamps: bool,
+}
+
+/// What a meter's application wants to send.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Demand {
+    /// Silent, then greedy: while on, it sends whatever the connection takes. Exponential lengths
+    /// with these means, in seconds.
+    Greedy {
+        /// Mean length of a burst.
+        on: f64,
+        /// Mean length of a silence.
+        off: f64,
+    },
+    /// Messages, whatever the connection does.
+    Messages {
+        /// Messages per second.
+        per_second: f64,
+        /// Segments in each.
+        segments: u32,
+    },
+}
+
+/// What the network does to a sender.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Conditions {
+    /// Probability that a segment is lost.
+    pub loss: f64,
+    /// Mean round trip, in seconds.
+    pub rtt: f64,
+}
+
+/// Which rules are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Rules {
+    /// Those of the paper, as far as its text tells them.
+    Paper,
+    /// Those that a TCP follows.
+    #[default]
+    Refined,
+}
+
+/// What a meter sends under given conditions, and whether it keeps up with its application.
+#[must_use]
+pub fn sent(tcp: &MeterTcp, demand: &Demand, conditions: &Conditions, rules: Rules) -> Sent {
+    let solve = |more: f64| {
+        let chain = match rules {
+            Rules::Paper => paper(tcp, demand, conditions, more),
+            Rules::Refined => refined(tcp, demand, conditions, more),
+        };
+        chain.rates(&chain.stationary())
+    };
+    let Demand::Messages { per_second, segments } = *demand else {
+        return Sent { rates: solve(0.0), backlog: false };
+    };
+    // Of messages that come whatever happens, all are sent or the backlog grows without end. The
+    // share of rounds after which another segment waits is what makes the two rates equal.
+    let wanted = per_second * f64::from(segments);
+    // Never quite all, since idle is the state that the chain is solved from.
+    let (mut low, mut high) = (0.0, 1.0 - 1e-12);
+    let most = solve(high);
+    if most.fresh <= wanted {
+        return Sent { rates: most, backlog: true };
+    }
+    for _ in 0..50 {
+        let middle = f64::midpoint(low, high);
+        if solve(middle).fresh < wanted { low = middle } else { high = middle }
+    }
+    Sent { rates: solve(high), backlog: false }
+}
+
+/// What a meter sends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sent {
+    /// Segments per second.
+    pub rates: Rates,
+    /// More comes from the application than the connection can carry.
+    pub backlog: bool,
+}
+
+impl Timer {
+    /// The timeout after this many doublings, in seconds, at a steady round trip.
+    ///
+    /// RFC 6298, 2.3 and 2.4, with a variance that has died away: max(RTT, minimum); Linux:
+    /// RTT + minimum. 5.5: doubled for each timeout up to the maximum.
+    #[must_use]
+    pub fn after(&self, doublings: u32, rtt: f64) -> f64 {
+        let base = if self.floor_on_variance { rtt + self.min } else { rtt.max(self.min) };
+        (base * f64::from(doublings).exp2()).min(self.max.max(rtt))
+    }
+
+    /// Doublings after which the timeout grows no more; at most 16, as in the senders.
+    #[must_use]
+    pub fn doublings(&self, rtt: f64) -> u32 {
+        let limit = self.max.max(rtt);
+        (0..16).find(|&doublings| self.after(doublings, rtt) >= limit).unwrap_or(16)
+    }
+}

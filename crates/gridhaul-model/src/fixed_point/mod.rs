@@ -1,0 +1,13 @@
+//! The fixed point between senders and network (paper `sa-tcp`, section 4.1): what the senders
+//! offer gives the loss and the delay of the queues, and these give what the senders offer.
+//!
+//! It is not iterated. For one queue, the senders' new segments fall with its load while what it
+//! carries grows, so that the two meet once; the load at which they do is found by bracketing.
+//! Several queues are solved in turn until none changes any more.
+
+mod network;
+mod resource;
+mod root;
+
+pub use network::{Class, Network, Solution, Stream};
+pub use resource::{Resource, Response};

@@ -1,0 +1,297 @@
+//! Classes of senders, the queues that they share, and the loads at which both agree.
+
+use super::resource::{Resource, Response};
+use super::root::falling_root;
+use crate::chain::meter::{self, Conditions, Demand, MeterTcp, Rules, Sent};
+
+/// Queues, and the senders that use them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Network {
+    /// The queues.
+    pub resources: Vec<Resource>,
+    /// The senders.
+    pub classes: Vec<Class>,
+    /// Rules of the senders.
+    pub rules: Rules,
+}
+
+/// Equal senders.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Class {
+    /// How many.
+    pub senders: f64,
+    /// Size of a segment with headers, in bits.
+    pub segment_bits: f64,
+    /// Queues on the way, in order, as indices into [`Network::resources`].
+    pub path: Vec<usize>,
+    /// Propagation to the far end, in seconds.
+    pub out: f64,
+    /// Time that an acknowledgement takes back, in seconds.
+    pub back: f64,
+    /// Loss on the way that has nothing to do with queues.
+    pub noise: f64,
+    /// Their TCP.
+    pub tcp: MeterTcp,
+    /// What they send.
+    pub demand: Demand,
+}
+
+/// The loads at which senders and queues agree.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Solution {
+    /// Behaviour of each queue.
+    pub resources: Vec<Response>,
+    /// What each class sends and gets.
+    pub classes: Vec<Stream>,
+    /// Largest difference between the load that a queue was given and that which its senders offer
+    /// then, over that load.
+    pub residual: f64,
+    /// Evaluations of the senders' chains.
+    pub evaluations: u32,
+    /// Whether the residual is small enough to trust.
+    pub converged: bool,
+}
+
+/// What one sender of a class sends and gets.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stream {
+    /// Segments per second.
+    pub sent: Sent,
+    /// Probability that a segment is lost on its way.
+    pub loss: f64,
+    /// Mean time from being sent to being received, in seconds.
+    pub delay: f64,
+    /// Mean round trip, in seconds.
+    pub rtt: f64,
+}
+
+/// Residual that counts as converged.
+const CONVERGED: f64 = 1e-6;
+/// Rounds over all queues after which the solver gives up.
+const ROUNDS: u32 = 200;
+/// Width of the bracket of ln ρ at which a root is found.
+const WIDTH: f64 = 1e-11;
+/// Least and largest ln ρ that are looked at.
+const RANGE: (f64, f64) = (-80.0, 80.0);
+
+impl Network {
+    /// Finds the loads.
+    #[must_use]
+    pub fn solve(&self) -> Solution {
+        let mut state = State::new(self);
+        let mut last = f64::INFINITY;
+        for _ in 0..ROUNDS {
+            let mut change = 0.0_f64;
+            for index in 0..self.resources.len() {
+                change = change.max(self.settle(&mut state, index));
+            }
+            // One queue is found at once; of several, the last round changes nothing.
+            if self.resources.len() < 2 || change < 1e-10 || change == last {
+                break;
+            }
+            last = change;
+        }
+        self.finish(state)
+    }
+
+    /// Sets one load so that its senders offer just that, while the others stay. Returns by how
+    /// much it changed, as a share.
+    fn settle(&self, state: &mut State, index: usize) -> f64 {
+        let before = state.rho[index];
+        let mut excess = |log: f64| {
+            state.rho[index] = log.exp();
+            (self.offered(state, index) / state.rho[index]).ln().clamp(RANGE.0, RANGE.1)
+        };
+        let start = before.ln().clamp(RANGE.0 + 1.0, RANGE.1 - 1.0);
+        let bracket = bracket(&mut excess, start);
+        let rho = match bracket {
+            Some((low, high)) => falling_root(excess, low, high, WIDTH).at.exp(),
+            None => 0.0,
+        };
+        state.rho[index] = rho;
+        if rho > 0.0 { (rho / before).ln().abs() } else { 0.0 }
+    }
+
+    /// Load that a queue's senders offer, over what it can carry.
+    fn offered(&self, state: &mut State, index: usize) -> f64 {
+        let resource = self.resources[index];
+        let responses = self.responses(state);
+        let mut packets = 0.0;
+        let mut bits = 0.0;
+        for (number, class) in self.classes.iter().enumerate() {
+            if !class.path.contains(&index) {
+                continue;
+            }
+            let stream = self.stream(class, &responses);
+            state.evaluations += 1;
+            state.offered[number] = stream.sent.rates.offered;
+            let rate =
+                class.senders * stream.sent.rates.offered * reaching(class, index, &responses);
+            packets += rate;
+            bits += rate * class.segment_bits;
+        }
+        if packets > 0.0 {
+            state.bits[index] = bits / packets;
+        }
+        bits / (resource.rate * resource.copies)
+    }
+
+    fn responses(&self, state: &State) -> Vec<Response> {
+        let loads = state.rho.iter().zip(&state.bits);
+        self.resources.iter().zip(loads).map(|(r, (&rho, &bits))| r.response(rho, bits)).collect()
+    }
+
+    /// What one sender of a class sends through queues that behave like this.
+    fn stream(&self, class: &Class, responses: &[Response]) -> Stream {
+        let mut passing = 1.0 - class.noise;
+        let (mut delay, mut rtt) = (class.out, class.out + class.back);
+        for &index in &class.path {
+            let (resource, response) = (self.resources[index], responses[index]);
+            let own = class.segment_bits / resource.rate;
+            passing *= 1.0 - response.loss;
+            delay += response.wait + own;
+            if !(resource.acknowledges && self.rules == Rules::Refined) {
+                rtt += response.wait + own;
+            }
+        }
+        let loss = (1.0 - passing).clamp(0.0, 1.0);
+        let rtt = rtt.max(SHORTEST);
+        let conditions = Conditions { loss, rtt };
+        Stream {
+            sent: meter::sent(&class.tcp, &class.demand, &conditions, self.rules),
+            loss,
+            delay,
+            rtt,
+        }
+    }
+
+    fn finish(&self, mut state: State) -> Solution {
+        let mut residual = 0.0_f64;
+        for index in 0..self.resources.len() {
+            let offered = self.offered(&mut state, index);
+            let scale = offered.max(state.rho[index]);
+            if scale > 0.0 {
+                residual = residual.max((offered - state.rho[index]).abs() / scale);
+            }
+        }
+        let resources = self.responses(&state);
+        let classes: Vec<Stream> =
+            self.classes.iter().map(|class| self.stream(class, &resources)).collect();
+        let finite = classes.iter().all(|stream| {
+            let rates = stream.sent.rates;
+            rates.offered.is_finite() && rates.fresh.is_finite() && stream.delay.is_finite()
+        });
+        Solution {
+            resources,
+            classes,
+            residual,
+            evaluations: state.evaluations,
+            converged: finite && residual < CONVERGED,
+        }
+    }
+}
+
+/// Shortest round trip that is computed with, in seconds.
+const SHORTEST: f64 = 1e-7;
+
+/// Loads while they are looked for.
+struct State {
+    rho: Vec<f64>,
+    /// Mean size of the packets that load each queue, in bits.
+    bits: Vec<f64>,
+    offered: Vec<f64>,
+    evaluations: u32,
+}
+
+impl State {
+    fn new(network: &Network) -> Self {
+        let bits = |index: usize| {
+            let users = network.classes.iter().filter(|class| class.path.contains(&index));
+            users.map(|class| class.segment_bits).fold(1.0, f64::max)
+        };
+        let queues = network.resources.len();
+        Self {
+            rho: vec![1e-3; queues],
+            bits: (0..queues).map(bits).collect(),
+            offered: vec![0.0; network.classes.len()],
+            evaluations: 0,
+        }
+    }
+}
+
+/// Share of a class's segments that reach a queue.
+fn reaching(class: &Class, index: usize, responses: &[Response]) -> f64 {
+    let before = class.path.iter().take_while(|&&queue| queue != index);
+    before.map(|&queue| 1.0 - responses[queue].loss).product()
+}
+
+type Point = (f64, f64);
+
+/// Two points between which a falling function passes zero; `None` where it is negative as far
+/// down as is looked.
+fn bracket(f: &mut impl FnMut(f64) -> f64, start: f64) -> Option<(Point, Point)> {
+    let mut point = (start, f(start));
+    let mut step = 0.25;
+    loop {
+        let up = point.1 > 0.0;
+        let next = (point.0 + if up { step } else { -step }).clamp(RANGE.0, RANGE.1);
+        let found = (next, f(next));
+        if (found.1 > 0.0) != up {
+            return Some(if up { (point, found) } else { (found, point) });
+        }
+        if next <= RANGE.0 {
+            return None;
+        }
+        if next >= RANGE.1 {
+            return Some((found, (next, -0.0)));
+        }
+        point = found;
+        step *= 2.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::meter::Timer;
+
+    fn meters(number: f64, rate: f64, vegas: bool, rules: Rules) -> Network {
+        let timer = Timer { min: 0.2, max: 60.0, floor_on_variance: false, timestamps: false };
+        Network {
+            resources: vec![Resource { rate, room: 101, copies: 1.0, acknowledges: false }],
+            classes: vec![Class {
+                senders: number,
+                segment_bits: 1920.0,
+                path: vec![0],
+                out: 0.05,
+                back: 0.05,
+                noise: 0.0,
+                tcp: MeterTcp { vegas, window: 2, timer },
+                demand: Demand::Greedy { on: 0.1, off: 60.0 },
+            }],
+            rules,
+        }
+    }
+
+    #[test]
+    fn a_wide_link_leaves_the_meters_alone() {
+        let solution = meters(1_000.0, 1e9, false, Rules::Refined).solve();
+        assert!(solution.converged && solution.classes[0].loss < 1e-12);
+        assert!((solution.classes[0].rtt - 0.1).abs() < 1e-4);
+    }
+
+    #[test]
+    fn queues_carry_what_senders_offer() {
+        for rules in [Rules::Paper, Rules::Refined] {
+            for vegas in [false, true] {
+                for number in [1e3, 3e4, 1e5, 4e5, 1e7] {
+                    let solution = meters(number, 2e6, vegas, rules).solve();
+                    let rates = solution.classes[0].sent.rates;
+                    let rho = number * rates.offered * 1920.0 / 2e6;
+                    assert!(solution.converged, "{number} {solution:?}");
+                    assert!((rho / solution.resources[0].rho - 1.0).abs() < 1e-6);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Backend model: equations that answer a scenario in milliseconds.
+//!
+//! Queues with limited room, Markov chains of TCP senders built from stated rules, and a fixed
+//! point between what the senders offer and what the network does with it (paper `sa-tcp`).
+
+pub mod chain;
+pub mod fixed_point;
+pub mod queue;
