@@ -232,7 +232,7 @@ impl World {
             self.seen.changes.push(Change { at: self.clock(), end: ENDS[index], state: name });
         }
         if index == 0 {
-            let sender = end.sender();
+            let Some(sender) = end.sender() else { return };
             let flight = sender.next() - sender.una();
             let (cwnd, ssthresh) = (sender.cwnd(), sender.ssthresh());
             self.seen.samples.push(Sample { at: self.clock(), cwnd, ssthresh, flight });
@@ -246,15 +246,16 @@ impl World {
         let names = [("client", "server"), ("server", "client")];
         for (index, (own, other)) in names.into_iter().enumerate() {
             let Some(end) = &self.ends[index] else { continue };
-            let stats = end.sender().stats();
+            let Some(sender) = end.sender() else { continue };
+            let stats = sender.stats();
             put(&format!("{own}_segments"), stats.segments as f64);
-            put(&format!("{own}_retransmissions"), stats.retransmissions as f64);
-            put(&format!("{own}_timeouts"), stats.timeouts as f64);
-            put(&format!("{own}_fast_retransmits"), stats.fast_retransmits as f64);
+            put(&format!("{own}_retransmissions"), f64::from(stats.retransmissions));
+            put(&format!("{own}_timeouts"), f64::from(stats.timeouts));
+            put(&format!("{own}_fast_retransmits"), f64::from(stats.fast_retransmits));
             put(&format!("bytes_from_{other}"), end.receiver().delivered() as f64);
-            let rto = end.sender().rtt().rto(end.params()).as_secs_f64() * 1e3;
+            let rto = sender.rtt().rto(end.params()).as_secs_f64() * 1e3;
             put(&format!("{own}_rto_ms"), rto);
-            let srtt = end.sender().rtt().srtt().unwrap_or(Duration::ZERO);
+            let srtt = sender.rtt().srtt().unwrap_or(Duration::ZERO);
             put(&format!("{own}_srtt_ms"), srtt.as_secs_f64() * 1e3);
         }
         put("dropped_by_queue", (self.routes[0].refused + self.routes[1].refused) as f64);

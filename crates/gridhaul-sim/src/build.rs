@@ -7,7 +7,9 @@ use gridhaul_core::link::{LinkChance, LinkDirection};
 use gridhaul_core::load::Demand;
 use gridhaul_core::tcp::{Connection, StackParams};
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::{Direction, Flow as FlowSpec, Hop, Scenario, Stack, Transport};
+use gridhaul_scenario::scenario::{
+    Direction, Flow as FlowSpec, Hop, Load, Scenario, Stack, Transport,
+};
 use gridhaul_scenario::units::Instant;
 
 use crate::audit::LinkAudit;
@@ -206,16 +208,19 @@ fn ends(seed: &MemberSeed<'_>, spec: &FlowSpec) -> Ends {
     let (near, far) = stacks(seed.scenario, spec);
     let mut chance = seed.chance("isn");
     let (isn, peer_isn) = (chance.below(1 << 32) as u32, chance.below(1 << 32) as u32);
-    if near.handshake {
-        return Ends::Tcp(Box::new([
-            Connection::connect(near, isn),
-            Connection::listen(far, peer_isn),
-        ]));
+    let mut ends = if near.handshake {
+        [Connection::connect(near, isn), Connection::listen(far, peer_isn)]
+    } else {
+        [
+            Connection::established(Arc::clone(&near), isn, &far, peer_isn),
+            Connection::established(far, peer_isn, &near, isn),
+        ]
+    };
+    if !matches!(spec.load, Load::RequestResponse(_) | Load::Transfer(_)) {
+        // The others never write at the far end, nor close it.
+        ends[1].receive_only();
     }
-    Ends::Tcp(Box::new([
-        Connection::established(Arc::clone(&near), isn, &far, peer_isn),
-        Connection::established(far, peer_isn, &near, isn),
-    ]))
+    Ends::Tcp(Box::new(ends))
 }
 
 /// The stacks of both ends.

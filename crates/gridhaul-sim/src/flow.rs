@@ -141,7 +141,7 @@ impl Flow {
     pub(crate) fn audit(&self) -> Result<(), String> {
         let Ends::Tcp(ends) = &self.ends else { return Ok(()) };
         for (near, far) in [(&ends[0], &ends[1]), (&ends[1], &ends[0])] {
-            let (next, una) = (near.sender().next(), near.sender().una());
+            let (next, una) = near.sent_and_acknowledged();
             let expected = far.receiver().next();
             // Positions count SYN: nothing is received that was not sent, nothing acknowledged
             // that was not received.

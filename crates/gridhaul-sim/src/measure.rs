@@ -1,6 +1,6 @@
 //! From counters to metrics: what happened between the end of the warm-up and the end of the run.
 
-use gridhaul_core::tcp::SenderStats;
+use gridhaul_core::tcp::{Connection, SenderStats};
 use gridhaul_scenario::answer::Metric;
 use gridhaul_scenario::units::{Duration, Instant};
 use hdrhistogram::Histogram;
@@ -104,11 +104,15 @@ impl Flow {
             cwnd_integral: self.counters.cwnd_integral_at(now),
             delivered: self.delivered(),
             sender: match &self.ends {
-                Ends::Tcp(ends) => *ends[0].sender().stats(),
+                Ends::Tcp(ends) => sender_stats(ends),
                 Ends::Datagram { .. } => SenderStats::default(),
             },
         }
     }
+}
+
+fn sender_stats(ends: &[Connection; 2]) -> SenderStats {
+    ends[0].sender().map_or_else(SenderStats::default, |sender| *sender.stats())
 }
 
 /// The rows of a finished run. `flow_rows` and `link_rows` say how many rows there are and
@@ -181,11 +185,11 @@ impl FlowSums {
         self.datagrams += flow.counters.datagrams - earlier.counters.datagrams;
         self.lost += flow.counters.datagrams_lost - earlier.counters.datagrams_lost;
         if let Ends::Tcp(ends) = &flow.ends {
-            let (now, then) = (ends[0].sender().stats(), &earlier.sender);
+            let (now, then) = (sender_stats(ends), &earlier.sender);
             self.segments += now.segments - then.segments;
-            self.retransmissions += now.retransmissions - then.retransmissions;
-            self.fast += now.fast_retransmits - then.fast_retransmits;
-            self.timeouts += now.timeouts - then.timeouts;
+            self.retransmissions += u64::from(now.retransmissions - then.retransmissions);
+            self.fast += u64::from(now.fast_retransmits - then.fast_retransmits);
+            self.timeouts += u64::from(now.timeouts - then.timeouts);
             self.rtt_ns += now.rtt_sum_ns - then.rtt_sum_ns;
             self.rtts += now.rtt_count - then.rtt_count;
             let integral = flow.counters.cwnd_integral_at(end) - earlier.cwnd_integral;

@@ -109,7 +109,7 @@ impl Recorder {
             if std::mem::replace(&mut seen[flow.row as usize], true) || now < flow.start {
                 continue;
             }
-            let sender = ends[0].sender();
+            let Some(sender) = ends[0].sender() else { continue };
             let unlimited = sender.ssthresh() == u32::MAX;
             let windows = &mut self.windows;
             windows.time.push(time);

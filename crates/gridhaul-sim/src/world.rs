@@ -1,7 +1,7 @@
 //! A run: the loop that wakes links, ends and applications in the order of time.
 
 use gridhaul_core::link::Fate;
-use gridhaul_core::tcp::{Flags, Segment};
+use gridhaul_core::tcp::{Flags, Segment, Sender};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::events::Target;
@@ -138,7 +138,7 @@ impl World {
         if connection.next_deadline() <= now {
             connection.handle_timeout(now);
             if end.is_multiple_of(2) {
-                flow.counters.note_cwnd(now, connection.sender().cwnd());
+                flow.counters.note_cwnd(now, connection.sender().map_or(0, Sender::cwnd));
             }
         }
         self.pump_apart(now, end);
@@ -174,7 +174,7 @@ impl World {
     fn on_app(&mut self, now: Instant, flow_index: u32) {
         let flow = &mut self.flows[flow_index as usize];
         if let Some(ends) = flow.tcp() {
-            let cwnd = ends[0].sender().cwnd();
+            let cwnd = ends[0].sender().map_or(0, Sender::cwnd);
             flow.counters.note_cwnd(now, cwnd);
         }
         let again = match &flow.ends {
@@ -254,7 +254,7 @@ impl Flow {
         let bytes = u64::from(bytes);
         if side == 0 {
             self.counters.returned_bytes += bytes;
-            self.counters.note_cwnd(now, end.sender().cwnd());
+            self.counters.note_cwnd(now, end.sender().map_or(0, Sender::cwnd));
         } else {
             self.counters.arrived_bytes += bytes;
         }

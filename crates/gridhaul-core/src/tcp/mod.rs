@@ -22,3 +22,19 @@ pub use receiver::Receiver;
 pub use rtt::RttEstimator;
 pub use segment::{Flags, SackBlocks, Segment, expand};
 pub use sender::{Sender, SenderStats};
+
+#[cfg(test)]
+mod tests {
+    use std::mem::size_of;
+
+    use super::*;
+
+    /// A simulation holds one of each for every meter, a million of them: a field more here is
+    /// megabytes there.
+    #[test]
+    fn the_state_of_a_connection_stays_small() {
+        assert!(size_of::<Connection>() <= 120, "an end: {}", size_of::<Connection>());
+        assert!(size_of::<Sender>() <= 352, "its sender: {}", size_of::<Sender>());
+        assert!(size_of::<sent::Sent>() <= 24, "a segment out: {}", size_of::<sent::Sent>());
+    }
+}

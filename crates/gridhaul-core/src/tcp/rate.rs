@@ -1,19 +1,23 @@
 //! Delivery-rate samples (draft-ietf-ccwg-bbr, section 4.1.1): how fast the path delivered the
 //! data that an acknowledgement covers.
 
+use std::collections::VecDeque;
+
 use gridhaul_scenario::units::{Duration, Instant};
+
+use super::sent::Sent;
 
 /// What is noted with each segment when it is sent.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct RateStamp {
+struct RateStamp {
     /// Bytes delivered on the connection when it was sent.
-    pub delivered: u64,
+    delivered: u64,
     /// When they were.
-    pub delivered_at: Instant,
+    delivered_at: Instant,
     /// When the first segment of the flight that they end was sent.
-    pub first_sent_at: Instant,
+    first_sent_at: Instant,
     /// Whether the application, not the window, was the limit.
-    pub app_limited: bool,
+    app_limited: bool,
 }
 
 /// Delivery rate over the last acknowledged flight.
@@ -42,7 +46,7 @@ impl RateSample {
 }
 
 /// The account of a connection from which samples are made.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct RateAccount {
     delivered: u64,
     delivered_at: Instant,
@@ -50,12 +54,50 @@ pub(super) struct RateAccount {
     /// Data sent before this much was delivered is limited by the application.
     app_limited_until: u64,
     newest: Option<(Instant, RateStamp)>,
+    /// One for each segment that is sent and not yet acknowledged, in their order.
+    stamps: VecDeque<RateStamp>,
 }
 
 impl RateAccount {
+    /// A segment is sent for the first time.
+    #[inline]
+    pub(super) fn on_sent(&mut self, now: Instant, nothing_in_flight: bool) {
+        let stamp = self.stamp(now, nothing_in_flight);
+        self.stamps.push_back(stamp);
+    }
+
+    /// A probe of a closed window counts as sent after all; it says nothing about the rate.
+    pub(super) fn on_probe(&mut self) {
+        self.stamps.push_back(RateStamp::default());
+    }
+
+    /// The segment at this place of the queue is sent again.
+    pub(super) fn on_sent_again(&mut self, now: Instant, index: usize, nothing_in_flight: bool) {
+        let stamp = self.stamp(now, nothing_in_flight);
+        if let Some(place) = self.stamps.get_mut(index) {
+            *place = stamp;
+        }
+    }
+
+    /// The first segment is acknowledged and leaves the queue. It is delivered by this, unless it
+    /// was selectively acknowledged before.
+    #[inline]
+    pub(super) fn on_acknowledged(&mut self, now: Instant, sent: &Sent) {
+        let stamp = self.stamps.pop_front().unwrap_or_default();
+        if !sent.sacked {
+            self.on_delivered(now, sent, stamp);
+        }
+    }
+
+    /// The segment at this place of the queue is selectively acknowledged.
+    pub(super) fn on_sacked(&mut self, now: Instant, index: usize, sent: &Sent) {
+        let stamp = self.stamps.get(index).copied().unwrap_or_default();
+        self.on_delivered(now, sent, stamp);
+    }
+
     /// The stamp of a segment that is sent now.
     #[inline]
-    pub(super) fn stamp(&mut self, now: Instant, nothing_in_flight: bool) -> RateStamp {
+    fn stamp(&mut self, now: Instant, nothing_in_flight: bool) -> RateStamp {
         if nothing_in_flight {
             self.first_sent_at = now;
             self.delivered_at = now;
@@ -70,18 +112,12 @@ impl RateAccount {
 
     /// A segment was delivered (acknowledged or selectively acknowledged for the first time).
     #[inline]
-    pub(super) fn on_delivered(
-        &mut self,
-        now: Instant,
-        bytes: u32,
-        sent_at: Instant,
-        stamp: RateStamp,
-    ) {
-        self.delivered += u64::from(bytes);
+    fn on_delivered(&mut self, now: Instant, sent: &Sent, stamp: RateStamp) {
+        self.delivered += u64::from(sent.len);
         self.delivered_at = now;
         if self.newest.is_none_or(|(_, newest)| stamp.delivered >= newest.delivered) {
-            self.newest = Some((sent_at, stamp));
-            self.first_sent_at = sent_at;
+            self.newest = Some((sent.sent_at, stamp));
+            self.first_sent_at = sent.sent_at;
         }
     }
 

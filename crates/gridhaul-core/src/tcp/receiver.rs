@@ -10,23 +10,31 @@ use super::segment::SackBlocks;
 pub struct Receiver {
     /// Next byte expected.
     next: u64,
-    /// Position after FIN, once it is known.
-    end: Option<u64>,
-    /// Data beyond a gap: ranges in order, apart from each other.
-    beyond: Vec<(u64, u64)>,
-    /// A position in each of the ranges that changed last, most recent first (RFC 2018, section 4).
-    recent: [u64; SackBlocks::MAX],
-    /// Bytes that the application has taken.
-    consumed: u64,
     /// Right edge of the window that was offered last.
     offered: u64,
+    ack_at: Instant,
+    /// What has arrived beyond a gap.
+    beyond: Option<Box<Beyond>>,
+    /// Bytes that the application has not taken yet.
+    unread: u32,
+    unacknowledged: u32,
+    quick_left: u32,
     /// Whether the application takes everything at once.
     eager: bool,
     ack_now: bool,
-    unacknowledged: u32,
-    quick_left: u32,
-    ack_at: Instant,
-    duplicates: u64,
+    /// FIN and everything before it has arrived.
+    finished: bool,
+}
+
+/// Data beyond a gap.
+#[derive(Debug, Clone)]
+struct Beyond {
+    /// In order, apart from each other; never empty.
+    ranges: Vec<(u64, u64)>,
+    /// A position in each of the ranges that changed last, most recent first (RFC 2018, section 4).
+    recent: [u64; SackBlocks::MAX],
+    /// Position after FIN, once it is known.
+    end: Option<u64>,
 }
 
 impl Receiver {
@@ -35,17 +43,15 @@ impl Receiver {
     pub fn new(params: &StackParams) -> Self {
         Self {
             next: 0,
-            end: None,
-            beyond: Vec::new(),
-            recent: [u64::MAX; SackBlocks::MAX],
-            consumed: 1,
             offered: 0,
-            eager: true,
-            ack_now: false,
+            ack_at: Instant::NEVER,
+            beyond: None,
+            unread: 0,
             unacknowledged: 0,
             quick_left: params.quick_ack,
-            ack_at: Instant::NEVER,
-            duplicates: 0,
+            eager: true,
+            ack_now: false,
+            finished: false,
         }
     }
 
@@ -59,28 +65,28 @@ impl Receiver {
         fin: bool,
         params: &StackParams,
     ) -> bool {
-        if fin {
-            self.end = Some(end);
-        }
         if end <= self.next {
             // RFC 9293, 3.10.7.4: an old segment is answered at once with an acknowledgement.
-            self.duplicates += 1;
+            self.finished |= fin;
             self.ack_now = true;
             return false;
         }
         if start > self.next {
             // RFC 5681, section 4.2: out of order data is acknowledged at once.
-            self.insert(start, end);
+            self.beyond.get_or_insert_with(Beyond::new).insert(start, end, fin);
             self.ack_now = true;
             return false;
         }
+        let before = self.next;
         self.next = end;
-        let filled = !self.beyond.is_empty();
+        self.finished |= fin;
+        let filled = self.beyond.is_some();
         if filled {
             self.absorb();
         }
-        if self.eager {
-            self.consumed = self.next;
+        if !self.eager {
+            let news = u32::try_from(self.next - before).unwrap_or(u32::MAX);
+            self.unread = self.unread.saturating_add(news);
         }
         // RFC 5681, section 4.2: a segment that fills all or part of a gap is acknowledged at once.
         self.schedule_ack(now, filled || fin, params);
@@ -90,7 +96,6 @@ impl Receiver {
     /// Notes SYN at position 0.
     pub(crate) fn handle_syn(&mut self) {
         self.next = 1;
-        self.consumed = 1;
     }
 
     /// The application takes data only when it says so ([`Self::consume`]).
@@ -101,7 +106,7 @@ impl Receiver {
     /// The application takes `bytes`. Returns whether the window has opened so far that the other
     /// end is told.
     pub fn consume(&mut self, bytes: u64, params: &StackParams) -> bool {
-        self.consumed = (self.consumed + bytes).min(self.next);
+        self.unread = u64::from(self.unread).saturating_sub(bytes) as u32;
         let told = self.edge(params) > self.offered;
         self.ack_now |= told;
         told
@@ -116,19 +121,14 @@ impl Receiver {
     /// Payload bytes received in order, without SYN and FIN.
     #[inline]
     #[must_use]
-    pub fn delivered(&self) -> u64 {
-        let fin = u64::from(self.finished());
-        self.next.saturating_sub(1 + fin)
+    pub const fn delivered(&self) -> u64 {
+        self.next.saturating_sub(1 + self.finished as u64)
     }
     /// Whether FIN and everything before it has arrived.
+    #[inline]
     #[must_use]
-    pub fn finished(&self) -> bool {
-        self.end.is_some_and(|end| self.next >= end)
-    }
-    /// Segments that brought nothing new.
-    #[must_use]
-    pub const fn duplicates(&self) -> u64 {
-        self.duplicates
+    pub const fn finished(&self) -> bool {
+        self.finished
     }
 
     /// The window to offer, in bytes.
@@ -142,7 +142,9 @@ impl Receiver {
     /// buffer (RFC 9293, 3.8.6.2.2), and never to the left.
     #[inline]
     fn edge(&self, params: &StackParams) -> u64 {
-        let edge = self.consumed + u64::from(params.receive_window);
+        // Before SYN, position 1 is where the data will begin.
+        let taken = self.next.max(1) - u64::from(self.unread);
+        let edge = taken + u64::from(params.receive_window);
         let step = u64::from(params.mss.min(params.receive_window / 2));
         if edge >= self.offered + step { edge } else { self.offered }
     }
@@ -177,23 +179,10 @@ impl Receiver {
     #[must_use]
     pub fn sack_blocks(&self, isn: u32, max: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        if !self.beyond.is_empty() {
-            self.fill_blocks(&mut blocks, isn, max);
+        if let Some(beyond) = &self.beyond {
+            beyond.fill_blocks(&mut blocks, isn, max);
         }
         blocks
-    }
-
-    #[cold]
-    fn fill_blocks(&self, blocks: &mut SackBlocks, isn: u32, max: usize) {
-        for &position in &self.recent {
-            let index = self.beyond.partition_point(|range| range.1 <= position);
-            let Some(&(left, right)) = self.beyond.get(index) else { continue };
-            let wire = (isn.wrapping_add(left as u32), isn.wrapping_add(right as u32));
-            let known = position < left || blocks.as_slice().contains(&wire);
-            if !known && blocks.as_slice().len() < max {
-                blocks.push(wire.0, wire.1);
-            }
-        }
     }
 
     fn schedule_ack(&mut self, now: Instant, at_once: bool, params: &StackParams) {
@@ -211,26 +200,42 @@ impl Receiver {
         }
     }
 
-    /// Puts a range beyond a gap into its place and joins it with its neighbours.
-    fn insert(&mut self, start: u64, end: u64) {
-        let first = self.beyond.partition_point(|range| range.1 < start);
-        let last = self.beyond.partition_point(|range| range.0 <= end);
+    /// Takes what the cumulative acknowledgement has reached.
+    fn absorb(&mut self) {
+        let Some(beyond) = &mut self.beyond else { return };
+        self.next = beyond.absorb(self.next);
+        self.finished |= beyond.end.is_some_and(|end| self.next >= end);
+        if beyond.ranges.is_empty() {
+            self.beyond = None;
+        }
+    }
+}
+
+impl Beyond {
+    fn new() -> Box<Self> {
+        Box::new(Self { ranges: Vec::new(), recent: [u64::MAX; SackBlocks::MAX], end: None })
+    }
+
+    /// Puts a range into its place and joins it with its neighbours.
+    fn insert(&mut self, start: u64, end: u64, fin: bool) {
+        if fin {
+            self.end = Some(end);
+        }
+        let first = self.ranges.partition_point(|range| range.1 < start);
+        let last = self.ranges.partition_point(|range| range.0 <= end);
         let (mut left, mut right) = (start, end);
         if first < last {
-            left = left.min(self.beyond[first].0);
-            right = right.max(self.beyond[last - 1].1);
-            if (left, right) == self.beyond[first] && last == first + 1 {
-                self.duplicates += 1;
-            }
+            left = left.min(self.ranges[first].0);
+            right = right.max(self.ranges[last - 1].1);
         }
-        self.beyond.splice(first..last, [(left, right)]);
+        self.ranges.splice(first..last, [(left, right)]);
         self.touch(start);
     }
 
     /// Remembers that the range with this position changed last.
     fn touch(&mut self, position: u64) {
         let in_same_range = |other: u64| {
-            self.beyond.iter().any(|&(left, right)| {
+            self.ranges.iter().any(|&(left, right)| {
                 (left..right).contains(&other) && (left..right).contains(&position)
             })
         };
@@ -240,11 +245,22 @@ impl Receiver {
         self.recent[0] = position;
     }
 
-    /// Takes ranges that the cumulative acknowledgement has reached.
-    fn absorb(&mut self) {
-        let reached = self.beyond.partition_point(|range| range.0 <= self.next);
-        for (_, right) in self.beyond.drain(..reached) {
-            self.next = self.next.max(right);
+    /// Removes the ranges that begin at or before `next`; returns where the last of them ends.
+    fn absorb(&mut self, next: u64) -> u64 {
+        let reached = self.ranges.partition_point(|range| range.0 <= next);
+        self.ranges.drain(..reached).fold(next, |next, (_, right)| next.max(right))
+    }
+
+    #[cold]
+    fn fill_blocks(&self, blocks: &mut SackBlocks, isn: u32, max: usize) {
+        for &position in &self.recent {
+            let index = self.ranges.partition_point(|range| range.1 <= position);
+            let Some(&(left, right)) = self.ranges.get(index) else { continue };
+            let wire = (isn.wrapping_add(left as u32), isn.wrapping_add(right as u32));
+            let known = position < left || blocks.as_slice().contains(&wire);
+            if !known && blocks.as_slice().len() < max {
+                blocks.push(wire.0, wire.1);
+            }
         }
     }
 }

@@ -9,12 +9,15 @@ use super::params::StackParams;
 pub struct RttEstimator {
     srtt_ns: u64,
     rttvar_ns: u64,
-    measured: bool,
-    backoff: u32,
-    /// Least timeout before the first measurement, where SYN had to be repeated.
-    unmeasured_min: Duration,
     ticks: Ticks,
+    measured: bool,
+    /// SYN had to be repeated.
+    syn_repeated: bool,
+    backoff: u8,
 }
+
+/// RFC 6298, 5.7: the timeout with which data begins after SYN had to be repeated.
+const RTO_AFTER_SYN_LOSS: Duration = Duration::from_secs(3);
 
 /// The estimate in whole ticks of a coarse clock, as BSD and ns-2 keep it: eight times the smoothed
 /// round trip and four times its variation.
@@ -31,10 +34,10 @@ impl RttEstimator {
         Self {
             srtt_ns: 0,
             rttvar_ns: 0,
-            measured: false,
-            backoff: 0,
-            unmeasured_min: Duration::ZERO,
             ticks: Ticks { srtt8: 0, rttvar4: 0 },
+            measured: false,
+            syn_repeated: false,
+            backoff: 0,
         }
     }
 
@@ -77,8 +80,10 @@ impl RttEstimator {
                 let spread = variance.max(params.clock_granularity.as_nanos());
                 (self.srtt_ns + spread).max(params.rto_min.as_nanos())
             }
+        } else if self.syn_repeated {
+            params.rto_initial.max(RTO_AFTER_SYN_LOSS).as_nanos()
         } else {
-            params.rto_initial.max(self.unmeasured_min).as_nanos()
+            params.rto_initial.as_nanos()
         };
         // RFC 6298, 5.5: doubled for each timeout, up to a maximum.
         let rto = Duration::from_nanos(base) * (1 << self.backoff);
@@ -93,11 +98,11 @@ impl RttEstimator {
         }
     }
 
-    /// SYN had to be repeated: data begins without back-off, but with a timeout of at least
-    /// `least` until a round trip is measured (RFC 6298, 5.7).
-    pub fn begin_anew(&mut self, least: Duration) {
+    /// SYN had to be repeated: data begins without back-off, but with a timeout of at least three
+    /// seconds until a round trip is measured (RFC 6298, 5.7).
+    pub fn begin_anew(&mut self) {
         self.backoff = 0;
-        self.unmeasured_min = least;
+        self.syn_repeated = true;
     }
 
     /// New data was acknowledged and measured: the back-off ends (RFC 6298, 5.7).

@@ -4,17 +4,15 @@ use std::collections::VecDeque;
 
 use gridhaul_scenario::units::Instant;
 
-use super::rate::RateStamp;
-
-/// A sent segment.
+/// A sent segment. What the delivery rate needs of it is kept by `RateAccount`, for those who ask.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sent {
     /// Stream position of its first byte (0 is SYN, data begins at 1).
     pub start: u64,
     /// Sequence space it takes.
     pub len: u32,
-    /// Times it was sent.
-    pub transmits: u16,
+    /// Times it was sent; 255 stands for more, too.
+    pub transmits: u8,
     /// It was selectively acknowledged.
     pub sacked: bool,
     /// It counts as lost and has not been sent again since.
@@ -23,20 +21,18 @@ pub(crate) struct Sent {
     pub timed_out: bool,
     /// When it was last sent.
     pub sent_at: Instant,
-    /// Account of the delivery rate when it was last sent.
-    pub stamp: RateStamp,
 }
 
 impl Sent {
     #[inline]
-    pub(crate) const fn new(start: u64, len: u32, now: Instant, stamp: RateStamp) -> Self {
+    pub(crate) const fn new(start: u64, len: u32, now: Instant) -> Self {
         let (sacked, lost, timed_out) = (false, false, false);
-        Self { start, len, transmits: 1, sacked, lost, timed_out, sent_at: now, stamp }
+        Self { start, len, transmits: 1, sacked, lost, timed_out, sent_at: now }
     }
 
     /// A probe of a closed window. It measures nothing, as if it had been sent twice.
-    pub(crate) fn probe(start: u64, now: Instant) -> Self {
-        Self { transmits: 2, ..Self::new(start, 1, now, RateStamp::default()) }
+    pub(crate) const fn probe(start: u64, now: Instant) -> Self {
+        Self { transmits: 2, ..Self::new(start, 1, now) }
     }
 
     #[inline]
@@ -61,6 +57,10 @@ pub(crate) struct SentQueue {
 impl SentQueue {
     #[inline]
     pub(crate) fn push(&mut self, sent: Sent) {
+        if self.ring.capacity() == 0 {
+            // Of many connections, most never have more than two segments out.
+            self.ring.reserve_exact(2);
+        }
         self.ring.push_back(sent);
     }
     #[inline]
@@ -117,12 +117,17 @@ impl SentQueue {
         }
     }
 
-    /// Marks a range as selectively acknowledged; calls `each` with every segment newly so.
-    /// Returns the bytes newly covered.
-    pub(crate) fn sack(&mut self, left: u64, right: u64, mut each: impl FnMut(&Sent)) -> u64 {
+    /// Marks a range as selectively acknowledged; calls `each` with every segment newly so and its
+    /// place in the queue. Returns the bytes newly covered.
+    pub(crate) fn sack(
+        &mut self,
+        left: u64,
+        right: u64,
+        mut each: impl FnMut(usize, &Sent),
+    ) -> u64 {
         let first = self.index_of(left);
         let mut covered = 0;
-        for sent in self.ring.range_mut(first..) {
+        for (index, sent) in (first..).zip(self.ring.range_mut(first..)) {
             if sent.end() > right {
                 break;
             }
@@ -135,7 +140,7 @@ impl SentQueue {
                 sent.lost = false;
                 self.lost_bytes -= u64::from(sent.len);
             }
-            each(sent);
+            each(index, sent);
         }
         self.sacked_bytes += covered;
         if covered > 0 {
@@ -247,8 +252,8 @@ impl SentQueue {
         self.highest_sacked = 0;
     }
 
-    /// The first lost segment.
-    pub(crate) fn next_lost(&mut self) -> Option<&mut Sent> {
+    /// The first lost segment and its place in the queue.
+    pub(crate) fn next_lost(&mut self) -> Option<(usize, &mut Sent)> {
         if self.lost_bytes == 0 {
             return None;
         }
@@ -260,7 +265,7 @@ impl SentQueue {
             .find(|(_, sent)| sent.lost)
             .map(|(index, sent)| (from + index, sent.start))?;
         self.lost_hint = start;
-        self.ring.get_mut(index)
+        self.ring.get_mut(index).map(|sent| (index, sent))
     }
 
     /// A lost segment has been sent again.

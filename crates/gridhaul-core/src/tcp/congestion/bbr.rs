@@ -72,6 +72,7 @@ enum State {
 }
 
 impl CongestionControl for Bbr {
+    type Held = Box<Self>;
     const RECOVERY: Kind = Kind::Sack;
     const PACED: bool = true;
     const SAMPLES_RATE: bool = true;

@@ -53,6 +53,7 @@ struct Epoch {
 }
 
 impl CongestionControl for Cubic {
+    type Held = Box<Self>;
     const RECOVERY: Recovery = Recovery::Sack;
 
     fn new(params: &StackParams) -> Self {

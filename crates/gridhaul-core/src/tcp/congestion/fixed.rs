@@ -13,6 +13,7 @@ pub struct Fixed {
 }
 
 impl CongestionControl for Fixed {
+    type Held = Self;
     const RECOVERY: Recovery = Recovery::Sack;
 
     fn new(params: &StackParams) -> Self {

@@ -16,6 +16,9 @@ pub use window::Window;
 
 /// A congestion control algorithm. Sizes are bytes of payload.
 pub trait CongestionControl: Sized {
+    /// How a connection holds the state: `Self` in place, or `Box<Self>` where it is much larger than
+    /// a [`Window`], so that connections of other variants do not carry its size.
+    type Held: From<Self>;
     /// The loss recovery that belongs to the algorithm, where the stack names none.
     const RECOVERY: Recovery;
     /// Whether [`Self::pacing_rate`] ever says anything.
@@ -135,7 +138,7 @@ pub struct Loss {
     /// When the lost segment was last sent.
     pub sent_at: Instant,
     /// How often the lost segment was sent.
-    pub transmits: u16,
+    pub transmits: u8,
     /// Stream position that is sent next.
     pub next: u64,
     /// Whether the timer had run out for the same segment before.
@@ -148,10 +151,10 @@ macro_rules! controllers {
     ($($(#[$doc:meta])* $name:ident, $module:ident;)*) => {
         $(pub mod $module;)*
 
-        /// One of the algorithms. An enum instead of a trait object: no allocation, no vtable.
+        /// One of the algorithms. An enum instead of a trait object: no vtable.
         #[derive(Debug, Clone)]
         pub enum Controller {
-            $($(#[$doc])* $name($module::$name),)*
+            $($(#[$doc])* $name(<$module::$name as CongestionControl>::Held),)*
         }
 
         impl Controller {
@@ -159,7 +162,7 @@ macro_rules! controllers {
             #[must_use]
             pub fn new(params: &StackParams) -> Self {
                 match params.variant {
-                    $(Variant::$name => Self::$name($module::$name::new(params)),)*
+                    $(Variant::$name => Self::$name($module::$name::new(params).into()),)*
                 }
             }
 
@@ -168,6 +171,22 @@ macro_rules! controllers {
             pub const fn recovery_of(variant: Variant) -> Recovery {
                 match variant {
                     $(Variant::$name => <$module::$name as CongestionControl>::RECOVERY,)*
+                }
+            }
+
+            /// Whether it paces.
+            #[must_use]
+            pub const fn is_paced(&self) -> bool {
+                match self {
+                    $(Self::$name(_) => <$module::$name as CongestionControl>::PACED,)*
+                }
+            }
+
+            /// Whether it wants delivery rates.
+            #[must_use]
+            pub const fn samples_rate(&self) -> bool {
+                match self {
+                    $(Self::$name(_) => <$module::$name as CongestionControl>::SAMPLES_RATE,)*
                 }
             }
         }
@@ -219,16 +238,6 @@ impl Controller {
             }
         });
     }
-    /// Whether it paces.
-    #[must_use]
-    pub fn is_paced(&self) -> bool {
-        dispatch!(self, inner => paced(inner))
-    }
-    /// Whether it wants delivery rates.
-    #[must_use]
-    pub fn samples_rate(&self) -> bool {
-        dispatch!(self, inner => samples_rate(inner))
-    }
     /// See [`CongestionControl::on_measured`].
     #[inline]
     pub fn on_measured(&mut self, rtt: Duration) {
@@ -266,12 +275,4 @@ impl Controller {
     pub fn expired(&self, now: Instant, sent_at: Instant) -> bool {
         dispatch!(self, inner => inner.expired(now, sent_at))
     }
-}
-
-const fn paced<C: CongestionControl>(_: &C) -> bool {
-    C::PACED
-}
-
-const fn samples_rate<C: CongestionControl>(_: &C) -> bool {
-    C::SAMPLES_RATE
 }

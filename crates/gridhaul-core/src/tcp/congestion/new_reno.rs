@@ -12,6 +12,7 @@ pub struct NewReno {
 }
 
 impl CongestionControl for NewReno {
+    type Held = Self;
     const RECOVERY: Recovery = Recovery::NewReno;
 
     fn new(params: &StackParams) -> Self {

@@ -13,6 +13,7 @@ pub struct Reno {
 }
 
 impl CongestionControl for Reno {
+    type Held = Self;
     const RECOVERY: Recovery = Recovery::Reno;
 
     fn new(params: &StackParams) -> Self {

@@ -12,6 +12,7 @@ pub struct Sack {
 }
 
 impl CongestionControl for Sack {
+    type Held = Self;
     const RECOVERY: Recovery = Recovery::Sack;
 
     fn new(params: &StackParams) -> Self {

@@ -13,6 +13,7 @@ pub struct Tahoe {
 }
 
 impl CongestionControl for Tahoe {
+    type Held = Self;
     const RECOVERY: Recovery = Recovery::GoBack;
 
     fn new(params: &StackParams) -> Self {

@@ -41,6 +41,7 @@ pub struct Vegas {
 }
 
 impl CongestionControl for Vegas {
+    type Held = Box<Self>;
     const RECOVERY: Recovery = Recovery::Vegas;
 
     fn new(params: &StackParams) -> Self {

@@ -9,7 +9,7 @@ pub struct Window {
     /// In bytes, with the fractions that congestion avoidance adds up.
     cwnd: f64,
     ssthresh: f64,
-    mss: f64,
+    mss: u32,
     whole_ssthresh: bool,
 }
 
@@ -20,7 +20,7 @@ impl Window {
         Self {
             cwnd: f64::from(params.initial_window),
             ssthresh: f64::from(params.initial_ssthresh),
-            mss: f64::from(params.mss),
+            mss: params.mss,
             whole_ssthresh: params.whole_ssthresh,
         }
     }
@@ -45,8 +45,9 @@ impl Window {
     }
     /// Full segment in bytes.
     #[must_use]
+    #[inline]
     pub const fn mss(&self) -> f64 {
-        self.mss
+        self.mss as f64
     }
     /// Whether the window is below the slow-start threshold.
     #[inline]
@@ -57,12 +58,13 @@ impl Window {
     /// Sets the congestion window, to at least one segment.
     #[inline]
     pub fn set_cwnd(&mut self, bytes: f64) {
-        self.cwnd = bytes.max(self.mss);
+        self.cwnd = bytes.max(self.mss());
     }
     /// Sets the slow-start threshold, to at least two segments (RFC 5681, equation 4).
     pub fn set_ssthresh(&mut self, bytes: f64) {
-        let bytes = if self.whole_ssthresh { (bytes / self.mss).floor() * self.mss } else { bytes };
-        self.ssthresh = bytes.max(2.0 * self.mss);
+        let bytes =
+            if self.whole_ssthresh { (bytes / self.mss()).floor() * self.mss() } else { bytes };
+        self.ssthresh = bytes.max(2.0 * self.mss());
     }
 
     /// Slow start or congestion avoidance (RFC 5681, section 3.1).
@@ -75,10 +77,10 @@ impl Window {
             // Equation 2: cwnd += min(N, SMSS), or what the stack's rule of counting makes of it.
             // An acknowledgement of many segments does not carry it far beyond the threshold.
             let credit = f64::from(ack.slow_start_credit);
-            self.cwnd += credit.min((self.ssthresh - self.cwnd).max(self.mss));
+            self.cwnd += credit.min((self.ssthresh - self.cwnd).max(self.mss()));
         } else {
             // Equation 3: cwnd += SMSS * SMSS / cwnd.
-            self.cwnd += f64::from(ack.avoidance_credit) * self.mss / self.cwnd;
+            self.cwnd += f64::from(ack.avoidance_credit) * self.mss() / self.cwnd;
         }
     }
 
@@ -94,7 +96,7 @@ impl Window {
         if !loss.again {
             self.set_ssthresh(f64::from(loss.window) / 2.0);
         }
-        self.cwnd = self.mss;
+        self.cwnd = self.mss();
     }
 
     /// Takes bytes off, but leaves one segment.

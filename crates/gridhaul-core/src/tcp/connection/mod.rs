@@ -1,6 +1,7 @@
 //! One end of a TCP connection (RFC 9293): both halves and the state between SYN and TIME-WAIT.
 
 mod opening;
+mod sending;
 
 use std::sync::Arc;
 
@@ -10,6 +11,8 @@ use crate::tcp::params::{OptionBytes, StackParams};
 use crate::tcp::receiver::Receiver;
 use crate::tcp::segment::{Flags, SackBlocks, Segment, expand};
 use crate::tcp::sender::{Sender, Stretch};
+
+use self::sending::Sending;
 
 /// The state of a connection (RFC 9293, 3.3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,20 +45,28 @@ pub enum State {
 #[derive(Debug, Clone)]
 pub struct Connection {
     params: Arc<StackParams>,
-    state: State,
-    sender: Sender,
+    sending: Sending,
     receiver: Receiver,
+    /// Position that was acknowledged last (RFC 7323, section 4.3: Last.ACK.sent).
+    last_ack: u64,
     isn: u32,
     peer_isn: u32,
     /// Timestamp to echo (RFC 7323, section 4.3).
     echo: u32,
+    state: State,
     timestamps: bool,
     sack: bool,
-    time_wait_until: Instant,
-    /// Position that was acknowledged last (RFC 7323, section 4.3: Last.ACK.sent).
-    last_ack: u64,
+    /// The application at this end never writes.
+    receive_only: bool,
+    ending: Option<Box<Ending>>,
+}
+
+/// What an end needs when the connection is over.
+#[derive(Debug, Clone)]
+struct Ending {
     /// A reset that answers a segment without a connection.
-    reset: Option<Box<Segment>>,
+    reset: Option<Segment>,
+    time_wait_until: Instant,
 }
 
 /// Twice the maximum segment lifetime (RFC 9293, 3.4.2: MSL of 2 minutes; here the 30 s that
@@ -85,7 +96,7 @@ impl Connection {
     ) -> Self {
         let mut connection = Self::new(params, isn, State::Established);
         connection.peer_isn = peer_isn;
-        connection.sender.skip_handshake(peer.receive_window);
+        connection.sending.wake(&connection.params).skip_handshake(peer.receive_window);
         connection.receiver.handle_syn();
         connection.last_ack = connection.receiver.next();
         connection.agree(peer.timestamps, peer.sack);
@@ -95,28 +106,38 @@ impl Connection {
     fn new(params: Arc<StackParams>, isn: u32, state: State) -> Self {
         let (timestamps, sack) = (params.timestamps, params.sack);
         Self {
-            state,
-            sender: Sender::new(&params),
+            sending: Sending::new(&params),
             receiver: Receiver::new(&params),
+            last_ack: 0,
             isn,
             peer_isn: 0,
             echo: 0,
+            state,
             timestamps,
             sack,
-            time_wait_until: Instant::NEVER,
-            last_ack: 0,
-            reset: None,
+            receive_only: false,
+            ending: None,
             params,
+        }
+    }
+
+    /// The application at this end will not write: once the connection is open, the sending half
+    /// keeps only what acknowledgements need. That is memory saved and nothing else; whoever writes
+    /// all the same begins with a fresh window and no round-trip estimate.
+    pub fn receive_only(&mut self) {
+        self.receive_only = true;
+        if self.state == State::Established {
+            self.sending.rest();
         }
     }
 
     /// The application writes `bytes` more; [`u64::MAX`] for ever.
     pub fn write(&mut self, bytes: u64) {
-        self.sender.write(bytes);
+        self.sending.wake(&self.params).write(bytes);
     }
     /// The application will write no more: FIN follows the data.
     pub fn close(&mut self) {
-        self.sender.close();
+        self.sending.wake(&self.params).close();
     }
     /// From now on the application takes data only with [`Self::read`].
     pub fn read_on_demand(&mut self) {
@@ -140,11 +161,16 @@ impl Connection {
     pub const fn state(&self) -> State {
         self.state
     }
-    /// The sending half.
+    /// The sending half; `None` at an end that only receives ([`Self::receive_only`]).
     #[inline]
     #[must_use]
-    pub const fn sender(&self) -> &Sender {
-        &self.sender
+    pub fn sender(&self) -> Option<&Sender> {
+        self.sending.whole()
+    }
+    /// Position that is sent next, and the first unacknowledged one.
+    #[must_use]
+    pub fn sent_and_acknowledged(&self) -> (u64, u64) {
+        (self.sending.next(), self.sending.una())
     }
     /// The receiving half.
     #[inline]
@@ -162,15 +188,21 @@ impl Connection {
     #[inline]
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
-        self.sender.next_deadline().min(self.receiver.ack_deadline()).min(self.time_wait_until)
+        let deadline = self.sending.next_deadline().min(self.receiver.ack_deadline());
+        match &self.ending {
+            None => deadline,
+            Some(ending) => deadline.min(ending.time_wait_until),
+        }
     }
 
     /// Time has come to a deadline.
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.sender.handle_timeout(now, &self.params);
-        if self.time_wait_until <= now {
+        self.sending.handle_timeout(now, &self.params);
+        if let Some(ending) = &mut self.ending
+            && ending.time_wait_until <= now
+        {
             self.state = State::Closed;
-            self.time_wait_until = Instant::NEVER;
+            ending.time_wait_until = Instant::NEVER;
         }
     }
 
@@ -190,16 +222,12 @@ impl Connection {
         if self.state != State::Established && !self.is_open_for_sending() {
             return self.poll_in_other_states(now);
         }
-        let stretch = match self.sender.poll_stretch(now, &self.params) {
-            None => self.sender.poll_probe(),
-            some => some,
-        };
-        if let Some(stretch) = stretch {
+        if let Some(stretch) = self.sending.poll(now, &self.params) {
             self.on_stretch(stretch);
             return Some(self.segment(now, stretch));
         }
         if self.receiver.ack_due(now) {
-            let nothing = Stretch { start: self.sender.next(), len: 0 };
+            let nothing = Stretch { start: self.sending.next(), len: 0 };
             return Some(self.segment(now, nothing));
         }
         None
@@ -221,11 +249,11 @@ impl Connection {
             return;
         }
         if segment.flags.has(Flags::ACK) {
-            if !self.sender.handle_ack(now, segment, self.isn, &self.params) {
+            if !self.sending.handle_ack(now, segment, self.isn, &self.params) {
                 self.receiver.request_ack();
                 return;
             }
-            if self.sender.fin_position().is_some() {
+            if self.sending.fin_position().is_some() {
                 self.on_fin_progress(now);
             }
         }
@@ -292,7 +320,7 @@ impl Connection {
         }
         if self.state == State::TimeWait {
             // RFC 9293, 3.10.7.4, eighth: a repeated FIN restarts the wait.
-            self.time_wait_until = now + TIME_WAIT;
+            self.time_wait(now);
         }
         self.receiver.handle_data(now, start, end, fin, &self.params);
         if self.receiver.finished() {
@@ -303,7 +331,7 @@ impl Connection {
     fn on_peer_finished(&mut self, now: Instant) {
         self.state = match self.state {
             State::Established | State::SynReceived => State::CloseWait,
-            State::FinWait1 if self.sender.fin_acknowledged() => self.time_wait(now),
+            State::FinWait1 if self.sending.fin_acknowledged() => self.time_wait(now),
             State::FinWait1 => State::Closing,
             State::FinWait2 => self.time_wait(now),
             other => other,
@@ -311,7 +339,7 @@ impl Connection {
     }
 
     fn on_fin_progress(&mut self, now: Instant) {
-        if !self.sender.fin_acknowledged() {
+        if !self.sending.fin_acknowledged() {
             return;
         }
         self.state = match self.state {
@@ -323,8 +351,14 @@ impl Connection {
     }
 
     fn time_wait(&mut self, now: Instant) -> State {
-        self.time_wait_until = now + TIME_WAIT;
+        self.ending().time_wait_until = now + TIME_WAIT;
         State::TimeWait
+    }
+
+    fn ending(&mut self) -> &mut Ending {
+        self.ending.get_or_insert_with(|| {
+            Box::new(Ending { reset: None, time_wait_until: Instant::NEVER })
+        })
     }
 
     const fn is_open_for_sending(&self) -> bool {
@@ -342,7 +376,7 @@ impl Connection {
     /// FIN leaves: the state follows (RFC 9293, figure 5).
     #[inline]
     fn on_stretch(&mut self, stretch: Stretch) {
-        let Some(fin) = self.sender.fin_position() else { return };
+        let Some(fin) = self.sending.fin_position() else { return };
         if stretch.start + u64::from(stretch.len) > fin {
             self.state = match self.state {
                 State::Established => State::FinWait1,
@@ -362,7 +396,7 @@ impl Connection {
             syn = true;
             len -= 1;
             flags = if self.state == State::SynSent { Flags::SYN } else { Flags::SYN.with(flags) };
-        } else if let Some(fin) = self.sender.fin_position()
+        } else if let Some(fin) = self.sending.fin_position()
             && len > 0
             && stretch.start + u64::from(len) > fin
         {

@@ -17,7 +17,7 @@ impl Connection {
             State::Listen if flags.has(Flags::SYN) => {
                 self.on_syn(segment);
                 self.state = State::SynReceived;
-                self.sender.set_window(segment.window, segment.seq);
+                self.sending.wake(&self.params).set_window(segment.window, segment.seq);
             }
             State::Listen => {}
             State::SynSent => self.handle_in_syn_sent(now, segment),
@@ -34,7 +34,7 @@ impl Connection {
     fn handle_in_syn_sent(&mut self, now: Instant, segment: &Segment) {
         let flags = segment.flags;
         let acknowledges = flags.has(Flags::ACK);
-        let acceptable = segment.ack == self.isn.wrapping_add(self.sender.next() as u32);
+        let acceptable = segment.ack == self.isn.wrapping_add(self.sending.next() as u32);
         if acknowledges && !acceptable {
             self.refuse(segment);
             return;
@@ -51,12 +51,12 @@ impl Connection {
         self.on_syn(segment);
         self.receiver.request_ack();
         if acknowledges {
-            self.sender.handle_ack(now, segment, self.isn, &self.params);
-            self.sender.set_window(segment.window, segment.seq);
-            self.state = State::Established;
+            self.sending.handle_ack(now, segment, self.isn, &self.params);
+            self.sending.wake(&self.params).set_window(segment.window, segment.seq);
+            self.on_established();
         } else {
             // RFC 9293, 3.5: both ends opened at the same time.
-            self.sender.set_window(segment.window, segment.seq);
+            self.sending.wake(&self.params).set_window(segment.window, segment.seq);
             self.state = State::SynReceived;
         }
     }
@@ -71,12 +71,12 @@ impl Connection {
             return;
         }
         if flags.has(Flags::ACK) {
-            if !self.sender.handle_ack(now, segment, self.isn, &self.params) {
+            if !self.sending.handle_ack(now, segment, self.isn, &self.params) {
                 self.refuse(segment);
                 return;
             }
-            if self.sender.una() > 0 {
-                self.state = State::Established;
+            if self.sending.una() > 0 {
+                self.on_established();
                 if flags.has(Flags::SYN) {
                     // RFC 9293, 3.5, figure 8: a simultaneous open ends with this.
                     self.receiver.request_ack();
@@ -89,6 +89,13 @@ impl Connection {
         if flags.has(Flags::SYN) {
             // Our SYN-ACK was lost and the other end asks again: the timer repeats it.
             self.receiver.request_ack();
+        }
+    }
+
+    fn on_established(&mut self) {
+        self.state = State::Established;
+        if self.receive_only {
+            self.sending.rest();
         }
     }
 
@@ -106,7 +113,7 @@ impl Connection {
             let flags = Flags::RST.with(Flags::ACK);
             Segment { ack, flags, header, ..Segment::default() }
         };
-        self.reset = Some(Box::new(answer));
+        self.ending().reset = Some(answer);
     }
 
     fn on_syn(&mut self, segment: &Segment) {
@@ -123,24 +130,27 @@ impl Connection {
         self.timestamps &= timestamps;
         self.sack &= sack;
         if !self.sack {
-            self.sender.without_sack(&self.params);
+            self.sending.wake(&self.params).without_sack(&self.params);
         }
     }
 
     #[cold]
     pub(super) fn poll_in_other_states(&mut self, now: Instant) -> Option<Segment> {
-        if let Some(reset) = self.reset.take() {
-            return Some(*reset);
+        if let Some(reset) = self.ending.as_mut().and_then(|ending| ending.reset.take()) {
+            return Some(reset);
         }
         if !matches!(self.state, State::SynSent | State::SynReceived) {
             return None;
         }
-        if self.sender.next() == 0 {
-            self.sender.send_syn(now, &self.params);
+        if self.sending.next() == 0 {
+            self.sending.wake(&self.params).send_syn(now, &self.params);
         } else if self.receiver.ack_due(now) && self.state == State::SynReceived {
             self.receiver.on_ack_sent(&self.params);
         } else {
-            self.sender.poll_stretch(now, &self.params).filter(|sent| sent.start == 0)?;
+            self.sending
+                .wake(&self.params)
+                .poll_stretch(now, &self.params)
+                .filter(|sent| sent.start == 0)?;
         }
         Some(self.segment(now, Stretch { start: 0, len: 1 }))
     }

@@ -66,6 +66,9 @@ impl Sender {
             return false;
         }
         self.queue.push(Sent::probe(self.next, now));
+        if let Some(rate) = &mut self.rate {
+            rate.on_probe();
+        }
         self.next += 1;
         true
     }
@@ -114,8 +117,10 @@ impl Sender {
             // Blocks below the cumulative point (RFC 2883) or above what was sent say nothing new.
             if left < right && right > self.una && right <= self.next {
                 let rate = &mut self.rate;
-                covered += self.queue.sack(left.max(self.una), right, |sent| {
-                    rate.on_delivered(now, sent.len, sent.sent_at, sent.stamp);
+                covered += self.queue.sack(left.max(self.una), right, |index, sent| {
+                    if let Some(rate) = rate {
+                        rate.on_sacked(now, index, sent);
+                    }
                 });
             }
         }
@@ -133,14 +138,14 @@ impl Sender {
         news.acked = ack - self.una;
         let opened = self.una == 0;
         let mut fresh: Option<Instant> = None;
-        let (rate, rated) = (&mut self.rate, self.rated);
+        let rate = &mut self.rate;
         let mut delivered = news.delivered;
         self.queue.acknowledge(ack, |sent| {
             if !sent.sacked {
                 delivered += sent.len;
-                if rated {
-                    rate.on_delivered(now, sent.len, sent.sent_at, sent.stamp);
-                }
+            }
+            if let Some(rate) = rate {
+                rate.on_acknowledged(now, sent);
             }
             // Karn: what was sent twice measures nothing; what was sacked was measured too late.
             fresh = (sent.transmits == 1 && !sent.sacked).then_some(sent.sent_at);
@@ -188,7 +193,7 @@ impl Sender {
         self.limited = 0;
         self.force_retransmit = force_retransmit && !self.queue.is_empty();
         if stop_timing {
-            self.timed = None;
+            self.timed_at = Instant::NEVER;
         }
         news.lost = self.queue.lost_bytes().saturating_sub(lost_before);
         let recovering = self.recovery.in_recovery();
@@ -206,7 +211,7 @@ impl Sender {
         self.force_retransmit = force_retransmit;
         news.lost = self.queue.lost_bytes().saturating_sub(lost_before);
         if stop_timing {
-            self.timed = None;
+            self.timed_at = Instant::NEVER;
         }
         if entered && params.back_off_on_loss {
             self.rtt.back_off(params);
@@ -214,7 +219,7 @@ impl Sender {
         if restart_timer {
             self.rto_at = now + self.rtt.rto(params);
         }
-        self.stats.fast_retransmits += u64::from(entered);
+        self.stats.fast_retransmits += u32::from(entered);
         if news.delivered > 0 {
             self.tell(now, &news, Verdict::Hold, params);
         } else {
@@ -246,8 +251,8 @@ impl Sender {
             window_limited: self.window_limited || !params.grow_only_when_limited,
             in_recovery: self.in_recovery(),
             lost: news.lost,
-            delivered_total: self.rate.delivered(),
-            rate: if self.rated { self.rate.take_sample() } else { None },
+            delivered_total: self.rate.as_ref().map_or(0, |rate| rate.delivered()),
+            rate: self.rate.as_mut().and_then(|rate| rate.take_sample()),
             mss: params.mss,
         };
         self.congestion.on_acknowledged(&ack, grow);
@@ -273,10 +278,10 @@ impl Sender {
                 (echo > 0 && echoed <= now).then_some(echoed)
             })
         } else {
-            self.timed.filter(|&(end, _)| ack >= end).map(|(_, sent)| sent)
+            (self.timed_at != Instant::NEVER && ack >= self.timed_end).then_some(self.timed_at)
         };
         let Some(sent) = sent else { return };
-        self.timed = None;
+        self.timed_at = Instant::NEVER;
         self.rtt.reset_backoff();
         let rtt = self.rtt.measure(sent, now, params);
         self.stats.rtt_sum_ns += rtt.as_nanos();

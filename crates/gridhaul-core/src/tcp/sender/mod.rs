@@ -22,16 +22,16 @@ use super::sent::SentQueue;
 pub struct SenderStats {
     /// Segments with data, repeats included.
     pub segments: u64,
-    /// Segments sent again.
-    pub retransmissions: u64,
-    /// Losses found by acknowledgements.
-    pub fast_retransmits: u64,
-    /// Times the retransmission timer fired.
-    pub timeouts: u64,
-    /// Sum of measured round trips in nanoseconds, and their number.
+    /// Sum of measured round trips in nanoseconds.
     pub rtt_sum_ns: u64,
     /// Number of measured round trips.
     pub rtt_count: u64,
+    /// Segments sent again.
+    pub retransmissions: u32,
+    /// Losses found by acknowledgements.
+    pub fast_retransmits: u32,
+    /// Times the retransmission timer fired.
+    pub timeouts: u32,
 }
 
 /// A stretch of the stream to be sent.
@@ -57,13 +57,13 @@ pub struct Sender {
     window_from: u32,
     /// Position after the last byte that the application has written.
     written: u64,
-    /// Position of FIN, once the application has closed.
-    fin: Option<u64>,
     /// Congestion window with what recovery adds to it: kept, because it is asked for so often.
     window: u64,
     duplicates: u32,
     /// New data sent on duplicates (limited transmit), in bytes.
-    limited: u64,
+    limited: u32,
+    /// The application will write no more: FIN follows what is written.
+    closed: bool,
     /// Whether the recovery wants to see acknowledgements of new data.
     attentive: bool,
     force_retransmit: bool,
@@ -73,21 +73,23 @@ pub struct Sender {
     deaf: bool,
     /// Whether the window held data back since the last acknowledgement.
     window_limited: bool,
-    /// Whether the controller paces, and whether it wants delivery rates.
+    /// Whether the controller paces.
     paced: bool,
-    rated: bool,
     rto_at: Instant,
     paced_until: Instant,
     last_sent: Instant,
     probe: timer::Probe,
-    /// End of the segment that is being timed and when it was sent, where one at a time is.
-    timed: Option<(u64, Instant)>,
+    /// End of the segment that is being timed and when it was sent, where one at a time is;
+    /// [`Instant::NEVER`] while none is.
+    timed_end: u64,
+    timed_at: Instant,
     queue: SentQueue,
     rtt: RttEstimator,
     congestion: Controller,
     recovery: Recovery,
     stats: SenderStats,
-    rate: RateAccount,
+    /// For controllers that want delivery rates.
+    rate: Option<Box<RateAccount>>,
 }
 
 /// What a recovery may look at and change; a macro, because it borrows field by field.
@@ -102,7 +104,7 @@ macro_rules! scene {
             next: $sender.next,
             peer_window: $sender.peer_window,
             duplicates: $sender.duplicates,
-            limited: $sender.limited,
+            limited: u64::from($sender.limited),
             force_retransmit: $sender.force_retransmit,
             restart_timer: false,
             stop_timing: false,
@@ -124,28 +126,28 @@ impl Sender {
             peer_window_max: 0,
             window_from: 0,
             written: 1,
-            fin: None,
             window: u64::from(congestion.cwnd()),
             duplicates: 0,
             limited: 0,
+            closed: false,
             attentive: false,
             force_retransmit: false,
             sack: params.sack && params.recovery == Kind::Sack,
             deaf: false,
             window_limited: false,
             paced: congestion.is_paced(),
-            rated: congestion.samples_rate(),
             rto_at: Instant::NEVER,
             paced_until: Instant::ZERO,
             last_sent: Instant::ZERO,
             probe: timer::Probe::default(),
-            timed: None,
+            timed_end: 0,
+            timed_at: Instant::NEVER,
             queue: SentQueue::default(),
             rtt: RttEstimator::new(),
+            rate: congestion.samples_rate().then(Box::default),
             congestion,
             recovery: Recovery::new(params),
             stats: SenderStats::default(),
-            rate: RateAccount::default(),
         }
     }
 
@@ -173,14 +175,32 @@ impl Sender {
         self.edge = self.una + u64::from(window);
     }
 
+    /// The window that the other end has offered in its newest segment, the largest one, and the
+    /// number of that segment.
+    pub(crate) const fn offer(&self) -> (u32, u32, u32) {
+        (self.peer_window, self.peer_window_max, self.window_from)
+    }
+
+    /// The other end has offered as much as this before.
+    pub(crate) fn note_largest_window(&mut self, window: u32) {
+        self.peer_window_max = self.peer_window_max.max(window);
+    }
+
+    /// Whether everything written is sent.
+    pub(crate) const fn has_nothing_to_send(&self) -> bool {
+        self.next >= self.end()
+    }
+
     /// The application writes `bytes` more; [`u64::MAX`] for ever.
     pub fn write(&mut self, bytes: u64) {
-        debug_assert!(self.fin.is_none(), "nothing may be written after close");
-        self.written = self.written.saturating_add(bytes);
+        debug_assert!(!self.closed, "nothing may be written after close");
+        if !self.closed {
+            self.written = self.written.saturating_add(bytes);
+        }
     }
     /// The application will write no more.
     pub fn close(&mut self) {
-        self.fin.get_or_insert(self.written);
+        self.closed = true;
     }
 
     /// First unacknowledged position.
@@ -197,14 +217,14 @@ impl Sender {
     }
     /// Whether FIN has been sent and acknowledged.
     #[must_use]
-    pub fn fin_acknowledged(&self) -> bool {
-        self.fin.is_some_and(|fin| self.una > fin)
+    pub const fn fin_acknowledged(&self) -> bool {
+        self.closed && self.una > self.written
     }
     /// Position of FIN, once the application has closed.
     #[inline]
     #[must_use]
     pub const fn fin_position(&self) -> Option<u64> {
-        self.fin
+        if self.closed { Some(self.written) } else { None }
     }
     /// Counters.
     #[must_use]
@@ -265,11 +285,8 @@ impl Sender {
 
     /// Position after everything that is to be sent, FIN included.
     #[inline]
-    fn end(&self) -> u64 {
-        match self.fin {
-            Some(fin) => fin + 1,
-            None => self.written,
-        }
+    const fn end(&self) -> u64 {
+        self.written + self.closed as u64
     }
 
     /// Whether something could be sent if pacing allowed it.

@@ -11,15 +11,12 @@ use crate::tcp::params::StackParams;
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Probe {
     /// Times the persist timer has run out since the window closed.
-    pub expired: u32,
+    pub expired: u8,
     /// A probe is to be sent.
     pub due: bool,
     /// A byte beyond the window has been sent as a probe; it is not counted as sent.
     pub out: bool,
 }
-
-/// RFC 6298, 5.7: the timeout with which data begins after SYN had to be repeated.
-const RTO_AFTER_SYN_LOSS: Duration = Duration::from_secs(3);
 
 impl Sender {
     /// A deadline has passed.
@@ -42,7 +39,7 @@ impl Sender {
         self.recovery.on_timeout(self.next);
         self.attentive = true;
         self.rtt.back_off(params);
-        self.timed = None;
+        self.timed_at = Instant::NEVER;
         if !(params.ns2_recovery && params.recovery == Kind::GoBack) {
             // ns-2's Tahoe keeps its count of duplicates over a timeout.
             self.duplicates = 0;
@@ -74,7 +71,7 @@ impl Sender {
         if self.stats.timeouts > 0 && !params.ns2_recovery {
             // RFC 5681, section 3.1: after the loss of a SYN the initial window is one segment.
             self.congestion.deflate(u32::MAX);
-            self.rtt.begin_anew(RTO_AFTER_SYN_LOSS);
+            self.rtt.begin_anew();
         }
     }
 

@@ -4,7 +4,6 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use super::{Sender, Stretch};
 use crate::tcp::params::StackParams;
-use crate::tcp::rate::RateStamp;
 use crate::tcp::sent::Sent;
 
 impl Sender {
@@ -41,19 +40,20 @@ impl Sender {
     /// The next lost segment, if the window lets it go.
     fn retransmission(&mut self, now: Instant, params: &StackParams) -> Option<Stretch> {
         let in_flight = self.in_flight();
-        let len = self.queue.next_lost()?.len;
+        let len = self.queue.next_lost()?.1.len;
         if !self.force_retransmit {
             let full = in_flight + u64::from(len) > self.window && in_flight > 0;
             if full || self.held_by_pacing(now) {
                 return None;
             }
         }
-        let stamp = self.stamp(now, in_flight == 0);
-        let sent = self.queue.next_lost()?;
+        let (index, sent) = self.queue.next_lost()?;
         sent.lost = false;
         sent.transmits = sent.transmits.saturating_add(1);
         sent.sent_at = now;
-        sent.stamp = stamp;
+        if let Some(rate) = &mut self.rate {
+            rate.on_sent_again(now, index, in_flight == 0);
+        }
         let stretch = Stretch { start: sent.start, len: sent.len };
         self.queue.on_retransmitted(stretch.len);
         if self.force_retransmit {
@@ -80,7 +80,7 @@ impl Sender {
         }
         if self.una == self.next {
             self.restart_after_idle(now, params);
-        } else if len < params.mss && params.nagle && self.fin.is_none() {
+        } else if len < params.mss && params.nagle && !self.closed {
             // RFC 9293, 3.7.4: a small segment waits for the acknowledgement of what is out.
             return None;
         }
@@ -101,8 +101,11 @@ impl Sender {
         }
         let stretch = Stretch { start: self.next, len };
         self.note_sent(now, stretch, params);
-        if self.rated && self.next >= end {
-            self.rate.on_app_limited(self.in_flight());
+        if self.next >= end && self.rate.is_some() {
+            let in_flight = self.in_flight();
+            if let Some(rate) = &mut self.rate {
+                rate.on_app_limited(in_flight);
+            }
         }
         Some(stretch)
     }
@@ -185,26 +188,23 @@ impl Sender {
             // A timer that still runs is the persist timer of a window that has opened since.
             self.rto_at = Instant::NEVER;
         }
-        let stamp = self.stamp(now, nothing_out);
-        self.queue.push(Sent::new(stretch.start, stretch.len, now, stamp));
+        if let Some(rate) = &mut self.rate {
+            rate.on_sent(now, nothing_out);
+        }
+        self.queue.push(Sent::new(stretch.start, stretch.len, now));
         self.next += u64::from(stretch.len);
-        if !params.time_every_segment && self.timed.is_none() {
-            self.timed = Some((self.next, now));
+        if !params.time_every_segment && self.timed_at == Instant::NEVER {
+            (self.timed_end, self.timed_at) = (self.next, now);
         }
         if self.attentive {
             self.recovery.on_sent(stretch.len);
             if self.duplicates > 0 && !self.recovery.in_recovery() {
-                self.limited += u64::from(stretch.len);
+                self.limited = self.limited.saturating_add(stretch.len);
             }
         }
         let in_flight = self.in_flight();
         self.congestion.on_sent(now, self.next, in_flight);
         self.after_sending(now, stretch.len, params);
-    }
-
-    #[inline]
-    fn stamp(&mut self, now: Instant, nothing_in_flight: bool) -> RateStamp {
-        if self.rated { self.rate.stamp(now, nothing_in_flight) } else { RateStamp::default() }
     }
 
     #[inline]

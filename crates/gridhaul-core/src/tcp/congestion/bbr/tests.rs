@@ -7,7 +7,8 @@ use gridhaul_scenario::units::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::tcp::rate::{RateAccount, RateStamp};
+use crate::tcp::rate::RateAccount;
+use crate::tcp::sent::Sent;
 
 const MSS: u32 = 1460;
 /// 3 Mbit/s as payload bytes per second.
@@ -32,8 +33,8 @@ struct Path {
     paced_until: Instant,
     wire_free: Instant,
     account: RateAccount,
-    /// Segments out: when the acknowledgement comes, when it was sent, and its stamp.
-    out: VecDeque<(Instant, Instant, RateStamp)>,
+    /// Segments out: when the acknowledgement comes, and when it was sent.
+    out: VecDeque<(Instant, Instant)>,
     una: u64,
     /// Time and name of each change of state or gain.
     log: Vec<(f64, &'static str)>,
@@ -76,21 +77,21 @@ impl Path {
     }
 
     fn send(&mut self) {
-        let stamp = self.account.stamp(self.now, self.out.is_empty());
+        self.account.on_sent(self.now, self.out.is_empty());
         let rate = self.bbr.pacing_rate().expect("BBR paces");
         self.paced_until = self.now + Duration::from_secs_f64(f64::from(MSS) / rate);
         self.wire_free =
             self.wire_free.max(self.now) + Duration::from_secs_f64(f64::from(MSS) / RATE);
         let arrival = self.wire_free + Duration::from_secs_f64(RTT - f64::from(MSS) / RATE);
-        self.out.push_back((arrival, self.now, stamp));
+        self.out.push_back((arrival, self.now));
         self.longest_queue = self.longest_queue.max(segments(self.in_flight() as f64) - PRODUCT);
         self.bbr.on_sent(self.now, 0, self.in_flight());
     }
 
     fn receive(&mut self) {
         let prior_in_flight = self.in_flight();
-        let (_, sent_at, stamp) = self.out.pop_front().expect("something is out");
-        self.account.on_delivered(self.now, MSS, sent_at, stamp);
+        let (_, sent_at) = self.out.pop_front().expect("something is out");
+        self.account.on_acknowledged(self.now, &Sent::new(self.una, MSS, sent_at));
         self.una += u64::from(MSS);
         let rtt = self.now.since(sent_at);
         let ack = Ack {

@@ -1,0 +1,151 @@
+//! The sending half of an end: all of it, or the little that an end needs which only receives.
+
+use gridhaul_scenario::units::Instant;
+
+use crate::tcp::params::StackParams;
+use crate::tcp::segment::{Segment, expand};
+use crate::tcp::sender::{Sender, Stretch};
+
+/// The sending half.
+#[derive(Debug, Clone)]
+pub(super) enum Sending {
+    /// It sends, or may.
+    Whole(Box<Sender>),
+    /// Nothing was written, and nothing is out.
+    Resting(Resting),
+}
+
+/// What remains of a sender while nothing is out and nothing is written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Resting {
+    /// Everything before it is acknowledged; it is sent next.
+    next: u64,
+    peer_window: u32,
+    peer_window_max: u32,
+    window_from: u32,
+}
+
+impl Sending {
+    pub(super) fn new(params: &StackParams) -> Self {
+        Self::Whole(Box::new(Sender::new(params)))
+    }
+
+    /// The sender, made anew from what remained of it.
+    pub(super) fn wake(&mut self, params: &StackParams) -> &mut Sender {
+        if let Self::Resting(resting) = self {
+            *self = Self::Whole(Box::new(resting.wake(params)));
+        }
+        match self {
+            Self::Whole(sender) => sender,
+            Self::Resting(_) => unreachable!("it has just been woken"),
+        }
+    }
+
+    /// Keeps only what an end needs that never sends data, if it has sent none.
+    pub(super) fn rest(&mut self) {
+        if let Self::Whole(sender) = self
+            && sender.next() == 1
+            && sender.una() == 1
+            && sender.has_nothing_to_send()
+        {
+            let (peer_window, peer_window_max, window_from) = sender.offer();
+            let next = sender.next();
+            *self = Self::Resting(Resting { next, peer_window, peer_window_max, window_from });
+        }
+    }
+
+    #[inline]
+    pub(super) fn whole(&self) -> Option<&Sender> {
+        match self {
+            Self::Whole(sender) => Some(sender),
+            Self::Resting(_) => None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn next(&self) -> u64 {
+        match self {
+            Self::Whole(sender) => sender.next(),
+            Self::Resting(resting) => resting.next,
+        }
+    }
+
+    #[inline]
+    pub(super) fn una(&self) -> u64 {
+        match self {
+            Self::Whole(sender) => sender.una(),
+            Self::Resting(resting) => resting.next,
+        }
+    }
+
+    #[inline]
+    pub(super) fn fin_position(&self) -> Option<u64> {
+        self.whole().and_then(Sender::fin_position)
+    }
+
+    pub(super) fn fin_acknowledged(&self) -> bool {
+        self.whole().is_some_and(Sender::fin_acknowledged)
+    }
+
+    #[inline]
+    pub(super) fn next_deadline(&self) -> Instant {
+        self.whole().map_or(Instant::NEVER, Sender::next_deadline)
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant, params: &StackParams) {
+        if let Self::Whole(sender) = self {
+            sender.handle_timeout(now, params);
+        }
+    }
+
+    /// See [`Sender::handle_ack`].
+    #[inline]
+    pub(super) fn handle_ack(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        isn: u32,
+        params: &StackParams,
+    ) -> bool {
+        match self {
+            Self::Whole(sender) => sender.handle_ack(now, segment, isn, params),
+            Self::Resting(resting) => resting.handle_ack(segment, isn),
+        }
+    }
+
+    /// New data, lost data or a probe of a closed window, if it is to be sent now.
+    #[inline]
+    pub(super) fn poll(&mut self, now: Instant, params: &StackParams) -> Option<Stretch> {
+        match self {
+            Self::Whole(sender) => sender.poll_stretch(now, params).or_else(|| sender.poll_probe()),
+            Self::Resting(_) => None,
+        }
+    }
+}
+
+impl Resting {
+    /// Nothing is out: only the window can be news, and of that only what the newest segment says
+    /// (RFC 9293, 3.10.7.4).
+    #[inline]
+    fn handle_ack(&mut self, segment: &Segment, isn: u32) -> bool {
+        let Some(ack) = expand(segment.ack, isn, self.next) else { return true };
+        if ack > self.next {
+            return false;
+        }
+        let newer = segment.seq.wrapping_sub(self.window_from).cast_signed() >= 0;
+        if ack == self.next && newer {
+            self.window_from = segment.seq;
+            self.peer_window = segment.window;
+            self.peer_window_max = self.peer_window_max.max(segment.window);
+        }
+        true
+    }
+
+    fn wake(self, params: &StackParams) -> Sender {
+        let mut sender = Sender::new(params);
+        sender.skip_handshake(self.peer_window_max);
+        sender.set_window(self.peer_window, self.window_from);
+        sender.note_largest_window(self.peer_window_max);
+        sender
+    }
+}
