@@ -153,7 +153,7 @@ impl Connection {
     #[must_use]
     pub fn could_send(&self, bytes: u64) -> bool {
         matches!(self.state, State::Established | State::CloseWait)
-            && self.sender.could_send(bytes, &self.params)
+            && self.sender().is_some_and(|sender| sender.could_send(bytes, &self.params))
     }
 
     /// State of the connection.

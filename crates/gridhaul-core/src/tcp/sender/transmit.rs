@@ -113,7 +113,7 @@ impl Sender {
     /// Whether the first segment of `bytes` written now would leave at once: everything written
     /// before has been sent, nothing lost waits to be sent again, and the windows have room.
     pub(crate) fn could_send(&self, bytes: u64, params: &StackParams) -> bool {
-        if self.next < self.end() || self.fin.is_some() || self.queue.lost_bytes() > 0 {
+        if self.next < self.end() || self.closed || self.queue.lost_bytes() > 0 {
             return false;
         }
         let len = bytes.min(u64::from(params.mss));
