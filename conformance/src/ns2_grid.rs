@@ -1,6 +1,7 @@
 //! The ns-2 arm: single flows over a grid of rate, round trip, loss, buffer and delayed ACK, with
 //! ns-2's goodput (`conformance/ns2/grid.csv`, made by `conformance/ns2/run.sh`).
 
+use gridhaul_model::Model;
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::answer::{Estimate, Metric};
 use gridhaul_scenario::backend::{Backend, Quiet, RunError};
@@ -158,6 +159,13 @@ load = "bulk"
             ci95: goodput.ci95.map(|ci95| ci95 / 1e3),
             n: goodput.n,
         })
+    }
+
+    /// Goodput by equations, in kbit/s; `None` where there is no formula.
+    #[must_use]
+    pub fn model(&self) -> Option<f64> {
+        let answer = Model.run(&self.scenario(1), &Quiet).ok()?;
+        answer.points[0].flows[0].mean(Metric::Goodput).map(|goodput| goodput / 1e3)
     }
 
     /// Why this point is known not to agree, if it is.

@@ -1,8 +1,13 @@
 //! Backend model: equations that answer a scenario in milliseconds.
 //!
 //! Queues with limited room, Markov chains of TCP senders built from stated rules, and a fixed
-//! point between what the senders offer and what the network does with it (paper `sa-tcp`).
+//! point between what the senders offer and what the network does with it (paper `sa-tcp`). For
+//! bulk flows, the published formulas of TCP's steady state.
 
 pub mod chain;
 pub mod fixed_point;
+mod model;
 pub mod queue;
+pub mod steady;
+
+pub use model::Model;

@@ -1,0 +1,125 @@
+//! How long a transfer takes: slow start, the first loss, then the steady state.
+//!
+//! Cardwell, Savage, Anderson, "Modeling TCP Latency" (INFOCOM 2000).
+
+use super::Connection;
+use super::timeouts::{back_off, timeout_share};
+
+/// What a transfer is made of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TransferTime {
+    /// Segments to transfer; at least one.
+    pub segments: f64,
+    /// First congestion window, in segments.
+    pub initial_window: f64,
+    /// Segments a second that the narrowest link takes.
+    pub link: f64,
+    /// Segments a second that arrive in the steady state.
+    pub steady: f64,
+    /// Time of the way out, and of the way back, in seconds.
+    pub out_s: f64,
+    /// Share of the acknowledgements that are lost; matters to the handshake only.
+    pub ack_loss: f64,
+    /// The timer of the handshake in seconds; `None`: the connection is open.
+    pub handshake_s: Option<f64>,
+}
+
+/// Mean seconds from the start to the arrival of the last segment. `None` where half of the packets
+/// or more are lost: the handshake's series has no sum then.
+#[must_use]
+pub fn transfer_time(connection: &Connection, transfer: &TransferTime) -> Option<f64> {
+    let Connection { rtt_s, loss: p, window, acked_by_each: b, timeout_s } = *connection;
+    let TransferTime { segments: d, initial_window, link, steady, out_s, .. } = *transfer;
+    if p >= 0.5 || transfer.ack_loss >= 0.5 {
+        return None;
+    }
+    // Section 2.2: segments until the first loss, which is part of slow start.
+    let any_lost = -(d * (-p).ln_1p()).exp_m1();
+    let slow = if p > 0.0 { (any_lost * (1.0 - p) / p + 1.0).min(d) } else { d };
+    // The window grows by a share of 1/b in each round, up to what the receiver or the way holds.
+    let growth = 1.0 + 1.0 / b;
+    let largest = window.min(link * rtt_s);
+    let in_slow_start = slow_start_rounds(slow, initial_window, growth, largest) * rtt_s;
+    // Section 2.3: the loss that ends slow start, found by the timer or by duplicates.
+    let reached = (slow * (growth - 1.0) / growth + initial_window / growth).min(window);
+    let by_timer = timeout_share(p, reached);
+    let at_loss =
+        any_lost * (by_timer * timeout_s * back_off(p) / (1.0 - p) + (1.0 - by_timer) * rtt_s);
+    let rest = d - slow;
+    let in_steady_state = if rest > 0.0 { rest / steady } else { 0.0 };
+    // The sum ends with the last acknowledgement; the last segment arrives its way back earlier. No
+    // fraction of a round is shorter than what the wire needs.
+    let after_opening = in_slow_start + at_loss + in_steady_state - (rtt_s - out_s);
+    let least = out_s + (d - 1.0) / link;
+    Some(opening(connection, transfer) + after_opening.max(least))
+}
+
+/// Rounds of slow start, the last one in part (section 2.2).
+fn slow_start_rounds(segments: f64, initial: f64, growth: f64, largest: f64) -> f64 {
+    if largest <= initial {
+        return segments / largest;
+    }
+    let rounds = |segments: f64| (segments * (growth - 1.0) / initial + 1.0).ln() / growth.ln();
+    let until_largest = (growth * largest - initial) / (growth - 1.0);
+    if segments <= until_largest {
+        rounds(segments)
+    } else {
+        (largest / initial).ln() / growth.ln() + 1.0 + (segments - until_largest) / largest
+    }
+}
+
+/// Mean time of the handshake (section 2.1), which doubles its timer for each loss.
+fn opening(connection: &Connection, transfer: &TransferTime) -> f64 {
+    let Some(timer) = transfer.handshake_s else { return 0.0 };
+    let repeats = |p: f64| (1.0 - p) / (1.0 - 2.0 * p) - 1.0;
+    connection.rtt_s + timer * (repeats(connection.loss) + repeats(transfer.ack_loss))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WAY: Connection =
+        Connection { rtt_s: 0.1, loss: 0.0, window: 1e6, acked_by_each: 1.0, timeout_s: 1.0 };
+    const OPEN: TransferTime = TransferTime {
+        segments: 14.0,
+        initial_window: 2.0,
+        link: 1e6,
+        steady: 1e6,
+        out_s: 0.05,
+        ack_loss: 0.0,
+        handshake_s: None,
+    };
+
+    #[test]
+    fn without_loss_by_hand() {
+        // 2 + 4 + 8 = 14 segments: three rounds; the last one arrives half a round trip earlier.
+        assert!((transfer_time(&WAY, &OPEN).unwrap() - 0.25).abs() < 1e-9);
+        // With a handshake, one round trip more.
+        let opened = TransferTime { handshake_s: Some(1.0), ..OPEN };
+        assert!((transfer_time(&WAY, &opened).unwrap() - 0.35).abs() < 1e-9);
+        // A window of four: 2 + 4, then two rounds of four.
+        let narrow = Connection { window: 4.0, ..WAY };
+        assert!((transfer_time(&narrow, &OPEN).unwrap() - 0.35).abs() < 1e-9);
+        // One segment is there as soon as the way allows.
+        let one = TransferTime { segments: 1.0, initial_window: 10.0, ..OPEN };
+        assert_eq!(transfer_time(&WAY, &one), Some(0.05));
+    }
+
+    #[test]
+    fn the_handshake_under_loss_by_hand() {
+        // p = 0.1 each way: 0.9 / 0.8 - 1 = 0.125 twice, times 3 s, and the round trip.
+        let way = Connection { loss: 0.1, ..WAY };
+        let transfer = TransferTime { handshake_s: Some(3.0), ack_loss: 0.1, ..OPEN };
+        assert!((opening(&way, &transfer) - 0.85).abs() < 1e-12);
+        assert_eq!(transfer_time(&Connection { loss: 0.5, ..WAY }, &transfer), None);
+    }
+
+    #[test]
+    fn long_transfers_run_at_the_steady_rate() {
+        let way = Connection { loss: 0.01, ..WAY };
+        let transfer = TransferTime { segments: 1e6, steady: 50.0, ..OPEN };
+        let time = transfer_time(&way, &transfer).unwrap();
+        assert!((time * 50.0 / 1e6 - 1.0).abs() < 0.001, "{time}");
+    }
+}

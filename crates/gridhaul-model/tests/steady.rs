@@ -1,0 +1,198 @@
+//! Bulk flows and transfers of whole scenarios by formulas.
+
+use gridhaul_model::Model;
+use gridhaul_scenario::answer::{Answer, Metric};
+use gridhaul_scenario::backend::{Backend, Quiet, RunError};
+use gridhaul_scenario::scenario::Scenario;
+use proptest::prelude::*;
+
+/// A flow over a line of 1 Mbit/s and 100 ms; the arguments replace parts of it.
+fn line(replace: &[(&str, &str)]) -> Scenario {
+    let mut text = r#"
+title = "line"
+duration = "100 s"
+warmup = "10 s"
+[node]
+a = {}
+b = {}
+[link.line]
+from = "a"
+to = "b"
+[link.line.forward]
+rate = "1 Mbit/s"
+delay = "44 ms"
+queue = "100 packets"
+loss = { bernoulli = "1 %" }
+[link.line.backward]
+rate = "1 Mbit/s"
+delay = "43.68 ms"
+[stack.x]
+profile = "ns2"
+variant = "reno"
+receive_window = "1000 segments"
+[flow.f]
+from = "a"
+to = "b"
+stack = "x"
+load = "bulk"
+"#
+    .to_owned();
+    for (old, new) in replace {
+        assert!(text.contains(old), "{old}");
+        text = text.replace(old, new);
+    }
+    Scenario::from_toml(&text, "line.toml").unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn ask(scenario: &Scenario) -> Answer {
+    Model.run(scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn mean(answer: &Answer, metric: Metric) -> Option<f64> {
+    answer.points[0].flows[0].mean(metric)
+}
+
+fn refused(scenario: &Scenario) -> Vec<String> {
+    match Model.run(scenario, &Quiet) {
+        Err(RunError::Unsupported(keys)) => keys.into_iter().map(|key| key.key).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_window_binds_by_hand() {
+    // 1500 B at 1 Mbit/s: 12 ms; 40 B: 0.32 ms. Round trip: 12 + 44 + 0.32 + 43.68 = 100 ms.
+    let none = ("1 %", "0 %");
+    let answer = ask(&line(&[none, ("1000 segments", "5 segments")]));
+    // Five segments of 1460 B each 100 ms.
+    assert!((mean(&answer, Metric::Goodput).unwrap() - 584_000.0).abs() < 1e-3);
+    assert!((mean(&answer, Metric::Throughput).unwrap() - 600_000.0).abs() < 1e-3);
+    assert!((mean(&answer, Metric::ReverseThroughput).unwrap() - 16_000.0).abs() < 1e-3);
+    assert!((mean(&answer, Metric::RttMean).unwrap() - 0.1).abs() < 1e-9);
+    assert!((mean(&answer, Metric::SegmentDelayMean).unwrap() - 0.056).abs() < 1e-9);
+    let used = answer.points[0].links[0].mean(Metric::Utilisation).unwrap();
+    assert!((used - 0.6).abs() < 1e-9);
+    assert!(answer.warnings[0].message.contains("the receive window limits"), "{answer:?}");
+    // Twenty segments: the link binds, and the round trip is what twenty segments take.
+    let answer = ask(&line(&[none, ("1000 segments", "20 segments")]));
+    assert!((mean(&answer, Metric::Throughput).unwrap() - 1e6).abs() < 1e-3);
+    assert!((mean(&answer, Metric::RttMean).unwrap() - 0.24).abs() < 1e-9);
+    assert!(answer.warnings[0].message.contains("link.line.forward"), "{answer:?}");
+}
+
+#[test]
+fn losses_multiply_along_the_way_and_damage_is_loss() {
+    let damaged =
+        ("loss = { bernoulli = \"1 %\" }", "loss = { bernoulli = \"1 %\" }\ncorrupt = \"2 %\"");
+    let answer = ask(&line(&[damaged]));
+    let loss = mean(&answer, Metric::SegmentLoss).unwrap();
+    assert!((loss - (1.0 - 0.99 * 0.98)).abs() < 1e-12);
+    assert!(answer.warnings[0].message.contains("Padhye"), "{answer:?}");
+}
+
+#[test]
+fn equal_flows_share_a_link_evenly_and_unequal_ones_are_refused() {
+    let none = ("1 %", "0 %");
+    let alone = ask(&line(&[none]));
+    let shared = ask(&line(&[none, ("load = \"bulk\"", "load = \"bulk\"\ncount = 4")]));
+    let goodput = |answer: &Answer| mean(answer, Metric::Goodput).unwrap();
+    assert_eq!(shared.points[0].flows[0].count, 4);
+    // A row is the sum of its flows. (One alone is on the sawtooth: here, with a long queue, full.)
+    assert!((goodput(&shared) / goodput(&alone) - 1.0).abs() < 1e-9);
+    let other = "load = \"bulk\"\n[flow.g]\nfrom = \"a\"\nto = \"b\"\nload = \"bulk\"";
+    assert_eq!(refused(&line(&[none, ("load = \"bulk\"", other)])), ["link.line.forward.rate"]);
+    // Flows that leave room for each other do not meet.
+    let slow = ("1000 segments", "2 segments");
+    let second = other.replace("[flow.g]", "[flow.g]\nstack = \"x\"");
+    let answer = ask(&line(&[none, slow, ("load = \"bulk\"", &second)]));
+    assert!((answer.points[0].links[0].mean(Metric::Utilisation).unwrap() - 0.48).abs() < 1e-9);
+}
+
+#[test]
+fn keys_without_a_formula_are_refused_by_name() {
+    let with = |old: &str, new: &str| refused(&line(&[(old, new)]));
+    assert_eq!(with("\"reno\"", "\"bbr\""), ["stack.x.variant"]);
+    assert_eq!(with("\"reno\"", "\"vegas\""), ["stack.x.variant"]);
+    let more = |key: &str| with("delay = \"44 ms\"", &format!("delay = \"44 ms\"\n{key}"));
+    assert_eq!(more("duplicate = \"1 %\""), ["link.line.forward.duplicate"]);
+    assert_eq!(
+        more("outage = [{ start = \"1 s\", length = \"1 s\" }]"),
+        ["link.line.forward.outage"]
+    );
+    assert_eq!(with("bernoulli = \"1 %\"", "packets = [3]"), ["link.line.forward.loss.packets"]);
+    assert_eq!(with("load = \"bulk\"", "load = \"bulk\"\nstart = \"20 s\""), ["flow.f.start"]);
+    assert_eq!(with("[node]", "[record]\ninterval = \"1 s\"\n[node]"), ["record.interval"]);
+    let periodic = "load.periodic = { size = \"200 B\", every = \"1 s\" }";
+    assert_eq!(with("load = \"bulk\"", periodic), ["flow.f.load"]);
+}
+
+#[test]
+fn points_without_a_formula_are_null_with_a_warning() {
+    let sweep = "load = \"bulk\"\n[[sweep]]\nvary.\"stack.x.variant\" = [\"sack\", \"bbr\"]";
+    let answer = ask(&line(&[("load = \"bulk\"", sweep)]));
+    assert!(answer.points[0].flows[0].mean(Metric::Goodput).is_some());
+    assert!(answer.points[1].flows.is_empty());
+    let told = |about: &str, part: &str| {
+        answer.warnings.iter().any(|it| it.about == about && it.message.contains(part))
+    };
+    assert!(told("stack.x.variant", "BBR") && told("stack.x.variant", "variant = bbr"));
+    assert!(told("flow.f", "an approximation"), "{:?}", answer.warnings);
+}
+
+#[test]
+fn outside_the_assumptions_there_is_a_warning() {
+    let told = |loss: &str, part: &str| {
+        let answer = ask(&line(&[("1 %", loss)]));
+        answer.warnings.iter().any(|warning| warning.message.contains(part))
+    };
+    assert!(told("30 %", "below 4 segments") && !told("1 %", "below 4 segments"));
+    let bursty = (
+        "bernoulli = \"1 %\"",
+        "gilbert_elliott = { good_to_bad = \"1 %\", bad_to_good = \"50 %\" }",
+    );
+    let answer = ask(&line(&[bursty]));
+    assert!(answer.warnings.iter().any(|warning| warning.message.contains("bursts")));
+    // Share of the bad state: 0.01 / 0.51.
+    assert!((mean(&answer, Metric::SegmentLoss).unwrap() - 0.01 / 0.51).abs() < 1e-12);
+}
+
+#[test]
+fn vegas_without_loss_keeps_its_segments_in_the_queue() {
+    let answer = ask(&line(&[("1 %", "0 %"), ("\"reno\"", "\"vegas\"")]));
+    assert!((mean(&answer, Metric::Throughput).unwrap() - 1e6).abs() < 1e-3);
+    // Two segments on average (alpha 1, beta 3) of 12 ms each.
+    assert!((mean(&answer, Metric::RttMean).unwrap() - 0.124).abs() < 1e-9);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    /// Whatever the line: finite numbers, and never more than the link takes.
+    #[test]
+    fn answers_stay_within_the_line(
+        loss in 0.0..=1.0_f64,
+        delay_ms in 0..10_000_u32,
+        window in 1..1_000_000_u32,
+        rate_kbit in 1..10_000_000_u32,
+        queue in 1..10_000_u32,
+        variant in prop::sample::select(vec!["reno", "new_reno", "sack", "cubic"]),
+        profile in prop::sample::select(vec!["rfc", "linux", "ns2"]),
+    ) {
+        let scenario = line(&[
+                ("rate = \"1 Mbit/s\"\ndelay = \"44 ms\"",
+                 &format!("rate = \"{rate_kbit} kbit/s\"\ndelay = \"{delay_ms} ms\"")),
+                ("rate = \"1 Mbit/s\"\ndelay = \"43.68 ms\"", "rate = \"10 Gbit/s\"\ndelay = \"0 s\"\nqueue = \"unlimited\""),
+                ("100 packets", &format!("{queue} packets")),
+                ("bernoulli = \"1 %\"", &format!("bernoulli = \"{} %\"", loss * 100.0)),
+                ("1000 segments", &format!("{window} segments")),
+                ("\"reno\"", &format!("\"{variant}\"")),
+                ("\"ns2\"", &format!("\"{profile}\"")),
+        ]);
+        let answer = ask(&scenario);
+        for (metric, estimate) in &answer.points[0].flows[0].metrics {
+            let value = estimate.mean.unwrap_or(0.0);
+            prop_assert!(value.is_finite() && value >= 0.0, "{metric}: {value}");
+        }
+        let used = answer.points[0].links[0].mean(Metric::Utilisation).unwrap_or(0.0);
+        prop_assert!(used <= 1.0 + 1e-9, "{used}");
+    }
+}
