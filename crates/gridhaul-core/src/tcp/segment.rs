@@ -28,6 +28,11 @@ impl Flags {
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
+    /// Those of `self` that are not set in `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
     /// The bits as on the wire.
     #[must_use]
     pub const fn bits(self) -> u8 {

@@ -3,6 +3,7 @@
 mod opening;
 mod sending;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use gridhaul_scenario::units::{Duration, Instant};
@@ -154,6 +155,23 @@ impl Connection {
     pub fn could_send(&self, bytes: u64) -> bool {
         matches!(self.state, State::Established | State::CloseWait)
             && self.sender().is_some_and(|sender| sender.could_send(bytes, &self.params))
+    }
+
+    /// Which bytes of the other end's data, counted from 0, a segment brings that this end would
+    /// take: what lies beyond its window is cut off. `None` where that is nothing new.
+    #[must_use]
+    pub fn incoming(&self, segment: &Segment) -> Option<Range<u64>> {
+        if matches!(self.state, State::Listen | State::SynSent | State::Closed)
+            || segment.flags.has(Flags::SYN)
+        {
+            return None;
+        }
+        let next = self.receiver.next();
+        let start = expand(segment.seq, self.peer_isn, next)?;
+        let limit = next + u64::from(self.receiver.window(&self.params));
+        let end = (start + u64::from(segment.len)).min(limit);
+        // Position 0 is SYN.
+        (next < end && start.max(1) < end).then(|| start.max(1) - 1..end - 1)
     }
 
     /// State of the connection.
