@@ -9,7 +9,9 @@ pub mod html;
 mod key;
 mod quantity;
 pub mod text;
+mod verdicts;
 
 pub use chart::{BarChart, Chart, LineChart, Panels};
 pub use html::{NamedChart, Report, charts, charts_over_time, html};
 pub use text::{Detail, TextTable, table, tables};
+pub use verdicts::verdicts;

@@ -4,9 +4,12 @@
 mod answers;
 
 use gridhaul_report::chart::{Chart, Scale};
-use gridhaul_report::{Detail, NamedChart, Report, TextTable, charts, html, table, tables};
+use gridhaul_report::{
+    Detail, NamedChart, Report, TextTable, charts, html, table, tables, verdicts,
+};
 use gridhaul_scenario::Answer;
-use gridhaul_scenario::answer::{Metric, Point};
+use gridhaul_scenario::answer::{Metric, Point, Verdict};
+use gridhaul_scenario::units::Duration;
 
 #[test]
 fn tables_a_person_can_read() {
@@ -19,6 +22,28 @@ fn tables_a_person_can_read() {
         text += &draw(&table);
     }
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn deadlines_are_judged_near_the_top() {
+    let mut answer = answers::answer("sim", vec![answers::point(1.0), answers::point(1.0)]);
+    let second = Duration::from_secs(1);
+    for (point, share) in answer.points.iter_mut().zip([Some(0.979_99), None]) {
+        point.parameters.insert("seed".into(), "1".into());
+        point.verdicts = vec![Verdict::on_deadline("reading", second, share)];
+    }
+    answer.points[0].verdicts.push(Verdict::on_deadline("alarm", second, Some(1.0)));
+    let table = verdicts(&[(String::new(), &answer)]).unwrap();
+    assert_eq!(table.headers, ["seed", "flow", "deadline", "in time", "verdict"]);
+    let limit = "98 % of messages within 1 s";
+    assert_eq!(table.rows[0], ["1", "reading", limit, "97.9 %", "NOT met"]);
+    assert_eq!(table.rows[1], ["1", "alarm", limit, "100.0 %", "met"]);
+    assert_eq!(table.rows[2][3..], ["–", "not known"]);
+    let answers = [(String::new(), &answer)];
+    let page = html(&Report { answers: &answers, ..Report::default() });
+    assert!(page.find("NOT met") < page.find("<figure"), "before the pictures");
+    answer.points.iter_mut().for_each(|point| point.verdicts.clear());
+    assert_eq!(verdicts(&[(String::new(), &answer)]), None);
 }
 
 #[test]

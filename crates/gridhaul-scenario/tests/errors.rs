@@ -88,6 +88,23 @@ const MEANING: &[(&str, &str, &str)] = &[
     ("both and forward", "both =", "forward = { rate = \"1 kbit/s\" }\nboth ="),
     ("collector without room", "[node.head]", "[node.head]\naggregate.buffer = \"0 B\""),
     ("collector with an unknown stack", "[node.head]", "[node.head]\naggregate.stack = \"plan\""),
+    ("deadline of a stream", "stack = \"plain\"", "deadline = \"1 s\""),
+    (
+        "event that overtakes itself",
+        "\"bulk\"",
+        "{ burst = { size = \"1 B\", at = \"1 s\", count = 3, gap = \"5 s\", every = \"10 s\" } }",
+    ),
+    (
+        "event that hits nobody",
+        "\"bulk\"",
+        "{ burst = { size = \"1 B\", at = \"1 s\", count = 0, share = \"0 %\" } }",
+    ),
+    (
+        "period outside its profile",
+        "\"bulk\"",
+        "{ application = { profile = \"pricing\", every = \"1 s\" } }",
+    ),
+    ("unknown profile", "\"bulk\"", "{ application = { profile = \"price\" } }"),
     ("deadline of nothing", "stack = \"plain\"", "deadline = \"0 s\""),
     (
         "burst of a datagram without a rate",

@@ -4,11 +4,12 @@ use gridhaul_core::load::Message;
 use gridhaul_scenario::units::Instant;
 
 use crate::flow::{App, Ends, Flow};
+use crate::measure::Ledger;
 use crate::packet::Datagram;
 
 impl Flow {
     /// The application of a TCP flow starts, or has a message ready. Returns when it is due again.
-    pub(crate) fn on_due(&mut self, now: Instant) -> Option<Instant> {
+    pub(crate) fn on_due(&mut self, now: Instant, ledger: &mut Ledger) -> Option<Instant> {
         let Ends::Tcp(ends) = &mut self.ends else { return None };
         match &mut self.app {
             App::Bulk => {
@@ -25,6 +26,7 @@ impl Flow {
                 while let Some(message) = coming.filter(|message| message.at <= now) {
                     ends[0].write(message.bytes);
                     outbox.push(message);
+                    ledger.on_ready(self.row, message.at);
                     *coming = source.next_message();
                 }
                 self.watch[1] = outbox.watch();
@@ -35,13 +37,19 @@ impl Flow {
                 self.hungry = load.bursts.active();
                 Some(load.bursts.until())
             }
-            App::Dialogue(dialogue) => dialogue.on_due(now, ends, &mut self.watch),
+            App::Dialogue(dialogue) => {
+                let (asked, again) = dialogue.on_due(now, ends, &mut self.watch);
+                if let Some(asked) = asked {
+                    ledger.on_ready(self.row, asked);
+                }
+                again
+            }
         }
     }
 
     /// A burst is under way: a message is written if the connection could send it at once.
     #[inline(never)]
-    pub(crate) fn feed(&mut self, now: Instant) {
+    pub(crate) fn feed(&mut self, now: Instant, ledger: &mut Ledger) {
         let (Ends::Tcp(ends), App::Greedy { load, outbox }) = (&mut self.ends, &mut self.app)
         else {
             return;
@@ -50,6 +58,7 @@ impl Flow {
             ends[0].write(load.bytes);
             outbox.push(Message { at: now, bytes: load.bytes });
             self.watch[1] = outbox.watch();
+            ledger.on_ready(self.row, now);
         }
     }
 

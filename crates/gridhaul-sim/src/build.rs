@@ -17,6 +17,7 @@ use crate::capture::{Addresses, Tap};
 use crate::dialogue::Dialogue;
 use crate::events::Events;
 use crate::flow::{App, Ends, Flow, FlowCounters, Outbox};
+use crate::judge::Judge;
 use crate::measure::Ledger;
 use crate::network::{ARRIVED, LinkSlot, LinkStats, Network};
 use crate::record::Recorder;
@@ -91,12 +92,19 @@ pub(crate) fn build(
     let start = Instant::ZERO;
     Ok(World {
         net: Network { events: Events::new(links.len(), flows.len()), links, routes },
-        ledger: Ledger::new(scenario.flow.len()),
+        ledger: Ledger::new(judges(scenario)),
         flows,
         recorder,
         warmup: start + scenario.warmup,
         end: start + scenario.duration,
     })
+}
+
+/// Who judges the messages of each flow, if they have a deadline.
+fn judges(scenario: &Scenario) -> Vec<Option<Judge>> {
+    let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
+    let judge = |deadline| Judge::new(deadline, warmup, end);
+    scenario.flow.values().map(|flow| flow.deadline_in_force().map(judge)).collect()
 }
 
 /// Appends the directions that the hops take for a member of a group of this size; returns where

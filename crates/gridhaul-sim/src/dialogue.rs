@@ -22,23 +22,24 @@ impl Dialogue {
         Self { next: Some((0, first.bytes, first.at)), machine, expected: [0; 2] }
     }
 
-    /// Says what is due. Returns when the next thing is.
+    /// Says what is due. Returns when the question that is said now was asked, if one is, and when
+    /// the next thing is due.
     pub(crate) fn on_due(
         &mut self,
         now: Instant,
         ends: &mut [Connection; 2],
         watch: &mut [u64; 2],
-    ) -> Option<Instant> {
-        let (side, bytes, at) = self.next?;
+    ) -> (Option<Instant>, Option<Instant>) {
+        let Some((side, bytes, at)) = self.next else { return (None, None) };
         if at > now {
-            return Some(at);
+            return (None, Some(at));
         }
         self.next = None;
         ends[side].write(bytes);
         let other = 1 - side;
         self.expected[other] += bytes;
         watch[other] = self.expected[other];
-        None
+        ((side == 0).then_some(at), None)
     }
 
     /// An end has received all that it waited for.

@@ -5,7 +5,9 @@ use gridhaul_scenario::answer::Metric;
 use gridhaul_scenario::units::{Duration, Instant};
 use hdrhistogram::Histogram;
 
+use crate::crossing::Crossings;
 use crate::flow::{App, Ends, Flow, FlowCounters};
+use crate::judge::Judge;
 use crate::network::{LinkStats, Network};
 use crate::world::World;
 
@@ -14,6 +16,10 @@ use crate::world::World;
 pub(crate) struct Ledger {
     /// Message delays of each row of flows.
     pub delays: Vec<Delays>,
+    /// How the data packets of each row of flows cross its stage.
+    pub crossings: Vec<Crossings>,
+    /// Who judges the messages of each row of flows, if they have a deadline.
+    pub judges: Vec<Option<Judge>>,
     /// The counters at the end of the warm-up.
     pub before: Option<Before>,
 }
@@ -24,6 +30,7 @@ pub(crate) struct Before {
     at: Instant,
     links: Vec<LinkStats>,
     flows: Vec<FlowBefore>,
+    crossings: Vec<Crossings>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -80,8 +87,39 @@ impl Delays {
 }
 
 impl Ledger {
-    pub(crate) fn new(rows: usize) -> Self {
-        Self { delays: (0..rows).map(|_| Delays::new()).collect(), before: None }
+    /// One row for each of the judges: `None` where there is no deadline.
+    pub(crate) fn new(judges: Vec<Option<Judge>>) -> Self {
+        let rows = judges.len();
+        Self {
+            delays: (0..rows).map(|_| Delays::new()).collect(),
+            crossings: vec![Crossings::default(); rows],
+            judges,
+            before: None,
+        }
+    }
+
+    /// A message of a row is ready.
+    #[inline]
+    pub(crate) fn on_ready(&mut self, row: u32, ready: Instant) {
+        if let Some(judge) = &mut self.judges[row as usize] {
+            judge.on_ready(ready);
+        }
+    }
+
+    /// A message of a row has arrived whole.
+    pub(crate) fn on_delivered(
+        &mut self,
+        row: u32,
+        ready: Instant,
+        delay: Duration,
+        warmup: Instant,
+    ) {
+        if ready >= warmup {
+            self.delays[row as usize].record(delay);
+        }
+        if let Some(judge) = &mut self.judges[row as usize] {
+            judge.on_delivered(ready, delay);
+        }
     }
 
     /// The warm-up is over.
@@ -93,6 +131,7 @@ impl Ledger {
             at: now,
             links: net.links.iter().map(|slot| slot.stats).collect(),
             flows: flows.iter().map(|flow| flow.snapshot(now)).collect(),
+            crossings: self.crossings.clone(),
         });
     }
 }
@@ -159,6 +198,11 @@ fn flow_row(world: &World, before: &Before, row: usize, span: Duration) -> Metri
     }
     let mut metrics = Vec::new();
     sums.rates(secs, &mut metrics);
+    let crossings = world.ledger.crossings[row].since(&before.crossings[row]);
+    crossings.metrics(secs, tcp, &mut metrics);
+    if tcp {
+        Crossings::totals(&[crossings], &mut metrics);
+    }
     if transfer && !sums.completion.is_empty() {
         let mean = sums.completion.iter().sum::<f64>() / sums.completion.len() as f64;
         metrics.push((Metric::CompletionTime, mean));
@@ -172,6 +216,8 @@ fn flow_row(world: &World, before: &Before, row: usize, span: Duration) -> Metri
             metrics.push((Metric::MessageLoss, loss));
         }
         world.ledger.delays[row].metrics(&mut metrics);
+        let judge = world.ledger.judges[row].as_ref();
+        metrics.extend(judge.and_then(Judge::share).map(|share| (Metric::DeadlineMet, share)));
     }
     metrics
 }

@@ -10,6 +10,8 @@ pub(crate) struct Packet {
     pub to: u32,
     /// Place in the list of routes of the link that comes next.
     pub next: u32,
+    /// When its end sent it.
+    pub sent: Instant,
     /// What it carries.
     pub body: Body,
 }

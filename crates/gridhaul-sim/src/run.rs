@@ -2,9 +2,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gridhaul_scenario::answer::{Answer, Capture, Estimate, Metric, Point, Row, Series, Warning};
+use gridhaul_scenario::answer::{
+    Answer, Capture, Estimate, Metric, Point, Row, Series, Verdict, Warning,
+};
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
-use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
+use gridhaul_scenario::scenario::{Flow, Scenario, ScenarioPoint};
 use indexmap::IndexMap;
 use rayon::prelude::*;
 
@@ -34,11 +36,6 @@ impl Backend for Sim {
         for (name, node) in &scenario.node {
             if node.aggregate.is_some() {
                 refuse(format!("node.{name}.aggregate"), "collectors are not simulated yet");
-            }
-        }
-        for (name, flow) in &scenario.flow {
-            if flow.deadline.is_some() {
-                refuse(format!("flow.{name}.deadline"), "deadlines are not judged yet");
             }
         }
         if unsupported.is_empty() { Ok(()) } else { Err(unsupported) }
@@ -151,16 +148,22 @@ fn answer(scenario: &Scenario, points: &[ScenarioPoint], outcomes: Vec<Outcome>)
         }
         let flows = combine(&layout.flows, &runs, |rows| &rows.flows);
         let links = combine(&layout.links, &runs, |rows| &rows.links);
-        answer.points.push(Point {
-            parameters: point.parameters.clone(),
-            flows,
-            links,
-            verdicts: Vec::new(),
-        });
+        let verdicts = verdicts(&point.scenario, &flows);
+        answer.points.push(Point { parameters: point.parameters.clone(), flows, links, verdicts });
     }
     answer.warnings.sort();
     answer.warnings.dedup();
     answer
+}
+
+/// Whether the flows with a deadline keep it.
+fn verdicts(scenario: &Scenario, flows: &[Row]) -> Vec<Verdict> {
+    let limited = scenario.flow.iter().zip(flows);
+    let verdict = |((name, flow), row): ((&String, &Flow), &Row)| {
+        let deadline = flow.deadline_in_force()?;
+        Some(Verdict::on_deadline(name, deadline, row.mean(Metric::DeadlineMet)))
+    };
+    limited.filter_map(verdict).collect()
 }
 
 /// Means and intervals over the runs of a point.
@@ -187,11 +190,20 @@ fn combine(
 /// What a reader must know before trusting the numbers.
 fn warnings(scenario: &Scenario, rows: &RunRows) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    for ((name, _), metrics) in scenario.flow.iter().zip(&rows.flows) {
+    for ((name, flow), metrics) in scenario.flow.iter().zip(&rows.flows) {
         let value = |wanted: Metric| {
             metrics.iter().find(|(metric, _)| *metric == wanted).map(|&(_, value)| value)
         };
         let silent = value(Metric::Goodput) == Some(0.0);
+        let unjudged = flow.deadline_in_force().is_some() && value(Metric::DeadlineMet).is_none();
+        if unjudged && !silent {
+            warnings.push(Warning {
+                about: format!("flow.{name}.deadline"),
+                message: "no message was ready early enough to be judged; make `duration` longer \
+                          than `warmup` and the deadline together"
+                    .to_owned(),
+            });
+        }
         if silent {
             warnings.push(Warning {
                 about: format!("flow.{name}"),

@@ -53,6 +53,10 @@ impl World {
                 // The end reads the segment where the link has it: most are never moved again.
                 let to = packet.to;
                 let flow = &mut self.flows[to as usize / 2];
+                if segment.len > 0 && !packet.returning() {
+                    let delay = now.since(packet.sent);
+                    self.ledger.crossings[flow.row as usize].on_arrived(delay);
+                }
                 let progress = flow.on_segment(now, to, segment, passage.bytes);
                 slot.link.drop_front();
                 if progress {
@@ -74,7 +78,9 @@ impl World {
         match fate {
             Fate::Arrived | Fate::Copy => self.forward(now, packet),
             // The receiver's checksum rejects what is damaged; nothing answers it.
-            Fate::Damaged | Fate::DamagedCopy | Fate::Lost(_) => self.on_lost(&packet),
+            Fate::Damaged | Fate::Lost(_) => self.on_lost(&packet),
+            // The original is counted.
+            Fate::DamagedCopy => {}
         }
     }
 
@@ -90,7 +96,12 @@ impl World {
             Body::Datagram(datagram) => self.on_datagram(now, packet, datagram),
             Body::Tcp(segment) => {
                 let (to, bytes) = (packet.to, segment.wire_bytes());
-                if self.flows[to as usize / 2].on_segment(now, to, &segment, bytes) {
+                let flow = &mut self.flows[to as usize / 2];
+                if segment.len > 0 && !packet.returning() {
+                    let delay = now.since(packet.sent);
+                    self.ledger.crossings[flow.row as usize].on_arrived(delay);
+                }
+                if flow.on_segment(now, to, &segment, bytes) {
                     self.on_progress(now, to);
                 }
                 self.pump_apart(now, to);
@@ -107,7 +118,7 @@ impl World {
         let hungry = flow.hungry && side == 0;
         let deadline = loop {
             if hungry {
-                flow.feed(now);
+                flow.feed(now, &mut self.ledger);
             }
             let Ends::Tcp(ends) = &mut flow.ends else { return };
             let connection = &mut ends[side];
@@ -116,8 +127,15 @@ impl World {
             };
             // An end that has data to send sends it before it acknowledges without.
             let last = segment.len == 0 && segment.flags == Flags::ACK;
+            let data = segment.len > 0 && side == 0;
+            if data {
+                self.ledger.crossings[flow.row as usize].on_sent(segment.wire_bytes());
+            }
+            let packet = Packet { to: end ^ 1, next, sent: now, body: Body::Tcp(segment) };
             // A refused segment is TCP's to find out.
-            self.net.offer(now, Packet { to: end ^ 1, next, body: Body::Tcp(segment) });
+            if !self.net.offer(now, packet) && data {
+                self.ledger.crossings[flow.row as usize].lost += 1;
+            }
             if last {
                 break connection.next_deadline();
             }
@@ -145,8 +163,13 @@ impl World {
     }
 
     fn on_lost(&mut self, packet: &Packet) {
-        if let Body::Datagram(_) = packet.body {
-            self.flows[packet.flow() as usize].counters.datagrams_lost += 1;
+        let flow = &mut self.flows[packet.flow() as usize];
+        match &packet.body {
+            Body::Datagram(_) => flow.counters.datagrams_lost += 1,
+            Body::Tcp(segment) => {
+                let data = segment.len > 0 && !packet.returning();
+                self.ledger.crossings[flow.row as usize].lost += u64::from(data);
+            }
         }
     }
 
@@ -162,7 +185,7 @@ impl World {
             flow.counters.datagram_bytes += u64::from(datagram.bytes);
         }
         if echo && !packet.returning() {
-            let answer = Packet { to: packet.to ^ 1, next: flow.routes[1], body: packet.body };
+            let answer = Packet { to: packet.to ^ 1, next: flow.routes[1], ..packet };
             self.forward(now, answer);
             return;
         }
@@ -178,7 +201,7 @@ impl World {
             flow.counters.note_cwnd(now, cwnd);
         }
         let again = match &flow.ends {
-            Ends::Tcp(_) => flow.on_due(now),
+            Ends::Tcp(_) => flow.on_due(now, &mut self.ledger),
             Ends::Datagram { .. } => {
                 let Some((datagram, again)) = flow.next_datagram(now) else { return };
                 if let Some(datagram) = datagram {
@@ -198,7 +221,10 @@ impl World {
         let flow = &mut self.flows[flow_index as usize];
         flow.counters.datagrams += 1;
         let (to, next) = (2 * flow_index + 1, flow.routes[0]);
-        self.forward(now, Packet { to, next, body: Body::Datagram(datagram) });
+        let packet = Packet { to, next, sent: now, body: Body::Datagram(datagram) };
+        self.ledger.on_ready(flow.row, datagram.ready);
+        self.ledger.crossings[flow.row as usize].on_sent(packet.body.wire_bytes());
+        self.forward(now, packet);
     }
 
     /// What an application waits for has arrived at an end.
@@ -218,9 +244,7 @@ impl World {
     /// A message has arrived whole.
     fn on_message(&mut self, now: Instant, row: u32, ready: Instant) {
         let delay: Duration = now.since(ready);
-        if ready >= self.warmup {
-            self.ledger.delays[row as usize].record(delay);
-        }
+        self.ledger.on_delivered(row, ready, delay, self.warmup);
         if let Some(recorder) = &mut self.recorder {
             recorder.on_message(ready, row, delay);
         }

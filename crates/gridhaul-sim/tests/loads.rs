@@ -91,3 +91,120 @@ fn members_are_independent_and_begin_in_the_stationary_state() {
     // write their first messages up to a round trip late.
     assert!((0.97..1.005).contains(&(messages / 617_300.0)), "{messages}");
 }
+
+/// A line of 1 Mbit/s and 10 ms with room for `queue` packets, and a flow over it.
+fn line(queue: u32, keys: &str) -> String {
+    format!(
+        r#"
+        title = "line"
+        duration = "110 s"
+        warmup = "10 s"
+        [node]
+        a = {{}}
+        b = {{}}
+        [link.wire]
+        from = "a"
+        to = "b"
+        both = {{ rate = "1 Mbit/s", delay = "10 ms", queue = "{queue} packets" }}
+        [flow.reading]
+        from = "a"
+        to = "b"
+        {keys}
+        "#
+    )
+}
+
+#[test]
+fn offered_load_loss_and_delay_of_data_packets() {
+    // A packet of 250 B on the wire every 100 ms: 20 kbit/s, 2 ms of wire and 10 ms of way.
+    let keys = r#"transport = "datagram"
+        load.periodic = { size = "222 B", every = "100 ms", synchronised = true }"#;
+    let answer = run(&line(10, keys)).unwrap();
+    // The last is sent as the run ends: 1,001 in 100 s.
+    assert_eq!(metric(&answer, Metric::OfferedLoad).round(), 20_020.0);
+    // The same over TCP: 210 B and 40 B of headers with the profile `ns2`.
+    let keys = r#"stack = "plain"
+        load.periodic = { size = "210 B", every = "100 ms", synchronised = true }
+        [stack.plain]
+        profile = "ns2"
+        variant = "reno""#;
+    let answer = run(&line(10, keys)).unwrap();
+    assert_eq!(metric(&answer, Metric::OfferedLoad).round(), 20_020.0);
+    assert_eq!(metric(&answer, Metric::SegmentLoss), 0.0);
+    assert!((metric(&answer, Metric::SegmentDelayMean) - 0.012).abs() < 1e-9);
+    assert!((metric(&answer, Metric::SegmentDelayTotal) - 0.012).abs() < 1e-9);
+}
+
+#[test]
+fn segment_loss_is_what_the_link_drops() {
+    // Acknowledgements take the other direction: all that the forward one drops is data.
+    let keys = r#"load = "bulk""#;
+    let answer = run(&line(5, keys)).unwrap();
+    let wire = &answer.points[0].links[0];
+    let [dropped, offered] = [Metric::DropsQueue, Metric::PacketsIn].map(|m| wire.mean(m).unwrap());
+    assert!(dropped > 10.0, "{dropped}");
+    assert!((metric(&answer, Metric::SegmentLoss) - dropped / offered).abs() < 1e-12);
+    assert!((metric(&answer, Metric::SegmentLossTotal) - dropped / offered).abs() < 1e-12);
+    let delay = wire.mean(Metric::LinkDelayMean).unwrap();
+    assert!((metric(&answer, Metric::SegmentDelayMean) / delay - 1.0).abs() < 1e-3);
+}
+
+#[test]
+fn deadlines_are_judged_for_datagrams_and_over_tcp() {
+    // Ten members at once, every second: 2 ms of wire each behind 10 ms of way, so the first five
+    // arrive within 20 ms. A message 1 s before the end is the last that counts.
+    let keys = |deadline: &str| {
+        format!(
+            r#"transport = "datagram"
+            count = 10
+            deadline = "{deadline}"
+            load.periodic = {{ size = "222 B", every = "1 s", synchronised = true }}"#
+        )
+    };
+    let answer = run(&line(100, &keys("20 ms"))).unwrap();
+    assert_eq!(metric(&answer, Metric::DeadlineMet), 0.5);
+    let verdict = &answer.points[0].verdicts[0];
+    assert_eq!((verdict.flow.as_str(), verdict.met), ("reading", Some(false)));
+    let answer = run(&line(100, &keys("30 ms"))).unwrap();
+    assert_eq!(answer.points[0].verdicts[0].met, Some(true));
+    // Three of ten are dropped: what never arrives is late.
+    let answer = run(&line(6, &keys("1 s"))).unwrap();
+    assert_eq!(metric(&answer, Metric::DeadlineMet), 0.7);
+    // No message could be judged.
+    let answer = run(&line(100, &keys("101 s"))).unwrap();
+    assert_eq!(answer.points[0].verdicts[0].met, None);
+    assert!(answer.warnings[0].message.contains("early enough"), "{:?}", answer.warnings);
+}
+
+#[test]
+fn a_message_that_tcp_never_delivers_is_late() {
+    // The line is dead from 60 s on: of those ready from 10 s to 105 s, those up to 60 s arrive.
+    let keys = r#"deadline = "5 s"
+        load.periodic = { size = "100 B", every = "1 s", synchronised = true }"#;
+    let text = line(100, keys)
+        .replace("queue =", "outage = [{ start = \"60500 ms\", length = \"1 h\" }], queue =");
+    let answer = run(&text).unwrap();
+    assert_eq!(metric(&answer, Metric::DeadlineMet), 51.0 / 96.0);
+}
+
+#[test]
+fn an_application_brings_its_deadline() {
+    let keys = r#"load.application = { profile = "wide_area_measurement", every = "100 ms" }"#;
+    let answer = run(&line(100, keys)).unwrap();
+    let verdict = &answer.points[0].verdicts[0];
+    assert_eq!(verdict.limit, "98 % of messages within 20 s");
+    assert_eq!((verdict.measured, verdict.met), (Some(1.0), Some(true)));
+    let strict = run(&line(100, &format!("deadline = \"10 ms\"\n{keys}"))).unwrap();
+    assert_eq!(strict.points[0].verdicts[0].met, Some(false));
+}
+
+#[test]
+fn a_burst_reports_once_from_each_member_that_is_hit() {
+    let keys = r#"transport = "datagram"
+        count = 4000
+        load.burst = { size = "22 B", at = "50 s", spread = "20 s", share = "25 %", count = 2 }"#;
+    let answer = run(&line(100, keys)).unwrap();
+    let messages = metric(&answer, Metric::Messages);
+    // 2 · 1,000, standard deviation 2 · 27.
+    assert!((1_840.0..2_160.0).contains(&messages), "{messages}");
+}

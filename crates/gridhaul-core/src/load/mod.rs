@@ -4,6 +4,7 @@
 //! transport: something without end, a given amount, messages that come at times of their own
 //! whatever the network does (an open loop), messages as fast as it takes them, or a dialogue in which each step waits for the last.
 
+mod burst;
 mod bursts;
 mod on_off;
 mod periodic;
@@ -15,6 +16,7 @@ use gridhaul_scenario::units::Instant;
 
 use crate::chance::Chance;
 
+pub use burst::Burst;
 pub use bursts::Bursts;
 pub use on_off::OnOff;
 pub use periodic::Periodic;
@@ -37,7 +39,7 @@ pub enum Demand {
     Endless,
     /// This many bytes at once, then the end (`transfer`).
     Limited(u64),
-    /// Messages at times of their own (`periodic`, `poisson`, `on_off` with a rate).
+    /// Messages at times of their own (`periodic`, `poisson`, `burst`, `on_off` with a rate).
     Open(Source),
     /// Messages as fast as the transport takes them, in bursts (`on_off` without a rate). While a
     /// burst is under way, whoever carries it writes a message whenever the transport could send
@@ -65,6 +67,8 @@ pub enum Source {
     Poisson(Poisson),
     /// Bursts with silence between them.
     OnOff(Box<OnOff>),
+    /// Reports after an event.
+    Burst(Burst),
 }
 
 impl Demand {
@@ -85,6 +89,8 @@ impl Demand {
             Load::OnOff(keys) => {
                 Self::Open(Source::OnOff(Box::new(OnOff::new(keys, start, chance))))
             }
+            Load::Burst(keys) => Self::Open(Source::Burst(Burst::new(keys, start, chance))),
+            Load::Application(keys) => Self::new(&keys.load(), start, chance),
             Load::RequestResponse(keys) => Self::Dialogue(RequestResponse::new(keys, start)),
         }
     }
@@ -107,6 +113,37 @@ impl Source {
             Self::Periodic(source) => Some(source.next_message()),
             Self::Poisson(source) => Some(source.next_message()),
             Self::OnOff(source) => source.next_message(),
+            Self::Burst(source) => source.next_message(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schedule_of_a_meter_is_small() {
+        // A million meters have one each.
+        assert!(size_of::<Source>() <= 96, "{}", size_of::<Source>());
+        assert!(size_of::<Demand>() <= 112, "{}", size_of::<Demand>());
+    }
+
+    #[test]
+    fn applications_are_the_periodic_loads_of_their_table() {
+        use gridhaul_scenario::scenario::{Application, ApplicationProfile};
+        let application = Load::Application(Application {
+            profile: ApplicationProfile::WideAreaMeasurement,
+            every: None,
+            size: None,
+            synchronised: true,
+        });
+        let chance = Chance::named(1, 0, "pmu", 0, "load");
+        let mut source = Source::new(&application, Instant::ZERO, chance).unwrap();
+        let messages: Vec<_> = std::iter::from_fn(|| source.next_message())
+            .map(|message| (message.at.as_nanos() / 1_000_000, message.bytes))
+            .take(3)
+            .collect();
+        assert_eq!(messages, [(0, 100), (40, 100), (80, 100)]);
     }
 }

@@ -7,6 +7,7 @@ use gridhaul_scenario::answer::Warning;
 use super::{NamedChart, Report};
 use crate::chart::STYLE;
 use crate::text::{Detail, TextTable, tables};
+use crate::verdicts::verdicts;
 
 /// Style of all pages, beside that of the charts.
 pub const PAGE_STYLE: &str = include_str!("page.css");
@@ -29,6 +30,9 @@ pub(super) fn page(report: &Report<'_>, charts: &[NamedChart]) -> String {
         escaped(&asked(report)),
     );
     warnings(&mut out, report);
+    if let Some(table) = verdicts(report.answers) {
+        table_html(&mut out, &table);
+    }
     let paragraphs = report.description.split("\n\n").map(str::trim);
     for paragraph in paragraphs.filter(|paragraph| !paragraph.is_empty()) {
         let _ = writeln!(out, "<p>{}</p>", escaped(paragraph));

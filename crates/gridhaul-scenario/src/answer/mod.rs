@@ -2,6 +2,7 @@
 
 mod metric;
 mod series;
+mod verdict;
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub use metric::{Metric, MetricInfo, Scope};
 pub use series::{Column, ColumnData, Series};
+pub use verdict::Verdict;
 
 /// The answer of one backend to one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,21 +63,6 @@ pub struct Point {
     /// One for each flow with a deadline: whether it is met.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<Verdict>,
-}
-
-/// Whether a flow keeps a limit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Verdict {
-    /// Name of the flow.
-    pub flow: String,
-    /// The limit, such as `98 % of messages within 15 s`.
-    pub limit: String,
-    /// What was measured against it; null where the backend cannot know it.
-    pub measured: Option<f64>,
-    /// Unit of `measured`; empty for a share.
-    pub unit: String,
-    /// Whether the limit is kept; null where it cannot be known.
-    pub met: Option<bool>,
 }
 
 /// The metrics of one flow or one direction of a link.

@@ -47,6 +47,18 @@ pub struct Flow {
     pub return_route: Option<Vec<String>>,
 }
 
+impl Flow {
+    /// The deadline of the messages: the flow's own, or the one of its application profile.
+    #[must_use]
+    pub fn deadline_in_force(&self) -> Option<Duration> {
+        let of_profile = || match &self.load {
+            Load::Application(application) => application.profile.deadline(),
+            _ => None,
+        };
+        self.deadline.or_else(of_profile)
+    }
+}
+
 /// What carries the data of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

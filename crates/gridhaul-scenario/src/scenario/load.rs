@@ -1,9 +1,12 @@
 //! Loads: what an application hands to its transport, and when.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::units::{BitRate, Bytes, Duration};
+use super::Application;
+use crate::units::{BitRate, Bytes, Duration, Probability};
 
 /// What the application of a flow sends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +24,21 @@ pub enum Load {
     OnOff(OnOff),
     /// A question, then its answer, then a pause.
     RequestResponse(RequestResponse),
+    /// An event that makes many members report at once.
+    Burst(Burst),
+    /// What an application of the smart grid sends, with its deadline.
+    Application(Application),
+}
+
+impl Load {
+    /// The load itself, or what an application profile stands for.
+    #[must_use]
+    pub fn plain(&self) -> Cow<'_, Self> {
+        match self {
+            Self::Application(application) => Cow::Owned(application.load()),
+            plain => Cow::Borrowed(plain),
+        }
+    }
 }
 
 /// A given amount.
@@ -42,7 +60,8 @@ pub struct Periodic {
     /// Each message is delayed by a random time up to this.
     #[serde(default)]
     pub jitter: Duration,
-    /// All members of a group tick together. Otherwise each has a random phase of its own.
+    /// All members of a group tick together, from the start of the flow on: the reading at
+    /// midnight. Otherwise each has a random phase of its own.
     #[serde(default)]
     pub synchronised: bool,
 }
@@ -101,4 +120,37 @@ pub struct RequestResponse {
     /// Time between an answer and the next question.
     #[serde(default)]
     pub pause: Duration,
+}
+
+/// An event that makes many members report at once: the last gasp of the meters of a district in
+/// an outage, or their calls when the power is back.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Burst {
+    /// Size of a message.
+    pub size: Bytes,
+    /// When the event comes, after the start of the flow.
+    pub at: Duration,
+    /// Each member that is hit reports at a random time up to this after the event.
+    #[serde(default)]
+    pub spread: Duration,
+    /// Messages of each member that is hit.
+    #[serde(default = "one_message")]
+    pub count: u32,
+    /// Time between the messages of one member.
+    #[serde(default)]
+    pub gap: Duration,
+    /// The event comes again after this time, and again. Absent: it comes once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<Duration>,
+    /// Share of the members that are hit; drawn for each member and each event.
+    #[serde(default = "all_members")]
+    pub share: Probability,
+}
+
+const fn one_message() -> u32 {
+    1
+}
+fn all_members() -> Probability {
+    Probability::ONE
 }

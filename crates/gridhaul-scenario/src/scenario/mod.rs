@@ -1,5 +1,6 @@
 //! What is asked: one TOML file that every backend reads.
 
+mod application;
 mod check;
 mod error;
 mod file;
@@ -20,13 +21,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Duration;
 
+pub use application::{Application, ApplicationProfile};
 pub use error::{Place, Problem, ScenarioError};
 pub use flow::{DATAGRAM_HEADER, Flow, Transport};
 pub use link::{
     Direction, GilbertElliott, Jitter, JitterShape, Link, LoadLatency, Loss, Outage, OutageMode,
     PACKET_MAX, Reorder,
 };
-pub use load::{Load, OnOff, Periodic, Poisson, RequestResponse, Spread, Transfer};
+pub use load::{Burst, Load, OnOff, Periodic, Poisson, RequestResponse, Spread, Transfer};
 pub use node::{Aggregate, Node, WhenFull};
 pub use points::ScenarioPoint;
 pub use route::{Hop, Routes};

@@ -19,6 +19,9 @@ impl Probability {
     /// Never.
     pub const ZERO: Self = Self(0.0);
 
+    /// Always.
+    pub const ONE: Self = Self(1.0);
+
     /// From a ratio; `None` outside 0 to 1.
     #[must_use]
     pub fn new(ratio: f64) -> Option<Self> {

@@ -2,9 +2,9 @@
 
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::scenario::{
-    Direction, Flow, GilbertElliott, Jitter, JitterShape, Link, Load, Loss, Node, OnOff, Outage,
-    OutageMode, Periodic, Poisson, Profile, Range, Record, Reorder, RequestResponse, Spread, Stack,
-    Sweep, Transfer, Transport, Values, Variant,
+    Application, ApplicationProfile, Burst, Direction, Flow, GilbertElliott, Jitter, JitterShape,
+    Link, Load, Loss, Node, OnOff, Outage, OutageMode, Periodic, Poisson, Profile, Range, Record,
+    Reorder, RequestResponse, Spread, Stack, Sweep, Transfer, Transport, Values, Variant,
 };
 use gridhaul_scenario::units::{BitRate, Bytes, Duration, Probability, QueueLimit, WindowSize};
 use proptest::option;
@@ -108,6 +108,13 @@ fn stack() -> impl Strategy<Value = Stack> {
     )
 }
 
+const PROFILES: &[ApplicationProfile] = &[
+    ApplicationProfile::MeterReading,
+    ApplicationProfile::RealTimeMetering,
+    ApplicationProfile::Pricing,
+    ApplicationProfile::WideAreaMeasurement,
+];
+
 fn load() -> impl Strategy<Value = Load> {
     let spread = prop::sample::select(&[Spread::Fixed, Spread::Exponential]);
     prop_oneof![
@@ -122,6 +129,19 @@ fn load() -> impl Strategy<Value = Load> {
         (time(1), time(1), rate(), size(), spread).prop_map(|(on, off, rate, size, spread)| {
             Load::OnOff(OnOff { on, off, rate: Some(rate), size, spread })
         }),
+        (size(), time(0), time(0), 1..9_u32, option::of(time(1))).prop_map(
+            |(size, at, spread, count, every)| {
+                let gap = Duration::from_nanos(1);
+                // The event comes again after all have reported.
+                let every = every.map(|every| spread + gap * u64::from(count) + every);
+                Load::Burst(Burst { size, at, spread, count, gap, every, share: Probability::ONE })
+            }
+        ),
+        (prop::sample::select(PROFILES), option::of(size()), any::<bool>(), any::<bool>())
+            .prop_map(|(profile, size, longest, synchronised)| {
+                let every = longest.then(|| profile.periods()[1]);
+                Load::Application(Application { profile, every, size, synchronised })
+            }),
         (size(), size(), time(0), time(0)).prop_map(|(request, response, think, pause)| {
             Load::RequestResponse(RequestResponse { request, response, think, pause })
         }),

@@ -76,6 +76,7 @@ fn tables(answer: &Answer) -> Vec<TextTable> {
         tables.truncate(1);
         tables[0].note = Some("The links are in the report.".into());
     }
+    tables.extend(gridhaul_report::verdicts(&[(String::new(), answer)]));
     tables
 }
 

@@ -50,6 +50,13 @@ impl Report<'_> {
                 "write \"15 s\", or leave it out",
             );
         }
+        if flow.deadline.is_some() && matches!(flow.load, Load::Bulk | Load::Transfer(_)) {
+            self.refuse(
+                format!("{key}.deadline"),
+                "a deadline judges messages, and this load is one long stream",
+                "remove it, or choose a load of messages such as `periodic`",
+            );
+        }
         let duration = self.scenario.duration;
         if flow.start >= duration && !duration.is_zero() {
             self.refuse(
@@ -89,7 +96,12 @@ impl Report<'_> {
                 "remove this key, or use transport = \"echo\"",
             );
         }
-        let size = match &flow.load {
+        let load = flow.load.plain();
+        let own_name = match &flow.load {
+            Load::Application(_) => Some("application"),
+            _ => None,
+        };
+        let size = match &*load {
             Load::Periodic(load) => ("periodic", load.size),
             Load::Poisson(load) => ("poisson", load.size),
             Load::OnOff(load) if load.rate.is_none() => {
@@ -101,16 +113,18 @@ impl Report<'_> {
                 return;
             }
             Load::OnOff(load) => ("on_off", load.size),
+            Load::Burst(load) => ("burst", load.size),
+            Load::Application(_) => return,
             Load::Bulk | Load::Transfer(_) | Load::RequestResponse(_) => {
                 self.refuse(
                     format!("{key}.load"),
                     "datagrams carry only loads of messages: this one needs every byte to arrive",
-                    "use `periodic`, `poisson` or `on_off`, or transport = \"tcp\"",
+                    "use `periodic`, `poisson`, `on_off` or `burst`, or transport = \"tcp\"",
                 );
                 return;
             }
         };
-        self.datagram_size(&format!("{key}.load.{}.size", size.0), size.1);
+        self.datagram_size(&format!("{key}.load.{}.size", own_name.unwrap_or(size.0)), size.1);
     }
 
     fn datagram_size(&mut self, key: &str, size: Bytes) {

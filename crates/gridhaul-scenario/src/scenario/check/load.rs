@@ -1,8 +1,12 @@
 //! Contradictions in loads.
 
 use super::Report;
-use crate::scenario::Load;
+use crate::scenario::{Application, Burst, Load};
 use crate::units::{BitRate, Bytes, Duration};
+
+/// Least share of members that an event hits: with less, the search for the next report of a
+/// member would pass too many events.
+const SHARE_MIN: f64 = 0.0001;
 
 impl Report<'_> {
     pub(super) fn load(&mut self, key: &str, load: &Load) {
@@ -25,10 +29,56 @@ impl Report<'_> {
                     self.some_rate(&format!("{key}.on_off.rate"), rate);
                 }
             }
+            Load::Burst(load) => self.burst(&format!("{key}.burst"), load),
+            Load::Application(load) => self.application(&format!("{key}.application"), load),
             Load::RequestResponse(load) => {
                 self.some_size(&format!("{key}.request_response.request"), load.request);
                 self.some_size(&format!("{key}.request_response.response"), load.response);
             }
+        }
+    }
+
+    fn burst(&mut self, key: &str, load: &Burst) {
+        self.some_size(&format!("{key}.size"), load.size);
+        if load.count == 0 {
+            self.refuse(
+                format!("{key}.count"),
+                "a member that is hit sends at least one message",
+                "write 1, or leave it out",
+            );
+        }
+        if load.share.ratio() < SHARE_MIN {
+            self.refuse(
+                format!("{key}.share"),
+                "hardly any member would ever be hit",
+                "write a share from \"0.01 %\" to \"100 %\", or leave it out",
+            );
+        }
+        let Some(every) = load.every else { return };
+        let gaps = u64::from(load.count.saturating_sub(1));
+        let length =
+            load.gap.as_nanos().saturating_mul(gaps).saturating_add(load.spread.as_nanos());
+        if every.as_nanos() <= length {
+            let length = Duration::from_nanos(length);
+            self.refuse(
+                format!("{key}.every"),
+                format!("the event comes again after {every}, but reports last up to {length}"),
+                "make it longer, or `spread`, `count` or `gap` smaller",
+            );
+        }
+    }
+
+    fn application(&mut self, key: &str, load: &Application) {
+        if let Some(size) = load.size {
+            self.some_size(&format!("{key}.size"), size);
+        }
+        let [least, most] = load.profile.periods();
+        if let Some(every) = load.every.filter(|every| *every < least || *every > most) {
+            self.refuse(
+                format!("{key}.every"),
+                format!("this profile sends every {least} to {most}, not every {every}"),
+                "choose a time in this range, or use `periodic` for any other",
+            );
         }
     }
 

@@ -109,8 +109,8 @@ fn choice(message: &str, key: &str) -> (String, String) {
     };
     let remedy = match key.rsplit(['.', '"']).next() {
         Some("load") => {
-            "write \"bulk\", or one of `transfer`, `periodic`, `poisson`, `on_off` and \
-             `request_response`: load.periodic = { size = \"240 B\", every = \"15 min\" }"
+            "write \"bulk\", or one of `transfer`, `periodic`, `poisson`, `on_off`, \
+             `request_response`, `burst` and `application`: load.periodic = { size = \"240 B\", every = \"15 min\" }"
         }
         Some("loss") => {
             "write one of `bernoulli`, `gilbert_elliott` and `packets`: loss.bernoulli = \"1 %\""

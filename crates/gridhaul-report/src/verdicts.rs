@@ -1,0 +1,66 @@
+//! Which deadlines are met: a small table.
+
+use gridhaul_scenario::Answer;
+use gridhaul_scenario::answer::{Point, Verdict};
+
+use crate::format::{self, UNKNOWN};
+use crate::text::TextTable;
+
+/// The verdicts of answers to the same scenario, each under its label; `None` where no flow has a
+/// deadline.
+#[must_use]
+pub fn verdicts(answers: &[(String, &Answer)]) -> Option<TextTable> {
+    let points: Vec<(&String, &Point)> = answers
+        .iter()
+        .flat_map(|(label, answer)| answer.points.iter().map(move |point| (label, point)))
+        .filter(|(_, point)| !point.verdicts.is_empty())
+        .collect();
+    let mut parameters: Vec<&String> = Vec::new();
+    for key in points.iter().flat_map(|(_, point)| point.parameters.keys()) {
+        if !parameters.contains(&key) {
+            parameters.push(key);
+        }
+    }
+    let compared = answers.len() > 1;
+    let mut headers: Vec<String> = parameters.iter().map(|key| (*key).clone()).collect();
+    headers.push("flow".to_owned());
+    if compared {
+        headers.push("answer".to_owned());
+    }
+    headers.extend(["deadline", "in time", "verdict"].map(str::to_owned));
+    let mut rows = Vec::new();
+    for (label, point) in &points {
+        for verdict in &point.verdicts {
+            let value = |key: &&String| point.parameters.get(*key).map_or(UNKNOWN, String::as_str);
+            let mut row: Vec<String> = parameters.iter().map(|key| value(key).to_owned()).collect();
+            row.push(verdict.flow.clone());
+            if compared {
+                row.push((*label).clone());
+            }
+            row.extend([verdict.limit.clone(), measured(verdict), word(verdict).to_owned()]);
+            rows.push(row);
+        }
+    }
+    let key_columns = headers.len();
+    let title = "Deadlines".to_owned();
+    (!rows.is_empty()).then_some(TextTable { title, headers, rows, key_columns, note: None })
+}
+
+fn measured(verdict: &Verdict) -> String {
+    match verdict.measured {
+        None => UNKNOWN.to_owned(),
+        // Down, so that what is just not met does not look met.
+        Some(share) if verdict.unit.is_empty() => {
+            format!("{} %", format::fixed((share * 1_000.0).floor() / 10.0, 1))
+        }
+        Some(value) => format!("{} {}", format::fixed(value, 3), verdict.unit),
+    }
+}
+
+const fn word(verdict: &Verdict) -> &'static str {
+    match verdict.met {
+        Some(true) => "met",
+        Some(false) => "NOT met",
+        None => "not known",
+    }
+}
