@@ -38,7 +38,7 @@ pub struct GridPoint {
 pub const TOLERANCE: f64 = 0.05;
 
 /// Points that do not agree, and what is known of the reason.
-pub const DEVIATIONS: [(&str, &str, &str); 4] = [
+pub const DEVIATIONS: [(&str, &str, &str); 3] = [
     (
         "r3000-d700-l0-b10-a100",
         "Tahoe",
@@ -46,15 +46,15 @@ pub const DEVIATIONS: [(&str, &str, &str); 4] = [
          holds the acknowledgement back; RFC 5681 wants it at once. With that copied, all Tahoe \
          points agree.",
     ),
-    ("r3000-d700-l0.001-b100-a100", "Vegas", VEGAS),
     ("r3000-d700-l0.01-b10-a0", "Vegas", VEGAS),
     ("r3000-d700-l0.05-b100-a0", "Vegas", VEGAS),
 ];
 
-const VEGAS: &str = "10 % below, 6 % and 8 % above; not isolated. It is not chance (120 seeds of \
-    ns-2), not the size of its table of send times (a window_ of 100,000 gives the same) and not \
-    the reaction to a single loss (with every 700th packet lost both need 14.7 s from loss to \
-    loss). ns-2 also takes never-sent packets for late ones, which is not imitated.";
+const VEGAS: &str = "6 % and 8 % above: a fault of ns-2's Vegas. Where no segment of a round trip was \
+    measured, as around a timeout, it takes the time since its mark for the round trip, however \
+    short, and if that is its least one believes from then on that packets queue: four of the \
+    first 14 seeds stand still at two segments for hundreds of seconds. The other ten, given the \
+    same losses packet by packet, agree within 1 % on average.";
 
 /// The grid as committed.
 ///
