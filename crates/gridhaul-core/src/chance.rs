@@ -154,7 +154,7 @@ fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
 }
 
 /// Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators", figure 17.
-fn splitmix64(state: u64) -> u64 {
+pub(crate) fn splitmix64(state: u64) -> u64 {
     let state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

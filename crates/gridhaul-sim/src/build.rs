@@ -148,7 +148,8 @@ fn links(
     }
     observe(scenario, layout, &mut slots)?;
     for slot in &mut slots {
-        slot.watched = slot.tap.is_some() || !slot.observers.is_empty();
+        slot.watched =
+            slot.tap.is_some() || !slot.observers.is_empty() || slot.audit.wants_accepted();
     }
     Ok(slots)
 }

@@ -26,7 +26,8 @@ pub(crate) struct LinkSlot {
     /// Directions whose latency depends on whether this one is used.
     pub observers: Box<[u32]>,
     pub tap: Option<Box<Tap>>,
-    /// Whether there are observers or a tap: one question for a link without.
+    /// Whether there are observers, a tap or a queue that holds its packets: one question for a link
+    /// without.
     pub watched: bool,
 }
 
@@ -36,7 +37,9 @@ pub(crate) struct LinkStats {
     pub offered: u64,
     pub arrived: u64,
     pub arrived_bytes: u64,
+    /// By the queue, on arrival or later; and those that it did not take.
     pub dropped_queue: u64,
+    pub refused: u64,
     pub dropped_loss: u64,
     pub dropped_outage: u64,
     pub damaged: u64,
@@ -51,7 +54,7 @@ pub(crate) struct LinkStats {
 pub(crate) const ARRIVED: u32 = u32::MAX;
 
 impl Network {
-    /// Puts a packet onto the link of its route that comes next. False where the queue is full.
+    /// Puts a packet onto the link of its route that comes next. False where the queue drops it.
     #[inline(always)]
     pub(crate) fn offer(&mut self, now: Instant, mut packet: Packet) -> bool {
         let link = self.routes[packet.next as usize];
@@ -65,6 +68,7 @@ impl Network {
         let accepted = slot.link.handle_packet(now, packet.body.wire_bytes(), packet);
         if accepted.is_err() {
             slot.stats.dropped_queue += 1;
+            slot.stats.refused += 1;
             return false;
         }
         slot.stats.queue_max = slot.stats.queue_max.max(slot.link.queued_at_last());
@@ -75,13 +79,14 @@ impl Network {
             self.events.schedule(Target::Link(link), deadline);
         }
         if watched {
-            self.note_use(now, link);
+            self.on_accepted(now, link, packet.body.wire_bytes());
         }
         true
     }
 
     #[cold]
-    fn note_use(&mut self, now: Instant, link: u32) {
+    fn on_accepted(&mut self, now: Instant, link: u32, bytes: u32) {
+        self.links[link as usize].audit.on_accepted(now, bytes);
         let observers = std::mem::take(&mut self.links[link as usize].observers);
         for &observer in &observers {
             self.links[observer as usize].link.note_paired_use(now);
@@ -139,10 +144,12 @@ impl LinkStats {
             self.copies += 1;
             return;
         }
+        // What the queue has dropped waited until then, and was never on the wire.
         self.waited_ns += started.since(offered).as_nanos();
         self.busy_ns += sent.since(started).as_nanos();
         match fate {
             Fate::Lost(DropReason::Outage) => self.dropped_outage += 1,
+            Fate::Lost(reason) if reason.is_by_queue() => self.dropped_queue += 1,
             Fate::Lost(_) => self.dropped_loss += 1,
             _ => self.delay_ns += left.since(offered).as_nanos(),
         }

@@ -1,5 +1,6 @@
 //! What travels over the links.
 
+use gridhaul_core::link::Payload;
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::units::Instant;
 
@@ -43,6 +44,13 @@ impl Packet {
     #[inline]
     pub(crate) const fn returning(&self) -> bool {
         self.to.is_multiple_of(2)
+    }
+}
+
+impl Payload for Packet {
+    /// Both ends of each flow send a flow of their own.
+    fn flow(&self) -> u64 {
+        u64::from(self.to)
     }
 }
 

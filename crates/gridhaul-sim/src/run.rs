@@ -95,7 +95,7 @@ fn audit(world: &mut World, layout: &Layout, repeat: u32) -> Result<(), RunError
         let name = &layout.links[row as usize].0;
         let account = Account {
             offered: slot.stats.offered,
-            refused: slot.stats.dropped_queue,
+            refused: slot.stats.refused,
             copies: slot.link.copies(),
             inside: slot.link.inside() as u64,
         };

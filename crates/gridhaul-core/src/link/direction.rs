@@ -3,12 +3,13 @@
 use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::impairments::{Impairments, Sent};
+use super::apart::Apart;
+use super::aqm::Kept;
 use super::loss::Loss;
 use super::queue::DropTail;
 use super::ring::Ring;
 use super::wire::Wire;
-use super::{DropReason, Fate, LinkChance, Passage};
+use super::{DropReason, Fate, LinkChance, Passage, Payload};
 
 /// One direction of a link: a queue, then a wire, then the way to the other end.
 ///
@@ -18,20 +19,21 @@ use super::{DropReason, Fate, LinkChance, Passage};
 /// [`front`](Self::front) and then let go of it with [`drop_front`](Self::drop_front).
 #[derive(Debug, Clone)]
 pub struct LinkDirection<P> {
-    queue: DropTail,
-    wire: Wire,
-    delay: Duration,
-    loss: Loss,
-    /// `None` for a plain link, which pays one branch for it.
-    impairments: Option<Box<Impairments>>,
-    /// Everything that was accepted and has not left, in order of `left`.
-    inside: Ring<Passage<P>>,
-    /// When the first of them leaves.
-    next: Instant,
-    copies: u64,
+    pub(super) queue: DropTail,
+    pub(super) wire: Wire,
+    pub(super) delay: Duration,
+    pub(super) loss: Loss,
+    /// `None` for a plain link, which pays a branch for it.
+    pub(super) apart: Option<Box<Apart<P>>>,
+    /// Everything that was accepted and has not left, in order of `left`; but for what waits in a
+    /// queue that holds its packets.
+    pub(super) inside: Ring<Passage<P>>,
+    /// When the first of them leaves, or such a queue lets a packet go, whichever comes first.
+    pub(super) next: Instant,
+    pub(super) copies: u64,
 }
 
-impl<P: Copy> LinkDirection<P> {
+impl<P: Payload> LinkDirection<P> {
     /// An idle direction.
     ///
     /// # Panics
@@ -43,7 +45,7 @@ impl<P: Copy> LinkDirection<P> {
             wire: Wire::new(direction.rate),
             delay: direction.delay,
             loss: Loss::new(direction.loss.as_ref(), chance),
-            impairments: Impairments::new(direction, chance),
+            apart: Apart::new(direction, chance),
             inside: Ring::new(),
             next: Instant::NEVER,
             copies: 0,
@@ -53,7 +55,7 @@ impl<P: Copy> LinkDirection<P> {
     /// Hands in a packet of `bytes`, headers included.
     ///
     /// # Errors
-    /// Says why the packet did not get in: the queue has no room for it.
+    /// Says why the packet did not get in: the queue has no room for it, or drops it early.
     // A call would copy the payload, which takes longer than most of what is done here.
     #[inline(always)]
     pub fn handle_packet(
@@ -62,8 +64,8 @@ impl<P: Copy> LinkDirection<P> {
         bytes: u32,
         payload: P,
     ) -> Result<(), DropReason> {
-        if self.impairments.is_some() {
-            return self.handle_impaired(now, bytes, payload);
+        if self.apart.is_some() {
+            return self.handle_apart(now, bytes, payload);
         }
         let mut started = now;
         if self.wire.is_free(now) {
@@ -97,8 +99,9 @@ impl<P: Copy> LinkDirection<P> {
         Ok(())
     }
 
-    /// When [`poll_output`](Self::poll_output) next returns something; [`Instant::NEVER`] while
-    /// nothing is inside, or nothing that could ever leave.
+    /// When [`poll_output`](Self::poll_output) is next to be called; [`Instant::NEVER`] while
+    /// nothing is inside, or nothing that could ever leave. It then returns something, unless the
+    /// queue holds its packets (CoDel, FQ-CoDel): the end of a transmission is a deadline too.
     #[inline]
     #[must_use]
     pub const fn next_deadline(&self) -> Instant {
@@ -119,43 +122,56 @@ impl<P: Copy> LinkDirection<P> {
     /// What [`poll_output`](Self::poll_output) would return, left where it is.
     #[inline]
     #[must_use]
-    pub fn front(&self, now: Instant) -> Option<&Passage<P>> {
-        if self.next > now { None } else { self.inside.front() }
+    pub fn front(&mut self, now: Instant) -> Option<&Passage<P>> {
+        if self.next > now {
+            return None;
+        }
+        if self.apart.is_some() {
+            return self.front_apart(now);
+        }
+        self.inside.front()
     }
 
     /// Lets go of what [`front`](Self::front) shows.
     #[inline]
     pub fn drop_front(&mut self) {
         self.inside.drop_front();
+        if self.apart.is_some() {
+            self.find_next();
+            return;
+        }
         self.next = self.inside.front().map_or(Instant::NEVER, |first| first.left);
     }
 
     /// Packets that waited for the wire when one was last handed in, that one included.
     #[inline]
     #[must_use]
-    pub const fn queued_at_last(&self) -> u32 {
-        self.queue.packets()
+    pub fn queued_at_last(&self) -> u32 {
+        match &self.apart {
+            None => self.queue.packets(),
+            Some(_) => self.queued_apart(),
+        }
     }
 
     /// Packets that wait for the wire at `now`; the one on the wire does not count.
     pub fn queue_packets(&mut self, now: Instant) -> u32 {
-        self.queue.advance(now);
-        self.queue.packets()
+        self.settle(now);
+        self.queued_apart()
     }
 
     /// Bytes that wait for the wire at `now`; the packet on the wire does not count.
     pub fn queue_bytes(&mut self, now: Instant) -> u64 {
-        self.queue.advance(now);
-        self.queue.bytes()
+        self.settle(now);
+        self.kept().map_or(self.queue.bytes(), Kept::bytes)
     }
 
     /// Passages that [`poll_output`](Self::poll_output) has yet to return: what waits, is on the
-    /// wire or on the way, lost packets and second copies included.
+    /// wire or on the way, lost and dropped packets and second copies included.
     ///
     /// At every instant, accepted packets + [`copies`](Self::copies) = returned passages + inside.
     #[must_use]
     pub fn inside(&self) -> usize {
-        self.inside.len()
+        self.inside.len() + self.kept().map_or(0, |kept| kept.packets() as usize)
     }
 
     /// Second copies that duplication has made since the beginning.
@@ -167,44 +183,24 @@ impl<P: Copy> LinkDirection<P> {
     /// The direction that this one is paired with carries a packet (see `load_latency`).
     #[inline]
     pub fn note_paired_use(&mut self, now: Instant) {
-        if let Some(impairments) = &mut self.impairments {
-            impairments.note_paired_use(now);
+        if let Some(apart) = &mut self.apart {
+            apart.note_paired_use(now);
         }
     }
 
-    /// The same as [`handle_packet`](Self::handle_packet) with all that a plain link does not do.
+    /// [`front`](Self::front) of a direction that is not plain.
     #[inline(never)]
-    fn handle_impaired(
-        &mut self,
-        offered: Instant,
-        bytes: u32,
-        payload: P,
-    ) -> Result<(), DropReason> {
-        let Some(impairments) = &mut self.impairments else { return Ok(()) };
-        self.queue.advance(offered);
-        let started = impairments.outages.release(self.wire.free_at().max(offered));
-        if started > offered && !self.queue.wait(started, bytes) {
-            return Err(DropReason::QueueFull);
-        }
-        let busy = self.wire.charge(started, bytes);
-        let sent = impairments.outages.end_of_transmission(started, busy);
-        self.wire.occupy_until(sent);
-        let lost = self.loss.loses();
-        let verdict = impairments.judge(Sent { bytes, offered, started, sent, lost }, self.delay);
-        let (left, fate) = (verdict.left, verdict.fate);
-        let passage = Passage { payload, bytes, offered, started, sent, left, fate };
-        self.insert(passage);
-        if let Some(fate) = fate.of_copy().filter(|_| verdict.duplicated) {
-            self.copies += 1;
-            self.insert(Passage { fate, ..passage });
-        }
-        Ok(())
+    fn front_apart(&mut self, now: Instant) -> Option<&Passage<P>> {
+        self.settle(now);
+        if self.next > now { None } else { self.inside.front() }
     }
 
-    /// Keeps `inside` in order of `left`, looking from the back: only reordering ever moves
-    /// anything, and only past the packets that overtake.
-    fn insert(&mut self, passage: Passage<P>) {
-        self.next = self.next.min(passage.left);
-        self.inside.insert(passage, |other| other.left > passage.left);
+    #[inline(never)]
+    fn queued_apart(&self) -> u32 {
+        self.kept().map_or(self.queue.packets(), Kept::packets)
+    }
+
+    fn kept(&self) -> Option<&Kept<P>> {
+        self.apart.as_ref().and_then(|apart| apart.kept())
     }
 }

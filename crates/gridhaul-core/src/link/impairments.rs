@@ -12,8 +12,8 @@ use crate::chance::Coin;
 
 /// What may happen to packets besides queue, wire, delay and loss.
 ///
-/// Every stream of chance is drawn from once for each accepted packet, whatever becomes of it,
-/// so that one impairment does not shift another.
+/// Every stream of chance is drawn from once for each packet that the wire takes, whatever becomes
+/// of it, so that one impairment does not shift another.
 #[derive(Debug, Clone)]
 pub(super) struct Impairments {
     pub(super) outages: Outages,
@@ -30,7 +30,8 @@ pub(super) struct Impairments {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sent {
     pub(super) bytes: u32,
-    pub(super) offered: Instant,
+    /// When load-dependent latency counts it.
+    pub(super) counted: Instant,
     pub(super) started: Instant,
     pub(super) sent: Instant,
     /// Whether the way loses it.
@@ -46,29 +47,31 @@ pub(super) struct Verdict {
 }
 
 impl Impairments {
-    /// The impairments of a direction; `None` for a plain one.
-    pub(super) fn new(direction: &Direction, chance: LinkChance) -> Option<Box<Self>> {
-        let plain = direction.outage.is_empty()
+    /// Whether a direction has none.
+    pub(super) const fn is_none(direction: &Direction) -> bool {
+        direction.outage.is_empty()
             && direction.corrupt.is_none()
             && direction.duplicate.is_none()
             && direction.jitter.is_none()
             && direction.load_latency.is_none()
-            && direction.reorder.is_none();
+            && direction.reorder.is_none()
+    }
+
+    /// The impairments of a direction.
+    pub(super) fn new(direction: &Direction, chance: LinkChance) -> Self {
         let coin = |probability, purpose| Coin::new(probability, chance.stream(purpose));
-        (!plain).then(|| {
-            Box::new(Self {
-                outages: Outages::new(&direction.outage),
-                corrupt: direction.corrupt.map(|p| coin(p, "corrupt")),
-                duplicate: direction.duplicate.map(|p| coin(p, "duplicate")),
-                jitter: direction.jitter.map(|keys| Jitter::new(&keys, chance.stream("jitter"))),
-                load_latency: direction
-                    .load_latency
-                    .as_ref()
-                    .map(|keys| LoadLatency::new(keys, chance.stream("load latency"))),
-                reorder: direction.reorder.map(|keys| Reorder::new(&keys, chance)),
-                last_in_order: Instant::ZERO,
-            })
-        })
+        Self {
+            outages: Outages::new(&direction.outage),
+            corrupt: direction.corrupt.map(|p| coin(p, "corrupt")),
+            duplicate: direction.duplicate.map(|p| coin(p, "duplicate")),
+            jitter: direction.jitter.map(|keys| Jitter::new(&keys, chance.stream("jitter"))),
+            load_latency: direction
+                .load_latency
+                .as_ref()
+                .map(|keys| LoadLatency::new(keys, chance.stream("load latency"))),
+            reorder: direction.reorder.map(|keys| Reorder::new(&keys, chance)),
+            last_in_order: Instant::ZERO,
+        }
     }
 
     /// The paired direction carries a packet.
@@ -101,7 +104,7 @@ impl Impairments {
             delay += jitter.addition();
         }
         if let Some(load_latency) = &mut self.load_latency {
-            delay += load_latency.addition(packet.offered, packet.bytes);
+            delay += load_latency.addition(packet.counted, packet.bytes);
         }
         self.last_in_order = self.last_in_order.max(packet.sent + delay);
         match self.reorder.as_mut().and_then(Reorder::hold_back) {

@@ -2,7 +2,8 @@
 //!
 //! A [`LinkDirection`] is one direction. In the order in which a packet meets them:
 //!
-//! 1. **queue**: drop-tail, limited in packets or bytes that wait (`queue`);
+//! 1. **queue**: drop-tail, limited in packets or bytes that wait (`queue`), or one that drops before
+//!    it is full (`aqm`);
 //! 2. **wire**: each packet takes its own time at the link's rate (`wire`); an outage that holds
 //!    stops the wire, also within a packet (`outage`);
 //! 3. **loss**: outages that lose, then Bernoulli, Gilbert–Elliott or listed packets (`loss`);
@@ -10,12 +11,15 @@
 //! 5. **way**: delay, jitter and load-dependent latency, which keep the order, then packets that
 //!    are held back, which does not (`jitter`, `load_latency`, `reorder`).
 //!
-//! Drop-tail lets all of this be decided on arrival: the time at which the wire will be free is
-//! known, so there is no event when a transmission begins. A queue that decides when a packet is
-//! taken out (RED on its average, CoDel, PIE, FQ-CoDel) keeps its packets in `queue` and moves
-//! them to `inside` in `poll_output`, whose deadline is then also the end of each transmission;
-//! the interface already allows both, since a packet may leave as `Fate::Lost`.
+//! Drop-tail, RED and PIE let all of this be decided on arrival: the time at which the wire will be
+//! free is known, so there is no event when a transmission begins. CoDel and FQ-CoDel decide when a
+//! packet is taken out: they hold their packets (`aqm::Kept`) until the wire is free, so that the
+//! end of each transmission is a deadline as well, and what they drop leaves as `Fate::Lost`.
+//!
+//! A plain direction (drop-tail and loss) is served by `direction`, everything else by `apart`.
 
+mod apart;
+mod aqm;
 mod direction;
 mod gilbert_elliott;
 mod impairments;
@@ -35,7 +39,7 @@ mod tests;
 use crate::chance::{Chance, ChanceName};
 
 pub use direction::LinkDirection;
-pub use passage::{DropReason, Fate, Passage};
+pub use passage::{DropReason, Fate, Passage, Payload};
 
 /// The chance of one direction: a stream for each purpose, all independent of each other.
 #[derive(Debug, Clone, Copy)]

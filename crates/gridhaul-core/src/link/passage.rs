@@ -2,6 +2,18 @@
 
 use gridhaul_scenario::units::Instant;
 
+/// What a link carries.
+pub trait Payload: Copy {
+    /// A number that the packets of one flow in one direction share: a queue that takes flows in
+    /// turn tells them apart by it. All are one flow where nothing else is said.
+    fn flow(&self) -> u64 {
+        0
+    }
+}
+
+impl Payload for () {}
+impl<A: Copy, B: Copy> Payload for (A, B) {}
+
 /// One packet's way through one direction of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passage<P> {
@@ -41,10 +53,21 @@ pub enum Fate {
 pub enum DropReason {
     /// The queue had no room.
     QueueFull,
+    /// Active queue management dropped it before the queue was full.
+    Aqm,
     /// It was lost on the way.
     Loss,
     /// It was on the wire during an outage that loses.
     Outage,
+}
+
+impl DropReason {
+    /// Whether the queue dropped it: it never was on the wire.
+    #[inline]
+    #[must_use]
+    pub const fn is_by_queue(self) -> bool {
+        matches!(self, Self::QueueFull | Self::Aqm)
+    }
 }
 
 impl Fate {

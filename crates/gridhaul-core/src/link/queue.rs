@@ -14,8 +14,14 @@ pub(super) struct DropTail {
     /// In order of `begins`.
     waiting: Ring<Waiting>,
     bytes: u64,
-    max_packets: usize,
-    max_bytes: u64,
+    limit: Limit,
+}
+
+/// How much may wait.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limit {
+    packets: usize,
+    bytes: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -27,12 +33,7 @@ struct Waiting {
 impl DropTail {
     /// An empty queue with this limit.
     pub(super) fn new(limit: QueueLimit) -> Self {
-        let (max_packets, max_bytes) = match limit {
-            QueueLimit::Packets(packets) => (packets as usize, u64::MAX),
-            QueueLimit::Bytes(bytes) => (usize::MAX, bytes.get()),
-            QueueLimit::Unlimited => (usize::MAX, u64::MAX),
-        };
-        Self { waiting: Ring::new(), bytes: 0, max_packets, max_bytes }
+        Self { waiting: Ring::new(), bytes: 0, limit: Limit::new(limit) }
     }
 
     /// Forgets the packets whose transmission has begun by `now`.
@@ -59,7 +60,7 @@ impl DropTail {
     #[inline]
     pub(super) fn wait(&mut self, begins: Instant, bytes: u32) -> bool {
         let total = self.bytes + u64::from(bytes);
-        let room = self.waiting.len() < self.max_packets && total <= self.max_bytes;
+        let room = self.limit.holds(self.waiting.len() + 1, total);
         if room {
             self.waiting.push_back(Waiting { begins, bytes });
             self.bytes = total;
@@ -76,5 +77,22 @@ impl DropTail {
     /// Bytes that wait, as of the last change.
     pub(super) const fn bytes(&self) -> u64 {
         self.bytes
+    }
+}
+
+impl Limit {
+    pub(super) const fn new(limit: QueueLimit) -> Self {
+        let (packets, bytes) = match limit {
+            QueueLimit::Packets(packets) => (packets as usize, u64::MAX),
+            QueueLimit::Bytes(bytes) => (usize::MAX, bytes.get()),
+            QueueLimit::Unlimited => (usize::MAX, u64::MAX),
+        };
+        Self { packets, bytes }
+    }
+
+    /// Whether so much may wait.
+    #[inline]
+    pub(super) const fn holds(self, packets: usize, bytes: u64) -> bool {
+        packets <= self.packets && bytes <= self.bytes
     }
 }

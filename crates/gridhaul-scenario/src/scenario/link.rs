@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Aqm;
 use crate::units::{BitRate, Bytes, Duration, Probability, QueueLimit};
 
 /// A link between two nodes. Give `both` for a symmetric link, or `forward` and `backward` for a
@@ -42,6 +43,9 @@ pub struct Direction {
     /// What may wait for the wire; a packet that finds the queue full is dropped (drop-tail).
     #[serde(default = "default_queue")]
     pub queue: QueueLimit,
+    /// Active queue management: `red`, `codel`, `pie` or `fq_codel`. Absent: plain drop-tail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aqm: Option<Aqm>,
     /// Random loss on the way, after the wire has been used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
@@ -265,6 +269,7 @@ impl Direction {
             rate,
             delay,
             queue: default_queue(),
+            aqm: None,
             loss: None,
             jitter: None,
             reorder: None,

@@ -1,6 +1,7 @@
 //! What is asked: one TOML file that every backend reads.
 
 mod application;
+mod aqm;
 mod check;
 mod error;
 mod file;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::units::Duration;
 
 pub use application::{Application, ApplicationProfile};
+pub use aqm::{Aqm, Codel, FqCodel, Pie, Red};
 pub use error::{Place, Problem, ScenarioError};
 pub use flow::{DATAGRAM_HEADER, Flow, Transport};
 pub use link::{

@@ -2,9 +2,10 @@
 
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::scenario::{
-    Application, ApplicationProfile, Burst, Direction, Flow, GilbertElliott, Jitter, JitterShape,
-    Link, Load, Loss, Node, OnOff, Outage, OutageMode, Periodic, Poisson, Profile, Range, Record,
-    Reorder, RequestResponse, Spread, Stack, Sweep, Transfer, Transport, Values, Variant,
+    Application, ApplicationProfile, Aqm, Burst, Codel, Direction, Flow, FqCodel, GilbertElliott,
+    Jitter, JitterShape, Link, Load, Loss, Node, OnOff, Outage, OutageMode, Periodic, Pie, Poisson,
+    Profile, Range, Record, Red, Reorder, RequestResponse, Spread, Stack, Sweep, Transfer,
+    Transport, Values, Variant,
 };
 use gridhaul_scenario::units::{BitRate, Bytes, Duration, Probability, QueueLimit, WindowSize};
 use proptest::option;
@@ -39,6 +40,31 @@ fn loss() -> impl Strategy<Value = Loss> {
     ]
 }
 
+fn aqm() -> impl Strategy<Value = Aqm> {
+    let times = || (0_u64..1 << 30, 1_u64..1 << 30);
+    let nanos = Duration::from_nanos;
+    prop_oneof![
+        (0_u32..100, 1_u32..100, 0.001..=1.0, probability(), any::<bool>()).prop_map(
+            |(min, more, weight, max_probability, gentle)| {
+                let (min, max) = (QueueLimit::Packets(min), QueueLimit::Packets(min + more));
+                Aqm::Red(Red { min, max, weight, max_probability, gentle, ..Red::default() })
+            }
+        ),
+        times().prop_map(move |(target, more)| {
+            Aqm::Codel(Codel { target: nanos(target), interval: nanos(target + more) })
+        }),
+        (time(0), (1_u64..5_000).prop_map(Duration::from_millis), 0.0..10.0, 0.0..10.0).prop_map(
+            |(target, update, alpha, beta)| {
+                Aqm::Pie(Pie { target, update, alpha, beta, ..Pie::default() })
+            }
+        ),
+        (times(), size(), 1_u32..2_000).prop_map(move |((target, more), quantum, flows)| {
+            let (target, interval) = (nanos(target), nanos(target + more));
+            Aqm::FqCodel(FqCodel { target, interval, quantum, flows })
+        }),
+    ]
+}
+
 fn direction() -> impl Strategy<Value = Direction> {
     let queue = prop_oneof![
         any::<u32>().prop_map(QueueLimit::Packets),
@@ -58,16 +84,20 @@ fn direction() -> impl Strategy<Value = Direction> {
     let impairments = (option::of(loss()), option::of(jitter), option::of(reorder));
     let damage = (option::of(probability()), option::of(probability()));
     let outages = prop::collection::vec(outage, 0..3);
-    (rate(), time(0), queue, impairments, damage, outages).prop_map(
-        |(rate, delay, queue, (loss, jitter, reorder), (duplicate, corrupt), outage)| Direction {
-            queue,
-            loss,
-            jitter,
-            reorder,
-            duplicate,
-            corrupt,
-            outage,
-            ..Direction::new(rate, delay)
+    (rate(), time(0), (queue, option::of(aqm())), impairments, damage, outages).prop_map(
+        |(rate, delay, (queue, aqm), (loss, jitter, reorder), (duplicate, corrupt), outage)| {
+            Direction {
+                // RED needs a queue that is longer than its minimum.
+                queue: if matches!(aqm, Some(Aqm::Red(_))) { QueueLimit::Unlimited } else { queue },
+                aqm,
+                loss,
+                jitter,
+                reorder,
+                duplicate,
+                corrupt,
+                outage,
+                ..Direction::new(rate, delay)
+            }
         },
     )
 }

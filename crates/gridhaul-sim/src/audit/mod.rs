@@ -5,15 +5,17 @@
 //! rate, nothing arrives before it can, and no queue holds more than it may. A violation makes
 //! the run an error.
 
+mod kept;
 mod queue;
 #[cfg(test)]
 mod tests;
 mod wire;
 
-use gridhaul_core::link::{Fate, Passage};
+use gridhaul_core::link::{Fate, Passage, Payload};
 use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::Instant;
 
+use kept::KeptCheck;
 use queue::QueueCheck;
 use wire::WireCheck;
 
@@ -27,6 +29,8 @@ pub(crate) struct LinkAudit {
     out: u64,
     wire: WireCheck,
     queue: QueueCheck,
+    /// In place of `queue` where it holds its packets.
+    kept: Option<Box<KeptCheck>>,
     violation: Option<Box<str>>,
 }
 
@@ -50,13 +54,26 @@ impl LinkAudit {
             out: 0,
             wire: WireCheck::new(direction.rate),
             queue: QueueCheck::new(direction.queue),
+            kept: KeptCheck::new(direction).map(Box::new),
             violation: None,
+        }
+    }
+
+    /// Whether it is to be told of each packet that goes in.
+    pub(crate) const fn wants_accepted(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// A packet goes in.
+    pub(crate) fn on_accepted(&mut self, now: Instant, bytes: u32) {
+        if let Some(kept) = &mut self.kept {
+            kept.on_accepted(now, bytes);
         }
     }
 
     /// A passage comes out, at the far end or as a loss.
     #[inline]
-    pub(crate) fn on_passage<P>(&mut self, now: Instant, passage: &Passage<P>) {
+    pub(crate) fn on_passage<P: Payload>(&mut self, now: Instant, passage: &Passage<P>) {
         self.out += 1;
         let Passage { bytes, offered, started, sent, left, fate, .. } = *passage;
         if !matches!(fate, Fate::Arrived) && fate.is_copy() {
@@ -65,6 +82,16 @@ impl LinkAudit {
         let ordered = offered <= started && started <= sent && sent <= left && left <= now;
         if !ordered {
             self.blame("the times of a packet are out of order", now, passage);
+            return;
+        }
+        if let Some(kept) = &mut self.kept {
+            let verdict = kept.on_passage(passage, self.in_order);
+            self.believe(verdict, now, passage);
+        }
+        if let Fate::Lost(reason) = fate
+            && reason.is_by_queue()
+        {
+            self.check_drop(now, passage);
             return;
         }
         if left.as_nanos() - sent.as_nanos() < self.delay {
@@ -76,10 +103,9 @@ impl LinkAudit {
             return;
         }
         if self.in_order {
-            if let Err(what) = self.wire.carry(started, sent, took) {
-                self.blame(what, now, passage);
-            }
-            if !self.queue.keeps(offered, started, bytes) {
+            let carried = self.wire.carry(started, sent, took);
+            self.believe(carried, now, passage);
+            if self.kept.is_none() && !self.queue.keeps(offered, started, bytes) {
                 self.blame("the queue held more than its limit", now, passage);
             }
         }
@@ -99,6 +125,29 @@ impl LinkAudit {
             ));
         }
         Ok(())
+    }
+
+    /// A queue drops at once, and without the wire; one that decides on arrival takes nothing that
+    /// it drops.
+    #[cold]
+    fn check_drop<P>(&mut self, now: Instant, passage: &Passage<P>) {
+        if self.kept.is_none() {
+            self.blame("a queue dropped what it had taken", now, passage);
+        } else if passage.sent != passage.started || passage.left != passage.sent {
+            self.blame("a packet that the queue dropped was on the wire", now, passage);
+        }
+    }
+
+    #[inline]
+    fn believe<P>(
+        &mut self,
+        verdict: Result<(), &'static str>,
+        now: Instant,
+        passage: &Passage<P>,
+    ) {
+        if let Err(what) = verdict {
+            self.blame(what, now, passage);
+        }
     }
 
     #[cold]

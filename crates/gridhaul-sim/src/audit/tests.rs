@@ -1,7 +1,7 @@
 //! Every check is fed a forged passage that it alone must reject.
 
-use gridhaul_core::link::{DropReason, Fate, Passage};
-use gridhaul_scenario::scenario::{Direction, Reorder};
+use gridhaul_core::link::{DropReason, Fate, Passage, Payload};
+use gridhaul_scenario::scenario::{Aqm, Codel, Direction, FqCodel, Reorder};
 use gridhaul_scenario::units::{BitRate, Bytes, Duration, Instant, Probability, QueueLimit};
 
 use super::{Account, LinkAudit};
@@ -21,8 +21,11 @@ fn passage(times: Times) -> Passage<()> {
 }
 
 /// What the audit says of these passages when each comes out on time.
-fn verdict(direction: &Direction, passages: &[Passage<()>]) -> Result<(), String> {
+fn verdict<P: Payload>(direction: &Direction, passages: &[Passage<P>]) -> Result<(), String> {
     let mut audit = LinkAudit::new(direction);
+    let mut went_in: Vec<_> = passages.iter().map(|p| (p.offered, p.bytes)).collect();
+    went_in.sort_unstable();
+    went_in.into_iter().for_each(|(offered, bytes)| audit.on_accepted(offered, bytes));
     for passage in passages {
         audit.on_passage(passage.left, passage);
     }
@@ -176,4 +179,78 @@ fn nothing_is_created_or_destroyed() {
     for account in wrong {
         assert!(books(account).is_err(), "{account:?}");
     }
+}
+
+/// Of one of two flows.
+#[derive(Debug, Clone, Copy)]
+struct Of(u64);
+
+impl Payload for Of {
+    fn flow(&self) -> u64 {
+        self.0
+    }
+}
+
+/// Both queues that hold their packets.
+fn kept(queue: QueueLimit) -> [Direction; 2] {
+    let aqms = [Aqm::Codel(Codel::default()), Aqm::FqCodel(FqCodel::default())];
+    aqms.map(|aqm| Direction { aqm: Some(aqm), ..direction(queue) })
+}
+
+/// Sent as [`passage`], or dropped by the queue when it would have begun.
+fn of(flow: u64, [offered, started, ..]: Times, sent: bool) -> Passage<Of> {
+    let end = if sent { [started + 3_334, started + 4_334] } else { [started, started] };
+    let Passage { bytes, offered, started, sent: last, left, .. } =
+        passage([offered, started, end[0], end[1]]);
+    let fate = if sent { Fate::Arrived } else { Fate::Lost(DropReason::Aqm) };
+    Passage { payload: Of(flow), bytes, offered, started, sent: last, left, fate }
+}
+
+#[test]
+fn a_queue_that_holds_its_packets_has_a_limit_too() {
+    // On the wire, two that wait, one of them dropped at 3,334; then there is room again.
+    let row = |last: u64| {
+        [
+            of(0, [0, 0, 0, 0], true),
+            of(0, [0, 3_334, 0, 0], false),
+            of(0, [0, 3_334, 0, 0], true),
+            of(0, [last, 6_668, 0, 0], true),
+        ]
+    };
+    for limit in [QueueLimit::Packets(2), QueueLimit::Bytes(Bytes::new(29))] {
+        for direction in kept(limit) {
+            assert_eq!(verdict(&direction, &row(3_334)), Ok(()));
+            assert_blamed(&verdict(&direction, &row(3_333)), "the queue held more than its limit");
+        }
+    }
+}
+
+#[test]
+fn only_other_flows_may_be_overtaken() {
+    let [codel, fq_codel] = kept(UNLIMITED);
+    let row = |flow: u64| {
+        [of(0, [0, 0, 0, 0], true), of(flow, [2, 3_334, 0, 0], true), of(0, [1, 6_668, 0, 0], true)]
+    };
+    let words = "a packet overtook another in the queue";
+    assert_eq!(verdict(&fq_codel, &row(1)), Ok(()));
+    assert_blamed(&verdict(&fq_codel, &row(0)), words);
+    assert_blamed(&verdict(&codel, &row(1)), words);
+}
+
+#[test]
+fn what_a_queue_drops_was_in_it_and_never_on_the_wire() {
+    let dropped = of(0, [0, 5_000, 0, 0], false);
+    for direction in kept(UNLIMITED) {
+        assert_eq!(verdict(&direction, &[dropped]), Ok(()));
+        let late = Passage { left: Instant::from_nanos(6_000), ..dropped };
+        let words = "a packet that the queue dropped was on the wire";
+        assert_blamed(&verdict(&direction, &[late]), words);
+        let mut audit = LinkAudit::new(&direction);
+        audit.on_accepted(dropped.offered, 11);
+        audit.on_passage(dropped.left, &dropped);
+        let account = Account { offered: 1, refused: 0, copies: 0, inside: 0 };
+        assert_blamed(&audit.finish(account), "a packet came out that did not go in");
+    }
+    let words = "a queue dropped what it had taken";
+    assert_blamed(&verdict(&direction(UNLIMITED), &[dropped]), words);
 }

@@ -1,12 +1,13 @@
 //! What holds for every link under every schedule.
 
 use gridhaul_scenario::scenario::{
-    GilbertElliott, Jitter, JitterShape, LoadLatency, Loss, Outage, OutageMode, Reorder,
+    Aqm, Codel, FqCodel, GilbertElliott, Jitter, JitterShape, LoadLatency, Loss, Outage,
+    OutageMode, Pie, Red, Reorder,
 };
 use gridhaul_scenario::units::Bytes;
 use proptest::prelude::*;
 
-use super::super::Fate;
+use super::super::{DropReason, Fate};
 use super::*;
 
 #[derive(Debug, Clone)]
@@ -19,7 +20,51 @@ enum Step {
     Paired,
 }
 
+/// All disciplines, with times that suit packets of some milliseconds.
+fn aqm() -> impl Strategy<Value = Option<Aqm>> {
+    let times = || (1_u64..3_000, 1_u64..20_000);
+    let micros = Duration::from_micros;
+    let codel = times().prop_map(move |(target, more)| Codel {
+        target: micros(target),
+        interval: micros(target + more),
+    });
+    let fq_codel = (codel.clone(), 1_u64..3_000, 1_u32..5).prop_map(|(codel, quantum, flows)| {
+        let Codel { target, interval } = codel;
+        FqCodel { target, interval, quantum: Bytes::new(quantum), flows }
+    });
+    let red = (0_u32..5, 1_u32..10, 0.01..=1.0, 0.0..=1.0, any::<bool>()).prop_map(
+        |(min, more, weight, max_probability, gentle)| Red {
+            min: QueueLimit::Packets(min),
+            max: QueueLimit::Packets(min + more),
+            weight,
+            max_probability: p(max_probability),
+            gentle,
+            ..Red::default()
+        },
+    );
+    let pie = (1_u64..3_000, 0_u64..5_000, 0.0..1e3, 0.0..1e3).prop_map(
+        move |(target, burst, alpha, beta)| Pie {
+            target: micros(target),
+            update: micros(1_000),
+            burst: micros(burst),
+            alpha,
+            beta,
+        },
+    );
+    prop_oneof![
+        Just(None),
+        codel.prop_map(Aqm::Codel).prop_map(Some),
+        fq_codel.prop_map(Aqm::FqCodel).prop_map(Some),
+        red.prop_map(Aqm::Red).prop_map(Some),
+        pie.prop_map(Aqm::Pie).prop_map(Some),
+    ]
+}
+
 fn directions() -> impl Strategy<Value = Direction> {
+    (undisciplined(), aqm()).prop_map(|(direction, aqm)| Direction { aqm, ..direction })
+}
+
+fn undisciplined() -> impl Strategy<Value = Direction> {
     let queue = prop_oneof![
         (0_u32..20).prop_map(QueueLimit::Packets),
         (0_u64..20_000).prop_map(|bytes| QueueLimit::Bytes(Bytes::new(bytes))),
@@ -124,6 +169,12 @@ impl Books {
             assert!(self.last <= passage.left && passage.left <= now, "order of leaving");
             self.last = passage.left;
             self.passages.push(passage);
+            if is_dropped(&passage) {
+                assert!(direction.aqm.is_some(), "drop-tail drops nothing that it has taken");
+                assert_eq!((passage.sent, passage.left), (passage.started, passage.started));
+                assert!(passage.offered <= passage.left);
+                continue;
+            }
             assert!(passage.offered <= passage.started && passage.started <= passage.sent);
             assert!(passage.left >= passage.sent + direction.delay, "faster than the delay");
             if passage.sent == Instant::NEVER {
@@ -137,6 +188,11 @@ impl Books {
         assert!(link.next_deadline() > now || link.next_deadline() == Instant::NEVER);
         assert_eq!(self.accepted as u64 + link.copies(), (self.returned + link.inside()) as u64);
     }
+}
+
+/// Whether the queue dropped it: it never was on the wire.
+fn is_dropped(passage: &Passage<u32>) -> bool {
+    matches!(passage.fate, Fate::Lost(reason) if reason.is_by_queue())
 }
 
 fn check_limit(link: &mut LinkDirection<u32>, now: Instant, limit: QueueLimit) {
@@ -159,7 +215,8 @@ proptest! {
                     now += Duration::from_micros(gap);
                     match link.handle_packet(now, bytes, offered) {
                         Ok(()) => books.accepted += 1,
-                        Err(_) => refused += 1,
+                        Err(DropReason::Loss | DropReason::Outage) => unreachable!(),
+                        Err(DropReason::QueueFull | DropReason::Aqm) => refused += 1,
                     }
                     offered += 1;
                     prop_assert_eq!(link.queued_at_last(), link.queue_packets(now));
@@ -173,12 +230,20 @@ proptest! {
         prop_assert_eq!(link.inside(), 0);
         prop_assert_eq!(offered as usize, books.accepted + refused);
         prop_assert_eq!(books.copies, link.copies());
-        let mut originals: Vec<_> =
-            books.passages.iter().filter(|passage| !passage.fate.is_copy()).collect();
+        let sent = |passage: &&Passage<u32>| !passage.fate.is_copy() && !is_dropped(passage);
+        let mut originals: Vec<_> = books.passages.iter().filter(sent).collect();
+        let in_turn = matches!(direction.aqm, Some(Aqm::FqCodel(_)));
         if direction.reorder.is_none() {
-            prop_assert!(originals.is_sorted_by_key(|passage| passage.payload), "overtaken");
+            prop_assert!(originals.is_sorted_by_key(|passage| passage.sent), "overtaken");
         }
-        originals.sort_by_key(|passage| passage.payload);
+        originals.sort_by_key(|passage| (passage.sent, passage.payload));
+        for flow in 0..3 {
+            // Flows that take turns overtake each other, but no packet one of its own flow.
+            let mut of_flow =
+                originals.iter().filter(|passage| !in_turn || passage.payload.flow() == flow);
+            prop_assert!(of_flow.clone().is_sorted_by_key(|passage| passage.payload), "overtaken");
+            prop_assert!(of_flow.all(|passage| passage.started >= passage.offered));
+        }
         // One packet at a time on the wire.
         prop_assert!(originals.windows(2).all(|pair| pair[0].sent <= pair[1].started));
     }

@@ -1,5 +1,6 @@
 //! Links as their users see them: packets in, passages out.
 
+mod aqm;
 mod conservation;
 mod impairments;
 mod load_latency;
@@ -8,7 +9,14 @@ mod timing;
 use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::{BitRate, Duration, Instant, Probability, QueueLimit};
 
-use super::{LinkChance, LinkDirection, Passage};
+use super::{LinkChance, LinkDirection, Passage, Payload};
+
+/// Numbered packets of three flows.
+impl Payload for u32 {
+    fn flow(&self) -> u64 {
+        u64::from(*self) % 3
+    }
+}
 
 /// 8 Mbit/s: a byte takes a microsecond.
 fn one_byte_a_microsecond(delay_us: u64, queue: QueueLimit) -> Direction {

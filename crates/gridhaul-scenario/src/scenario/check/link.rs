@@ -46,6 +46,7 @@ impl Report<'_> {
                 "remove the direction to make the link one-way, or use `outage`",
             );
         }
+        self.aqm(key, direction);
         if let Some(loss) = &direction.loss {
             self.loss(key, loss);
         }

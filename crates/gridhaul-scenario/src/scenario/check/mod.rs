@@ -1,5 +1,6 @@
 //! Whether a scenario contradicts itself.
 
+mod aqm;
 mod flow;
 mod link;
 mod load;

@@ -1,0 +1,54 @@
+//! Packets in the order in which they came.
+
+use gridhaul_scenario::units::Instant;
+
+use crate::link::ring::Ring;
+
+/// A packet that waits.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::link) struct Held<P> {
+    pub(in crate::link) payload: P,
+    pub(in crate::link) bytes: u32,
+    /// When it came.
+    pub(in crate::link) offered: Instant,
+}
+
+/// First in, first out, with what CoDel wants to know of it.
+#[derive(Debug, Clone)]
+pub(super) struct Fifo<P> {
+    packets: Ring<Held<P>>,
+    bytes: u64,
+    largest: u32,
+}
+
+impl<P: Copy> Fifo<P> {
+    pub(super) const fn new() -> Self {
+        Self { packets: Ring::new(), bytes: 0, largest: 0 }
+    }
+
+    pub(super) fn push(&mut self, held: Held<P>) {
+        self.packets.push_back(held);
+        self.bytes += u64::from(held.bytes);
+        self.largest = self.largest.max(held.bytes);
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Held<P>> {
+        let first = self.packets.front().copied()?;
+        self.packets.drop_front();
+        self.bytes -= u64::from(first.bytes);
+        Some(first)
+    }
+
+    pub(super) const fn packets(&self) -> u32 {
+        self.packets.len() as u32
+    }
+
+    pub(super) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Size of the largest packet that was ever in it.
+    pub(super) const fn largest(&self) -> u32 {
+        self.largest
+    }
+}

@@ -1,0 +1,158 @@
+//! Managed queues as links: what waits, what is dropped and when.
+
+use gridhaul_scenario::scenario::{Aqm, Codel, FqCodel, Outage, OutageMode, Pie, Red};
+
+use super::super::{DropReason, Fate};
+use super::*;
+
+fn managed(aqm: Aqm, queue: QueueLimit) -> Direction {
+    Direction { aqm: Some(aqm), ..one_byte_a_microsecond(500, queue) }
+}
+
+fn codel(target_us: u64, interval_us: u64) -> Aqm {
+    Aqm::Codel(Codel {
+        target: Duration::from_micros(target_us),
+        interval: Duration::from_micros(interval_us),
+    })
+}
+
+fn fq_codel() -> Aqm {
+    Aqm::FqCodel(FqCodel::default())
+}
+
+/// Number, beginning and departure in µs, and fate of all that leaves.
+fn rows(link: &mut LinkDirection<u32>) -> Vec<(u32, u64, u64, Fate)> {
+    let micros = |at: Instant| at.as_nanos() / 1_000;
+    let row = |passage: &Passage<u32>| {
+        (passage.payload, micros(passage.started), micros(passage.left), passage.fate)
+    };
+    drain_all(link).iter().map(row).collect()
+}
+
+/// As [`drain`], also where a deadline is the end of a transmission only.
+fn drain_all(link: &mut LinkDirection<u32>) -> Vec<Passage<u32>> {
+    let mut left = Vec::new();
+    while link.next_deadline() != Instant::NEVER {
+        left.extend(link.poll_output(link.next_deadline()));
+    }
+    left
+}
+
+#[test]
+fn a_queue_that_has_nothing_to_drop_is_drop_tail() {
+    // The same packets on a plain link and under each discipline with thresholds far away.
+    let limit = QueueLimit::Packets(5);
+    let red =
+        Red { min: QueueLimit::Packets(4_000), max: QueueLimit::Packets(5_000), ..Red::default() };
+    let pie = Pie { target: Duration::from_secs(9), ..Pie::default() };
+    let passages = |direction: &Direction| {
+        let mut link = link(direction);
+        let accepted: Vec<_> = (0..40)
+            .map(|n| link.handle_packet(at(u64::from(n) * 70), 100, n * 3).is_ok())
+            .collect();
+        (accepted, drain_all(&mut link))
+    };
+    let plain = passages(&one_byte_a_microsecond(500, limit));
+    assert!(plain.0.contains(&false));
+    for aqm in [codel(1_000_000, 2_000_000), Aqm::Red(red), Aqm::Pie(pie)] {
+        assert_eq!(passages(&managed(aqm.clone(), limit)), plain, "{aqm:?}");
+    }
+}
+
+#[test]
+fn codel_drops_on_the_way_out() {
+    // Ten packets of 100 µs at once; at most 150 µs of wait for at most 300 µs. The third begins
+    // at 200 µs and is the first that waited too long; the sixth is looked at 500 µs: dropped.
+    let mut link = link(&managed(codel(150, 300), QueueLimit::Unlimited));
+    (0..10).for_each(|number| link.handle_packet(at(0), 100, number).unwrap());
+    assert_eq!((link.inside(), link.queue_packets(at(0))), (10, 9));
+    let dropped = Fate::Lost(DropReason::Aqm);
+    let expected = [
+        (0, 0, 600, Fate::Arrived),
+        (1, 100, 700, Fate::Arrived),
+        // It leaves, as lost, when it is dropped: before those that are on the way.
+        (5, 500, 500, dropped),
+        (2, 200, 800, Fate::Arrived),
+    ];
+    let mut all = rows(&mut link);
+    assert_eq!(all[0], expected[2], "what is dropped leaves at once");
+    all.sort_by_key(|row| row.1);
+    assert_eq!(all[..3], [expected[0], expected[1], expected[3]]);
+    assert_eq!(all.iter().filter(|row| row.3 == dropped).count(), 1);
+    assert_eq!((link.inside(), link.next_deadline()), (0, Instant::NEVER));
+}
+
+#[test]
+fn the_hard_limit_refuses_or_takes_from_the_longest() {
+    let limit = QueueLimit::Packets(3);
+    let offer = |aqm, numbers: &[u32]| {
+        let mut link = link(&managed(aqm, limit));
+        let accepted: Vec<_> =
+            numbers.iter().filter(|&&n| link.handle_packet(at(0), 100, n).is_ok()).collect();
+        (accepted.len(), link)
+    };
+    // CoDel: one on the wire, three wait, the fifth is refused.
+    let (accepted, mut link) = offer(codel(5_000, 100_000), &[0, 3, 6, 9, 12]);
+    assert_eq!((accepted, link.queue_packets(at(0))), (4, 3));
+    // FQ-CoDel takes a packet of flow 1 and drops the oldest of flow 0.
+    let (accepted, mut link) = offer(fq_codel(), &[0, 3, 6, 9, 1]);
+    assert_eq!((accepted, link.queue_packets(at(0)), link.inside()), (5, 3, 5));
+    assert_eq!(link.next_deadline(), at(0));
+    let expected = [
+        (3, 0, 0, Fate::Lost(DropReason::QueueFull)),
+        (0, 0, 600, Fate::Arrived),
+        (6, 100, 700, Fate::Arrived),
+        (9, 200, 800, Fate::Arrived),
+        (1, 300, 900, Fate::Arrived),
+    ];
+    let all = rows(&mut link);
+    assert_eq!(all.len(), expected.len());
+    assert!(all.iter().all(|row| expected.iter().any(|other| row.0 == other.0)));
+    assert_eq!(all[0], expected[0]);
+}
+
+#[test]
+fn an_outage_that_holds_keeps_packets_in_the_queue() {
+    let outage = Outage {
+        start: Duration::from_micros(150),
+        length: Duration::from_micros(1_000),
+        every: None,
+        mode: OutageMode::Hold,
+    };
+    for aqm in [codel(5_000, 100_000), fq_codel()] {
+        let direction = Direction { outage: vec![outage], ..managed(aqm, QueueLimit::Packets(2)) };
+        let mut link = link(&direction);
+        // On the wire; waits and is stopped half-way; nothing else until 1,200.
+        (0..2).for_each(|number| link.handle_packet(at(0), 100, number * 3).unwrap());
+        link.handle_packet(at(500), 100, 6).unwrap();
+        let expected = [
+            (0, 0, 600, Fate::Arrived),
+            (3, 100, 1_700, Fate::Arrived),
+            (6, 1_200, 1_800, Fate::Arrived),
+        ];
+        assert_eq!(rows(&mut link), expected);
+        // One that comes to an idle wire that stands still waits as well.
+        let mut link = self::link(&direction);
+        link.handle_packet(at(200), 100, 0).unwrap();
+        assert_eq!(link.queue_packets(at(1_149)), 1);
+        assert_eq!(rows(&mut link), [(0, 1_150, 1_750, Fate::Arrived)]);
+    }
+}
+
+#[test]
+fn red_and_pie_drop_what_arrives() {
+    // RED without memory: below 2 packets none, from 4 on all; so the queue stays at 4 at most.
+    let red = Red {
+        min: QueueLimit::Packets(2),
+        max: QueueLimit::Packets(4),
+        weight: 1.0,
+        gentle: false,
+        ..Red::default()
+    };
+    let mut link = link(&managed(Aqm::Red(red), QueueLimit::Unlimited));
+    let results: Vec<_> = (0..50).map(|number| link.handle_packet(at(0), 100, number)).collect();
+    assert_eq!(link.queue_packets(at(0)), 4);
+    assert_eq!(results[..3], [Ok(()); 3]);
+    assert_eq!(results[49], Err(DropReason::Aqm));
+    assert_eq!(drain_all(&mut link).len(), 5);
+}

@@ -1,0 +1,121 @@
+//! Contradictions in active queue management.
+
+use super::Report;
+use crate::scenario::{Aqm, Direction, FqCodel, Pie, Red};
+use crate::units::{Duration, QueueLimit};
+
+/// Shortest time between two looks of PIE.
+const UPDATE_MIN: Duration = Duration::from_millis(1);
+/// Most queues of FQ-CoDel.
+const FLOWS_MAX: u32 = 65_536;
+
+impl Report<'_> {
+    pub(super) fn aqm(&mut self, key: &str, direction: &Direction) {
+        match &direction.aqm {
+            None => {}
+            Some(Aqm::Red(red)) => self.red(&format!("{key}.aqm.red"), red, direction.queue),
+            Some(Aqm::Codel(codel)) => {
+                self.codel(&format!("{key}.aqm.codel"), codel.target, codel.interval);
+            }
+            Some(Aqm::Pie(pie)) => self.pie(&format!("{key}.aqm.pie"), pie),
+            Some(Aqm::FqCodel(fq_codel)) => {
+                self.fq_codel(&format!("{key}.aqm.fq_codel"), fq_codel);
+            }
+        }
+    }
+
+    fn red(&mut self, key: &str, red: &Red, queue: QueueLimit) {
+        let Some((min, max)) = pair(red.min, red.max) else {
+            self.refuse(
+                format!("{key}.max"),
+                format!("`min` is {} and `max` is {}", red.min, red.max),
+                "give both in packets or both as sizes",
+            );
+            return;
+        };
+        if min >= max {
+            self.refuse(
+                format!("{key}.max"),
+                format!("`max` ({}) is not above `min` ({})", red.max, red.min),
+                "three times `min` is usual",
+            );
+        }
+        if pair(red.min, queue).is_some_and(|(min, queue)| queue <= min) {
+            self.refuse(
+                format!("{key}.min"),
+                format!("the queue holds {queue}: an average above {} never comes", red.min),
+                "make `queue` longer or `min` shorter, or leave `aqm` out",
+            );
+        }
+        if !(red.weight > 0.0 && red.weight <= 1.0) {
+            self.refuse(
+                format!("{key}.weight"),
+                "a weight is above 0 and up to 1",
+                "write 0.002, or leave it out",
+            );
+        }
+        if red.packet.get() == 0 {
+            self.refuse(
+                format!("{key}.packet"),
+                "a packet has more than no bytes",
+                "write \"500 B\", or leave it out",
+            );
+        }
+    }
+
+    fn codel(&mut self, key: &str, target: Duration, interval: Duration) {
+        if target >= interval {
+            self.refuse(
+                format!("{key}.target"),
+                format!("the target ({target}) is not below the interval ({interval})"),
+                "a twentieth of the interval is usual, or leave both out",
+            );
+        }
+    }
+
+    fn pie(&mut self, key: &str, pie: &Pie) {
+        if pie.update < UPDATE_MIN {
+            self.refuse(
+                format!("{key}.update"),
+                format!("the controller looks at most once in {UPDATE_MIN}"),
+                "write \"15 ms\", or leave it out",
+            );
+        }
+        for (name, value) in [("alpha", pie.alpha), ("beta", pie.beta)] {
+            if !(value.is_finite() && value >= 0.0) {
+                self.refuse(
+                    format!("{key}.{name}"),
+                    format!("`{name}` is a number from 0 on"),
+                    "leave it out for the value of RFC 8033",
+                );
+            }
+        }
+    }
+
+    fn fq_codel(&mut self, key: &str, fq_codel: &FqCodel) {
+        self.codel(key, fq_codel.target, fq_codel.interval);
+        if fq_codel.quantum.get() == 0 {
+            self.refuse(
+                format!("{key}.quantum"),
+                "a turn is longer than nothing",
+                "write \"1514 B\", or leave it out",
+            );
+        }
+        if fq_codel.flows == 0 || fq_codel.flows > FLOWS_MAX {
+            self.refuse(
+                format!("{key}.flows"),
+                format!("there are from 1 to {FLOWS_MAX} queues"),
+                "write 1024, or leave it out",
+            );
+        }
+    }
+}
+
+/// Two limits as numbers of one unit.
+const fn pair(one: QueueLimit, other: QueueLimit) -> Option<(u64, u64)> {
+    match (one, other) {
+        (QueueLimit::Packets(one), QueueLimit::Packets(other)) => Some((one as u64, other as u64)),
+        (QueueLimit::Bytes(one), QueueLimit::Bytes(other)) => Some((one.get(), other.get())),
+        _ => None,
+    }
+}
