@@ -185,6 +185,7 @@ fn loss(direction: &Direction) -> f64 {
 /// Names each key of a direction that the formulas know nothing of.
 fn refuse(key: &str, direction: &Direction, unsupported: &mut Vec<Unsupported>) {
     let sets = [
+        (direction.aqm.is_some(), "aqm", "queues that drop before they are full"),
         (direction.reorder.is_some(), "reorder", "reordering"),
         (direction.duplicate.is_some(), "duplicate", "duplicates"),
         (!direction.outage.is_empty(), "outage", "outages"),
