@@ -16,21 +16,21 @@ impl Flow {
                 ends[0].write(u64::MAX);
                 None
             }
-            App::Transfer { bytes } => {
+            App::Transfer { bytes, .. } => {
                 ends[0].write(*bytes);
                 ends[0].close();
                 self.watch[1] = *bytes;
                 None
             }
             App::Messages { source, coming, outbox } => {
-                while let Some(message) = coming.filter(|message| message.at <= now) {
-                    ends[0].write(message.bytes);
-                    outbox.push(message);
-                    ledger.on_ready(self.row, message.at);
-                    *coming = source.next_message();
+                while coming.at <= now {
+                    ends[0].write(coming.bytes);
+                    outbox.push(*coming);
+                    ledger.on_ready(self.row, coming.at);
+                    *coming = source.next_message().unwrap_or(NO_MESSAGE);
                 }
                 self.watch[1] = outbox.watch();
-                coming.map(|message| message.at)
+                Some(coming.at)
             }
             App::Greedy { load, .. } => {
                 load.bursts.advance(now);
@@ -65,12 +65,12 @@ impl Flow {
     /// A datagram that is ready now, if one is, and when the next one will be.
     pub(crate) fn next_datagram(&mut self, now: Instant) -> Option<(Option<Datagram>, Instant)> {
         let App::Messages { source, coming, .. } = &mut self.app else { return None };
-        let message = (*coming)?;
+        let message = *coming;
         if message.at > now {
             return Some((None, message.at));
         }
-        *coming = source.next_message();
-        let again = coming.map_or(Instant::NEVER, |message| message.at);
+        *coming = source.next_message().unwrap_or(NO_MESSAGE);
+        let again = coming.at;
         let bytes = u32::try_from(message.bytes).unwrap_or(u32::MAX);
         Some((Some(Datagram { bytes, ready: message.at }), again))
     }
@@ -81,9 +81,9 @@ impl Flow {
         let Ends::Tcp(ends) = &mut self.ends else { return progress };
         match &mut self.app {
             App::Bulk => {}
-            App::Transfer { .. } => {
+            App::Transfer { completed, .. } => {
                 self.watch[side] = u64::MAX;
-                self.counters.completed = Some(now);
+                *completed = now;
                 ends[1].close();
             }
             App::Messages { outbox, .. } | App::Greedy { outbox, .. } => {
@@ -98,6 +98,9 @@ impl Flow {
         progress
     }
 }
+
+/// Stands where no message will ever come.
+pub(crate) const NO_MESSAGE: Message = Message { at: Instant::NEVER, bytes: 0 };
 
 /// What follows from an arrival.
 #[derive(Debug, Default)]

@@ -12,11 +12,12 @@ use gridhaul_scenario::scenario::{
 };
 use gridhaul_scenario::units::Instant;
 
+use crate::app::NO_MESSAGE;
 use crate::audit::LinkAudit;
 use crate::capture::{Addresses, Tap};
 use crate::dialogue::Dialogue;
 use crate::events::Events;
-use crate::flow::{App, Ends, Flow, FlowCounters, Outbox};
+use crate::flow::{App, Ends, Flow, Outbox};
 use crate::judge::Judge;
 use crate::measure::Ledger;
 use crate::network::{ARRIVED, LinkSlot, LinkStats, Network};
@@ -57,6 +58,16 @@ impl Layout {
         }
         layout
     }
+
+    /// The directions that the hops take for a member of a group of this size, and the end.
+    fn directions(&self, hops: &[Hop], member: u64, group: u64) -> impl Iterator<Item = u32> {
+        let directions = hops.iter().map(move |hop| {
+            let first = self.first[hop.link][usize::from(!hop.forward)].unwrap_or(0);
+            let row = self.link_row[first as usize] as usize;
+            first + (member * self.links[row].1 / group) as u32
+        });
+        directions.chain([ARRIVED])
+    }
 }
 
 /// A group on either side makes one flow for each of its members.
@@ -77,12 +88,16 @@ pub(crate) fn build(
     for (row, (name, spec)) in scenario.flow.iter().enumerate() {
         let ways = scenario.routes(name).map_err(|error| RunError::Invalid(error.to_string()))?;
         let group = members(scenario, &spec.from, &spec.to);
+        let stacks = stacks(scenario, spec);
+        let mut begins = [u32::MAX; 2];
+        flows.reserve_exact((group * u64::from(spec.count)) as usize);
         for number in 0..group * u64::from(spec.count) {
             let member = number % group;
-            let begins = [&ways.out, &ways.back]
-                .map(|hops| append(&mut routes, layout, hops, member, group));
+            let [out, back] = [&ways.out, &ways.back]
+                .map(|hops| layout.directions(hops, member, group).collect::<Vec<u32>>());
+            begins = [share(&mut routes, begins[0], &out), share(&mut routes, begins[1], &back)];
             let seed = MemberSeed { scenario, name, repeat, number };
-            flows.push(flow(&seed, spec, row as u32, begins));
+            flows.push(flow(&seed, spec, &stacks, row as u32, begins));
         }
     }
     let recorder = scenario.record.interval.filter(|_| record).map(|interval| {
@@ -107,16 +122,14 @@ fn judges(scenario: &Scenario) -> Vec<Option<Judge>> {
     scenario.flow.values().map(|flow| flow.deadline_in_force().map(judge)).collect()
 }
 
-/// Appends the directions that the hops take for a member of a group of this size; returns where
-/// they begin.
-fn append(routes: &mut Vec<u32>, layout: &Layout, hops: &[Hop], member: u64, group: u64) -> u32 {
-    let begin = routes.len() as u32;
-    for hop in hops {
-        let first = layout.first[hop.link][usize::from(!hop.forward)].unwrap_or(0);
-        let row = layout.link_row[first as usize] as usize;
-        routes.push(first + (member * layout.links[row].1 / group) as u32);
+/// Where a route begins in the list of routes: `previous`, that of the member before, if it is the
+/// same, or else behind all others.
+fn share(routes: &mut Vec<u32>, previous: u32, route: &[u32]) -> u32 {
+    if routes.get(previous as usize..).is_some_and(|known| known.starts_with(route)) {
+        return previous;
     }
-    routes.push(ARRIVED);
+    let begin = routes.len() as u32;
+    routes.extend(route);
     begin
 }
 
@@ -196,25 +209,32 @@ impl MemberSeed<'_> {
     }
 }
 
-fn flow(seed: &MemberSeed<'_>, spec: &FlowSpec, row: u32, routes: [u32; 2]) -> Flow {
+fn flow(
+    seed: &MemberSeed<'_>,
+    spec: &FlowSpec,
+    stacks: &Stacks,
+    row: u32,
+    routes: [u32; 2],
+) -> Flow {
     let start = Instant::ZERO + spec.start + seed.chance("start").uniform(spec.start_spread);
     Flow {
         row,
-        ends: ends(seed, spec),
+        ends: ends(seed, spec, stacks),
         app: app(seed, spec, start),
         routes,
         start,
         watch: [u64::MAX; 2],
         hungry: false,
-        counters: FlowCounters::default(),
+        cwnd: 0,
+        datagram_bytes: 0,
     }
 }
 
-fn ends(seed: &MemberSeed<'_>, spec: &FlowSpec) -> Ends {
+fn ends(seed: &MemberSeed<'_>, spec: &FlowSpec, stacks: &Stacks) -> Ends {
     if spec.transport != Transport::Tcp {
         return Ends::Datagram { echo: spec.transport == Transport::Echo };
     }
-    let (near, far) = stacks(seed.scenario, spec);
+    let (near, far) = stacks.clone();
     let mut chance = seed.chance("isn");
     let (isn, peer_isn) = (chance.below(1 << 32) as u32, chance.below(1 << 32) as u32);
     let mut ends = if near.handshake {
@@ -232,8 +252,11 @@ fn ends(seed: &MemberSeed<'_>, spec: &FlowSpec) -> Ends {
     Ends::Tcp(Box::new(ends))
 }
 
-/// The stacks of both ends.
-pub(crate) fn stacks(scenario: &Scenario, spec: &FlowSpec) -> (Arc<StackParams>, Arc<StackParams>) {
+/// The stacks of both ends, which all flows of a row share.
+type Stacks = (Arc<StackParams>, Arc<StackParams>);
+
+/// The stacks of the ends of a row.
+fn stacks(scenario: &Scenario, spec: &FlowSpec) -> Stacks {
     let resolve = |name: Option<&String>| {
         let stack = name.and_then(|name| scenario.stack.get(name));
         Arc::new(StackParams::resolve(stack.unwrap_or(&Stack::default())))
@@ -249,13 +272,13 @@ pub(crate) fn stacks(scenario: &Scenario, spec: &FlowSpec) -> (Arc<StackParams>,
 fn app(seed: &MemberSeed<'_>, spec: &FlowSpec, start: Instant) -> App {
     match Demand::new(&spec.load, start, seed.chance("load")) {
         Demand::Endless => App::Bulk,
-        Demand::Limited(bytes) => App::Transfer { bytes },
+        Demand::Limited(bytes) => App::Transfer { bytes, completed: Instant::NEVER },
         Demand::Open(mut source) => {
-            let coming = source.next_message();
+            let coming = source.next_message().unwrap_or(NO_MESSAGE);
             App::Messages { source, coming, outbox: Outbox::default() }
         }
-        Demand::Greedy(load) => App::Greedy { load, outbox: Outbox::default() },
-        Demand::Dialogue(dialogue) => App::Dialogue(Dialogue::new(dialogue)),
+        Demand::Greedy(load) => App::Greedy { load: Box::new(load), outbox: Outbox::default() },
+        Demand::Dialogue(dialogue) => App::Dialogue(Box::new(Dialogue::new(dialogue))),
     }
 }
 

@@ -3,6 +3,7 @@
 //! The parts come from `gridhaul-core`; this crate wires them from a scenario, wakes them in the
 //! order of time, measures, and has every run re-checked by an auditor.
 
+mod account;
 mod app;
 mod audit;
 mod build;

@@ -1,12 +1,12 @@
 //! From counters to metrics: what happened between the end of the warm-up and the end of the run.
 
-use gridhaul_core::tcp::{Connection, SenderStats};
 use gridhaul_scenario::answer::Metric;
 use gridhaul_scenario::units::{Duration, Instant};
 use hdrhistogram::Histogram;
 
+use crate::account::{RowAccount, SenderSums};
 use crate::crossing::Crossings;
-use crate::flow::{App, Ends, Flow, FlowCounters};
+use crate::flow::{App, Ends, Flow};
 use crate::judge::Judge;
 use crate::network::{LinkStats, Network};
 use crate::world::World;
@@ -16,6 +16,8 @@ use crate::world::World;
 pub(crate) struct Ledger {
     /// Message delays of each row of flows.
     pub delays: Vec<Delays>,
+    /// The account of each row of flows.
+    pub accounts: Vec<RowAccount>,
     /// How the data packets of each row of flows cross its stage.
     pub crossings: Vec<Crossings>,
     /// Who judges the messages of each row of flows, if they have a deadline.
@@ -29,16 +31,13 @@ pub(crate) struct Ledger {
 pub(crate) struct Before {
     at: Instant,
     links: Vec<LinkStats>,
-    flows: Vec<FlowBefore>,
+    accounts: Vec<RowAccount>,
+    /// Windows integrated and senders' counters of each row.
+    cwnd_integrals: Vec<u128>,
+    senders: Vec<SenderSums>,
+    /// Payload that each flow has delivered; empty where none has.
+    delivered: Vec<u64>,
     crossings: Vec<Crossings>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct FlowBefore {
-    counters: FlowCounters,
-    cwnd_integral: u128,
-    delivered: u64,
-    sender: SenderStats,
 }
 
 /// Delays of messages.
@@ -92,6 +91,7 @@ impl Ledger {
         let rows = judges.len();
         Self {
             delays: (0..rows).map(|_| Delays::new()).collect(),
+            accounts: vec![RowAccount::default(); rows],
             crossings: vec![Crossings::default(); rows],
             judges,
             before: None,
@@ -123,35 +123,35 @@ impl Ledger {
     }
 
     /// The warm-up is over.
-    pub(crate) fn begin(&mut self, now: Instant, net: &Network, flows: &mut [Flow]) {
+    pub(crate) fn begin(&mut self, now: Instant, net: &Network, flows: &[Flow]) {
         for slot in net.links.iter().map(|slot| &slot.stats) {
             debug_assert!(slot.arrived <= slot.offered + slot.copies);
         }
         self.before = Some(Before {
             at: now,
             links: net.links.iter().map(|slot| slot.stats).collect(),
-            flows: flows.iter().map(|flow| flow.snapshot(now)).collect(),
+            accounts: self.accounts.clone(),
+            cwnd_integrals: self.accounts.iter().map(|row| row.cwnd_integral_at(now)).collect(),
+            senders: sender_sums(flows, self.accounts.len()),
+            delivered: if now == Instant::ZERO {
+                Vec::new()
+            } else {
+                flows.iter().map(Flow::delivered).collect()
+            },
             crossings: self.crossings.clone(),
         });
     }
 }
 
-impl Flow {
-    fn snapshot(&self, now: Instant) -> FlowBefore {
-        FlowBefore {
-            counters: self.counters,
-            cwnd_integral: self.counters.cwnd_integral_at(now),
-            delivered: self.delivered(),
-            sender: match &self.ends {
-                Ends::Tcp(ends) => sender_stats(ends),
-                Ends::Datagram { .. } => SenderStats::default(),
-            },
+/// What the senders of each row have counted so far.
+fn sender_sums(flows: &[Flow], rows: usize) -> Vec<SenderSums> {
+    let mut sums = vec![SenderSums::default(); rows];
+    for flow in flows {
+        if let Ends::Tcp(ends) = &flow.ends {
+            sums[flow.row as usize].add(ends);
         }
     }
-}
-
-fn sender_stats(ends: &[Connection; 2]) -> SenderStats {
-    ends[0].sender().map_or_else(SenderStats::default, |sender| *sender.stats())
+    sums
 }
 
 /// The rows of a finished run. `flow_rows` and `link_rows` say how many rows there are and
@@ -161,59 +161,64 @@ pub(crate) fn rows(world: &World, flow_rows: usize, link_rows: usize, link_row: 
         return RunRows { flows: vec![Vec::new(); flow_rows], links: vec![Vec::new(); link_rows] };
     };
     let span = world.end.since(before.at);
-    let flows = (0..flow_rows).map(|row| flow_row(world, before, row, span)).collect();
+    let senders = sender_sums(&world.flows, flow_rows);
+    let senders = senders.iter().zip(&before.senders).map(|(now, then)| now.since(then));
+    let flows = senders
+        .enumerate()
+        .map(|(row, senders)| flow_row(world, before, row, &senders, span))
+        .collect();
     let links =
         (0..link_rows).map(|row| link_metrics(world, before, row, link_row, span)).collect();
     RunRows { flows, links }
 }
 
-/// Sums over the equal flows of a row.
+/// What is gathered from the flows of a row.
 #[derive(Default)]
-struct FlowSums {
+struct Members {
     goodputs: Vec<f64>,
-    arrived: u64,
-    returned: u64,
-    segments: u64,
-    retransmissions: u64,
-    fast: u64,
-    timeouts: u64,
-    rtt_ns: u64,
-    rtts: u64,
-    cwnd: f64,
     completion: Vec<f64>,
-    datagrams: u64,
-    lost: u64,
+    tcp: bool,
+    messages: bool,
+    transfer: bool,
 }
 
-fn flow_row(world: &World, before: &Before, row: usize, span: Duration) -> Metrics {
+fn flow_row(
+    world: &World,
+    before: &Before,
+    row: usize,
+    senders: &SenderSums,
+    span: Duration,
+) -> Metrics {
     let secs = span.as_secs_f64();
-    let mut sums = FlowSums::default();
-    let (mut tcp, mut messages, mut transfer) = (false, false, false);
-    let members = world.flows.iter().zip(&before.flows);
-    for (flow, earlier) in members.filter(|(flow, _)| flow.row as usize == row) {
-        sums.add(flow, earlier, world.end, secs);
-        tcp |= matches!(flow.ends, Ends::Tcp(_));
-        messages |= !matches!(flow.app, App::Bulk | App::Transfer { .. });
-        transfer |= matches!(flow.app, App::Transfer { .. });
+    let mut members = Members::default();
+    for (index, flow) in world.flows.iter().enumerate() {
+        if flow.row as usize == row {
+            members.add(flow, before.delivered.get(index).copied().unwrap_or(0), secs);
+        }
     }
+    let (account, earlier) = (&world.ledger.accounts[row], &before.accounts[row]);
     let mut metrics = Vec::new();
-    sums.rates(secs, &mut metrics);
+    members.rates(account, earlier, secs, &mut metrics);
     let crossings = world.ledger.crossings[row].since(&before.crossings[row]);
-    crossings.metrics(secs, tcp, &mut metrics);
-    if tcp {
+    crossings.metrics(secs, members.tcp, &mut metrics);
+    if members.tcp {
         Crossings::totals(&[crossings], &mut metrics);
     }
-    if transfer && !sums.completion.is_empty() {
-        let mean = sums.completion.iter().sum::<f64>() / sums.completion.len() as f64;
+    if members.transfer && !members.completion.is_empty() {
+        let mean = members.completion.iter().sum::<f64>() / members.completion.len() as f64;
         metrics.push((Metric::CompletionTime, mean));
     }
-    if tcp {
-        sums.tcp(&mut metrics);
+    if members.tcp {
+        senders.metrics(&mut metrics);
+        let integral = account.cwnd_integral_at(world.end) - before.cwnd_integrals[row];
+        let mean = integral as f64 / 1e9 / secs / members.goodputs.len() as f64;
+        metrics.push((Metric::CwndMean, mean));
     }
-    if messages {
-        if !tcp {
-            let loss = sums.lost as f64 / sums.datagrams.max(1) as f64;
-            metrics.push((Metric::MessageLoss, loss));
+    if members.messages {
+        if !members.tcp {
+            let lost = account.datagrams_lost - earlier.datagrams_lost;
+            let sent = account.datagrams - earlier.datagrams;
+            metrics.push((Metric::MessageLoss, lost as f64 / sent.max(1) as f64));
         }
         world.ledger.delays[row].metrics(&mut metrics);
         let judge = world.ledger.judges[row].as_ref();
@@ -222,56 +227,50 @@ fn flow_row(world: &World, before: &Before, row: usize, span: Duration) -> Metri
     metrics
 }
 
-impl FlowSums {
-    fn add(&mut self, flow: &Flow, earlier: &FlowBefore, end: Instant, secs: f64) {
-        let bits = (flow.delivered() - earlier.delivered) * 8;
+impl Members {
+    fn add(&mut self, flow: &Flow, delivered_before: u64, secs: f64) {
+        let bits = (flow.delivered() - delivered_before) * 8;
         self.goodputs.push(bits as f64 / secs);
-        self.arrived += flow.counters.arrived_bytes - earlier.counters.arrived_bytes;
-        self.returned += flow.counters.returned_bytes - earlier.counters.returned_bytes;
-        self.datagrams += flow.counters.datagrams - earlier.counters.datagrams;
-        self.lost += flow.counters.datagrams_lost - earlier.counters.datagrams_lost;
-        if let Ends::Tcp(ends) = &flow.ends {
-            let (now, then) = (sender_stats(ends), &earlier.sender);
-            self.segments += now.segments - then.segments;
-            self.retransmissions += u64::from(now.retransmissions - then.retransmissions);
-            self.fast += u64::from(now.fast_retransmits - then.fast_retransmits);
-            self.timeouts += u64::from(now.timeouts - then.timeouts);
-            self.rtt_ns += now.rtt_sum_ns - then.rtt_sum_ns;
-            self.rtts += now.rtt_count - then.rtt_count;
-            let integral = flow.counters.cwnd_integral_at(end) - earlier.cwnd_integral;
-            self.cwnd += integral as f64 / 1e9 / secs;
-        }
-        if let Some(completed) = flow.counters.completed {
-            self.completion.push(completed.since(flow.start).as_secs_f64());
+        self.tcp |= matches!(flow.ends, Ends::Tcp(_));
+        self.messages |= !matches!(flow.app, App::Bulk | App::Transfer { .. });
+        if let App::Transfer { completed, .. } = flow.app {
+            self.transfer = true;
+            if completed != Instant::NEVER {
+                self.completion.push(completed.since(flow.start).as_secs_f64());
+            }
         }
     }
 
-    fn rates(&self, secs: f64, into: &mut Metrics) {
+    fn rates(&self, now: &RowAccount, then: &RowAccount, secs: f64, into: &mut Metrics) {
         let sum: f64 = self.goodputs.iter().sum();
         let squares: f64 = self.goodputs.iter().map(|goodput| goodput * goodput).sum();
         into.push((Metric::Goodput, sum));
-        into.push((Metric::Throughput, self.arrived as f64 * 8.0 / secs));
-        into.push((Metric::ReverseThroughput, self.returned as f64 * 8.0 / secs));
+        let arrived = now.arrived_bytes - then.arrived_bytes;
+        into.push((Metric::Throughput, arrived as f64 * 8.0 / secs));
+        let returned = now.returned_bytes - then.returned_bytes;
+        into.push((Metric::ReverseThroughput, returned as f64 * 8.0 / secs));
         if self.goodputs.len() > 1 && squares > 0.0 {
             // Jain, Chiu and Hawe 1984: (sum x)^2 / (n * sum x^2).
             let fairness = sum * sum / (self.goodputs.len() as f64 * squares);
             into.push((Metric::Fairness, fairness));
         }
     }
+}
 
-    fn tcp(&self, into: &mut Metrics) {
+impl SenderSums {
+    fn metrics(&self, into: &mut Metrics) {
         into.push((Metric::SegmentsSent, self.segments as f64));
         into.push((Metric::Retransmissions, self.retransmissions as f64));
         if self.segments > 0 {
             let ratio = self.retransmissions as f64 / self.segments as f64;
             into.push((Metric::RetransmissionRatio, ratio));
         }
-        into.push((Metric::FastRetransmits, self.fast as f64));
+        into.push((Metric::FastRetransmits, self.fast_retransmits as f64));
         into.push((Metric::Timeouts, self.timeouts as f64));
-        if self.rtts > 0 {
-            into.push((Metric::RttMean, self.rtt_ns as f64 / self.rtts as f64 / 1e9));
+        if self.rtt_count > 0 {
+            let mean = self.rtt_sum_ns as f64 / self.rtt_count as f64 / 1e9;
+            into.push((Metric::RttMean, mean));
         }
-        into.push((Metric::CwndMean, self.cwnd / self.goodputs.len() as f64));
     }
 }
 

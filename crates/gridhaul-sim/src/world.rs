@@ -4,6 +4,7 @@ use gridhaul_core::link::Fate;
 use gridhaul_core::tcp::{Flags, Segment, Sender};
 use gridhaul_scenario::units::{Duration, Instant};
 
+use crate::account::RowAccount;
 use crate::events::Target;
 use crate::flow::{Ends, Flow};
 use crate::measure::Ledger;
@@ -57,7 +58,8 @@ impl World {
                     let delay = now.since(packet.sent);
                     self.ledger.crossings[flow.row as usize].on_arrived(delay);
                 }
-                let progress = flow.on_segment(now, to, segment, passage.bytes);
+                let account = &mut self.ledger.accounts[flow.row as usize];
+                let progress = flow.on_segment(now, to, segment, passage.bytes, account);
                 slot.link.drop_front();
                 if progress {
                     self.on_progress(now, to);
@@ -101,7 +103,8 @@ impl World {
                     let delay = now.since(packet.sent);
                     self.ledger.crossings[flow.row as usize].on_arrived(delay);
                 }
-                if flow.on_segment(now, to, &segment, bytes) {
+                let account = &mut self.ledger.accounts[flow.row as usize];
+                if flow.on_segment(now, to, &segment, bytes, account) {
                     self.on_progress(now, to);
                 }
                 self.pump_apart(now, to);
@@ -156,7 +159,8 @@ impl World {
         if connection.next_deadline() <= now {
             connection.handle_timeout(now);
             if end.is_multiple_of(2) {
-                flow.counters.note_cwnd(now, connection.sender().map_or(0, Sender::cwnd));
+                let cwnd = connection.sender().map_or(0, Sender::cwnd);
+                self.ledger.accounts[flow.row as usize].note_cwnd(now, &mut flow.cwnd, cwnd);
             }
         }
         self.pump_apart(now, end);
@@ -165,7 +169,7 @@ impl World {
     fn on_lost(&mut self, packet: &Packet) {
         let flow = &mut self.flows[packet.flow() as usize];
         match &packet.body {
-            Body::Datagram(_) => flow.counters.datagrams_lost += 1,
+            Body::Datagram(_) => self.ledger.accounts[flow.row as usize].datagrams_lost += 1,
             Body::Tcp(segment) => {
                 let data = segment.len > 0 && !packet.returning();
                 self.ledger.crossings[flow.row as usize].lost += u64::from(data);
@@ -179,10 +183,10 @@ impl World {
         let bytes = u64::from(packet.body.wire_bytes());
         let echo = matches!(flow.ends, Ends::Datagram { echo: true });
         if packet.returning() {
-            flow.counters.returned_bytes += bytes;
+            self.ledger.accounts[flow.row as usize].returned_bytes += bytes;
         } else {
-            flow.counters.arrived_bytes += bytes;
-            flow.counters.datagram_bytes += u64::from(datagram.bytes);
+            self.ledger.accounts[flow.row as usize].arrived_bytes += bytes;
+            flow.datagram_bytes += u64::from(datagram.bytes);
         }
         if echo && !packet.returning() {
             let answer = Packet { to: packet.to ^ 1, next: flow.routes[1], ..packet };
@@ -198,7 +202,7 @@ impl World {
         let flow = &mut self.flows[flow_index as usize];
         if let Some(ends) = flow.tcp() {
             let cwnd = ends[0].sender().map_or(0, Sender::cwnd);
-            flow.counters.note_cwnd(now, cwnd);
+            self.ledger.accounts[flow.row as usize].note_cwnd(now, &mut flow.cwnd, cwnd);
         }
         let again = match &flow.ends {
             Ends::Tcp(_) => flow.on_due(now, &mut self.ledger),
@@ -219,7 +223,7 @@ impl World {
 
     fn send_datagram(&mut self, now: Instant, flow_index: u32, datagram: Datagram) {
         let flow = &mut self.flows[flow_index as usize];
-        flow.counters.datagrams += 1;
+        self.ledger.accounts[flow.row as usize].datagrams += 1;
         let (to, next) = (2 * flow_index + 1, flow.routes[0]);
         let packet = Packet { to, next, sent: now, body: Body::Datagram(datagram) };
         self.ledger.on_ready(flow.row, datagram.ready);
@@ -257,7 +261,7 @@ impl World {
     #[cold]
     fn on_clock(&mut self, now: Instant) {
         if now >= self.warmup && self.ledger.before.is_none() {
-            self.ledger.begin(now, &self.net, &mut self.flows);
+            self.ledger.begin(now, &self.net, &self.flows);
         }
         if let Some(recorder) = &mut self.recorder {
             let next = recorder.sample(now, &mut self.net, &self.flows);
@@ -270,17 +274,24 @@ impl World {
 impl Flow {
     /// A segment reaches an end. Returns whether what the application waits for has arrived there.
     #[inline]
-    fn on_segment(&mut self, now: Instant, to: u32, segment: &Segment, bytes: u32) -> bool {
+    fn on_segment(
+        &mut self,
+        now: Instant,
+        to: u32,
+        segment: &Segment,
+        bytes: u32,
+        account: &mut RowAccount,
+    ) -> bool {
         let Ends::Tcp(ends) = &mut self.ends else { return false };
         let side = (to % 2) as usize;
         let end = &mut ends[side];
         end.handle_segment(now, segment);
         let bytes = u64::from(bytes);
         if side == 0 {
-            self.counters.returned_bytes += bytes;
-            self.counters.note_cwnd(now, end.sender().map_or(0, Sender::cwnd));
+            account.returned_bytes += bytes;
+            account.note_cwnd(now, &mut self.cwnd, end.sender().map_or(0, Sender::cwnd));
         } else {
-            self.counters.arrived_bytes += bytes;
+            account.arrived_bytes += bytes;
         }
         end.receiver().delivered() >= self.watch[side]
     }

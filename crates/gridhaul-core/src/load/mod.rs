@@ -58,17 +58,17 @@ pub struct Greedy {
     pub bursts: Bursts,
 }
 
-/// An open-loop source of messages.
+/// An open-loop source of messages. Boxed: a row of the simulator has the size of the largest.
 #[derive(Debug, Clone)]
 pub enum Source {
     /// A message at every tick of a clock.
-    Periodic(Periodic),
+    Periodic(Box<Periodic>),
     /// Messages at random, independent times.
-    Poisson(Poisson),
+    Poisson(Box<Poisson>),
     /// Bursts with silence between them.
     OnOff(Box<OnOff>),
     /// Reports after an event.
-    Burst(Burst),
+    Burst(Box<Burst>),
 }
 
 impl Demand {
@@ -79,9 +79,11 @@ impl Demand {
             Load::Bulk => Self::Endless,
             Load::Transfer(keys) => Self::Limited(keys.size.get()),
             Load::Periodic(keys) => {
-                Self::Open(Source::Periodic(Periodic::new(keys, start, chance)))
+                Self::Open(Source::Periodic(Box::new(Periodic::new(keys, start, chance))))
             }
-            Load::Poisson(keys) => Self::Open(Source::Poisson(Poisson::new(keys, start, chance))),
+            Load::Poisson(keys) => {
+                Self::Open(Source::Poisson(Box::new(Poisson::new(keys, start, chance))))
+            }
             Load::OnOff(keys) if keys.rate.is_none() => Self::Greedy(Greedy {
                 bytes: keys.size.get(),
                 bursts: Bursts::new(keys, start, chance),
@@ -89,7 +91,9 @@ impl Demand {
             Load::OnOff(keys) => {
                 Self::Open(Source::OnOff(Box::new(OnOff::new(keys, start, chance))))
             }
-            Load::Burst(keys) => Self::Open(Source::Burst(Burst::new(keys, start, chance))),
+            Load::Burst(keys) => {
+                Self::Open(Source::Burst(Box::new(Burst::new(keys, start, chance))))
+            }
             Load::Application(keys) => Self::new(&keys.load(), start, chance),
             Load::RequestResponse(keys) => Self::Dialogue(RequestResponse::new(keys, start)),
         }

@@ -127,7 +127,7 @@ impl Connection {
     /// all the same begins with a fresh window and no round-trip estimate.
     pub fn receive_only(&mut self) {
         self.receive_only = true;
-        if self.state == State::Established {
+        if matches!(self.state, State::Listen | State::Established) {
             self.sending.rest();
         }
     }

@@ -41,12 +41,12 @@ impl Sending {
         }
     }
 
-    /// Keeps only what an end needs that never sends data, if it has sent none.
+    /// Keeps only what an end needs that never sends data, if it has sent none: before SYN as well
+    /// as behind it.
     pub(super) fn rest(&mut self) {
         if let Self::Whole(sender) = self
-            && sender.next() == 1
-            && sender.una() == 1
-            && sender.has_nothing_to_send()
+            && sender.next() == sender.una()
+            && sender.has_no_data()
         {
             let (peer_window, peer_window_max, window_from) = sender.offer();
             let next = sender.next();
@@ -143,6 +143,9 @@ impl Resting {
 
     fn wake(self, params: &StackParams) -> Sender {
         let mut sender = Sender::new(params);
+        if self.next == 0 {
+            return sender;
+        }
         sender.skip_handshake(self.peer_window_max);
         sender.set_window(self.peer_window, self.window_from);
         sender.note_largest_window(self.peer_window_max);

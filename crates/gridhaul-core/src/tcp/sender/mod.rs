@@ -186,9 +186,9 @@ impl Sender {
         self.peer_window_max = self.peer_window_max.max(window);
     }
 
-    /// Whether everything written is sent.
-    pub(crate) const fn has_nothing_to_send(&self) -> bool {
-        self.next >= self.end()
+    /// Whether the application has neither written anything nor closed.
+    pub(crate) const fn has_no_data(&self) -> bool {
+        self.written == 1 && !self.closed
     }
 
     /// The application writes `bytes` more; [`u64::MAX`] for ever.
