@@ -6,8 +6,10 @@
 
 pub mod chain;
 pub mod fixed_point;
+mod meters;
 mod model;
 pub mod queue;
 pub mod steady;
 
+pub use chain::meter::Rules;
 pub use model::Model;

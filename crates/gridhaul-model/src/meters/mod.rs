@@ -1,0 +1,45 @@
+//! Scenarios of many meters: read, solved by the fixed point, and written as an answer.
+
+mod answer;
+mod build;
+mod supports;
+
+use gridhaul_scenario::answer::Answer;
+use gridhaul_scenario::backend::{Progress, RunError, Unsupported};
+use gridhaul_scenario::scenario::Scenario;
+
+use crate::chain::meter::Rules;
+use build::layout;
+
+/// Whether every key can be honoured.
+///
+/// # Errors
+/// Each key that cannot, and why.
+pub(crate) fn supports(scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
+    let refused = supports::refused(scenario);
+    if refused.is_empty() { Ok(()) } else { Err(refused) }
+}
+
+/// Answers all points.
+///
+/// # Errors
+/// A scenario that is not valid or not supported.
+pub(crate) fn answer(
+    scenario: &Scenario,
+    rules: Rules,
+    progress: &dyn Progress,
+) -> Result<Answer, RunError> {
+    let points = scenario.points().map_err(|error| RunError::Invalid(error.to_string()))?;
+    let total = points.len() as u64;
+    let mut answer = answer::empty(scenario);
+    for (done, point) in (1..).zip(&points) {
+        supports(&point.scenario).map_err(RunError::Unsupported)?;
+        let layout = layout(&point.scenario, rules)
+            .map_err(|problem| RunError::Invalid(problem.to_string()))?;
+        answer::add(&mut answer, point, &layout);
+        progress.advance(done, total);
+    }
+    answer.warnings.sort();
+    answer.warnings.dedup();
+    Ok(answer)
+}

@@ -1,0 +1,120 @@
+//! Keys that the equations cannot honour.
+
+use gridhaul_scenario::backend::Unsupported;
+use gridhaul_scenario::scenario::{
+    Direction, Flow, Load, Loss, Node, Scenario, Stack, Transport, Variant, WhenFull,
+};
+
+/// Every key that cannot be honoured, and why.
+pub(super) fn refused(scenario: &Scenario) -> Vec<Unsupported> {
+    let mut refused = Refused(Vec::new());
+    if scenario.record.interval.is_some() {
+        refused.key("record.interval", "the equations describe a steady state, not a course over time");
+    }
+    if !scenario.record.pcap.is_empty() {
+        refused.key("record.pcap", "the equations send no packets; use `--on sim`");
+    }
+    for (name, node) in &scenario.node {
+        refused.node(&format!("node.{name}"), node);
+    }
+    for (name, link) in &scenario.link {
+        for (which, direction) in
+            [("both", &link.both), ("forward", &link.forward), ("backward", &link.backward)]
+        {
+            if let Some(direction) = direction {
+                refused.direction(&format!("link.{name}.{which}"), direction);
+            }
+        }
+    }
+    for (name, stack) in &scenario.stack {
+        refused.stack(&format!("stack.{name}"), stack);
+    }
+    for (name, flow) in &scenario.flow {
+        refused.flow(&format!("flow.{name}"), flow);
+    }
+    refused.0
+}
+
+struct Refused(Vec<Unsupported>);
+
+impl Refused {
+    fn key(&mut self, key: &str, reason: &str) {
+        self.0.push(Unsupported { key: key.to_owned(), reason: reason.to_owned() });
+    }
+
+    fn node(&mut self, key: &str, node: &Node) {
+        if node.aggregate.as_ref().is_some_and(|aggregate| aggregate.when_full == WhenFull::Wait) {
+            self.key(
+                &format!("{key}.aggregate.when_full"),
+                "the equations know a buffer that drops; use \"drop\", or `--on sim`",
+            );
+        }
+    }
+
+    fn direction(&mut self, key: &str, direction: &Direction) {
+        let random = "the equations know independent loss only; use `bernoulli`, or `--on sim`";
+        match &direction.loss {
+            Some(Loss::GilbertElliott(_)) => self.key(&format!("{key}.loss.gilbert_elliott"), random),
+            Some(Loss::Packets(_)) => self.key(&format!("{key}.loss.packets"), random),
+            Some(Loss::Bernoulli(_)) | None => {}
+        }
+        for (name, present) in [
+            ("jitter", direction.jitter.is_some()),
+            ("reorder", direction.reorder.is_some()),
+            ("duplicate", direction.duplicate.is_some()),
+            ("outage", !direction.outage.is_empty()),
+            ("load_latency", direction.load_latency.is_some()),
+        ] {
+            if present {
+                self.key(&format!("{key}.{name}"), "not in the equations; use `--on sim`");
+            }
+        }
+    }
+
+    fn stack(&mut self, key: &str, stack: &Stack) {
+        if let Some(variant @ (Variant::Bbr | Variant::Fixed)) = stack.variant {
+            let reason = format!("there are no equations for `{}`; use `--on sim`", variant.name());
+            self.key(&format!("{key}.variant"), &reason);
+        }
+        let fixed = "the equations take what belongs to the variant; remove it, or use `--on sim`";
+        for (name, set) in [
+            ("recovery", stack.recovery.is_some()),
+            ("fixed_window", stack.fixed_window.is_some()),
+            ("dupthresh", stack.dupthresh.is_some_and(|threshold| threshold != 3)),
+            ("delayed_ack", stack.delayed_ack.is_some_and(|delay| !delay.is_zero())),
+            ("nagle", stack.nagle == Some(true)),
+            ("vegas_gamma", stack.vegas_gamma.is_some()),
+        ] {
+            if set {
+                self.key(&format!("{key}.{name}"), fixed);
+            }
+        }
+    }
+
+    fn flow(&mut self, key: &str, flow: &Flow) {
+        if flow.transport != Transport::Tcp {
+            self.key(&format!("{key}.transport"), "the equations know TCP only; use `--on sim`");
+        }
+        if flow.to_stack.is_some() {
+            self.key(&format!("{key}.to_stack"), "the equations know one stack for both ends");
+        }
+        match &flow.load {
+            Load::OnOff(load) if load.on.is_zero() || load.off.is_zero() => {
+                self.key(&format!("{key}.load.on_off"), "give both lengths more than nothing");
+            }
+            Load::OnOff(_) | Load::Poisson(_) => {}
+            Load::Periodic(load) => {
+                if load.synchronised {
+                    self.key(
+                        &format!("{key}.load.periodic.synchronised"),
+                        "the equations are about senders that are independent; use `--on sim`",
+                    );
+                }
+            }
+            _ => self.key(
+                &format!("{key}.load"),
+                "the equations of meters know `on_off`, `periodic` and `poisson`; use `--on sim`",
+            ),
+        }
+    }
+}
