@@ -12,4 +12,4 @@ pub mod queue;
 pub mod steady;
 
 pub use chain::meter::Rules;
-pub use model::Model;
+pub use model::{Model, PaperModel};

@@ -73,6 +73,7 @@ mod tests {
             phase: "send",
             segments: 2,
             fresh: 2,
+            arriving: 2.0,
             rounds: 1.5,
             mark: Some(("doublings", 1)),
         });

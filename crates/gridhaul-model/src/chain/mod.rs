@@ -22,6 +22,8 @@ pub struct State {
     pub segments: u32,
     /// Those of them that were never sent before.
     pub fresh: u32,
+    /// How many of them are expected to arrive.
+    pub arriving: f64,
     /// Rounds per second spent in the state.
     pub rounds: f64,
     /// Another number that tells it from others, with its name: slow-start threshold, doublings of
@@ -49,13 +51,15 @@ pub struct Rates {
     pub offered: f64,
     /// Segments that were never sent before.
     pub fresh: f64,
+    /// Segments that arrive, repeats included.
+    pub arriving: f64,
 }
 
 impl State {
     /// A state in which nothing is sent.
     #[must_use]
     pub const fn silent(phase: &'static str) -> Self {
-        Self { phase, segments: 0, fresh: 0, rounds: 0.0, mark: None }
+        Self { phase, segments: 0, fresh: 0, arriving: 0.0, rounds: 0.0, mark: None }
     }
 }
 
@@ -79,13 +83,14 @@ impl Chain {
         self.rules.push(Rule { from, to, rate, text });
     }
 
-    /// Segments sent per second, and those of them that were never sent before.
+    /// What is sent in the stationary state.
     #[must_use]
     pub fn rates(&self, shares: &[f64]) -> Rates {
         let mut rates = Rates::default();
         for (state, share) in self.states.iter().zip(shares) {
             rates.offered += share * state.rounds * f64::from(state.segments);
             rates.fresh += share * state.rounds * f64::from(state.fresh);
+            rates.arriving += share * state.rounds * state.arriving;
         }
         rates
     }

@@ -43,8 +43,7 @@ pub struct Solution {
     pub resources: Vec<Response>,
     /// What each class sends and gets.
     pub classes: Vec<Stream>,
-    /// Largest difference between the load that a queue was given and that which its senders offer
-    /// then, over that load.
+    /// Largest difference between what senders get through a queue and what it carries, as a share.
     pub residual: f64,
     /// Evaluations of the senders' chains.
     pub evaluations: u32,
@@ -57,7 +56,7 @@ pub struct Solution {
 pub struct Stream {
     /// Segments per second.
     pub sent: Sent,
-    /// Probability that a segment is lost on its way.
+    /// Share of the segments that are lost on their way.
     pub loss: f64,
     /// Mean time from being sent to being received, in seconds.
     pub delay: f64,
@@ -94,46 +93,45 @@ impl Network {
         self.finish(state)
     }
 
-    /// Sets one load so that its senders offer just that, while the others stay. Returns by how
-    /// much it changed, as a share.
+    /// Sets one load so that what its senders get through is what the queue carries, while the
+    /// others stay. Returns by how much it changed, as a share.
     fn settle(&self, state: &mut State, index: usize) -> f64 {
         let before = state.rho[index];
-        let mut excess = |log: f64| {
+        let excess = |log: f64, state: &mut State| {
             state.rho[index] = log.exp();
-            (self.offered(state, index) / state.rho[index]).ln().clamp(RANGE.0, RANGE.1)
+            self.excess(state, index).clamp(RANGE.0, RANGE.1)
         };
         let start = before.ln().clamp(RANGE.0 + 1.0, RANGE.1 - 1.0);
-        let bracket = bracket(&mut excess, start);
-        let rho = match bracket {
-            Some((low, high)) => falling_root(excess, low, high, WIDTH).at.exp(),
-            None => 0.0,
-        };
+        let found = bracket(&mut |log| excess(log, state), start);
+        let rho = found.map_or(0.0, |(low, high)| {
+            falling_root(|log| excess(log, state), low, high, WIDTH).at.exp()
+        });
         state.rho[index] = rho;
         if rho > 0.0 { (rho / before).ln().abs() } else { 0.0 }
     }
 
-    /// Load that a queue's senders offer, over what it can carry.
-    fn offered(&self, state: &mut State, index: usize) -> f64 {
+    /// Logarithm of what a queue's senders get through it, over what it carries at its load: falls
+    /// with the load.
+    ///
+    /// The load of a queue is that of Poisson arrivals. Where senders send in pairs, more is lost
+    /// than of single arrivals; what passes is compared, so that no equation has to be bent.
+    fn excess(&self, state: &mut State, index: usize) -> f64 {
         let resource = self.resources[index];
-        let responses = self.responses(state);
-        let mut packets = 0.0;
-        let mut bits = 0.0;
-        for (number, class) in self.classes.iter().enumerate() {
-            if !class.path.contains(&index) {
-                continue;
-            }
+        let (mut packets, mut bits) = (0.0, 0.0);
+        for class in self.classes.iter().filter(|class| class.path.contains(&index)) {
+            let responses = self.responses(state);
             let stream = self.stream(class, &responses);
             state.evaluations += 1;
-            state.offered[number] = stream.sent.rates.offered;
-            let rate =
-                class.senders * stream.sent.rates.offered * reaching(class, index, &responses);
-            packets += rate;
-            bits += rate * class.segment_bits;
+            let passing = class.senders * stream.sent.rates.arriving
+                / beyond(class, index, &responses).max(f64::MIN_POSITIVE);
+            packets += passing;
+            bits += passing * class.segment_bits;
         }
         if packets > 0.0 {
             state.bits[index] = bits / packets;
         }
-        bits / (resource.rate * resource.copies)
+        let carried = resource.response(state.rho[index], state.bits[index]).carried();
+        (bits / (resource.rate * resource.copies) / carried).ln()
     }
 
     fn responses(&self, state: &State) -> Vec<Response> {
@@ -156,22 +154,36 @@ impl Network {
         }
         let loss = (1.0 - passing).clamp(0.0, 1.0);
         let rtt = rtt.max(SHORTEST);
-        let conditions = Conditions { loss, rtt };
+        let pairing = self.pairing(class, responses, loss);
+        let conditions = Conditions { loss, rtt, pairing };
+        let sent = meter::sent(&class.tcp, &class.demand, &conditions, self.rules);
+        let offered = sent.rates.offered;
+        let loss = if offered > 0.0 { (1.0 - sent.rates.arriving / offered).max(0.0) } else { loss };
         Stream {
-            sent: meter::sent(&class.tcp, &class.demand, &conditions, self.rules),
+            sent,
             loss,
             delay,
             rtt,
         }
     }
 
+    /// How far two segments that are sent together meet the same queue where most is lost: not if
+    /// the links before it space them by more than a service.
+    fn pairing(&self, class: &Class, responses: &[Response], loss: f64) -> f64 {
+        let worst = class.path.iter().max_by(|&&a, &&b| responses[a].loss.total_cmp(&responses[b].loss));
+        let Some(&worst) = worst else { return 0.0 };
+        let before = class.path.iter().take_while(|&&queue| queue != worst);
+        let spacing = before.map(|&queue| class.segment_bits / self.resources[queue].rate);
+        let spacing = spacing.fold(0.0, f64::max);
+        let share = if loss > 0.0 { (responses[worst].loss / loss).min(1.0) } else { 0.0 };
+        share * (-spacing / responses[worst].service).exp()
+    }
+
     fn finish(&self, mut state: State) -> Solution {
         let mut residual = 0.0_f64;
         for index in 0..self.resources.len() {
-            let offered = self.offered(&mut state, index);
-            let scale = offered.max(state.rho[index]);
-            if scale > 0.0 {
-                residual = residual.max((offered - state.rho[index]).abs() / scale);
+            if state.rho[index] > 0.0 {
+                residual = residual.max(self.excess(&mut state, index).abs());
             }
         }
         let resources = self.responses(&state);
@@ -199,7 +211,6 @@ struct State {
     rho: Vec<f64>,
     /// Mean size of the packets that load each queue, in bits.
     bits: Vec<f64>,
-    offered: Vec<f64>,
     evaluations: u32,
 }
 
@@ -213,16 +224,15 @@ impl State {
         Self {
             rho: vec![1e-3; queues],
             bits: (0..queues).map(bits).collect(),
-            offered: vec![0.0; network.classes.len()],
             evaluations: 0,
         }
     }
 }
 
-/// Share of a class's segments that reach a queue.
-fn reaching(class: &Class, index: usize, responses: &[Response]) -> f64 {
-    let before = class.path.iter().take_while(|&&queue| queue != index);
-    before.map(|&queue| 1.0 - responses[queue].loss).product()
+/// Share of what leaves a queue that arrives in the end.
+fn beyond(class: &Class, index: usize, responses: &[Response]) -> f64 {
+    let after = class.path.iter().skip_while(|&&queue| queue != index).skip(1);
+    after.map(|&queue| 1.0 - responses[queue].loss).product::<f64>() * (1.0 - class.noise)
 }
 
 type Point = (f64, f64);
@@ -287,9 +297,11 @@ mod tests {
                 for number in [1e3, 3e4, 1e5, 4e5, 1e7] {
                     let solution = meters(number, 2e6, vegas, rules).solve();
                     let rates = solution.classes[0].sent.rates;
-                    let rho = number * rates.offered * 1920.0 / 2e6;
+                    let carried = number * rates.arriving * 1920.0 / 2e6;
                     assert!(solution.converged, "{number} {solution:?}");
-                    assert!((rho / solution.resources[0].rho - 1.0).abs() < 1e-6);
+                    let queue = solution.resources[0];
+                    assert!((carried / queue.carried() - 1.0).abs() < 1e-6);
+                    assert!(rates.offered >= rates.arriving && rates.arriving >= rates.fresh * 0.5);
                 }
             }
         }

@@ -45,7 +45,7 @@ fn flows(layout: &Layout, solution: &Solution) -> Vec<Row> {
         let all = class.senders;
         let offered = all * stream.sent.rates.offered;
         let fresh = all * stream.sent.rates.fresh;
-        let carried = offered * (1.0 - stream.loss);
+        let carried = all * stream.sent.rates.arriving;
         let repeated = if offered > 0.0 { 1.0 - fresh / offered } else { 0.0 };
         let metrics = [
             (Metric::Goodput, fresh * place.payload_bits),
@@ -99,7 +99,8 @@ fn known(metrics: &[(Metric, f64)]) -> IndexMap<Metric, Estimate> {
 }
 
 fn warn(answer: &mut Answer, layout: &Layout, solution: &Solution) {
-    let mut warn = |about: String, message: String| answer.warnings.push(Warning { about, message });
+    let mut warn =
+        |about: String, message: String| answer.warnings.push(Warning { about, message });
     if !solution.converged {
         warn(
             "model".to_owned(),

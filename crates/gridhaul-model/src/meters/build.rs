@@ -71,7 +71,8 @@ pub(super) fn layout(scenario: &Scenario, rules: Rules) -> Result<Layout, Proble
 impl Layout {
     fn flow(&mut self, scenario: &Scenario, name: &str, stage: &Stage) {
         let flow = &scenario.flow[name];
-        let stack = stage.stack.as_ref().map_or_else(Stack::default, |name| scenario.stack[name].clone());
+        let stack =
+            stage.stack.as_ref().map_or_else(Stack::default, |name| scenario.stack[name].clone());
         let tcp = StackParams::resolve(&stack);
         let (demand, segments, payload) = demand(&flow.load, &tcp);
         let segment_bits = packet_bits(&tcp, payload);
@@ -138,7 +139,8 @@ impl Layout {
     fn warn(&mut self, name: &str, tcp: &StackParams, demand: &Demand) {
         let mut warn = |text: String| self.warnings.push((format!("flow.{name}"), text));
         let greedy = matches!(demand, Demand::Greedy { .. });
-        let large = window(tcp) > 2 && (greedy || matches!(demand, Demand::Messages { segments: 3.., .. }));
+        let large =
+            window(tcp) > 2 && (greedy || matches!(demand, Demand::Messages { segments: 3.., .. }));
         if large {
             warn(format!(
                 "the chain of a meter has a window of at most 2 segments, and the receiver offers \
@@ -147,9 +149,11 @@ impl Layout {
             ));
         }
         if !tcp.delayed_ack.is_zero() {
-            warn("the profile may delay acknowledgements of single segments; the equations take \
+            warn(
+                "the profile may delay acknowledgements of single segments; the equations take \
                   them as sent at once"
-                .to_owned());
+                    .to_owned(),
+            );
         }
     }
 }

@@ -9,7 +9,10 @@ use gridhaul_scenario::scenario::{
 pub(super) fn refused(scenario: &Scenario) -> Vec<Unsupported> {
     let mut refused = Refused(Vec::new());
     if scenario.record.interval.is_some() {
-        refused.key("record.interval", "the equations describe a steady state, not a course over time");
+        refused.key(
+            "record.interval",
+            "the equations describe a steady state, not a course over time",
+        );
     }
     if !scenario.record.pcap.is_empty() {
         refused.key("record.pcap", "the equations send no packets; use `--on sim`");
@@ -54,7 +57,9 @@ impl Refused {
     fn direction(&mut self, key: &str, direction: &Direction) {
         let random = "the equations know independent loss only; use `bernoulli`, or `--on sim`";
         match &direction.loss {
-            Some(Loss::GilbertElliott(_)) => self.key(&format!("{key}.loss.gilbert_elliott"), random),
+            Some(Loss::GilbertElliott(_)) => {
+                self.key(&format!("{key}.loss.gilbert_elliott"), random)
+            }
             Some(Loss::Packets(_)) => self.key(&format!("{key}.loss.packets"), random),
             Some(Loss::Bernoulli(_)) | None => {}
         }

@@ -66,6 +66,10 @@ pub struct Conditions {
     pub loss: f64,
     /// Mean round trip, in seconds.
     pub rtt: f64,
+    /// How far the second of two segments that are sent together meets the same queue as the
+    /// first: 1 if nothing leaves it in between, so that the second is lost whenever the first is;
+    /// 0 if their losses are independent.
+    pub pairing: f64,
 }
 
 /// Which rules are used.

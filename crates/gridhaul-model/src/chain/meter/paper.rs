@@ -26,8 +26,10 @@ pub fn paper(tcp: &MeterTcp, demand: &Demand, conditions: &Conditions, more: f64
     };
     let mut chain = Chain::new();
     let idle = chain.state(State::silent("idle"));
-    let state =
-        |phase, segments| State { phase, segments, fresh: segments, rounds: delta, mark: None };
+    let state = |phase, segments| {
+        let arriving = f64::from(segments) * q;
+        State { phase, segments, fresh: segments, arriving, rounds: delta, mark: None }
+    };
     let one = chain.state(state("window", 1));
     let timeout = chain.state(State::silent("timeout"));
     chain.rule(idle, one, begin, "the active time begins: rate 1/E[T_off] (section 4.4)");

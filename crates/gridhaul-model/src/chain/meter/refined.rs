@@ -10,7 +10,7 @@ use crate::chain::{Chain, State};
 /// distributed, and shares of time depend on nothing else, so that timers need not be exponential.
 /// Each state exists once for every number of doublings of the timeout.
 ///
-/// Assumed: segments are lost independently; a round trip lasts its mean; what the application
+/// Assumed: rounds are lost independently of each other; a round trip lasts its mean; what the application
 /// does during a wait depends only on the length of the wait.
 ///
 /// For messages, `more` is the share of rounds after which another segment waits.
@@ -20,6 +20,7 @@ pub fn refined(tcp: &MeterTcp, demand: &Demand, conditions: &Conditions, more: f
     let mut rules = Builder {
         tcp: *tcp,
         p: conditions.loss,
+        pair: Pair::new(conditions),
         rtt: conditions.rtt,
         top,
         first: if tcp.window > 1 && several(demand) { FRESH_2 } else { FRESH_1 },
@@ -66,8 +67,34 @@ const REPEAT_FIRST: usize = 9;
 const REPEAT_BOTH: usize = 10;
 const KINDS: usize = 11;
 
+/// What becomes of two segments that are sent together.
+///
+/// Where the queue is full for the first, it is full for a second that follows at once; where the
+/// first finds room, it takes it, and the second finds another with the probability of any
+/// arrival: π_(B−1)/(1 − π_B) of the M/M/1/B queue, which is near the loss itself from ρ = 1 on.
+#[derive(Debug, Clone, Copy)]
+struct Pair {
+    none_lost: f64,
+    first_lost: f64,
+    second_lost: f64,
+    both_lost: f64,
+}
+
+impl Pair {
+    fn new(conditions: &Conditions) -> Self {
+        let (p, q) = (conditions.loss, 1.0 - conditions.loss);
+        let first_lost = p * q * (1.0 - conditions.pairing);
+        Self { none_lost: q * q, first_lost, second_lost: q * p, both_lost: p - first_lost }
+    }
+
+    fn arriving(&self) -> f64 {
+        2.0 * self.none_lost + self.first_lost + self.second_lost
+    }
+}
+
 struct Builder {
     tcp: MeterTcp,
+    pair: Pair,
     demand: Demand,
     p: f64,
     rtt: f64,
@@ -91,7 +118,11 @@ impl Builder {
             let mark = Some(("doublings", doublings));
             let mut add = |phase, segments, fresh| {
                 let rounds = if segments > 0 { round } else { 0.0 };
-                self.chain.state(State { phase, segments, fresh, rounds, mark });
+                let arriving = match segments {
+                    2 => self.pair.arriving(),
+                    _ => f64::from(segments) * (1.0 - self.p),
+                };
+                self.chain.state(State { phase, segments, fresh, arriving, rounds, mark });
             };
             add("idle", 0, 0);
             add("new", 1, 1);
@@ -109,24 +140,24 @@ impl Builder {
 
     /// New segments are on their way.
     fn fresh(&mut self, d: u32) {
-        let (p, q) = (self.p, 1.0 - self.p);
+        let (p, q, pair) = (self.p, 1.0 - self.p, self.pair);
         self.chain.rule(at(IDLE, d), at(self.first, d), self.begin, "a burst begins");
         self.next(FRESH_1, d, q, 0, self.rtt);
         self.round(FRESH_1, d, p, at(WAIT_1, d), "lost: wait for the timer");
         for from in [FRESH_2, MIXED] {
-            self.next(from, d, q * q, 0, self.rtt);
-            self.round(from, d, p * q, at(WAIT_FIRST, d),
+            self.next(from, d, pair.none_lost, 0, self.rtt);
+            self.round(from, d, pair.first_lost, at(WAIT_FIRST, d),
                 "first lost: one duplicate acknowledgement, too young for Vegas and too few for Reno");
-            self.round(from, d, p * p, at(WAIT_BOTH, d), "both lost: wait for the timer");
+            self.round(from, d, pair.both_lost, at(WAIT_BOTH, d), "both lost: wait for the timer");
             let more = self.more_after(self.rtt);
             self.round(
                 from,
                 d,
-                q * p * more,
+                pair.second_lost * more,
                 at(HOLE, 0),
                 "second lost: the first's acknowledgement releases a new one",
             );
-            self.round(from, d, q * p * (1.0 - more), at(WAIT_1, 0), "second lost and silence");
+            self.round(from, d, pair.second_lost * (1.0 - more), at(WAIT_1, 0), "second lost and silence");
         }
         self.round(HOLE, d, p, at(WAIT_BOTH, d), "both lost: wait for the timer");
         if self.tcp.vegas {
@@ -166,10 +197,10 @@ impl Builder {
             self.round(repeat, d, p, at(wait, d), "lost again: wait for the timer");
         }
         if self.tcp.vegas {
-            self.next(REPEAT_BOTH, d, q * q, kept, waited);
-            self.round(REPEAT_BOTH, d, p * q, at(WAIT_FIRST, d), "first lost again");
-            self.round(REPEAT_BOTH, d, q * p, at(WAIT_1, kept), "second lost again");
-            self.round(REPEAT_BOTH, d, p * p, at(WAIT_BOTH, d), "both lost again");
+            self.next(REPEAT_BOTH, d, self.pair.none_lost, kept, waited);
+            self.round(REPEAT_BOTH, d, self.pair.first_lost, at(WAIT_FIRST, d), "first lost again");
+            self.round(REPEAT_BOTH, d, self.pair.second_lost, at(WAIT_1, kept), "second lost again");
+            self.round(REPEAT_BOTH, d, self.pair.both_lost, at(WAIT_BOTH, d), "both lost again");
             return;
         }
         let more = self.more_after(waited);
@@ -228,7 +259,7 @@ mod tests {
 
     fn rates(vegas: bool, demand: &Demand, loss: f64) -> crate::chain::Rates {
         let tcp = MeterTcp { vegas, window: 2, timer: TIMER };
-        sent(&tcp, demand, &Conditions { loss, rtt: 0.1 }, Rules::Refined).rates
+        sent(&tcp, demand, &Conditions { loss, rtt: 0.1, pairing: 0.0 }, Rules::Refined).rates
     }
 
     #[test]
