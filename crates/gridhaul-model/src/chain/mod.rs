@@ -1,5 +1,6 @@
 //! Continuous-time Markov chains that are built from named rules, solved, and drawn.
 
+pub mod collector;
 mod draw;
 pub mod meter;
 mod stationary;

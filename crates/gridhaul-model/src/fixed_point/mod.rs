@@ -9,5 +9,5 @@ mod network;
 mod resource;
 mod root;
 
-pub use network::{Class, Network, Solution, Stream};
+pub use network::{Class, Feed, Network, Region, Solution, Stream};
 pub use resource::{Resource, Response};

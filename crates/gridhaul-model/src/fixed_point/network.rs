@@ -2,7 +2,10 @@
 
 use super::resource::{Resource, Response};
 use super::root::falling_root;
+use crate::chain::Rates;
+use crate::chain::collector::{CollectorTcp, Wan, collector};
 use crate::chain::meter::{self, Conditions, Demand, MeterTcp, Rules, Sent};
+use crate::queue::Mm1b;
 
 /// Queues, and the senders that use them.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,10 +33,40 @@ pub struct Class {
     pub back: f64,
     /// Loss on the way that has nothing to do with queues.
     pub noise: f64,
-    /// Their TCP.
-    pub tcp: MeterTcp,
-    /// What they send.
-    pub demand: Demand,
+    /// What they send, and by which rules.
+    pub feed: Feed,
+}
+
+/// Where the data of a class comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Feed {
+    /// An application.
+    Meter {
+        /// The sender.
+        tcp: MeterTcp,
+        /// What the application wants to send.
+        demand: Demand,
+    },
+    /// The meters of a region, through a collector's buffer.
+    Collector {
+        /// The sender.
+        tcp: CollectorTcp,
+        /// Payload of a segment, in bits.
+        payload_bits: f64,
+        /// The region of one collector.
+        region: Box<Region>,
+    },
+}
+
+/// The meters of one collector, and the queues on their way to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Region {
+    /// Meters and queues.
+    pub network: Network,
+    /// Index of the buffer among the queues. Its rate is what the collector's connection takes.
+    pub buffer: usize,
+    /// Payload over size of the segments in the buffer.
+    pub payload_share: f64,
 }
 
 /// The loads at which senders and queues agree.
@@ -52,7 +85,7 @@ pub struct Solution {
 }
 
 /// What one sender of a class sends and gets.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Stream {
     /// Segments per second.
     pub sent: Sent,
@@ -62,6 +95,8 @@ pub struct Stream {
     pub delay: f64,
     /// Mean round trip, in seconds.
     pub rtt: f64,
+    /// The region behind a collector.
+    pub region: Option<Box<Solution>>,
 }
 
 /// Residual that counts as converged.
@@ -141,36 +176,92 @@ impl Network {
 
     /// What one sender of a class sends through queues that behave like this.
     fn stream(&self, class: &Class, responses: &[Response]) -> Stream {
-        let mut passing = 1.0 - class.noise;
-        let (mut delay, mut rtt) = (class.out, class.out + class.back);
-        for &index in &class.path {
-            let (resource, response) = (self.resources[index], responses[index]);
-            let own = class.segment_bits / resource.rate;
-            passing *= 1.0 - response.loss;
-            delay += response.wait + own;
-            if !(resource.acknowledges && self.rules == Rules::Refined) {
-                rtt += response.wait + own;
+        let way = self.way(class, responses);
+        let (sent, region) = match &class.feed {
+            Feed::Meter { tcp, demand } => {
+                let pairing = self.pairing(class, responses, way.loss);
+                let conditions = Conditions { loss: way.loss, rtt: way.rtt, pairing };
+                (meter::sent(tcp, demand, &conditions, self.rules), None)
             }
-        }
-        let loss = (1.0 - passing).clamp(0.0, 1.0);
-        let rtt = rtt.max(SHORTEST);
-        let pairing = self.pairing(class, responses, loss);
-        let conditions = Conditions { loss, rtt, pairing };
-        let sent = meter::sent(&class.tcp, &class.demand, &conditions, self.rules);
+            Feed::Collector { tcp, payload_bits, region } => {
+                let most = self.most(class, tcp, &way, responses);
+                let (sent, region) = self.forward(most, *payload_bits, region);
+                (sent, Some(Box::new(region)))
+            }
+        };
         let offered = sent.rates.offered;
-        let loss = if offered > 0.0 { (1.0 - sent.rates.arriving / offered).max(0.0) } else { loss };
+        let arriving = if offered > 0.0 { sent.rates.arriving / offered } else { 1.0 - way.loss };
         Stream {
             sent,
-            loss,
-            delay,
-            rtt,
+            loss: (1.0 - arriving).clamp(0.0, 1.0),
+            delay: way.delay,
+            rtt: way.rtt,
+            region,
         }
+    }
+
+    fn way(&self, class: &Class, responses: &[Response]) -> Way {
+        let mut passing = 1.0 - class.noise;
+        let (mut delay, mut rtt) = (class.out, class.out + class.back);
+        let mut waits = 0.0;
+        for &index in &class.path {
+            let (resource, response) = (self.resources[index], responses[index]);
+            passing *= 1.0 - response.loss;
+            delay += response.wait;
+            let own = class.segment_bits / resource.rate;
+            if resource.acknowledges && self.rules == Rules::Refined {
+                continue;
+            }
+            delay += own;
+            rtt += response.wait + own;
+            waits += response.wait;
+        }
+        let base = (rtt - waits).max(SHORTEST);
+        Way { loss: (1.0 - passing).clamp(0.0, 1.0), delay, rtt: rtt.max(SHORTEST), base }
+    }
+
+    /// What a collector sends that always has data.
+    fn most(&self, class: &Class, tcp: &CollectorTcp, way: &Way, responses: &[Response]) -> Rates {
+        // The queue that Vegas listens to is the one in which most waits.
+        let longest =
+            class.path.iter().max_by(|&&a, &&b| responses[a].wait.total_cmp(&responses[b].wait));
+        let (rho, room, service) = longest.map_or((0.0, 1, 1.0), |&index| {
+            (responses[index].rho, self.resources[index].room, responses[index].service)
+        });
+        let empty = || Mm1b::new(0.0, 1).expect("an empty queue exists");
+        let delay = Mm1b::new(rho, room.max(1)).unwrap_or_else(empty).delay();
+        let wan = Wan { loss: way.loss, rtt: way.rtt, base: way.base, delay, service };
+        let chain = collector(tcp, &wan, self.rules);
+        chain.rates(&chain.stationary())
+    }
+
+    /// A collector forwards what its region brings, at most what its connection takes.
+    ///
+    /// The paper loads the network with `most` in any case and gives the region's queue the rate of
+    /// all that is sent, repeats included (section 4.1, item 3). That is right while collectors are
+    /// never without data; below, a connection is only as busy as its buffer, which serves at the
+    /// rate at which *new* segments leave.
+    fn forward(&self, most: Rates, payload_bits: f64, region: &Region) -> (Sent, Solution) {
+        let paper = self.rules == Rules::Paper;
+        let mut inner = region.network.clone();
+        let service = if paper { most.offered } else { most.fresh };
+        inner.resources[region.buffer].rate =
+            (service * payload_bits / region.payload_share).max(f64::MIN_POSITIVE);
+        let solution = inner.solve();
+        let busy = if paper { 1.0 } else { solution.resources[region.buffer].carried().min(1.0) };
+        let rates = Rates {
+            offered: most.offered * busy,
+            fresh: most.fresh * busy,
+            arriving: most.arriving * busy,
+        };
+        (Sent { rates, backlog: false }, solution)
     }
 
     /// How far two segments that are sent together meet the same queue where most is lost: not if
     /// the links before it space them by more than a service.
     fn pairing(&self, class: &Class, responses: &[Response], loss: f64) -> f64 {
-        let worst = class.path.iter().max_by(|&&a, &&b| responses[a].loss.total_cmp(&responses[b].loss));
+        let worst =
+            class.path.iter().max_by(|&&a, &&b| responses[a].loss.total_cmp(&responses[b].loss));
         let Some(&worst) = worst else { return 0.0 };
         let before = class.path.iter().take_while(|&&queue| queue != worst);
         let spacing = before.map(|&queue| class.segment_bits / self.resources[queue].rate);
@@ -191,7 +282,11 @@ impl Network {
             self.classes.iter().map(|class| self.stream(class, &resources)).collect();
         let finite = classes.iter().all(|stream| {
             let rates = stream.sent.rates;
-            rates.offered.is_finite() && rates.fresh.is_finite() && stream.delay.is_finite()
+            let inner = stream.region.as_ref().is_none_or(|region| region.converged);
+            inner
+                && rates.offered.is_finite()
+                && rates.fresh.is_finite()
+                && stream.delay.is_finite()
         });
         Solution {
             resources,
@@ -221,11 +316,7 @@ impl State {
             users.map(|class| class.segment_bits).fold(1.0, f64::max)
         };
         let queues = network.resources.len();
-        Self {
-            rho: vec![1e-3; queues],
-            bits: (0..queues).map(bits).collect(),
-            evaluations: 0,
-        }
+        Self { rho: vec![1e-3; queues], bits: (0..queues).map(bits).collect(), evaluations: 0 }
     }
 }
 
@@ -233,6 +324,15 @@ impl State {
 fn beyond(class: &Class, index: usize, responses: &[Response]) -> f64 {
     let after = class.path.iter().skip_while(|&&queue| queue != index).skip(1);
     after.map(|&queue| 1.0 - responses[queue].loss).product::<f64>() * (1.0 - class.noise)
+}
+
+/// What a way does to the segments of a class.
+struct Way {
+    loss: f64,
+    delay: f64,
+    rtt: f64,
+    /// Round trip without waiting.
+    base: f64,
 }
 
 type Point = (f64, f64);
@@ -276,8 +376,10 @@ mod tests {
                 out: 0.05,
                 back: 0.05,
                 noise: 0.0,
-                tcp: MeterTcp { vegas, window: 2, timer },
-                demand: Demand::Greedy { on: 0.1, off: 60.0 },
+                feed: Feed::Meter {
+                    tcp: MeterTcp { vegas, window: 2, timer },
+                    demand: Demand::Greedy { on: 0.1, off: 60.0 },
+                },
             }],
             rules,
         }

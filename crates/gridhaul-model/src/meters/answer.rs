@@ -1,11 +1,11 @@
 //! From a solution to the answer.
 
-use gridhaul_scenario::answer::{Answer, Estimate, Metric, Point, Row, Warning};
+use gridhaul_scenario::answer::{Answer, Estimate, Metric, Point, Row, Verdict, Warning};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use indexmap::IndexMap;
 
-use super::build::Layout;
-use crate::fixed_point::Solution;
+use super::build::{Layout, LinkPlace, Sizes, Upstream};
+use crate::fixed_point::{Feed, Network, Resource, Response, Solution, Stream};
 
 /// An answer without points.
 pub(super) fn empty(scenario: &Scenario) -> Answer {
@@ -31,58 +31,129 @@ pub(super) fn add(answer: &mut Answer, point: &ScenarioPoint, layout: &Layout) {
         answer.warnings.push(Warning { about: about.clone(), message: message.clone() });
     }
     warn(answer, layout, &solution);
+    let mut links = links(&point.scenario, &layout.links, &layout.network, &solution, 0);
+    for upstream in &layout.upstream {
+        let (network, inner) = region(layout, &solution, upstream);
+        links.extend(self::links(&point.scenario, &upstream.links, network, inner, 1));
+    }
     answer.points.push(Point {
         parameters: point.parameters.clone(),
         flows: flows(layout, &solution),
-        links: links(&point.scenario, layout, &solution),
-        verdicts: Vec::new(),
+        links,
+        verdicts: verdicts(&point.scenario),
     });
 }
 
-fn flows(layout: &Layout, solution: &Solution) -> Vec<Row> {
-    let rows = layout.flows.iter().zip(&layout.network.classes).zip(&solution.classes);
-    rows.map(|((place, class), stream)| {
-        let all = class.senders;
-        let offered = all * stream.sent.rates.offered;
-        let fresh = all * stream.sent.rates.fresh;
-        let carried = all * stream.sent.rates.arriving;
-        let repeated = if offered > 0.0 { 1.0 - fresh / offered } else { 0.0 };
-        let metrics = [
-            (Metric::Goodput, fresh * place.payload_bits),
-            (Metric::Throughput, carried * class.segment_bits),
-            (Metric::ReverseThroughput, carried * place.ack_bits),
-            (Metric::OfferedLoad, offered * class.segment_bits),
-            (Metric::RetransmissionRatio, repeated),
-            (Metric::RttMean, stream.rtt),
-            (Metric::SegmentLoss, stream.loss),
-            (Metric::SegmentLossTotal, stream.loss),
-            (Metric::SegmentDelayMean, stream.delay),
-            (Metric::SegmentDelayTotal, stream.delay),
-            (Metric::Residual, solution.residual),
-            (Metric::Iterations, f64::from(solution.evaluations)),
-        ];
-        Row { name: place.name.clone(), count: all as u64, metrics: known(&metrics) }
-    })
-    .collect()
-}
-
-fn links(scenario: &Scenario, layout: &Layout, solution: &Solution) -> Vec<Row> {
-    let places = layout.links.iter().zip(&solution.resources).zip(&layout.network.resources);
-    places
-        .map(|((place, response), resource)| {
-            let (link, _) = scenario.link.get_index(place.hop.link).expect("a hop is a link");
-            let side = if place.hop.forward { "forward" } else { "backward" };
-            let busy = response.carried();
-            let metrics = [
-                (Metric::LinkThroughput, busy * resource.rate),
-                (Metric::Utilisation, busy),
-                (Metric::LossRatio, response.loss),
-                // Little's law.
-                (Metric::QueueMean, busy * response.wait / response.service),
-            ];
-            Row { name: format!("{link}.{side}"), count: place.count, metrics: known(&metrics) }
+/// Deadlines are not judged: the chains know rates and not the age of a message.
+fn verdicts(scenario: &Scenario) -> Vec<Verdict> {
+    let judged = scenario.flow.iter().filter_map(|(name, flow)| Some((name, flow.deadline?)));
+    judged
+        .map(|(name, deadline)| Verdict {
+            flow: name.clone(),
+            limit: format!("98 % of messages within {deadline}"),
+            measured: None,
+            unit: String::new(),
+            met: None,
         })
         .collect()
+}
+
+/// The region of a collector and its solution.
+fn region<'l>(
+    layout: &'l Layout,
+    solution: &'l Solution,
+    upstream: &Upstream,
+) -> (&'l Network, &'l Solution) {
+    let Feed::Collector { region, .. } = &layout.network.classes[upstream.class].feed else {
+        unreachable!("an upstream group is fed by a collector");
+    };
+    let inner = solution.classes[upstream.class].region.as_deref();
+    (&region.network, inner.expect("a collector's class is solved with its region"))
+}
+
+fn flows(layout: &Layout, solution: &Solution) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    for place in &layout.flows {
+        let (stream, next) = match place.upstream {
+            None => (&solution.classes[place.class], None),
+            Some(index) => {
+                let upstream = &layout.upstream[index];
+                let (_, inner) = region(layout, solution, upstream);
+                (&inner.classes[place.class], Some(&solution.classes[upstream.class]))
+            }
+        };
+        let mut metrics = stage(stream, place.count as f64, &place.sizes);
+        let (passing, delay) = next.map_or((1.0, 0.0), |next| (1.0 - next.loss, next.delay));
+        metrics.extend([
+            (Metric::SegmentLossTotal, 1.0 - (1.0 - stream.loss) * passing),
+            (Metric::SegmentDelayTotal, stream.delay + delay),
+            (Metric::Residual, solution.residual),
+            (Metric::Iterations, f64::from(solution.evaluations)),
+        ]);
+        rows.push(Row { name: place.name.clone(), count: place.count, metrics: known(&metrics) });
+    }
+    for upstream in &layout.upstream {
+        let (network, inner) = region(layout, solution, upstream);
+        let stream = &solution.classes[upstream.class];
+        let mut metrics = stage(stream, upstream.collectors as f64, &upstream.sizes);
+        let buffer = inner.resources[0];
+        // Little's law, over what is in the system; the one in service is on its way already.
+        let segments = (buffer.carried() * buffer.wait / buffer.service).max(0.0);
+        let room = f64::from(network.resources[0].room);
+        let message = layout.flows.iter().find(|flow| flow.upstream.is_some());
+        let in_each = message.map_or(1.0, |flow| f64::from(flow.sizes.segments));
+        metrics.extend([
+            (Metric::SegmentLossTotal, stream.loss),
+            (Metric::SegmentDelayTotal, stream.delay),
+            (Metric::BufferMean, segments.min(room) / in_each),
+            (Metric::Residual, inner.residual.max(solution.residual)),
+            (Metric::Iterations, f64::from(inner.evaluations)),
+        ]);
+        let (name, count) = (upstream.name.clone(), upstream.collectors);
+        rows.push(Row { name, count, metrics: known(&metrics) });
+    }
+    rows
+}
+
+/// Metrics of the connections of one stage.
+fn stage(stream: &Stream, count: f64, sizes: &Sizes) -> Vec<(Metric, f64)> {
+    let rates = stream.sent.rates;
+    let (offered, fresh) = (count * rates.offered, count * rates.fresh);
+    let arriving = count * rates.arriving;
+    let repeated = if offered > 0.0 { (1.0 - fresh / offered).max(0.0) } else { 0.0 };
+    vec![
+        (Metric::Goodput, fresh * sizes.payload),
+        (Metric::Throughput, arriving * sizes.segment),
+        (Metric::ReverseThroughput, arriving * sizes.ack),
+        (Metric::OfferedLoad, offered * sizes.segment),
+        (Metric::RetransmissionRatio, repeated),
+        (Metric::RttMean, stream.rtt),
+        (Metric::SegmentLoss, stream.loss),
+        (Metric::SegmentDelayMean, stream.delay),
+    ]
+}
+
+fn links(
+    scenario: &Scenario,
+    places: &[LinkPlace],
+    network: &Network,
+    solution: &Solution,
+    buffers: usize,
+) -> Vec<Row> {
+    let queues = solution.resources.iter().zip(&network.resources).skip(buffers);
+    let row = |(place, (response, resource)): (&LinkPlace, (&Response, &Resource))| {
+        let (link, _) = scenario.link.get_index(place.hop.link).expect("a hop is a link");
+        let side = if place.hop.forward { "forward" } else { "backward" };
+        let busy = response.carried();
+        let metrics = [
+            (Metric::LinkThroughput, busy * resource.rate * place.count as f64),
+            (Metric::Utilisation, busy),
+            // Little's law.
+            (Metric::QueueMean, busy * response.wait / response.service),
+        ];
+        Row { name: format!("{link}.{side}"), count: place.count, metrics: known(&metrics) }
+    };
+    places.iter().zip(queues).map(row).collect()
 }
 
 /// Numbers without chance: one run, no interval.
@@ -110,7 +181,13 @@ fn warn(answer: &mut Answer, layout: &Layout, solution: &Solution) {
             ),
         );
     }
-    for (place, stream) in layout.flows.iter().zip(&solution.classes) {
+    for place in &layout.flows {
+        let stream = match place.upstream {
+            None => &solution.classes[place.class],
+            Some(index) => {
+                &region(layout, solution, &layout.upstream[index]).1.classes[place.class]
+            }
+        };
         if stream.sent.backlog {
             warn(
                 format!("flow.{}", place.name),

@@ -1,41 +1,67 @@
 //! From a scenario to senders and queues.
 
-use gridhaul_scenario::scenario::{
-    Direction, Hop, Load, Loss, Problem, Scenario, Stack, Stage, Variant,
-};
-use gridhaul_scenario::units::{Probability, QueueLimit};
-
 use gridhaul_core::tcp::{OptionBytes, StackParams};
+use gridhaul_scenario::scenario::{
+    Direction, Hop, Load, Loss, Problem, Scenario, Stage, Variant, upstream_name,
+};
+use gridhaul_scenario::units::{BufferLimit, Probability, QueueLimit};
 
+use crate::chain::collector::{CollectorTcp, Control};
 use crate::chain::meter::{Demand, MeterTcp, Rules, Timer};
-use crate::fixed_point::{Class, Network, Resource};
+use crate::fixed_point::{Class, Feed, Network, Region, Resource};
 
 /// A scenario as senders and queues, and what belongs to what.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Layout {
-    /// Senders and queues.
+    /// Senders and queues; the regions of collectors are inside their classes.
     pub(super) network: Network,
-    /// Name and number of the flows behind each class of senders.
-    pub(super) flows: Vec<FlowPlace>,
-    /// Direction of a link behind each queue.
+    /// Direction of a link behind each queue of the network.
     pub(super) links: Vec<LinkPlace>,
+    /// One for each flow, in the order of the scenario.
+    pub(super) flows: Vec<FlowPlace>,
+    /// One for each group of connections from collectors onwards.
+    pub(super) upstream: Vec<Upstream>,
     /// What a reader must know: key and text.
     pub(super) warnings: Vec<(String, String)>,
 }
 
-/// A flow of the scenario and its class.
+/// A flow of the scenario and its senders.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FlowPlace {
-    /// Name of the flow.
     pub(super) name: String,
-    /// Payload of a segment, in bits.
-    pub(super) payload_bits: f64,
+    /// Group of collectors behind which it is, as an index into [`Layout::upstream`].
+    pub(super) upstream: Option<usize>,
+    /// Index of its class, in the network or in the region.
+    pub(super) class: usize,
+    /// Number of flows.
+    pub(super) count: u64,
+    pub(super) sizes: Sizes,
+}
+
+/// Connections of collectors.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Upstream {
+    pub(super) name: String,
+    pub(super) collectors: u64,
+    /// Index of their class in the network.
+    pub(super) class: usize,
+    /// Directions of links in the region; the buffer has none.
+    pub(super) links: Vec<LinkPlace>,
+    pub(super) sizes: Sizes,
+    key: (String, String, Option<String>),
+}
+
+/// Sizes of what is sent, in bits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Sizes {
+    /// Payload of a segment.
+    pub(super) payload: f64,
+    /// A segment with headers.
+    pub(super) segment: f64,
+    /// An acknowledgement.
+    pub(super) ack: f64,
     /// Segments in a message.
     pub(super) segments: u32,
-    /// Size of an acknowledgement, in bits.
-    pub(super) ack_bits: f64,
-    /// Its way back, as directions in [`Layout::back`] order.
-    pub(super) back: Vec<Hop>,
 }
 
 /// A direction of a link and its queue.
@@ -57,33 +83,34 @@ const UNLIMITED: u32 = 1_000_000;
 pub(super) fn layout(scenario: &Scenario, rules: Rules) -> Result<Layout, Problem> {
     let mut layout = Layout {
         network: Network { resources: Vec::new(), classes: Vec::new(), rules },
-        flows: Vec::new(),
         links: Vec::new(),
+        flows: Vec::new(),
+        upstream: Vec::new(),
         warnings: Vec::new(),
     };
     for name in scenario.flow.keys() {
         let stages = scenario.stages(name)?;
-        layout.flow(scenario, name, &stages[0]);
+        layout.flow(scenario, name, &stages);
     }
     Ok(layout)
 }
 
+/// Queues and where they are, while they are collected.
+struct Place<'l> {
+    network: &'l mut Network,
+    links: &'l mut Vec<LinkPlace>,
+    /// Equal copies of the network: collectors.
+    copies: u64,
+}
+
 impl Layout {
-    fn flow(&mut self, scenario: &Scenario, name: &str, stage: &Stage) {
+    fn flow(&mut self, scenario: &Scenario, name: &str, stages: &[Stage]) {
         let flow = &scenario.flow[name];
-        let stack =
-            stage.stack.as_ref().map_or_else(Stack::default, |name| scenario.stack[name].clone());
-        let tcp = StackParams::resolve(&stack);
+        let tcp = stack(scenario, &stages[0]);
         let (demand, segments, payload) = demand(&flow.load, &tcp);
-        let segment_bits = packet_bits(&tcp, payload);
-        let ack_bits = packet_bits(&tcp, 0);
-        let mut class = Class {
-            senders: stage.connections as f64,
-            segment_bits,
-            path: Vec::new(),
-            out: 0.0,
-            back: 0.0,
-            noise: 0.0,
+        let sizes = sizes(&tcp, payload, segments);
+        self.warn(name, &tcp, &demand);
+        let feed = Feed::Meter {
             tcp: MeterTcp {
                 vegas: tcp.variant == Variant::Vegas,
                 window: window(&tcp).min(2),
@@ -91,32 +118,109 @@ impl Layout {
             },
             demand,
         };
+        let upstream = stages.get(1).map(|stage| self.upstream(scenario, stage, &sizes));
+        let count = stages[0].connections;
+        let class = match upstream {
+            None => {
+                let (network, links) = (&mut self.network, &mut self.links);
+                Place { network, links, copies: 1 }.add(scenario, &stages[0], sizes, feed)
+            }
+            Some(index) => {
+                let Upstream { class, collectors, links, .. } = &mut self.upstream[index];
+                let Feed::Collector { region, .. } = &mut self.network.classes[*class].feed else {
+                    unreachable!("an upstream group is fed by a collector");
+                };
+                let network = &mut region.network;
+                let place = Place { network, links, copies: *collectors };
+                let class = place.add(scenario, &stages[0], sizes, feed);
+                network.classes[class].path.push(region.buffer);
+                class
+            }
+        };
+        self.flows.push(FlowPlace { name: name.to_owned(), upstream, class, count, sizes });
+    }
+
+    /// Index of the group of connections of a second stage, which is added where it is new.
+    fn upstream(&mut self, scenario: &Scenario, stage: &Stage, messages: &Sizes) -> usize {
+        let key = (stage.from.clone(), stage.to.clone(), stage.stack.clone());
+        if let Some(index) = self.upstream.iter().position(|upstream| upstream.key == key) {
+            return index;
+        }
+        let tcp = stack(scenario, stage);
+        let sizes = sizes(&tcp, u64::from(tcp.mss), 1);
+        let room = match scenario.node[&stage.from].aggregate.as_ref().map(|node| node.buffer) {
+            Some(BufferLimit::Messages(count)) => count.saturating_mul(messages.segments),
+            Some(BufferLimit::Bytes(bytes)) => (bytes.bits() as f64 / messages.payload) as u32,
+            None => 1,
+        };
+        let buffer = Resource { rate: 1.0, room: room.max(1), copies: 1.0, acknowledges: true };
+        let rules = self.network.rules;
+        let network = Network { resources: vec![buffer], classes: Vec::new(), rules };
+        let payload_share = messages.payload / messages.segment;
+        let feed = Feed::Collector {
+            tcp: CollectorTcp {
+                control: control(&tcp),
+                window: window(&tcp).min(WINDOW_MOST),
+                timer: timer(&tcp),
+            },
+            payload_bits: sizes.payload,
+            region: Box::new(Region { network, buffer: 0, payload_share }),
+        };
+        let name = upstream_name(&stage.from, &stage.to);
+        if window(&tcp) > WINDOW_MOST {
+            self.warnings.push((
+                name.clone(),
+                format!(
+                    "the chain of a collector has a window of at most {WINDOW_MOST} segments, and \
+                     the receiver offers {}",
+                    window(&tcp)
+                ),
+            ));
+        }
+        let (network, links) = (&mut self.network, &mut self.links);
+        let class = Place { network, links, copies: 1 }.add(scenario, stage, sizes, feed);
+        let collectors = stage.connections;
+        self.upstream.push(Upstream { name, collectors, class, links: Vec::new(), sizes, key });
+        self.upstream.len() - 1
+    }
+}
+
+/// W_M of the chain of a collector: larger windows cost more time than they are worth.
+const WINDOW_MOST: u32 = 64;
+
+impl Place<'_> {
+    /// Adds senders and returns the index of their class.
+    fn add(mut self, scenario: &Scenario, stage: &Stage, sizes: Sizes, feed: Feed) -> usize {
+        let mut class = Class {
+            senders: stage.connections as f64 / self.copies as f64,
+            segment_bits: sizes.segment,
+            path: Vec::new(),
+            out: 0.0,
+            back: 0.0,
+            noise: 0.0,
+            feed,
+        };
         for hop in &stage.out {
             let direction = direction(scenario, *hop);
             class.out += direction.delay.as_secs_f64();
             class.noise = 1.0 - (1.0 - class.noise) * (1.0 - noise(direction));
-            class.path.push(self.queue(scenario, *hop, segment_bits));
+            class.path.push(self.queue(scenario, *hop, sizes.segment));
         }
         for hop in &stage.back {
             let direction = direction(scenario, *hop);
-            let rate = direction.rate.as_bits_per_sec() as f64;
-            class.back += direction.delay.as_secs_f64() + ack_bits / rate;
+            let rate = direction.rate.as_bits_per_sec().max(1) as f64;
+            class.back += direction.delay.as_secs_f64() + sizes.ack / rate;
         }
-        self.warn(name, &tcp, &demand);
         self.network.classes.push(class);
-        self.flows.push(FlowPlace {
-            name: name.to_owned(),
-            payload_bits: (8 * payload) as f64,
-            segments,
-            ack_bits,
-            back: stage.back.clone(),
-        });
+        self.network.classes.len() - 1
     }
 
     /// Index of the queue of a direction, which is added where it is new.
     fn queue(&mut self, scenario: &Scenario, hop: Hop, segment_bits: f64) -> usize {
+        // A region begins with its buffer, which is no link.
+        let buffers = self.network.resources.len() - self.links.len();
         if let Some(index) = self.links.iter().position(|place| place.hop == hop) {
-            return index;
+            return buffers + index;
         }
         let direction = direction(scenario, hop);
         let waiting = match direction.queue {
@@ -129,13 +233,15 @@ impl Layout {
             rate: direction.rate.as_bits_per_sec().max(1) as f64,
             // Equation 5 counts the packet on the wire, the limit of a queue does not.
             room: waiting.saturating_add(1),
-            copies: count as f64,
+            copies: count as f64 / self.copies as f64,
             acknowledges: false,
         });
         self.links.push(LinkPlace { hop, count });
-        self.links.len() - 1
+        self.network.resources.len() - 1
     }
+}
 
+impl Layout {
     fn warn(&mut self, name: &str, tcp: &StackParams, demand: &Demand) {
         let mut warn = |text: String| self.warnings.push((format!("flow.{name}"), text));
         let greedy = matches!(demand, Demand::Greedy { .. });
@@ -155,6 +261,24 @@ impl Layout {
                     .to_owned(),
             );
         }
+    }
+}
+
+fn stack(scenario: &Scenario, stage: &Stage) -> StackParams {
+    let stack = stage.stack.as_ref().map(|name| scenario.stack[name].clone());
+    StackParams::resolve(&stack.unwrap_or_default())
+}
+
+fn sizes(tcp: &StackParams, payload: u64, segments: u32) -> Sizes {
+    let (segment, ack) = (packet_bits(tcp, payload), packet_bits(tcp, 0));
+    Sizes { payload: (8 * payload) as f64, segment, ack, segments }
+}
+
+fn control(tcp: &StackParams) -> Control {
+    match tcp.variant {
+        Variant::Vegas => Control::Vegas { alpha: tcp.vegas.0, beta: tcp.vegas.1 },
+        Variant::Reno | Variant::Tahoe => Control::Reno { repairs_several: false },
+        _ => Control::Reno { repairs_several: true },
     }
 }
 

@@ -34,6 +34,7 @@ pub(super) fn refused(scenario: &Scenario) -> Vec<Unsupported> {
     }
     for (name, flow) in &scenario.flow {
         refused.flow(&format!("flow.{name}"), flow);
+        refused.stages(scenario, name);
     }
     refused.0
 }
@@ -92,6 +93,29 @@ impl Refused {
         ] {
             if set {
                 self.key(&format!("{key}.{name}"), fixed);
+            }
+        }
+    }
+
+    fn stages(&mut self, scenario: &Scenario, name: &str) {
+        // A flow without a way is refused when the scenario is read.
+        let Ok(stages) = scenario.stages(name) else { return };
+        if let Some(third) = stages.get(2) {
+            self.key(
+                &format!("node.{}.aggregate", third.from),
+                "the equations know one collector on a way; use `--on sim`",
+            );
+        }
+        let Some(second) = stages.get(1) else { return };
+        for hop in &stages[0].out {
+            let (link, entry) = scenario.link.get_index(hop.link).expect("a hop is a link");
+            let shared = u64::from(scenario.link_members(entry)) < second.connections;
+            if shared || second.out.iter().any(|later| later == hop) {
+                self.key(
+                    &format!("link.{link}"),
+                    "the equations take each collector's region as having links of its own; use \
+                     `--on sim`",
+                );
             }
         }
     }

@@ -157,7 +157,13 @@ impl Builder {
                 at(HOLE, 0),
                 "second lost: the first's acknowledgement releases a new one",
             );
-            self.round(from, d, pair.second_lost * (1.0 - more), at(WAIT_1, 0), "second lost and silence");
+            self.round(
+                from,
+                d,
+                pair.second_lost * (1.0 - more),
+                at(WAIT_1, 0),
+                "second lost and silence",
+            );
         }
         self.round(HOLE, d, p, at(WAIT_BOTH, d), "both lost: wait for the timer");
         if self.tcp.vegas {
@@ -199,7 +205,13 @@ impl Builder {
         if self.tcp.vegas {
             self.next(REPEAT_BOTH, d, self.pair.none_lost, kept, waited);
             self.round(REPEAT_BOTH, d, self.pair.first_lost, at(WAIT_FIRST, d), "first lost again");
-            self.round(REPEAT_BOTH, d, self.pair.second_lost, at(WAIT_1, kept), "second lost again");
+            self.round(
+                REPEAT_BOTH,
+                d,
+                self.pair.second_lost,
+                at(WAIT_1, kept),
+                "second lost again",
+            );
             self.round(REPEAT_BOTH, d, self.pair.both_lost, at(WAIT_BOTH, d), "both lost again");
             return;
         }
