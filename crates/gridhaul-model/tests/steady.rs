@@ -122,8 +122,8 @@ fn keys_without_a_formula_are_refused_by_name() {
     assert_eq!(with("bernoulli = \"1 %\"", "packets = [3]"), ["link.line.forward.loss.packets"]);
     assert_eq!(with("load = \"bulk\"", "load = \"bulk\"\nstart = \"20 s\""), ["flow.f.start"]);
     assert_eq!(with("[node]", "[record]\ninterval = \"1 s\"\n[node]"), ["record.interval"]);
-    let periodic = "load.periodic = { size = \"200 B\", every = \"1 s\" }";
-    assert_eq!(with("load = \"bulk\"", periodic), ["flow.f.load"]);
+    let asking = "load.request_response = { request = \"20 B\", response = \"200 B\" }";
+    assert_eq!(with("load = \"bulk\"", asking), ["flow.f.load"]);
 }
 
 #[test]

@@ -140,20 +140,43 @@ fn links(
     solution: &Solution,
     buffers: usize,
 ) -> Vec<Row> {
-    let queues = solution.resources.iter().zip(&network.resources).skip(buffers);
-    let row = |(place, (response, resource)): (&LinkPlace, (&Response, &Resource))| {
-        let (link, _) = scenario.link.get_index(place.hop.link).expect("a hop is a link");
-        let side = if place.hop.forward { "forward" } else { "backward" };
-        let busy = response.carried();
-        let metrics = [
-            (Metric::LinkThroughput, busy * resource.rate * place.count as f64),
-            (Metric::Utilisation, busy),
-            // Little's law.
-            (Metric::QueueMean, busy * response.wait / response.service),
-        ];
-        Row { name: format!("{link}.{side}"), count: place.count, metrics: known(&metrics) }
-    };
+    let queues = solution.resources.iter().zip(&network.resources).enumerate().skip(buffers);
+    let row =
+        |(place, (index, (response, resource))): (&LinkPlace, (usize, (&Response, &Resource)))| {
+            let (link, _) = scenario.link.get_index(place.hop.link).expect("a hop is a link");
+            let side = if place.hop.forward { "forward" } else { "backward" };
+            let busy = response.carried();
+            let metrics = [
+                (Metric::LinkThroughput, busy * resource.rate * place.count as f64),
+                (Metric::Utilisation, busy),
+                (Metric::LossRatio, lost(network, solution, index)),
+                // Little's law.
+                (Metric::QueueMean, busy * response.wait / response.service),
+            ];
+            Row { name: format!("{link}.{side}"), count: place.count, metrics: known(&metrics) }
+        };
     places.iter().zip(queues).map(row).collect()
+}
+
+/// Share of the packets offered to a queue that it drops.
+///
+/// Of what a class loses, a queue has the part that its own loss has in the product over the way.
+fn lost(network: &Network, solution: &Solution, queue: usize) -> f64 {
+    let (mut offered, mut passing) = (0.0, 0.0);
+    for (class, stream) in network.classes.iter().zip(&solution.classes) {
+        if !class.path.contains(&queue) {
+            continue;
+        }
+        let part = |index: &usize| (-solution.resources[*index].loss).ln_1p();
+        let before = class.path.iter().take_while(|&&index| index != queue).map(part).sum::<f64>();
+        let all: f64 = class.path.iter().map(part).sum::<f64>() + (-class.noise).ln_1p();
+        let share = |part: f64| if all < 0.0 { part / all } else { 0.0 };
+        let kept = 1.0 - stream.loss;
+        let reaching = class.senders * stream.sent.rates.offered * kept.powf(share(before));
+        offered += reaching;
+        passing += reaching * kept.powf(share(part(&queue)));
+    }
+    if offered > 0.0 { 1.0 - passing / offered } else { 0.0 }
 }
 
 /// Numbers without chance: one run, no interval.

@@ -59,7 +59,7 @@ impl Refused {
         let random = "the equations know independent loss only; use `bernoulli`, or `--on sim`";
         match &direction.loss {
             Some(Loss::GilbertElliott(_)) => {
-                self.key(&format!("{key}.loss.gilbert_elliott"), random)
+                self.key(&format!("{key}.loss.gilbert_elliott"), random);
             }
             Some(Loss::Packets(_)) => self.key(&format!("{key}.loss.packets"), random),
             Some(Loss::Bernoulli(_)) | None => {}
@@ -69,6 +69,7 @@ impl Refused {
             ("reorder", direction.reorder.is_some()),
             ("duplicate", direction.duplicate.is_some()),
             ("outage", !direction.outage.is_empty()),
+            ("aqm", direction.aqm.is_some()),
             ("load_latency", direction.load_latency.is_some()),
         ] {
             if present {
