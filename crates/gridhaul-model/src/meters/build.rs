@@ -107,7 +107,7 @@ impl Layout {
     fn flow(&mut self, scenario: &Scenario, name: &str, stages: &[Stage]) {
         let flow = &scenario.flow[name];
         let tcp = stack(scenario, &stages[0]);
-        let (demand, segments, payload) = demand(&flow.load, &tcp);
+        let (demand, segments, payload) = demand(&flow.load.plain(), &tcp);
         let sizes = sizes(&tcp, payload, segments);
         self.warn(name, &tcp, &demand);
         let feed = Feed::Meter {

@@ -128,7 +128,7 @@ impl Refused {
         if flow.to_stack.is_some() {
             self.key(&format!("{key}.to_stack"), "the equations know one stack for both ends");
         }
-        match &flow.load {
+        match &*flow.load.plain() {
             Load::OnOff(load) if load.on.is_zero() || load.off.is_zero() => {
                 self.key(&format!("{key}.load.on_off"), "give both lengths more than nothing");
             }
