@@ -13,5 +13,6 @@ mod verdicts;
 
 pub use chart::{BarChart, Chart, LineChart, Panels};
 pub use html::{NamedChart, Report, charts, charts_over_time, html};
+pub use quantity::quantity;
 pub use text::{Detail, TextTable, table, tables};
 pub use verdicts::verdicts;

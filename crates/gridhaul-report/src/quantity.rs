@@ -27,8 +27,9 @@ const UNITS: &[(&str, &str, f64)] = &[
     ("segments", "segments", 1.0),
 ];
 
-/// Number in base units, and the base unit.
-pub(crate) fn quantity(text: &str) -> Option<(f64, &'static str)> {
+/// Number in base units, and the base unit; `None` where the text is no quantity of a scenario.
+#[must_use]
+pub fn quantity(text: &str) -> Option<(f64, &'static str)> {
     let text = text.trim().trim_matches('"').trim();
     let digits = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | '_' | 'e' | 'E');
     let split = text.find(|c: char| !digits(c)).unwrap_or(text.len());

@@ -102,16 +102,32 @@ fn nothing_to_draw_is_drawn() {
     well_formed(&equal.to_svg());
 }
 
+/// The same thing from two sources: one colour, and markers only where something was measured.
+#[test]
+fn a_series_can_share_the_colour_of_another() {
+    let axis = || Axis::new("axis", "");
+    let points = [(1.0, 1.0), (2.0, 2.0)];
+    let svg = LineChart::new("", axis(), axis())
+        .with(LineSeries::new("reno", points).stroke(Stroke::Curve))
+        .with(LineSeries::new("vegas", points).stroke(Stroke::Curve))
+        .with(LineSeries::new("vegas, measured", points).stroke(Stroke::Points).like(1))
+        .to_svg();
+    well_formed(&svg);
+    assert!(!svg.contains("class=\"gh-s2\""), "the third series has a colour of its own");
+    // Two points and the sample in the legend.
+    assert_eq!(svg.matches("class=\"gh-hollow\"").count(), 3);
+}
+
 proptest! {
     #[test]
     fn any_numbers_make_well_formed_lines(
         points in prop::collection::vec((number(), number(), prop::option::of(number())), 0..90),
-        kinds in (any::<bool>(), any::<bool>(), 0..3, any::<bool>()),
+        kinds in (any::<bool>(), any::<bool>(), 0..4_usize, any::<bool>()),
         at in number(),
     ) {
         let points = points.into_iter().map(|(x, y, ci95)| DataPoint { x, y, ci95 });
         let mut series = LineSeries::new("series", points);
-        series.stroke = [Stroke::Line, Stroke::Step, Stroke::Points][kinds.2 as usize];
+        series.stroke = [Stroke::Line, Stroke::Step, Stroke::Points, Stroke::Curve][kinds.2];
         series.uncertainty = if kinds.3 { Uncertainty::Bars } else { Uncertainty::Band };
         let axis = |unit, log| if log { Axis::new("axis", unit).log() } else { Axis::new("axis", unit) };
         let chart = LineChart::new("chart", axis("s", kinds.0), axis("bit/s", kinds.1))

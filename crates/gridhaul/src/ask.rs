@@ -88,6 +88,37 @@ pub(crate) fn set(
     Ok(scenario)
 }
 
+/// Gives keys the values of an experiment: one sets the key, several sweep over it. What the file
+/// sweeps is replaced.
+pub(crate) fn assign(
+    mut scenario: Scenario,
+    file: &str,
+    settings: &[Vary],
+) -> anyhow::Result<Scenario> {
+    for Vary { key, values } in settings {
+        let single = match values {
+            Values::List(list) if list.len() == 1 => list.first().cloned(),
+            _ => None,
+        };
+        let entry = scenario.sweep.iter().position(|sweep| sweep.vary.contains_key(key));
+        match (entry, single) {
+            (Some(entry), _) if scenario.sweep[entry].vary.len() > 1 => {
+                bail!("{file}: {key} varies together with other keys, and cannot be given others")
+            }
+            (Some(entry), None) => scenario.sweep[entry] = axis(key, values.clone()),
+            (None, None) => scenario.sweep.push(axis(key, values.clone())),
+            (entry, Some(value)) => {
+                if let Some(entry) = entry {
+                    scenario.sweep.remove(entry);
+                }
+                scenario = set(scenario, file, &[Setting { key: key.clone(), value }])?;
+            }
+        }
+    }
+    scenario.points().map_err(|error| named(error, file, "", 0, std::iter::empty()))?;
+    Ok(scenario)
+}
+
 fn axis(key: &str, values: Values) -> Sweep {
     Sweep { vary: IndexMap::from([(key.to_owned(), values)]) }
 }
@@ -197,6 +228,24 @@ mod tests {
         assert!("=7".parse::<Setting>().is_err());
         // Nothing may be smuggled in behind the value.
         assert_eq!(value("title=1\nseed = 2"), Value::String("1\nseed = 2".into()));
+    }
+
+    #[test]
+    fn an_experiment_replaces_what_its_file_sweeps() {
+        let text = "title = \"t\"\nduration = \"1 s\"\n[node]\na = {}\nb = {}\n[link.l]\nfrom = \"a\"\nto = \"b\"\n\
+                    [link.l.both]\nrate = \"1 Mbit/s\"\n[flow.f]\nfrom = \"a\"\nto = \"b\"\n\
+                    load = \"bulk\"\n[[sweep]]\nvary.\"flow.f.count\" = [1, 2, 3]\n";
+        let scenario = Scenario::from_toml(text, "a.toml").unwrap();
+        let given = |texts: &[&str]| {
+            let settings: Vec<Vary> = texts.iter().map(|text| text.parse().unwrap()).collect();
+            assign(scenario.clone(), "a.toml", &settings).map(|s| s.points().unwrap())
+        };
+        let points = given(&["flow.f.count=5,7", "seed=1,2"]).unwrap();
+        assert_eq!(points.len(), 4);
+        assert_eq!(points[3].parameters["flow.f.count"], "7");
+        let points = given(&["flow.f.count=5"]).unwrap();
+        assert_eq!((points.len(), points[0].scenario.flow["f"].count), (1, 5));
+        assert!(given(&["flow.g.count=5"]).is_err());
     }
 
     #[test]

@@ -103,8 +103,11 @@ impl BarChart {
 
     pub(super) fn drawing(&self) -> Drawing {
         let series = &self.series[..self.series.len().min(SERIES_MAX)];
-        let names: Vec<_> =
-            series.iter().map(|series| (series.name.as_str(), Sample::Bar)).collect();
+        let names: Vec<_> = series
+            .iter()
+            .enumerate()
+            .map(|(place, series)| (series.name.as_str(), Sample::Bar, place))
+            .collect();
         let values = self.values(series);
         let fit = if self.y.scale == Scale::Log { Fit::Loose } else { Fit::Zero };
         let frame = Frame::new(&self.title, &names, &self.y, &values, fit);

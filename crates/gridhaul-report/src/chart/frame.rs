@@ -35,7 +35,7 @@ impl Frame {
     /// Makes room for heading, legend and the labels of the vertical axis.
     pub(super) fn new(
         title: &str,
-        legend: &[(&str, legend::Sample)],
+        legend: &[(&str, legend::Sample, usize)],
         y: &Axis,
         values: &[f64],
         fit: Fit,

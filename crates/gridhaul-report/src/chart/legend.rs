@@ -14,6 +14,8 @@ pub(super) const ROW: f64 = 18.0;
 pub(super) enum Sample {
     /// Dashes and a marker.
     Line,
+    /// Dashes.
+    Curve,
     /// A hollow marker.
     Points,
     /// A hatched box.
@@ -32,24 +34,27 @@ struct Entry {
     name: String,
     shown: String,
     sample: Sample,
+    /// Which colour, marker and dashes.
+    style: usize,
     x: f64,
     row: usize,
 }
 
 impl Legend {
     /// Fills rows of at most `room` pixels.
-    pub(super) fn new(names: &[(&str, Sample)], room: f64) -> Self {
-        if names.iter().all(|(name, _)| name.is_empty()) {
+    pub(super) fn new(names: &[(&str, Sample, usize)], room: f64) -> Self {
+        if names.iter().all(|(name, _, _)| name.is_empty()) {
             return Self { entries: Vec::new(), rows: 0 };
         }
         let (mut x, mut row) = (0.0, 0);
-        let entries = names.iter().map(|(name, sample)| {
+        let entries = names.iter().map(|(name, sample, style)| {
             let shown = shortened(name, FONT, room - SAMPLE - 6.0);
             let wide = SAMPLE + 6.0 + width(&shown, FONT);
             if x > 0.0 && x + wide > room {
                 (x, row) = (0.0, row + 1);
             }
-            let entry = Entry { name: (*name).to_owned(), shown, sample: *sample, x, row };
+            let entry =
+                Entry { name: (*name).to_owned(), shown, sample: *sample, style: *style, x, row };
             x += wide + GAP;
             entry
         });
@@ -60,14 +65,14 @@ impl Legend {
 
     /// Draws the rows from the upper left corner on.
     pub(super) fn draw(&self, left: f64, top: f64) -> Group {
-        self.entries.iter().enumerate().fold(Group::new(), |group, (index, entry)| {
+        self.entries.iter().fold(Group::new(), |group, entry| {
             let (x, y) = (left + entry.x, top + entry.row as f64 * ROW + ROW / 2.0);
             let label =
                 text(x + SAMPLE + 6.0, y + 4.0, "start", &entry.shown).set("fill", "currentColor");
             let label = super::draw::role("ink", super::style::INK).add(label);
             let label =
                 if entry.shown == entry.name { label } else { label.add(tooltip(&entry.name)) };
-            group.add(sample(index, entry.sample, x, y)).add(label)
+            group.add(sample(entry.style, entry.sample, x, y)).add(label)
         })
     }
 }
@@ -76,13 +81,17 @@ fn sample(index: usize, sample: Sample, x: f64, y: f64) -> Group {
     let group = coloured(index);
     let middle = x + SAMPLE / 2.0;
     match sample {
-        Sample::Line => {
+        Sample::Line | Sample::Curve => {
             let dash = DASHES[index % DASHES.len()];
             let stroke =
                 line(x, y, x + SAMPLE, y).set("stroke", "currentColor").set("stroke-width", 1.8);
             let stroke =
                 if dash.is_empty() { stroke } else { stroke.set("stroke-dasharray", dash) };
-            group.add(stroke).add(marker(index, middle, y, false))
+            let group = group.add(stroke);
+            if sample == Sample::Curve {
+                return group;
+            }
+            group.add(marker(index, middle, y, false))
         }
         Sample::Points => group.add(marker(index, middle, y, true)),
         Sample::Bar => super::bar::filled(group, index, x, y - 6.0, SAMPLE - 4.0, 12.0),

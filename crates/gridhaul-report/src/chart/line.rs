@@ -30,6 +30,8 @@ pub enum Stroke {
     /// By straight lines, with markers while there are few points.
     #[default]
     Line,
+    /// By straight lines without markers: a curve that is known everywhere, such as an equation.
+    Curve,
     /// By steps: a value holds until the next one.
     Step,
     /// Not at all: hollow markers, for published values beside ours.
@@ -57,6 +59,9 @@ pub struct LineSeries {
     pub stroke: Stroke,
     /// How intervals are drawn.
     pub uncertainty: Uncertainty,
+    /// Place among the chart's series of the one whose colour, marker and dashes this one shares: the
+    /// same thing from another source. `None`: its own.
+    pub like: Option<usize>,
 }
 
 /// A straight line across the chart that marks a value.
@@ -105,6 +110,13 @@ impl LineSeries {
         self.stroke = stroke;
         self
     }
+
+    /// The same series in the colour of the chart's series at this place.
+    #[must_use]
+    pub const fn like(mut self, place: usize) -> Self {
+        self.like = Some(place);
+        self
+    }
 }
 
 impl LineChart {
@@ -141,8 +153,11 @@ impl LineChart {
 
     pub(super) fn drawing(&self) -> Drawing {
         let series = &self.series[..self.series.len().min(SERIES_MAX)];
-        let names: Vec<_> =
-            series.iter().map(|series| (series.name.as_str(), sample(series))).collect();
+        let names: Vec<_> = series
+            .iter()
+            .enumerate()
+            .map(|(place, series)| (series.name.as_str(), sample(series), style_of(place, series)))
+            .collect();
         let (xs, ys) = self.values(series);
         let frame = Frame::new(&self.title, &names, &self.y, &ys, Fit::Loose);
         let x = Ruler::new(&self.x, &xs, Fit::Tight, frame.left, frame.right);
@@ -154,7 +169,7 @@ impl LineChart {
         let pens: Vec<_> = series
             .iter()
             .enumerate()
-            .map(|(index, series)| Pen::new(index, series, &frame, &x, self))
+            .map(|(index, series)| Pen::new(style_of(index, series), series, &frame, &x, self))
             .collect();
         parts.extend(pens.iter().filter_map(Pen::intervals));
         parts.extend(pens.iter().filter_map(Pen::line));
@@ -252,6 +267,9 @@ impl<'a> Pen<'a> {
 
     /// A marker on each of few points; on a long line, eight that tell it from the others.
     fn markers(&self) -> Group {
+        if self.series.stroke == Stroke::Curve {
+            return coloured(self.index);
+        }
         let hollow = self.series.stroke == Stroke::Points;
         if self.few() || hollow {
             let most = self.series.points.len().div_ceil(2000).max(1);
@@ -330,7 +348,16 @@ pub(super) fn whiskers(ends: &[(f64, f64, f64)]) -> Path {
 }
 
 fn sample(series: &LineSeries) -> Sample {
-    if series.stroke == Stroke::Points { Sample::Points } else { Sample::Line }
+    match series.stroke {
+        Stroke::Points => Sample::Points,
+        Stroke::Curve => Sample::Curve,
+        Stroke::Line | Stroke::Step => Sample::Line,
+    }
+}
+
+/// Which colour, marker and dashes a series has.
+fn style_of(place: usize, series: &LineSeries) -> usize {
+    series.like.unwrap_or(place)
 }
 
 fn references(references: &[Reference], frame: &Frame, x: &Ruler) -> Group {

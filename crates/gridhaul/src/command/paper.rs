@@ -1,19 +1,18 @@
 //! `gridhaul paper`: repeats a paper's experiments and checks every published figure.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use gridhaul_report::TextTable;
-use gridhaul_scenario::answer::Answer;
 use serde::Serialize;
 
 use super::run::{json, shown};
 use crate::args::PaperArgs;
-use crate::backends;
 use crate::failure::Failure;
 use crate::folder::Place;
-use crate::paper::{Judged, Paper, judge, page, pictures, points_of, tables};
+use crate::paper::{
+    Answers, Findings, Paper, agreement_tables, claim_table, page, pictures, tables,
+};
 use crate::terminal::{print, print_tables};
 
 /// Runs a paper, or lists all of them.
@@ -35,12 +34,13 @@ struct Outcome<'a> {
     gridhaul: &'a str,
     paper: &'a str,
     quick: bool,
-    cells: &'a [Judged],
+    #[serde(flatten)]
+    findings: &'a Findings,
 }
 
 fn list(papers: &[Paper]) -> Result<(), Failure> {
     let row = |paper: &Paper| {
-        let figures = paper.cells.len().to_string();
+        let figures = (paper.cells.len() + paper.about.figure.len()).to_string();
         vec![paper.name.into(), figures, paper.about.title.clone(), paper.about.source.clone()]
     };
     let table = TextTable {
@@ -56,70 +56,59 @@ fn check(paper: &Paper, args: &PaperArgs) -> Result<(), Failure> {
     let output = &args.output;
     let default = || Path::new("results").join(format!("paper-{}", paper.name));
     let place = Place::new(&output.out.clone().unwrap_or_else(default), output.force)?;
-    let mut answers = BTreeMap::new();
-    for (name, scenario) in paper.scenarios(args.quick).map_err(Failure::Fault)? {
-        let answer = backends::answer(&scenario, &args.engine, &name, output.quiet)?;
-        answers.insert(name, answer);
-    }
-    let judged: Vec<_> = paper
-        .cells
-        .iter()
-        .map(|cell| {
-            let points = answers.get(&cell.scenario).map_or(&[][..], |answer| &answer.points);
-            let found = points_of(cell, points.iter().map(|point| &point.parameters));
-            judge(cell, found.first().and_then(|index| points.get(*index)))
-        })
-        .collect();
+    let answers = Answers::ask(paper, args.quick, &args.engine, output.quiet)?;
+    let findings = Findings::of(paper, &answers, args.quick);
     let outcome = json(&Outcome {
         gridhaul: env!("CARGO_PKG_VERSION"),
         paper: paper.name,
         quick: args.quick,
-        cells: &judged,
+        findings: &findings,
     })?;
-    let folder = write(place, paper, &answers, &judged, &outcome, output.svg)?;
+    let folder = write(place, paper, &answers, &findings, &outcome, output.svg)?;
     if output.json {
         print(&outcome)?;
     } else {
-        print_tables(&tables(paper, &judged))?;
+        let mut all = tables(paper, &findings.cells);
+        all.extend(agreement_tables(paper, &findings.agreements));
+        all.extend(claim_table(&findings.claims));
+        print_tables(&all)?;
     }
     if !output.quiet {
         eprintln!("report: {folder}");
     }
-    verdict(&judged)
+    verdict(&findings)
 }
 
 fn write(
     place: Place,
     paper: &Paper,
-    answers: &BTreeMap<String, Answer>,
-    judged: &[Judged],
+    answers: &Answers,
+    findings: &Findings,
     outcome: &str,
     svg: bool,
 ) -> Result<String, Failure> {
     let mut folder = place.begin()?;
     folder.write("paper.json", outcome.as_bytes())?;
-    let pictures = pictures(paper, judged, answers);
-    folder.write("report.html", page(paper, judged, &pictures).as_bytes())?;
+    let pictures = pictures(paper, findings, answers);
+    folder.write("report.html", page(paper, findings, &pictures).as_bytes())?;
     if svg {
         folder.write_charts(&pictures)?;
     }
-    for (name, answer) in answers {
+    for (name, answer) in answers.named() {
         folder.write(&format!("answer-{name}.json"), json(answer)?.as_bytes())?;
     }
     Ok(shown(&folder.commit()?.join("report.html")))
 }
 
-fn verdict(judged: &[Judged]) -> Result<(), Failure> {
-    let failed: Vec<_> =
-        judged.iter().filter(|cell| !cell.ok).map(|cell| cell.expected.cell.as_str()).collect();
-    if judged.is_empty() {
-        return Err(Failure::Fault(anyhow!("the paper has no figures to check")));
+fn verdict(findings: &Findings) -> Result<(), Failure> {
+    let (all, failed) = (findings.checks(), findings.failed());
+    if all == 0 {
+        return Err(Failure::Fault(anyhow!("the paper has nothing to check")));
     }
     if failed.is_empty() {
-        eprintln!("all {} figures are within their tolerance", judged.len());
+        eprintln!("{}", findings.summary());
         return Ok(());
     }
-    let (failed_count, all) = (failed.len(), judged.len());
-    let names = failed.join(", ");
-    Err(Failure::Check(format!("{failed_count} of {all} figures are outside: {names}")))
+    let (failed_count, names) = (failed.len(), failed.join(", "));
+    Err(Failure::Check(format!("{failed_count} of {all} checks do not hold: {names}")))
 }

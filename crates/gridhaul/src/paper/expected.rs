@@ -7,7 +7,7 @@ use anyhow::Context;
 use gridhaul_scenario::answer::{Estimate, Metric, Point, Scope};
 #[cfg(test)]
 use gridhaul_scenario::scenario::Scenario;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// One published figure.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
@@ -97,7 +97,13 @@ impl Select {
     #[cfg(test)]
     pub(crate) fn exists_in(&self, scenario: &Scenario) -> bool {
         match self.metric.info().scope {
-            Scope::Flow => scenario.flow.contains_key(&self.name),
+            Scope::Flow => {
+                scenario.flow.contains_key(&self.name)
+                    || self.name.split_once('>').is_some_and(|(collector, _)| {
+                        let node = scenario.node.get(collector);
+                        node.is_some_and(|node| node.aggregate.is_some())
+                    })
+            }
             Scope::Link => self.name.rsplit_once('.').is_some_and(|(link, direction)| {
                 let link = scenario.link.get(link);
                 link.is_some_and(|link| match direction {
@@ -107,6 +113,11 @@ impl Select {
                 })
             }),
         }
+    }
+
+    /// Unit of the number.
+    pub(crate) fn unit(&self) -> &'static str {
+        self.metric.info().unit
     }
 
     /// The number in base units.
@@ -219,19 +230,20 @@ impl fmt::Display for Tolerance {
 
 macro_rules! serde_as_text {
     ($type:ident) => {
-        impl Serialize for $type {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
             }
         }
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(deserializer)?;
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(deserializer)?;
                 text.parse().map_err(serde::de::Error::custom)
             }
         }
     };
 }
+pub(super) use serde_as_text;
 serde_as_text!(Select);
 serde_as_text!(Tolerance);
 

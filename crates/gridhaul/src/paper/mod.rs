@@ -1,21 +1,36 @@
 //! Papers: experiments that others published, repeated and checked figure by figure.
 //!
-//! A paper is a folder `papers/<name>/`: `paper.toml` lists the scenarios, `expected.csv` the
-//! published figures, what ns-2 gives for them, and how near gridhaul must come. A new paper needs
-//! a new folder and no code.
+//! A paper is a folder `papers/<name>/`: `paper.toml` lists the scenarios and figures, `expected.csv`
+//! the published numbers, what ns-2 gives for them, and how near gridhaul must come, `claims.toml`
+//! what the text says. A new paper needs a new folder and no code.
 
+mod agree;
+mod answers;
+mod claim;
 mod expected;
+mod figure;
+mod findings;
 mod judge;
 mod page;
 
-use anyhow::{Context, anyhow};
+use std::collections::BTreeMap;
+
+use anyhow::{Context, ensure};
 use gridhaul_scenario::scenario::Scenario;
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-use crate::ask::{self, Setting};
+use crate::ask;
+use agree::Known;
+use claim::Claim;
+use figure::Figure;
 
+pub(crate) use agree::{Agreement, agreements, tables as agreement_tables};
+pub(crate) use answers::Answers;
+pub(crate) use claim::{Verdict, table as claim_table, verdicts};
 pub(crate) use expected::Expected;
+pub(crate) use figure::Curve;
+pub(crate) use findings::Findings;
 pub(crate) use judge::{Judged, judge, points_of, tables};
 pub(crate) use page::{page, pictures};
 
@@ -26,8 +41,12 @@ pub(crate) struct Paper {
     pub(crate) name: &'static str,
     /// What it is and what it asks.
     pub(crate) about: About,
-    /// The published figures.
+    /// The published numbers.
     pub(crate) cells: Vec<Expected>,
+    /// What the text says about the figures.
+    pub(crate) claims: Vec<Claim>,
+    /// Where backends are known to differ.
+    pub(crate) differs: Vec<Known>,
     files: &'static [(&'static str, &'static str)],
 }
 
@@ -41,10 +60,16 @@ pub(crate) struct About {
     pub(crate) source: String,
     /// What its readers must know: shown above the results.
     pub(crate) note: String,
-    /// Headings of its tables, by the name in `expected.csv`.
+    /// Headings of its tables and figures, by the name in `expected.csv` and in figures.
     pub(crate) table: IndexMap<String, String>,
+    /// What to say below them, by the same name.
+    #[serde(default)]
+    pub(crate) caption: IndexMap<String, String>,
     /// Scenarios to run.
     pub(crate) scenario: Vec<Experiment>,
+    /// Figures to draw.
+    #[serde(default)]
+    pub(crate) figure: Vec<Figure>,
 }
 
 /// A scenario of a paper.
@@ -53,9 +78,21 @@ pub(crate) struct About {
 pub(crate) struct Experiment {
     /// File in the folder of the paper.
     pub(crate) file: String,
-    /// Settings for a quick run, such as `repeat=3`.
+    /// Name of this use of the file. Absent: the file name without ending.
+    #[serde(default)]
+    pub(crate) name: Option<String>,
+    /// Backends that answer, such as `["model", "sim"]`. Absent: the one of the command line.
+    #[serde(default)]
+    pub(crate) on: Vec<String>,
+    /// Keys and values in place of those of the file: `key=value` sets, `key=a,b` sweeps.
+    #[serde(default)]
+    pub(crate) set: Vec<String>,
+    /// The same for a quick run, such as `repeat=3`; on top of `set`.
     #[serde(default)]
     pub(crate) quick: Vec<String>,
+    /// By backend: the same for points that it answers in addition, to draw a smooth line.
+    #[serde(default)]
+    pub(crate) further: BTreeMap<String, Vec<String>>,
     /// Names of the points of its sweep, for charts over time.
     #[serde(default)]
     pub(crate) points: Vec<String>,
@@ -79,33 +116,89 @@ impl Paper {
         let Embedded { name, files } = embedded;
         let broken = |file: &str| format!("papers/{name}/{file}");
         let about = text(files, "paper.toml").and_then(|text| Ok(toml::from_str(text)?));
-        let cells = text(files, "expected.csv").and_then(expected::read);
-        Ok(Self {
+        let paper = Self {
             name,
             about: about.with_context(|| broken("paper.toml"))?,
-            cells: cells.with_context(|| broken("expected.csv"))?,
+            cells: optional(files, "expected.csv", expected::read)
+                .with_context(|| broken("expected.csv"))?,
+            claims: optional(files, "claims.toml", claim::read)
+                .with_context(|| broken("claims.toml"))?,
+            differs: optional(files, "differs.csv", agree::read)
+                .with_context(|| broken("differs.csv"))?,
             files,
-        })
+        };
+        let figures = &paper.about.figure;
+        paper.check_figures().with_context(|| broken("paper.toml"))?;
+        claim::check(&paper.claims, figures).with_context(|| broken("claims.toml"))?;
+        agree::check(&paper.differs, figures).with_context(|| broken("differs.csv"))?;
+        Ok(paper)
     }
 
-    /// The scenarios with their names, the file names without ending.
-    pub(crate) fn scenarios(&self, quick: bool) -> anyhow::Result<Vec<(String, Scenario)>> {
-        let experiments = self.about.scenario.iter();
-        experiments.map(|experiment| self.scenario(experiment, quick)).collect()
+    /// Whether figures have headings, and their lines points from scenarios that there are.
+    fn check_figures(&self) -> anyhow::Result<()> {
+        let scenarios: Vec<_> = self.about.scenario.iter().map(Experiment::name).collect();
+        for (index, name) in scenarios.iter().enumerate() {
+            ensure!(!scenarios[..index].contains(name), "two scenarios have the name {name}");
+        }
+        for figure in &self.about.figure {
+            let named = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            let place = &figure.name;
+            let known = self.about.table.contains_key(&figure.table);
+            ensure!(known, "figure {place}: [table] has no {:?}", figure.table);
+            for line in &figure.line {
+                ensure!(
+                    named(place) && named(&line.name),
+                    "figure {place}, line {}: names have letters, digits and _",
+                    line.name
+                );
+                ensure!(!line.from.is_empty(), "figure {place}, line {}: from nowhere", line.name);
+                for source in &line.from {
+                    let scenario = source.scenario.as_str();
+                    ensure!(
+                        scenarios.contains(&scenario),
+                        "figure {place}, line {}: there is no scenario {scenario:?}\n  help: there \
+                         are: {}",
+                        line.name,
+                        scenarios.join(", ")
+                    );
+                }
+            }
+        }
+        Ok(())
     }
 
-    fn scenario(&self, experiment: &Experiment, quick: bool) -> anyhow::Result<(String, Scenario)> {
+    /// A scenario of the paper, with what the experiment changes in its file.
+    pub(crate) fn scenario(
+        &self,
+        experiment: &Experiment,
+        quick: bool,
+    ) -> anyhow::Result<(String, Scenario)> {
         let shown = format!("papers/{}/{}", self.name, experiment.file);
         let text = text(self.files, &experiment.file).context(shown.clone())?;
         let mut scenario = Scenario::from_toml(text, &shown)?;
-        if quick {
-            let settings = experiment.quick.iter().map(|text| text.parse());
-            let settings: Vec<Setting> =
-                settings.collect::<Result<_, String>>().map_err(|error| anyhow!(error))?;
-            scenario = ask::set(scenario, &shown, &settings)?;
+        let quick = if quick { &experiment.quick[..] } else { &[] };
+        for settings in [&experiment.set[..], quick] {
+            let settings = answers::settings(settings).with_context(|| shown.clone())?;
+            scenario = ask::assign(scenario, &shown, &settings)?;
         }
-        Ok((experiment.file.trim_end_matches(".toml").to_owned(), scenario))
+        Ok((experiment.name().to_owned(), scenario))
     }
+}
+
+impl Experiment {
+    /// Name of its answers.
+    pub(crate) fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or_else(|| self.file.trim_end_matches(".toml"))
+    }
+}
+
+/// What a file holds; nothing where the paper has no such file.
+fn optional<T: Default>(
+    files: &'static [(&'static str, &'static str)],
+    name: &str,
+    read: fn(&str) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    text(files, name).map_or_else(|_| Ok(T::default()), read)
 }
 
 fn text(
@@ -119,6 +212,7 @@ fn text(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gridhaul_report::quantity;
 
     #[test]
     fn every_cell_asks_for_something_that_its_scenario_has() {
@@ -126,8 +220,15 @@ mod tests {
         assert!(papers.iter().any(|paper| paper.name == "hybrid"));
         for paper in &papers {
             for quick in [false, true] {
-                let scenarios: IndexMap<_, _> =
-                    paper.scenarios(quick).unwrap().into_iter().collect();
+                let scenarios = paper.about.scenario.iter();
+                let scenarios: IndexMap<_, _> = scenarios
+                    .map(|experiment| paper.scenario(experiment, quick).unwrap())
+                    .collect();
+                for figure in &paper.about.figure {
+                    for line in &figure.line {
+                        line_has_points(figure, line, &scenarios);
+                    }
+                }
                 for cell in &paper.cells {
                     let place = format!("papers/{}/expected.csv: {}", paper.name, cell.cell);
                     let scenario = scenarios.get(&cell.scenario).expect(&place);
@@ -137,6 +238,30 @@ mod tests {
                     assert!(cell.select.exists_in(scenario), "{place}: select");
                     assert!(paper.about.table.contains_key(&cell.table), "{place}: table");
                 }
+            }
+        }
+    }
+
+    fn line_has_points(
+        figure: &Figure,
+        line: &figure::Line,
+        scenarios: &IndexMap<String, Scenario>,
+    ) {
+        for source in &line.from {
+            let place = format!("figure {}, line {}", figure.name, line.name);
+            let scenario = &scenarios[&source.scenario];
+            let select = source.select.as_ref().unwrap_or(&figure.y.select);
+            assert!(select.exists_in(scenario), "{place}: {select}");
+            let points = scenario.points().unwrap();
+            let mut own = points.iter().filter(|point| source.means(&point.parameters)).peekable();
+            assert!(own.peek().is_some(), "{place}: no point has {:?}", source.parameters);
+            for point in own {
+                let number =
+                    point.parameters.get(&figure.x.key).map(|text| quantity(text).is_some());
+                assert!(
+                    source.x.is_some() || number == Some(true),
+                    "{place}: no place on the axis"
+                );
             }
         }
     }

@@ -1,37 +1,49 @@
 //! The report of a paper: its tables and charts on one page.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use gridhaul_report::chart::{Axis, Bar, BarSeries, STYLE};
 use gridhaul_report::html::{PAGE_STYLE, table_element};
-use gridhaul_report::{BarChart, NamedChart, charts_over_time};
-use gridhaul_scenario::answer::{Answer, Estimate};
+use gridhaul_report::{BarChart, NamedChart, TextTable, charts_over_time};
+use gridhaul_scenario::answer::Estimate;
 
-use super::Paper;
 use super::expected::scaled;
 use super::judge::{Judged, quantity, tables};
+use super::{Answers, Findings, Paper, agreement_tables, claim_table};
 
 /// One HTML file without scripts and without anything from elsewhere.
-pub(crate) fn page(paper: &Paper, judged: &[Judged], pictures: &[NamedChart]) -> String {
+pub(crate) fn page(paper: &Paper, findings: &Findings, pictures: &[NamedChart]) -> String {
     let about = &paper.about;
-    let ok = judged.iter().filter(|cell| cell.ok).count();
     let title = escape(&about.title);
     let mut body = format!(
         "<header>\n<h1>{title}</h1>\n<p class=\"meta\">{}</p>\n</header>\n<main>\n<p>{}</p>\n\
-         <p><strong>{ok} of {} figures within their tolerance.</strong></p>\n",
+         <p><strong>{}</strong></p>\n",
         escape(&about.source),
         escape(&about.note),
-        judged.len(),
+        escape(&findings.summary()),
     );
-    for table in tables(paper, judged) {
-        let _ = writeln!(body, "<h2>{}</h2>\n<div class=\"charts\">", escape(&table.title));
-        for picture in pictures.iter().filter(|picture| picture.section == table.title) {
+    for table in claim_table(&findings.claims).iter() {
+        with_heading(&mut body, table);
+    }
+    let tables = tables(paper, &findings.cells);
+    for (name, heading) in &about.table {
+        let own: Vec<_> = pictures.iter().filter(|picture| picture.section == *heading).collect();
+        let table = tables.iter().find(|table| table.title == *heading);
+        if own.is_empty() && table.is_none() {
+            continue;
+        }
+        let _ = writeln!(body, "<h2>{}</h2>\n<div class=\"charts\">", escape(heading));
+        for picture in own {
             let _ = writeln!(body, "<figure>{}</figure>", picture.chart.to_inline_svg());
         }
-        let failed = ("<td class=\"n\">FAIL<", "<td class=\"n\"><strong>FAIL</strong><");
         body += "</div>\n<p></p>\n";
-        body += &table_element(&table).replace(failed.0, failed.1);
+        if let Some(caption) = about.caption.get(name) {
+            let _ = writeln!(body, "<p>{}</p>", escape(caption));
+        }
+        table.into_iter().for_each(|table| body += &marked(table));
+    }
+    for table in agreement_tables(paper, &findings.agreements) {
+        with_heading(&mut body, &table);
     }
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -41,21 +53,18 @@ pub(crate) fn page(paper: &Paper, judged: &[Judged], pictures: &[NamedChart]) ->
     )
 }
 
-/// The charts of all tables; the section of each is the heading of its table. Scenarios that record
+/// The charts of all tables and figures; the section of each is its heading. Scenarios that record
 /// delays are drawn over time, the others as bars.
-pub(crate) fn pictures(
-    paper: &Paper,
-    judged: &[Judged],
-    answers: &BTreeMap<String, Answer>,
-) -> Vec<NamedChart> {
+pub(crate) fn pictures(paper: &Paper, findings: &Findings, answers: &Answers) -> Vec<NamedChart> {
     let mut pictures = Vec::new();
     for (name, heading) in &paper.about.table {
-        let cells: Vec<_> = judged.iter().filter(|cell| cell.expected.table == *name).collect();
+        let cells = findings.cells.iter().filter(|cell| cell.expected.table == *name);
+        let cells: Vec<_> = cells.collect();
         let mut own: Vec<NamedChart> = Vec::new();
         for experiment in &paper.about.scenario {
-            let scenario = experiment.file.trim_end_matches(".toml");
+            let scenario = experiment.name();
             if cells.iter().any(|cell| cell.expected.scenario == scenario)
-                && let Some(answer) = answers.get(scenario)
+                && let Some(answer) = answers.main(scenario)
             {
                 let charts = charts_over_time(answer, &experiment.points);
                 own.extend(charts.into_iter().filter(|chart| chart.name.starts_with("delays")));
@@ -64,13 +73,30 @@ pub(crate) fn pictures(
         if own.is_empty() {
             own = bars(&cells);
         }
-        for mut picture in own {
+        for picture in &mut own {
             picture.name = format!("table-{name}-{}", picture.name).replace([' ', '.'], "-");
+        }
+        let figures = paper.about.figure.iter().filter(|figure| figure.table == *name);
+        own.extend(figures.map(|figure| figure.chart(&findings.curves)));
+        for mut picture in own {
             picture.section.clone_from(heading);
             pictures.push(picture);
         }
     }
     pictures
+}
+
+fn with_heading(body: &mut String, table: &TextTable) {
+    let _ = writeln!(body, "<h2>{}</h2>", escape(&table.title));
+    *body += &marked(table);
+    for line in table.note.iter().flat_map(|note| note.lines()) {
+        let _ = writeln!(body, "<p class=\"note\">{}</p>", escape(line));
+    }
+}
+
+/// A table whose failures stand out.
+fn marked(table: &TextTable) -> String {
+    table_element(table).replace(">FAIL", "><strong>FAIL</strong>")
 }
 
 /// A chart for each quantity of a table.

@@ -1,0 +1,196 @@
+//! `claims.toml`: what the text of a paper says about its figures, as checks.
+
+mod parse;
+mod value;
+
+use anyhow::{Context, anyhow, ensure};
+use gridhaul_report::TextTable;
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use super::figure::{Curve, Figure, told};
+use value::Curves;
+
+/// A statement of the text.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Claim {
+    /// Name, unique in the paper.
+    pub(crate) name: String,
+    /// Where the paper says it.
+    pub(crate) section: String,
+    /// What it says, in our words.
+    pub(crate) text: String,
+    /// The same as a comparison of curves; the language is in `claim/parse.rs`.
+    pub(crate) holds: String,
+    /// Backends under which it does not hold, and why.
+    #[serde(default)]
+    pub(crate) fails: IndexMap<String, String>,
+    /// Backends that judge it in a quick run. Absent: all.
+    #[serde(default)]
+    pub(crate) quick: Option<Vec<String>>,
+}
+
+/// What became of a statement under one backend.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Verdict {
+    /// Name of the claim.
+    pub(crate) claim: String,
+    /// Where the paper says it.
+    pub(crate) section: String,
+    /// What it says.
+    pub(crate) text: String,
+    /// The comparison.
+    pub(crate) expression: String,
+    /// Who answered.
+    pub(crate) backend: String,
+    /// Whether it holds; null where it could not be judged.
+    pub(crate) holds: Option<bool>,
+    /// By which numbers, or why it could not be judged.
+    pub(crate) detail: String,
+    /// Why it does not hold, where that is known.
+    pub(crate) reason: Option<String>,
+    /// As it is known: holds, or fails for a reason that is listed.
+    pub(crate) ok: bool,
+}
+
+/// Reads `claims.toml`.
+pub(crate) fn read(text: &str) -> anyhow::Result<Vec<Claim>> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct File {
+        claim: Vec<Claim>,
+    }
+    Ok(toml::from_str::<File>(text)?.claim)
+}
+
+/// Whether claims can be read and are about curves that the paper has.
+pub(crate) fn check(claims: &[Claim], figures: &[Figure]) -> anyhow::Result<()> {
+    for (index, claim) in claims.iter().enumerate() {
+        let place = || format!("claim {}", claim.name);
+        let parsed =
+            parse::parse(&claim.holds).map_err(|error| anyhow!(error)).with_context(place)?;
+        for name in parsed.curves() {
+            let figure = figures.iter().find(|figure| figure.name == name.figure);
+            let line = figure.and_then(|f| f.line.iter().find(|line| line.name == name.line));
+            line.with_context(|| format!("there is no curve {name}")).with_context(place)?;
+        }
+        let earlier = claims[..index].iter().find(|earlier| earlier.name == claim.name);
+        ensure!(earlier.is_none(), "two claims have the name {}", claim.name);
+    }
+    Ok(())
+}
+
+/// Judges every claim under every backend that answers all curves that it is about.
+pub(crate) fn verdicts(claims: &[Claim], curves: &[Curve], quick: bool) -> Vec<Verdict> {
+    let mut backends: Vec<&str> = Vec::new();
+    for curve in curves {
+        if !backends.contains(&curve.backend.as_str()) {
+            backends.push(&curve.backend);
+        }
+    }
+    let mut verdicts = Vec::new();
+    for claim in claims {
+        // Claims were checked when the paper was read.
+        let Ok(parsed) = parse::parse(&claim.holds) else { continue };
+        for backend in &backends {
+            let own: Vec<_> = curves.iter().filter(|curve| curve.backend == *backend).collect();
+            let answered = parsed.curves().into_iter().all(|name| {
+                own.iter().any(|curve| curve.figure == name.figure && curve.line == name.line)
+            });
+            let asked = |chosen: &Vec<String>| chosen.iter().any(|chosen| chosen == backend);
+            if answered && (!quick || claim.quick.as_ref().is_none_or(asked)) {
+                verdicts.push(claim.verdict(backend, value::judge(&parsed, &Curves(own))));
+            }
+        }
+    }
+    verdicts
+}
+
+impl Claim {
+    fn verdict(&self, backend: &str, found: Result<value::Found, String>) -> Verdict {
+        let reason = self.fails.get(backend).cloned();
+        let (holds, mut detail) = match found {
+            Ok(found) => (Some(found.holds), found.detail),
+            Err(error) => (None, error),
+        };
+        if holds == Some(true) && reason.is_some() {
+            detail += "; listed as failing, but it holds";
+        }
+        Verdict {
+            claim: self.name.clone(),
+            section: self.section.clone(),
+            text: self.text.clone(),
+            expression: self.holds.clone(),
+            backend: backend.to_owned(),
+            holds,
+            detail,
+            ok: holds.is_some_and(|holds| holds == reason.is_none()),
+            reason,
+        }
+    }
+}
+
+/// The claims and what became of them.
+pub(crate) fn table(verdicts: &[Verdict]) -> Option<TextTable> {
+    let row = |verdict: &Verdict| {
+        let outcome = match (verdict.holds, verdict.ok) {
+            (Some(true), true) => "holds",
+            (Some(false), true) => "does not hold (known)",
+            (None, _) => "FAIL: cannot be judged",
+            _ => "FAIL",
+        };
+        vec![
+            verdict.text.clone(),
+            verdict.section.clone(),
+            told(&verdict.backend).to_owned(),
+            outcome.to_owned(),
+            verdict.detail.clone(),
+        ]
+    };
+    let mut reasons: Vec<String> = Vec::new();
+    for verdict in verdicts.iter().filter(|verdict| verdict.holds == Some(false)) {
+        if let Some(reason) = &verdict.reason {
+            reasons.push(format!("{}, {}: {reason}", verdict.claim, told(&verdict.backend)));
+        }
+    }
+    let table = TextTable {
+        title: "Claims of the text".into(),
+        headers: ["claim", "paper", "answered by", "", "found"].map(String::from).to_vec(),
+        rows: verdicts.iter().map(row).collect(),
+        key_columns: 5,
+        note: (!reasons.is_empty()).then(|| reasons.join("\n")),
+    };
+    (!verdicts.is_empty()).then_some(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::figure::Place;
+    use super::*;
+
+    const CLAIMS: &str = r#"
+        [[claim]]
+        name = "low"
+        section = "5"
+        text = "The loss is low."
+        holds = "a.reno(1) < 0.1"
+        fails.sim = "the timer"
+    "#;
+
+    fn ok(backend: &str, y: f64) -> Vec<bool> {
+        let points = vec![Place { x: 1.0, y, ci95: None }];
+        let curve =
+            Curve { figure: "a".into(), line: "reno".into(), backend: backend.into(), points };
+        let found = verdicts(&read(CLAIMS).unwrap(), &[curve], false);
+        found.iter().map(|verdict| verdict.ok).collect()
+    }
+
+    #[test]
+    fn a_claim_holds_or_is_known_to_fail_and_still_does() {
+        assert_eq!(ok("model", 0.05), [true]);
+        assert_eq!(ok("model", 0.15), [false]);
+        assert_eq!(ok("sim", 0.15), [true]);
+        assert_eq!(ok("sim", 0.05), [false]);
+    }
+}

@@ -1,0 +1,375 @@
+//! The language of claims: comparisons of curves.
+//!
+//! ```text
+//! claim   = sum ("<" | "<=" | ">" | ">=") sum [ "for" share "of x in" number ".." number ]
+//! share   = "all" | number "%"
+//! sum     = product { ("+" | "-") product }
+//! product = atom { ("*" | "/") atom }
+//! atom    = number | "x" | "(" sum ")" | "abs(" sum ")"
+//!         | curve "(" sum ")"                                 the value at a place
+//!         | ("min" | "max") "(" curve [ "," number ".." number ] ")"
+//!         | ("first" | "last") "(" curve ("<" | ">" | ...) sum ")"   the first or last place where
+//! curve   = figure "." line
+//! ```
+
+use std::fmt;
+
+/// A claim about curves.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Claimed {
+    /// Left side.
+    pub(super) left: Expression,
+    /// How it must stand to the right side.
+    pub(super) relation: Relation,
+    /// Right side.
+    pub(super) right: Expression,
+    /// For which places.
+    pub(super) places: Option<Places>,
+}
+
+/// The places for which a claim is made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Places {
+    /// Share of them for which it must hold.
+    pub(super) share: f64,
+    /// First place.
+    pub(super) from: f64,
+    /// Last place.
+    pub(super) to: f64,
+}
+
+/// A number that is computed from curves.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Expression {
+    Number(f64),
+    /// The place, in a claim for many of them.
+    X,
+    Value(Name, Box<Self>),
+    Extreme(Extreme, Name, Option<(f64, f64)>),
+    Crossing(End, Name, Relation, Box<Self>),
+    Absolute(Box<Self>),
+    Combined(Box<Self>, Operation, Box<Self>),
+}
+
+/// A curve: its figure and line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Name {
+    /// Name of the figure.
+    pub(crate) figure: String,
+    /// Name of the line.
+    pub(crate) line: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extreme {
+    Least,
+    Largest,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    First,
+    Last,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Relation {
+    Below,
+    AtMost,
+    Above,
+    AtLeast,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operation {
+    Plus,
+    Minus,
+    Times,
+    Over,
+}
+
+/// Reads a claim.
+///
+/// # Errors
+/// What was found and what was expected there.
+pub(super) fn parse(text: &str) -> Result<Claimed, String> {
+    let mut reader = Reader { text, tokens: tokens(text)?, next: 0 };
+    let left = reader.sum()?;
+    let relation = reader.relation()?;
+    let right = reader.sum()?;
+    let places = if reader.taken("for") { Some(reader.places()?) } else { None };
+    match reader.tokens.get(reader.next) {
+        None => Ok(Claimed { left, relation, right, places }),
+        Some(_) => Err(reader.expected("\"for\" or the end")),
+    }
+}
+
+impl Claimed {
+    /// The curves that it is about.
+    pub(super) fn curves(&self) -> Vec<&Name> {
+        let mut found = Vec::new();
+        self.left.curves(&mut found);
+        self.right.curves(&mut found);
+        found
+    }
+}
+
+impl Expression {
+    fn curves<'a>(&'a self, found: &mut Vec<&'a Name>) {
+        match self {
+            Self::Number(_) | Self::X => {}
+            Self::Value(name, inner) | Self::Crossing(_, name, _, inner) => {
+                found.push(name);
+                inner.curves(found);
+            }
+            Self::Extreme(_, name, _) => found.push(name),
+            Self::Absolute(inner) => inner.curves(found),
+            Self::Combined(left, _, right) => {
+                left.curves(found);
+                right.curves(found);
+            }
+        }
+    }
+}
+
+/// A piece of the text and where it begins.
+struct Token<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+/// Words and numbers, `..`, comparisons, and single signs.
+fn tokens(text: &str) -> Result<Vec<Token<'_>>, String> {
+    let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while let Some(first) = text[at..].chars().next() {
+        let rest = &text[at..];
+        let length = match first {
+            c if c.is_whitespace() => {
+                at += c.len_utf8();
+                continue;
+            }
+            '.' if rest.starts_with("..") => 2,
+            c if word(c) => {
+                let end = rest.find(|c| !word(c)).unwrap_or(rest.len());
+                // `1..9`: the dots are a token of their own.
+                rest.find("..").map_or(end, |dots| dots.min(end))
+            }
+            '<' | '>' if rest[1..].starts_with('=') => 2,
+            '<' | '>' | '(' | ')' | ',' | '+' | '-' | '*' | '/' | '%' => 1,
+            c => return Err(format!("{text:?}: {c:?} has no meaning here")),
+        };
+        tokens.push(Token { text: &rest[..length], at });
+        at += length;
+    }
+    Ok(tokens)
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    tokens: Vec<Token<'a>>,
+    next: usize,
+}
+
+impl Reader<'_> {
+    fn sum(&mut self) -> Result<Expression, String> {
+        let mut sum = self.product()?;
+        loop {
+            let operation = match self.peek() {
+                "+" => Operation::Plus,
+                "-" => Operation::Minus,
+                _ => return Ok(sum),
+            };
+            self.next += 1;
+            sum = Expression::Combined(Box::new(sum), operation, Box::new(self.product()?));
+        }
+    }
+
+    fn product(&mut self) -> Result<Expression, String> {
+        let mut product = self.atom()?;
+        loop {
+            let operation = match self.peek() {
+                "*" => Operation::Times,
+                "/" => Operation::Over,
+                _ => return Ok(product),
+            };
+            self.next += 1;
+            product = Expression::Combined(Box::new(product), operation, Box::new(self.atom()?));
+        }
+    }
+
+    fn atom(&mut self) -> Result<Expression, String> {
+        match self.peek() {
+            "(" => self.inner(),
+            "abs" => {
+                self.next += 1;
+                Ok(Expression::Absolute(Box::new(self.inner()?)))
+            }
+            "x" => {
+                self.next += 1;
+                Ok(Expression::X)
+            }
+            "min" => self.extreme(Extreme::Least),
+            "max" => self.extreme(Extreme::Largest),
+            "first" => self.crossing(End::First),
+            "last" => self.crossing(End::Last),
+            text if text.parse::<f64>().is_ok() => Ok(Expression::Number(self.number()?)),
+            _ => {
+                let name = self.name()?;
+                Ok(Expression::Value(name, Box::new(self.inner()?)))
+            }
+        }
+    }
+
+    fn inner(&mut self) -> Result<Expression, String> {
+        self.take("(")?;
+        let inner = self.sum()?;
+        self.take(")")?;
+        Ok(inner)
+    }
+
+    fn extreme(&mut self, extreme: Extreme) -> Result<Expression, String> {
+        self.next += 1;
+        self.take("(")?;
+        let name = self.name()?;
+        let range = if self.taken(",") { Some(self.range()?) } else { None };
+        self.take(")")?;
+        Ok(Expression::Extreme(extreme, name, range))
+    }
+
+    fn crossing(&mut self, end: End) -> Result<Expression, String> {
+        self.next += 1;
+        self.take("(")?;
+        let (name, relation, limit) = (self.name()?, self.relation()?, self.sum()?);
+        self.take(")")?;
+        Ok(Expression::Crossing(end, name, relation, Box::new(limit)))
+    }
+
+    fn places(&mut self) -> Result<Places, String> {
+        let share = if self.taken("all") {
+            1.0
+        } else {
+            let share = self.number()? / 100.0;
+            self.take("%")?;
+            share
+        };
+        for word in ["of", "x", "in"] {
+            self.take(word)?;
+        }
+        let (from, to) = self.range()?;
+        Ok(Places { share, from, to })
+    }
+
+    fn range(&mut self) -> Result<(f64, f64), String> {
+        let from = self.number()?;
+        self.take("..")?;
+        let to = self.number()?;
+        if from <= to { Ok((from, to)) } else { Err(self.expected("a range that rises")) }
+    }
+
+    fn relation(&mut self) -> Result<Relation, String> {
+        let relation = match self.peek() {
+            "<" => Relation::Below,
+            "<=" => Relation::AtMost,
+            ">" => Relation::Above,
+            ">=" => Relation::AtLeast,
+            _ => return Err(self.expected("one of < <= > >=")),
+        };
+        self.next += 1;
+        Ok(relation)
+    }
+
+    fn name(&mut self) -> Result<Name, String> {
+        let found = self
+            .peek()
+            .split_once('.')
+            .filter(|(figure, line)| !figure.is_empty() && !line.is_empty() && !line.contains('.'));
+        let Some((figure, line)) = found else {
+            return Err(self.expected("a number or a curve such as 10a.vegas"));
+        };
+        let name = Name { figure: figure.to_owned(), line: line.to_owned() };
+        self.next += 1;
+        Ok(name)
+    }
+
+    fn number(&mut self) -> Result<f64, String> {
+        let number = self.peek().parse().map_err(|_| self.expected("a number"))?;
+        self.next += 1;
+        Ok(number)
+    }
+
+    fn take(&mut self, token: &str) -> Result<(), String> {
+        if self.taken(token) { Ok(()) } else { Err(self.expected(&format!("{token:?}"))) }
+    }
+
+    fn taken(&mut self, token: &str) -> bool {
+        let found = self.peek() == token;
+        self.next += usize::from(found);
+        found
+    }
+
+    fn peek(&self) -> &str {
+        self.tokens.get(self.next).map_or("", |token| token.text)
+    }
+
+    fn expected(&self, what: &str) -> String {
+        let text = self.text;
+        match self.tokens.get(self.next) {
+            Some(token) => {
+                format!("{text:?}: expected {what} at {:?}", &text[token.at..])
+            }
+            None => format!("{text:?}: expected {what} at the end"),
+        }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.figure, self.line)
+    }
+}
+
+impl fmt::Display for Relation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Below => "<",
+            Self::AtMost => "≤",
+            Self::Above => ">",
+            Self::AtLeast => "≥",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_bind_before_sums_and_ranges_are_no_numbers() {
+        let claim = parse("1 + 2 * 10a.reno(x) < 3 for 75 % of x in 50..250").unwrap();
+        let Expression::Combined(one, Operation::Plus, product) = &claim.left else { panic!() };
+        assert_eq!(**one, Expression::Number(1.0));
+        assert!(matches!(**product, Expression::Combined(_, Operation::Times, _)));
+        assert_eq!(claim.places, Some(Places { share: 0.75, from: 50.0, to: 250.0 }));
+        assert_eq!(claim.curves(), [&Name { figure: "10a".into(), line: "reno".into() }]);
+    }
+
+    #[test]
+    fn mistakes_are_named_where_they_stand() {
+        for (text, told) in [
+            ("10a.reno(0)", "expected one of < <= > >= at the end"),
+            ("10a.reno(0) < ", "a curve such as 10a.vegas at the end"),
+            ("reno(0) < 1", "a curve such as 10a.vegas at \"reno(0) < 1\""),
+            ("10a.reno(0 < 1", "expected \")\" at \"< 1\""),
+            ("1 < 2 for most of x in 1..2", "expected a number at \"most of"),
+            ("1 < 2 for all of x in 2..1", "a range that rises"),
+            ("1 < 2 3", "expected \"for\" or the end at \"3\""),
+            ("1 = 2", "'=' has no meaning"),
+            ("first(10a.reno) < 2", "expected one of < <= > >= at \") < 2\""),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(told), "{text}: {error}");
+        }
+    }
+}

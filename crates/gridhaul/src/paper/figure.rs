@@ -1,0 +1,241 @@
+//! `[[figure]]` of `paper.toml`: curves over a swept key, one for each line and backend.
+
+use gridhaul_report::chart::{Axis, DataPoint, LineChart, LineSeries, Stroke};
+use gridhaul_report::{NamedChart, quantity};
+use gridhaul_scenario::answer::{Answer, Estimate, Point};
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use super::agree::Tolerance;
+use super::answers::Answers;
+use super::expected::Select;
+
+/// A figure of a paper.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Figure {
+    /// Name, unique in the paper: letters, digits, `_`.
+    pub(crate) name: String,
+    /// Heading of the part of the report that shows it; a name in `[table]`.
+    pub(crate) table: String,
+    /// What it shows.
+    pub(crate) title: String,
+    /// Horizontal axis.
+    pub(crate) x: Horizontal,
+    /// Vertical axis.
+    pub(crate) y: Vertical,
+    /// How near the backends must come to each other, point by point. Absent: not checked.
+    #[serde(default)]
+    pub(crate) agree: Option<Tolerance>,
+    /// Curves.
+    pub(crate) line: Vec<Line>,
+}
+
+/// What a figure has on its horizontal axis.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Horizontal {
+    /// Swept key whose values are numbers or quantities.
+    pub(crate) key: String,
+    /// What it is, for people.
+    pub(crate) label: String,
+    /// Logarithmic axis.
+    #[serde(default)]
+    pub(crate) log: bool,
+}
+
+/// What a figure has on its vertical axis.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Vertical {
+    /// Row and column of the answers, as in `expected.csv`.
+    pub(crate) select: Select,
+    /// What it is, for people.
+    pub(crate) label: String,
+    /// Logarithmic axis.
+    #[serde(default)]
+    pub(crate) log: bool,
+}
+
+/// A curve of a figure, drawn once for each backend that answers its scenario.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Line {
+    /// Name, unique in the figure: letters, digits, `_`.
+    pub(crate) name: String,
+    /// Name in the legend.
+    pub(crate) label: String,
+    /// Where its points come from. Backends that answer the first of them have a curve.
+    pub(crate) from: Vec<Source>,
+}
+
+/// Points of an answer.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Source {
+    /// Name of the scenario.
+    pub(crate) scenario: String,
+    /// Only the points with these values: `key=value; key=value`.
+    #[serde(default)]
+    pub(crate) parameters: String,
+    /// Place on the horizontal axis, where it is not the value of the figure's key.
+    #[serde(default)]
+    pub(crate) x: Option<f64>,
+    /// Row and column, where they are not those of the figure.
+    #[serde(default)]
+    pub(crate) select: Option<Select>,
+}
+
+/// A curve as one backend answers it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Curve {
+    /// Name of the figure.
+    pub(crate) figure: String,
+    /// Name of the line.
+    pub(crate) line: String,
+    /// Who answered.
+    pub(crate) backend: String,
+    /// Values that are known, in the order of their places.
+    pub(crate) points: Vec<Place>,
+}
+
+/// A value at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Place {
+    /// Place on the horizontal axis, in base units.
+    pub(crate) x: f64,
+    /// Mean, in base units.
+    pub(crate) y: f64,
+    /// Half width of its 95 % interval.
+    pub(crate) ci95: Option<f64>,
+}
+
+impl Figure {
+    /// All curves of the figure.
+    pub(crate) fn curves(&self, answers: &Answers) -> Vec<Curve> {
+        let mut curves = Vec::new();
+        for line in &self.line {
+            let Some(first) = line.from.first() else { continue };
+            for backend in answers.backends(&first.scenario) {
+                let mut points: Vec<Place> = Vec::new();
+                for source in &line.from {
+                    for answer in answers.of(&source.scenario, backend) {
+                        points.extend(self.places(source, answer));
+                    }
+                }
+                points.sort_by(|a, b| a.x.total_cmp(&b.x));
+                // Smooth lines are answered at the places of the other backends as well.
+                points.dedup_by(|a, b| same_place(a.x, b.x));
+                curves.push(Curve {
+                    figure: self.name.clone(),
+                    line: line.name.clone(),
+                    backend: backend.to_owned(),
+                    points,
+                });
+            }
+        }
+        curves
+    }
+
+    fn places<'a>(
+        &'a self,
+        source: &'a Source,
+        answer: &'a Answer,
+    ) -> impl Iterator<Item = Place> + 'a {
+        let select = source.select.as_ref().unwrap_or(&self.y.select);
+        answer.points.iter().filter(|point| source.means(&point.parameters)).filter_map(|point| {
+            let x = source.x.or_else(|| self.place_of(point))?;
+            let Estimate { mean, ci95, .. } = select.find(point);
+            mean.map(|y| Place { x, y, ci95 })
+        })
+    }
+
+    fn place_of(&self, point: &Point) -> Option<f64> {
+        point.parameters.get(&self.x.key).and_then(|text| quantity(text)).map(|(number, _)| number)
+    }
+
+    /// The picture: curves of equations as lines, and what others give as marks of the same colour.
+    pub(crate) fn chart(&self, curves: &[Curve]) -> NamedChart {
+        let own = curves.iter().filter(|curve| curve.figure == self.name);
+        let own: Vec<_> = own.filter(|curve| !curve.points.is_empty()).collect();
+        let mut backends: Vec<&str> = own.iter().map(|curve| curve.backend.as_str()).collect();
+        backends.sort_by_key(|backend| (*backend != EQUATIONS, *backend));
+        backends.dedup();
+        let axis = |label: &str, unit: &str, log| {
+            let axis = Axis::new(label, unit);
+            if log { axis.log() } else { axis.including(0.0) }
+        };
+        let x = axis(&self.x.label, self.unit_of_x(), self.x.log);
+        let y = axis(&self.y.label, self.y.select.unit(), self.y.log);
+        let mut chart = LineChart::new(self.title.clone(), x, y);
+        for backend in &backends {
+            for (place, line) in self.line.iter().enumerate() {
+                let fits = |curve: &&&Curve| curve.backend == *backend && curve.line == line.name;
+                let Some(curve) = own.iter().find(fits) else { continue };
+                let name = match backends.len() {
+                    1 => line.label.clone(),
+                    _ => format!("{}, {}", line.label, told(backend)),
+                };
+                let stroke = match *backend {
+                    EQUATIONS => Stroke::Curve,
+                    _ if backends.len() > 1 => Stroke::Points,
+                    _ => Stroke::Line,
+                };
+                let points = curve.points.iter();
+                let points = points.map(|at| DataPoint { x: at.x, y: at.y, ci95: at.ci95 });
+                chart = chart.with(LineSeries::new(name, points).stroke(stroke).like(place));
+            }
+        }
+        NamedChart {
+            name: format!("figure-{}", self.name),
+            section: self.table.clone(),
+            chart: chart.into(),
+        }
+    }
+
+    /// Counts have no unit, and units of other keys are those of quantities.
+    fn unit_of_x(&self) -> &'static str {
+        match self.x.key.rsplit('.').next() {
+            Some("rate") => "bit/s",
+            Some("delay" | "every" | "on" | "off" | "spread" | "jitter") => "s",
+            _ => "",
+        }
+    }
+}
+
+impl Source {
+    /// The values that its points have, key by key.
+    fn settings(&self) -> impl Iterator<Item = (&str, &str)> {
+        let pairs = self.parameters.split(';').filter_map(|pair| pair.split_once('='));
+        pairs.map(|(key, value)| (key.trim(), value.trim()))
+    }
+
+    /// Whether it means a point with these parameters.
+    pub(super) fn means(&self, parameters: &IndexMap<String, String>) -> bool {
+        self.settings().all(|(key, value)| parameters.get(key).is_some_and(|found| found == value))
+    }
+}
+
+impl Curve {
+    /// The value at a place, where it is known.
+    pub(crate) fn at(&self, x: f64) -> Option<Place> {
+        self.points.iter().find(|place| same_place(place.x, x)).copied()
+    }
+}
+
+/// The backend whose curves are smooth.
+pub(super) const EQUATIONS: &str = "model";
+
+/// Places are texts of scenarios that became numbers: equal up to rounding.
+fn same_place(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
+}
+
+/// A backend in the words of a legend.
+pub(super) fn told(backend: &str) -> &str {
+    match backend {
+        "sim" => "simulation",
+        "emu" => "emulation",
+        other => other,
+    }
+}

@@ -1,0 +1,82 @@
+//! Everything that a paper's run has found.
+
+use serde::Serialize;
+
+use super::{
+    Agreement, Answers, Curve, Judged, Paper, Verdict, agreements, judge, points_of, verdicts,
+};
+
+/// What was checked, and the curves behind it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Findings {
+    /// Published numbers.
+    pub(crate) cells: Vec<Judged>,
+    /// Statements of the text.
+    pub(crate) claims: Vec<Verdict>,
+    /// Points of figures that two backends answered.
+    pub(crate) agreements: Vec<Agreement>,
+    /// Curves of the figures.
+    pub(crate) curves: Vec<Curve>,
+}
+
+impl Findings {
+    /// Checks all that the paper's folder asks for.
+    pub(crate) fn of(paper: &Paper, answers: &Answers, quick: bool) -> Self {
+        let cells = paper.cells.iter().map(|cell| {
+            let answer = answers.main(&cell.scenario);
+            let points = answer.map_or(&[][..], |answer| &answer.points);
+            let found = points_of(cell, points.iter().map(|point| &point.parameters));
+            judge(cell, found.first().and_then(|index| points.get(*index)))
+        });
+        let curves: Vec<_> =
+            paper.about.figure.iter().flat_map(|figure| figure.curves(answers)).collect();
+        Self {
+            cells: cells.collect(),
+            claims: verdicts(&paper.claims, &curves, quick),
+            agreements: agreements(paper, &curves),
+            curves,
+        }
+    }
+
+    /// Number of checks.
+    pub(crate) fn checks(&self) -> usize {
+        self.cells.len() + self.claims.len() + self.agreements.len()
+    }
+
+    /// What does not hold, by name.
+    pub(crate) fn failed(&self) -> Vec<String> {
+        let cells = self.cells.iter().filter(|cell| !cell.ok);
+        let claims = self.claims.iter().filter(|claim| !claim.ok);
+        let apart = self.agreements.iter().filter(|one| one.problem.is_some());
+        let cells = cells.map(|cell| cell.expected.cell.clone());
+        let claims = claims.map(|claim| format!("{} ({})", claim.claim, claim.backend));
+        let apart = apart.map(|one| format!("{}.{} at {}", one.figure, one.line, one.x));
+        cells.chain(claims).chain(apart).collect()
+    }
+
+    /// How many checks hold, in a sentence.
+    pub(crate) fn summary(&self) -> String {
+        let mut parts = Vec::new();
+        let part = |ok: usize, all: usize, what: &str| format!("{ok} of {all} {what}");
+        if !self.cells.is_empty() {
+            let ok = self.cells.iter().filter(|cell| cell.ok).count();
+            parts.push(part(ok, self.cells.len(), "figures within their tolerance"));
+        }
+        if !self.claims.is_empty() {
+            let holds = self.claims.iter().filter(|claim| claim.holds == Some(true)).count();
+            let known = self.claims.iter().filter(|claim| claim.ok).count();
+            let known = known.saturating_sub(holds);
+            let claims = part(holds, self.claims.len(), "claims hold");
+            parts.push(format!("{claims}, {known} do not for a reason that is known"));
+        }
+        if !self.agreements.is_empty() {
+            let within =
+                self.agreements.iter().filter(|one| one.problem.is_none() && one.reason.is_none());
+            let listed =
+                self.agreements.iter().filter(|one| one.problem.is_none() && one.reason.is_some());
+            let points = part(within.count(), self.agreements.len(), "points agree");
+            parts.push(format!("{points}, {} are known to differ", listed.count()));
+        }
+        parts.join("; ") + "."
+    }
+}
