@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Paper;
 use super::expected::serde_as_text;
-use super::figure::{Curve, Figure, Place, told};
+use super::figure::{Curve, Figure, Place, smooth, told};
 
 /// How near two values must be: `0.02` apart, or `10 %` of the second.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,7 +88,7 @@ pub(crate) fn check(known: &[Known], figures: &[Figure]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Compares the curves of every figure that asks for it: each backend with the first.
+/// Compares the curves of every figure that asks for it: what was measured with the first backend.
 pub(crate) fn agreements(paper: &Paper, curves: &[Curve]) -> Vec<Agreement> {
     let mut all = Vec::new();
     for figure in &paper.about.figure {
@@ -96,7 +96,7 @@ pub(crate) fn agreements(paper: &Paper, curves: &[Curve]) -> Vec<Agreement> {
         for line in &figure.line {
             let mut own = curves.iter().filter(|c| c.figure == figure.name && c.line == line.name);
             let Some(first) = own.next() else { continue };
-            for other in own {
+            for other in own.filter(|curve| !smooth(&curve.backend)) {
                 let both = other.points.iter().filter_map(|at| Some((first.at(at.x)?, *at)));
                 all.extend(both.map(|pair| judge(first, other, pair, tolerance, &paper.differs)));
             }

@@ -38,7 +38,8 @@ impl Answers {
             for on in experiment.backends(engine.on).map_err(Failure::Fault)? {
                 let engine = Engine { on, threads: engine.threads };
                 let answer = backends::answer(&scenario, &engine, &name, quiet)?;
-                let backend = answer.backend.clone();
+                // Two ways to solve one kind of equations are one backend, but two names.
+                let backend = name_of(on);
                 if let Some(further) = experiment.further.get(&backend) {
                     let further = settings(further).map_err(Failure::Fault)?;
                     let scenario = ask::assign(scenario.clone(), &experiment.file, &further)
@@ -93,20 +94,24 @@ impl Answers {
 
 impl Experiment {
     /// The backends that answer.
-    pub(super) fn backends(&self, default: On) -> anyhow::Result<Vec<On>> {
+    fn backends(&self, default: On) -> anyhow::Result<Vec<On>> {
         if self.on.is_empty() {
             return Ok(vec![default]);
         }
         let read = |name: &String| {
             On::from_str(name, false).map_err(|_| {
-                let known = On::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-                let known: Vec<_> = known.map(|value| value.get_name().to_owned()).collect();
+                let known: Vec<_> = On::value_variants().iter().map(|on| name_of(*on)).collect();
                 let known = known.join(", ");
                 anyhow!("on: there is no backend {name:?}\n  help: choose among: {known}")
             })
         };
         self.on.iter().map(read).collect::<Result<_, _>>().with_context(|| self.file.clone())
     }
+}
+
+/// The name of a backend on the command line.
+fn name_of(on: On) -> String {
+    on.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// Keys and their values, as on the command line.

@@ -159,7 +159,7 @@ impl Figure {
         let own = curves.iter().filter(|curve| curve.figure == self.name);
         let own: Vec<_> = own.filter(|curve| !curve.points.is_empty()).collect();
         let mut backends: Vec<&str> = own.iter().map(|curve| curve.backend.as_str()).collect();
-        backends.sort_by_key(|backend| (*backend != EQUATIONS, *backend));
+        backends.sort_by_key(|backend| (!smooth(backend), *backend));
         backends.dedup();
         let axis = |label: &str, unit: &str, log| {
             let axis = Axis::new(label, unit);
@@ -176,14 +176,17 @@ impl Figure {
                     1 => line.label.clone(),
                     _ => format!("{}, {}", line.label, told(backend)),
                 };
-                let stroke = match *backend {
-                    EQUATIONS => Stroke::Curve,
-                    _ if backends.len() > 1 => Stroke::Points,
-                    _ => Stroke::Line,
+                let stroke = match (smooth(backend), backends.len()) {
+                    (true, _) => Stroke::Curve,
+                    (false, 1) => Stroke::Line,
+                    (false, _) => Stroke::Points,
                 };
+                // One colour for what is to agree: the first equations, and what was measured.
+                let apart = smooth(backend) && *backend != backends[0];
+                let style = if apart { self.line.len() + place } else { place };
                 let points = curve.points.iter();
                 let points = points.map(|at| DataPoint { x: at.x, y: at.y, ci95: at.ci95 });
-                chart = chart.with(LineSeries::new(name, points).stroke(stroke).like(place));
+                chart = chart.with(LineSeries::new(name, points).stroke(stroke).like(style));
             }
         }
         NamedChart {
@@ -223,8 +226,10 @@ impl Curve {
     }
 }
 
-/// The backend whose curves are smooth.
-pub(super) const EQUATIONS: &str = "model";
+/// Whether a backend answers by equations, whose curves are smooth.
+pub(super) fn smooth(backend: &str) -> bool {
+    backend.ends_with("model")
+}
 
 /// Places are texts of scenarios that became numbers: equal up to rounding.
 fn same_place(a: f64, b: f64) -> bool {
@@ -236,6 +241,7 @@ pub(super) fn told(backend: &str) -> &str {
     match backend {
         "sim" => "simulation",
         "emu" => "emulation",
+        "paper-model" => "the paper's equations",
         other => other,
     }
 }
