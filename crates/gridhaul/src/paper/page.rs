@@ -22,7 +22,7 @@ pub(crate) fn page(paper: &Paper, findings: &Findings, pictures: &[NamedChart]) 
         escape(&about.note),
         escape(&findings.summary()),
     );
-    for table in claim_table(&findings.claims).iter() {
+    if let Some(table) = &claim_table(&findings.claims) {
         with_heading(&mut body, table);
     }
     let tables = tables(paper, &findings.cells);
