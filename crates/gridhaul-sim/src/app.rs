@@ -12,6 +12,7 @@ impl Flow {
     pub(crate) fn on_due(&mut self, now: Instant, ledger: &mut Ledger) -> Option<Instant> {
         let Ends::Tcp(ends) = &mut self.ends else { return None };
         match &mut self.app {
+            App::Recorded { .. } => None,
             App::Bulk => {
                 ends[0].write(u64::MAX);
                 None
@@ -62,6 +63,17 @@ impl Flow {
         }
     }
 
+    /// A recording has a message for this TCP flow.
+    pub(crate) fn on_recorded(&mut self, now: Instant, bytes: u64, ledger: &mut Ledger) {
+        let (Ends::Tcp(ends), App::Recorded { outbox }) = (&mut self.ends, &mut self.app) else {
+            return;
+        };
+        ends[0].write(bytes);
+        outbox.push(Message { at: now, bytes });
+        self.watch[1] = outbox.watch();
+        ledger.on_ready(self.row, now);
+    }
+
     /// A datagram that is ready now, if one is, and when the next one will be.
     pub(crate) fn next_datagram(&mut self, now: Instant) -> Option<(Option<Datagram>, Instant)> {
         let App::Messages { source, coming, .. } = &mut self.app else { return None };
@@ -86,7 +98,9 @@ impl Flow {
                 *completed = now;
                 ends[1].close();
             }
-            App::Messages { outbox, .. } | App::Greedy { outbox, .. } => {
+            App::Messages { outbox, .. }
+            | App::Greedy { outbox, .. }
+            | App::Recorded { outbox } => {
                 let delivered = ends[1].receiver().delivered();
                 progress.messages.extend(std::iter::from_fn(|| outbox.pop(delivered)));
                 self.watch[1] = outbox.watch();

@@ -21,6 +21,7 @@ use crate::flow::{App, Ends, Flow, Outbox};
 use crate::judge::Judge;
 use crate::measure::Ledger;
 use crate::network::{ARRIVED, LinkSlot, LinkStats, Network};
+use crate::playback::Playback;
 use crate::record::Recorder;
 use crate::world::World;
 
@@ -85,9 +86,11 @@ pub(crate) fn build(
     let links = links(scenario, layout, repeat, record)?;
     let mut routes = Vec::new();
     let mut flows = Vec::new();
+    let mut playbacks = Vec::new();
     for (row, (name, spec)) in scenario.flow.iter().enumerate() {
         let ways = scenario.routes(name).map_err(|error| RunError::Invalid(error.to_string()))?;
         let group = members(scenario, &spec.from, &spec.to);
+        let first = flows.len() as u32;
         let stacks = stacks(scenario, spec);
         let mut begins = [u32::MAX; 2];
         flows.reserve_exact((group * u64::from(spec.count)) as usize);
@@ -99,6 +102,7 @@ pub(crate) fn build(
             let seed = MemberSeed { scenario, name, repeat, number };
             flows.push(flow(&seed, spec, &stacks, row as u32, begins));
         }
+        playbacks.extend(Playback::open(scenario, name, first..flows.len() as u32)?);
     }
     let recorder = scenario.record.interval.filter(|_| record).map(|interval| {
         let names = |rows: &[(String, u64)]| rows.iter().map(|(name, _)| name.clone()).collect();
@@ -106,9 +110,15 @@ pub(crate) fn build(
     });
     let start = Instant::ZERO;
     Ok(World {
-        net: Network { events: Events::new(links.len(), flows.len()), links, routes },
+        net: Network {
+            events: Events::new(links.len(), flows.len(), playbacks.len()),
+            links,
+            routes,
+        },
         ledger: Ledger::new(judges(scenario)),
         flows,
+        playbacks,
+        failure: None,
         recorder,
         warmup: start + scenario.warmup,
         end: start + scenario.duration,
@@ -277,6 +287,7 @@ fn app(seed: &MemberSeed<'_>, spec: &FlowSpec, start: Instant) -> App {
             let coming = source.next_message().unwrap_or(NO_MESSAGE);
             App::Messages { source, coming, outbox: Outbox::default() }
         }
+        Demand::Recorded => App::Recorded { outbox: Outbox::default() },
         Demand::Greedy(load) => App::Greedy { load: Box::new(load), outbox: Outbox::default() },
         Demand::Dialogue(dialogue) => App::Dialogue(Box::new(Dialogue::new(dialogue))),
     }

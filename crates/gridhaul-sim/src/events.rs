@@ -20,6 +20,8 @@ pub(crate) enum Target {
     App(u32),
     /// The measurement: warm-up over, or time for a sample.
     Clock,
+    /// A recorded trace.
+    Trace(u32),
 }
 
 /// A queue in which every target has at most one valid entry.
@@ -43,15 +45,15 @@ const TARGET_BITS: u32 = 28;
 const INDEX_BITS: u32 = 26;
 
 impl Events {
-    /// A queue for this many links and flows.
-    pub(crate) fn new(links: usize, flows: usize) -> Self {
+    /// A queue for this many links, flows and traces.
+    pub(crate) fn new(links: usize, flows: usize, traces: usize) -> Self {
         assert!(links.max(2 * flows) < 1 << INDEX_BITS, "too many links or flows");
         let never = |count| vec![Instant::NEVER; count];
         Self {
             links: Heap::default(),
             others: Heap::default(),
             sequence: 0,
-            scheduled: [never(links), never(2 * flows), never(flows), never(1)],
+            scheduled: [never(links), never(2 * flows), never(flows), never(1 + traces)],
         }
     }
 
@@ -125,7 +127,8 @@ impl Events {
         let (kind, target) = match (entry as u64 >> INDEX_BITS) as usize & 3 {
             END => (END, Target::End(index)),
             APP => (APP, Target::App(index)),
-            _ => (CLOCK, Target::Clock),
+            _ if index == 0 => (CLOCK, Target::Clock),
+            _ => (CLOCK, Target::Trace(index - 1)),
         };
         let scheduled = &mut self.scheduled[kind][index as usize];
         let valid = *scheduled == time(entry);
@@ -158,6 +161,8 @@ const fn split(target: Target) -> (usize, usize) {
         Target::End(index) => (END, index as usize),
         Target::App(index) => (APP, index as usize),
         Target::Clock => (CLOCK, 0),
+        // Traces stand behind the clock: there are only four kinds.
+        Target::Trace(index) => (CLOCK, 1 + index as usize),
     }
 }
 
@@ -169,7 +174,7 @@ mod tests {
 
     #[test]
     fn at_equal_times_links_come_first_then_the_order_of_scheduling() {
-        let mut events = Events::new(3, 2);
+        let mut events = Events::new(3, 2, 0);
         let at = Instant::from_nanos(5);
         for target in [Target::App(1), Target::Link(2), Target::App(0), Target::Link(0)] {
             events.schedule(target, at);
@@ -181,7 +186,7 @@ mod tests {
 
     #[test]
     fn an_earlier_time_replaces_a_later_one() {
-        let mut events = Events::new(1, 0);
+        let mut events = Events::new(1, 0, 0);
         for nanos in [9, 4, 7] {
             events.schedule(Target::Link(0), Instant::from_nanos(nanos));
         }
@@ -192,7 +197,7 @@ mod tests {
     proptest! {
         #[test]
         fn comes_out_sorted(times in prop::collection::vec(0_u64..1000, 1..300)) {
-            let mut events = Events::new(times.len(), 0);
+            let mut events = Events::new(times.len(), 0, 0);
             for (index, &nanos) in times.iter().enumerate() {
                 events.schedule(Target::Link(index as u32), Instant::from_nanos(nanos));
             }

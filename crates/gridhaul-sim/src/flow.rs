@@ -62,6 +62,8 @@ pub(crate) enum App {
     },
     /// Sends messages as fast as the connection takes them, in bursts.
     Greedy { load: Box<Greedy>, outbox: Outbox },
+    /// Sends messages when a recording has them.
+    Recorded { outbox: Outbox },
     /// Asks, waits for the answer, pauses.
     Dialogue(Box<Dialogue>),
 }

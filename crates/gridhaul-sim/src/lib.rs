@@ -17,6 +17,7 @@ mod judge;
 mod measure;
 mod network;
 mod packet;
+mod playback;
 mod record;
 mod run;
 mod world;

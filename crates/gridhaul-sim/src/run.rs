@@ -76,7 +76,7 @@ struct Outcome {
 fn run_once(scenario: &Scenario, repeat: u32) -> Result<Outcome, RunError> {
     let layout = Layout::new(scenario);
     let mut world = build(scenario, &layout, repeat, repeat == 0)?;
-    world.run();
+    world.run()?;
     audit(&mut world, &layout, repeat)?;
     let rows = rows(&world, layout.flows.len(), layout.links.len(), &layout.link_row);
     let names = addresses(scenario, &layout);

@@ -2,6 +2,7 @@
 
 use gridhaul_core::link::Fate;
 use gridhaul_core::tcp::{Flags, Segment, Sender};
+use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::account::RowAccount;
@@ -10,6 +11,7 @@ use crate::flow::{Ends, Flow};
 use crate::measure::Ledger;
 use crate::network::{ARRIVED, Network};
 use crate::packet::{Body, Datagram, Packet};
+use crate::playback::Playback;
 use crate::record::Recorder;
 
 /// Everything that lives during one run.
@@ -17,6 +19,9 @@ use crate::record::Recorder;
 pub(crate) struct World {
     pub net: Network,
     pub flows: Vec<Flow>,
+    pub playbacks: Vec<Playback>,
+    /// Why the run cannot go on.
+    pub failure: Option<RunError>,
     pub ledger: Ledger,
     pub recorder: Option<Recorder>,
     pub warmup: Instant,
@@ -25,10 +30,16 @@ pub(crate) struct World {
 
 impl World {
     /// Runs from the beginning to the end.
-    pub(crate) fn run(&mut self) {
+    ///
+    /// # Errors
+    /// A recorded trace that is wrong further on.
+    pub(crate) fn run(&mut self) -> Result<(), RunError> {
         self.net.events.schedule(Target::Clock, self.first_tick());
         for (index, flow) in self.flows.iter().enumerate() {
             self.net.events.schedule(Target::App(index as u32), flow.start);
+        }
+        for (index, playback) in self.playbacks.iter().enumerate() {
+            self.net.events.schedule(Target::Trace(index as u32), playback.at());
         }
         while let Some((now, target)) = self.net.events.pop(self.end) {
             match target {
@@ -36,8 +47,15 @@ impl World {
                 Target::End(end) => self.on_end(now, end),
                 Target::App(flow) => self.on_app(now, flow),
                 Target::Clock => self.on_clock(now),
+                Target::Trace(trace) => {
+                    self.on_trace(now, trace);
+                    if let Some(failure) = self.failure.take() {
+                        return Err(failure);
+                    }
+                }
             }
         }
+        Ok(())
     }
 
     /// Packets have left a link: they enter the next one or reach their end.
@@ -219,6 +237,39 @@ impl World {
         }
         self.pump_apart(now, 2 * flow_index);
         self.pump_apart(now, 2 * flow_index + 1);
+    }
+
+    /// Messages of a recorded trace are ready.
+    #[cold]
+    fn on_trace(&mut self, now: Instant, trace: u32) {
+        loop {
+            let playback = &mut self.playbacks[trace as usize];
+            let at = playback.at();
+            if at > now {
+                self.net.events.schedule(Target::Trace(trace), at);
+                return;
+            }
+            let (bytes, flows) = playback.next();
+            let more = playback.advance();
+            for flow_index in flows {
+                let flow = &mut self.flows[flow_index as usize];
+                if let Ends::Datagram { .. } = flow.ends {
+                    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+                    self.send_datagram(now, flow_index, Datagram { bytes, ready: now });
+                } else {
+                    flow.on_recorded(now, bytes, &mut self.ledger);
+                    self.pump_apart(now, 2 * flow_index);
+                }
+            }
+            match more {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(failure) => {
+                    self.failure = Some(failure);
+                    return;
+                }
+            }
+        }
     }
 
     fn send_datagram(&mut self, now: Instant, flow_index: u32, datagram: Datagram) {

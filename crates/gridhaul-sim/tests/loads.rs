@@ -208,3 +208,41 @@ fn a_burst_reports_once_from_each_member_that_is_hit() {
     // 2 · 1,000, standard deviation 2 · 27.
     assert!((1_840.0..2_160.0).contains(&messages), "{messages}");
 }
+
+/// Plays a trace over the line: all that arrives, or why not.
+fn play(csv: &str, keys: &str) -> Result<Answer, RunError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.csv");
+    std::fs::write(&path, csv).unwrap();
+    let load = format!("load.trace.file = '{}'\n{keys}", path.display());
+    run(&line(1_000, &load))
+}
+
+#[test]
+fn a_trace_is_played_by_all_members_or_by_the_one_it_names() {
+    // Three before the warm-up ends, two after, one after the end.
+    let times = [0.0, 1.0, 9.9, 10.0, 60.5, 110.1];
+    let rows = |member: &str| -> String { times.map(|t| format!("{t},222{member}\n")).concat() };
+    for transport in ["tcp", "datagram"] {
+        let keys = format!("transport = \"{transport}\"\ncount = 4\ndeadline = \"1 s\"");
+        let all = play(&format!("time_s,bytes\n{}", rows("")), &keys).unwrap();
+        assert_eq!(metric(&all, Metric::Messages), 8.0, "{transport}");
+        assert_eq!(all.points[0].verdicts[0].measured, Some(1.0));
+        let named = format!("time_s,bytes,member\n{}", rows(",3"));
+        let one = play(&named, &keys).unwrap();
+        assert_eq!(metric(&one, Metric::Messages), 2.0, "{transport}");
+    }
+}
+
+#[test]
+fn a_trace_that_is_wrong_further_on_stops_the_run() {
+    let csv = "time_s,bytes\n1,200\n20,200\n30,many\n";
+    for keys in ["", "transport = \"datagram\""] {
+        let error = play(csv, keys).unwrap_err().to_string();
+        assert!(error.contains("trace.csv:4: column `bytes`: expected a number"), "{error}");
+    }
+    let error = play("time_s,bytes\n1,65508\n", "transport = \"datagram\"").unwrap_err();
+    assert!(error.to_string().contains("more than a datagram carries"), "{error}");
+    // What comes after the end of the run is not read.
+    assert!(play("time_s,bytes\n20,200\n120,200\n130,many\n", "").is_ok());
+}

@@ -45,6 +45,8 @@ pub enum Demand {
     /// burst is under way, whoever carries it writes a message whenever the transport could send
     /// one at once; the message is ready at that time.
     Greedy(Greedy),
+    /// Messages of a recording, handed over by whoever reads it (`trace`).
+    Recorded,
     /// Each step waits for the one before (`request_response`).
     Dialogue(RequestResponse),
 }
@@ -94,6 +96,7 @@ impl Demand {
             Load::Burst(keys) => {
                 Self::Open(Source::Burst(Box::new(Burst::new(keys, start, chance))))
             }
+            Load::Trace(_) => Self::Recorded,
             Load::Application(keys) => Self::new(&keys.load(), start, chance),
             Load::RequestResponse(keys) => Self::Dialogue(RequestResponse::new(keys, start)),
         }

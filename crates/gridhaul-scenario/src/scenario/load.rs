@@ -26,6 +26,8 @@ pub enum Load {
     RequestResponse(RequestResponse),
     /// An event that makes many members report at once.
     Burst(Burst),
+    /// Recorded messages, read from a file while the run lasts.
+    Trace(Trace),
     /// What an application of the smart grid sends, with its deadline.
     Application(Application),
 }
@@ -146,6 +148,19 @@ pub struct Burst {
     /// Share of the members that are hit; drawn for each member and each event.
     #[serde(default = "all_members")]
     pub share: Probability,
+}
+
+/// Recorded messages, read row by row while the run lasts, so that the file may be larger than
+/// memory. The columns are `time_s` (or `time_ms`, `time_us`, `time_ns`; from the start of the
+/// flow on), `bytes`, and `member` where there are several: 0 is the first. Without that column,
+/// every member sends every row. Rows stand in the order of time; in a time without rows nothing
+/// is sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Trace {
+    /// A CSV file whose first line names the columns, or a Parquet file. A relative path is
+    /// relative to the folder of the scenario file; the merged scenario holds the whole path.
+    pub file: String,
 }
 
 const fn one_message() -> u32 {

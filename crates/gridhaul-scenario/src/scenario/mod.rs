@@ -30,7 +30,7 @@ pub use link::{
     Direction, GilbertElliott, Jitter, JitterShape, Link, LoadLatency, Loss, Outage, OutageMode,
     PACKET_MAX, Reorder,
 };
-pub use load::{Burst, Load, OnOff, Periodic, Poisson, RequestResponse, Spread, Transfer};
+pub use load::{Burst, Load, OnOff, Periodic, Poisson, RequestResponse, Spread, Trace, Transfer};
 pub use node::{Aggregate, Node, WhenFull};
 pub use points::ScenarioPoint;
 pub use route::{Hop, Routes};

@@ -57,6 +57,13 @@ impl Report<'_> {
                 "remove it, or choose a load of messages such as `periodic`",
             );
         }
+        if matches!(flow.load, Load::Trace(_)) && !flow.start_spread.is_zero() {
+            self.refuse(
+                format!("{key}.start_spread"),
+                "the members of a trace keep the times of their rows",
+                "remove this key, or give each member rows of its own",
+            );
+        }
         let duration = self.scenario.duration;
         if flow.start >= duration && !duration.is_zero() {
             self.refuse(
@@ -114,12 +121,13 @@ impl Report<'_> {
             }
             Load::OnOff(load) => ("on_off", load.size),
             Load::Burst(load) => ("burst", load.size),
-            Load::Application(_) => return,
+            // Whoever reads a trace refuses what is too large.
+            Load::Application(_) | Load::Trace(_) => return,
             Load::Bulk | Load::Transfer(_) | Load::RequestResponse(_) => {
                 self.refuse(
                     format!("{key}.load"),
                     "datagrams carry only loads of messages: this one needs every byte to arrive",
-                    "use `periodic`, `poisson`, `on_off` or `burst`, or transport = \"tcp\"",
+                    "use `periodic`, `poisson`, `on_off`, `burst` or `trace`, or transport = \"tcp\"",
                 );
                 return;
             }

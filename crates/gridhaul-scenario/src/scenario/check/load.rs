@@ -29,6 +29,12 @@ impl Report<'_> {
                     self.some_rate(&format!("{key}.on_off.rate"), rate);
                 }
             }
+            Load::Trace(load) if load.file.trim().is_empty() => self.refuse(
+                format!("{key}.trace.file"),
+                "there is no name of a file",
+                "name a CSV or Parquet file, such as \"readings.csv\"",
+            ),
+            Load::Trace(_) => {}
             Load::Burst(load) => self.burst(&format!("{key}.burst"), load),
             Load::Application(load) => self.application(&format!("{key}.application"), load),
             Load::RequestResponse(load) => {

@@ -110,7 +110,7 @@ fn choice(message: &str, key: &str) -> (String, String) {
     let remedy = match key.rsplit(['.', '"']).next() {
         Some("load") => {
             "write \"bulk\", or one of `transfer`, `periodic`, `poisson`, `on_off`, \
-             `request_response`, `burst` and `application`: load.periodic = { size = \"240 B\", every = \"15 min\" }"
+             `request_response`, `burst`, `trace` and `application`: load.periodic = { size = \"240 B\", every = \"15 min\" }"
         }
         Some("loss") => {
             "write one of `bernoulli`, `gilbert_elliott` and `packets`: loss.bernoulli = \"1 %\""

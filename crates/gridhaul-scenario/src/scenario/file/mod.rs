@@ -2,6 +2,7 @@
 
 pub(super) mod explain;
 mod locate;
+mod traces;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -25,17 +26,27 @@ impl Scenario {
     /// A text that is not TOML, unknown keys, wrong types or units, and whatever contradicts
     /// itself (see [`Scenario::validate`]). All contradictions are told together.
     pub fn from_toml(text: &str, file: &str) -> Result<Self, ScenarioError> {
+        Self::read(text, file, None)
+    }
+
+    /// Reads a scenario; with the folder of its file, opens its traces as well.
+    fn read(text: &str, file: &str, folder: Option<&Path>) -> Result<Self, ScenarioError> {
         let fail = |problem| ScenarioError::one(file, problem);
         if text.len() as u64 > SIZE_MAX {
             return Err(fail(too_large()));
         }
         let table = DeTable::parse(text).map_err(|error| fail(explain::syntax(&error, text)))?;
         let document = Document::new(text, table.clone());
-        let scenario = Self::deserialize(toml::Deserializer::from(table))
+        let mut scenario = Self::deserialize(toml::Deserializer::from(table))
             .map_err(|error| fail(explain::types(&error, &document)))?;
         let mut problems = check::problems(&scenario);
         if problems.is_empty() {
             problems = points::problems(&scenario);
+        }
+        if problems.is_empty()
+            && let Some(folder) = folder
+        {
+            problems = traces::problems(&mut scenario, folder);
         }
         if problems.is_empty() {
             return Ok(scenario);
@@ -47,15 +58,17 @@ impl Scenario {
         Err(ScenarioError { file: file.to_owned(), problems })
     }
 
-    /// Reads a scenario file of at most 4 MB.
+    /// Reads a scenario file of at most 4 MB. Relative paths of traces become whole ones, from the
+    /// folder of the file, and each trace is opened to see that it can be read.
     ///
     /// # Errors
     /// A file that is missing, unreadable, too large, not a regular file or not text, and the
-    /// errors of [`Scenario::from_toml`].
+    /// errors of [`Scenario::from_toml`] and of the traces.
     pub fn load(path: &Path) -> Result<Self, ScenarioError> {
         let file = path.display().to_string();
-        let text = read(path).map_err(|problem| ScenarioError::one(&file, problem))?;
-        Self::from_toml(&text, &file)
+        let text = text_of(path).map_err(|problem| ScenarioError::one(&file, problem))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Self::read(&text, &file, Some(folder))
     }
 
     /// Checks that the scenario does not contradict itself: names, routes, sizes and ranges. One
@@ -86,7 +99,7 @@ impl Scenario {
     }
 }
 
-fn read(path: &Path) -> Result<String, Problem> {
+fn text_of(path: &Path) -> Result<String, Problem> {
     let metadata = path.metadata().map_err(|error| unreadable(&error))?;
     if metadata.is_dir() {
         return Err(Problem::new("", "this is a directory, not a scenario file", NAME_A_FILE));

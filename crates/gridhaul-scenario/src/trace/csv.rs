@@ -1,0 +1,158 @@
+//! Traces in CSV: a line of names, then lines of numbers between commas.
+
+use std::fmt;
+use std::io::{BufRead, Read};
+
+use super::error::{self, Unit, gap, of_cell, of_file, shown};
+use super::{Columns, RawRow, TimeUnit, Wrong};
+use crate::units::{Decimal, Duration};
+
+/// Longest line in bytes: far above any of three numbers, and little to hold.
+const LINE_MAX: usize = 64 * 1024;
+
+pub(super) struct CsvRows {
+    text: Box<dyn BufRead + Send>,
+    columns: Columns,
+    /// Cells that every line must have.
+    width: usize,
+    line: u64,
+    buffer: Vec<u8>,
+}
+
+impl CsvRows {
+    pub(super) fn new(text: Box<dyn BufRead + Send>) -> Result<Self, Wrong> {
+        let columns = Columns { time: 0, unit: super::TIME_UNITS[0], bytes: 0, member: None };
+        let mut rows = Self { text, columns, width: 0, line: 0, buffer: Vec::new() };
+        let Some(line) = rows.next_line()? else {
+            return Err(of_file("it is empty", "write a line of names first: time_s,bytes"));
+        };
+        let header = line.trim_start_matches('\u{feff}');
+        let names: Vec<_> = cells(header).map(|name| name.to_ascii_lowercase()).collect();
+        if names.len() == 1 && header.contains([';', '\t']) {
+            return Err(of_file("its columns are not separated by commas", "write time_s,bytes"));
+        }
+        (rows.columns, rows.width) = (Columns::find(&names)?, names.len());
+        Ok(rows)
+    }
+
+    /// The next row; lines without anything are passed over.
+    pub(super) fn next_row(&mut self) -> Result<Option<RawRow>, Wrong> {
+        let (columns, width) = (self.columns, self.width);
+        let Some(line) = self.next_line()? else { return Ok(None) };
+        let (mut time, mut bytes, mut member, mut count) = ("", "", "", 0);
+        for (index, cell) in cells(line).enumerate() {
+            if index == columns.time {
+                time = cell;
+            } else if index == columns.bytes {
+                bytes = cell;
+            } else if Some(index) == columns.member {
+                member = cell;
+            }
+            count += 1;
+        }
+        let place = (count, time.to_owned(), bytes.to_owned(), member.to_owned());
+        let (count, time, bytes, member) = place;
+        let line = self.line;
+        if count != width {
+            return Err(of_cell(
+                Unit::Line,
+                line,
+                "",
+                format!("{count} cells, but the first line names {width} columns"),
+                "separate cells by commas and write numbers with a point: 0.5,200",
+            ));
+        }
+        let member = match columns.member {
+            Some(_) => Some(whole(line, "member", &member)?),
+            None => None,
+        };
+        Ok(Some(RawRow {
+            place: line,
+            at: time_of(line, columns.unit, &time)?,
+            bytes: whole(line, "bytes", &bytes)?,
+            member,
+        }))
+    }
+
+    /// The next line with something in it, without its end.
+    fn next_line(&mut self) -> Result<Option<&str>, Wrong> {
+        loop {
+            self.line += 1;
+            self.buffer.clear();
+            let mut limited = (&mut self.text).take(LINE_MAX as u64 + 1);
+            let read = limited.read_until(b'\n', &mut self.buffer);
+            if read.map_err(|error| error::unreadable(&error))? == 0 {
+                return Ok(None);
+            }
+            if self.buffer.len() > LINE_MAX {
+                let message = format!("this line is longer than {LINE_MAX} bytes");
+                let remedy = "check that this is a CSV file with a message in each line";
+                return Err(of_cell(Unit::Line, self.line, "", message, remedy));
+            }
+            if !self.buffer.trim_ascii().is_empty() {
+                break;
+            }
+        }
+        std::str::from_utf8(&self.buffer).map(|line| Some(line.trim_end())).map_err(|_| {
+            let remedy = "save it as CSV in UTF-8; compressed files must be unpacked first";
+            of_cell(Unit::Line, self.line, "", "this is not text in UTF-8", remedy)
+        })
+    }
+}
+
+impl fmt::Debug for CsvRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CsvRows").field("line", &self.line).finish_non_exhaustive()
+    }
+}
+
+/// The cells of a line (RFC 4180), trimmed and without quotes around them.
+fn cells(line: &str) -> impl Iterator<Item = &str> {
+    let mut quoted = false;
+    let outside = move |c: char| {
+        quoted ^= c == '"';
+        c == ',' && !quoted
+    };
+    line.split(outside).map(|cell| {
+        let cell = cell.trim();
+        cell.strip_prefix('"').and_then(|cell| cell.strip_suffix('"')).unwrap_or(cell).trim()
+    })
+}
+
+fn number(line: u64, column: &str, cell: &str, example: &str) -> Result<Decimal, Wrong> {
+    if cell.is_empty() {
+        return Err(gap(Unit::Line, line, column));
+    }
+    let wrong = |message: String| {
+        let remedy = format!("write it like {example}, without unit");
+        of_cell(Unit::Line, line, column, message, remedy)
+    };
+    match Decimal::parse(cell.strip_prefix('+').unwrap_or(cell)) {
+        None => Err(wrong(format!("expected a number, found `{}`", shown(cell)))),
+        Some(number) if number.negative && number.digits > 0 => {
+            Err(wrong(format!("{} is negative", shown(cell))))
+        }
+        Some(number) => Ok(number),
+    }
+}
+
+fn time_of(line: u64, unit: TimeUnit, cell: &str) -> Result<Duration, Wrong> {
+    let number = number(line, unit.column, cell, "1.25")?;
+    let nanos = number.times(unit.nanos).and_then(|nanos| u64::try_from(nanos).ok());
+    nanos.map(Duration::from_nanos).ok_or_else(|| {
+        let message = format!("`{}` is too large a time", shown(cell));
+        of_cell(Unit::Line, line, unit.column, message, "count from the beginning of the trace")
+    })
+}
+
+fn whole(line: u64, column: &str, cell: &str) -> Result<u64, Wrong> {
+    let decimal = number(line, column, cell, "200")?;
+    let value = decimal.times(1).and_then(|value| u64::try_from(value).ok());
+    // Rounded is not whole: ten times the number must be ten times what was read.
+    let whole = value
+        .filter(|&value| decimal.times(1_000_000_000) == Some(u128::from(value) * 1_000_000_000));
+    whole.ok_or_else(|| {
+        let message = format!("expected a whole number, found `{}`", shown(cell));
+        of_cell(Unit::Line, line, column, message, "write it like 200")
+    })
+}

@@ -1,0 +1,126 @@
+//! What is wrong with a trace, shown so that it can be put right.
+
+use std::fmt;
+use std::io;
+
+use thiserror::Error;
+
+use super::Wrong;
+
+/// Why a trace cannot be read (on). Displayed, it names the file, the line or row, the column, what
+/// was expected and the remedy.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{file}{details}")]
+pub struct TraceError {
+    file: String,
+    details: Wrong,
+}
+
+/// What is wrong, and where in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Details {
+    place: Option<(Unit, u64)>,
+    column: String,
+    message: String,
+    remedy: String,
+}
+
+/// How places are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// Lines of a text.
+    Line,
+    /// Rows of a table.
+    Row,
+}
+
+impl TraceError {
+    /// The file, the place and what is wrong there, without the remedy.
+    #[must_use]
+    pub fn problem(&self) -> String {
+        let text = self.to_string();
+        text.rsplit_once("\n  help: ").map_or(text.clone(), |(problem, _)| problem.to_owned())
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn remedy(&self) -> &str {
+        &self.details.remedy
+    }
+
+    pub(super) fn new(file: &str, details: Wrong) -> Self {
+        Self { file: file.to_owned(), details }
+    }
+}
+
+/// Something that concerns the whole file.
+pub(super) fn of_file(message: impl Into<String>, remedy: impl Into<String>) -> Wrong {
+    let (message, remedy) = (message.into(), remedy.into());
+    Box::new(Details { place: None, column: String::new(), message, remedy })
+}
+
+/// Something in a line or row; `column` may be empty.
+pub(super) fn of_cell(
+    unit: Unit,
+    place: u64,
+    column: &str,
+    message: impl Into<String>,
+    remedy: impl Into<String>,
+) -> Wrong {
+    let (message, remedy) = (message.into(), remedy.into());
+    Box::new(Details { place: Some((unit, place)), column: column.to_owned(), message, remedy })
+}
+
+pub(super) fn unreadable(error: &io::Error) -> Wrong {
+    let remedy = match error.kind() {
+        io::ErrorKind::NotFound => {
+            "check the spelling; a relative path is relative to the folder of the scenario file"
+        }
+        io::ErrorKind::PermissionDenied => "make the file readable, for example with `chmod u+r`",
+        _ => "name a CSV or Parquet file",
+    };
+    of_file(format!("cannot read this file: {error}"), remedy)
+}
+
+pub(super) fn missing_column(missing: &str, found: &[String]) -> Wrong {
+    const SHOWN: usize = 8;
+    let more = if found.len() > SHOWN { ", …" } else { "" };
+    let shown: Vec<_> = found.iter().take(SHOWN).map(|name| format!("`{}`", shown(name))).collect();
+    of_file(
+        format!("there is no column `{missing}`; it has {}{more}", shown.join(", ")),
+        "the first line names the columns, between commas: time_s,bytes or time_s,bytes,member",
+    )
+}
+
+/// A cell that is empty.
+pub(super) fn gap(unit: Unit, place: u64, column: &str) -> Wrong {
+    of_cell(
+        unit,
+        place,
+        column,
+        "this cell is empty",
+        "fill it in, or remove the row; nothing is sent in a time without rows",
+    )
+}
+
+/// Text of a file, cut and without what would disturb a terminal.
+pub(super) fn shown(text: &str) -> String {
+    const SHOWN: usize = 40;
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let more = if text.chars().count() > SHOWN { "…" } else { "" };
+    text.chars().take(SHOWN).map(plain).chain(more.chars()).collect()
+}
+
+impl fmt::Display for Details {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.place {
+            Some((Unit::Line, line)) => write!(f, ":{line}")?,
+            Some((Unit::Row, row)) => write!(f, ": row {row}")?,
+            None => {}
+        }
+        if !self.column.is_empty() {
+            write!(f, ": column `{}`", self.column)?;
+        }
+        write!(f, ": {}\n  help: {}", self.message, self.remedy)
+    }
+}

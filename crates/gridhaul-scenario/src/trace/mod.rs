@@ -1,0 +1,209 @@
+//! Recorded traces: messages read from a CSV or Parquet file, row by row.
+//!
+//! A trace has the columns `time_s` (or `time_ms`, `time_us`, `time_ns`) and `bytes`, and may have
+//! `member`. Rows stand in the order of time. A time without rows is a time in which nothing is
+//! sent; an empty cell is an error. However long the file, only a few thousand rows of it are in
+//! memory.
+
+mod csv;
+mod error;
+mod parquet;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek};
+use std::path::Path;
+
+use crate::units::Duration;
+
+pub use error::TraceError;
+
+/// A message of a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceRow {
+    /// When it is ready, from the beginning of the trace.
+    pub at: Duration,
+    /// Its size in bytes of payload, at least 1.
+    pub bytes: u64,
+    /// Who sends it, counted from 0. `None`: every member does.
+    pub member: Option<u64>,
+}
+
+/// What a trace may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceLimits {
+    /// Number of members.
+    pub members: u64,
+    /// Largest message in bytes.
+    pub bytes_max: u64,
+}
+
+/// Hands out the rows of a trace in the order of time.
+#[derive(Debug)]
+pub struct TraceReader {
+    file: String,
+    rows: Rows,
+    limits: TraceLimits,
+    /// The row that was read when the file was opened.
+    first: Option<TraceRow>,
+    latest: Duration,
+}
+
+#[derive(Debug)]
+enum Rows {
+    Csv(Box<csv::CsvRows>),
+    Parquet(Box<parquet::ParquetRows>),
+}
+
+/// A row as a file has it.
+#[derive(Debug, Clone, Copy)]
+struct RawRow {
+    /// Line or row, counted from 1.
+    place: u64,
+    at: Duration,
+    bytes: u64,
+    member: Option<u64>,
+}
+
+/// What is wrong, without the name of the file.
+type Wrong = Box<error::Details>;
+
+/// What Parquet files begin with.
+const PARQUET_MAGIC: &[u8; 4] = b"PAR1";
+
+impl TraceReader {
+    /// Opens a trace and reads its first row. The content decides whether it is CSV or Parquet.
+    ///
+    /// # Errors
+    /// A file that is missing or unreadable, columns that are missing, or a wrong first row.
+    pub fn open(path: &Path, limits: TraceLimits) -> Result<Self, TraceError> {
+        let name = path.display().to_string();
+        let rows = Self::rows_of(path).map_err(|wrong| TraceError::new(&name, wrong))?;
+        Self::begin(name, rows, limits)
+    }
+
+    /// Reads a trace in CSV from anything; `file` is its name in errors.
+    ///
+    /// # Errors
+    /// Columns that are missing, or a wrong first row.
+    pub fn from_csv(
+        text: Box<dyn BufRead + Send>,
+        file: &str,
+        limits: TraceLimits,
+    ) -> Result<Self, TraceError> {
+        let rows = csv::CsvRows::new(text).map_err(|wrong| TraceError::new(file, wrong))?;
+        Self::begin(file.to_owned(), Rows::Csv(Box::new(rows)), limits)
+    }
+
+    /// The next row; `None` at the end.
+    ///
+    /// # Errors
+    /// The file, the line and the column that are wrong, and what was expected.
+    pub fn next_row(&mut self) -> Result<Option<TraceRow>, TraceError> {
+        match self.first.take() {
+            Some(row) => Ok(Some(row)),
+            None => self.read(),
+        }
+    }
+
+    fn rows_of(path: &Path) -> Result<Rows, Wrong> {
+        let unreadable = |error: io::Error| error::unreadable(&error);
+        if path.metadata().map_err(unreadable)?.is_dir() {
+            return Err(error::of_file("this is a directory", "name a CSV or Parquet file"));
+        }
+        let mut file = File::open(path).map_err(unreadable)?;
+        let mut magic = Vec::new();
+        (&file).take(PARQUET_MAGIC.len() as u64).read_to_end(&mut magic).map_err(unreadable)?;
+        if magic == PARQUET_MAGIC {
+            return Ok(Rows::Parquet(Box::new(parquet::ParquetRows::new(file)?)));
+        }
+        file.rewind().map_err(unreadable)?;
+        Ok(Rows::Csv(Box::new(csv::CsvRows::new(Box::new(BufReader::new(file)))?)))
+    }
+
+    fn begin(file: String, rows: Rows, limits: TraceLimits) -> Result<Self, TraceError> {
+        let mut reader = Self { file, rows, limits, first: None, latest: Duration::ZERO };
+        reader.first = reader.read()?;
+        if reader.first.is_none() {
+            let wrong = error::of_file("it has no rows", "record at least one message");
+            return Err(TraceError::new(&reader.file, wrong));
+        }
+        Ok(reader)
+    }
+
+    fn read(&mut self) -> Result<Option<TraceRow>, TraceError> {
+        let raw = match &mut self.rows {
+            Rows::Csv(rows) => rows.next_row(),
+            Rows::Parquet(rows) => rows.next_row(),
+        };
+        let checked = raw.and_then(|raw| raw.map(|raw| self.checked(raw)).transpose());
+        checked.map_err(|wrong| TraceError::new(&self.file, wrong))
+    }
+
+    fn checked(&mut self, raw: RawRow) -> Result<TraceRow, Wrong> {
+        let RawRow { place, at, bytes, member } = raw;
+        let wrong = |column: &str, message: String, remedy: &str| {
+            let unit = match self.rows {
+                Rows::Csv(_) => error::Unit::Line,
+                Rows::Parquet(_) => error::Unit::Row,
+            };
+            Err(error::of_cell(unit, place, column, message, remedy))
+        };
+        if at < self.latest {
+            let message = format!("{at} after {}: time goes backwards", self.latest);
+            return wrong("time", message, "sort the rows by time");
+        }
+        if bytes == 0 {
+            let remedy = "remove the row; nothing is sent in a time without rows";
+            return wrong("bytes", "a message has at least one byte".into(), remedy);
+        }
+        let TraceLimits { members, bytes_max } = self.limits;
+        if bytes > bytes_max {
+            let message = format!("{bytes} B are more than a datagram carries ({bytes_max} B)");
+            return wrong("bytes", message, "use smaller messages, or transport = \"tcp\"");
+        }
+        if member.is_some_and(|member| member >= members) {
+            let message = format!(
+                "there is no member {}: the flow has {members}, counted from 0",
+                member.unwrap_or_default()
+            );
+            return wrong("member", message, "make the group larger, or number from 0");
+        }
+        self.latest = at;
+        Ok(TraceRow { at, bytes, member })
+    }
+}
+
+/// The columns of a trace: where each stands, and how many nanoseconds a unit of time has.
+#[derive(Debug, Clone, Copy)]
+struct Columns {
+    time: usize,
+    unit: TimeUnit,
+    bytes: usize,
+    member: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct TimeUnit {
+    column: &'static str,
+    nanos: u64,
+}
+
+const TIME_UNITS: [TimeUnit; 4] = [
+    TimeUnit { column: "time_s", nanos: 1_000_000_000 },
+    TimeUnit { column: "time_ms", nanos: 1_000_000 },
+    TimeUnit { column: "time_us", nanos: 1_000 },
+    TimeUnit { column: "time_ns", nanos: 1 },
+];
+
+impl Columns {
+    /// Finds the columns among those that a file has. Others are left alone.
+    fn find(names: &[String]) -> Result<Self, Wrong> {
+        let place = |wanted: &str| names.iter().position(|name| name == wanted);
+        let time = TIME_UNITS.iter().find_map(|unit| Some((place(unit.column)?, *unit)));
+        let (Some((time, unit)), Some(bytes)) = (time, place("bytes")) else {
+            let missing = if time.is_none() { "time_s" } else { "bytes" };
+            return Err(error::missing_column(missing, names));
+        };
+        Ok(Self { time, unit, bytes, member: place("member") })
+    }
+}
