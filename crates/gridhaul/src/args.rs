@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use gridhaul_scenario::units::Duration;
+use gridhaul_scenario::units::{Duration, Probability};
 
 use crate::ask::{Setting, Vary};
 use crate::failure::EXIT_CODES;
@@ -32,6 +32,9 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Repeat a paper's experiments and check every published figure; without a name: list them
     Paper(PaperArgs),
+    /// Show what the equations are made of
+    #[command(subcommand)]
+    Model(ModelCommand),
     /// Read scenario files and say what is wrong with them, without running anything
     Check(CheckArgs),
     /// Print the JSON Schema of scenarios (editors complete from it) or of answers
@@ -126,9 +129,11 @@ pub(crate) struct Output {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Engine")]
 pub(crate) struct Engine {
-    /// Who answers
-    #[arg(long, value_name = "BACKEND", value_enum, default_value_t)]
-    pub(crate) on: On,
+    /// Who answers; with several ('sim,model'), their answers stand side by side
+    ///
+    /// The first is what the others are held to. Each has its own answer file in the results.
+    #[arg(long, value_name = "BACKEND", value_enum, value_delimiter = ',', default_value = "sim")]
+    pub(crate) on: Vec<On>,
     /// Threads for repeats and sweep points; 0: one for each core
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) threads: usize,
@@ -140,6 +145,10 @@ pub(crate) enum On {
     /// Packets on a virtual clock
     #[default]
     Sim,
+    /// Equations, in milliseconds; null where there is none
+    Model,
+    /// Equations, with the rules of paper `sa-tcp` for meters and collectors
+    PaperModel,
 }
 
 /// Arguments of `compare`.
@@ -147,7 +156,9 @@ pub(crate) enum On {
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct CompareArgs {
     /// Scenario files, results folders or answer.json files; the first is what others are held to
-    #[arg(num_args = 2.., required = true, value_name = "FILE")]
+    ///
+    /// One scenario is enough with several backends: 'compare line.toml --on sim,model'.
+    #[arg(num_args = 1.., required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// End with exit code 1 when any metric differs by more than chance
     #[arg(long)]
@@ -187,6 +198,86 @@ pub(crate) struct PaperArgs {
     pub(crate) output: Output,
     #[command(flatten)]
     pub(crate) engine: Engine,
+}
+
+/// What the equations are made of.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelCommand {
+    /// Print a Markov chain: states, rules with their reasons, and the share of time in each state
+    Chain(ChainArgs),
+}
+
+/// Arguments of `model chain`.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXIT_CODES)]
+pub(crate) struct ChainArgs {
+    /// Whose chain
+    #[arg(value_enum)]
+    pub(crate) of: ChainOf,
+    /// TCP variant
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) variant: ChainVariant,
+    /// Whose rules: those of paper `sa-tcp`, or those that a TCP follows
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) rules: ChainRules,
+    /// Largest window in segments: 1 or 2
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=2))]
+    pub(crate) window: u32,
+    /// Share of the segments that are lost
+    #[arg(long, value_name = "SHARE", default_value = "10 %")]
+    pub(crate) loss: Probability,
+    /// Round trip
+    #[arg(long, value_name = "TIME", default_value = "150 ms")]
+    pub(crate) rtt: Duration,
+    /// Mean length of a burst
+    #[arg(long, value_name = "TIME", default_value = "100 ms")]
+    pub(crate) on: Duration,
+    /// Mean length of a silence
+    #[arg(long, value_name = "TIME", default_value = "1 min")]
+    pub(crate) off: Duration,
+    /// How it is written: 'dot' is for Graphviz, 'mermaid' is drawn by Markdown viewers
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: ChainFormat,
+}
+
+/// Whose chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ChainOf {
+    /// A meter: silent for most of the time, then a window of one or two segments
+    Meter,
+}
+
+/// A variant that has a chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum ChainVariant {
+    /// Reno: a loss in a window of two waits for the timer
+    #[default]
+    Reno,
+    /// Vegas: one duplicate acknowledgement is enough
+    Vegas,
+}
+
+/// Whose rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum ChainRules {
+    /// Figure 6 of paper `sa-tcp`, from its text
+    Paper,
+    /// What a TCP does: its timer is longer than a round trip and doubles
+    #[default]
+    Refined,
+}
+
+/// How a chain is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum ChainFormat {
+    /// Tables in Markdown
+    #[default]
+    Table,
+    /// For Graphviz
+    Dot,
+    /// For Mermaid
+    Mermaid,
 }
 
 /// Arguments of `check`.

@@ -1,5 +1,7 @@
 //! Who answers.
 
+use anyhow::bail;
+use gridhaul_model::{Model, PaperModel};
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::Backend;
 use gridhaul_scenario::scenario::Scenario;
@@ -9,31 +11,63 @@ use crate::args::{Engine, On};
 use crate::failure::Failure;
 use crate::terminal::Bar;
 
-/// Answers a scenario, with a progress bar unless `quiet`; prints the warnings of the answer.
+/// Answers a scenario by the one backend that was asked for.
 pub(crate) fn answer(
     scenario: &Scenario,
     engine: &Engine,
     label: &str,
     quiet: bool,
 ) -> Result<Answer, Failure> {
-    let backend = backend(engine);
-    backend.supports(scenario).map_err(|keys| {
-        let keys: Vec<_> = keys.iter().map(ToString::to_string).collect();
-        let name = backend.name();
-        anyhow::anyhow!("backend `{name}` cannot honour every key:\n{}", keys.join("\n"))
-    })?;
-    let bar = Bar::new(label, quiet);
-    let answer = backend.run(scenario, &bar);
-    bar.finish();
-    let answer = answer?;
-    for warning in &answer.warnings {
-        eprintln!("warning: {}: {}", warning.about, warning.message);
+    let mut answers = answers(scenario, engine, label, quiet)?;
+    match (answers.pop(), answers.is_empty()) {
+        (Some(answer), true) => Ok(answer),
+        _ => Err(anyhow::anyhow!("--on: this command takes one backend at a time").into()),
     }
-    Ok(answer)
 }
 
-fn backend(engine: &Engine) -> Box<dyn Backend> {
-    match engine.on {
-        On::Sim => Box::new(Sim { threads: engine.threads }),
+/// Answers a scenario by each backend that was asked for, with a progress bar unless `quiet`; prints
+/// the warnings of the answers.
+pub(crate) fn answers(
+    scenario: &Scenario,
+    engine: &Engine,
+    label: &str,
+    quiet: bool,
+) -> Result<Vec<Answer>, Failure> {
+    let backends = backends(engine)?;
+    // All are asked first whether they can, before any takes its time.
+    for backend in &backends {
+        backend.supports(scenario).map_err(|keys| {
+            let keys: Vec<_> = keys.iter().map(ToString::to_string).collect();
+            let name = backend.name();
+            anyhow::anyhow!("backend `{name}` cannot honour every key:\n{}", keys.join("\n"))
+        })?;
     }
+    let mut answers = Vec::with_capacity(backends.len());
+    for backend in &backends {
+        let bar = Bar::new(label, quiet);
+        let answer = backend.run(scenario, &bar);
+        bar.finish();
+        let answer = answer?;
+        let by = if backends.len() > 1 { format!("{}: ", backend.name()) } else { String::new() };
+        for warning in &answer.warnings {
+            eprintln!("warning: {by}{}: {}", warning.about, warning.message);
+        }
+        answers.push(answer);
+    }
+    Ok(answers)
+}
+
+fn backends(engine: &Engine) -> anyhow::Result<Vec<Box<dyn Backend>>> {
+    let mut backends: Vec<Box<dyn Backend>> = Vec::new();
+    for (index, on) in engine.on.iter().enumerate() {
+        if engine.on[..index].contains(on) {
+            bail!("--on: the same backend twice\n  help: name each once, such as 'sim,model'");
+        }
+        backends.push(match on {
+            On::Sim => Box::new(Sim { threads: engine.threads }),
+            On::Model => Box::new(Model),
+            On::PaperModel => Box::new(PaperModel),
+        });
+    }
+    Ok(backends)
 }

@@ -33,6 +33,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Sweep(args) => command::run::sweep(args),
         Command::Compare(args) => command::compare::run(args),
         Command::Paper(args) => command::paper::run(args),
+        Command::Model(command) => command::model::run(command),
         Command::Check(args) => command::check::run(args),
         Command::Schema(args) => command::schema::run(args),
         Command::Doctor => command::doctor::run(),

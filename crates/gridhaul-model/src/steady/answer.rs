@@ -89,9 +89,6 @@ struct Heard {
     notes: BTreeMap<(String, String), Vec<String>>,
 }
 
-/// Most points that are named in a warning.
-const NAMED_MAX: usize = 4;
-
 impl Heard {
     fn warnings(self, points: usize) -> Vec<Warning> {
         let mut warnings = Vec::new();
@@ -114,13 +111,12 @@ impl Heard {
 
 /// Where a thing is so, unless it is so everywhere.
 fn places(at: &[String], points: usize) -> String {
-    if at.len() == points {
-        return String::new();
+    match at {
+        _ if at.len() == points => String::new(),
+        [one] => format!(" at {one}"),
+        [first, ..] => format!(" at {} of {points} points, the first being {first}", at.len()),
+        [] => String::new(),
     }
-    let named: Vec<&str> = at.iter().take(NAMED_MAX).map(String::as_str).collect();
-    let more = at.len() - named.len();
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!(" at {}{more}", named.join(" / "))
 }
 
 fn answer_one(point: &ScenarioPoint, heard: &mut Heard) -> Point {

@@ -96,8 +96,8 @@ impl<'s> Demand<'s> {
             way,
             connection,
         };
-        demand.note_assumptions();
         demand.hold_up().map_err(|(key, why)| one(key, &why))?;
+        demand.note_assumptions();
         Ok(demand)
     }
 
@@ -112,6 +112,13 @@ impl<'s> Demand<'s> {
             self.notes.push(
                 "the formula is Reno's, an approximation for NewReno and SACK: they repair several \
                  losses of a window at once"
+                    .to_owned(),
+            );
+        }
+        if let Load::Transfer(_) = self.flow.load {
+            self.notes.push(
+                "completion time by slow start, first loss and steady state (Cardwell, Savage and \
+                 Anderson 2000); that slow start overruns a queue is neglected"
                     .to_owned(),
             );
         }

@@ -141,14 +141,17 @@ impl Connection {
     /// What a stack makes of a way.
     pub(super) fn of(stack: &StackParams, way: &Way) -> Self {
         let is_delayed = !stack.delayed_ack.is_zero() && stack.growth != Growth::PerAcked;
+        // The first segment that an acknowledgement covers waits for the last one.
+        let company = f64::from(stack.ack_every.saturating_sub(1)) * way.slowest_s;
+        let rtt_s = way.rtt_s() + company.min(stack.delayed_ack.as_secs_f64());
         let mut connection = Self {
-            rtt_s: way.rtt_s(),
+            rtt_s,
             loss: way.loss(),
             window: (f64::from(stack.receive_window) / f64::from(stack.mss)).floor().max(1.0),
             acked_by_each: if is_delayed { f64::from(stack.ack_every) } else { 1.0 },
             timeout_s: 0.0,
         };
-        connection.set_round(way.rtt_s(), stack, way);
+        connection.set_round(rtt_s, stack, way);
         connection
     }
 

@@ -18,6 +18,8 @@ pub(super) struct Way {
     /// Mean time out and back without waiting, in seconds, transmission included.
     pub out_s: f64,
     pub back_s: f64,
+    /// Transmission of a full segment on the slowest link, in seconds.
+    pub slowest_s: f64,
     /// Sum of the mean deviations of the jitter on the way, in seconds.
     pub jitter_deviation_s: f64,
     /// Whether a link of the way loses in bursts.
@@ -64,6 +66,7 @@ impl Way {
             ack_bytes,
             out_s: 0.0,
             back_s: 0.0,
+            slowest_s: 0.0,
             jitter_deviation_s: 0.0,
             is_bursty: false,
         };
@@ -107,6 +110,7 @@ impl Way {
         }
         if is_out {
             self.out_s += time;
+            self.slowest_s = self.slowest_s.max(bytes * 8.0 / bits_per_s);
         } else {
             self.back_s += time;
         }

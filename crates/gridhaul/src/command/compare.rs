@@ -21,10 +21,15 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     let place = args.out.as_ref().map(|out| Place::new(out, args.force)).transpose()?;
     let mut sides = Vec::new();
     for file in &args.files {
-        sides.push(side(file, args)?);
+        sides.extend(sides_of(file, args)?);
     }
-    name_apart(&mut sides, args);
-    let comparison = compare(&sides, &args.only)?;
+    if sides.len() < 2 {
+        let help = "name a second file, or several backends: --on sim,model";
+        return Err(anyhow!("one answer has nothing to be compared with\n  help: {help}").into());
+    }
+    name_apart(&mut sides);
+    let answers: Vec<_> = sides.iter().map(|side| (side.label.clone(), &side.answer)).collect();
+    let comparison = Comparison::of(&answers, &args.only)?;
     let text = json(&comparison)?;
     if args.json {
         print(&text)?;
@@ -48,13 +53,14 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
 /// An answer and where it came from.
 struct Side {
     label: String,
+    file: String,
     answer: Answer,
     scenario: Option<Scenario>,
 }
 
-/// The file `comparison.json`.
+/// Answers held to the first: the file `comparison.json`.
 #[derive(Debug, Serialize)]
-struct Comparison {
+pub(crate) struct Comparison {
     gridhaul: &'static str,
     labels: Vec<String>,
     rows: Vec<Compared>,
@@ -108,18 +114,25 @@ const HEADLINE: [Metric; 13] = [
     Metric::QueueMean,
 ];
 
-fn side(file: &Path, args: &CompareArgs) -> Result<Side, Failure> {
+fn sides_of(file: &Path, args: &CompareArgs) -> Result<Vec<Side>, Failure> {
     let stored = if file.is_dir() { Some(file.join(MARKS[0])) } else { None };
     let is_json = file.extension().is_some_and(|ending| ending == "json");
+    let (label, shown) = (label(file), file.display().to_string());
     if let Some(path) = stored.or_else(|| is_json.then(|| file.to_owned())) {
         let answer = stored_answer(&path)?;
-        return Ok(Side { label: label(file), answer, scenario: None });
+        return Ok(vec![Side { label, file: shown, answer, scenario: None }]);
     }
     let mut scenario = Scenario::load(file)?;
     scenario.repeat = args.repeat.unwrap_or(scenario.repeat);
-    let label = label(file);
-    let answer = backends::answer(&scenario, &args.engine, &label, args.quiet)?;
-    Ok(Side { label, answer, scenario: Some(scenario) })
+    let answers = backends::answers(&scenario, &args.engine, &label, args.quiet)?;
+    let several = answers.len() > 1;
+    let side = |answer: Answer| {
+        let by = |name: &str| format!("{name} ({})", answer.backend);
+        let (label, file) =
+            if several { (by(&label), by(&shown)) } else { (label.clone(), shown.clone()) };
+        Side { label, file, answer, scenario: Some(scenario.clone()) }
+    };
+    Ok(answers.into_iter().map(side).collect())
 }
 
 fn stored_answer(path: &Path) -> anyhow::Result<Answer> {
@@ -146,35 +159,13 @@ fn label(file: &Path) -> String {
 }
 
 /// Uses whole paths where names alone would be the same.
-fn name_apart(sides: &mut [Side], args: &CompareArgs) {
+fn name_apart(sides: &mut [Side]) {
     let labels: Vec<_> = sides.iter().map(|side| side.label.clone()).collect();
-    for (side, file) in sides.iter_mut().zip(&args.files) {
+    for side in sides {
         if labels.iter().filter(|label| **label == side.label).count() > 1 {
-            side.label = file.display().to_string();
+            side.label.clone_from(&side.file);
         }
     }
-}
-
-fn compare(sides: &[Side], only: &[Metric]) -> Result<Comparison, Failure> {
-    let labels: Vec<_> = sides.iter().map(|side| side.label.clone()).collect();
-    let (first, others) = sides.split_first().context("nothing to compare")?;
-    let alone = sides.iter().all(|side| side.answer.points.len() == 1);
-    let metrics = if only.is_empty() { &HEADLINE[..] } else { only };
-    let mut rows = Vec::new();
-    for point in &first.answer.points {
-        let mut points: Vec<Option<&Point>> = Vec::new();
-        for side in others {
-            let same = |other: &&Point| alone || other.parameters == point.parameters;
-            points.push(side.answer.points.iter().find(same));
-        }
-        for row in point.flows.iter().chain(&point.links) {
-            rows.extend(metrics.iter().filter_map(|metric| compared(*metric, point, row, &points)));
-        }
-    }
-    if rows.is_empty() {
-        return Err(Failure::Input(anyhow!("{} have nothing in common", labels.join(" and "))));
-    }
-    Ok(Comparison { gridhaul: env!("CARGO_PKG_VERSION"), labels, rows })
 }
 
 fn compared(
@@ -235,8 +226,51 @@ impl Verdict {
 }
 
 impl Comparison {
+    /// Holds every answer to the first; `only` these metrics, or those that are looked at first.
+    pub(crate) fn of(answers: &[(String, &Answer)], only: &[Metric]) -> Result<Self, Failure> {
+        let labels: Vec<_> = answers.iter().map(|(label, _)| label.clone()).collect();
+        let (first, others) = answers.split_first().context("nothing to compare")?;
+        let alone = answers.iter().all(|(_, answer)| answer.points.len() == 1);
+        let metrics = if only.is_empty() { &HEADLINE[..] } else { only };
+        let mut rows = Vec::new();
+        for point in &first.1.points {
+            let mut points: Vec<Option<&Point>> = Vec::new();
+            for (_, answer) in others {
+                let same = |other: &&Point| alone || other.parameters == point.parameters;
+                points.push(answer.points.iter().find(same));
+            }
+            for row in point.flows.iter().chain(&point.links) {
+                rows.extend(
+                    metrics.iter().filter_map(|metric| compared(*metric, point, row, &points)),
+                );
+            }
+        }
+        if rows.is_empty() {
+            let labels = labels.join(" and ");
+            return Err(Failure::Input(anyhow!("{labels} have nothing in common")));
+        }
+        Ok(Self { gridhaul: env!("CARGO_PKG_VERSION"), labels, rows })
+    }
+
+    /// One table over all points of a sweep, of the metric that comes first.
+    pub(crate) fn overview(&self) -> TextTable {
+        let metric = self.rows.first().map(|row| row.metric);
+        let mut headers = self.headers();
+        headers.insert(0, String::new());
+        let rows = self.rows.iter().filter(|row| Some(row.metric) == metric);
+        TextTable {
+            headers,
+            rows: rows
+                .map(|row| std::iter::once(row.point.clone()).chain(row.texts()).collect())
+                .collect(),
+            key_columns: 3,
+            note: Some("The other columns and the links are in the report.".into()),
+            ..TextTable::default()
+        }
+    }
+
     /// A table for each point.
-    fn tables(&self) -> Vec<TextTable> {
+    pub(crate) fn tables(&self) -> Vec<TextTable> {
         let mut tables: Vec<TextTable> = Vec::new();
         for compared in &self.rows {
             if tables.last().is_none_or(|table| table.title != compared.point) {
@@ -255,7 +289,7 @@ impl Comparison {
         if let Some(last) = tables.last_mut()
             && verdicts.any(|other| other.verdict == Verdict::Unknown)
         {
-            last.note = Some("–: no interval, so no verdict; two repeats or more give one".into());
+            last.note = Some("–: no interval, so no verdict: a single run, or equations".into());
         }
         tables
     }

@@ -33,7 +33,8 @@ pub(crate) fn run() -> Result<(), Failure> {
         rows: offers.iter().map(row).collect(),
         key_columns: 4,
         note: Some(
-            "`run`, `sweep`, `compare` and `paper` on the simulator need none of these.".into(),
+            "`run`, `sweep`, `compare` and `paper` by simulation and by equations (`--on sim,model`) need \
+             none of these.".into(),
         ),
         ..TextTable::default()
     };

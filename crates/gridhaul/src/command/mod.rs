@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod doctor;
+pub(crate) mod model;
 pub(crate) mod paper;
 pub(crate) mod run;
 pub(crate) mod schema;

@@ -1,4 +1,4 @@
-//! `gridhaul run` and `gridhaul sweep`: one scenario, one answer, one folder.
+//! `gridhaul run` and `gridhaul sweep`: one scenario, an answer of each backend, one folder.
 
 use std::path::{Path, PathBuf};
 
@@ -7,11 +7,12 @@ use gridhaul_report::{Detail, Report, TextTable};
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::scenario::Scenario;
 
+use super::compare::Comparison;
 use crate::args::{Changes, Engine, Output, RunArgs, SweepArgs};
 use crate::ask::{self, Vary};
 use crate::backends;
 use crate::failure::Failure;
-use crate::folder::Place;
+use crate::folder::{MARKS, Place};
 use crate::series_parquet;
 use crate::terminal::{print, print_tables};
 
@@ -47,13 +48,24 @@ impl Job<'_> {
         let scenario = ask::load(self.file, self.changes, self.vary)?;
         let place = Place::new(&self.target(output), output.force)?;
         let label = stem(self.file);
-        let answer = backends::answer(&scenario, self.engine, &label, output.quiet)?;
-        let json = json(&answer)?;
-        let written = write(place, &scenario, &answer, &json, output.svg)?;
-        if output.json {
-            print(&json)?;
-        } else {
-            print_tables(&tables(&answer))?;
+        let answers = backends::answers(&scenario, self.engine, &label, output.quiet)?;
+        let labelled: Vec<_> =
+            answers.iter().map(|answer| (answer.backend.clone(), answer)).collect();
+        let comparison = (answers.len() > 1).then(|| Comparison::of(&labelled, &[])).transpose()?;
+        let written = Results { scenario: &scenario, answers: &labelled, svg: output.svg }
+            .write(place, comparison.as_ref())?;
+        match (output.json, &comparison, &answers[..]) {
+            (true, None, [answer]) => print(&json(answer)?)?,
+            (true, ..) => print(&json(&answers)?)?,
+            (false, Some(comparison), [first, ..]) if first.points.len() > POINTS_WITH_LINKS => {
+                print_tables(&[comparison.overview()])?;
+            }
+            (false, Some(comparison), _) => print_tables(&comparison.tables())?,
+            (false, None, answers) => {
+                for answer in answers {
+                    print_tables(&tables(answer))?;
+                }
+            }
         }
         if !output.quiet {
             eprintln!("report: {}", shown(&written.join("report.html")));
@@ -97,34 +109,44 @@ pub(crate) fn json(answer: &impl serde::Serialize) -> Result<String, Failure> {
     Ok(text.map_err(Failure::Fault)? + "\n")
 }
 
-fn write(
-    place: Place,
-    scenario: &Scenario,
-    answer: &Answer,
-    json: &str,
+/// What goes into the folder.
+struct Results<'a> {
+    scenario: &'a Scenario,
+    answers: &'a [(String, &'a Answer)],
     svg: bool,
-) -> Result<PathBuf, Failure> {
-    let toml = scenario.to_toml();
-    let answers = [(answer.backend.clone(), answer)];
-    let report = gridhaul_report::html(&Report {
-        title: &scenario.title,
-        description: &scenario.description,
-        answers: &answers,
-        scenario_toml: &toml,
-    });
-    let mut folder = place.begin()?;
-    folder.write("answer.json", json.as_bytes())?;
-    folder.write("scenario.toml", toml.as_bytes())?;
-    folder.write("report.html", report.as_bytes())?;
-    if svg {
-        folder.write_charts(&gridhaul_report::charts(&answers))?;
+}
+
+impl Results<'_> {
+    /// The first answer is `answer.json`, those of further backends are `answer-<backend>.json`.
+    fn write(&self, place: Place, comparison: Option<&Comparison>) -> Result<PathBuf, Failure> {
+        let toml = self.scenario.to_toml();
+        let report = gridhaul_report::html(&Report {
+            title: &self.scenario.title,
+            description: &self.scenario.description,
+            answers: self.answers,
+            scenario_toml: &toml,
+        });
+        let mut folder = place.begin()?;
+        folder.write("scenario.toml", toml.as_bytes())?;
+        folder.write("report.html", report.as_bytes())?;
+        if let Some(comparison) = comparison {
+            folder.write("comparison.json", json(comparison)?.as_bytes())?;
+        }
+        if self.svg {
+            folder.write_charts(&gridhaul_report::charts(self.answers))?;
+        }
+        for (index, (backend, answer)) in self.answers.iter().enumerate() {
+            let name =
+                if index == 0 { MARKS[0].to_owned() } else { format!("answer-{backend}.json") };
+            folder.write(&name, json(answer)?.as_bytes())?;
+            for series in &answer.series {
+                let bytes = series_parquet::encode(series).map_err(Failure::Fault)?;
+                folder.write(&format!("{}.parquet", series.name), &bytes)?;
+            }
+            for capture in &answer.captures {
+                folder.write(&format!("{}.pcapng", capture.name), &capture.pcapng)?;
+            }
+        }
+        Ok(folder.commit()?)
     }
-    for series in &answer.series {
-        let bytes = series_parquet::encode(series).map_err(Failure::Fault)?;
-        folder.write(&format!("{}.parquet", series.name), &bytes)?;
-    }
-    for capture in &answer.captures {
-        folder.write(&format!("{}.pcapng", capture.name), &capture.pcapng)?;
-    }
-    Ok(folder.commit()?)
 }

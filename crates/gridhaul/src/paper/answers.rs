@@ -25,7 +25,7 @@ struct Found {
 }
 
 impl Answers {
-    /// Asks every backend that `paper.toml` names; the one of the command line where it names none.
+    /// Asks every backend that `paper.toml` names; those of the command line where it names none.
     pub(crate) fn ask(
         paper: &Paper,
         quick: bool,
@@ -35,8 +35,8 @@ impl Answers {
         let mut all = Vec::new();
         for experiment in &paper.about.scenario {
             let (name, scenario) = paper.scenario(experiment, quick).map_err(Failure::Fault)?;
-            for on in experiment.backends(engine.on).map_err(Failure::Fault)? {
-                let engine = Engine { on, threads: engine.threads };
+            for on in experiment.backends(&engine.on).map_err(Failure::Fault)? {
+                let engine = Engine { on: vec![on], threads: engine.threads };
                 let answer = backends::answer(&scenario, &engine, &name, quiet)?;
                 // Two ways to solve one kind of equations are one backend, but two names.
                 let backend = name_of(on);
@@ -94,9 +94,9 @@ impl Answers {
 
 impl Experiment {
     /// The backends that answer.
-    fn backends(&self, default: On) -> anyhow::Result<Vec<On>> {
+    fn backends(&self, default: &[On]) -> anyhow::Result<Vec<On>> {
         if self.on.is_empty() {
-            return Ok(vec![default]);
+            return Ok(default.to_vec());
         }
         let read = |name: &String| {
             On::from_str(name, false).map_err(|_| {

@@ -3,5 +3,6 @@
 mod broken;
 mod documents;
 mod help;
+mod model;
 mod run;
 mod support;

@@ -1,0 +1,90 @@
+//! Equations beside packets, and what they are made of.
+
+use crate::support::Desk;
+use gridhaul_scenario::answer::{Answer, Metric};
+
+/// A line that loses; short, since only the doors are looked at.
+const LINE: &str = r#"
+title = "line"
+duration = "60 s"
+warmup = "5 s"
+[node]
+a = {}
+b = {}
+[link.line]
+from = "a"
+to = "b"
+both = { rate = "1 Mbit/s", delay = "40 ms" }
+[stack.x]
+variant = "reno"
+receive_window = "4 segments"
+[flow.f]
+from = "a"
+to = "b"
+stack = "x"
+load = "bulk"
+"#;
+
+#[test]
+fn two_backends_stand_side_by_side() {
+    let desk = Desk::new().file("line.toml", LINE);
+    let done = desk.run("run line.toml --on sim,model --out both --svg");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let header = done.out.lines().next().unwrap();
+    assert!(header.contains("sim") && header.contains("model") && header.contains("difference"));
+    // Four segments of 1448 B and 52 B of headers a round trip, without chance: both know it.
+    let goodput = done.out.lines().find(|line| line.contains("goodput")).unwrap();
+    assert!(goodput.contains("+0.") || goodput.contains("-0."), "{goodput}");
+    assert!(done.err.contains("model: flow.f") && done.err.contains("receive window"), "{done:?}");
+    let read = |name: &str| serde_json::from_str::<Answer>(&desk.text(name)).unwrap();
+    let answers = ["both/answer.json", "both/answer-model.json"].map(read);
+    assert_eq!(answers.each_ref().map(|answer| answer.backend.as_str()), ["sim", "model"]);
+    assert!(answers[1].points[0].flows[0].mean(Metric::Goodput).is_some());
+    let names = desk.names("both");
+    assert!(names.iter().any(|name| name == "comparison.json"), "{names:?}");
+    // A folder with two answers is one of ours and may be replaced.
+    assert_eq!(desk.run("run line.toml --on model --out both").code, Some(0));
+    assert!(!desk.names("both").iter().any(|name| name == "answer-model.json"));
+}
+
+#[test]
+fn a_sweep_is_one_table_and_compare_takes_one_scenario() {
+    let desk = Desk::new().file("line.toml", LINE);
+    let vary = "--vary 'link.line.both.delay=lin:10 ms:100 ms:6'";
+    let done = desk.run(&format!("sweep line.toml --on model,sim {vary} --quiet"));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(done.out.lines().count(), 1 + 6 + 1, "{}", done.out);
+    let done = desk.run("compare line.toml --on sim,model --only goodput_bit_per_s");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.out.contains("line (sim)") && done.out.contains("line (model)"), "{}", done.out);
+    let done = desk.run("compare line.toml");
+    assert!(done.code == Some(2) && done.err.contains("--on sim,model"), "{done:?}");
+    let done = desk.run("run line.toml --on sim,sim");
+    assert!(done.code == Some(2) && done.err.contains("twice"), "{done:?}");
+}
+
+#[test]
+fn what_has_no_equation_is_refused_by_key_before_anything_runs() {
+    let desk = Desk::new().file("line.toml", LINE.replace("\"reno\"", "\"bbr\""));
+    let done = desk.run("run line.toml --on sim,model");
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.err.contains("`model`") && done.err.contains("stack.x.variant"), "{}", done.err);
+    assert!(!desk.dir.path().join("results").exists());
+}
+
+#[test]
+fn chains_are_printed_in_three_forms() {
+    let desk = Desk::new();
+    let chain = |more: &str| {
+        let done = desk.run(&format!("model chain meter --variant vegas --rules paper {more}"));
+        assert_eq!(done.code, Some(0), "{done:?}");
+        done.out
+    };
+    assert!(chain("").contains("| idle | window 1 | 0.016667 |"), "1/60 s");
+    assert!(chain("--format dot").starts_with("digraph chain {"));
+    assert!(chain("--format mermaid").starts_with("stateDiagram-v2\n"));
+    for wrong in ["--rtt '0 s'", "--window 3", "--loss 2"] {
+        let done = desk.run(&format!("model chain meter {wrong}"));
+        assert!(done.code == Some(2) && !done.err.is_empty(), "{wrong}: {done:?}");
+    }
+}
