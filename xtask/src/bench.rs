@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: figures against their bars, peers measured in the same run.
 
+mod model;
 mod sim;
 
 use anyhow::ensure;
@@ -25,7 +26,8 @@ struct Figure {
     reached: bool,
 }
 
-const BENCHES: &[Bench] = &[Bench { name: "sim", run: sim::run }];
+const BENCHES: &[Bench] =
+    &[Bench { name: "sim", run: sim::run }, Bench { name: "model", run: model::run }];
 
 /// Runs the benches; an error if a figure falls short.
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {

@@ -287,7 +287,7 @@ fn instructions(workload: &Workload) -> anyhow::Result<Figure> {
 }
 
 /// Runs a command; returns what it printed, its CPU time (user and system) and its peak memory.
-fn timed(command: &[String]) -> anyhow::Result<(String, f64, f64)> {
+pub(super) fn timed(command: &[String]) -> anyhow::Result<(String, f64, f64)> {
     let (times, memory) = (folder().join("times"), folder().join("memory"));
     // The shell's times have a digit more than those of time(1), which knows the memory.
     let script = "TIMEFORMAT='%U %S'; times=$1; shift; { time \"$@\" 2>&4; } 4>&2 2>\"$times\"";

@@ -2,6 +2,8 @@
 //! Research 33, 1985): Gaussian elimination without a single subtraction, so that no digit is lost
 //! however far apart the rates are.
 
+use std::mem;
+
 use super::Chain;
 
 impl Chain {
@@ -51,8 +53,8 @@ struct Elimination {
 
 impl Elimination {
     fn new(n: usize) -> Self {
-        let none = vec![Vec::new(); n];
-        Self { n, rates: vec![0.0; n * n], next: none.clone(), previous: none }
+        let none = || (0..n).map(|_| Vec::with_capacity(8)).collect();
+        Self { n, rates: vec![0.0; n * n], next: none(), previous: none() }
     }
 
     fn add(&mut self, from: usize, to: usize, rate: f64) {
@@ -68,11 +70,14 @@ impl Elimination {
         // Share of `last` for each unit of the states before it.
         let mut leaving = vec![0.0; self.n];
         for last in (1..self.n).rev() {
-            let next: Vec<u32> = self.below(&self.next[last], last);
-            let previous: Vec<u32> = self.below(&self.previous[last], last);
+            let (mut next, mut previous) =
+                (mem::take(&mut self.next[last]), mem::take(&mut self.previous[last]));
+            next.retain(|&to| (to as usize) < last);
+            previous.retain(|&from| (from as usize) < last);
             let out: f64 = next.iter().map(|&to| self.rate(last, to as usize)).sum();
             leaving[last] = out;
             if out <= 0.0 {
+                self.previous[last] = previous;
                 continue;
             }
             for &from in &previous {
@@ -104,10 +109,6 @@ impl Elimination {
             *share /= sum;
         }
         shares
-    }
-
-    fn below(&self, list: &[u32], last: usize) -> Vec<u32> {
-        list.iter().copied().filter(|&state| (state as usize) < last).collect()
     }
 
     fn rate(&self, from: usize, to: usize) -> f64 {

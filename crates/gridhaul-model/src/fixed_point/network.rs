@@ -104,7 +104,7 @@ const CONVERGED: f64 = 1e-6;
 /// Rounds over all queues after which the solver gives up.
 const ROUNDS: u32 = 200;
 /// Width of the bracket of ln ρ at which a root is found.
-const WIDTH: f64 = 1e-11;
+const WIDTH: f64 = 1e-9;
 /// Least and largest ln ρ that are looked at.
 const RANGE: (f64, f64) = (-80.0, 80.0);
 
@@ -316,7 +316,7 @@ impl State {
             users.map(|class| class.segment_bits).fold(1.0, f64::max)
         };
         let queues = network.resources.len();
-        Self { rho: vec![1e-3; queues], bits: (0..queues).map(bits).collect(), evaluations: 0 }
+        Self { rho: vec![1.0; queues], bits: (0..queues).map(bits).collect(), evaluations: 0 }
     }
 }
 

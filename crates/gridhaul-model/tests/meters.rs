@@ -1,0 +1,230 @@
+//! Scenarios of meters: what paper `sa-tcp` states, and that every answer is one to trust or says
+//! that it is not.
+
+use gridhaul_model::{Model, PaperModel};
+use gridhaul_scenario::answer::{Answer, Metric};
+use gridhaul_scenario::backend::{Backend, Quiet};
+use gridhaul_scenario::scenario::Scenario;
+
+/// A case of the paper's section 5.
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    meters: u64,
+    /// 0: one hop.
+    collectors: u64,
+    rate: &'static str,
+    room: u64,
+    /// Round trip of each hop in microseconds.
+    rtt_us: u64,
+    vegas: bool,
+}
+
+const FIGURE_10: Case = Case {
+    meters: 400_000,
+    collectors: 0,
+    rate: "2 Mbit/s",
+    room: 100,
+    rtt_us: 100_000,
+    vegas: false,
+};
+
+impl Case {
+    fn scenario(&self) -> Scenario {
+        let Self { meters, rate, room, .. } = *self;
+        let delay = self.rtt_us / 2;
+        let variant = if self.vegas { "vegas" } else { "reno" };
+        let (from, collector) = match self.collectors {
+            0 => ("meter", String::new()),
+            count => (
+                "collector",
+                format!(
+                    "[node.collector]\ncount = {count}\n[node.collector.aggregate]\n\
+                     buffer = \"{room} messages\"\nstack = \"upstream\"\n\
+                     [link.access]\nfrom = \"meter\"\nto = \"collector\"\nshared = true\n\
+                     both = {{ rate = \"1 Gbit/s\", delay = \"{delay} us\" }}\n"
+                ),
+            ),
+        };
+        let text = format!(
+            "title = \"meters\"\nduration = \"300 s\"\n\
+             [node]\nmeter = {{ count = {meters} }}\nhead = {{}}\n{collector}\
+             [link.wan]\nfrom = \"{from}\"\nto = \"head\"\nshared = true\n\
+             both = {{ rate = \"{rate}\", delay = \"{delay} us\", queue = \"{room} packets\" }}\n\
+             [stack.meter]\nprofile = \"ns2\"\nvariant = \"{variant}\"\nmss = \"200 B\"\n\
+             receive_window = \"2 segments\"\n\
+             [stack.upstream]\nprofile = \"ns2\"\nvariant = \"{variant}\"\nmss = \"200 B\"\n\
+             receive_window = \"64 segments\"\n\
+             [flow.reading]\nfrom = \"meter\"\nto = \"head\"\nstack = \"meter\"\n\
+             load.on_off = {{ on = \"100 ms\", off = \"1 min\", size = \"200 B\" }}\n"
+        );
+        Scenario::from_toml(&text, "case.toml").unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn answer(&self, backend: &dyn Backend) -> Answer {
+        backend.run(&self.scenario(), &Quiet).unwrap_or_else(|error| panic!("{self:?}: {error}"))
+    }
+
+    fn metric(&self, backend: &dyn Backend, metric: Metric) -> f64 {
+        let answer = self.answer(backend);
+        answer.points[0].flows[0].mean(metric).unwrap_or_else(|| panic!("{self:?}: no {metric}"))
+    }
+
+    fn loss(&self, backend: &dyn Backend) -> f64 {
+        self.metric(backend, Metric::SegmentLossTotal)
+    }
+
+    fn both(self, collectors: u64) -> [Self; 2] {
+        [false, true].map(|vegas| Self { collectors, vegas, ..self })
+    }
+}
+
+#[test]
+fn one_hop_loses_most_and_vegas_more() {
+    for backend in [&Model as &dyn Backend, &PaperModel] {
+        let [reno, vegas] = FIGURE_10.both(0).map(|case| case.loss(backend));
+        assert!(vegas >= reno, "{reno} {vegas}");
+    }
+    // Section 5: the loss exceeds 0.7 in both cases. By the paper's rules as they were
+    // reconstructed it is 0.66 (docs/limits/model.md); by those of a TCP, more than the text says.
+    for case in FIGURE_10.both(0) {
+        assert!(case.loss(&Model) > 0.7);
+    }
+}
+
+#[test]
+fn by_the_papers_rules_fifty_collectors_bring_the_loss_below_a_tenth() {
+    for case in FIGURE_10.both(50) {
+        assert!(case.loss(&PaperModel) < 0.1);
+    }
+    assert!(FIGURE_10.both(100)[1].loss(&PaperModel) < 0.1);
+}
+
+#[test]
+fn by_the_papers_rules_reno_falls_faster_and_vegas_stays_low_for_longer() {
+    for collectors in [1, 2, 5] {
+        let [reno, vegas] = FIGURE_10.both(collectors).map(|case| case.loss(&PaperModel));
+        assert!(reno < vegas, "{collectors}: {reno} {vegas}");
+    }
+    for collectors in [20, 50, 100, 300] {
+        let [reno, vegas] = FIGURE_10.both(collectors).map(|case| case.loss(&PaperModel));
+        assert!(vegas < reno, "{collectors}: {reno} {vegas}");
+    }
+    for variant in 0..2 {
+        let losses = [20, 100, 300, 1000].map(|n| FIGURE_10.both(n)[variant].loss(&PaperModel));
+        assert!(losses.is_sorted(), "{losses:?}");
+    }
+}
+
+#[test]
+fn with_collectors_the_delay_is_longer() {
+    for backend in [&Model as &dyn Backend, &PaperModel] {
+        let delay = |case: Case| case.metric(backend, Metric::SegmentDelayTotal);
+        for collectors in [5, 50, 500] {
+            for (one, two) in FIGURE_10.both(0).into_iter().zip(FIGURE_10.both(collectors)) {
+                assert!(delay(two) > delay(one));
+            }
+        }
+    }
+}
+
+/// Measured with `gridhaul run` over 700 to 1500 s: 1 Mbit/s, 100 packets, a round trip of 50 ms.
+#[test]
+fn one_hop_agrees_with_the_packet_simulation() {
+    let figure_7 = Case { rate: "1 Mbit/s", rtt_us: 50_000, ..FIGURE_10 };
+    for (meters, vegas, simulated) in [
+        (12_000, false, 0.0020),
+        (15_000, false, 0.3134),
+        (20_000, false, 0.5035),
+        (30_000, false, 0.5919),
+        (12_000, true, 0.0022),
+        (15_000, true, 0.3406),
+        (20_000, true, 0.5511),
+        (30_000, true, 0.6606),
+    ] {
+        let loss = Case { meters, vegas, ..figure_7 }.loss(&Model);
+        assert!((loss - simulated).abs() < 0.02, "{meters} {vegas}: {loss} {simulated}");
+    }
+}
+
+/// Every answer of the grid has finite numbers and shares in their range, and its residual is
+/// small or a warning says that it is not. Returns the points and the worst residual.
+fn grid(
+    meters: &[u64],
+    collectors: &[u64],
+    rates: &[&'static str],
+    rooms: &[u64],
+    rtts: &[u64],
+) -> (u32, u32, f64) {
+    let (mut points, mut warned, mut worst) = (0, 0, 0.0_f64);
+    for backend in [&Model as &dyn Backend, &PaperModel] {
+        for &meters in meters {
+            for &collectors in collectors.iter().filter(|&&collectors| collectors < meters) {
+                for &rate in rates {
+                    for &room in rooms {
+                        for &rtt_us in rtts {
+                            for vegas in [false, true] {
+                                let case = Case { meters, collectors, rate, room, rtt_us, vegas };
+                                let answer = case.answer(backend);
+                                let residual = check(&case, &answer);
+                                points += 1;
+                                warned += u32::from(!answer.warnings.is_empty());
+                                assert!(
+                                    residual < 1e-6 || !answer.warnings.is_empty(),
+                                    "{case:?}: {residual}"
+                                );
+                                worst = worst.max(residual);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    (points, warned, worst)
+}
+
+fn check(case: &Case, answer: &Answer) -> f64 {
+    let mut worst = 0.0_f64;
+    for row in &answer.points[0].flows {
+        for (metric, estimate) in &row.metrics {
+            let value =
+                estimate.mean.unwrap_or_else(|| panic!("{case:?}: {metric} is not a number"));
+            assert!(value >= 0.0, "{case:?}: {metric} {value}");
+            if matches!(
+                metric,
+                Metric::SegmentLoss | Metric::SegmentLossTotal | Metric::RetransmissionRatio
+            ) {
+                assert!(value <= 1.0, "{case:?}: {metric} {value}");
+            }
+            if *metric == Metric::Residual {
+                worst = worst.max(value);
+            }
+        }
+    }
+    worst
+}
+
+#[test]
+fn every_corner_of_the_grid_converges() {
+    grid(
+        &[1_000, 10_000_000],
+        &[0, 1, 500],
+        &["64 kbit/s", "1 Gbit/s"],
+        &[1, 100],
+        &[1_000, 5_000_000],
+    );
+}
+
+/// `cargo test --release -p gridhaul-model --test meters -- --ignored --nocapture`.
+#[test]
+#[ignore = "takes minutes: the whole grid"]
+fn the_whole_grid_converges() {
+    let (points, warned, worst) = grid(
+        &[1_000, 100_000, 10_000_000],
+        &[0, 1, 100, 10_000],
+        &["64 kbit/s", "2 Mbit/s", "1 Gbit/s"],
+        &[1, 100, 10_000],
+        &[1_000, 100_000, 5_000_000],
+    );
+    println!("{points} points, {warned} with warnings, worst residual {worst:.1e}");
+}
