@@ -17,6 +17,7 @@ impl Flow {
                 ends[0].write(u64::MAX);
                 None
             }
+            App::Upstream => None,
             App::Transfer { bytes, .. } => {
                 ends[0].write(*bytes);
                 ends[0].close();
@@ -92,7 +93,7 @@ impl Flow {
         let mut progress = Progress::default();
         let Ends::Tcp(ends) = &mut self.ends else { return progress };
         match &mut self.app {
-            App::Bulk => {}
+            App::Bulk | App::Upstream => {}
             App::Transfer { completed, .. } => {
                 self.watch[side] = u64::MAX;
                 *completed = now;

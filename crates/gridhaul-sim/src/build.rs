@@ -14,7 +14,8 @@ use gridhaul_scenario::units::Instant;
 
 use crate::app::NO_MESSAGE;
 use crate::audit::LinkAudit;
-use crate::capture::{Addresses, Tap};
+use crate::capture::{Addresses, Place, Tap, Way};
+use crate::collect::{Plan, Wiring, spread};
 use crate::dialogue::Dialogue;
 use crate::events::Events;
 use crate::flow::{App, Ends, Flow, Outbox};
@@ -36,12 +37,21 @@ pub(crate) struct Layout {
     pub link_row: Vec<u32>,
     /// For each link and direction: number of its first member.
     first: Vec<[Option<u32>; 2]>,
+    /// The connections that lead on from collectors, and the row of each of their groups.
+    pub plan: Plan,
+    group_row: Vec<u32>,
 }
 
 impl Layout {
-    pub(crate) fn new(scenario: &Scenario) -> Self {
-        let mut layout =
-            Self { flows: Vec::new(), links: Vec::new(), link_row: Vec::new(), first: Vec::new() };
+    pub(crate) fn new(scenario: &Scenario) -> Result<Self, RunError> {
+        let mut layout = Self {
+            flows: Vec::new(),
+            links: Vec::new(),
+            link_row: Vec::new(),
+            first: Vec::new(),
+            plan: Plan::new(scenario)?,
+            group_row: Vec::new(),
+        };
         for (name, link) in &scenario.link {
             let members = u64::from(scenario.link_members(link));
             let mut first = [None; 2];
@@ -57,7 +67,40 @@ impl Layout {
             let members = members(scenario, &flow.from, &flow.to) * u64::from(flow.count);
             layout.flows.push((name.clone(), members));
         }
-        layout
+        layout.add_groups();
+        Ok(layout)
+    }
+
+    /// Adds the rows of upstream connections, in the order in which data crosses them.
+    fn add_groups(&mut self) {
+        self.group_row = vec![u32::MAX; self.plan.groups.len()];
+        let order: Vec<usize> =
+            (0..self.plan.flows.len()).flat_map(|flow| self.plan.after(flow)).collect();
+        let own = self.flows.len();
+        for index in order {
+            if self.group_row[index] != u32::MAX {
+                continue;
+            }
+            let group = &self.plan.groups[index];
+            let name = group.row_name();
+            let known = self.flows[own..].iter().position(|(row, _)| *row == name);
+            let row = known.map_or(self.flows.len(), |known| own + known);
+            if row == self.flows.len() {
+                self.flows.push((name, 0));
+            }
+            self.flows[row].1 += group.count;
+            self.group_row[index] = row as u32;
+        }
+    }
+
+    /// The rows of the stages that the data of a row crosses; none for upstream connections, over
+    /// which data of several flows may go.
+    pub(crate) fn stages(&self, row: usize) -> Vec<usize> {
+        if row >= self.plan.flows.len() {
+            return Vec::new();
+        }
+        let after = self.plan.after(row).map(|group| self.group_row[group] as usize);
+        std::iter::once(row).chain(after).collect()
     }
 
     /// The directions that the hops take for a member of a group of this size, and the end.
@@ -65,7 +108,7 @@ impl Layout {
         let directions = hops.iter().map(move |hop| {
             let first = self.first[hop.link][usize::from(!hop.forward)].unwrap_or(0);
             let row = self.link_row[first as usize] as usize;
-            first + (member * self.links[row].1 / group) as u32
+            first + spread(member, group, self.links[row].1) as u32
         });
         directions.chain([ARRIVED])
     }
@@ -87,22 +130,39 @@ pub(crate) fn build(
     let mut routes = Vec::new();
     let mut flows = Vec::new();
     let mut playbacks = Vec::new();
+    let mut into = Vec::new();
+    let wiring = Wiring::new(scenario, &layout.plan);
     for (row, (name, spec)) in scenario.flow.iter().enumerate() {
-        let ways = scenario.routes(name).map_err(|error| RunError::Invalid(error.to_string()))?;
+        let way = &layout.plan.flows[row];
         let group = members(scenario, &spec.from, &spec.to);
         let first = flows.len() as u32;
-        let stacks = stacks(scenario, spec);
+        let to_stack = spec.to_stack.as_ref().filter(|_| way.next.is_none());
+        let mut stacks = stacks(scenario, spec.stack.as_ref(), to_stack.or(spec.stack.as_ref()));
         let mut begins = [u32::MAX; 2];
         flows.reserve_exact((group * u64::from(spec.count)) as usize);
         for number in 0..group * u64::from(spec.count) {
             let member = number % group;
-            let [out, back] = [&ways.out, &ways.back]
+            let [out, back] = [&way.out, &way.back]
                 .map(|hops| layout.directions(hops, member, group).collect::<Vec<u32>>());
             begins = [share(&mut routes, begins[0], &out), share(&mut routes, begins[1], &back)];
             let seed = MemberSeed { scenario, name, repeat, number };
-            flows.push(flow(&seed, spec, &stacks, row as u32, begins));
+            let sizes = || wiring.sizes(row);
+            let waits = wiring.receive(&mut stacks, way.next, (member, group), sizes);
+            let mut flow = flow(&seed, spec, &stacks, row as u32, begins);
+            flow.collected = spec.transport == Transport::Tcp && way.next.is_some();
+            if waits && let Ends::Tcp(ends) = &mut flow.ends {
+                ends[1].read_on_demand();
+            }
+            flows.push(flow);
+            into.push(wiring.outlet_for(way.next, member, group));
         }
         playbacks.extend(Playback::open(scenario, name, first..flows.len() as u32)?);
+    }
+    let first = flows.len() as u32;
+    let upstream = upstream(scenario, layout, &wiring, repeat, &mut routes);
+    for (flow, outlet) in upstream {
+        flows.push(flow);
+        into.push(outlet);
     }
     let recorder = scenario.record.interval.filter(|_| record).map(|interval| {
         let names = |rows: &[(String, u64)]| rows.iter().map(|(name, _)| name.clone()).collect();
@@ -115,7 +175,8 @@ pub(crate) fn build(
             links,
             routes,
         },
-        ledger: Ledger::new(judges(scenario)),
+        ledger: Ledger::new(judges(scenario, layout)),
+        collect: wiring.build(into, first),
         flows,
         playbacks,
         failure: None,
@@ -125,11 +186,47 @@ pub(crate) fn build(
     })
 }
 
+/// The connections that lead on from collectors, and the outlet into which each delivers.
+fn upstream(
+    scenario: &Scenario,
+    layout: &Layout,
+    wiring: &Wiring<'_>,
+    repeat: u32,
+    routes: &mut Vec<u32>,
+) -> Vec<(Flow, u32)> {
+    let mut flows = Vec::new();
+    for (index, group) in layout.plan.groups.iter().enumerate() {
+        let name = group.row_name();
+        let mut stacks = stacks(scenario, group.stack.as_ref(), group.to_stack.as_ref());
+        for member in 0..group.count {
+            let begins = [&group.out, &group.back].map(|hops| {
+                let route: Vec<u32> = layout.directions(hops, member, group.count).collect();
+                share(routes, u32::MAX, &route)
+            });
+            let seed = MemberSeed { scenario, name: &name, repeat, number: member };
+            let sizes = || wiring.carried(index);
+            let place = (member, group.count);
+            let waits = wiring.receive(&mut stacks, group.next, place, sizes);
+            let mut ends = connections(&seed, &stacks);
+            ends[1].receive_only();
+            if waits {
+                ends[1].read_on_demand();
+            }
+            let row = layout.group_row[index];
+            let flow = Flow::upstream(row, ends, begins, group.next.is_some());
+            flows.push((flow, wiring.outlet_for(group.next, member, group.count)));
+        }
+    }
+    flows
+}
+
 /// Who judges the messages of each flow, if they have a deadline.
-fn judges(scenario: &Scenario) -> Vec<Option<Judge>> {
+fn judges(scenario: &Scenario, layout: &Layout) -> Vec<Option<Judge>> {
     let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
     let judge = |deadline| Judge::new(deadline, warmup, end);
-    scenario.flow.values().map(|flow| flow.deadline_in_force().map(judge)).collect()
+    let flows = scenario.flow.values().map(|flow| flow.deadline_in_force().map(judge));
+    let upstream = layout.flows[scenario.flow.len()..].iter().map(|_| None);
+    flows.chain(upstream).collect()
 }
 
 /// Where a route begins in the list of routes: `previous`, that of the member before, if it is the
@@ -236,7 +333,8 @@ fn flow(
         watch: [u64::MAX; 2],
         hungry: false,
         cwnd: 0,
-        datagram_bytes: 0,
+        collected: false,
+        delivered_apart: 0,
     }
 }
 
@@ -244,17 +342,7 @@ fn ends(seed: &MemberSeed<'_>, spec: &FlowSpec, stacks: &Stacks) -> Ends {
     if spec.transport != Transport::Tcp {
         return Ends::Datagram { echo: spec.transport == Transport::Echo };
     }
-    let (near, far) = stacks.clone();
-    let mut chance = seed.chance("isn");
-    let (isn, peer_isn) = (chance.below(1 << 32) as u32, chance.below(1 << 32) as u32);
-    let mut ends = if near.handshake {
-        [Connection::connect(near, isn), Connection::listen(far, peer_isn)]
-    } else {
-        [
-            Connection::established(Arc::clone(&near), isn, &far, peer_isn),
-            Connection::established(far, peer_isn, &near, isn),
-        ]
-    };
+    let mut ends = connections(seed, stacks);
     if !matches!(spec.load, Load::RequestResponse(_) | Load::Transfer(_)) {
         // The others never write at the far end, nor close it.
         ends[1].receive_only();
@@ -262,21 +350,33 @@ fn ends(seed: &MemberSeed<'_>, spec: &FlowSpec, stacks: &Stacks) -> Ends {
     Ends::Tcp(Box::new(ends))
 }
 
-/// The stacks of both ends, which all flows of a row share.
-type Stacks = (Arc<StackParams>, Arc<StackParams>);
+/// The two ends of a connection.
+fn connections(seed: &MemberSeed<'_>, stacks: &Stacks) -> [Connection; 2] {
+    let (near, far) = stacks.clone();
+    let mut chance = seed.chance("isn");
+    let (isn, peer_isn) = (chance.below(1 << 32) as u32, chance.below(1 << 32) as u32);
+    if near.handshake {
+        [Connection::connect(near, isn), Connection::listen(far, peer_isn)]
+    } else {
+        [
+            Connection::established(Arc::clone(&near), isn, &far, peer_isn),
+            Connection::established(far, peer_isn, &near, isn),
+        ]
+    }
+}
 
-/// The stacks of the ends of a row.
-fn stacks(scenario: &Scenario, spec: &FlowSpec) -> Stacks {
+/// The stacks of both ends, which all flows of a row share.
+pub(crate) type Stacks = (Arc<StackParams>, Arc<StackParams>);
+
+/// The stacks of these names.
+fn stacks(scenario: &Scenario, near: Option<&String>, far: Option<&String>) -> Stacks {
     let resolve = |name: Option<&String>| {
         let stack = name.and_then(|name| scenario.stack.get(name));
         Arc::new(StackParams::resolve(stack.unwrap_or(&Stack::default())))
     };
-    let near = resolve(spec.stack.as_ref());
-    let far = match &spec.to_stack {
-        Some(name) => resolve(Some(name)),
-        None => Arc::clone(&near),
-    };
-    (near, far)
+    let resolved = resolve(near);
+    let far = if far == near { Arc::clone(&resolved) } else { resolve(far) };
+    (resolved, far)
 }
 
 fn app(seed: &MemberSeed<'_>, spec: &FlowSpec, start: Instant) -> App {
@@ -295,9 +395,24 @@ fn app(seed: &MemberSeed<'_>, spec: &FlowSpec, start: Instant) -> App {
 
 /// Addresses for captures: nodes are numbered in the order of the scenario.
 pub(crate) fn addresses(scenario: &Scenario, layout: &Layout) -> Addresses {
-    let node = |name: &str| scenario.node.get_index_of(name).unwrap_or(0) as u32;
-    let flows = scenario.flow.values().zip(&layout.flows);
-    Addresses::new(
-        flows.map(|(flow, &(_, count))| (node(&flow.from), node(&flow.to), count)).collect(),
-    )
+    let place = |name: &str| {
+        let (node, _, found) = scenario.node.get_full(name).expect("ends of flows are nodes");
+        Place { node: node as u32, members: u64::from(found.count) }
+    };
+    let flows = scenario.flow.values().zip(&layout.plan.flows).zip(&layout.flows);
+    let own = flows.map(|((flow, way), &(_, count))| Way {
+        from: place(&flow.from),
+        to: place(&way.to),
+        group: members(scenario, &flow.from, &flow.to),
+        count,
+        upstream: false,
+    });
+    let upstream = layout.plan.groups.iter().map(|group| Way {
+        from: place(&group.collector),
+        to: place(&group.to),
+        group: group.count,
+        count: group.count,
+        upstream: true,
+    });
+    Addresses::new(own.chain(upstream))
 }

@@ -4,6 +4,7 @@
 use gridhaul_core::tcp::{Flags, Segment};
 use gridhaul_scenario::units::Instant;
 
+use crate::collect::spread;
 use crate::packet::{Body, Datagram, Packet};
 
 /// Writes down the packets that are offered to one direction of a link.
@@ -20,8 +21,29 @@ const PACKETS_MAX: usize = 2_000_000;
 /// Addresses and ports of the flows.
 #[derive(Debug)]
 pub(crate) struct Addresses {
-    /// First flow number of each row, and the nodes at its ends.
-    rows: Vec<(u64, u32, u32)>,
+    /// The ways of the flows, and the number of the first flow of each.
+    ways: Vec<(u64, Way)>,
+}
+
+/// The ends of equal flows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Way {
+    pub from: Place,
+    pub to: Place,
+    /// Members of the larger of the two groups.
+    pub group: u64,
+    /// Number of flows: for each member as many.
+    pub count: u64,
+    /// Whether the flows lead on from a collector.
+    pub upstream: bool,
+}
+
+/// A node or a group of nodes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    /// Number of the node.
+    pub node: u32,
+    pub members: u64,
 }
 
 impl Tap {
@@ -49,34 +71,35 @@ impl Tap {
 }
 
 impl Addresses {
-    /// From the nodes at the ends of each row of flows, and the number of flows in it.
-    pub(crate) fn new(rows: Vec<(u32, u32, u64)>) -> Self {
+    /// For flows that are numbered in the order of their ways.
+    pub(crate) fn new(ways: impl Iterator<Item = Way>) -> Self {
         let mut first = 0;
-        let rows = rows
-            .into_iter()
-            .map(|(from, to, count)| {
-                let row = (first, from, to);
-                first += count;
-                row
-            })
-            .collect();
-        Self { rows }
+        let ways = ways.map(|way| {
+            let begin = first;
+            first += way.count;
+            (begin, way)
+        });
+        Self { ways: ways.collect() }
     }
 
     /// Headers of a packet, and its length on the wire.
     fn encode(&self, packet: &Packet) -> (Vec<u8>, u32) {
         let flow = u64::from(packet.flow());
-        let row = self.rows.partition_point(|&(first, ..)| first <= flow).saturating_sub(1);
-        let &(first, from, to) = &self.rows[row];
-        let member = (flow - first) as u32;
-        // 10.<node>.<member>: nodes and members are told apart for the first 256 and 65,536.
-        let near = [10, from as u8, (member >> 8) as u8, member as u8];
-        let far = [10, to as u8, 255, 254];
+        let index = self.ways.partition_point(|&(first, _)| first <= flow).saturating_sub(1);
+        let (first, way) = &self.ways[index];
+        let number = flow - first;
+        // The flows of a single node are told apart by address; a collector has but one.
+        let near = if way.upstream || way.from.members > 1 {
+            way.from.address(number, way.group)
+        } else {
+            Place { members: way.count, ..way.from }.address(number, way.count)
+        };
+        let far = way.to.address(number, way.group);
         let port = 1024 + (flow % 60_000) as u16;
         let way = if packet.returning() {
-            Way { source: far, target: near, ports: (SERVICE_PORT, port) }
+            Header { source: far, target: near, ports: (SERVICE_PORT, port) }
         } else {
-            Way { source: near, target: far, ports: (port, SERVICE_PORT) }
+            Header { source: near, target: far, ports: (port, SERVICE_PORT) }
         };
         match &packet.body {
             Body::Tcp(segment) => (tcp(&way, segment), packet.body.wire_bytes()),
@@ -85,16 +108,28 @@ impl Addresses {
     }
 }
 
+impl Place {
+    /// 10.<node>.<member>: nodes and members are told apart for the first 256 and 65,536. The
+    /// member is the one that goes with this one of a group.
+    fn address(self, number: u64, group: u64) -> [u8; 4] {
+        let member = match self.members {
+            1 => 0xfffe,
+            members => spread(number % group, group, members),
+        };
+        [10, self.node as u8, (member >> 8) as u8, member as u8]
+    }
+}
+
 /// Port of the `to` end.
 const SERVICE_PORT: u16 = 7;
 
-struct Way {
+struct Header {
     source: [u8; 4],
     target: [u8; 4],
     ports: (u16, u16),
 }
 
-fn ipv4(way: &Way, protocol: u8, total: u32) -> Vec<u8> {
+fn ipv4(way: &Header, protocol: u8, total: u32) -> Vec<u8> {
     let mut header = vec![0x45, 0];
     header.extend((total.min(65_535) as u16).to_be_bytes());
     header.extend([0, 0, 0x40, 0, 64, protocol, 0, 0]);
@@ -115,7 +150,7 @@ fn internet_checksum(bytes: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-fn tcp(way: &Way, segment: &Segment) -> Vec<u8> {
+fn tcp(way: &Header, segment: &Segment) -> Vec<u8> {
     let options = tcp_options(segment);
     let header_len = 20 + options.len();
     let mut packet = ipv4(way, 6, 20 + header_len as u32 + segment.len);
@@ -160,7 +195,7 @@ fn tcp_options(segment: &Segment) -> Vec<u8> {
     options
 }
 
-fn udp(way: &Way, datagram: Datagram) -> Vec<u8> {
+fn udp(way: &Header, datagram: Datagram) -> Vec<u8> {
     let mut packet = ipv4(way, 17, 28 + datagram.bytes);
     packet.extend(way.ports.0.to_be_bytes());
     packet.extend(way.ports.1.to_be_bytes());

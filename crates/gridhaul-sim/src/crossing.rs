@@ -16,6 +16,9 @@ pub(crate) struct Crossings {
     pub arrived: u64,
     /// Time on the way of those that arrived, added up.
     pub delay_ns: u64,
+    /// Messages that have left a collector's buffer at the end of the stage, and their wait there.
+    pub collected: u64,
+    pub waited_ns: u64,
 }
 
 impl Crossings {
@@ -31,6 +34,12 @@ impl Crossings {
         self.delay_ns += delay.as_nanos();
     }
 
+    /// A message has left the buffer of the collector where the stage ends.
+    pub(crate) fn on_waited(&mut self, waited: Duration) {
+        self.collected += 1;
+        self.waited_ns += waited.as_nanos();
+    }
+
     /// What has been added since an earlier state.
     pub(crate) const fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -39,6 +48,8 @@ impl Crossings {
             lost: self.lost - earlier.lost,
             arrived: self.arrived - earlier.arrived,
             delay_ns: self.delay_ns - earlier.delay_ns,
+            collected: self.collected - earlier.collected,
+            waited_ns: self.waited_ns - earlier.waited_ns,
         }
     }
 
@@ -49,9 +60,10 @@ impl Crossings {
         (self.sent > 0).then(|| (self.lost as f64 / self.sent as f64).min(1.0))
     }
 
-    /// Mean time on the way in seconds.
+    /// Mean time on the way and in the buffer at its end in seconds.
     pub(crate) fn delay(&self) -> Option<f64> {
-        (self.arrived > 0).then(|| self.delay_ns as f64 / self.arrived as f64 / 1e9)
+        let waited = self.waited_ns as f64 / self.collected.max(1) as f64;
+        (self.arrived > 0).then(|| (self.delay_ns as f64 / self.arrived as f64 + waited) / 1e9)
     }
 
     /// The metrics of one stage, over `secs` of measured time.
@@ -80,10 +92,9 @@ mod tests {
 
     #[test]
     fn totals_multiply_what_is_kept_and_add_the_delays() {
-        let first =
-            Crossings { sent: 10, lost: 5, arrived: 5, delay_ns: 5_000_000_000, sent_bytes: 0 };
-        let second =
-            Crossings { sent: 4, lost: 1, arrived: 2, delay_ns: 1_000_000_000, sent_bytes: 0 };
+        let none = Crossings::default();
+        let first = Crossings { sent: 10, lost: 5, arrived: 5, delay_ns: 5_000_000_000, ..none };
+        let second = Crossings { sent: 4, lost: 1, arrived: 2, delay_ns: 1_000_000_000, ..none };
         let mut metrics = Vec::new();
         Crossings::totals(&[first, second], &mut metrics);
         // 1 - 0.5 * 0.75, and 1 s + 0.5 s.

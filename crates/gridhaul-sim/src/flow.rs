@@ -25,8 +25,11 @@ pub(crate) struct Flow {
     pub hungry: bool,
     /// Congestion window as the ledger knows it.
     pub cwnd: u32,
-    /// Payload of datagrams that have arrived.
-    pub datagram_bytes: u64,
+    /// Whether the connection ends at a collector, which takes on what it delivers.
+    pub collected: bool,
+    /// Payload that has arrived without this flow's connection: datagrams, and what collectors
+    /// have taken on.
+    pub delivered_apart: u64,
 }
 
 /// What is at the two ends.
@@ -66,6 +69,8 @@ pub(crate) enum App {
     Recorded { outbox: Outbox },
     /// Asks, waits for the answer, pauses.
     Dialogue(Box<Dialogue>),
+    /// None: a collector writes what it has taken in.
+    Upstream,
 }
 
 /// Messages that were handed to a connection. The first one on its way has its place here: most
@@ -111,6 +116,12 @@ impl Outbox {
         Some(ready)
     }
 
+    /// The stream positions after the last bytes of the messages on their way.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = u64> {
+        let others = self.others.iter().flat_map(|others| others.iter());
+        self.first.iter().chain(others).map(|message| message.end.get() - 1)
+    }
+
     /// Bytes delivered at which the first message on its way is whole.
     pub(crate) fn watch(&self) -> u64 {
         self.first.map_or(u64::MAX, |first| first.end.get() - 1)
@@ -118,6 +129,27 @@ impl Outbox {
 }
 
 impl Flow {
+    /// The connection that leads on from a collector.
+    pub(crate) fn upstream(
+        row: u32,
+        ends: [Connection; 2],
+        routes: [u32; 2],
+        collected: bool,
+    ) -> Self {
+        Self {
+            row,
+            ends: Ends::Tcp(Box::new(ends)),
+            app: App::Upstream,
+            routes,
+            start: Instant::ZERO,
+            watch: [u64::MAX; 2],
+            hungry: false,
+            cwnd: 0,
+            collected,
+            delivered_apart: 0,
+        }
+    }
+
     /// The ends as connections, if they are.
     #[inline]
     pub(crate) fn tcp(&mut self) -> Option<&mut [Connection; 2]> {
@@ -144,11 +176,13 @@ impl Flow {
         Ok(())
     }
 
-    /// Payload handed in order to the application of the `to` end.
+    /// Payload that has reached the application at the end of the way.
     pub(crate) fn delivered(&self) -> u64 {
         match &self.ends {
-            Ends::Tcp(ends) => ends[1].receiver().delivered(),
-            Ends::Datagram { .. } => self.datagram_bytes,
+            Ends::Tcp(ends) if !self.collected || matches!(self.app, App::Upstream) => {
+                ends[1].receiver().delivered()
+            }
+            _ => self.delivered_apart,
         }
     }
 }

@@ -8,6 +8,7 @@ mod app;
 mod audit;
 mod build;
 mod capture;
+mod collect;
 mod crossing;
 mod dialogue;
 mod events;

@@ -5,6 +5,8 @@ use gridhaul_scenario::units::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use crate::account::{RowAccount, SenderSums};
+use crate::build::Layout;
+use crate::collect::{Collectors, Levels};
 use crate::crossing::Crossings;
 use crate::flow::{App, Ends, Flow};
 use crate::judge::Judge;
@@ -37,6 +39,8 @@ pub(crate) struct Before {
     senders: Vec<SenderSums>,
     /// Payload that each flow has delivered; empty where none has.
     delivered: Vec<u64>,
+    /// What waits in collectors, for each upstream connection.
+    levels: Vec<Levels>,
     crossings: Vec<Crossings>,
 }
 
@@ -123,7 +127,13 @@ impl Ledger {
     }
 
     /// The warm-up is over.
-    pub(crate) fn begin(&mut self, now: Instant, net: &Network, flows: &[Flow]) {
+    pub(crate) fn begin(
+        &mut self,
+        now: Instant,
+        net: &Network,
+        flows: &[Flow],
+        collect: &Collectors,
+    ) {
         for slot in net.links.iter().map(|slot| &slot.stats) {
             debug_assert!(slot.arrived <= slot.offered + slot.copies);
         }
@@ -138,6 +148,7 @@ impl Ledger {
             } else {
                 flows.iter().map(Flow::delivered).collect()
             },
+            levels: collect.levels(now),
             crossings: self.crossings.clone(),
         });
     }
@@ -154,19 +165,28 @@ fn sender_sums(flows: &[Flow], rows: usize) -> Vec<SenderSums> {
     sums
 }
 
-/// The rows of a finished run. `flow_rows` and `link_rows` say how many rows there are and
-/// `link_row` to which one each direction belongs.
-pub(crate) fn rows(world: &World, flow_rows: usize, link_rows: usize, link_row: &[u32]) -> RunRows {
+/// The rows of a finished run.
+pub(crate) fn rows(world: &World, layout: &Layout) -> RunRows {
+    let (flow_rows, link_rows) = (layout.flows.len(), layout.links.len());
     let Some(before) = &world.ledger.before else {
         return RunRows { flows: vec![Vec::new(); flow_rows], links: vec![Vec::new(); link_rows] };
     };
     let span = world.end.since(before.at);
     let senders = sender_sums(&world.flows, flow_rows);
     let senders = senders.iter().zip(&before.senders).map(|(now, then)| now.since(then));
-    let flows = senders
-        .enumerate()
-        .map(|(row, senders)| flow_row(world, before, row, &senders, span))
-        .collect();
+    let crossings = world.ledger.crossings.iter().zip(&before.crossings);
+    let crossings: Vec<Crossings> = crossings.map(|(now, then)| now.since(then)).collect();
+    let flow = |(row, senders): (usize, SenderSums)| {
+        let stages: Vec<_> = layout.stages(row).iter().map(|&stage| crossings[stage]).collect();
+        let mut metrics = flow_row(world, before, row, &senders, (&crossings[row], &stages), span);
+        if row >= layout.plan.flows.len() {
+            let collect = &world.collect;
+            collect.metrics(world, row as u32, &before.levels, span, &mut metrics);
+        }
+        metrics
+    };
+    let flows = senders.enumerate().map(flow).collect();
+    let link_row = &layout.link_row;
     let links =
         (0..link_rows).map(|row| link_metrics(world, before, row, link_row, span)).collect();
     RunRows { flows, links }
@@ -187,6 +207,7 @@ fn flow_row(
     before: &Before,
     row: usize,
     senders: &SenderSums,
+    (own, stages): (&Crossings, &[Crossings]),
     span: Duration,
 ) -> Metrics {
     let secs = span.as_secs_f64();
@@ -199,10 +220,9 @@ fn flow_row(
     let (account, earlier) = (&world.ledger.accounts[row], &before.accounts[row]);
     let mut metrics = Vec::new();
     members.rates(account, earlier, secs, &mut metrics);
-    let crossings = world.ledger.crossings[row].since(&before.crossings[row]);
-    crossings.metrics(secs, members.tcp, &mut metrics);
-    if members.tcp {
-        Crossings::totals(&[crossings], &mut metrics);
+    own.metrics(secs, members.tcp, &mut metrics);
+    if members.tcp && !stages.is_empty() {
+        Crossings::totals(stages, &mut metrics);
     }
     if members.transfer && !members.completion.is_empty() {
         let mean = members.completion.iter().sum::<f64>() / members.completion.len() as f64;
@@ -232,7 +252,7 @@ impl Members {
         let bits = (flow.delivered() - delivered_before) * 8;
         self.goodputs.push(bits as f64 / secs);
         self.tcp |= matches!(flow.ends, Ends::Tcp(_));
-        self.messages |= !matches!(flow.app, App::Bulk | App::Transfer { .. });
+        self.messages |= !matches!(flow.app, App::Bulk | App::Transfer { .. } | App::Upstream);
         if let App::Transfer { completed, .. } = flow.app {
             self.transfer = true;
             if completed != Instant::NEVER {

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 
 use crate::audit::Account;
 use crate::build::{Layout, addresses, build};
+use crate::collect::refusals;
 use crate::measure::{Metrics, RunRows, rows};
 use crate::world::World;
 
@@ -29,15 +30,7 @@ impl Backend for Sim {
     }
 
     fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
-        let mut unsupported = Vec::new();
-        let mut refuse = |key: String, reason: &str| {
-            unsupported.push(Unsupported { key, reason: reason.to_owned() });
-        };
-        for (name, node) in &scenario.node {
-            if node.aggregate.is_some() {
-                refuse(format!("node.{name}.aggregate"), "collectors are not simulated yet");
-            }
-        }
+        let unsupported = refusals(scenario);
         if unsupported.is_empty() { Ok(()) } else { Err(unsupported) }
     }
 
@@ -61,7 +54,7 @@ impl Backend for Sim {
             .map_err(|error| RunError::Invalid(format!("threads: {error}")))?;
         let outcomes: Result<Vec<Outcome>, RunError> =
             pool.install(|| (0..points.len() * repeats).into_par_iter().map(job).collect());
-        Ok(answer(scenario, &points, outcomes?))
+        answer(scenario, &points, outcomes?)
     }
 }
 
@@ -74,11 +67,11 @@ struct Outcome {
 }
 
 fn run_once(scenario: &Scenario, repeat: u32) -> Result<Outcome, RunError> {
-    let layout = Layout::new(scenario);
+    let layout = Layout::new(scenario)?;
     let mut world = build(scenario, &layout, repeat, repeat == 0)?;
     world.run()?;
     audit(&mut world, &layout, repeat)?;
-    let rows = rows(&world, layout.flows.len(), layout.links.len(), &layout.link_row);
+    let rows = rows(&world, &layout);
     let names = addresses(scenario, &layout);
     let taps = world.net.links.iter_mut().filter_map(|slot| slot.tap.take());
     let captures = taps
@@ -109,11 +102,19 @@ fn audit(world: &mut World, layout: &Layout, repeat: u32) -> Result<(), RunError
             RunError::Audit(format!("repeat {repeat}: {name}: {violation}"))
         })?;
     }
+    world.collect.audit(&world.flows).map_err(|(row, violation)| {
+        let name = &layout.flows[row as usize].0;
+        RunError::Audit(format!("repeat {repeat}: {name}: {violation}"))
+    })?;
     Ok(())
 }
 
 /// Puts the runs of all points together.
-fn answer(scenario: &Scenario, points: &[ScenarioPoint], outcomes: Vec<Outcome>) -> Answer {
+fn answer(
+    scenario: &Scenario,
+    points: &[ScenarioPoint],
+    outcomes: Vec<Outcome>,
+) -> Result<Answer, RunError> {
     let repeats = scenario.repeat as usize;
     let mut answer = Answer {
         schema: Answer::SCHEMA,
@@ -130,7 +131,7 @@ fn answer(scenario: &Scenario, points: &[ScenarioPoint], outcomes: Vec<Outcome>)
     };
     let mut outcomes = outcomes.into_iter();
     for (index, point) in points.iter().enumerate() {
-        let layout = Layout::new(&point.scenario);
+        let layout = Layout::new(&point.scenario)?;
         let mut runs: Vec<Outcome> = outcomes.by_ref().take(repeats).collect();
         for run in &mut runs {
             answer.warnings.append(&mut run.warnings);
@@ -153,7 +154,7 @@ fn answer(scenario: &Scenario, points: &[ScenarioPoint], outcomes: Vec<Outcome>)
     }
     answer.warnings.sort();
     answer.warnings.dedup();
-    answer
+    Ok(answer)
 }
 
 /// Whether the flows with a deadline keep it.

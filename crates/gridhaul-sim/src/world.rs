@@ -6,6 +6,7 @@ use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::account::RowAccount;
+use crate::collect::Collectors;
 use crate::events::Target;
 use crate::flow::{Ends, Flow};
 use crate::measure::Ledger;
@@ -19,6 +20,7 @@ use crate::record::Recorder;
 pub(crate) struct World {
     pub net: Network,
     pub flows: Vec<Flow>,
+    pub collect: Collectors,
     pub playbacks: Vec<Playback>,
     /// Why the run cannot go on.
     pub failure: Option<RunError>,
@@ -71,6 +73,12 @@ impl World {
             {
                 // The end reads the segment where the link has it: most are never moved again.
                 let to = packet.to;
+                if self.collect.takes(to, segment) {
+                    let (segment, sent) = (*segment, packet.sent);
+                    slot.link.drop_front();
+                    self.on_collected_segment(now, to, &segment, sent);
+                    continue;
+                }
                 let flow = &mut self.flows[to as usize / 2];
                 if segment.len > 0 && !packet.returning() {
                     let delay = now.since(packet.sent);
@@ -116,6 +124,10 @@ impl World {
             Body::Datagram(datagram) => self.on_datagram(now, packet, datagram),
             Body::Tcp(segment) => {
                 let (to, bytes) = (packet.to, segment.wire_bytes());
+                if self.collect.takes(to, &segment) {
+                    self.on_collected_segment(now, to, &segment, packet.sent);
+                    return;
+                }
                 let flow = &mut self.flows[to as usize / 2];
                 if segment.len > 0 && !packet.returning() {
                     let delay = now.since(packet.sent);
@@ -162,11 +174,14 @@ impl World {
             }
         };
         self.net.events.schedule(Target::End(end), deadline);
+        if self.collect.sends_from(end) {
+            self.on_upstream_pumped(now, end / 2);
+        }
     }
 
     /// [`pump`](Self::pump) once more, for where it is called seldom.
     #[inline(never)]
-    fn pump_apart(&mut self, now: Instant, end: u32) {
+    pub(crate) fn pump_apart(&mut self, now: Instant, end: u32) {
         self.pump(now, end);
     }
 
@@ -204,7 +219,7 @@ impl World {
             self.ledger.accounts[flow.row as usize].returned_bytes += bytes;
         } else {
             self.ledger.accounts[flow.row as usize].arrived_bytes += bytes;
-            flow.datagram_bytes += u64::from(datagram.bytes);
+            flow.delivered_apart += u64::from(datagram.bytes);
         }
         if echo && !packet.returning() {
             let answer = Packet { to: packet.to ^ 1, next: flow.routes[1], ..packet };
@@ -223,7 +238,13 @@ impl World {
             self.ledger.accounts[flow.row as usize].note_cwnd(now, &mut flow.cwnd, cwnd);
         }
         let again = match &flow.ends {
-            Ends::Tcp(_) => flow.on_due(now, &mut self.ledger),
+            Ends::Tcp(_) => {
+                let again = flow.on_due(now, &mut self.ledger);
+                if flow.collected {
+                    flow.begin_pieces();
+                }
+                again
+            }
             Ends::Datagram { .. } => {
                 let Some((datagram, again)) = flow.next_datagram(now) else { return };
                 if let Some(datagram) = datagram {
@@ -286,6 +307,10 @@ impl World {
     #[cold]
     fn on_progress(&mut self, now: Instant, end: u32) {
         let (flow_index, side) = (end / 2, (end % 2) as usize);
+        if self.collect.outlet_of(flow_index).is_some() {
+            self.on_delivered(now, flow_index);
+            return;
+        }
         let progress = self.flows[flow_index as usize].on_arrived(now, side);
         let row = self.flows[flow_index as usize].row;
         for ready in progress.messages {
@@ -297,7 +322,7 @@ impl World {
     }
 
     /// A message has arrived whole.
-    fn on_message(&mut self, now: Instant, row: u32, ready: Instant) {
+    pub(crate) fn on_message(&mut self, now: Instant, row: u32, ready: Instant) {
         let delay: Duration = now.since(ready);
         self.ledger.on_delivered(row, ready, delay, self.warmup);
         if let Some(recorder) = &mut self.recorder {
@@ -312,7 +337,7 @@ impl World {
     #[cold]
     fn on_clock(&mut self, now: Instant) {
         if now >= self.warmup && self.ledger.before.is_none() {
-            self.ledger.begin(now, &self.net, &self.flows);
+            self.ledger.begin(now, &self.net, &self.flows, &self.collect);
         }
         if let Some(recorder) = &mut self.recorder {
             let next = recorder.sample(now, &mut self.net, &self.flows);
@@ -325,7 +350,7 @@ impl World {
 impl Flow {
     /// A segment reaches an end. Returns whether what the application waits for has arrived there.
     #[inline]
-    fn on_segment(
+    pub(crate) fn on_segment(
         &mut self,
         now: Instant,
         to: u32,

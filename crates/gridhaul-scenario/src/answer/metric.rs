@@ -111,6 +111,10 @@ metrics! {
         "Messages waiting in a collector for its upstream connection, averaged over time and collectors.";
     BufferMax "buffer_max_messages" "collector's buffer, largest" "messages" Flow
         "Most messages that ever waited in one collector.";
+    OnlyCopyMean "only_copy_mean_byte" "only copy, mean" "B" Flow
+        "Bytes that a collector took over from their senders and the next end has not acknowledged: what a crash would lose. Averaged over time and collectors.";
+    OnlyCopyMax "only_copy_max_byte" "only copy, largest" "B" Flow
+        "Most bytes that a crash of one collector could ever have lost.";
     Residual "fixed_point_residual_ratio" "residual" "" Flow
         "Equations only: how far the fixed point is from satisfying its equations, relative to the offered load.";
     Iterations "fixed_point_iterations_count" "iterations" "" Flow

@@ -5,6 +5,7 @@
 //! rate, nothing arrives before it can, and no queue holds more than it may. A violation makes
 //! the run an error.
 
+mod collector;
 mod kept;
 mod queue;
 #[cfg(test)]
@@ -15,6 +16,7 @@ use gridhaul_core::link::{Fate, Passage, Payload};
 use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::Instant;
 
+pub(crate) use collector::CollectorAudit;
 use kept::KeptCheck;
 use queue::QueueCheck;
 use wire::WireCheck;

@@ -1,0 +1,83 @@
+//! What a run says of its collectors: metrics, and whether the auditor agrees.
+
+use gridhaul_scenario::answer::Metric;
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::Collectors;
+use crate::flow::{Ends, Flow};
+use crate::measure::Metrics;
+use crate::world::World;
+
+/// Integrals over time of what waits at a collector for one upstream connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Levels {
+    /// In message nanoseconds.
+    waiting: u128,
+    /// In byte nanoseconds.
+    only_copy: u128,
+}
+
+impl Collectors {
+    /// The integrals of all outlets up to `now`.
+    pub(crate) fn levels(&self, now: Instant) -> Vec<Levels> {
+        let levels = self.outlets.iter().map(|outlet| {
+            let aggregate = &self.machines[outlet.machine as usize].aggregate;
+            let slot = outlet.slot as usize;
+            Levels {
+                waiting: aggregate.waiting(slot).integral_at(now),
+                only_copy: aggregate.only_copy(slot).integral_at(now),
+            }
+        });
+        levels.collect()
+    }
+
+    /// The metrics of the upstream connections of a row, averaged over them.
+    pub(crate) fn metrics(
+        &self,
+        world: &World,
+        row: u32,
+        before: &[Levels],
+        span: Duration,
+        into: &mut Metrics,
+    ) {
+        let (mut waiting, mut only_copy) = (0, 0);
+        let (mut waiting_max, mut only_copy_max) = (0, 0);
+        let mut count = 0_u32;
+        let now = self.levels(world.end);
+        for (index, outlet) in self.outlets.iter().enumerate() {
+            if world.flows[self.first as usize + index].row != row {
+                continue;
+            }
+            waiting += now[index].waiting - before[index].waiting;
+            only_copy += now[index].only_copy - before[index].only_copy;
+            let aggregate = &self.machines[outlet.machine as usize].aggregate;
+            waiting_max = waiting_max.max(aggregate.waiting(outlet.slot as usize).max());
+            only_copy_max = only_copy_max.max(aggregate.only_copy(outlet.slot as usize).max());
+            count += 1;
+        }
+        let per_outlet = span.as_nanos() as f64 * f64::from(count.max(1));
+        into.push((Metric::BufferMean, waiting as f64 / per_outlet));
+        into.push((Metric::BufferMax, waiting_max as f64));
+        into.push((Metric::OnlyCopyMean, only_copy as f64 / per_outlet));
+        into.push((Metric::OnlyCopyMax, only_copy_max as f64));
+    }
+
+    /// Has the collectors re-checked. An error names the row of the upstream connection.
+    pub(crate) fn audit(&mut self, flows: &[Flow]) -> Result<(), (u32, String)> {
+        for (index, outlet) in self.outlets.iter().enumerate() {
+            let flow = &flows[self.first as usize + index];
+            let Ends::Tcp(ends) = &flow.ends else { continue };
+            let (_, una) = ends[0].sent_and_acknowledged();
+            let received = ends[1].receiver().delivered();
+            let audit = &mut self.machines[outlet.machine as usize].audit;
+            audit
+                .finish(
+                    outlet.slot as usize,
+                    (una.saturating_sub(1), received),
+                    outlet.parcels.iter(),
+                )
+                .map_err(|violation| (flow.row, violation))?;
+        }
+        Ok(())
+    }
+}
