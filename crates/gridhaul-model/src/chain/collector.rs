@@ -5,7 +5,7 @@
 //! text; what the text leaves open stands at the rules. `Rules::Refined` differs from
 //! `Rules::Paper` in three points, each marked in the code:
 //!
-//! - a timeout lasts as long as a timer does, back-off included, and not one round trip;
+//! - a timeout includes the back-off of repeats that are lost as well;
 //! - the round of a fast retransmit sends the window that remains, and not nothing;
 //! - Vegas' window never falls below two segments (ns-2; Brakmo and Peterson 1995, section 3.3).
 
@@ -190,7 +190,10 @@ impl Builder {
             let (rate, text) = if self.refined {
                 (1.0 / self.outage(), "a repeat arrives: 1/Σ pᵏ RTO(k) (RFC 6298, 5.5)")
             } else {
-                (self.delta, "sent again: δ (assumed)")
+                (
+                    1.0 / self.tcp.timer.after(0, self.wan.rtt),
+                    "sent again after a timeout: 1/RTO (assumed)",
+                )
             };
             self.chain.rule(self.timeout(threshold), to, rate, text);
         }
@@ -366,9 +369,10 @@ mod tests {
 
     #[test]
     fn a_window_of_one_is_a_chain_of_two_states() {
-        // Sent once in a round trip; lost with p, then one round trip of silence: (1/2)/(1/2 + 1/4 …).
+        // One segment in each round trip of 0.1 s; a quarter of them is lost and costs a timeout of
+        // 0.2 s: a segment takes 0.15 s.
         let (offered, _) = sent(RENO, 1, 0.25, 0.5, Rules::Paper);
-        assert!((offered - 10.0 / 1.25).abs() < 1e-9, "{offered}");
+        assert!((offered - 1.0 / 0.15).abs() < 1e-9, "{offered}");
     }
 
     #[test]
