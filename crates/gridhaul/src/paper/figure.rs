@@ -65,7 +65,7 @@ pub(crate) struct Line {
     pub(crate) name: String,
     /// Name in the legend.
     pub(crate) label: String,
-    /// Where its points come from. Backends that answer the first of them have a curve.
+    /// Where its points come from. Backends that answer one of them have a curve.
     pub(crate) from: Vec<Source>,
 }
 
@@ -115,8 +115,13 @@ impl Figure {
     pub(crate) fn curves(&self, answers: &Answers) -> Vec<Curve> {
         let mut curves = Vec::new();
         for line in &self.line {
-            let Some(first) = line.from.first() else { continue };
-            for backend in answers.backends(&first.scenario) {
+            let mut backends: Vec<&str> = Vec::new();
+            for backend in line.from.iter().flat_map(|source| answers.backends(&source.scenario)) {
+                if !backends.contains(&backend) {
+                    backends.push(backend);
+                }
+            }
+            for backend in backends {
                 let mut points: Vec<Place> = Vec::new();
                 for source in &line.from {
                     for answer in answers.of(&source.scenario, backend) {

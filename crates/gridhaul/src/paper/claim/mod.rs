@@ -26,7 +26,10 @@ pub(crate) struct Claim {
     /// Backends under which it does not hold, and why.
     #[serde(default)]
     pub(crate) fails: IndexMap<String, String>,
-    /// Backends that judge it in a quick run. Absent: all.
+    /// Backends that judge it. Absent: all that answer its curves.
+    #[serde(default)]
+    pub(crate) on: Option<Vec<String>>,
+    /// Backends that judge it in a quick run. Absent: as in a full run.
     #[serde(default)]
     pub(crate) quick: Option<Vec<String>>,
 }
@@ -99,7 +102,9 @@ pub(crate) fn verdicts(claims: &[Claim], curves: &[Curve], quick: bool) -> Vec<V
                 own.iter().any(|curve| curve.figure == name.figure && curve.line == name.line)
             });
             let asked = |chosen: &Vec<String>| chosen.iter().any(|chosen| chosen == backend);
-            if answered && (!quick || claim.quick.as_ref().is_none_or(asked)) {
+            let chosen = claim.on.as_ref().is_none_or(asked)
+                && (!quick || claim.quick.as_ref().is_none_or(asked));
+            if answered && chosen {
                 verdicts.push(claim.verdict(backend, value::judge(&parsed, &Curves(own))));
             }
         }

@@ -14,11 +14,34 @@ pub(super) struct Found {
     pub(super) detail: String,
 }
 
-/// Judges a claim.
+/// Judges a claim. One about a place that no point of a curve is does not hold.
 ///
 /// # Errors
 /// Why it cannot be judged: a curve or a point is missing.
 pub(super) fn judge(claim: &Claimed, curves: &Curves<'_>) -> Result<Found, String> {
+    match compare(claim, curves) {
+        Err(Missing::Nowhere(detail)) => Ok(Found { holds: false, detail }),
+        Err(Missing::Unknown(error)) => Err(error),
+        Ok(found) => Ok(found),
+    }
+}
+
+/// Why an expression has no value.
+#[derive(Debug)]
+enum Missing {
+    /// A curve never is as it should be.
+    Nowhere(String),
+    /// A curve or a point is missing.
+    Unknown(String),
+}
+
+impl From<String> for Missing {
+    fn from(error: String) -> Self {
+        Self::Unknown(error)
+    }
+}
+
+fn compare(claim: &Claimed, curves: &Curves<'_>) -> Result<Found, Missing> {
     let Some(Places { share, from, to }) = claim.places else {
         let (left, right) = (curves.value(&claim.left, None)?, curves.value(&claim.right, None)?);
         let holds = claim.relation.holds(left, right);
@@ -49,11 +72,11 @@ pub(super) fn judge(claim: &Claimed, curves: &Curves<'_>) -> Result<Found, Strin
 }
 
 impl Curves<'_> {
-    fn value(&self, expression: &Expression, x: Option<f64>) -> Result<f64, String> {
+    fn value(&self, expression: &Expression, x: Option<f64>) -> Result<f64, Missing> {
         match expression {
             Expression::Number(number) => Ok(*number),
             Expression::X => {
-                x.ok_or_else(|| "x has a value only behind \"for ... of x in\"".into())
+                x.ok_or_else(|| "x has a value only behind \"for ... of x in\"".to_owned().into())
             }
             Expression::Value(name, place) => {
                 let place = self.value(place, x)?;
@@ -70,7 +93,7 @@ impl Curves<'_> {
                     Extreme::Least => values.reduce(f64::min),
                     Extreme::Largest => values.reduce(f64::max),
                 };
-                found.ok_or_else(|| format!("{name} has no points there"))
+                found.ok_or_else(|| format!("{name} has no points there").into())
             }
             Expression::Crossing(end, name, relation, limit) => {
                 let limit = self.value(limit, x)?;
@@ -80,7 +103,12 @@ impl Curves<'_> {
                     End::First => there.next(),
                     End::Last => there.next_back(),
                 };
-                let never = || format!("{name} is nowhere {relation} {}", format::number(limit));
+                let never = || {
+                    Missing::Nowhere(format!(
+                        "{name} is nowhere {relation} {}",
+                        format::number(limit)
+                    ))
+                };
                 found.map(|place| place.x).ok_or_else(never)
             }
             Expression::Absolute(inner) => Ok(self.value(inner, x)?.abs()),
@@ -168,6 +196,7 @@ mod tests {
             ("last(a.bowl < 0.16) < last(a.slope < 0.16)", true, "50 < 300"),
             ("a.bowl(300) > 2 * min(a.bowl)", true, "0.2 > 0.1"),
             ("max(a.bowl, 1..300) < a.bowl(0)", true, "0.3 < 0.7"),
+            ("first(a.bowl < 0.01) < 1", false, "a.bowl is nowhere < 0.01"),
             ("abs(a.bowl(0) / a.slope(0) - 1) < 0.1", false, "0.125 ≥ 0.1"),
         ] {
             assert_eq!(judged(text), Ok((holds, detail.to_owned())), "{text}");
@@ -179,7 +208,6 @@ mod tests {
         for (text, told) in [
             ("a.bowl(2) < 1", "no point at 2"),
             ("a.cup(0) < 1", "no curve a.cup"),
-            ("first(a.bowl < 0.01) < 1", "nowhere < 0.01"),
             ("a.bowl(x) < 1", "x has a value only"),
             ("a.bowl(x) < 1 for all of x in 400..500", "no points between 400 and 500"),
         ] {
