@@ -60,7 +60,7 @@ impl SenderSums {
         self.fast_retransmits += u64::from(stats.fast_retransmits);
         self.timeouts += u64::from(stats.timeouts);
         self.rtt_sum_ns += stats.rtt_sum_ns;
-        self.rtt_count += stats.rtt_count;
+        self.rtt_count += u64::from(stats.rtt_count);
     }
 
     /// What was added since an earlier time.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gridhaul_core::chance::Chance;
 use gridhaul_core::link::{LinkChance, LinkDirection};
-use gridhaul_core::load::Demand;
+use gridhaul_core::load::{Demand, SharedLoad};
 use gridhaul_core::tcp::{Connection, StackParams};
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{
@@ -138,6 +138,7 @@ pub(crate) fn build(
         let first = flows.len() as u32;
         let to_stack = spec.to_stack.as_ref().filter(|_| way.next.is_none());
         let mut stacks = stacks(scenario, spec.stack.as_ref(), to_stack.or(spec.stack.as_ref()));
+        let load = SharedLoad::from(&spec.load);
         let mut begins = [u32::MAX; 2];
         flows.reserve_exact((group * u64::from(spec.count)) as usize);
         for number in 0..group * u64::from(spec.count) {
@@ -148,7 +149,7 @@ pub(crate) fn build(
             let seed = MemberSeed { scenario, name, repeat, number };
             let sizes = || wiring.sizes(row);
             let waits = wiring.receive(&mut stacks, way.next, (member, group), sizes);
-            let mut flow = flow(&seed, spec, &stacks, row as u32, begins);
+            let mut flow = flow(&seed, spec, (&stacks, &load), row as u32, begins);
             flow.collected = spec.transport == Transport::Tcp && way.next.is_some();
             if waits && let Ends::Tcp(ends) = &mut flow.ends {
                 ends[1].read_on_demand();
@@ -319,7 +320,7 @@ impl MemberSeed<'_> {
 fn flow(
     seed: &MemberSeed<'_>,
     spec: &FlowSpec,
-    stacks: &Stacks,
+    (stacks, load): (&Stacks, &SharedLoad<'_>),
     row: u32,
     routes: [u32; 2],
 ) -> Flow {
@@ -327,7 +328,7 @@ fn flow(
     Flow {
         row,
         ends: ends(seed, spec, stacks),
-        app: app(seed, spec, start),
+        app: app(seed, load, start),
         routes,
         start,
         watch: [u64::MAX; 2],
@@ -347,7 +348,7 @@ fn ends(seed: &MemberSeed<'_>, spec: &FlowSpec, stacks: &Stacks) -> Ends {
         // The others never write at the far end, nor close it.
         ends[1].receive_only();
     }
-    Ends::Tcp(Box::new(ends))
+    Ends::Tcp(ends)
 }
 
 /// The two ends of a connection.
@@ -379,8 +380,8 @@ fn stacks(scenario: &Scenario, near: Option<&String>, far: Option<&String>) -> S
     (resolved, far)
 }
 
-fn app(seed: &MemberSeed<'_>, spec: &FlowSpec, start: Instant) -> App {
-    match Demand::new(&spec.load, start, seed.chance("load")) {
+fn app(seed: &MemberSeed<'_>, load: &SharedLoad<'_>, start: Instant) -> App {
+    match Demand::of_member(load, start, seed.chance("load")) {
         Demand::Endless => App::Bulk,
         Demand::Limited(bytes) => App::Transfer { bytes, completed: Instant::NEVER },
         Demand::Open(mut source) => {

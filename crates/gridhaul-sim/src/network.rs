@@ -54,32 +54,38 @@ pub(crate) struct LinkStats {
 pub(crate) const ARRIVED: u32 = u32::MAX;
 
 impl Network {
-    /// Puts a packet onto the link of its route that comes next. False where the queue drops it.
+    /// Puts a packet onto the link of its route that comes next, at this place in the list.
+    /// `packet` makes it, with the place behind. False where the queue drops it.
     #[inline(always)]
-    pub(crate) fn offer(&mut self, now: Instant, mut packet: Packet) -> bool {
-        let link = self.routes[packet.next as usize];
-        packet.next += 1;
+    pub(crate) fn offer(
+        &mut self,
+        now: Instant,
+        next: u32,
+        bytes: u32,
+        packet: impl Fn(u32) -> Packet,
+    ) -> bool {
+        let link = self.routes[next as usize];
+        let packet = || packet(next + 1);
         let slot = &mut self.links[link as usize];
         slot.stats.offered += 1;
-        if slot.watched {
-            slot.on_watched(now, &packet);
+        let watched = slot.watched;
+        if watched {
+            slot.on_watched(now, &packet());
         }
         let before = slot.link.next_deadline();
-        let accepted = slot.link.handle_packet(now, packet.body.wire_bytes(), packet);
-        if accepted.is_err() {
+        if slot.link.handle_packet_with(now, bytes, packet).is_err() {
             slot.stats.dropped_queue += 1;
             slot.stats.refused += 1;
             return false;
         }
         slot.stats.queue_max = slot.stats.queue_max.max(slot.link.queued_at_last());
         let deadline = slot.link.next_deadline();
-        let watched = slot.watched;
         // Behind others it changes nothing about when the link is due.
         if deadline != before {
             self.events.schedule(Target::Link(link), deadline);
         }
         if watched {
-            self.on_accepted(now, link, packet.body.wire_bytes());
+            self.on_accepted(now, link, bytes);
         }
         true
     }

@@ -115,7 +115,8 @@ impl World {
     /// A packet goes on or is at its end.
     fn forward(&mut self, now: Instant, packet: Packet) {
         if self.net.routes[packet.next as usize] != ARRIVED {
-            if !self.net.offer(now, packet) {
+            let bytes = packet.body.wire_bytes();
+            if !self.net.offer(now, packet.next, bytes, |next| Packet { next, ..packet }) {
                 self.on_lost(&packet);
             }
             return;
@@ -155,18 +156,18 @@ impl World {
             }
             let Ends::Tcp(ends) = &mut flow.ends else { return };
             let connection = &mut ends[side];
-            let Some(segment) = connection.poll_transmit(now) else {
-                break connection.next_deadline();
-            };
+            // Read where it is: to move it into a packet would take longer than to send it.
+            let polled = connection.poll_transmit(now);
+            let Some(segment) = &polled else { break connection.next_deadline() };
             // An end that has data to send sends it before it acknowledges without.
             let last = segment.len == 0 && segment.flags == Flags::ACK;
             let data = segment.len > 0 && side == 0;
             if data {
                 self.ledger.crossings[flow.row as usize].on_sent(segment.wire_bytes());
             }
-            let packet = Packet { to: end ^ 1, next, sent: now, body: Body::Tcp(segment) };
+            let packet = |next| Packet { to: end ^ 1, next, sent: now, body: Body::Tcp(*segment) };
             // A refused segment is TCP's to find out.
-            if !self.net.offer(now, packet) && data {
+            if !self.net.offer(now, next, segment.wire_bytes(), packet) && data {
                 self.ledger.crossings[flow.row as usize].lost += 1;
             }
             if last {

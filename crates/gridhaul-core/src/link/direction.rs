@@ -56,16 +56,30 @@ impl<P: Payload> LinkDirection<P> {
     ///
     /// # Errors
     /// Says why the packet did not get in: the queue has no room for it, or drops it early.
-    // A call would copy the payload, which takes longer than most of what is done here.
-    #[inline(always)]
+    #[inline]
     pub fn handle_packet(
         &mut self,
         now: Instant,
         bytes: u32,
         payload: P,
     ) -> Result<(), DropReason> {
+        self.handle_packet_with(now, bytes, || payload)
+    }
+
+    /// [`handle_packet`](Self::handle_packet) with a payload that is made in its place: to move it
+    /// there takes longer than most of what is done here.
+    ///
+    /// # Errors
+    /// The same.
+    #[inline(always)]
+    pub fn handle_packet_with(
+        &mut self,
+        now: Instant,
+        bytes: u32,
+        payload: impl Fn() -> P,
+    ) -> Result<(), DropReason> {
         if self.apart.is_some() {
-            return self.handle_apart(now, bytes, payload);
+            return self.handle_apart(now, bytes, payload());
         }
         let mut started = now;
         if self.wire.is_free(now) {
@@ -84,7 +98,7 @@ impl<P: Payload> LinkDirection<P> {
         self.next = self.next.min(left);
         // Written field by field into its place: a whole passage would be made first, then moved.
         let place = self.inside.claim_back(|| Passage {
-            payload,
+            payload: payload(),
             bytes,
             offered: now,
             started,
@@ -92,7 +106,7 @@ impl<P: Payload> LinkDirection<P> {
             left,
             fate,
         });
-        place.payload = payload;
+        place.payload = payload();
         (place.bytes, place.fate) = (bytes, fate);
         (place.offered, place.started) = (now, started);
         (place.sent, place.left) = (sent, left);

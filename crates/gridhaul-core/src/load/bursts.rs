@@ -62,17 +62,15 @@ impl Bursts {
     }
 
     /// Ends the burst or the silence that is under way, and begins the next.
-    pub(super) fn switch(&mut self) {
+    fn switch(&mut self) {
         self.active = !self.active;
-        let length = self.length(if self.active { self.on } else { self.off });
-        self.until += length;
+        let mean = if self.active { self.on } else { self.off };
+        self.until += length(self.spread, mean, &mut self.chance);
     }
 
-    fn length(&mut self, mean: Duration) -> Duration {
-        match self.spread {
-            Spread::Fixed => mean,
-            Spread::Exponential => self.chance.exponential(mean),
-        }
+    /// The stream of chance, for whoever goes on alone.
+    pub(super) fn into_chance(self) -> Chance {
+        self.chance
     }
 
     /// What is left of a length at a random time within it. An exponential length has no memory;
@@ -82,6 +80,14 @@ impl Bursts {
             Spread::Fixed => self.chance.uniform(mean),
             Spread::Exponential => self.chance.exponential(mean),
         }
+    }
+}
+
+/// A length of a burst or a silence.
+pub(super) fn length(spread: Spread, mean: Duration, chance: &mut Chance) -> Duration {
+    match spread {
+        Spread::Fixed => mean,
+        Spread::Exponential => chance.exponential(mean),
     }
 }
 

@@ -11,7 +11,9 @@ mod periodic;
 mod poisson;
 mod request_response;
 
-use gridhaul_scenario::scenario::Load;
+use std::sync::Arc;
+
+use gridhaul_scenario::scenario::{self, Load};
 use gridhaul_scenario::units::Instant;
 
 use crate::chance::Chance;
@@ -73,7 +75,41 @@ pub enum Source {
     Burst(Box<Burst>),
 }
 
+/// A load that many members carry: what is the same for all of them, they share.
+#[derive(Debug, Clone)]
+pub enum SharedLoad<'a> {
+    /// An on–off load.
+    OnOff(Arc<scenario::OnOff>),
+    /// Any other, whose members have their own copies of its keys.
+    Other(&'a Load),
+}
+
+impl<'a> From<&'a Load> for SharedLoad<'a> {
+    fn from(load: &'a Load) -> Self {
+        match load {
+            Load::OnOff(keys) => Self::OnOff(Arc::new(keys.clone())),
+            other => Self::Other(other),
+        }
+    }
+}
+
 impl Demand {
+    /// What a member of `load` demands, from `start` on. Give each a stream of chance of its own.
+    #[must_use]
+    pub fn of_member(load: &SharedLoad<'_>, start: Instant, chance: Chance) -> Self {
+        match load {
+            SharedLoad::OnOff(keys) if keys.rate.is_some() => {
+                let keys = Arc::clone(keys);
+                Self::Open(Source::OnOff(Box::new(OnOff::new(keys, start, chance))))
+            }
+            SharedLoad::OnOff(keys) => Self::Greedy(Greedy {
+                bytes: keys.size.get(),
+                bursts: Bursts::new(keys, start, chance),
+            }),
+            SharedLoad::Other(load) => Self::new(load, start, chance),
+        }
+    }
+
     /// What `load` demands, from `start` on. Give each flow a stream of chance of its own.
     #[must_use]
     pub fn new(load: &Load, start: Instant, chance: Chance) -> Self {
@@ -86,13 +122,7 @@ impl Demand {
             Load::Poisson(keys) => {
                 Self::Open(Source::Poisson(Box::new(Poisson::new(keys, start, chance))))
             }
-            Load::OnOff(keys) if keys.rate.is_none() => Self::Greedy(Greedy {
-                bytes: keys.size.get(),
-                bursts: Bursts::new(keys, start, chance),
-            }),
-            Load::OnOff(keys) => {
-                Self::Open(Source::OnOff(Box::new(OnOff::new(keys, start, chance))))
-            }
+            Load::OnOff(_) => Self::of_member(&load.into(), start, chance),
             Load::Burst(keys) => {
                 Self::Open(Source::Burst(Box::new(Burst::new(keys, start, chance))))
             }
@@ -133,6 +163,7 @@ mod tests {
     fn the_schedule_of_a_meter_is_small() {
         // A million meters have one each.
         assert!(size_of::<Source>() <= 96, "{}", size_of::<Source>());
+        assert!(size_of::<OnOff>() <= 48, "{}", size_of::<OnOff>());
         assert!(size_of::<Demand>() <= 112, "{}", size_of::<Demand>());
     }
 

@@ -1,8 +1,11 @@
 //! Bursts with silence between them.
 
+use std::sync::Arc;
+
 use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{BitRate, Duration, Instant};
 
+use super::bursts::length;
 use super::{Bursts, Message};
 use crate::chance::Chance;
 
@@ -18,61 +21,81 @@ use crate::chance::Chance;
 ///
 /// The source starts in its stationary state: within a burst with probability
 /// `on / (on + off)`, at a random place of it, and with a random part of a message together.
+///
+/// The keys are shared by all members of a row, and a member always knows its next message, so that
+/// it need not remember more than four times and its chance.
 #[derive(Debug, Clone)]
 pub struct OnOff {
-    bytes: u64,
-    bits_per_sec: u64,
-    /// The burst that is under way, or the silence before the next.
-    bursts: Bursts,
-    /// Up to here everything has been handed over.
-    now: Instant,
-    /// Time in a burst that the next message still needs.
-    needed: Duration,
+    keys: Arc<scenario::OnOff>,
+    /// When the next message comes; within the burst that ends at `until`. [`Instant::NEVER`]
+    /// without bursts or without rate.
+    due: Instant,
+    until: Instant,
     /// Carried fraction of a nanosecond, as a numerator over the rate.
-    carry: u128,
+    carry: u64,
+    chance: Chance,
 }
 
 impl OnOff {
     /// A source that runs from `start` on, in its stationary state. Without a rate it never has a
     /// message; see [`Demand::Greedy`](super::Demand::Greedy).
     #[must_use]
-    pub fn new(keys: &scenario::OnOff, start: Instant, mut chance: Chance) -> Self {
-        let bits_per_sec = keys.rate.map_or(0, BitRate::as_bits_per_sec);
-        let (bytes, mut carry, mut needed) = (keys.size.get(), 0, Duration::ZERO);
-        if bits_per_sec > 0 && !keys.on.is_zero() {
-            needed = chance.uniform(spacing(bytes, bits_per_sec, &mut carry));
+    pub fn new(keys: Arc<scenario::OnOff>, start: Instant, mut chance: Chance) -> Self {
+        let (mut carry, mut needed) = (0, Duration::ZERO);
+        let never = bits_per_sec(&keys) == 0 || keys.on.is_zero();
+        if !never {
+            needed = chance.uniform(spacing(&keys, &mut carry));
         }
-        let bursts = Bursts::new(keys, start, chance);
-        Self { bytes, bits_per_sec, bursts, now: start, needed, carry }
+        let bursts = Bursts::new(&keys, start, chance);
+        let (active, until) = (bursts.active(), bursts.until());
+        let chance = bursts.into_chance();
+        if never {
+            return Self { keys, due: Instant::NEVER, until, carry, chance };
+        }
+        let begins = if active { start } else { until };
+        let mut source = Self { keys, due: begins + needed, until, carry, chance };
+        if !active {
+            source.begin_burst();
+        }
+        source.leave_silences();
+        source
     }
 
     /// The next message; `None` for a source without bursts or without rate.
     pub fn next_message(&mut self) -> Option<Message> {
-        if self.bits_per_sec == 0 || self.bursts.until() == Instant::NEVER {
+        if self.due == Instant::NEVER {
             return None;
         }
-        loop {
-            if !self.bursts.active() {
-                self.now = self.bursts.until();
-            } else if self.now + self.needed <= self.bursts.until() {
-                break;
-            } else {
-                self.needed = self.needed - self.bursts.until().since(self.now);
-                self.now = self.bursts.until();
-            }
-            self.bursts.switch();
+        let at = self.due;
+        self.due += spacing(&self.keys, &mut self.carry);
+        self.leave_silences();
+        Some(Message { at, bytes: self.keys.size.get() })
+    }
+
+    /// Bursts end, and what the next message still needs is kept, until one is long enough.
+    fn leave_silences(&mut self) {
+        while self.due > self.until && self.due < Instant::NEVER {
+            let silence = length(self.keys.spread, self.keys.off, &mut self.chance);
+            self.until += silence;
+            self.due += silence;
+            self.begin_burst();
         }
-        self.now += self.needed;
-        self.needed = spacing(self.bytes, self.bits_per_sec, &mut self.carry);
-        Some(Message { at: self.now, bytes: self.bytes })
+    }
+
+    fn begin_burst(&mut self) {
+        self.until += length(self.keys.spread, self.keys.on, &mut self.chance);
     }
 }
 
+fn bits_per_sec(keys: &scenario::OnOff) -> u64 {
+    keys.rate.map_or(0, BitRate::as_bits_per_sec)
+}
+
 /// Time in a burst from one message to the next; at least a nanosecond, so that time goes on.
-fn spacing(bytes: u64, bits_per_sec: u64, carry: &mut u128) -> Duration {
-    let rate = u128::from(bits_per_sec);
-    let work = u128::from(bytes) * 8_000_000_000 + *carry;
-    *carry = work % rate;
+fn spacing(keys: &scenario::OnOff, carry: &mut u64) -> Duration {
+    let rate = u128::from(bits_per_sec(keys));
+    let work = u128::from(keys.size.get()) * 8_000_000_000 + u128::from(*carry);
+    *carry = (work % rate) as u64;
     Duration::from_nanos(u64::try_from(work / rate).unwrap_or(u64::MAX >> 1).max(1))
 }
 
@@ -93,7 +116,11 @@ mod tests {
     }
 
     fn source(keys: &scenario::OnOff, member: u64) -> OnOff {
-        OnOff::new(keys, Instant::ZERO, Chance::named(5, 0, "voice", member, "load"))
+        OnOff::new(
+            Arc::new(keys.clone()),
+            Instant::ZERO,
+            Chance::named(5, 0, "voice", member, "load"),
+        )
     }
 
     fn messages_before(source: &mut OnOff, end: Instant) -> u64 {

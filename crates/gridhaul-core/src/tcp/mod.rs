@@ -33,8 +33,8 @@ mod tests {
     /// megabytes there.
     #[test]
     fn the_state_of_a_connection_stays_small() {
-        assert!(size_of::<Connection>() <= 120, "an end: {}", size_of::<Connection>());
-        assert!(size_of::<Sender>() <= 352, "its sender: {}", size_of::<Sender>());
+        assert!(size_of::<Connection>() <= 112, "an end: {}", size_of::<Connection>());
+        assert!(size_of::<Sender>() <= 296, "its sender: {}", size_of::<Sender>());
         assert!(size_of::<sent::Sent>() <= 24, "a segment out: {}", size_of::<sent::Sent>());
     }
 }

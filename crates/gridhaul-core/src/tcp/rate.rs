@@ -54,6 +54,8 @@ pub(super) struct RateAccount {
     /// Data sent before this much was delivered is limited by the application.
     app_limited_until: u64,
     newest: Option<(Instant, RateStamp)>,
+    /// When a controller that paces lets the next segment leave.
+    pub(super) paced_until: Instant,
     /// One for each segment that is sent and not yet acknowledged, in their order.
     stamps: VecDeque<RateStamp>,
 }

@@ -19,12 +19,15 @@ pub struct RttEstimator {
 /// RFC 6298, 5.7: the timeout with which data begins after SYN had to be repeated.
 const RTO_AFTER_SYN_LOSS: Duration = Duration::from_secs(3);
 
+/// The longest round trip in ticks, so that the estimate in eighths stays in 32 bits.
+const TICKS_MAX: u64 = 1 << 27;
+
 /// The estimate in whole ticks of a coarse clock, as BSD and ns-2 keep it: eight times the smoothed
 /// round trip and four times its variation.
 #[derive(Debug, Clone, Copy, Default)]
 struct Ticks {
-    srtt8: u64,
-    rttvar4: u64,
+    srtt8: u32,
+    rttvar4: u32,
 }
 
 impl RttEstimator {
@@ -133,6 +136,7 @@ fn counts_ticks(params: &StackParams) -> bool {
 impl Ticks {
     /// ns-2, `TcpAgent::rtt_update`; Jacobson 1988, appendix A.
     fn measure(&mut self, ticks: u64) {
+        let ticks = ticks.min(TICKS_MAX) as u32;
         if self.srtt8 == 0 {
             self.srtt8 = 8 * ticks;
             self.rttvar4 = 2 * ticks;
@@ -146,7 +150,7 @@ impl Ticks {
 
     /// SRTT + 4 * RTTVAR in whole ticks.
     const fn rto(self) -> u64 {
-        (8 * self.rttvar4 + self.srtt8) >> 3
+        (8 * self.rttvar4 as u64 + self.srtt8 as u64) >> 3
     }
 
     /// Backed off far: the estimate has become doubtful, and its spread holds what it was.

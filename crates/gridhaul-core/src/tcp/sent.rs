@@ -45,8 +45,8 @@ impl Sent {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SentQueue {
     ring: VecDeque<Sent>,
-    sacked_bytes: u64,
-    lost_bytes: u64,
+    sacked_bytes: u32,
+    lost_bytes: u32,
     /// Everything before this position that is not sacked has been looked at for loss.
     judged: u64,
     highest_sacked: u64,
@@ -74,12 +74,12 @@ impl SentQueue {
     /// Bytes selectively acknowledged.
     #[inline]
     pub(crate) const fn sacked_bytes(&self) -> u64 {
-        self.sacked_bytes
+        self.sacked_bytes as u64
     }
     /// Bytes lost and not sent again.
     #[inline]
     pub(crate) const fn lost_bytes(&self) -> u64 {
-        self.lost_bytes
+        self.lost_bytes as u64
     }
     /// End of the highest range that was selectively acknowledged.
     #[inline]
@@ -96,10 +96,10 @@ impl SentQueue {
                 let part = una.saturating_sub(front.start) as u32;
                 if part > 0 {
                     if front.sacked {
-                        self.sacked_bytes -= u64::from(part);
+                        self.sacked_bytes -= part;
                     }
                     if front.lost {
-                        self.lost_bytes -= u64::from(part);
+                        self.lost_bytes -= part;
                     }
                     front.start += u64::from(part);
                     front.len -= part;
@@ -107,10 +107,10 @@ impl SentQueue {
                 return;
             }
             if front.sacked {
-                self.sacked_bytes -= u64::from(front.len);
+                self.sacked_bytes -= front.len;
             }
             if front.lost {
-                self.lost_bytes -= u64::from(front.len);
+                self.lost_bytes -= front.len;
             }
             each(front);
             self.ring.pop_front();
@@ -135,10 +135,10 @@ impl SentQueue {
                 continue;
             }
             sent.sacked = true;
-            covered += u64::from(sent.len);
+            covered += sent.len;
             if sent.lost {
                 sent.lost = false;
-                self.lost_bytes -= u64::from(sent.len);
+                self.lost_bytes -= sent.len;
             }
             each(index, sent);
         }
@@ -146,7 +146,7 @@ impl SentQueue {
         if covered > 0 {
             self.highest_sacked = self.highest_sacked.max(right);
         }
-        covered
+        u64::from(covered)
     }
 
     /// Marks as lost what RFC 6675 (`IsLost`) calls lost: not sacked, with more than
@@ -195,7 +195,7 @@ impl SentQueue {
             let repeated = sent.transmits > 1 && sent.sent_at >= began;
             if !sent.sacked && !sent.lost && !repeated {
                 sent.lost = true;
-                marked += u64::from(sent.len);
+                marked += sent.len;
                 first.get_or_insert(sent.start);
             }
         }
@@ -204,7 +204,7 @@ impl SentQueue {
         if let Some(first) = first {
             self.lost_hint = self.lost_hint.min(first);
         }
-        marked
+        u64::from(marked)
     }
 
     /// Marks the first segment as lost, whatever it was before.
@@ -214,7 +214,7 @@ impl SentQueue {
             && !front.sacked
         {
             front.lost = true;
-            self.lost_bytes += u64::from(front.len);
+            self.lost_bytes += front.len;
             self.lost_hint = self.lost_hint.min(front.start);
         }
     }
@@ -236,7 +236,7 @@ impl SentQueue {
         for sent in &mut self.ring {
             sent.lost = !sent.sacked;
             if sent.lost {
-                self.lost_bytes += u64::from(sent.len);
+                self.lost_bytes += sent.len;
             }
         }
         self.judged = self.ring.back().map_or(0, Sent::end);
@@ -270,7 +270,7 @@ impl SentQueue {
 
     /// A lost segment has been sent again.
     pub(crate) fn on_retransmitted(&mut self, len: u32) {
-        self.lost_bytes -= u64::from(len);
+        self.lost_bytes -= len;
     }
 
     /// Index of the first segment that begins at or after `position`.

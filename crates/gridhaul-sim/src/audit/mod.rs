@@ -77,25 +77,43 @@ impl LinkAudit {
     #[inline]
     pub(crate) fn on_passage<P: Payload>(&mut self, now: Instant, passage: &Passage<P>) {
         self.out += 1;
-        let Passage { bytes, offered, started, sent, left, fate, .. } = *passage;
-        if !matches!(fate, Fate::Arrived) && fate.is_copy() {
-            return;
+        if self.kept.is_some() || !matches!(passage.fate, Fate::Arrived) {
+            self.on_uncommon(now, passage);
+        } else if self.is_ordered(now, passage) {
+            self.check_way(now, passage);
         }
-        let ordered = offered <= started && started <= sent && sent <= left && left <= now;
-        if !ordered {
-            self.blame("the times of a packet are out of order", now, passage);
+    }
+
+    /// A packet that does not simply arrive, or comes from a queue that holds its packets.
+    #[inline(never)]
+    fn on_uncommon<P: Payload>(&mut self, now: Instant, passage: &Passage<P>) {
+        if passage.fate.is_copy() || !self.is_ordered(now, passage) {
             return;
         }
         if let Some(kept) = &mut self.kept {
             let verdict = kept.on_passage(passage, self.in_order);
             self.believe(verdict, now, passage);
         }
-        if let Fate::Lost(reason) = fate
-            && reason.is_by_queue()
-        {
-            self.check_drop(now, passage);
-            return;
+        match passage.fate {
+            Fate::Lost(reason) if reason.is_by_queue() => self.check_drop(now, passage),
+            _ => self.check_way(now, passage),
         }
+    }
+
+    #[inline]
+    fn is_ordered<P>(&mut self, now: Instant, passage: &Passage<P>) -> bool {
+        let Passage { offered, started, sent, left, .. } = *passage;
+        let ordered = offered <= started && started <= sent && sent <= left && left <= now;
+        if !ordered {
+            self.blame("the times of a packet are out of order", now, passage);
+        }
+        ordered
+    }
+
+    /// The wire and the way of a packet whose times are in order.
+    #[inline(always)]
+    fn check_way<P>(&mut self, now: Instant, passage: &Passage<P>) {
+        let Passage { bytes, offered, started, sent, left, .. } = *passage;
         if left.as_nanos() - sent.as_nanos() < self.delay {
             self.blame("a packet was faster than the delay", now, passage);
         }

@@ -1,5 +1,7 @@
 //! Loss recovery with selective acknowledgements (RFC 6675).
 
+use std::num::NonZeroU64;
+
 use gridhaul_scenario::units::Instant;
 
 use super::{LossRecovery, Scene, Verdict};
@@ -14,7 +16,7 @@ pub(crate) struct Sack {
     began: Instant,
     partial_seen: bool,
     /// Bytes in the pipe, where they are counted as ns-2's Sack1 does.
-    pipe: Option<u64>,
+    pipe: Pipe,
 }
 
 impl Sack {
@@ -36,7 +38,7 @@ impl Sack {
         if scene.params.count_pipe {
             // ns-2, Sack1: what is out, less the duplicates; the retransmission is not counted.
             let left = u64::from(dupthresh) * u64::from(mss);
-            self.pipe = Some((scene.next - scene.una).saturating_sub(left));
+            self.pipe = Pipe::of((scene.next - scene.una).saturating_sub(left));
         } else {
             scene.queue.judge(dupthresh, mss, self.began);
         }
@@ -47,11 +49,26 @@ impl Sack {
     /// Every acknowledgement takes one segment out of a counted pipe, and a partial one two: the
     /// lost segment and its repetition. What lies below the highest SACK is a hole to be filled.
     fn count(&mut self, scene: &mut Scene<'_>, segments: u64) {
-        if let Some(pipe) = &mut self.pipe {
-            *pipe = pipe.saturating_sub(segments * u64::from(scene.params.mss));
+        if let Some(pipe) = self.pipe.bytes() {
+            self.pipe = Pipe::of(pipe.saturating_sub(segments * u64::from(scene.params.mss)));
             let boundary = scene.queue.highest_sacked();
             scene.queue.mark_lost_until(boundary, self.began);
         }
+    }
+}
+
+/// A count of bytes, or none: eight bytes of every sender instead of sixteen.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pipe(Option<NonZeroU64>);
+
+impl Pipe {
+    const fn of(bytes: u64) -> Self {
+        Self(Some(NonZeroU64::MIN.saturating_add(bytes)))
+    }
+
+    #[inline]
+    fn bytes(self) -> Option<u64> {
+        self.0.map(|above| above.get() - 1)
     }
 }
 
@@ -59,7 +76,7 @@ impl LossRecovery for Sack {
     fn on_duplicate(&mut self, scene: &mut Scene<'_>) -> bool {
         let (dupthresh, mss) = (scene.params.dupthresh, scene.params.mss);
         if self.recovering {
-            if self.pipe.is_some() {
+            if self.pipe.bytes().is_some() {
                 self.count(scene, 1);
             } else {
                 scene.queue.judge(dupthresh, mss, self.began);
@@ -85,11 +102,11 @@ impl LossRecovery for Sack {
         if scene.una >= self.recover {
             // Section 5: "once an ACK covers RecoveryPoint, loss recovery ends".
             self.recovering = false;
-            self.pipe = None;
+            self.pipe = Pipe::default();
             scene.congestion.on_recovered(scene.now);
             return Verdict::Hold;
         }
-        if self.pipe.is_some() {
+        if self.pipe.bytes().is_some() {
             self.count(scene, 2);
         } else {
             scene.queue.judge(scene.params.dupthresh, scene.params.mss, self.began);
@@ -105,13 +122,13 @@ impl LossRecovery for Sack {
 
     #[inline]
     fn counted_pipe(&self) -> Option<u64> {
-        self.pipe
+        self.pipe.bytes()
     }
 
     #[inline]
     fn on_sent(&mut self, len: u32) {
-        if let Some(pipe) = &mut self.pipe {
-            *pipe += u64::from(len);
+        if let Some(pipe) = self.pipe.bytes() {
+            self.pipe = Pipe::of(pipe + u64::from(len));
         }
     }
 

@@ -16,8 +16,8 @@ pub(crate) struct Vegas {
     /// Duplicates in a row; a first retransmission counts as the third.
     duplicates: u32,
     inflation: u32,
-    /// When a loss last reduced the window, and what it left.
-    reduced_at: Option<Instant>,
+    /// When a loss last reduced the window, [`Instant::ZERO`] if none has, and what it left.
+    reduced_at: Instant,
     left: u32,
     /// New acknowledgements at which the next segment may prove to be lost as well.
     watched: u8,
@@ -32,8 +32,8 @@ impl Vegas {
     fn enter(&mut self, scene: &mut Scene<'_>) {
         let loss = scene.loss();
         scene.congestion.on_loss(&loss);
-        if self.reduced_at.is_none_or(|reduced_at| reduced_at < loss.sent_at) {
-            self.reduced_at = Some(scene.now);
+        if self.reduced_at == Instant::ZERO || self.reduced_at < loss.sent_at {
+            self.reduced_at = scene.now;
             self.left = scene.congestion.cwnd();
             // The segments that have left the network are replaced at once.
             self.inflation = self.duplicates * scene.params.mss;

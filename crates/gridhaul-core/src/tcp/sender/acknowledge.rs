@@ -42,7 +42,7 @@ impl Sender {
         self.update_window(ack, segment);
         if self.una == self.next {
             // Nothing is out: only the window can be news.
-            if self.edge > self.next {
+            if self.edge() > self.next {
                 self.probe = Probe::default();
             }
             return true;
@@ -81,7 +81,6 @@ impl Sender {
             self.window_from = segment.seq;
             self.peer_window = segment.window;
             self.peer_window_max = self.peer_window_max.max(segment.window);
-            self.edge = ack + u64::from(segment.window);
         }
     }
 
@@ -278,7 +277,8 @@ impl Sender {
                 (echo > 0 && echoed <= now).then_some(echoed)
             })
         } else {
-            (self.timed_at != Instant::NEVER && ack >= self.timed_end).then_some(self.timed_at)
+            let covered = (ack as u32).wrapping_sub(self.timed_end).cast_signed() >= 0;
+            (self.timed_at != Instant::NEVER && covered).then_some(self.timed_at)
         };
         let Some(sent) = sent else { return };
         self.timed_at = Instant::NEVER;

@@ -25,7 +25,7 @@ pub struct SenderStats {
     /// Sum of measured round trips in nanoseconds.
     pub rtt_sum_ns: u64,
     /// Number of measured round trips.
-    pub rtt_count: u64,
+    pub rtt_count: u32,
     /// Segments sent again.
     pub retransmissions: u32,
     /// Losses found by acknowledgements.
@@ -48,9 +48,7 @@ pub(crate) struct Stretch {
 pub struct Sender {
     una: u64,
     next: u64,
-    /// Right edge of the window that the other end offers.
-    edge: u64,
-    /// The window that it offered last, and the largest ever.
+    /// The window that the other end offered last, and the largest ever.
     peer_window: u32,
     peer_window_max: u32,
     /// Sequence number of the segment that offered it (RFC 9293: SND.WL1).
@@ -58,7 +56,7 @@ pub struct Sender {
     /// Position after the last byte that the application has written.
     written: u64,
     /// Congestion window with what recovery adds to it: kept, because it is asked for so often.
-    window: u64,
+    window: u32,
     duplicates: u32,
     /// New data sent on duplicates (limited transmit), in bytes.
     limited: u32,
@@ -76,19 +74,18 @@ pub struct Sender {
     /// Whether the controller paces.
     paced: bool,
     rto_at: Instant,
-    paced_until: Instant,
     last_sent: Instant,
     probe: timer::Probe,
-    /// End of the segment that is being timed and when it was sent, where one at a time is;
-    /// [`Instant::NEVER`] while none is.
-    timed_end: u64,
+    /// Low half of the end of the segment that is being timed, and when it was sent, where one at
+    /// a time is; [`Instant::NEVER`] while none is.
+    timed_end: u32,
     timed_at: Instant,
     queue: SentQueue,
     rtt: RttEstimator,
     congestion: Controller,
     recovery: Recovery,
     stats: SenderStats,
-    /// For controllers that want delivery rates.
+    /// For controllers that want delivery rates, or pace.
     rate: Option<Box<RateAccount>>,
 }
 
@@ -121,12 +118,11 @@ impl Sender {
         Self {
             una: 0,
             next: 0,
-            edge: 1,
             peer_window: params.mss,
             peer_window_max: 0,
             window_from: 0,
             written: 1,
-            window: u64::from(congestion.cwnd()),
+            window: congestion.cwnd(),
             duplicates: 0,
             limited: 0,
             closed: false,
@@ -137,14 +133,13 @@ impl Sender {
             window_limited: false,
             paced: congestion.is_paced(),
             rto_at: Instant::NEVER,
-            paced_until: Instant::ZERO,
             last_sent: Instant::ZERO,
             probe: timer::Probe::default(),
             timed_end: 0,
             timed_at: Instant::NEVER,
             queue: SentQueue::default(),
             rtt: RttEstimator::new(),
-            rate: congestion.samples_rate().then(Box::default),
+            rate: (congestion.samples_rate() || congestion.is_paced()).then(Box::default),
             congestion,
             recovery: Recovery::new(params),
             stats: SenderStats::default(),
@@ -172,7 +167,6 @@ impl Sender {
         self.peer_window = window;
         self.peer_window_max = window;
         self.window_from = from;
-        self.edge = self.una + u64::from(window);
     }
 
     /// The window that the other end has offered in its newest segment, the largest one, and the
@@ -269,8 +263,8 @@ impl Sender {
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         // A pacing time in the past has been served: it only counts while something waits for it.
-        if self.paced && self.paced_until > self.last_sent && self.window_open() {
-            self.rto_at.min(self.paced_until)
+        if self.paced && self.paced_until() > self.last_sent && self.window_open() {
+            self.rto_at.min(self.paced_until())
         } else {
             self.rto_at
         }
@@ -280,7 +274,18 @@ impl Sender {
     #[inline]
     fn refresh_window(&mut self) {
         let inflation = if self.attentive { self.recovery.inflation() } else { 0 };
-        self.window = u64::from(self.congestion.cwnd()) + u64::from(inflation);
+        self.window = self.congestion.cwnd().saturating_add(inflation);
+    }
+
+    /// Before this time, a controller that paces lets no segment leave.
+    fn paced_until(&self) -> Instant {
+        self.rate.as_ref().map_or(Instant::ZERO, |rate| rate.paced_until)
+    }
+
+    fn pace_until(&mut self, at: Instant) {
+        if let Some(rate) = &mut self.rate {
+            rate.paced_until = at;
+        }
     }
 
     /// Position after everything that is to be sent, FIN included.
@@ -289,9 +294,16 @@ impl Sender {
         self.written + self.closed as u64
     }
 
+    /// Right edge of the window that the other end offers. Until SYN is acknowledged, nothing but
+    /// SYN may go.
+    #[inline]
+    const fn edge(&self) -> u64 {
+        if self.una == 0 { 1 } else { self.una + self.peer_window as u64 }
+    }
+
     /// Whether something could be sent if pacing allowed it.
     fn window_open(&self) -> bool {
-        let new = self.next < self.end() && self.next < self.edge;
-        (new || self.queue.lost_bytes() > 0) && self.in_flight() < self.window
+        let new = self.next < self.end() && self.next < self.edge();
+        (new || self.queue.lost_bytes() > 0) && self.in_flight() < u64::from(self.window)
     }
 }

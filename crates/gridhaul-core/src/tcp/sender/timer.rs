@@ -45,7 +45,7 @@ impl Sender {
             self.duplicates = 0;
         }
         self.limited = 0;
-        self.paced_until = now;
+        self.pace_until(now);
         self.rto_at = now + self.rtt.rto(params);
         self.refresh_window();
     }

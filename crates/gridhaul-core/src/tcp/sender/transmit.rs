@@ -10,7 +10,7 @@ impl Sender {
     /// What is to be sent now, if anything: `None` until something changes.
     #[inline]
     pub(crate) fn poll_stretch(&mut self, now: Instant, params: &StackParams) -> Option<Stretch> {
-        if self.queue.lost_bytes() == 0 && self.next >= self.end() {
+        if self.queue.lost_bytes() == 0 && (self.next >= self.end() || self.is_full(params)) {
             return None;
         }
         self.poll_something(now, params)
@@ -23,6 +23,20 @@ impl Sender {
         }
     }
 
+    /// Whether the congestion window holds back a full segment of new data, and nothing else has to
+    /// be looked at: what comes of most questions of a sender that always has data.
+    #[inline]
+    fn is_full(&mut self, params: &StackParams) -> bool {
+        let (out, mss) = (self.next - self.una, u64::from(params.mss));
+        let full = out > 0
+            && out + mss > u64::from(self.window)
+            && !(self.attentive || self.paced)
+            && self.queue.sacked_bytes() == 0
+            && self.next + mss <= self.written.min(self.una + u64::from(self.peer_window));
+        self.window_limited |= full;
+        full
+    }
+
     fn poll_something(&mut self, now: Instant, params: &StackParams) -> Option<Stretch> {
         if self.queue.lost_bytes() > 0
             && let Some(stretch) = self.retransmission(now, params)
@@ -30,9 +44,9 @@ impl Sender {
             return Some(stretch);
         }
         let stretch = self.new_data(now, params);
-        if self.paced && stretch.is_none() && self.paced_until <= now {
+        if self.paced && stretch.is_none() && self.paced_until() <= now {
             // Nothing waits for the pacer any more.
-            self.paced_until = Instant::ZERO;
+            self.pace_until(Instant::ZERO);
         }
         stretch
     }
@@ -42,7 +56,7 @@ impl Sender {
         let in_flight = self.in_flight();
         let len = self.queue.next_lost()?.1.len;
         if !self.force_retransmit {
-            let full = in_flight + u64::from(len) > self.window && in_flight > 0;
+            let full = in_flight + u64::from(len) > u64::from(self.window) && in_flight > 0;
             if full || self.held_by_pacing(now) {
                 return None;
             }
@@ -73,7 +87,7 @@ impl Sender {
         if self.next >= end {
             return None;
         }
-        let room = self.edge.saturating_sub(self.next);
+        let room = self.edge().saturating_sub(self.next);
         let mut len = (end - self.next).min(u64::from(params.mss)) as u32;
         if u64::from(len) > room {
             len = self.len_in_small_window(now, room, params)?;
@@ -85,7 +99,7 @@ impl Sender {
             return None;
         }
         let in_flight = self.in_flight();
-        if in_flight + u64::from(len) > self.window && in_flight > 0 {
+        if in_flight + u64::from(len) > u64::from(self.window) && in_flight > 0 {
             self.window_limited = true;
             return None;
         }
@@ -96,7 +110,7 @@ impl Sender {
         if self.held_by_pacing(now) {
             return None;
         }
-        if in_flight + 2 * u64::from(params.mss) > self.window {
+        if in_flight + 2 * u64::from(params.mss) > u64::from(self.window) {
             self.window_limited = true;
         }
         let stretch = Stretch { start: self.next, len };
@@ -122,11 +136,11 @@ impl Sender {
             let dumb =
                 self.duplicates > 0 && self.sack && !params.limited_transmit && !self.in_recovery();
             let in_flight = self.in_flight();
-            if nagle || dumb || in_flight + len > self.window && in_flight > 0 {
+            if nagle || dumb || in_flight + len > u64::from(self.window) && in_flight > 0 {
                 return false;
             }
         }
-        self.next + len <= self.edge
+        self.next + len <= self.edge()
     }
 
     /// RFC 5681, section 4.1: slow start again after an idle time longer than the RTO.
@@ -194,7 +208,7 @@ impl Sender {
         self.queue.push(Sent::new(stretch.start, stretch.len, now));
         self.next += u64::from(stretch.len);
         if !params.time_every_segment && self.timed_at == Instant::NEVER {
-            (self.timed_end, self.timed_at) = (self.next, now);
+            (self.timed_end, self.timed_at) = (self.next as u32, now);
         }
         if self.attentive {
             self.recovery.on_sent(stretch.len);
@@ -220,12 +234,12 @@ impl Sender {
         {
             let bytes = f64::from(len + params.header);
             let gap = Duration::from_secs_f64(bytes / rate.max(1.0));
-            self.paced_until = self.paced_until.max(now) + gap;
+            self.pace_until(self.paced_until().max(now) + gap);
         }
     }
 
     #[inline]
     fn held_by_pacing(&self, now: Instant) -> bool {
-        self.paced && self.paced_until > now && self.congestion.pacing_rate().is_some()
+        self.paced && self.paced_until() > now && self.congestion.pacing_rate().is_some()
     }
 }
