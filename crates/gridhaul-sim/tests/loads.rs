@@ -32,6 +32,7 @@ fn pair(meters: u32, stack: &str, load: &str) -> String {
         profile = "ns2"
         variant = "reno"
         mss = "200 B"
+        restart_after_idle = false
         {stack}
         [flow.reading]
         from = "a"

@@ -107,8 +107,12 @@ pub struct StackParams {
     /// window also in Reno (`bugFix_`), a window that stays deflated after NewReno's recovery,
     /// ssthresh cut again by every timeout, Tahoe's duplicates counted across one.
     pub ns2_recovery: bool,
-    /// Whether a fast retransmit doubles the timeout, as ns-2's Vegas does (`reset_rtx_timer`).
-    pub back_off_on_loss: bool,
+    /// Whether the timer is that of ns-2's Vegas: a fast retransmit doubles the timeout
+    /// (`reset_rtx_timer`), and it runs on, and doubles, while nothing is out.
+    pub vegas_timer: bool,
+    /// Whether connections open as between ns-2's one-way agents: SYN is a packet like others, the
+    /// answer is not acknowledged, and only SYN is repeated.
+    pub one_way_open: bool,
     /// Vegas: α, β and γ in segments.
     pub vegas: (f64, f64, f64),
 }
@@ -129,7 +133,7 @@ impl StackParams {
         params.recovery = stack.recovery.unwrap_or_else(|| default_recovery(&params));
         if stack.profile == Profile::Ns2 {
             params.sack = stack.sack.unwrap_or(params.recovery == Recovery::Sack);
-            params.back_off_on_loss = params.variant == Variant::Vegas;
+            params.vegas_timer = params.variant == Variant::Vegas;
         }
         let window = |size: WindowSize| u32::try_from(size.in_bytes(mss)).unwrap_or(u32::MAX);
         params.header = stack.header.map_or(params.header, clamp_bytes);
@@ -228,7 +232,8 @@ fn rfc() -> StackParams {
         count_pipe: false,
         option_bytes: OptionBytes::All,
         ns2_recovery: false,
-        back_off_on_loss: false,
+        vegas_timer: false,
+        one_way_open: false,
         // Brakmo and Peterson 1995: α = 1 (their Vegas-1,3), β = 3, γ = 1.
         vegas: (1.0, 3.0, 1.0),
     }
@@ -275,7 +280,8 @@ fn ns2() -> StackParams {
         rto_max: Duration::from_secs(60),
         clock_granularity: Duration::from_millis(10),
         time_every_segment: false,
-        restart_after_idle: false,
+        // slow_start_restart_ true; see `Sender::restart_after_idle`.
+        restart_after_idle: true,
         nagle: false,
         growth: Growth::PerAck,
         grow_only_when_limited: false,
@@ -285,6 +291,7 @@ fn ns2() -> StackParams {
         count_pipe: true,
         option_bytes: OptionBytes::SackBlocks,
         ns2_recovery: true,
+        one_way_open: true,
         // v_alpha_ 1, v_beta_ 3, v_gamma_ 1.
         vegas: (1.0, 3.0, 1.0),
         ..rfc()

@@ -49,7 +49,9 @@ impl Connection {
             return;
         }
         self.on_syn(segment);
-        self.receiver.request_ack();
+        if !(acknowledges && self.params.one_way_open) {
+            self.receiver.request_ack();
+        }
         if acknowledges {
             self.sending.handle_ack(now, segment, self.isn, &self.params);
             self.sending.wake(&self.params).set_window(segment.window, segment.seq);
@@ -143,7 +145,14 @@ impl Connection {
             return None;
         }
         if self.sending.next() == 0 {
-            self.sending.wake(&self.params).send_syn(now, &self.params);
+            let sender = self.sending.wake(&self.params);
+            sender.send_syn(now, &self.params);
+            if self.state == State::SynReceived && self.params.one_way_open {
+                sender.assume_opened();
+                if self.receive_only {
+                    self.sending.rest();
+                }
+            }
         } else if self.receiver.ack_due(now) && self.state == State::SynReceived {
             self.receiver.on_ack_sent(&self.params);
         } else {

@@ -40,7 +40,7 @@ impl Vegas {
         }
         scene.retransmit_first();
         // ns-2 doubles the coarse timeout as well, until the next measurement: the sender does, by
-        // `back_off_on_loss`, as this returns that a retransmission has begun.
+        // `vegas_timer`, as this returns that a retransmission has begun.
         scene.restart_timer = true;
         self.watched = 2;
         self.recovering = true;

@@ -171,6 +171,10 @@ impl Sender {
         }
         if self.una == self.next {
             self.rto_at = Instant::NEVER;
+            if params.ns2_recovery {
+                // ns-2's timer runs on from here: see `Sender::restart_after_idle`.
+                self.last_sent = now;
+            }
         } else if restart {
             // RFC 6298, 5.3: an acknowledgement of new data restarts the timer.
             self.rto_at = now + self.rtt.rto(params);
@@ -212,7 +216,7 @@ impl Sender {
         if stop_timing {
             self.timed_at = Instant::NEVER;
         }
-        if entered && params.back_off_on_loss {
+        if entered && params.vegas_timer {
             self.rtt.back_off(params);
         }
         if restart_timer {

@@ -51,7 +51,7 @@ impl Sender {
     }
 
     /// The window after a timeout.
-    fn reduce(&mut self, now: Instant, params: &StackParams) {
+    pub(super) fn reduce(&mut self, now: Instant, params: &StackParams) {
         if self.una == 0 && !params.ns2_recovery {
             // RFC 5681, section 3.1: a lost SYN says nothing about the window of the data, which
             // begins with one segment then; see `on_opened`.
@@ -64,6 +64,14 @@ impl Sender {
         scene.limited = 0;
         let loss = Loss { again, ..scene.loss() };
         self.congestion.on_timeout(&loss);
+    }
+
+    /// SYN, just sent, will not be acknowledged: it counts as if it were, and is not timed.
+    pub(crate) fn assume_opened(&mut self) {
+        self.una = 1;
+        self.queue.acknowledge(1, |_| {});
+        self.timed_at = Instant::NEVER;
+        self.rto_at = Instant::NEVER;
     }
 
     /// SYN is acknowledged.

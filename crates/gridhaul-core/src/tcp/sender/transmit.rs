@@ -146,10 +146,40 @@ impl Sender {
     /// RFC 5681, section 4.1: slow start again after an idle time longer than the RTO.
     #[inline]
     fn restart_after_idle(&mut self, now: Instant, params: &StackParams) {
-        let idle = params.restart_after_idle && self.next > 1;
+        // For ns-2, SYN is a packet like others, whose acknowledgement starts the timer.
+        let begun = self.next > 1 || params.ns2_recovery && self.last_sent > Instant::ZERO;
+        let idle = params.restart_after_idle && begun;
         if idle && now.since(self.last_sent) > self.rtt.rto(params) {
-            self.congestion.on_idle_restart(now, params.initial_window);
+            if params.ns2_recovery {
+                self.restart_as_ns2(now, params);
+            } else {
+                self.congestion.on_idle_restart(now, params.initial_window);
+            }
             self.refresh_window();
+        }
+        if params.vegas_timer && idle {
+            self.rto_at = self.last_sent + self.rtt.rto(params);
+        }
+    }
+
+    /// ns-2 (`slow_start_restart_`): the retransmission timer that the last acknowledgement started
+    /// runs out although nothing is out, again and again. Here that is made up for when something is
+    /// to be sent. Slow start begins with one segment and the old threshold. Vegas takes each for a
+    /// timeout: threshold and back-off suffer, and the segment that is sent now does not start the
+    /// timer anew, so that it often runs out before the acknowledgement can come
+    /// (`VegasTcpAgent::timeout, output`).
+    #[cold]
+    fn restart_as_ns2(&mut self, now: Instant, params: &StackParams) {
+        self.recovery.on_timeout(self.next);
+        self.duplicates = 0;
+        if !params.vegas_timer {
+            self.congestion.on_idle_restart(now, params.mss);
+            return;
+        }
+        while self.last_sent + self.rtt.rto(params) <= now {
+            self.last_sent += self.rtt.rto(params);
+            self.reduce(self.last_sent, params);
+            self.rtt.back_off(params);
         }
     }
 
@@ -198,7 +228,7 @@ impl Sender {
     #[inline(always)]
     fn note_sent(&mut self, now: Instant, stretch: Stretch, params: &StackParams) {
         let nothing_out = self.una == self.next;
-        if nothing_out {
+        if nothing_out && !params.vegas_timer {
             // A timer that still runs is the persist timer of a window that has opened since.
             self.rto_at = Instant::NEVER;
         }
