@@ -1,10 +1,16 @@
 //! `cargo xtask bench`: figures against their bars, peers measured in the same run.
 
+mod meters;
 mod model;
 mod sim;
 
-use anyhow::ensure;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, ensure};
 use clap::Args;
+
+use crate::shell::{self, installed, output, program, target};
 
 /// Arguments of `bench`.
 #[derive(Debug, Args)]
@@ -26,8 +32,11 @@ struct Figure {
     reached: bool,
 }
 
-const BENCHES: &[Bench] =
-    &[Bench { name: "sim", run: sim::run }, Bench { name: "model", run: model::run }];
+const BENCHES: &[Bench] = &[
+    Bench { name: "sim", run: sim::run },
+    Bench { name: "model", run: model::run },
+    Bench { name: "meters", run: meters::run },
+];
 
 /// Runs the benches; an error if a figure falls short.
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
@@ -50,4 +59,45 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     let short: Vec<_> = short.iter().filter_map(|figure| figure.line.split(':').next()).collect();
     ensure!(short.is_empty(), "short of the bar: {}", short.join(", "));
     Ok(())
+}
+
+/// Runs a command; returns what it printed, its CPU time in seconds (user and system) and its peak
+/// memory in kB.
+fn timed(command: &[String]) -> anyhow::Result<(String, f64, f64)> {
+    let scratch = target().join("bench");
+    fs::create_dir_all(&scratch)?;
+    let (times, memory) = (scratch.join("times"), scratch.join("memory"));
+    // The shell's times have a digit more than those of time(1), which knows the memory.
+    let script = "TIMEFORMAT='%U %S'; times=$1; shift; { time \"$@\" 2>&4; } 4>&2 2>\"$times\"";
+    let mut shell = program("bash");
+    shell.args(["-c", script, "bash"]).arg(&times);
+    shell.args(["/usr/bin/time", "--format", "%M", "--output"]).arg(&memory).args(command);
+    let printed = output(&mut shell)?;
+    let numbers = |path: &Path| -> anyhow::Result<f64> {
+        let text = fs::read_to_string(path)?;
+        let numbers = text.split_whitespace().map(str::parse::<f64>);
+        Ok(numbers.sum::<Result<_, _>>()?)
+    };
+    Ok((printed, numbers(&times)?, numbers(&memory)?))
+}
+
+/// Installs what is missing and can be had from Debian: packages, and whether they are there.
+fn install(needed: &[(&str, bool)]) -> anyhow::Result<()> {
+    let missing = needed.iter().filter(|(_, there)| !there).map(|(package, _)| *package);
+    let missing: Vec<_> = missing.collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let wanted = missing.join(" ");
+    ensure!(installed("apt-get"), "missing: the Debian packages {wanted}");
+    let user = output(program("id").arg("-u"))?;
+    ensure!(user.trim() == "0", "missing: apt-get install {wanted}");
+    println!("not installed: {wanted}; installing with apt-get");
+    shell::run(program("apt-get").args(["update", "--quiet"]))?;
+    let options = ["install", "--yes", "--quiet", "--no-install-recommends"];
+    shell::run(program("apt-get").args(options).args(missing))
+}
+
+fn text(path: &Path) -> anyhow::Result<String> {
+    Ok(path.to_str().context("a path that is not text")?.to_owned())
 }

@@ -1,7 +1,6 @@
 //! `bench model`: figure 10 of paper `sa-tcp` by equations, from 1 to 1000 collectors.
 
-use super::Figure;
-use super::sim::timed;
+use super::{Figure, timed};
 use crate::shell::{cargo, output, root, target};
 
 /// CPU seconds for the whole figure, both variants.

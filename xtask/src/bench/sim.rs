@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-use super::Figure;
+use super::{Figure, text, timed};
 use crate::shell::{self, cargo, installed, output, program, root, target};
 
 const ROUNDS: usize = 3;
@@ -286,46 +286,16 @@ fn instructions(workload: &Workload) -> anyhow::Result<Figure> {
     })
 }
 
-/// Runs a command; returns what it printed, its CPU time (user and system) and its peak memory.
-pub(super) fn timed(command: &[String]) -> anyhow::Result<(String, f64, f64)> {
-    let (times, memory) = (folder().join("times"), folder().join("memory"));
-    // The shell's times have a digit more than those of time(1), which knows the memory.
-    let script = "TIMEFORMAT='%U %S'; times=$1; shift; { time \"$@\" 2>&4; } 4>&2 2>\"$times\"";
-    let mut shell = program("bash");
-    shell.args(["-c", script, "bash"]).arg(&times);
-    shell.args(["/usr/bin/time", "--format", "%M", "--output"]).arg(&memory).args(command);
-    let printed = output(&mut shell)?;
-    let numbers = |path: &Path| -> anyhow::Result<f64> {
-        let text = fs::read_to_string(path)?;
-        let numbers = text.split_whitespace().map(str::parse::<f64>);
-        Ok(numbers.sum::<Result<_, _>>()?)
-    };
-    Ok((printed, numbers(&times)?, numbers(&memory)?))
-}
-
-/// Installs what is missing and can be had from Debian.
+/// Programs and libraries that are measured or measure.
 fn install() -> anyhow::Result<()> {
     let ns3_headers = Path::new("/usr/include/ns3/core-module.h").is_file();
-    let needed = [
+    super::install(&[
         ("ns2", installed("ns")),
         ("libns3-dev", ns3_headers),
         ("g++", installed("g++")),
         ("valgrind", installed("valgrind")),
         ("time", Path::new("/usr/bin/time").is_file()),
-    ];
-    let missing = needed.iter().filter(|(_, there)| !there).map(|(package, _)| *package);
-    let missing: Vec<_> = missing.collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let wanted = missing.join(" ");
-    ensure!(installed("apt-get"), "missing: the Debian packages {wanted}");
-    let user = output(program("id").arg("-u"))?;
-    ensure!(user.trim() == "0", "missing: apt-get install {wanted}");
-    println!("not installed: {wanted}; installing with apt-get");
-    shell::run(program("apt-get").args(["update", "--quiet"]))?;
-    let options = ["install", "--yes", "--quiet", "--no-install-recommends"];
-    shell::run(program("apt-get").args(options).args(missing))
+    ])
 }
 
 /// Compiles the ns-3 program against Debian's libraries, unless that was done already.
@@ -351,8 +321,4 @@ fn folder() -> PathBuf {
 
 fn ns3() -> PathBuf {
     folder().join("ns3")
-}
-
-fn text(path: &Path) -> anyhow::Result<String> {
-    Ok(path.to_str().context("a path that is not text")?.to_owned())
 }

@@ -1,0 +1,159 @@
+//! `cargo xtask bench meters`: simulations of a thousand to a million meters over 300 s on one core,
+//! and ns-2 on the numbers that it can hold.
+//!
+//! CPU time and peak memory are of the whole process, start-up included; of several rounds the
+//! fastest counts. The scenario is in `bench/meters`, the script for ns-2 in `conformance/ns2`.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde_json::Value;
+
+use super::{Figure, install, text, timed};
+use crate::shell::{self, cargo, installed, root, target};
+
+const ROUNDS: usize = 3;
+
+/// Meters in the runs of gridhaul, and of ns-2, which takes minutes for more.
+const METERS: [u32; 8] = [1_000, 3_000, 10_000, 30_000, 100_000, 200_000, 400_000, 1_000_000];
+const NS2_METERS: [u32; 2] = [1_000, 10_000];
+
+/// Bars: 400,000 meters in seconds and MB, a million in MB.
+const REGION: u32 = 400_000;
+const REGION_BARS: (f64, f64) = (15.0, 400.0);
+const MILLION: u32 = 1_000_000;
+const MILLION_BAR_MB: f64 = 1_000.0;
+
+/// What a run took and did.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    program: &'static str,
+    meters: u32,
+    cpu_s: f64,
+    memory_mb: f64,
+    /// Data packets offered to the link in the 240 s that are measured, and the share dropped.
+    packets: f64,
+    loss: f64,
+}
+
+/// Measures, prints a table, writes it and a picture; the figures are the caller's to print.
+pub(super) fn run() -> anyhow::Result<Vec<Figure>> {
+    install(&[("ns2", installed("ns")), ("time", Path::new("/usr/bin/time").is_file())])?;
+    shell::run(cargo().args(["build", "--release", "--package", "gridhaul"]))?;
+    fs::create_dir_all(folder())?;
+    println!("\nmeters: one connection each over one link, 300 s, one thread (best of {ROUNDS})");
+    println!(
+        "  {:<10}{:>10}{:>10}{:>12}{:>14}{:>12}{:>8}",
+        "", "meters", "CPU s", "peak MB", "byte a meter", "packets", "loss"
+    );
+    let mut runs = Vec::new();
+    for meters in METERS {
+        runs.push(best("gridhaul", meters, gridhaul)?);
+    }
+    for meters in NS2_METERS {
+        runs.push(best("ns-2", meters, ns2)?);
+    }
+    draw(&runs)?;
+    Ok(figures(&runs))
+}
+
+fn best(
+    program: &'static str,
+    meters: u32,
+    measure: fn(u32) -> anyhow::Result<Run>,
+) -> anyhow::Result<Run> {
+    let mut best: Option<Run> = None;
+    for _ in 0..ROUNDS {
+        let run = measure(meters).with_context(|| format!("{program} with {meters} meters"))?;
+        if best.is_none_or(|best| run.cpu_s < best.cpu_s) {
+            best = Some(run);
+        }
+    }
+    let run = best.context("no rounds")?;
+    println!(
+        "  {program:<10}{meters:>10}{:>10.2}{:>12.1}{:>14.0}{:>12.0}{:>8.3}",
+        run.cpu_s,
+        run.memory_mb,
+        run.memory_mb * 1e6 / f64::from(meters),
+        run.packets,
+        run.loss
+    );
+    Ok(run)
+}
+
+fn gridhaul(meters: u32) -> anyhow::Result<Run> {
+    let scenario = root().join("bench/meters/meters.toml");
+    let mut command = vec![text(&target().join("release/gridhaul"))?, "run".into()];
+    command.extend([text(&scenario)?, "--set".into(), format!("flow.reading.count={meters}")]);
+    command.extend(["--json", "--quiet", "--threads", "1", "--out"].map(String::from));
+    command.push(text(&folder().join("answer"))?);
+    let (printed, cpu_s, memory_kb) = timed(&command)?;
+    let answer: Value = serde_json::from_str(&printed).context("the answer is not JSON")?;
+    let metrics = &answer["points"][0]["links"][0]["metrics"];
+    let mean = |name: &str| {
+        let value = metrics[name]["mean"].as_f64();
+        value.with_context(|| format!("no {name} in the answer"))
+    };
+    let (packets, loss) = (mean("packets_in_count")?, mean("loss_ratio")?);
+    Ok(Run { program: "gridhaul", meters, cpu_s, memory_mb: mb(memory_kb), packets, loss })
+}
+
+/// The same meters, but that messages come one by one instead of in bursts of one on average:
+/// ns-2's source of bursts rounds each up to a whole message.
+fn ns2(meters: u32) -> anyhow::Result<Run> {
+    let script = root().join("conformance/ns2/meters.tcl");
+    let mut command = vec!["ns".into(), text(&script)?];
+    command.extend([format!("meters={meters}")]);
+    let numbers = ["variant=Vegas", "rate_kbit=2000", "every=60.1", "spread=60"];
+    command.extend(numbers.map(String::from));
+    let (printed, cpu_s, memory_kb) = timed(&command)?;
+    let cells: Vec<&str> = printed.trim().split(',').collect();
+    let number = |index: usize| -> anyhow::Result<f64> {
+        Ok(cells.get(index).context("too few columns")?.parse()?)
+    };
+    let (packets, dropped) = (number(12)?, number(13)?);
+    let loss = dropped / packets.max(1.0);
+    Ok(Run { program: "ns-2", meters, cpu_s, memory_mb: mb(memory_kb), packets, loss })
+}
+
+/// Writes the table as CSV, and a picture of it.
+fn draw(runs: &[Run]) -> anyhow::Result<()> {
+    let mut table = String::from("program,meters,cpu_s,memory_byte\n");
+    for run in runs {
+        let bytes = run.memory_mb * 1e6;
+        let _ = writeln!(table, "{},{},{:.2},{bytes:.0}", run.program, run.meters, run.cpu_s);
+    }
+    let (csv, svg) = (folder().join("scaling.csv"), folder().join("meters-scaling.svg"));
+    fs::write(&csv, table)?;
+    let mut example = cargo();
+    example.args(["run", "--quiet", "--package", "gridhaul-report", "--example", "scaling", "--"]);
+    shell::run(example.arg(&csv).arg(&svg))
+}
+
+fn figures(runs: &[Run]) -> Vec<Figure> {
+    let of = |meters| {
+        let run = runs.iter().find(|run| run.program == "gridhaul" && run.meters == meters);
+        run.map_or((f64::INFINITY, f64::INFINITY), |run| (run.cpu_s, run.memory_mb))
+    };
+    let (region, million) = (of(REGION), of(MILLION));
+    let figure = |name: &str, value: f64, unit: &str, bar: f64| Figure {
+        line: format!("{name}: {value:.1} {unit} (bar {bar} {unit})"),
+        reached: value <= bar,
+    };
+    vec![
+        figure("meters-400k-time", region.0, "s", REGION_BARS.0),
+        figure("meters-400k-memory", region.1, "MB", REGION_BARS.1),
+        figure("meters-million-memory", million.1, "MB", MILLION_BAR_MB),
+    ]
+}
+
+/// The kernel's kB are of 1024 bytes, our MB of a million.
+fn mb(kb: f64) -> f64 {
+    kb * 1024.0 / 1e6
+}
+
+fn folder() -> PathBuf {
+    target().join("bench-meters")
+}
