@@ -102,22 +102,27 @@ fn lints() -> anyhow::Result<()> {
     shell::run(cargo().args(clippy))
 }
 
-/// A minute of random scenario files. See fuzz/README.md.
+/// Random input for each parser, half a minute each. See fuzz/README.md.
 fn fuzz() -> anyhow::Result<()> {
+    ["scenario", "trace"].into_iter().try_for_each(fuzz_target)
+}
+
+fn fuzz_target(target_name: &str) -> anyhow::Result<()> {
     let folder = root().join("fuzz");
-    fs::create_dir_all(folder.join("corpus/scenario"))?;
+    let corpus = format!("corpus/{target_name}");
+    fs::create_dir_all(folder.join(&corpus))?;
     fs::create_dir_all(folder.join("artifacts"))?;
     let cargo = |command: &str| {
         let mut cargo = cargo();
         cargo.current_dir(&folder).env("CARGO_TARGET_DIR", target().join("fuzz"));
-        cargo.args([command, "--release", "--locked", "--bin", "scenario"]);
+        cargo.args([command, "--release", "--locked", "--bin", target_name]);
         cargo
     };
     shell::run(&mut cargo("build"))?;
     let mut run = cargo("run");
-    run.args(["--quiet", "--", "-max_total_time=60", "-max_len=8192", "-timeout=10"]);
+    run.args(["--quiet", "--", "-max_total_time=30", "-max_len=8192", "-timeout=10"]);
     run.args(["-verbosity=0", "-print_final_stats=1", "-artifact_prefix=artifacts/"]);
-    let output = run.args(["corpus/scenario", "seeds/scenario"]).output()?;
+    let output = run.args([corpus, format!("seeds/{target_name}")]).output()?;
     let printed = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "found something; see fuzz/artifacts:\n{printed}");
     printed.lines().filter(|line| line.starts_with("stat::")).for_each(|line| println!("{line}"));
