@@ -9,6 +9,7 @@ pub mod fixed_point;
 mod meters;
 mod model;
 pub mod queue;
+mod root;
 pub mod steady;
 
 pub use chain::meter::Rules;

@@ -62,15 +62,20 @@ const LEAST_LOSS: f64 = 1e-9;
 /// The chain of a collector. State 0 is the timeout with the least threshold.
 #[must_use]
 pub fn collector(tcp: &CollectorTcp, wan: &Wan, rules: Rules) -> Chain {
+    let p = wan.loss.clamp(LEAST_LOSS, 1.0 - LEAST_LOSS);
+    let top = tcp.window.max(1);
+    let all = (0..=top).map(|window| (f64::from(window) * (-p).ln_1p()).exp()).collect();
     let mut builder = Builder {
         tcp: *tcp,
         wan: *wan,
         refined: rules == Rules::Refined,
-        p: wan.loss.clamp(LEAST_LOSS, 1.0 - LEAST_LOSS),
+        p,
         delta: 1.0 / wan.rtt,
-        top: tcp.window.max(1),
-        chain: Chain::new(),
+        top,
+        all,
+        chain: Chain::with_capacity(8 * top as usize, 32 * top as usize),
         slow: Vec::new(),
+        slow_at: vec![0; (top / 2 + 1).max(2) as usize * (top as usize + 1) * 2],
     };
     builder.states();
     builder.timeouts();
@@ -87,9 +92,13 @@ struct Builder {
     p: f64,
     delta: f64,
     top: u32,
+    /// q_w for each window.
+    all: Vec<f64>,
     chain: Chain,
     /// Slow start: window, threshold, whether this round grows, and index.
     slow: Vec<(u32, u32, bool, usize)>,
+    /// The index by the three others; 0 where there is none.
+    slow_at: Vec<u32>,
 }
 
 impl Builder {
@@ -157,6 +166,8 @@ impl Builder {
                     let mark = Some(("threshold", threshold));
                     let phase = if grows { "slow start" } else { "slow start, steady" };
                     self.slow.push((window, threshold, grows, states.len()));
+                    let place = self.place(window, threshold, grows);
+                    self.slow_at[place] = states.len() as u32;
                     states.push(sending(phase, window, mark));
                 }
                 window *= 2;
@@ -200,23 +211,31 @@ impl Builder {
     }
 
     fn slow_start(&mut self) {
+        let calm: Vec<f64> = match self.tcp.control {
+            Control::Vegas { alpha, beta } => {
+                let limit = f64::midpoint(alpha, beta);
+                let most = self.slow.iter().map(|slow| slow.0).max().unwrap_or(0);
+                let known = |window: u32| {
+                    // Only windows that slow start comes by.
+                    let used = window >= self.least() && (window / self.least()).is_power_of_two();
+                    if used { self.queued_at_most(limit, window) } else { 1.0 }
+                };
+                (0..=most).map(known).collect()
+            }
+            Control::Reno { .. } => vec![1.0; self.top as usize + 1],
+        };
         for (window, threshold, grows, from) in self.slow.clone() {
             let all = self.all(window) * self.delta;
             if grows {
                 let to = self.growing((2 * window).min(threshold), threshold, false);
-                let calm = match self.tcp.control {
-                    Control::Vegas { alpha, beta } => {
-                        self.queued_at_most(f64::midpoint(alpha, beta), window)
-                    }
-                    Control::Reno { .. } => 1.0,
-                };
+                let calm = calm[window as usize];
                 self.chain.rule(
                     from,
                     to,
                     calm * all,
                     "doubles: P(N_b ≤ (a+b)/2) q_w δ (section 4.3)",
                 );
-                if calm < 1.0 {
+                if self.is_vegas() {
                     let to = self.steady((window + 1).min(self.top));
                     self.chain.rule(
                         from,
@@ -267,7 +286,7 @@ impl Builder {
     fn losses(&mut self, from: usize, window: u32) {
         let none = self.all(window);
         let w = f64::from(window);
-        let one = w * self.p * (1.0 - self.p).powf(w - 1.0);
+        let one = w * self.p * self.all(window.saturating_sub(1));
         let timeout = self.timeout((window / 2).clamp(1, self.thresholds()));
         // Three duplicates need three segments behind the lost one.
         let repaired = match self.tcp.control {
@@ -296,7 +315,7 @@ impl Builder {
 
     /// q_w: all of a window arrive.
     fn all(&self, window: u32) -> f64 {
-        (f64::from(window) * (-self.p).ln_1p()).exp()
+        self.all[window as usize]
     }
 
     /// What a fast retransmit leaves of a window (section 4.2; RFC 5681, equation 4).
@@ -317,10 +336,16 @@ impl Builder {
 
     /// Slow start at this window, or avoidance from the threshold on.
     fn growing(&self, window: u32, threshold: u32, grows: bool) -> usize {
-        let wanted = grows || !self.is_vegas();
-        let found =
-            self.slow.iter().find(|slow| (slow.0, slow.1, slow.2) == (window, threshold, wanted));
-        found.map_or_else(|| self.steady(window.min(self.top)), |slow| slow.3)
+        let place = self.place(window, threshold, grows || !self.is_vegas());
+        match self.slow_at[place] {
+            0 => self.steady(window.min(self.top)),
+            index => index as usize,
+        }
+    }
+
+    fn place(&self, window: u32, threshold: u32, grows: bool) -> usize {
+        let windows = self.top as usize + 1;
+        (threshold as usize * windows + window.min(self.top) as usize) * 2 + usize::from(grows)
     }
 
     fn timeout(&self, threshold: u32) -> usize {

@@ -7,6 +7,8 @@ mod stationary;
 
 use std::fmt;
 
+pub use stationary::Elimination;
+
 /// A chain: states, and the rules by which it moves from one to another.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Chain {
@@ -69,6 +71,12 @@ impl Chain {
     #[must_use]
     pub const fn new() -> Self {
         Self { states: Vec::new(), rules: Vec::new() }
+    }
+
+    /// A chain without states, with room for some.
+    #[must_use]
+    pub fn with_capacity(states: usize, rules: usize) -> Self {
+        Self { states: Vec::with_capacity(states), rules: Vec::with_capacity(rules) }
     }
 
     /// Adds a state and returns its index.

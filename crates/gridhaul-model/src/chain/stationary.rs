@@ -2,27 +2,16 @@
 //! Research 33, 1985): Gaussian elimination without a single subtraction, so that no digit is lost
 //! however far apart the rates are.
 
-use std::mem;
-
-use super::Chain;
+use super::{Chain, Rule};
 
 impl Chain {
     /// Share of time spent in each state. Sums to 1. State 0 must be one to which the chain always
     /// comes back; states that cannot be reached from it get 0.
-    ///
-    /// States are eliminated from the last to the first and only existing transitions are
-    /// touched, so that a chain whose late states have few neighbours costs little.
     #[must_use]
     pub fn stationary(&self) -> Vec<f64> {
-        let n = self.states().len();
-        if n == 0 {
-            return Vec::new();
-        }
-        let mut work = Elimination::new(n);
-        for rule in self.rules().iter().filter(|rule| rule.from != rule.to && rule.rate > 0.0) {
-            work.add(rule.from, rule.to, rule.rate);
-        }
-        work.solve()
+        let mut elimination = Elimination::default();
+        elimination.shares(self);
+        elimination.shares
     }
 
     /// Largest difference between what flows into a state and out of it, over all that flows.
@@ -41,78 +30,154 @@ impl Chain {
     }
 }
 
-/// Rates in a square, with lists of the places that are in use.
-struct Elimination {
-    n: usize,
+/// An elimination that is planned once for all chains of one shape, whatever their rates.
+///
+/// States are eliminated from the last to the first and only transitions that exist are touched,
+/// so that a chain whose late states have few neighbours costs little.
+#[derive(Debug, Clone, Default)]
+pub struct Elimination {
+    /// Ends of each rule of the shape.
+    shape: Vec<(u32, u32)>,
+    /// Place of each rule's rate in `rates`.
+    slots: Vec<u32>,
+    /// From state 1 on.
+    steps: Vec<Step>,
+    /// Rates between states; the first collects what leads back to its own state.
     rates: Vec<f64>,
-    /// For each state, those that it leads to.
-    next: Vec<Vec<u32>>,
-    /// For each state, those that lead to it.
-    previous: Vec<Vec<u32>>,
+    /// Time per visit of each state, inverted.
+    leaving: Vec<f64>,
+    shares: Vec<f64>,
+}
+
+/// Elimination of a state, by places in `rates`.
+#[derive(Debug, Clone, Default)]
+struct Step {
+    /// Rates to earlier states.
+    next: Vec<u32>,
+    /// Earlier states that lead here, and their rates.
+    previous: Vec<(u32, u32)>,
+    /// For each of `previous`, the rates that grow: one for each of `next`.
+    grow: Vec<u32>,
 }
 
 impl Elimination {
-    fn new(n: usize) -> Self {
-        let none = || (0..n).map(|_| Vec::with_capacity(8)).collect();
-        Self { n, rates: vec![0.0; n * n], next: none(), previous: none() }
+    /// As [`Chain::stationary`].
+    pub fn shares(&mut self, chain: &Chain) -> &[f64] {
+        let n = chain.states().len();
+        if self.steps.len() + 1 != n || !self.fill(chain) {
+            let ends = |rule: &Rule| (rule.from as u32, rule.to as u32);
+            self.shape = chain.rules().iter().map(ends).collect();
+            self.plan(n);
+            self.fill(chain);
+        }
+        self.shares.clear();
+        if n > 0 {
+            self.eliminate();
+            self.substitute();
+        }
+        &self.shares
     }
 
-    fn add(&mut self, from: usize, to: usize, rate: f64) {
-        let place = &mut self.rates[from * self.n + to];
-        if *place == 0.0 {
+    /// Takes the rates of a chain; false if it has another shape.
+    fn fill(&mut self, chain: &Chain) -> bool {
+        self.rates.fill(0.0);
+        for (rule, (ends, &slot)) in chain.rules().iter().zip(self.shape.iter().zip(&self.slots)) {
+            if (rule.from as u32, rule.to as u32) != *ends {
+                return false;
+            }
+            self.rates[slot as usize] += rule.rate;
+        }
+        chain.rules().len() == self.shape.len()
+    }
+
+    /// Which rates exist in the end, and which of them each elimination touches.
+    fn plan(&mut self, n: usize) {
+        let mut plan = Plan {
+            n,
+            slots: vec![0; n * n],
+            used: 1,
+            next: vec![Vec::new(); n],
+            previous: vec![Vec::new(); n],
+        };
+        self.slots =
+            self.shape.iter().map(|&(from, to)| plan.slot(from as usize, to as usize)).collect();
+        self.steps = vec![Step::default(); n.saturating_sub(1)];
+        for last in (1..n).rev() {
+            let step = &mut self.steps[last - 1];
+            let before = |states: &Vec<u32>| -> Vec<u32> {
+                states.iter().copied().filter(|&state| (state as usize) < last).collect()
+            };
+            let (next, previous) = (before(&plan.next[last]), before(&plan.previous[last]));
+            for &from in &previous {
+                step.previous.push((from, plan.slot(from as usize, last)));
+                for &to in &next {
+                    step.grow.push(plan.slot(from as usize, to as usize));
+                }
+            }
+            step.next = next.iter().map(|&to| plan.slot(last, to as usize)).collect();
+        }
+        self.rates = vec![0.0; plan.used as usize];
+        self.leaving = vec![0.0; n];
+    }
+
+    fn eliminate(&mut self) {
+        let rates = &mut self.rates;
+        for (last, step) in self.steps.iter().enumerate().rev() {
+            let out: f64 = step.next.iter().map(|&slot| rates[slot as usize]).sum();
+            self.leaving[last + 1] = out;
+            if out <= 0.0 || step.next.is_empty() {
+                continue;
+            }
+            for (&(_, into), grow) in step.previous.iter().zip(step.grow.chunks(step.next.len())) {
+                let share = rates[into as usize] / out;
+                for (&next, &grow) in step.next.iter().zip(grow) {
+                    rates[grow as usize] += share * rates[next as usize];
+                }
+            }
+        }
+    }
+
+    fn substitute(&mut self) {
+        let (rates, shares) = (&self.rates, &mut self.shares);
+        shares.push(1.0);
+        let mut sum = 1.0;
+        for (step, &leaving) in self.steps.iter().zip(&self.leaving[1..]) {
+            let flows = step.previous.iter();
+            let into: f64 =
+                flows.map(|&(from, slot)| shares[from as usize] * rates[slot as usize]).sum();
+            let share = if leaving > 0.0 { into / leaving } else { 0.0 };
+            shares.push(share);
+            sum += share;
+        }
+        for share in shares {
+            *share /= sum;
+        }
+    }
+}
+
+/// Neighbours of each state while an elimination is planned.
+struct Plan {
+    n: usize,
+    /// Place of each rate, in a square; 0 where there is none yet.
+    slots: Vec<u32>,
+    used: u32,
+    next: Vec<Vec<u32>>,
+    previous: Vec<Vec<u32>>,
+}
+
+impl Plan {
+    fn slot(&mut self, from: usize, to: usize) -> u32 {
+        if from == to {
+            return 0;
+        }
+        let slot = &mut self.slots[from * self.n + to];
+        if *slot == 0 {
+            *slot = self.used;
+            self.used += 1;
             self.next[from].push(to as u32);
             self.previous[to].push(from as u32);
         }
-        *place += rate;
-    }
-
-    fn solve(mut self) -> Vec<f64> {
-        // Share of `last` for each unit of the states before it.
-        let mut leaving = vec![0.0; self.n];
-        for last in (1..self.n).rev() {
-            let (mut next, mut previous) =
-                (mem::take(&mut self.next[last]), mem::take(&mut self.previous[last]));
-            next.retain(|&to| (to as usize) < last);
-            previous.retain(|&from| (from as usize) < last);
-            let out: f64 = next.iter().map(|&to| self.rate(last, to as usize)).sum();
-            leaving[last] = out;
-            if out <= 0.0 {
-                self.previous[last] = previous;
-                continue;
-            }
-            for &from in &previous {
-                let from = from as usize;
-                let share = self.rate(from, last) / out;
-                for &to in next.iter().filter(|&&to| to as usize != from) {
-                    let through = share * self.rate(last, to as usize);
-                    self.add(from, to as usize, through);
-                }
-            }
-            (self.next[last], self.previous[last]) = (next, previous);
-        }
-        self.substitute(&leaving)
-    }
-
-    fn substitute(&self, leaving: &[f64]) -> Vec<f64> {
-        let mut shares = vec![0.0; self.n];
-        shares[0] = 1.0;
-        let mut sum = 1.0;
-        for state in 1..self.n {
-            let into: f64 = self.previous[state]
-                .iter()
-                .map(|&from| shares[from as usize] * self.rate(from as usize, state))
-                .sum();
-            shares[state] = if leaving[state] > 0.0 { into / leaving[state] } else { 0.0 };
-            sum += shares[state];
-        }
-        for share in &mut shares {
-            *share /= sum;
-        }
-        shares
-    }
-
-    fn rate(&self, from: usize, to: usize) -> f64 {
-        self.rates[from * self.n + to]
+        *slot
     }
 }
 
@@ -154,6 +219,17 @@ mod tests {
     fn what_cannot_be_reached_is_never_visited() {
         let shares = chain(3, &[(0, 1, 1.0), (1, 0, 1.0), (2, 0, 1.0)]).stationary();
         assert_eq!(shares, [0.5, 0.5, 0.0]);
+    }
+
+    #[test]
+    fn a_plan_serves_other_rates_and_gives_way_to_another_shape() {
+        let mut elimination = super::Elimination::default();
+        for rate in [3.0, 1.0, 0.0] {
+            let chain = chain(3, &[(0, 1, 1.0), (1, 0, 3.0), (1, 2, rate), (2, 0, 1.0)]);
+            assert_eq!(elimination.shares(&chain), chain.stationary());
+        }
+        let other = chain(2, &[(0, 1, 1.0), (1, 0, 3.0)]);
+        assert_eq!(elimination.shares(&other), [0.75, 0.25]);
     }
 
     proptest! {

@@ -2,12 +2,14 @@
 //! offer gives the loss and the delay of the queues, and these give what the senders offer.
 //!
 //! It is not iterated. For one queue, the senders' new segments fall with its load while what it
-//! carries grows, so that the two meet once; the load at which they do is found by bracketing.
-//! Several queues are solved in turn until none changes any more.
+//! carries grows, so that the two meet once; the load at which they do is found by secants from
+//! where the last solution ended or, where these fail, by bracketing. Several queues are solved in
+//! turn until none changes any more.
 
 mod network;
 mod resource;
-mod root;
+mod workspace;
 
 pub use network::{Class, Feed, Network, Region, Solution, Stream};
 pub use resource::{Resource, Response};
+pub use workspace::Workspace;

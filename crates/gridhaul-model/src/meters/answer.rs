@@ -5,7 +5,7 @@ use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use indexmap::IndexMap;
 
 use super::build::{Layout, LinkPlace, Sizes, Upstream};
-use crate::fixed_point::{Feed, Network, Resource, Response, Solution, Stream};
+use crate::fixed_point::{Feed, Network, Resource, Response, Solution, Stream, Workspace};
 
 /// An answer without points.
 pub(super) fn empty(scenario: &Scenario) -> Answer {
@@ -25,8 +25,13 @@ pub(super) fn empty(scenario: &Scenario) -> Answer {
 }
 
 /// Solves a point and adds what comes out.
-pub(super) fn add(answer: &mut Answer, point: &ScenarioPoint, layout: &Layout) {
-    let solution = layout.network.solve();
+pub(super) fn add(
+    answer: &mut Answer,
+    point: &ScenarioPoint,
+    layout: &Layout,
+    work: &mut Workspace,
+) {
+    let solution = layout.network.solve_from(work);
     for (about, message) in &layout.warnings {
         answer.warnings.push(Warning { about: about.clone(), message: message.clone() });
     }

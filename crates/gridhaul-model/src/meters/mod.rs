@@ -9,6 +9,7 @@ use gridhaul_scenario::backend::{Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::Scenario;
 
 use crate::chain::meter::Rules;
+use crate::fixed_point::Workspace;
 use build::layout;
 
 /// Whether every key can be honoured.
@@ -32,11 +33,13 @@ pub(crate) fn answer(
     let points = scenario.points().map_err(|error| RunError::Invalid(error.to_string()))?;
     let total = points.len() as u64;
     let mut answer = answer::empty(scenario);
+    // Points of a sweep lie side by side: each begins where the one before it ended.
+    let mut work = Workspace::default();
     for (done, point) in (1..).zip(&points) {
         supports(&point.scenario).map_err(RunError::Unsupported)?;
         let layout = layout(&point.scenario, rules)
             .map_err(|problem| RunError::Invalid(problem.to_string()))?;
-        answer::add(&mut answer, point, &layout);
+        answer::add(&mut answer, point, &layout, &mut work);
         progress.advance(done, total);
     }
     answer.warnings.sort();

@@ -31,21 +31,31 @@ impl Delay {
         if !t.is_finite() {
             return 0.0;
         }
-        // From the largest Poisson term below B outwards.
+        // From the largest Poisson term below B outwards. The weights of neighbours differ by
+        // `met`; what is subtracted on the way up is small beside the weight at the top.
         let top = t.floor().min(self.b - 1.0);
         let largest = poisson(top, t);
-        let mut sum = largest * self.weight(top);
+        let (most, met) = (self.weight(top), self.met(top));
+        let mut sum = largest * most;
         let (mut term, mut i) = (largest, top);
+        let (mut weight, mut step) = (most, met);
+        let down = (-self.x).exp();
         while i >= 1.0 && term > largest * NEGLIGIBLE {
             term *= i / t;
             i -= 1.0;
-            sum += term * self.weight(i);
+            step *= down;
+            weight = if met > 0.0 { weight + step } else { self.weight(i) };
+            sum += term * weight;
         }
         (term, i) = (largest, top);
+        (weight, step) = (most, met);
+        let up = self.x.exp();
         while i + 1.0 < self.b && term > largest * NEGLIGIBLE {
             i += 1.0;
             term *= t / i;
-            sum += term * self.weight(i);
+            weight = if met > 0.0 { weight - step } else { self.weight(i) };
+            step *= up;
+            sum += term * weight.max(0.0);
         }
         sum.min(1.0)
     }
@@ -90,6 +100,19 @@ impl Delay {
         high
     }
 
+    /// ρ^i (1 − ρ)/(1 − ρ^B): the probability that a packet meets exactly i others; 0 if that is too
+    /// small to go on from.
+    fn met(&self, i: f64) -> f64 {
+        let met = if self.x == 0.0 {
+            1.0 / self.b
+        } else if self.x > 0.0 {
+            ((i + 1.0 - self.b) * self.x).exp() * (-self.x).exp_m1() / (-self.b * self.x).exp_m1()
+        } else {
+            (i * self.x).exp() * self.x.exp_m1() / (self.b * self.x).exp_m1()
+        };
+        if met > REPRESENTABLE { met } else { 0.0 }
+    }
+
     /// (ρ^i − ρ^B)/(1 − ρ^B): the probability that a packet meets at least i others.
     fn weight(&self, i: f64) -> f64 {
         let left = self.b - i;
@@ -102,6 +125,9 @@ impl Delay {
         }
     }
 }
+
+/// Smallest probability from which its neighbours are computed by products.
+const REPRESENTABLE: f64 = 1e-250;
 
 /// Poisson probability of i at mean t, by logarithms.
 fn poisson(i: f64, t: f64) -> f64 {

@@ -9,7 +9,8 @@
 mod paper;
 mod refined;
 
-use super::Rates;
+use super::{Elimination, Rates};
+use crate::root::falling_root;
 
 pub use paper::paper;
 pub use refined::refined;
@@ -85,30 +86,67 @@ pub enum Rules {
 /// What a meter sends under given conditions, and whether it keeps up with its application.
 #[must_use]
 pub fn sent(tcp: &MeterTcp, demand: &Demand, conditions: &Conditions, rules: Rules) -> Sent {
-    let solve = |more: f64| {
-        let chain = match rules {
-            Rules::Paper => paper(tcp, demand, conditions, more),
-            Rules::Refined => refined(tcp, demand, conditions, more),
+    Senders::default().sent(tcp, demand, conditions, rules)
+}
+
+/// [`sent`] with a memory: the plan of the elimination, the last answer, and where the search for
+/// it ended.
+#[derive(Debug, Clone, Default)]
+pub struct Senders {
+    elimination: Elimination,
+    last: Option<(Asked, Sent)>,
+}
+
+type Asked = (MeterTcp, Demand, Conditions, Rules);
+
+impl Senders {
+    /// As [`sent`].
+    pub fn sent(
+        &mut self,
+        tcp: &MeterTcp,
+        demand: &Demand,
+        conditions: &Conditions,
+        rules: Rules,
+    ) -> Sent {
+        let asked = (*tcp, *demand, *conditions, rules);
+        match self.last {
+            Some((seen, sent)) if seen == asked => sent,
+            _ => {
+                let sent = self.search(&asked);
+                self.last = Some((asked, sent));
+                sent
+            }
+        }
+    }
+
+    fn search(&mut self, (tcp, demand, conditions, rules): &Asked) -> Sent {
+        let mut solve = |more: f64| {
+            let chain = match rules {
+                Rules::Paper => paper(tcp, demand, conditions, more),
+                Rules::Refined => refined(tcp, demand, conditions, more),
+            };
+            chain.rates(self.elimination.shares(&chain))
         };
-        chain.rates(&chain.stationary())
-    };
-    let Demand::Messages { per_second, segments } = *demand else {
-        return Sent { rates: solve(0.0), backlog: false };
-    };
-    // Of messages that come whatever happens, all are sent or the backlog grows without end. The
-    // share of rounds after which another segment waits is what makes the two rates equal.
-    let wanted = per_second * f64::from(segments);
-    // Never quite all, since idle is the state that the chain is solved from.
-    let (mut low, mut high) = (0.0, 1.0 - 1e-12);
-    let most = solve(high);
-    if most.fresh <= wanted {
-        return Sent { rates: most, backlog: true };
+        let Demand::Messages { per_second, segments } = *demand else {
+            return Sent { rates: solve(0.0), backlog: false };
+        };
+        // Of messages that come whatever happens, all are sent or the backlog grows without end.
+        // The share of rounds after which another segment waits is what makes the two rates equal.
+        let wanted = per_second * f64::from(segments);
+        // Never quite all, since idle is the state that the chain is solved from.
+        let (low, high) = (0.0, 1.0 - 1e-12);
+        let most = solve(high);
+        if most.fresh <= wanted {
+            return Sent { rates: most, backlog: true };
+        }
+        let least = solve(low);
+        if least.fresh >= wanted {
+            return Sent { rates: least, backlog: false };
+        }
+        let ends = ((low, wanted - least.fresh), (high, wanted - most.fresh));
+        let root = falling_root(|more| wanted - solve(more).fresh, ends.0, ends.1, 1e-15);
+        Sent { rates: solve(root.at), backlog: false }
     }
-    for _ in 0..50 {
-        let middle = f64::midpoint(low, high);
-        if solve(middle).fresh < wanted { low = middle } else { high = middle }
-    }
-    Sent { rates: solve(high), backlog: false }
 }
 
 /// What a meter sends.
@@ -128,7 +166,7 @@ impl Timer {
     #[must_use]
     pub fn after(&self, doublings: u32, rtt: f64) -> f64 {
         let base = if self.floor_on_variance { rtt + self.min } else { rtt.max(self.min) };
-        (base * f64::from(doublings).exp2()).min(self.max.max(rtt))
+        (base * f64::from(1_u32 << doublings.min(31))).min(self.max.max(rtt))
     }
 
     /// Doublings after which the timeout grows no more; at most 16, as in the senders.

@@ -30,7 +30,7 @@ pub fn refined(tcp: &MeterTcp, demand: &Demand, conditions: &Conditions, more: f
         },
         demand: *demand,
         more,
-        chain: Chain::new(),
+        chain: Chain::with_capacity(KINDS * (top as usize + 1), 40 * (top as usize + 1)),
     };
     rules.states();
     for doublings in 0..=top {

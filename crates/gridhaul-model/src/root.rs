@@ -2,7 +2,7 @@
 
 /// A root and what it took to find it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Root {
+pub(crate) struct Root {
     pub at: f64,
     pub evaluations: u32,
 }
@@ -13,7 +13,7 @@ pub(super) struct Root {
 /// Chandrupatla's method (Advances in Engineering Software 28, 1997): inverse quadratic
 /// interpolation where three points allow it, else bisection; never slower than bisection by more
 /// than a constant, and the bracket is never left.
-pub(super) fn falling_root(
+pub(crate) fn falling_root(
     mut f: impl FnMut(f64) -> f64,
     (low, f_low): (f64, f64),
     (high, f_high): (f64, f64),
@@ -41,6 +41,42 @@ pub(super) fn falling_root(
     }
     Root { at: if fa.abs() < fb.abs() { a } else { b }, evaluations: MOST }
 }
+
+/// Where a falling function passes zero near a point, to within `tolerance`, by secants from a
+/// guess of its slope, which is replaced by the last one seen. `None` as soon as a step does not
+/// come much nearer: then a bracket is needed.
+pub(crate) fn near_root(
+    mut f: impl FnMut(f64) -> f64,
+    start: f64,
+    slope: &mut f64,
+    tolerance: f64,
+) -> Option<f64> {
+    let (mut x, mut fx) = (start, f(start));
+    for _ in 0..NEAR {
+        let step = -fx / *slope;
+        if step.abs() < tolerance {
+            return Some(x);
+        }
+        if !(step.abs() < LONGEST) {
+            break;
+        }
+        let (next, f_next) = (x + step, f(x + step));
+        let seen = (f_next - fx) / step;
+        if !(STEEPNESS.contains(&-seen) && f_next.abs() < 0.5 * fx.abs()) {
+            break;
+        }
+        (*slope, x, fx) = (seen, next, f_next);
+    }
+    *slope = -1.0;
+    None
+}
+
+/// Secants that are tried.
+const NEAR: u32 = 8;
+/// Longest step: what is farther away is not near.
+const LONGEST: f64 = 3.0;
+/// Slopes that are believed; a flat function leaves its root open.
+const STEEPNESS: std::ops::Range<f64> = 0.01..1e4;
 
 /// Evaluations after which the best point so far is returned.
 const MOST: u32 = 100;
@@ -71,6 +107,21 @@ mod tests {
             let found = falling_root(f, (-10.0, f(-10.0)), (10.0, f(10.0)), 1e-10);
             prop_assert!((found.at - root).abs() < 1e-9, "{found:?}");
             prop_assert!(found.evaluations <= 80);
+        }
+
+        #[test]
+        fn secants_find_the_root_or_say_that_they_do_not(
+            root in -5.0..5.0_f64,
+            bend in -0.9..0.9_f64,
+            start in -5.0..5.0_f64,
+        ) {
+            let f = |x: f64| (root - x) + bend * (root - x).sin();
+            let mut slope = -1.0;
+            if let Some(at) = near_root(f, start, &mut slope, 1e-10) {
+                prop_assert!((at - root).abs() < 1e-8, "{at} {root}");
+            } else {
+                prop_assert!((start - root).abs() > 1e-3);
+            }
         }
     }
 }

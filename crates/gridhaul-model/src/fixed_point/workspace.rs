@@ -1,0 +1,67 @@
+//! What one solution leaves behind for the next: where to begin, plans of eliminations, and the last
+//! answer of each chain.
+
+use crate::chain::collector::{CollectorTcp, Wan, collector};
+use crate::chain::meter::{Rules, Senders};
+use crate::chain::{Elimination, Rates};
+
+/// Where the solution of a network begins. Empty: at full load.
+#[derive(Debug, Clone, Default)]
+pub struct Workspace {
+    /// Load of each queue.
+    pub(super) rho: Vec<f64>,
+    /// d excess/d ln ρ of each queue.
+    pub(super) slope: Vec<f64>,
+    /// One for each class.
+    pub(super) classes: Vec<Seen>,
+    /// Rate of a collector's buffer when it was last solved, in bit/s.
+    served: Option<f64>,
+}
+
+/// What is kept of a class.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Seen {
+    pub(super) meter: Senders,
+    pub(super) region: Workspace,
+    elimination: Elimination,
+    most: Option<((CollectorTcp, Wan, Rules), Rates)>,
+}
+
+impl Workspace {
+    /// Forgets what belongs to another shape.
+    pub(super) fn fit(&mut self, queues: usize, classes: usize) {
+        if self.rho.len() != queues || self.classes.len() != classes {
+            *self = Self { served: self.served, ..Self::default() };
+            self.rho = vec![1.0; queues];
+            self.slope = vec![-1.0; queues];
+            self.classes = vec![Seen::default(); classes];
+        }
+        for rho in self.rho.iter_mut().filter(|rho| !(rho.is_finite() && **rho > 0.0)) {
+            *rho = 1.0;
+        }
+    }
+
+    /// A buffer is now served at this rate: its load moves the other way.
+    pub(super) fn serve(&mut self, buffer: usize, rate: f64) {
+        if let (Some(before), Some(rho)) = (self.served, self.rho.get_mut(buffer)) {
+            *rho *= before / rate;
+        }
+        self.served = Some(rate);
+    }
+}
+
+impl Seen {
+    /// What a collector sends that always has data.
+    pub(super) fn most(&mut self, tcp: &CollectorTcp, wan: &Wan, rules: Rules) -> Rates {
+        let key = (*tcp, *wan, rules);
+        match self.most {
+            Some((seen, rates)) if seen == key => rates,
+            _ => {
+                let chain = collector(tcp, wan, rules);
+                let rates = chain.rates(self.elimination.shares(&chain));
+                self.most = Some((key, rates));
+                rates
+            }
+        }
+    }
+}
