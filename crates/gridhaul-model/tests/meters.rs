@@ -163,6 +163,35 @@ fn one_hop_agrees_with_the_packet_simulation() {
     }
 }
 
+/// Measured with `gridhaul run bench/model/collectors.toml`; where it does not agree, and why, is in
+/// docs/limits/model.md.
+#[test]
+fn collectors_agree_with_the_packet_simulation() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/model/collectors.toml");
+    let text = std::fs::read_to_string(path).unwrap();
+    let scenario = Scenario::from_toml(&text, path).unwrap_or_else(|error| panic!("{error}"));
+    let answer = Model.run(&scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"));
+    for (variant, meters, collectors, loss, delay) in [
+        ("reno", "8000", "5", 0.0, Some(0.0533)),
+        ("vegas", "8000", "200", 0.0, Some(0.0533)),
+        ("reno", "20000", "20", 0.3773, Some(1.886)),
+        ("vegas", "20000", "5", 0.3904, None),
+        ("vegas", "12000", "20", 0.0117, None),
+    ] {
+        let wanted = [variant, variant, meters, collectors];
+        let point = answer.points.iter().find(|point| point.parameters.values().eq(wanted));
+        let row = &point.expect("a point of the sweep").flows[0];
+        let (lost, took) =
+            (row.mean(Metric::SegmentLossTotal), row.mean(Metric::SegmentDelayTotal));
+        let (lost, took) = (lost.unwrap(), took.unwrap());
+        assert!((lost - loss).abs() < 0.02, "{wanted:?}: {lost} {loss}");
+        if let Some(delay) = delay {
+            let apart: f64 = took / delay - 1.0;
+            assert!(apart.abs() < 0.1, "{wanted:?}: {took} {delay}");
+        }
+    }
+}
+
 /// Every answer of the grid has finite numbers and shares in their range, and its residual is
 /// small or a warning says that it is not. Returns the points and the worst residual.
 fn grid(
