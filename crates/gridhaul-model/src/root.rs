@@ -57,7 +57,7 @@ pub(crate) fn near_root(
         if step.abs() < tolerance {
             return Some(x);
         }
-        if !(step.abs() < LONGEST) {
+        if step.is_nan() || step.abs() >= LONGEST {
             break;
         }
         let (next, f_next) = (x + step, f(x + step));
