@@ -11,8 +11,8 @@ mod quantity;
 pub mod text;
 mod verdicts;
 
-pub use chart::{BarChart, Chart, LineChart, Panels};
-pub use html::{NamedChart, Report, charts, charts_over_time, html};
+pub use chart::{BarChart, Chart, LineChart, Panels, RegionChart};
+pub use html::{NamedChart, Opening, Report, charts, charts_over_time, html};
 pub use quantity::quantity;
 pub use text::{Detail, TextTable, table, tables};
 pub use verdicts::verdicts;

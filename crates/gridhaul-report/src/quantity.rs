@@ -25,6 +25,7 @@ const UNITS: &[(&str, &str, f64)] = &[
     ("B", "B", 1.0),
     ("packets", "packets", 1.0),
     ("segments", "segments", 1.0),
+    ("messages", "messages", 1.0),
 ];
 
 /// Number in base units, and the base unit; `None` where the text is no quantity of a scenario.

@@ -159,6 +159,10 @@ fn outline(heading: &str, charts: &[NamedChart]) -> String {
                 format!("bars of {}", chart.groups.join(" | ")),
                 chart.series.iter().map(|series| series.name.as_str()).collect(),
             ),
+            Chart::Region(chart) => (
+                format!("region of {}", chart.value.label),
+                chart.reasons.iter().map(String::as_str).collect(),
+            ),
         };
         text +=
             &format!("  {section}: {} [{name}] ({kind}): {}\n", chart.title(), names.join(" | "));

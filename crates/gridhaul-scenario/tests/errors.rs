@@ -244,8 +244,57 @@ const SWEEPS: &[(&str, &str)] = &[
     ("a key twice", "vary.seed = [1, 2]\n[[sweep]]\nvary.seed = [1, 2]"),
 ];
 
+/// A plan that is right. Each case below replaces one part of it by another.
+const PLAN: &str = r#"
+[plan]
+currency = "EUR"
+[plan.choose]
+"node.meter.count" = { log = [1, 100], points = 9 }
+"stack.plain.variant" = ["reno", "vegas"]
+[plan.cost]
+"node.meter.count" = 900
+[plan.limit.reading]
+loss = "2 %"
+"#;
+
+const PLANS: &[(&str, &str, &str)] = &[
+    ("unknown key in a plan", "currency", "curency"),
+    ("unknown key to choose", "\"node.meter.count\" = {", "\"node.metre.count\" = {"),
+    ("a plan that chooses itself", "\"stack.plain.variant\" =", "\"plan.currency\" ="),
+    ("a value that cannot be chosen", "\"vegas\"", "\"vega\""),
+    ("no values to choose from", "[\"reno\", \"vegas\"]", "[]"),
+    (
+        "nothing to choose",
+        "\"node.meter.count\" = { log = [1, 100], points = 9 }\n\"stack.plain.variant\" = [\"reno\", \"vegas\"]\n[plan.cost]\n\"node.meter.count\" = 900",
+        "",
+    ),
+    (
+        "too many candidates",
+        "{ log = [1, 100], points = 9 }",
+        "{ linear = [1, 30000], points = 30000 }",
+    ),
+    ("no costs", "\"node.meter.count\" = 900", ""),
+    ("negative cost", "= 900", "= -900"),
+    ("a cost that is no number", "= 900", "= nan"),
+    ("a cost as text", "= 900", "= \"900 EUR\""),
+    ("cost of a key that is not chosen", "\"node.meter.count\" = 900", "\"node.metr.count\" = 900"),
+    ("cost of another key", "\"node.meter.count\" = 900", "\"link.feeder.both.rate\" = 9"),
+    ("cost of a word", "\"node.meter.count\" = 900", "\"stack.plain.variant\" = 900"),
+    ("no limits", "[plan.limit.reading]\nloss = \"2 %\"", ""),
+    ("limit of an unknown flow", "[plan.limit.reading]", "[plan.limit.readings]"),
+    ("limit of nothing", "loss = \"2 %\"", ""),
+    ("loss of everything", "\"2 %\"", "\"100 %\""),
+    ("delay of nothing", "loss = \"2 %\"", "delay_mean = \"0 s\""),
+    ("delay of a stream", "loss = \"2 %\"", "delay_p98 = \"2 s\""),
+    ("deadline of a flow without", "loss = \"2 %\"", "deadline = true"),
+    ("no collectors to do without", "currency = \"EUR\"", "without_collectors = true"),
+];
+
 #[test]
 fn the_right_scenario_is_right() {
+    let planned = Scenario::from_toml(&format!("{RIGHT}{PLAN}"), "right.toml").unwrap();
+    let again = Scenario::from_toml(&planned.to_toml(), "merged.toml").unwrap();
+    assert_eq!(again, planned);
     Scenario::from_toml(RIGHT, "right.toml").unwrap();
 }
 
@@ -262,6 +311,11 @@ fn messages_are_as_expected() {
     page += "# sweeps\n\n";
     for (name, entry) in SWEEPS {
         page += &told(name, &format!("{RIGHT}\n[[sweep]]\n{entry}\n"));
+    }
+    page += "# plans\n\n";
+    for (name, part, replacement) in PLANS {
+        assert!(PLAN.contains(part), "{name}: no {part:?}");
+        page += &told(name, &format!("{RIGHT}{}", PLAN.replacen(part, replacement, 1)));
     }
     golden::check("crates/gridhaul-scenario/tests/errors.txt", &page);
 }

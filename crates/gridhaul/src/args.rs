@@ -30,6 +30,8 @@ pub(crate) enum Command {
     Sweep(SweepArgs),
     /// Put scenarios or answers side by side: differences, and whether they are more than chance
     Compare(CompareArgs),
+    /// Find the cheapest choice that keeps limits: how many collectors, which TCP, which link
+    Plan(PlanArgs),
     /// Repeat a paper's experiments and check every published figure; without a name: list them
     Paper(PaperArgs),
     /// Show what the equations are made of
@@ -183,6 +185,32 @@ pub(crate) struct CompareArgs {
     pub(crate) quiet: bool,
     #[command(flatten)]
     pub(crate) engine: Engine,
+}
+
+/// Arguments of `plan`.
+///
+/// The scenario's `[plan]` says what may be chosen, what it costs and what must hold. Equations judge
+/// the candidates in the order of their cost; the cheapest that keeps every limit is then simulated,
+/// and the next ones are tried where it does not survive.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXIT_CODES)]
+pub(crate) struct PlanArgs {
+    /// Scenario file (TOML) with a table [plan]
+    pub(crate) file: PathBuf,
+    /// Trust the equations: do not simulate the winner
+    #[arg(long)]
+    pub(crate) no_verify: bool,
+    /// Most candidates that are simulated until one survives
+    #[arg(long, value_name = "N", default_value_t = 5, conflicts_with = "no_verify")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) tries: u16,
+    #[command(flatten)]
+    pub(crate) changes: Changes,
+    #[command(flatten)]
+    pub(crate) output: Output,
+    /// Threads for the repeats of the simulation; 0: one for each core
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Engine")]
+    pub(crate) threads: usize,
 }
 
 /// Arguments of `paper`.

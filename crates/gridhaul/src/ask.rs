@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use anyhow::bail;
-use gridhaul_scenario::scenario::{Range, Scenario, ScenarioError, Sweep, Values};
+use anyhow::{anyhow, bail};
+use gridhaul_scenario::scenario::{Plan, Range, Scenario, ScenarioError, Sweep, Values};
 use indexmap::IndexMap;
 use toml::Value;
 
@@ -67,8 +67,14 @@ pub(crate) fn set(
         return Ok(scenario);
     }
     let swept = std::mem::take(&mut scenario.sweep);
+    let mut plan = scenario.plan.take();
     let mut last: IndexMap<&str, &Value> = IndexMap::new();
     for setting in settings {
+        if let (Some(steps), Some(plan)) = (setting.key.strip_prefix("plan."), &mut plan) {
+            *plan = planned(plan, steps, &setting.value)
+                .map_err(|error| anyhow!("--set {}: {error}", setting.key))?;
+            continue;
+        }
         if swept.iter().any(|sweep| sweep.vary.contains_key(&setting.key)) {
             bail!(
                 "--set {}: {file} sweeps this key already\n  help: remove it from `sweep` in the file",
@@ -85,7 +91,24 @@ pub(crate) fn set(
         scenario = point.scenario;
     }
     scenario.sweep = swept;
+    scenario.plan = plan;
     Ok(scenario)
+}
+
+/// The plan with one key set. What is chosen and what costs are keys with dots of their own.
+fn planned(plan: &Plan, key: &str, value: &Value) -> anyhow::Result<Plan> {
+    let mut tree = Value::try_from(plan)?;
+    let steps: Vec<_> = match key.split_once('.') {
+        Some((table @ ("choose" | "cost"), rest)) => vec![table, rest.trim_matches('"')],
+        _ => key.split('.').collect(),
+    };
+    let mut place = &mut tree;
+    for step in steps {
+        let Some(table) = place.as_table_mut() else { bail!("the key is below a value") };
+        place = table.entry(step).or_insert_with(|| Value::Table(toml::Table::new()));
+    }
+    *place = value.clone();
+    tree.try_into().map_err(|error: toml::de::Error| anyhow!("{}", error.message()))
 }
 
 /// Gives keys the values of an experiment: one sets the key, several sweep over it. What the file

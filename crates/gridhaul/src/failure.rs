@@ -21,7 +21,7 @@ pub(crate) enum Failure {
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0  everything went well
-  1  a check did not hold: a cell of a paper, or answers that had to agree
+  1  a check did not hold: a cell of a paper, answers that had to agree, limits of a plan
   2  bad input or usage: the message names the file, the key and the remedy
   3  a fault of gridhaul: please report it";
 

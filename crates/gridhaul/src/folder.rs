@@ -26,7 +26,7 @@ pub(crate) struct Folder {
 }
 
 /// Files that tell that gridhaul made a folder: each is JSON with the key `gridhaul`.
-pub(crate) const MARKS: [&str; 3] = ["answer.json", "comparison.json", "paper.json"];
+pub(crate) const MARKS: [&str; 4] = ["answer.json", "comparison.json", "paper.json", "plan.json"];
 
 /// The folder that is being written now, for the handler of Ctrl-C. Whoever touches the disk
 /// holds the lock, so the handler finds no half of a step.

@@ -9,6 +9,7 @@ mod command;
 mod failure;
 mod folder;
 mod paper;
+mod plan;
 mod series_parquet;
 mod terminal;
 
@@ -32,6 +33,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Run(args) => command::run::run(args),
         Command::Sweep(args) => command::run::sweep(args),
         Command::Compare(args) => command::compare::run(args),
+        Command::Plan(args) => command::plan::run(args),
         Command::Paper(args) => command::paper::run(args),
         Command::Model(command) => command::model::run(command),
         Command::Check(args) => command::check::run(args),

@@ -81,6 +81,12 @@ impl Bar {
     }
 }
 
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
 impl Progress for Bar {
     fn advance(&self, done: u64, total: u64) {
         self.0.set_length(total);

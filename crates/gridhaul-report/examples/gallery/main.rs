@@ -42,6 +42,7 @@ fn main() -> std::io::Result<()> {
                           Watch how the camera starves the meters when the power line is noisy.",
             answers: &answers,
             scenario_toml: "title = \"A substation\"\nduration = \"60 s\"\n\n[link.plc]\nforward = { rate = \"3 Mbit/s\" }\n",
+            ..Report::default()
         };
         std::fs::write(
             Path::new(&target).join(format!("{name}.html")),

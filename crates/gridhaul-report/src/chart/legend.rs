@@ -20,6 +20,10 @@ pub(super) enum Sample {
     Points,
     /// A hatched box.
     Bar,
+    /// A cell of a region that has no value.
+    Cell,
+    /// The marked place of a region.
+    Mark,
 }
 
 /// Names laid out in rows.
@@ -94,6 +98,8 @@ fn sample(index: usize, sample: Sample, x: f64, y: f64) -> Group {
             group.add(marker(index, middle, y, false))
         }
         Sample::Points => group.add(marker(index, middle, y, true)),
+        Sample::Cell => super::region::cell_sample(index, x, y, SAMPLE - 4.0),
+        Sample::Mark => super::region::mark(middle, y),
         Sample::Bar => super::bar::filled(group, index, x, y - 6.0, SAMPLE - 4.0, 12.0),
     }
 }

@@ -33,6 +33,7 @@ mod frame;
 mod legend;
 mod line;
 mod panels;
+mod region;
 mod ruler;
 mod style;
 
@@ -40,6 +41,7 @@ pub use axis::{Axis, Scale};
 pub use bar::{Bar, BarChart, BarSeries};
 pub use line::{DataPoint, LineChart, LineSeries, Reference, Stroke, Uncertainty};
 pub use panels::Panels;
+pub use region::{Cell, CellState, RegionChart};
 pub use style::STYLE;
 
 /// A chart of any kind.
@@ -49,6 +51,8 @@ pub enum Chart {
     Line(LineChart),
     /// Groups of bars.
     Bar(BarChart),
+    /// A map of cells over two axes of numbers.
+    Region(RegionChart),
 }
 
 impl Chart {
@@ -70,6 +74,7 @@ impl Chart {
         match self {
             Self::Line(chart) => &chart.title,
             Self::Bar(chart) => &chart.title,
+            Self::Region(chart) => &chart.title,
         }
     }
 
@@ -77,6 +82,7 @@ impl Chart {
         match self {
             Self::Line(chart) => chart.drawing(),
             Self::Bar(chart) => chart.drawing(),
+            Self::Region(chart) => chart.drawing(),
         }
     }
 }
@@ -90,5 +96,11 @@ impl From<LineChart> for Chart {
 impl From<BarChart> for Chart {
     fn from(chart: BarChart) -> Self {
         Self::Bar(chart)
+    }
+}
+
+impl From<RegionChart> for Chart {
+    fn from(chart: RegionChart) -> Self {
+        Self::Region(chart)
     }
 }

@@ -8,6 +8,7 @@ mod sweep;
 use gridhaul_scenario::Answer;
 
 use crate::chart::Chart;
+use crate::text::TextTable;
 pub use page::{PAGE_STYLE, table_element};
 
 /// What a report is made of.
@@ -22,6 +23,21 @@ pub struct Report<'a> {
     pub answers: &'a [(String, &'a Answer)],
     /// The merged scenario.
     pub scenario_toml: &'a str,
+    /// What stands before everything else.
+    pub opening: Opening<'a>,
+}
+
+/// The opening of a report: what was found out, before the answers that it rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Opening<'a> {
+    /// The finding in some sentences; paragraphs are separated by empty lines.
+    pub finding: &'a str,
+    /// Its tables, under their own titles.
+    pub tables: &'a [TextTable],
+    /// Its charts.
+    pub charts: &'a [NamedChart],
+    /// Heading of the tables and charts of the answers.
+    pub answers: &'a str,
 }
 
 /// A chart of a report, as it is written to a file of its own.

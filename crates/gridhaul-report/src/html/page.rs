@@ -29,6 +29,7 @@ pub(super) fn page(report: &Report<'_>, charts: &[NamedChart]) -> String {
          <p class=\"meta\">{}</p>\n</header>\n<main>",
         escaped(&asked(report)),
     );
+    opening(&mut out, report);
     warnings(&mut out, report);
     if let Some(table) = verdicts(report.answers) {
         table_html(&mut out, &table);
@@ -93,6 +94,24 @@ fn asked(report: &Report<'_>) -> String {
         text += " · ± is the 95 % confidence interval of the mean";
     }
     text
+}
+
+fn opening(out: &mut String, report: &Report<'_>) {
+    let opening = report.opening;
+    for paragraph in opening.finding.split("\n\n").map(str::trim).filter(|text| !text.is_empty()) {
+        let _ = writeln!(out, "<p><strong>{}</strong></p>", escaped(paragraph));
+    }
+    figures(out, opening.charts);
+    for table in opening.tables {
+        let _ = writeln!(out, "<h2>{}</h2>", escaped(&table.title));
+        *out += &table_element(table);
+        if let Some(note) = &table.note {
+            let _ = writeln!(out, "<p class=\"note\">{}</p>", escaped(note));
+        }
+    }
+    if !opening.answers.is_empty() {
+        let _ = writeln!(out, "<h2>{}</h2>", escaped(opening.answers));
+    }
 }
 
 fn warnings(out: &mut String, report: &Report<'_>) {

@@ -9,6 +9,7 @@ mod flow;
 mod link;
 mod load;
 mod node;
+mod plan;
 mod points;
 mod route;
 mod stack;
@@ -32,7 +33,8 @@ pub use link::{
 };
 pub use load::{Burst, Load, OnOff, Periodic, Poisson, RequestResponse, Spread, Trace, Transfer};
 pub use node::{Aggregate, Node, WhenFull};
-pub use points::ScenarioPoint;
+pub use plan::{Limit, Plan};
+pub use points::{Choice, Choices, ScenarioPoint};
 pub use route::{Hop, Routes};
 pub use stack::{Profile, Recovery, Stack, Variant};
 pub use stage::{Stage, upstream_name};
@@ -73,6 +75,10 @@ pub struct Scenario {
     /// Keys of this file to vary; several entries are combined in every way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sweep: Vec<Sweep>,
+    /// What `gridhaul plan` may choose, what it costs and what must hold. Other commands answer the
+    /// scenario as it stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
 }
 
 /// What is recorded over time.

@@ -238,6 +238,7 @@ pub(crate) fn scenario() -> impl Strategy<Value = Scenario> {
             stack: [("own".into(), own)].into(),
             flow: flows.into_iter().enumerate().map(|(i, flow)| (format!("f{i}"), flow)).collect(),
             sweep,
+            plan: None,
         },
     )
 }

@@ -333,6 +333,7 @@ fn write(place: Place, sides: &[Side], comparison: &str) -> Result<String, Failu
         description: "",
         answers: &answers,
         scenario_toml: &toml.join("\n\n"),
+        ..Report::default()
     });
     let mut folder = place.begin()?;
     folder.write("comparison.json", comparison.as_bytes())?;

@@ -6,5 +6,6 @@ pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod model;
 pub(crate) mod paper;
+pub(crate) mod plan;
 pub(crate) mod run;
 pub(crate) mod schema;

@@ -125,6 +125,7 @@ impl Results<'_> {
             description: &self.scenario.description,
             answers: self.answers,
             scenario_toml: &toml,
+            ..Report::default()
         });
         let mut folder = place.begin()?;
         folder.write("scenario.toml", toml.as_bytes())?;

@@ -2,10 +2,11 @@
 
 use crate::support::Desk;
 
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 11] = [
     "run",
     "sweep",
     "compare",
+    "plan",
     "paper",
     "model",
     "model chain",
@@ -33,7 +34,7 @@ fn help_is_as_reviewed() {
 
 #[test]
 fn long_help_names_the_exit_codes() {
-    for command in ["", "run", "sweep", "compare", "paper"] {
+    for command in ["", "run", "sweep", "compare", "plan", "paper"] {
         let help = Desk::new().run(&format!("{command} --help")).out;
         assert!(help.contains("Exit codes:") && help.contains("  3  a fault"), "{command}");
     }

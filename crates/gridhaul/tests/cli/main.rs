@@ -3,6 +3,7 @@
 mod broken;
 mod documents;
 mod help;
+mod plan;
 mod model;
 mod run;
 mod support;

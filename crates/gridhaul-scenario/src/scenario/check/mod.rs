@@ -4,6 +4,7 @@ mod aqm;
 mod flow;
 mod link;
 mod load;
+mod plan;
 mod stack;
 
 use super::error::{COLLECTED, Problem};
@@ -32,6 +33,7 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     // Ways make sense only where nodes and links do: nobody wants the same mistake told twice.
     let network = report.problems.is_empty().then(|| Network::new(scenario));
     report.flows(network.as_ref());
+    report.plan();
     report.problems
 }
 

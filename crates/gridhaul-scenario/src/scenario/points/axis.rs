@@ -9,14 +9,23 @@ use crate::scenario::error::Problem;
 use crate::scenario::{Scenario, Sweep, Values, suggest};
 
 /// One entry of a sweep: its keys, each with as many values as the others.
+#[derive(Debug, Clone)]
 pub(super) struct Axis {
-    pub(super) entry: usize,
-    pub(super) keys: Vec<(String, Vec<Json>)>,
+    pub(super) keys: Vec<Varied>,
+}
+
+/// A key that takes several values.
+#[derive(Debug, Clone)]
+pub(super) struct Varied {
+    pub(super) key: String,
+    /// Path in the file that says so.
+    pub(super) place: String,
+    pub(super) values: Vec<Json>,
 }
 
 impl Axis {
     pub(super) fn len(&self) -> usize {
-        self.keys.first().map_or(1, |(_, values)| values.len())
+        self.keys.first().map_or(1, |varied| varied.values.len())
     }
 }
 
@@ -52,7 +61,7 @@ pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Problem> {
 }
 
 fn axis(entry: usize, sweep: &Sweep, base: &Json) -> Result<Axis, Problem> {
-    let mut keys: Vec<(String, Vec<Json>)> = Vec::new();
+    let mut keys: Vec<Varied> = Vec::new();
     if sweep.vary.is_empty() {
         return Err(Problem::new(
             format!("sweep[{entry}].vary"),
@@ -61,31 +70,44 @@ fn axis(entry: usize, sweep: &Sweep, base: &Json) -> Result<Axis, Problem> {
         ));
     }
     for (key, values) in &sweep.vary {
-        let fail =
-            |message: String, remedy: String| Problem::new(name(entry, key), message, remedy);
-        find(base, key).map_err(|(message, remedy)| fail(message, remedy))?;
-        let values = match values {
-            Values::List(list) => list.iter().map(setting::json).collect(),
-            Values::Range(range) => {
-                range::values(range).map_err(|(message, remedy)| fail(message, remedy))?
-            }
-        };
-        if values.is_empty() {
-            return Err(fail("the list is empty".into(), "give at least one value".into()));
-        }
-        if let Some((first, others)) = keys.first()
-            && others.len() != values.len()
+        let varied = varied(key, name(entry, key), values, base)?;
+        if let Some(first) = keys.first()
+            && first.values.len() != varied.values.len()
         {
-            return Err(fail(
-                format!("{} values, but {first:?} has {}", values.len(), others.len()),
+            return Err(Problem::new(
+                varied.place,
+                format!(
+                    "{} values, but {:?} has {}",
+                    varied.values.len(),
+                    first.key,
+                    first.values.len()
+                ),
                 "keys of one entry vary together: give them equally many values, or put them \
-                 into entries of their own"
-                    .into(),
+                 into entries of their own",
             ));
         }
-        keys.push((key.clone(), values));
+        keys.push(varied);
     }
-    Ok(Axis { entry, keys })
+    Ok(Axis { keys })
+}
+
+/// A key and its values; `place` is the path in the file that gives them.
+pub(super) fn varied(
+    key: &str,
+    place: String,
+    values: &Values,
+    base: &Json,
+) -> Result<Varied, Problem> {
+    let fail = |(message, remedy): Refusal| Problem::new(place.as_str(), message, remedy);
+    find(base, key).map_err(fail)?;
+    let values: Vec<Json> = match values {
+        Values::List(list) => list.iter().map(setting::json).collect(),
+        Values::Range(range) => range::values(range).map_err(fail)?,
+    };
+    if values.is_empty() {
+        return Err(fail(("the list is empty".into(), "give at least one value".into())));
+    }
+    Ok(Varied { key: key.to_owned(), place, values })
 }
 
 /// Checks that a key leads somewhere. Its last step may be absent where it is optional; whether
@@ -96,6 +118,12 @@ fn find(base: &Json, key: &str) -> Result<(), Refusal> {
     for (depth, step) in steps.iter().enumerate() {
         if depth == 0 && *step == "sweep" {
             return Err(("a sweep cannot vary itself".into(), "name a key outside it".into()));
+        }
+        if depth == 0 && *step == "plan" {
+            return Err((
+                "a plan is no part of the network".into(),
+                "name a key outside it".into(),
+            ));
         }
         if depth == 0 && *step == "stack" && base.get("stack").is_none() {
             return Err(("there are no stacks".into(), "add [stack.name] first".into()));

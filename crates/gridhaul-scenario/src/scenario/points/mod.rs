@@ -1,6 +1,7 @@
 //! Points of a sweep: one scenario for each combination of swept values.
 
 mod axis;
+mod choices;
 mod range;
 mod setting;
 
@@ -12,6 +13,8 @@ use super::error::{Problem, ScenarioError};
 use super::{Scenario, check};
 use axis::{Axis, axes};
 use setting::Setting;
+
+pub use choices::{Choice, Choices};
 
 /// One combination of swept values, and the scenario that results.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,10 +59,15 @@ impl Scenario {
 /// What is wrong with the sweep of a scenario that is otherwise valid. Each value is tried once,
 /// together with the first values of the other entries.
 pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
-    let axes = match axes(scenario) {
-        Ok(axes) => axes,
-        Err(problem) => return vec![problem],
-    };
+    let swept = axes(scenario).map(|axes| tried(scenario, &axes));
+    let chosen = choices::axes(scenario).map(|axes| tried(scenario, &axes));
+    [swept, chosen]
+        .into_iter()
+        .flat_map(|found| found.unwrap_or_else(|problem| vec![problem]))
+        .collect()
+}
+
+fn tried(scenario: &Scenario, axes: &[Axis]) -> Vec<Problem> {
     let base = base(scenario);
     let mut tries = vec![vec![0; axes.len()]];
     for (entry, axis) in axes.iter().enumerate() {
@@ -70,18 +78,19 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
         }));
     }
     let tries = tries.iter().take(TRIED);
-    tries.filter_map(|indices| point(&base, &axes, indices).err()).take(1).collect()
+    tries.filter_map(|indices| point(&base, axes, indices).err()).take(1).collect()
 }
 
 fn failed(problem: Problem) -> ScenarioError {
     ScenarioError::one("", problem)
 }
 
-/// The scenario as a tree whose keys can be set, without its sweep.
+/// The scenario as a tree whose keys can be set, without what varies it.
 fn base(scenario: &Scenario) -> Json {
     let mut tree = serde_json::to_value(scenario).unwrap_or_default();
     if let Json::Object(tree) = &mut tree {
         tree.shift_remove("sweep");
+        tree.shift_remove("plan");
     }
     tree
 }
@@ -98,15 +107,24 @@ fn indices(axes: &[Axis], mut number: usize) -> Vec<usize> {
 fn point(base: &Json, axes: &[Axis], indices: &[usize]) -> Result<ScenarioPoint, Problem> {
     let mut settings = Vec::new();
     for (axis, index) in axes.iter().zip(indices) {
-        for (key, values) in &axis.keys {
-            settings.push(Setting { entry: axis.entry, key, value: &values[*index] });
+        for varied in &axis.keys {
+            let (key, place, value) = (&varied.key, &varied.place, &varied.values[*index]);
+            settings.push(Setting { key, place, value });
         }
     }
+    let scenario = with(base, &settings)?;
+    let parameters =
+        settings.iter().map(|setting| (setting.key.to_owned(), setting::text(setting.value)));
+    Ok(ScenarioPoint { parameters: parameters.collect(), scenario })
+}
+
+/// The scenario with these settings.
+fn with(base: &Json, settings: &[Setting<'_>]) -> Result<Scenario, Problem> {
     let mut tree = base.clone();
-    for setting in &settings {
+    for setting in settings {
         setting.apply(&mut tree)?;
     }
-    let scenario = Scenario::deserialize(&tree).map_err(|error| blame(base, &settings, &error))?;
+    let scenario = Scenario::deserialize(&tree).map_err(|error| blame(base, settings, &error))?;
     if let Some(problem) = check::problems(&scenario).into_iter().next() {
         let named = settings.iter().find(|setting| problem.key.starts_with(setting.key));
         return Err(match named.or(settings.first()) {
@@ -117,8 +135,7 @@ fn point(base: &Json, axes: &[Axis], indices: &[usize]) -> Result<ScenarioPoint,
             None => problem,
         });
     }
-    let parameters = settings.iter().map(|setting| (setting.key.to_owned(), setting.text()));
-    Ok(ScenarioPoint { parameters: parameters.collect(), scenario })
+    Ok(scenario)
 }
 
 /// Finds the setting that makes a tree unreadable: the first that does so alone.

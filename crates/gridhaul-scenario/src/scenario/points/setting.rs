@@ -2,14 +2,14 @@
 
 use serde_json::Value as Json;
 
-use super::name;
 use crate::scenario::error::Problem;
 use crate::scenario::file::explain;
 
 /// One key and the value that it takes at a point.
 pub(super) struct Setting<'a> {
-    pub(super) entry: usize,
     pub(super) key: &'a str,
+    /// Path in the file that gives the value.
+    pub(super) place: &'a str,
     pub(super) value: &'a Json,
 }
 
@@ -33,23 +33,20 @@ impl Setting<'_> {
     }
 
     pub(super) fn refused(&self, reason: &str) -> Problem {
-        Problem::new(
-            name(self.entry, self.key),
-            format!("with the value {}: {reason}", self.value),
-            "",
-        )
+        Problem::new(self.place, format!("with the value {}: {reason}", self.value), "")
     }
 
     pub(super) fn unreadable(&self, error: &serde_json::Error) -> Problem {
         let (message, remedy) = explain::reworded(&error.to_string(), self.key);
         Problem { remedy, ..self.refused(&message) }
     }
+}
 
-    pub(super) fn text(&self) -> String {
-        match self.value {
-            Json::String(text) => text.clone(),
-            value => value.to_string(),
-        }
+/// A value as a person would write it on a command line.
+pub(super) fn text(value: &Json) -> String {
+    match value {
+        Json::String(text) => text.clone(),
+        value => value.to_string(),
     }
 }
 

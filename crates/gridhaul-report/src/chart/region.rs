@@ -1,0 +1,333 @@
+//! A region over two axes: cells with a value, or with the reason why they have none.
+
+use svg::node::element::{Group, Path, Rectangle};
+
+use super::draw::{self, coloured, px, role, text, tooltip};
+use super::drawing::Drawing;
+use super::frame::Frame;
+use super::legend::{Sample, marker};
+use super::ruler::{Fit, Ruler};
+use super::style::INK;
+use super::{Axis, Scale};
+use crate::format::{self, Prefix};
+
+/// A map of cells over two axes of numbers, such as what each choice of two costs.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RegionChart {
+    /// Heading.
+    pub title: String,
+    /// Horizontal axis.
+    pub x: Axis,
+    /// Vertical axis.
+    pub y: Axis,
+    /// What the values are, and their unit.
+    pub value: Axis,
+    /// Reasons why a cell has no value, as the legend names them; up to six.
+    pub reasons: Vec<String>,
+    /// Cells; each reaches half the way to its neighbours.
+    pub cells: Vec<Cell>,
+    /// The place that is marked, and what the legend calls it.
+    pub mark: Option<(f64, f64, String)>,
+}
+
+/// A cell of a region.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// Place on the horizontal axis.
+    pub x: f64,
+    /// Place on the vertical axis.
+    pub y: f64,
+    /// What is there.
+    pub state: CellState,
+    /// What is shown when a pointer rests on it.
+    pub told: String,
+}
+
+/// What is in a cell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum CellState {
+    /// A value: the smaller, the stronger the colour.
+    Value(f64),
+    /// None, for this of the reasons.
+    Reason(usize),
+}
+
+/// How strong the colours of the largest and the smallest value are.
+const WEAKEST: f64 = 0.16;
+const STRONGEST: f64 = 0.92;
+/// Colours of series that stand for reasons; the first is that of the values.
+const REASONS: [usize; 6] = [1, 3, 4, 6, 7, 2];
+/// Room below the plot for the names of the axis and the scale of colours.
+const BELOW: f64 = 92.0;
+/// Steps of the scale of colours.
+const STEPS: usize = 24;
+
+impl RegionChart {
+    /// The chart as a file of its own, which carries its style.
+    #[must_use]
+    pub fn to_svg(&self) -> String {
+        self.drawing().standalone()
+    }
+
+    /// The chart as an element for a page that gives [`STYLE`](super::STYLE) once.
+    #[must_use]
+    pub fn to_inline_svg(&self) -> String {
+        self.drawing().inline()
+    }
+
+    pub(super) fn drawing(&self) -> Drawing {
+        let used = |reason: usize| self.cells.iter().any(|c| c.state == CellState::Reason(reason));
+        let mut names: Vec<(&str, Sample, usize)> = Vec::new();
+        if let Some((_, _, name)) = &self.mark {
+            names.push((name, Sample::Mark, 0));
+        }
+        let reasons = self.reasons.iter().enumerate().filter(|(index, _)| used(*index));
+        names.extend(reasons.map(|(index, name)| (name.as_str(), Sample::Cell, colour(index))));
+        let (columns, rows) = (edges(self.x.scale, self.places(|cell| cell.x)), self.rows());
+        let outer = |edges: &[(f64, f64, f64)]| -> Vec<f64> {
+            edges.iter().flat_map(|(_, low, high)| [*low, *high]).collect()
+        };
+        let frame = Frame::new(&self.title, &names, &self.y, &outer(&rows), Fit::Tight);
+        let x = Ruler::new(&self.x, &outer(&columns), Fit::Tight, frame.left, frame.right);
+        let mut parts = vec![frame.vertical(), frame.horizontal(&x, self.x.scale)];
+        if self.cells.is_empty() {
+            parts.push(frame.no_data());
+        }
+        parts.push(self.draw_cells(&frame, &x, &columns, &rows));
+        parts.push(frame.base());
+        if let Some((at, up, name)) = &self.mark {
+            parts.push(mark(x.place(*at), frame.y.place(*up)).add(tooltip(name)));
+        }
+        if let Some((low, high)) = self.range() {
+            parts.push(self.scale(&frame, low, high));
+        }
+        let about = format!("{} over {} and {}", self.value.label, x.title, frame.y.title);
+        frame.finish(parts, BELOW, &about)
+    }
+
+    fn rows(&self) -> Vec<(f64, f64, f64)> {
+        edges(self.y.scale, self.places(|cell| cell.y))
+    }
+
+    /// The places along an axis, each once.
+    fn places(&self, of: impl Fn(&Cell) -> f64) -> Vec<f64> {
+        let mut places: Vec<f64> = self.cells.iter().map(of).filter(|at| at.is_finite()).collect();
+        places.sort_by(f64::total_cmp);
+        places.dedup();
+        places
+    }
+
+    /// Smallest and largest value.
+    fn range(&self) -> Option<(f64, f64)> {
+        let values = self.cells.iter().filter_map(|cell| match cell.state {
+            CellState::Value(value) if value.is_finite() => Some(value),
+            _ => None,
+        });
+        values.fold(None, |range, value| {
+            let (low, high) = range.unwrap_or((value, value));
+            Some((low.min(value), high.max(value)))
+        })
+    }
+
+    fn draw_cells(
+        &self,
+        frame: &Frame,
+        x: &Ruler,
+        columns: &[(f64, f64, f64)],
+        rows: &[(f64, f64, f64)],
+    ) -> Group {
+        let (low, high) = self.range().unwrap_or((0.0, 1.0));
+        let mut group = Group::new();
+        for cell in &self.cells {
+            let at = |edges: &[(f64, f64, f64)], place: f64| {
+                edges.iter().find(|(middle, _, _)| *middle == place).copied()
+            };
+            let (Some(column), Some(row)) = (at(columns, cell.x), at(rows, cell.y)) else {
+                continue;
+            };
+            let (left, right) = (x.place(column.1), x.place(column.2));
+            let (bottom, top) = (frame.y.place(row.1), frame.y.place(row.2));
+            let area = Rectangle::new()
+                .set("x", px(left))
+                .set("y", px(top))
+                .set("width", px((right - left - 0.6).max(0.4)))
+                .set("height", px((bottom - top - 0.6).max(0.4)));
+            let cell_group = match cell.state {
+                CellState::Value(value) => coloured(0).add(
+                    area.set("fill", "currentColor")
+                        .set("fill-opacity", px(self.strength(value, low, high))),
+                ),
+                CellState::Reason(reason) => {
+                    let hatch = hatch(colour(reason), left, top, right - 0.6, bottom - 0.6);
+                    let area = area.set("fill", "currentColor").set("fill-opacity", 0.13);
+                    coloured(colour(reason)).add(area).add(hatch)
+                }
+            };
+            group = group.add(cell_group.add(tooltip(&cell.told)));
+        }
+        group
+    }
+
+    /// How strong the colour of a value is.
+    fn strength(&self, value: f64, low: f64, high: f64) -> f64 {
+        let to = |value: f64| if self.value.scale == Scale::Log { value.ln() } else { value };
+        let share = (to(value) - to(low)) / (to(high) - to(low));
+        // With a single value, or where a logarithm does not exist, all is strong.
+        let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+        STRONGEST - share * (STRONGEST - WEAKEST)
+    }
+
+    /// The scale of colours below the plot.
+    fn scale(&self, frame: &Frame, low: f64, high: f64) -> Group {
+        let (left, width, y) = (frame.left, (frame.right - frame.left) * 0.5, frame.bottom + 54.0);
+        let prefix = Prefix::for_magnitude(high, &self.value.unit);
+        let unit =
+            if prefix.unit.is_empty() { String::new() } else { format!(" ({})", prefix.unit) };
+        let mut bar = coloured(0);
+        for step in 0..STEPS {
+            let share = (step as f64 + 0.5) / STEPS as f64;
+            let piece = width / STEPS as f64;
+            let area = Rectangle::new()
+                .set("x", px(left + step as f64 * piece))
+                .set("y", px(y))
+                .set("width", px(piece))
+                .set("height", 10)
+                .set("fill", "currentColor");
+            bar = bar.add(area.set("fill-opacity", px(STRONGEST - share * (STRONGEST - WEAKEST))));
+        }
+        let number = |value: f64| {
+            let rounded: f64 = format!("{:.2e}", value / prefix.factor).parse().unwrap_or(value);
+            format::number(rounded)
+        };
+        let mut labels = role("ink", INK).set("fill", "currentColor");
+        labels = labels.add(text(left, y + 25.0, "start", &number(low)));
+        if high > low {
+            labels = labels.add(text(left + width, y + 25.0, "end", &number(high)));
+        }
+        let name = format!("{}{unit}", self.value.label);
+        let room = frame.right - left - width - 14.0;
+        let name = draw::shortened(&name, draw::FONT, room);
+        Group::new().add(bar).add(labels.add(text(left + width + 14.0, y + 9.0, "start", &name)))
+    }
+}
+
+fn colour(reason: usize) -> usize {
+    REASONS[reason % REASONS.len()]
+}
+
+/// Each place with the ends of its cell: half the way to its neighbours on the axis.
+fn edges(scale: Scale, places: Vec<f64>) -> Vec<(f64, f64, f64)> {
+    let log = scale == Scale::Log;
+    let places: Vec<f64> = places.into_iter().filter(|at| !log || *at > 0.0).collect();
+    let to = |value: f64| if log { value.ln() } else { value };
+    let from = |value: f64| if log { value.exp() } else { value };
+    let at: Vec<f64> = places.iter().map(|place| to(*place)).collect();
+    let last = at.len().saturating_sub(1);
+    let gap = |index: usize| at[index + 1] - at[index];
+    // A single place gets a cell around it.
+    let alone = if log { 0.5 } else { 0.5 * places.first().map_or(1.0, |p| p.abs().max(1.0)) };
+    let cell = |(index, place): (usize, &f64)| {
+        let below = if index > 0 {
+            gap(index - 1)
+        } else if last > 0 {
+            gap(0)
+        } else {
+            alone
+        };
+        let above = if index < last {
+            gap(index)
+        } else if last > 0 {
+            gap(last - 1)
+        } else {
+            alone
+        };
+        let mut low = from(at[index] - below / 2.0);
+        if !log && *place >= 0.0 {
+            low = low.max(0.0);
+        }
+        (*place, low, from(at[index] + above / 2.0))
+    };
+    places.iter().enumerate().map(cell).collect()
+}
+
+/// Lines across a cell: their direction tells reasons apart without colour.
+fn hatch(colour: usize, left: f64, top: f64, right: f64, bottom: f64) -> Path {
+    let mut data = String::new();
+    let mut stroke = |x1: f64, y1: f64, x2: f64, y2: f64| {
+        draw::path_to(&mut data, 'M', x1, y1);
+        draw::path_to(&mut data, 'L', x2, y2);
+    };
+    let (middle, centre) = (f64::midpoint(left, right), f64::midpoint(top, bottom));
+    match REASONS.iter().position(|known| *known == colour).unwrap_or(0) {
+        0 => stroke(left, bottom, right, top),
+        1 => stroke(left, top, right, bottom),
+        2 => stroke(left, centre, right, centre),
+        3 => stroke(middle, top, middle, bottom),
+        4 => {
+            stroke(left, bottom, right, top);
+            stroke(left, top, right, bottom);
+        }
+        _ => {
+            stroke(left, centre, right, centre);
+            stroke(middle, top, middle, bottom);
+        }
+    }
+    draw::open_path(data).set("stroke-width", 0.8).set("stroke-opacity", 0.75)
+}
+
+/// A star: the marked place.
+pub(super) fn mark(x: f64, y: f64) -> Group {
+    role("ink", INK).add(marker(7, x, y, true).set("stroke-width", 1.2))
+}
+
+/// The sample of a reason in the legend.
+pub(super) fn cell_sample(colour: usize, x: f64, y: f64, width: f64) -> Group {
+    let area = Rectangle::new()
+        .set("x", px(x))
+        .set("y", px(y - 6.0))
+        .set("width", px(width))
+        .set("height", 12)
+        .set("fill", "currentColor")
+        .set("fill-opacity", 0.13);
+    coloured(colour).add(area).add(hatch(colour, x, y - 6.0, x + width, y + 6.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_reach_half_the_way_to_their_neighbours() {
+        let linear = edges(Scale::Linear, vec![1.0, 2.0, 4.0]);
+        assert_eq!(linear, [(1.0, 0.5, 1.5), (2.0, 1.5, 3.0), (4.0, 3.0, 5.0)]);
+        let log = edges(Scale::Log, vec![0.0, 1.0, 4.0]);
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
+        assert_eq!(log.len(), 2, "zero has no place on a logarithmic axis");
+        assert!(near(log[0].1, 0.5) && near(log[0].2, 2.0) && near(log[1].2, 8.0), "{log:?}");
+    }
+
+    #[test]
+    fn the_cheapest_is_the_strongest_and_reasons_are_told() {
+        let cell = |x: f64, state| Cell { x, y: 1.0, state, told: format!("cell {x} <told>") };
+        let chart = RegionChart {
+            cells: vec![
+                cell(1.0, CellState::Reason(1)),
+                cell(2.0, CellState::Value(900.0)),
+                cell(3.0, CellState::Value(90.0)),
+            ],
+            reasons: vec!["fails: loss".into(), "fails: delay".into()],
+            mark: Some((3.0, 1.0, "winner".into())),
+            ..RegionChart::default()
+        };
+        assert!(near_ends(&chart));
+        let svg = chart.to_svg();
+        assert!(svg.contains("cell 1 &lt;told&gt;") && svg.contains("winner"), "{svg}");
+        // Only reasons that occur stand in the legend.
+        assert!(svg.contains("fails: delay") && !svg.contains("fails: loss"), "{svg}");
+    }
+
+    fn near_ends(chart: &RegionChart) -> bool {
+        let at = |value| chart.strength(value, 90.0, 900.0);
+        (at(90.0) - STRONGEST).abs() < 1e-12 && (at(900.0) - WEAKEST).abs() < 1e-12
+    }
+}

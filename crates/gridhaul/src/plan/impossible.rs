@@ -1,0 +1,206 @@
+//! Requests that no candidate fulfils: what is in the way, and what would have to change.
+
+use gridhaul_report::quantity;
+use serde::Serialize;
+
+use super::search::{Search, is_numeric};
+use super::trial::{Candidate, Trial};
+use crate::failure::Failure;
+
+/// Why nothing keeps all limits, and how near the best comes.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Impossible {
+    /// One for each limit: the best value that any candidate reaches, and which one.
+    pub(crate) best: Vec<Option<(f64, Candidate)>>,
+    /// The candidate that is nearest to keeping all limits together.
+    pub(crate) nearest: Option<Candidate>,
+    /// Values beyond what was offered with which, by equations, all limits are kept.
+    pub(crate) beyond: Vec<Beyond>,
+}
+
+/// A value beyond what was offered that would be enough.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Beyond {
+    /// The key.
+    pub(crate) key: String,
+    /// The value that is enough.
+    pub(crate) needed: String,
+    /// The largest or smallest value that was offered.
+    pub(crate) offered: String,
+    /// The whole choice with it.
+    pub(crate) choice: String,
+    /// Its cost.
+    pub(crate) cost: f64,
+}
+
+/// Doublings beyond the range that are tried: a thousandfold.
+const DOUBLINGS: i32 = 10;
+/// Halvings of the interval in which the needed value lies; it is told with two digits.
+const HALVINGS: usize = 8;
+/// Choices of the other keys that are followed beyond the range: those that come nearest.
+const FOLLOWED: usize = 12;
+
+/// Finds what is in the way. Every candidate has been judged.
+pub(crate) fn impossible(search: &mut Search<'_>) -> Result<Impossible, Failure> {
+    let limits = search.judge.corrections.len();
+    let mut best: Vec<Option<(f64, Candidate)>> = vec![None; limits];
+    let candidates = search.candidates;
+    for candidate in candidates {
+        let judgement = search.judge.ask(&candidate.trial)?;
+        if judgement.trouble.is_some() {
+            continue;
+        }
+        for (best, measured) in best.iter_mut().zip(&judgement.measured) {
+            let Some(value) = measured.value.or(measured.floor) else { continue };
+            if best.as_ref().is_none_or(|(least, _)| value < *least) {
+                *best = Some((value, candidate.clone()));
+            }
+        }
+    }
+    let nearest = search.nearest(|_| true)?.map(|index| candidates[index].clone());
+    let mut beyond = Vec::new();
+    for key in 0..search.choices.len() {
+        if is_numeric(&search.choices[key]) {
+            let found = [Some(1), Some(-1)].into_iter().flatten();
+            beyond.extend(found.filter_map(|way| further(search, key, way)));
+        }
+    }
+    beyond.sort_by(|one, other| one.cost.total_cmp(&other.cost));
+    Ok(Impossible { best, nearest, beyond })
+}
+
+/// Goes beyond the range of one key, upwards (1) or downwards (-1).
+fn further(search: &mut Search<'_>, key: usize, way: i32) -> Option<Beyond> {
+    let choice = search.choices[key].clone();
+    let ends = choice.values.iter().filter_map(|text| Amount::of(text));
+    let end =
+        ends.max_by(|a, b| (a.base * f64::from(way)).total_cmp(&(b.base * f64::from(way))))?;
+    let offered = end.text(end.number);
+    let mut starts: Vec<(f64, Trial)> = Vec::new();
+    for candidate in search.candidates {
+        if candidate.trial.values[key].is_none() {
+            continue;
+        }
+        let trial = candidate.trial.with(key, &offered);
+        if starts.iter().any(|(_, known)| *known == trial) {
+            continue;
+        }
+        let used = search.judge.worst(&trial).map_or(f64::INFINITY, |(used, _)| used);
+        starts.push((used, trial));
+    }
+    starts.sort_by(|one, other| one.0.total_cmp(&other.0));
+    starts.truncate(FOLLOWED);
+    // A value that the scenario refuses, such as more collectors than meters, is not enough.
+    let mut enough = |trial: &Trial, number: f64| {
+        let trial = trial.with(key, &end.text(number));
+        search.judge.keeps(&trial).unwrap_or(false).then_some(trial)
+    };
+    for doubling in 1..=DOUBLINGS {
+        let number = end.number * 2_f64.powi(way * doubling);
+        if end.whole && number < 1.0 {
+            return None;
+        }
+        let Some((_, start)) = starts.iter().find(|(_, start)| enough(start, number).is_some())
+        else {
+            continue;
+        };
+        let (mut short, mut long) = (number / 2_f64.powi(way), number);
+        for _ in 0..HALVINGS {
+            let middle = (short * long).sqrt();
+            *(if enough(start, middle).is_some() { &mut long } else { &mut short }) = middle;
+        }
+        let needed = rounded(long, way);
+        let trial = enough(start, needed).or_else(|| enough(start, long))?;
+        return Some(Beyond {
+            key: choice.key.clone(),
+            needed: trial.values[key].clone()?,
+            offered,
+            choice: trial.words(search.choices),
+            cost: search.prices.cost(&trial),
+        });
+    }
+    None
+}
+
+/// A number with its unit, as it is written.
+struct Amount {
+    number: f64,
+    unit: String,
+    whole: bool,
+    base: f64,
+}
+
+impl Amount {
+    fn of(text: &str) -> Option<Self> {
+        let (base, _) = quantity(text)?;
+        let digits = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | '_' | 'e' | 'E');
+        let at = text.find(|c: char| !digits(c)).unwrap_or(text.len());
+        let number: f64 = text[..at].replace('_', "").parse().ok()?;
+        let unit = text[at..].trim().to_owned();
+        let counted = matches!(unit.as_str(), "" | "packets" | "segments" | "messages" | "B");
+        let whole = counted && number.fract() == 0.0;
+        Some(Self { number, unit, whole, base })
+    }
+
+    fn text(&self, number: f64) -> String {
+        let number = if self.whole { number.round() } else { number };
+        format!("{number} {}", self.unit).trim_end().to_owned()
+    }
+}
+
+/// Two significant digits, away from what was offered.
+fn rounded(number: f64, way: i32) -> f64 {
+    let step = 10_f64.powf(number.log10().floor() - 1.0);
+    let steps = number / step;
+    let steps = if way > 0 { (steps - 1e-9).ceil() } else { (steps + 1e-9).floor() };
+    // 14 × 0.1 is written 1.4.
+    format!("{:.6e}", steps * step).parse().unwrap_or(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fake::{Fake, district, plan_of};
+    use super::super::judge::Judge;
+    use super::super::limits::limits;
+    use super::super::trial::{Prices, candidates};
+    use super::*;
+
+    #[test]
+    fn what_would_have_to_change_is_found_beyond_the_range() {
+        let scenario = district(
+            "\"node.collector.count\" = [1, 2]\n\"link.wan.both.rate\" = [\"4 Mbit/s\", \"8 Mbit/s\"]",
+            "\"node.collector.count\" = 900\n\"link.wan.both.rate\" = 150",
+        );
+        let (plan, choices) = plan_of(&scenario);
+        let limits = limits(&scenario, &plan);
+        let candidates = candidates(&scenario, &plan, choices.keys());
+        // Two per cent at 13.6 Mbit/s; collectors change nothing.
+        let fake = Fake::new(|scenario| {
+            let rate = scenario.link["wan"].forward().unwrap().rate.as_bits_per_sec() as f64;
+            Some(0.02 * 13.6e6 / rate)
+        });
+        let mut search = Search {
+            candidates: &candidates,
+            choices: choices.keys(),
+            prices: Prices::new(&scenario, &plan, choices.keys()),
+            judge: Judge::new(&fake, &choices, &limits),
+        };
+        assert_eq!(search.cheapest(|_| true).unwrap(), None);
+        let told = impossible(&mut search).unwrap();
+        let (value, candidate) = told.best[0].as_ref().unwrap();
+        assert!((value - 0.034).abs() < 1e-12);
+        assert_eq!(candidate.trial.words(choices.keys()), "1 collector, wan 8 Mbit/s");
+        assert_eq!(told.nearest.as_ref(), Some(candidate));
+        assert_eq!(told.beyond.len(), 1, "{:?}", told.beyond);
+        let beyond = &told.beyond[0];
+        assert_eq!(
+            (beyond.needed.as_str(), beyond.offered.as_str(), beyond.cost),
+            ("14 Mbit/s", "8 Mbit/s", 900.0 + 14.0 * 150.0)
+        );
+    }
+
+    #[test]
+    fn numbers_are_rounded_away_from_what_was_offered() {
+        assert_eq!([rounded(13.61, 1), rounded(14.0, 1), rounded(0.0241, -1)], [14.0, 14.0, 0.024]);
+    }
+}

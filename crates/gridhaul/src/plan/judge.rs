@@ -1,0 +1,200 @@
+//! Judging candidates by equations.
+
+use std::collections::BTreeMap;
+
+use gridhaul_scenario::answer::{Metric, Point};
+use gridhaul_scenario::backend::{Backend, Quiet, RunError};
+use gridhaul_scenario::scenario::{Choices, Load, Scenario};
+
+use super::limits::{Limit, Measured, State};
+use super::trial::Trial;
+use crate::failure::Failure;
+
+/// What a backend says about a candidate.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Judgement {
+    /// One for each limit.
+    pub(crate) measured: Vec<Measured>,
+    /// Why the numbers cannot be used, whatever they are.
+    pub(crate) trouble: Option<Trouble>,
+}
+
+/// Why the numbers of a candidate cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// The backend has no answer.
+    NoAnswer(String),
+    /// More is sent than is carried: there is no steady state.
+    Overload(String),
+}
+
+/// Asks a backend, each candidate once.
+pub(crate) struct Judge<'a> {
+    backend: &'a dyn Backend,
+    choices: &'a Choices,
+    limits: &'a [Limit],
+    known: BTreeMap<Trial, Judgement>,
+    /// How many times too low the equations are, for each limit; 1 until a simulation says so.
+    pub(crate) corrections: Vec<f64>,
+}
+
+/// Share of what the application sends that must get through in a steady state. The rest is
+/// rounding: a message is cut into segments of whole bytes.
+const CARRIED: f64 = 0.95;
+
+impl<'a> Judge<'a> {
+    pub(crate) fn new(backend: &'a dyn Backend, choices: &'a Choices, limits: &'a [Limit]) -> Self {
+        let corrections = vec![1.0; limits.len()];
+        Self { backend, choices, limits, known: BTreeMap::new(), corrections }
+    }
+
+    /// Number of candidates that were asked about.
+    pub(crate) fn asked(&self) -> usize {
+        self.known.len()
+    }
+
+    /// What the backend said about a candidate, if it was asked.
+    pub(crate) fn known(&self, trial: &Trial) -> Option<&Judgement> {
+        self.known.get(trial)
+    }
+
+    /// What the backend says about a candidate.
+    pub(crate) fn ask(&mut self, trial: &Trial) -> Result<&Judgement, Failure> {
+        if !self.known.contains_key(trial) {
+            let judgement = self.judge(trial)?;
+            self.known.insert(trial.clone(), judgement);
+        }
+        Ok(&self.known[trial])
+    }
+
+    /// Whether no limit is known to be broken.
+    pub(crate) fn keeps(&mut self, trial: &Trial) -> Result<bool, Failure> {
+        self.ask(trial)?;
+        let judgement = &self.known[trial];
+        Ok(judgement.trouble.is_none()
+            && (0..self.limits.len()).all(|at| self.state(judgement, at) != State::Broken))
+    }
+
+    /// Largest share of a limit that is used up, corrected, and which limit it is.
+    pub(crate) fn worst(&mut self, trial: &Trial) -> Result<(f64, Option<usize>), Failure> {
+        self.ask(trial)?;
+        let judgement = &self.known[trial];
+        if judgement.trouble.is_some() {
+            return Ok((f64::INFINITY, None));
+        }
+        let mut worst = (0.0, None);
+        for (at, limit) in self.limits.iter().enumerate() {
+            let measured = &judgement.measured[at];
+            let Some(value) = measured.value.or(measured.floor) else { continue };
+            let used = limit.used(value) * self.corrections[at];
+            if used > worst.0 || worst.1.is_none() {
+                worst = (used, Some(at));
+            }
+        }
+        Ok(worst)
+    }
+
+    pub(crate) fn state(&self, judgement: &Judgement, limit: usize) -> State {
+        self.limits[limit].state(&judgement.measured[limit], self.corrections[limit])
+    }
+
+    fn judge(&self, trial: &Trial) -> Result<Judgement, Failure> {
+        let scenario = self.choices.scenario(&trial.values, trial.collectors)?;
+        if let Err(keys) = self.backend.supports(&scenario) {
+            let keys: Vec<_> = keys.iter().map(ToString::to_string).collect();
+            return Ok(self.without_answer(keys.join("; ")));
+        }
+        let answer = match self.backend.run(&scenario, &Quiet) {
+            Ok(answer) => answer,
+            Err(RunError::Unsupported(keys)) => {
+                let keys: Vec<_> = keys.iter().map(ToString::to_string).collect();
+                return Ok(self.without_answer(keys.join("; ")));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        // The equations warn about themselves where their solver did not converge.
+        if let Some(warning) = answer.warnings.iter().find(|warning| warning.about == "model") {
+            return Ok(self.without_answer(warning.message.clone()));
+        }
+        let Some(point) = answer.points.first() else {
+            return Ok(self.without_answer("the answer is empty".to_owned()));
+        };
+        Ok(Judgement {
+            measured: self.limits.iter().map(|limit| limit.measure(point)).collect(),
+            trouble: overload(&scenario, point).map(Trouble::Overload),
+        })
+    }
+
+    fn without_answer(&self, why: String) -> Judgement {
+        let measured = vec![Measured::default(); self.limits.len()];
+        Judgement { measured, trouble: Some(Trouble::NoAnswer(why)) }
+    }
+}
+
+impl Trouble {
+    pub(crate) fn words(&self) -> &str {
+        match self {
+            Self::NoAnswer(why) | Self::Overload(why) => why,
+        }
+    }
+}
+
+/// Which flow does not get through what its application sends.
+fn overload(scenario: &Scenario, point: &Point) -> Option<String> {
+    scenario.flow.iter().find_map(|(name, flow)| {
+        let each = match &*flow.load.plain() {
+            Load::Periodic(load) => load.size.bits() as f64 / load.every.as_secs_f64(),
+            Load::Poisson(load) => load.size.bits() as f64 / load.every.as_secs_f64(),
+            Load::OnOff(load) => {
+                let (on, off) = (load.on.as_secs_f64(), load.off.as_secs_f64());
+                load.rate?.as_bits_per_sec() as f64 * on / (on + off)
+            }
+            _ => return None,
+        };
+        let members = f64::from(scenario.members(&flow.from, &flow.to)?) * f64::from(flow.count);
+        let row = point.flows.iter().find(|row| row.name == *name)?;
+        let carried = row.mean(Metric::Goodput)? / (each * members);
+        (carried < CARRIED).then(|| {
+            format!("{name} sends more than is carried ({:.0} % gets through)", carried * 100.0)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fake::{Fake, district, plan_of};
+    use super::super::limits::limits;
+    use super::super::trial::candidates;
+    use super::*;
+
+    #[test]
+    fn each_candidate_is_asked_once_and_refusals_are_no_answers() {
+        let scenario = district(
+            "\"node.collector.count\" = [1, 2]\n\"stack.upstream.variant\" = [\"reno\", \"bbr\"]",
+            "\"node.collector.count\" = 900",
+        );
+        let (plan, choices) = plan_of(&scenario);
+        let limits = limits(&scenario, &plan);
+        let fake = Fake::new(|_| Some(0.01));
+        let mut judge = Judge::new(&fake, &choices, &limits);
+        for _ in 0..2 {
+            for candidate in candidates(&scenario, &plan, choices.keys()) {
+                let bbr = candidate.trial.values[1].as_deref() == Some("bbr");
+                assert_eq!(judge.keeps(&candidate.trial).unwrap(), !bbr);
+                let trouble = judge.ask(&candidate.trial).unwrap().trouble.clone();
+                assert_eq!(trouble.is_some_and(|t| t.words().contains("bbr")), bbr);
+            }
+        }
+        assert_eq!((judge.asked(), fake.runs()), (4, 2));
+    }
+
+    #[test]
+    fn a_backlog_that_grows_keeps_nothing() {
+        let scenario = district("seed = [1]", "seed = 1");
+        let point = |goodput| super::super::fake::point(&[(Metric::Goodput, goodput)]);
+        // 1000 meters with 200 B every 10 s: 160 kbit/s.
+        assert_eq!(overload(&scenario, &point(159e3)), None);
+        let told = overload(&scenario, &point(80e3)).unwrap();
+        assert_eq!(told, "reading sends more than is carried (50 % gets through)");
+    }
+}

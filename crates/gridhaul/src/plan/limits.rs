@@ -1,0 +1,226 @@
+//! Limits, and whether an answer keeps them.
+
+use gridhaul_report::format;
+use gridhaul_scenario::answer::{Metric, Point, Row, Verdict};
+use gridhaul_scenario::scenario::{Plan, Scenario};
+use serde::Serialize;
+
+/// A limit of a flow.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Limit {
+    pub(crate) flow: String,
+    pub(crate) kind: Kind,
+    /// Largest loss or delay that is allowed; for a deadline, the share that may be late.
+    pub(crate) bound: f64,
+    /// The deadline in seconds; the bound, where it is a delay.
+    seconds: f64,
+}
+
+/// What a limit is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    Loss,
+    DelayMean,
+    DelayP98,
+    Deadline,
+}
+
+/// What an answer says about a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Measured {
+    /// The value, in the unit of the bound; `None` where the backend cannot know it.
+    pub(crate) value: Option<f64>,
+    /// Half width of its 95 % interval.
+    pub(crate) ci95: Option<f64>,
+    /// Where the value is not known: what it cannot be far below, the mean passage of a segment.
+    pub(crate) floor: Option<f64>,
+}
+
+/// Whether a limit is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum State {
+    Kept,
+    Broken,
+    Unknown,
+}
+
+/// The limits of a plan, in the order of the file.
+pub(crate) fn limits(scenario: &Scenario, plan: &Plan) -> Vec<Limit> {
+    let mut limits = Vec::new();
+    for (name, limit) in &plan.limit {
+        let mut add = |kind, bound: f64, seconds: f64| {
+            limits.push(Limit { flow: name.clone(), kind, bound, seconds });
+        };
+        if let Some(loss) = limit.loss {
+            add(Kind::Loss, loss.ratio(), 0.0);
+        }
+        if let Some(time) = limit.delay_mean {
+            add(Kind::DelayMean, time.as_secs_f64(), time.as_secs_f64());
+        }
+        if let Some(time) = limit.delay_p98 {
+            add(Kind::DelayP98, time.as_secs_f64(), time.as_secs_f64());
+        }
+        let deadline = scenario.flow.get(name).and_then(|flow| flow.deadline_in_force());
+        if let (true, Some(time)) = (limit.deadline, deadline) {
+            add(Kind::Deadline, 1.0 - Verdict::SHARE, time.as_secs_f64());
+        }
+    }
+    limits
+}
+
+impl Limit {
+    /// What is limited: `loss of reading`.
+    pub(crate) fn what(&self) -> String {
+        let quantity = match self.kind {
+            Kind::Loss => "loss",
+            Kind::DelayMean => "mean delay",
+            Kind::DelayP98 => "delay of 98 %",
+            Kind::Deadline => "late messages",
+        };
+        format!("{quantity} of {}", self.flow)
+    }
+
+    /// The bound: `at most 2 %`.
+    pub(crate) fn bound_words(&self) -> String {
+        match self.kind {
+            Kind::Deadline => {
+                format!("at most {} after {}", self.shown(self.bound), self.time(self.seconds))
+            }
+            _ => format!("at most {}", self.shown(self.bound)),
+        }
+    }
+
+    /// A value in the unit of the bound.
+    pub(crate) fn shown(&self, value: f64) -> String {
+        match self.kind {
+            Kind::Loss | Kind::Deadline => format!("{} %", digits(value * 100.0)),
+            Kind::DelayMean | Kind::DelayP98 => self.time(value),
+        }
+    }
+
+    fn time(&self, seconds: f64) -> String {
+        let rounded = format!("{seconds:.2e}").parse().unwrap_or(seconds);
+        format::value(rounded, "s")
+    }
+
+    /// Share of the limit that a value uses up: 1 is just kept.
+    pub(crate) fn used(&self, value: f64) -> f64 {
+        match (value > 0.0, self.bound > 0.0) {
+            (_, true) => value / self.bound,
+            (true, false) => f64::INFINITY,
+            (false, false) => 1.0,
+        }
+    }
+
+    /// What a point of an answer says about this limit.
+    pub(crate) fn measure(&self, point: &Point) -> Measured {
+        let Some(row) = point.flows.iter().find(|row| row.name == self.flow) else {
+            return Measured::default();
+        };
+        let found = |metric: Metric, map: &dyn Fn(f64) -> f64| {
+            let estimate = row.metrics.get(&metric).copied().unwrap_or_default();
+            (estimate.mean.map(map), estimate.ci95)
+        };
+        let (value, ci95) = match self.kind {
+            Kind::Loss => found(Metric::SegmentLossTotal, &|loss| loss),
+            Kind::DelayMean => found(Metric::DelayMean, &|delay| delay),
+            Kind::DelayP98 => found(Metric::DelayP98, &|delay| delay),
+            Kind::Deadline => found(Metric::DeadlineMet, &|share| 1.0 - share),
+        };
+        let floor = if value.is_none() { self.floor(row) } else { None };
+        Measured { value, ci95, floor }
+    }
+
+    /// A message is at best as fast as a passage of one of its segments. For the slowest 2 % this
+    /// is a guess, and a careful one: it rules out only what cannot work.
+    fn floor(&self, row: &Row) -> Option<f64> {
+        let passage = row.mean(Metric::SegmentDelayTotal)?;
+        match self.kind {
+            Kind::Loss => None,
+            Kind::DelayMean | Kind::DelayP98 => Some(passage),
+            // Beyond the deadline on average: most are late.
+            Kind::Deadline => Some(if passage > self.seconds { 1.0 } else { 0.0 }),
+        }
+    }
+
+    /// Whether the limit is kept, when what was measured is so many times too low.
+    pub(crate) fn state(&self, measured: &Measured, correction: f64) -> State {
+        match (measured.value, measured.floor) {
+            (Some(value), _) if self.used(value) * correction <= 1.0 => State::Kept,
+            (Some(_), _) => State::Broken,
+            (None, Some(floor)) if floor > 0.0 && self.used(floor) * correction > 1.0 => {
+                State::Broken
+            }
+            (None, _) => State::Unknown,
+        }
+    }
+}
+
+/// Three significant digits.
+fn digits(value: f64) -> String {
+    let rounded = format!("{value:.2e}").parse().unwrap_or(value);
+    format::number(rounded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fake::{district, plan_of, point};
+    use super::*;
+
+    fn limits_of(text: &str) -> Vec<Limit> {
+        let mut scenario = district("seed = [1]", "seed = 1");
+        let flow = scenario.flow.get_mut("reading").unwrap();
+        flow.deadline = Some(gridhaul_scenario::units::Duration::from_secs(15));
+        let limit = toml::from_str(text).unwrap();
+        scenario.plan.as_mut().unwrap().limit = [("reading".to_owned(), limit)].into();
+        let (plan, _) = plan_of(&scenario);
+        limits(&scenario, &plan)
+    }
+
+    #[test]
+    fn a_limit_reads_its_own_metric() {
+        let all = "loss = \"2 %\"\ndelay_mean = \"1 s\"\ndelay_p98 = \"20 s\"\ndeadline = true";
+        let point = point(&[
+            (Metric::SegmentLossTotal, 0.01),
+            (Metric::DelayMean, 1.5),
+            (Metric::DelayP98, 20.0),
+            (Metric::DeadlineMet, 0.979),
+        ]);
+        let limits = limits_of(all);
+        let states: Vec<_> =
+            limits.iter().map(|limit| limit.state(&limit.measure(&point), 1.0)).collect();
+        assert_eq!(states, [State::Kept, State::Broken, State::Kept, State::Broken]);
+        let used: Vec<_> = limits
+            .iter()
+            .map(|limit| (limit.used(limit.measure(&point).value.unwrap()) * 100.0).round())
+            .collect();
+        assert_eq!(used, [50.0, 150.0, 100.0, 105.0]);
+        let words: Vec<_> = limits.iter().map(Limit::bound_words).collect();
+        assert_eq!(words, ["at most 2 %", "at most 1 s", "at most 20 s", "at most 2 % after 15 s"]);
+    }
+
+    #[test]
+    fn what_is_not_known_is_neither_kept_nor_broken_unless_hopeless() {
+        let limit = &limits_of("delay_p98 = \"2 s\"")[0];
+        let state = |passage: f64| {
+            let point = point(&[(Metric::SegmentDelayTotal, passage)]);
+            limit.state(&limit.measure(&point), 1.0)
+        };
+        assert_eq!((state(0.3), state(2.1)), (State::Unknown, State::Broken));
+        assert_eq!(limit.state(&Measured::default(), 1.0), State::Unknown);
+        let late = &limits_of("deadline = true")[0];
+        let measured = |passage| late.measure(&point(&[(Metric::SegmentDelayTotal, passage)]));
+        assert_eq!(late.state(&measured(14.0), 1.0), State::Unknown);
+        assert_eq!(late.state(&measured(16.0), 1.0), State::Broken);
+    }
+
+    #[test]
+    fn a_limit_of_nothing_is_kept_by_nothing_only() {
+        let limit = &limits_of("loss = \"0 %\"")[0];
+        let state =
+            |loss| limit.state(&limit.measure(&point(&[(Metric::SegmentLossTotal, loss)])), 1.0);
+        assert_eq!((state(0.0), state(1e-9)), (State::Kept, State::Broken));
+    }
+}

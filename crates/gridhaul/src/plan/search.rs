@@ -1,0 +1,317 @@
+//! The cheapest candidate that keeps the limits, and its neighbours.
+
+use gridhaul_report::quantity;
+use gridhaul_scenario::scenario::Choice;
+
+use super::judge::Judge;
+use super::trial::{Candidate, Prices, Trial};
+use crate::failure::Failure;
+
+/// Candidates in order of cost, and who judges them.
+pub(crate) struct Search<'a> {
+    pub(crate) candidates: &'a [Candidate],
+    pub(crate) choices: &'a [Choice],
+    pub(crate) prices: Prices<'a>,
+    pub(crate) judge: Judge<'a>,
+}
+
+/// Another choice beside the winner.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Other {
+    /// How it differs: `next fewer`, `cheapest with reno`.
+    pub(crate) what: String,
+    pub(crate) candidate: Candidate,
+    /// Whether it keeps the limits, by equations.
+    pub(crate) keeps: bool,
+}
+
+impl Search<'_> {
+    /// The cheapest acceptable candidate that keeps the limits; of equally expensive ones the one
+    /// that is farthest from its limits. Nothing is assumed about how limits depend on values:
+    /// every cheaper candidate has been judged.
+    pub(crate) fn cheapest(
+        &mut self,
+        accept: impl Fn(&Candidate) -> bool,
+    ) -> Result<Option<usize>, Failure> {
+        let candidates = self.candidates;
+        let mut best: Option<(f64, usize)> = None;
+        let mut cost = f64::NEG_INFINITY;
+        for (index, candidate) in candidates.iter().enumerate() {
+            if candidate.cost > cost && best.is_some() {
+                break;
+            }
+            cost = candidate.cost;
+            if !accept(candidate) || !self.judge.keeps(&candidate.trial)? {
+                continue;
+            }
+            let (used, _) = self.judge.worst(&candidate.trial)?;
+            if best.is_none_or(|(least, _)| used < least) {
+                best = Some((used, index));
+            }
+        }
+        Ok(best.map(|(_, index)| index))
+    }
+
+    /// The acceptable candidate that is nearest to keeping all limits.
+    pub(crate) fn nearest(
+        &mut self,
+        accept: impl Fn(&Candidate) -> bool,
+    ) -> Result<Option<usize>, Failure> {
+        let candidates = self.candidates;
+        let mut best: Option<(f64, usize)> = None;
+        for (index, candidate) in candidates.iter().enumerate() {
+            if !accept(candidate) {
+                continue;
+            }
+            let (used, _) = self.judge.worst(&candidate.trial)?;
+            if best.is_none_or(|(least, _)| used < least) {
+                best = Some((used, index));
+            }
+        }
+        Ok(best.map(|(_, index)| index))
+    }
+
+    /// What lies beside a winner: the next cheapest, the cheapest with each other word of a choice,
+    /// and the next value of each number with everything else as it is.
+    pub(crate) fn others(&mut self, winner: &Candidate) -> Result<Vec<Other>, Failure> {
+        let mut others = Vec::new();
+        let own = |candidate: &Candidate| candidate.trial == winner.trial;
+        if let Some(next) = self.cheapest(|candidate| !own(candidate))? {
+            others.push(self.other("runner-up", next));
+        }
+        if self
+            .candidates
+            .iter()
+            .any(|candidate| candidate.trial.collectors != winner.trial.collectors)
+        {
+            let word =
+                if winner.trial.collectors { "without collectors" } else { "with collectors" };
+            let differs = |c: &Candidate| c.trial.collectors != winner.trial.collectors;
+            self.add_cheapest(&mut others, word, differs)?;
+        }
+        let choices = self.choices;
+        for (key, choice) in choices.iter().enumerate() {
+            let Some(value) = &winner.trial.values[key] else { continue };
+            if is_numeric(choice) {
+                for (word, lower) in [(down(choice), true), (up(choice), false)] {
+                    let Some(next) = neighbour(choice, value, lower) else { continue };
+                    let trial = winner.trial.with(key, next);
+                    let keeps = self.judge.keeps(&trial)?;
+                    let candidate = Candidate { cost: self.prices.cost(&trial), trial };
+                    others.push(Other {
+                        what: format!("{word}, all else equal"),
+                        candidate,
+                        keeps,
+                    });
+                }
+                continue;
+            }
+            for other in choice.values.iter().filter(|other| *other != value) {
+                let has = |c: &Candidate| c.trial.values[key].as_ref() == Some(other);
+                self.add_cheapest(&mut others, &format!("with {other}"), has)?;
+            }
+        }
+        Ok(others)
+    }
+
+    /// The cheapest of some candidates, or else the one that is nearest to the limits.
+    fn add_cheapest(
+        &mut self,
+        others: &mut Vec<Other>,
+        word: &str,
+        accept: impl Fn(&Candidate) -> bool,
+    ) -> Result<(), Failure> {
+        if let Some(index) = self.cheapest(&accept)? {
+            others.push(self.other(&format!("cheapest {word}"), index));
+        } else if let Some(index) = self.nearest(&accept)? {
+            let mut other = self.other(&format!("nearest {word}"), index);
+            other.keeps = false;
+            others.push(other);
+        }
+        Ok(())
+    }
+
+    fn other(&self, what: &str, index: usize) -> Other {
+        let candidate = self.candidates[index].clone();
+        Other { what: what.to_owned(), candidate, keeps: true }
+    }
+}
+
+/// Whether all values of a choice are numbers of one unit.
+pub(crate) fn is_numeric(choice: &Choice) -> bool {
+    let units: Vec<_> = choice.values.iter().map(|v| quantity(v).map(|(_, unit)| unit)).collect();
+    units.iter().all(|unit| unit.is_some() && *unit == units[0])
+}
+
+/// The value next to this one.
+fn neighbour<'c>(choice: &'c Choice, value: &str, lower: bool) -> Option<&'c str> {
+    let (own, _) = quantity(value)?;
+    let numbers = choice.values.iter().filter_map(|text| Some((quantity(text)?.0, text.as_str())));
+    let beyond = numbers.filter(|(number, _)| if lower { *number < own } else { *number > own });
+    let nearest = beyond.min_by(|(a, _), (b, _)| (a - own).abs().total_cmp(&(b - own).abs()));
+    nearest.map(|(_, text)| text)
+}
+
+fn down(choice: &Choice) -> &'static str {
+    if choice.key.ends_with(".count") { "next fewer" } else { "next lower" }
+}
+
+fn up(choice: &Choice) -> &'static str {
+    if choice.key.ends_with(".count") { "next more" } else { "next higher" }
+}
+
+/// The values of a trial that another one does not have.
+pub(crate) fn differences(trial: &Trial, from: &Trial, choices: &[Choice]) -> String {
+    let mut only = trial.clone();
+    for (value, other) in only.values.iter_mut().zip(&from.values) {
+        if value == other {
+            *value = None;
+        }
+    }
+    only.collectors = trial.collectors || !from.collectors;
+    only.words(choices)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::fake::{Fake, district, plan_of};
+    use super::super::limits::limits;
+    use super::super::trial::candidates;
+    use super::*;
+    use gridhaul_scenario::scenario::{Scenario, Variant};
+
+    const CHOOSE: &str = "\"node.collector.count\" = [1, 2, 4, 8]\n\
+        \"stack.upstream.variant\" = [\"reno\", \"vegas\"]\n\
+        \"link.wan.both.rate\" = [\"1 Mbit/s\", \"2 Mbit/s\", \"4 Mbit/s\"]";
+    const COST: &str = "\"node.collector.count\" = 900\n\"link.wan.both.rate\" = 150";
+
+    /// Calls with a search over a plan whose candidates lose what a function says.
+    fn searched<R>(
+        choose: &str,
+        cost: &str,
+        loss: impl Fn(&Scenario) -> Option<f64>,
+        body: impl FnOnce(&mut Search<'_>) -> R,
+    ) -> R {
+        let scenario = district(choose, cost);
+        let (plan, choices) = plan_of(&scenario);
+        let limits = limits(&scenario, &plan);
+        let candidates = candidates(&scenario, &plan, choices.keys());
+        let fake = Fake::new(loss);
+        body(&mut Search {
+            candidates: &candidates,
+            choices: choices.keys(),
+            prices: Prices::new(&scenario, &plan, choices.keys()),
+            judge: Judge::new(&fake, &choices, &limits),
+        })
+    }
+
+    /// Collectors and rate together must reach 8; Reno needs twice as much.
+    fn enough(scenario: &Scenario) -> Option<f64> {
+        let rate = scenario.link["wan"].forward().unwrap().rate.as_bits_per_sec() as f64 / 1e6;
+        let count = f64::from(scenario.node["collector"].count);
+        let reno = scenario.stack["upstream"].variant == Some(Variant::Reno);
+        let needed = if reno { 16.0 } else { 8.0 };
+        Some(0.02 * needed / (count * rate))
+    }
+
+    #[test]
+    fn the_winner_and_what_lies_beside_it() {
+        searched(CHOOSE, COST, enough, |search| {
+            let winner = search.cheapest(|_| true).unwrap().unwrap();
+            let winner = search.candidates[winner].clone();
+            let words = |c: &Candidate| c.trial.words(search.choices);
+            assert_eq!(words(&winner), "2 collectors, vegas, wan 4 Mbit/s");
+            assert_eq!(winner.cost, 2400.0);
+            let told: Vec<_> = search
+                .others(&winner)
+                .unwrap()
+                .iter()
+                .map(|o| {
+                    let mark = if o.keeps { "keeps" } else { "breaks" };
+                    let words = o.candidate.trial.words(search.choices);
+                    format!("{}: {words}: {} {mark}", o.what, o.candidate.cost)
+                })
+                .collect();
+            assert_eq!(
+                told,
+                [
+                    "runner-up: 4 collectors, vegas, wan 2 Mbit/s: 3900 keeps",
+                    "next fewer, all else equal: 1 collector, vegas, wan 4 Mbit/s: 1500 breaks",
+                    "next more, all else equal: 4 collectors, vegas, wan 4 Mbit/s: 4200 keeps",
+                    "cheapest with reno: 4 collectors, reno, wan 4 Mbit/s: 4200 keeps",
+                    "next lower, all else equal: 2 collectors, vegas, wan 2 Mbit/s: 2100 breaks",
+                ]
+            );
+        });
+    }
+
+    #[test]
+    fn of_equal_costs_the_one_with_the_larger_margin_wins() {
+        let free = "\"stack.upstream.variant\" = 0\n\"node.collector.count\" = 1";
+        let free = free.replace("\"stack.upstream.variant\" = 0\n", "");
+        let loss = |scenario: &Scenario| {
+            let vegas = scenario.stack["upstream"].variant == Some(Variant::Vegas);
+            Some(if vegas { 0.001 } else { 0.01 })
+        };
+        searched(CHOOSE, &free, loss, |search| {
+            let winner = search.cheapest(|_| true).unwrap().unwrap();
+            let words = search.candidates[winner].trial.words(search.choices);
+            assert!(words.starts_with("1 collector, vegas"), "{words}");
+        });
+    }
+
+    #[test]
+    fn the_search_stops_where_it_is_sure() {
+        let asked = searched(
+            CHOOSE,
+            COST,
+            |_| Some(0.0),
+            |search| {
+                search.cheapest(|_| true).unwrap();
+                search.judge.asked()
+            },
+        );
+        // Two variants at the lowest cost; the next cost is judged no more.
+        assert_eq!(asked, 2);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn the_winner_is_the_cheapest_of_the_whole_grid(
+            losses in prop::collection::vec(0.0..0.06_f64, 24),
+            count in 0.0..1000.0_f64,
+            rate in 0.0..1000.0_f64,
+        ) {
+            let loss = |scenario: &Scenario| {
+                let count = scenario.node["collector"].count.trailing_zeros() as usize;
+                let rate = scenario.link["wan"].forward().unwrap().rate.as_bits_per_sec();
+                let rate = (rate / 1_000_000).trailing_zeros() as usize;
+                let reno = usize::from(scenario.stack["upstream"].variant == Some(Variant::Reno));
+                Some(losses[count * 6 + rate * 2 + reno])
+            };
+            let cost = format!("\"node.collector.count\" = {count}\n\"link.wan.both.rate\" = {rate}");
+            searched(CHOOSE, &cost, loss, |search| {
+                let found = search.cheapest(|_| true).unwrap().map(|at| search.candidates[at].cost);
+                // By brute force, with the cost computed here.
+                let mut least: Option<f64> = None;
+                for (at, loss) in losses.iter().enumerate() {
+                    let cost = count * f64::from(1 << (at / 6))
+                        + rate * f64::from(1 << (at % 6 / 2));
+                    if *loss <= 0.02 && least.is_none_or(|least| cost < least) {
+                        least = Some(cost);
+                    }
+                }
+                match (found, least) {
+                    (Some(found), Some(least)) => {
+                        prop_assert!((found - least).abs() <= 1e-9 * least.max(1.0));
+                    }
+                    (found, least) => prop_assert_eq!(found, least),
+                }
+                Ok(())
+            })?;
+        }
+    }
+}
