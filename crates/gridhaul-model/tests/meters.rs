@@ -54,7 +54,7 @@ impl Case {
              [link.wan]\nfrom = \"{from}\"\nto = \"head\"\nshared = true\n\
              both = {{ rate = \"{rate}\", delay = \"{delay} us\", queue = \"{room} packets\" }}\n\
              [stack.meter]\nprofile = \"ns2\"\nvariant = \"{variant}\"\nmss = \"200 B\"\n\
-             receive_window = \"2 segments\"\nrto_min = \"{rto_min}\"\n\
+             receive_window = \"2 segments\"\nrestart_after_idle = false\nrto_min = \"{rto_min}\"\n\
              [stack.upstream]\nprofile = \"ns2\"\nvariant = \"{variant}\"\nmss = \"200 B\"\n\
              receive_window = \"64 segments\"\nrto_min = \"{rto_min}\"\n\
              [flow.reading]\nfrom = \"meter\"\nto = \"head\"\nstack = \"meter\"\n\

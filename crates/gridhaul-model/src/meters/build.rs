@@ -261,6 +261,13 @@ impl Layout {
                     .to_owned(),
             );
         }
+        if tcp.restart_after_idle && window(tcp) > 1 {
+            warn(
+                "the stack begins anew after a silence; the equations keep the window, and send \
+                 up to a quarter more. Set `restart_after_idle = false` for the case described"
+                    .to_owned(),
+            );
+        }
     }
 }
 
