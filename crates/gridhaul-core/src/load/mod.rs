@@ -87,7 +87,7 @@ pub enum SharedLoad<'a> {
 impl<'a> From<&'a Load> for SharedLoad<'a> {
     fn from(load: &'a Load) -> Self {
         match load {
-            Load::OnOff(keys) => Self::OnOff(Arc::new(keys.clone())),
+            Load::OnOff(keys) => Self::OnOff(Arc::new(*keys)),
             other => Self::Other(other),
         }
     }

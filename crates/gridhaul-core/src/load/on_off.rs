@@ -117,7 +117,7 @@ mod tests {
 
     fn source(keys: &scenario::OnOff, member: u64) -> OnOff {
         OnOff::new(
-            Arc::new(keys.clone()),
+            Arc::new(*keys),
             Instant::ZERO,
             Chance::named(5, 0, "voice", member, "load"),
         )
