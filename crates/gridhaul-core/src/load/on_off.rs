@@ -116,11 +116,7 @@ mod tests {
     }
 
     fn source(keys: &scenario::OnOff, member: u64) -> OnOff {
-        OnOff::new(
-            Arc::new(*keys),
-            Instant::ZERO,
-            Chance::named(5, 0, "voice", member, "load"),
-        )
+        OnOff::new(Arc::new(*keys), Instant::ZERO, Chance::named(5, 0, "voice", member, "load"))
     }
 
     fn messages_before(source: &mut OnOff, end: Instant) -> u64 {

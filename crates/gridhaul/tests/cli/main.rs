@@ -3,7 +3,7 @@
 mod broken;
 mod documents;
 mod help;
-mod plan;
 mod model;
+mod plan;
 mod run;
 mod support;
