@@ -123,8 +123,10 @@ fn flows(layout: &Layout, solution: &Solution) -> Vec<Row> {
 /// Metrics of the connections of one stage.
 fn stage(stream: &Stream, count: f64, sizes: &Sizes) -> Vec<(Metric, f64)> {
     let rates = stream.sent.rates;
-    let (offered, fresh) = (count * rates.offered, count * rates.fresh);
-    let arriving = count * rates.arriving;
+    let (offered, arriving) = (count * rates.offered, count * rates.arriving);
+    // In the paper's chains a segment that is sent again looks like a new one. Its throughput is what
+    // is delivered (section 4), and no more than that can be new.
+    let fresh = count * rates.fresh.min(rates.arriving);
     let repeated = if offered > 0.0 { (1.0 - fresh / offered).max(0.0) } else { 0.0 };
     vec![
         (Metric::Goodput, fresh * sizes.payload),
