@@ -2,7 +2,8 @@
 //!
 //! Arguments: repetitions (5), and a part of the name of the points.
 
-use gridhaul_conformance::ns2_meters::{QUANTITIES, agree, points};
+use gridhaul_conformance::ns2_grid::agree;
+use gridhaul_conformance::ns2_meters::{QUANTITIES, points};
 
 fn main() {
     let repeat = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(5);

@@ -37,6 +37,26 @@ pub struct GridPoint {
 /// How near an answer must be: within this share of ns-2's mean, or inside the joint interval.
 pub const TOLERANCE: f64 = 0.05;
 
+/// Whether a mean and the half width of its interval agree with those of ns-2: within
+/// [`TOLERANCE`] of ns-2's mean or inside the joint interval.
+#[must_use]
+pub fn agree(ns2: (f64, f64), other: (f64, f64)) -> bool {
+    let difference = (other.0 - ns2.0).abs();
+    difference <= TOLERANCE * ns2.0 || difference <= ns2.1.hypot(other.1)
+}
+
+/// Our name of a variant of ns-2.
+#[must_use]
+pub(crate) fn variant_of(ns2: &str) -> &'static str {
+    match ns2 {
+        "Tahoe" => "tahoe",
+        "Reno" => "reno",
+        "Newreno" => "new_reno",
+        "Sack1" => "sack",
+        _ => "vegas",
+    }
+}
+
 /// Points that do not agree, and what is known of the reason.
 pub const DEVIATIONS: [(&str, &str, &str); 3] = [
     (
@@ -91,13 +111,7 @@ impl GridPoint {
     /// When the scenario is not valid: a fault of this function.
     #[must_use]
     pub fn scenario(&self, repeat: u32) -> Scenario {
-        let variant = match self.variant.as_str() {
-            "Tahoe" => "tahoe",
-            "Reno" => "reno",
-            "Newreno" => "new_reno",
-            "Sack1" => "sack",
-            _ => "vegas",
-        };
+        let variant = variant_of(&self.variant);
         let loss = if self.loss > 0.0 {
             format!("loss = {{ bernoulli = \"{} %\" }}", self.loss * 100.0)
         } else {
@@ -181,8 +195,6 @@ load = "bulk"
     #[must_use]
     pub fn agrees(&self, goodput: &Estimate) -> bool {
         let Some(mean) = goodput.mean else { return false };
-        let difference = (mean - self.goodput_mean).abs();
-        let joint = self.goodput_ci95.hypot(goodput.ci95.unwrap_or(0.0));
-        difference <= TOLERANCE * self.goodput_mean || difference <= joint
+        agree((self.goodput_mean, self.goodput_ci95), (mean, goodput.ci95.unwrap_or(0.0)))
     }
 }

@@ -7,7 +7,7 @@ use gridhaul_scenario::answer::{Estimate, Metric, Row};
 use gridhaul_scenario::backend::{Backend, Quiet, RunError};
 use gridhaul_sim::Sim;
 
-use crate::ns2_grid::TOLERANCE;
+use crate::ns2_grid::variant_of;
 
 /// Quantities that are compared, in the order of the file.
 pub const QUANTITIES: [&str; 6] = [
@@ -117,11 +117,7 @@ impl MetersPoint {
     /// When the scenario is not valid: a fault of this function.
     #[must_use]
     pub fn scenario(&self, repeat: u32) -> Scenario {
-        let variant = match self.variant.as_str() {
-            "Newreno" => "new_reno",
-            "Reno" => "reno",
-            _ => "vegas",
-        };
+        let variant = variant_of(&self.variant);
         let every = self.every_s;
         let load = match self.load.as_str() {
             // Eight messages a burst on average, half a second apart; see meters.tcl.
@@ -199,13 +195,6 @@ load.{load}
             .find(|(name, what, _)| *name == self.name && *what == QUANTITIES[quantity]);
         known.map(|(_, _, reason)| *reason)
     }
-}
-
-/// Whether two measurements agree: within [`TOLERANCE`] of ns-2's mean or inside the joint interval.
-#[must_use]
-pub fn agree(ns2: (f64, f64), other: (f64, f64)) -> bool {
-    let difference = (other.0 - ns2.0).abs();
-    difference <= TOLERANCE * ns2.0 || difference <= ns2.1.hypot(other.1)
 }
 
 fn estimate(row: &Row, metric: Metric) -> Option<&Estimate> {

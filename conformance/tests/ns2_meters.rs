@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use gridhaul_conformance::ns2_meters::{MetersPoint, QUANTITIES, agree, points};
+use gridhaul_conformance::ns2_grid::agree;
+use gridhaul_conformance::ns2_meters::{MetersPoint, QUANTITIES, points};
 
 /// The ones with most packets are left to the example `meters`.
 fn is_quick(point: &MetersPoint) -> bool {

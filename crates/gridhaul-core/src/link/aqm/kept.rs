@@ -86,6 +86,10 @@ impl<P: Payload> Kept<P> {
                 while waits && !self.limit.holds(queues.packets() as usize, queues.bytes()) {
                     self.dropped.extend(queues.shed());
                 }
+                if queues.packets() == 0 {
+                    // One too long for the whole queue takes all that waited with it.
+                    self.wake = Instant::NEVER;
+                }
             }
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! Managed queues as links: what waits, what is dropped and when.
 
 use gridhaul_scenario::scenario::{Aqm, Codel, FqCodel, Outage, OutageMode, Pie, Red};
+use gridhaul_scenario::units::Bytes;
 
 use super::super::{DropReason, Fate};
 use super::*;
@@ -109,6 +110,21 @@ fn the_hard_limit_refuses_or_takes_from_the_longest() {
     assert_eq!(all.len(), expected.len());
     assert!(all.iter().all(|row| expected.iter().any(|other| row.0 == other.0)));
     assert_eq!(all[0], expected[0]);
+}
+
+#[test]
+fn one_too_long_for_the_whole_queue_leaves_no_deadline() {
+    // 98 B may wait: 99 B take the byte that waits with them.
+    let mut link = link(&managed(fq_codel(), QueueLimit::Bytes(Bytes::new(98))));
+    for (number, bytes) in [(0, 1), (3, 1), (6, 99)] {
+        link.handle_packet(at(0), bytes, number).unwrap();
+    }
+    let dropped = Fate::Lost(DropReason::QueueFull);
+    assert_eq!(rows(&mut link)[..2], [(3, 0, 0, dropped), (6, 0, 0, dropped)]);
+    assert_eq!((link.queue_packets(at(0)), link.next_deadline()), (0, Instant::NEVER));
+    // The next one is sent as if nothing had been.
+    link.handle_packet(at(700), 1, 9).unwrap();
+    assert_eq!(rows(&mut link), [(9, 700, 1_201, Fate::Arrived)]);
 }
 
 #[test]
