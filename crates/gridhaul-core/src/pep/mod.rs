@@ -9,6 +9,8 @@
 
 pub mod aggregate;
 mod pass;
+#[cfg(test)]
+mod tests;
 
 use gridhaul_scenario::units::Instant;
 

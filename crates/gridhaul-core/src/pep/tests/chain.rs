@@ -1,0 +1,246 @@
+//! Two hosts and the units between them, on a virtual clock.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::Packet;
+use super::hop::{Luck, arrivals};
+use super::host::{Close, Host, Plan};
+use super::unit::Unit;
+use crate::pep::{Pass, Proxy, Side};
+use crate::tcp::{Segment, StackParams, State};
+
+/// Time that a segment takes over each hop.
+pub(super) const DELAY: Duration = Duration::from_millis(10);
+
+/// Two hosts, the units between them, and what is on its way. Node 0 is the left host, nodes
+/// 1 to k are the units, node k + 1 is the right host.
+pub(super) struct Chain {
+    pub now: Instant,
+    pub hosts: [Host; 2],
+    pub units: Vec<Unit>,
+    pub luck: Luck,
+    /// Segments that were sent on all hops.
+    pub sent: u64,
+    /// Of each direction, what a unit that crashed had as the only one.
+    pub excused: [Vec<std::ops::Range<u64>>; 2],
+    /// What arrives, at which node and from which side, in order of time.
+    flying: BTreeMap<(Instant, u64), (usize, Side, Packet)>,
+    order: u64,
+}
+
+/// Initial sequence numbers of the hosts, near the end of their range so that they wrap.
+pub(super) const ISNS: [u32; 2] = [u32::MAX - 300, u32::MAX - 150];
+
+impl Chain {
+    /// A connection that is opened through the given proxies, each of which may keep `limit` bytes
+    /// of each direction.
+    pub(super) fn opening(
+        params: &Arc<StackParams>,
+        plans: [Plan; 2],
+        proxies: Vec<Box<dyn Proxy>>,
+        limit: u64,
+        luck: Luck,
+    ) -> Self {
+        let hosts = Side::BOTH.map(|side| {
+            Host::opening(side, params.clone(), ISNS[side.index()], plans[side.index()])
+        });
+        Self::new(hosts, proxies, limit, luck)
+    }
+
+    /// As [`Self::opening`], without handshake.
+    pub(super) fn established(
+        params: &Arc<StackParams>,
+        plans: [Plan; 2],
+        proxies: Vec<Box<dyn Proxy>>,
+        limit: u64,
+        luck: Luck,
+    ) -> Self {
+        let hosts = Side::BOTH
+            .map(|side| Host::established(side, params.clone(), params, ISNS, plans[side.index()]));
+        let mut chain = Self::new(hosts, proxies, limit, luck);
+        chain.units.iter_mut().for_each(|unit| unit.know(ISNS));
+        chain
+    }
+
+    fn new(hosts: [Host; 2], proxies: Vec<Box<dyn Proxy>>, limit: u64, luck: Luck) -> Self {
+        let units = proxies.into_iter().map(|proxy| Unit::new(proxy, limit)).collect();
+        Self {
+            now: Instant::ZERO,
+            hosts,
+            units,
+            luck,
+            sent: 0,
+            excused: Default::default(),
+            flying: BTreeMap::new(),
+            order: 0,
+        }
+    }
+
+    /// Runs until nothing is left to do or `until` has come. Returns whether nothing is left.
+    pub(super) fn run(&mut self, until: Instant) -> bool {
+        self.poll_all();
+        loop {
+            let next = self.next_time();
+            if next == Instant::NEVER {
+                return true;
+            }
+            if next > until {
+                self.now = until;
+                return false;
+            }
+            self.now = self.now.max(next);
+            self.step();
+        }
+    }
+
+    /// Runs for at most an hour of its time; then every byte must have arrived and every close
+    /// must have been acknowledged.
+    pub(super) fn run_to_the_end(&mut self) {
+        self.poll_all();
+        while !self.is_complete() {
+            let next = self.next_time();
+            assert!(next < self.now + Duration::from_secs(3600), "nothing happens any more");
+            assert!(self.now < Instant::ZERO + Duration::from_secs(36_000), "{}", self.progress());
+            let until = next.max(self.now);
+            self.run(until);
+        }
+    }
+
+    /// Whether both streams have arrived with the closes that were asked for. A close whose
+    /// acknowledgements were lost for longer than TIME-WAIT ends with a reset.
+    pub(super) fn is_complete(&self) -> bool {
+        Side::BOTH.into_iter().all(|side| {
+            let (host, peer) = (&self.hosts[side.index()], &self.hosts[side.other().index()]);
+            let over = host.close_acknowledged() || host.connection.state() == State::Closed;
+            let closes = host.plan.close != Close::Never;
+            peer.delivered() == host.plan.write && (!closes || peer.finished() && over)
+        })
+    }
+
+    /// How far both streams have come.
+    pub(super) fn progress(&self) -> String {
+        let states = self.hosts.each_ref().map(|host| {
+            let (delivered, state) = (host.delivered(), host.connection.state());
+            format!(
+                "{:?}: {state:?}, {} acknowledged, {delivered} received, finished {}, closed {}",
+                host.side,
+                host.acknowledged(),
+                host.finished(),
+                host.close_acknowledged()
+            )
+        });
+        format!("{:?} {states:?}", self.now)
+    }
+
+    /// The unit loses all that it has, and another proxy takes its place.
+    pub(super) fn crash(&mut self, unit: usize, fresh: Box<dyn Proxy>) {
+        let limit = self.units[unit].limit;
+        let old = std::mem::replace(&mut self.units[unit], Unit::new(fresh, limit));
+        for from in Side::BOTH {
+            let held = old.proxy.held(from);
+            if held.released < held.taken {
+                self.excused[from.index()].push(held.released..held.taken);
+            }
+        }
+    }
+
+    /// The path changes: the unit is on it no more.
+    pub(super) fn bypass(&mut self, unit: usize) {
+        self.crash(unit, Box::new(Pass::default()));
+    }
+
+    /// A segment comes to a unit out of nowhere.
+    pub(super) fn inject(&mut self, unit: usize, from: Side, segment: Segment) {
+        let packet = Packet { segment, bytes: vec![0; segment.len as usize] };
+        self.units[unit].handle(self.now, from, packet);
+        self.poll_node(unit + 1);
+    }
+
+    fn next_time(&self) -> Instant {
+        let flying = self.flying.first_key_value().map_or(Instant::NEVER, |(&(at, _), _)| at);
+        let hosts = self.hosts.iter().map(Host::next_deadline);
+        let units = self.units.iter().map(|unit| unit.proxy.next_deadline());
+        hosts.chain(units).fold(flying, Instant::min)
+    }
+
+    /// Does what is due now.
+    fn step(&mut self) {
+        while let Some(entry) = self.flying.first_entry()
+            && entry.key().0 <= self.now
+        {
+            let (node, from, packet) = entry.remove();
+            if node == 0 || node > self.units.len() {
+                self.hosts[from.other().index()].handle(self.now, &packet);
+            } else {
+                self.units[node - 1].handle(self.now, from, packet);
+            }
+            self.poll_node(node);
+            self.check();
+        }
+        for host in &mut self.hosts {
+            if host.next_deadline() <= self.now {
+                host.handle_timeout(self.now);
+            }
+        }
+        for unit in &mut self.units {
+            if unit.proxy.next_deadline() <= self.now {
+                unit.proxy.handle_timeout(self.now);
+            }
+        }
+        self.poll_all();
+        self.check();
+    }
+
+    fn poll_all(&mut self) {
+        (0..self.units.len() + 2).for_each(|node| self.poll_node(node));
+    }
+
+    fn poll_node(&mut self, node: usize) {
+        let now = self.now;
+        if node == 0 {
+            while let Some(packet) = self.hosts[0].poll(now) {
+                self.send(1, Side::Left, packet);
+            }
+        } else if node == self.units.len() + 1 {
+            while let Some(packet) = self.hosts[1].poll(now) {
+                self.send(node - 1, Side::Right, packet);
+            }
+        } else {
+            while let Some((to, packet)) = self.units[node - 1].poll(now) {
+                let next = if to == Side::Left { node - 1 } else { node + 1 };
+                self.send(next, to.other(), packet);
+            }
+        }
+    }
+
+    /// Puts a packet on the hop to a node, at which it will come from this side.
+    fn send(&mut self, node: usize, from: Side, packet: Packet) {
+        self.sent += 1;
+        for (after, packet) in arrivals(packet, self.luck.next(), DELAY) {
+            self.order += 1;
+            self.flying.insert((self.now + after, self.order), (node, from, packet));
+        }
+    }
+
+    /// What must hold at every time.
+    fn check(&mut self) {
+        self.units.iter().for_each(Unit::check);
+        for from in Side::BOTH {
+            let (write, acknowledged) = {
+                let host = &self.hosts[from.index()];
+                (host.plan.write, host.acknowledged())
+            };
+            let receiver = &mut self.hosts[from.other().index()];
+            receiver.check(write);
+            let delivered = receiver.delivered();
+            for offset in delivered..acknowledged {
+                let kept = self.units.iter().any(|unit| unit.keeps(from, offset))
+                    || self.excused[from.index()].iter().any(|lost| lost.contains(&offset));
+                assert!(kept, "byte {offset} from {from:?} is acknowledged and kept nowhere");
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What happens to segments between two nodes.
+
+use std::collections::VecDeque;
+
+use gridhaul_scenario::units::{Duration, Probability};
+use proptest::prelude::*;
+
+use super::Packet;
+use crate::chance::{Chance, Threshold};
+use crate::tcp::Flags;
+
+/// What happens to one segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    Arrive,
+    Lose,
+    /// Arrives twice, the second time so many delays later.
+    Twice(u8),
+    /// Arrives so many delays late: others overtake it.
+    Late(u8),
+    /// Arrives without the second half of its payload, and without FIN.
+    Cut,
+}
+
+/// Decides about segments in the order in which they are sent, on whatever hop.
+#[derive(Debug, Clone)]
+pub(super) enum Luck {
+    /// One after the other; behind the end all arrive.
+    Schedule(VecDeque<Fate>),
+    /// At random; after so many segments, all arrive.
+    Chance { chance: Chance, loss: Threshold, other: Threshold, until: u64 },
+}
+
+impl Luck {
+    /// All arrive.
+    pub(super) fn good() -> Self {
+        Self::Schedule(VecDeque::new())
+    }
+
+    /// Loses segments with probability `loss`, and repeats, delays or cuts them with probability
+    /// `other`, up to the segment number `until`.
+    pub(super) fn random(seed: u64, loss: f64, other: f64, until: u64) -> Self {
+        let threshold = |ratio| Probability::new(ratio).expect("a probability").into();
+        let chance = Chance::named(seed, 0, "chain", 0, "hops");
+        Self::Chance { chance, loss: threshold(loss), other: threshold(other), until }
+    }
+
+    pub(super) fn next(&mut self) -> Fate {
+        match self {
+            Self::Schedule(fates) => fates.pop_front().unwrap_or(Fate::Arrive),
+            Self::Chance { until: 0, .. } => Fate::Arrive,
+            Self::Chance { chance, loss, other, until } => {
+                *until -= 1;
+                if chance.hit(*loss) {
+                    return Fate::Lose;
+                }
+                if !chance.hit(*other) {
+                    return Fate::Arrive;
+                }
+                let delays = 1 + chance.below(6) as u8;
+                match chance.below(4) {
+                    0 => Fate::Twice(delays),
+                    1 => Fate::Cut,
+                    _ => Fate::Late(delays),
+                }
+            }
+        }
+    }
+}
+
+/// Schedules of up to `len` segments.
+pub(super) fn schedules(len: usize) -> impl Strategy<Value = Luck> {
+    let fate = prop_oneof![
+        6 => Just(Fate::Arrive),
+        3 => Just(Fate::Lose),
+        1 => (0..8_u8).prop_map(Fate::Twice),
+        2 => (1..20_u8).prop_map(Fate::Late),
+        1 => Just(Fate::Cut),
+    ];
+    prop::collection::vec(fate, 0..len).prop_map(|fates| Luck::Schedule(fates.into()))
+}
+
+/// What arrives of a packet on a hop with this delay, and after what time.
+pub(super) fn arrivals(packet: Packet, fate: Fate, delay: Duration) -> Vec<(Duration, Packet)> {
+    match fate {
+        Fate::Arrive => vec![(delay, packet)],
+        Fate::Lose => vec![],
+        Fate::Twice(delays) => {
+            vec![(delay, packet.clone()), (delay + delay * u64::from(delays), packet)]
+        }
+        Fate::Late(delays) => vec![(delay + delay * u64::from(delays), packet)],
+        Fate::Cut => vec![(delay, cut(packet))],
+    }
+}
+
+fn cut(mut packet: Packet) -> Packet {
+    if packet.segment.len > 1 {
+        packet.segment.len /= 2;
+        packet.segment.flags = packet.segment.flags.without(Flags::FIN);
+        packet.bytes.truncate(packet.segment.len as usize);
+    }
+    packet
+}

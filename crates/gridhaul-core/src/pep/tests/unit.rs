@@ -1,0 +1,125 @@
+//! A proxy with its carrier, who keeps the bytes.
+
+use std::collections::BTreeMap;
+
+use gridhaul_scenario::units::Instant;
+
+use super::Packet;
+use crate::pep::{Proxy, Side};
+use crate::tcp::{Flags, Segment};
+
+/// A proxy and the payload that is kept for it.
+pub(super) struct Unit {
+    pub proxy: Box<dyn Proxy>,
+    /// Most that the proxy may keep of each direction, in bytes.
+    pub limit: u64,
+    /// By the side that has sent it.
+    stores: [Store; 2],
+    /// The segment that has just come in, for a proxy that lets it pass.
+    passing: Option<(Side, Packet)>,
+}
+
+/// Payload of one direction. It is found by the numbers of the side that it came from.
+#[derive(Default)]
+struct Store {
+    bytes: BTreeMap<u32, u8>,
+    /// Initial sequence numbers, as they came in and as they went out.
+    came: Option<u32>,
+    went: Option<u32>,
+}
+
+impl Unit {
+    pub(super) fn new(proxy: Box<dyn Proxy>, limit: u64) -> Self {
+        Self { proxy, limit, stores: Default::default(), passing: None }
+    }
+
+    /// Initial sequence numbers of both ends, for a connection without handshake.
+    pub(super) fn know(&mut self, isns: [u32; 2]) {
+        for (store, isn) in self.stores.iter_mut().zip(isns) {
+            (store.came, store.went) = (Some(isn), Some(isn));
+        }
+    }
+
+    pub(super) fn handle(&mut self, now: Instant, from: Side, packet: Packet) {
+        let store = &mut self.stores[from.index()];
+        if packet.segment.flags.has(Flags::SYN) {
+            store.came = Some(packet.segment.seq);
+        }
+        for (&byte, seq) in packet.bytes.iter().zip(numbers(&packet.segment)) {
+            store.bytes.entry(seq).or_insert(byte);
+        }
+        self.proxy.handle_segment(now, from, &packet.segment);
+        self.passing = Some((from, packet));
+    }
+
+    /// The next segment that leaves, with its bytes. Call until `None`.
+    pub(super) fn poll(&mut self, now: Instant) -> Option<(Side, Packet)> {
+        let Some(out) = self.proxy.poll_transmit(now) else {
+            self.passing = None;
+            self.let_go();
+            return None;
+        };
+        let from = out.to.other();
+        if out.segment.flags.has(Flags::SYN) {
+            self.stores[from.index()].went = Some(out.segment.seq);
+        }
+        let passing = self.passing.as_ref().filter(|(came, _)| out.passed && *came == from);
+        let bytes = match passing {
+            Some((_, packet)) => packet.bytes.clone(),
+            None => self.stores[from.index()].bytes_of(&out.segment),
+        };
+        Some((out.to, Packet { segment: out.segment, bytes }))
+    }
+
+    /// Whether the byte at this offset of the stream of `from` is kept here.
+    pub(super) fn keeps(&self, from: Side, offset: u64) -> bool {
+        let held = self.proxy.held(from);
+        let store = &self.stores[from.index()];
+        let kept = store.came.is_some_and(|isn| {
+            store.bytes.contains_key(&isn.wrapping_add(1).wrapping_add(offset as u32))
+        });
+        kept && (held.released..held.taken).contains(&offset)
+    }
+
+    pub(super) fn check(&self) {
+        for from in Side::BOTH {
+            let held = self.proxy.held(from);
+            assert!(held.bytes <= self.limit, "{held:?} in a buffer of {}", self.limit);
+            assert!(held.only_copy <= held.bytes, "{held:?}");
+            assert!(held.released <= held.taken + held.bytes, "{held:?}");
+        }
+    }
+
+    /// Forgets what the proxy has released.
+    fn let_go(&mut self) {
+        for from in Side::BOTH {
+            let released = self.proxy.held(from).released;
+            let store = &mut self.stores[from.index()];
+            let Some(isn) = store.came else { continue };
+            let first = isn.wrapping_add(1);
+            store.bytes.retain(|seq, _| u64::from(seq.wrapping_sub(first)) >= released);
+        }
+    }
+}
+
+impl Store {
+    /// The bytes of a segment that the proxy sends: they must be here.
+    fn bytes_of(&self, segment: &Segment) -> Vec<u8> {
+        let shift = match (self.came, self.went) {
+            (Some(came), Some(went)) => came.wrapping_sub(went),
+            _ => 0,
+        };
+        numbers(segment)
+            .map(|seq| {
+                let byte = self.bytes.get(&seq.wrapping_add(shift));
+                *byte.unwrap_or_else(|| panic!("sent without having it: {seq} of {segment:?}"))
+            })
+            .collect()
+    }
+}
+
+/// Sequence numbers of the payload of a segment.
+fn numbers(segment: &Segment) -> impl Iterator<Item = u32> {
+    let first = segment.seq.wrapping_add(u32::from(segment.flags.has(Flags::SYN)));
+    (0..segment.len).map(move |offset| first.wrapping_add(offset))
+}
