@@ -12,8 +12,8 @@ use crate::{meters, steady};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Model;
 
-/// As [`Model`], with the paper's rules for meters and collectors instead of those that a TCP
-/// follows: for the paper's figures.
+/// As [`Model`], with the papers' rules instead of those that a TCP follows, for the papers'
+/// figures: `sa-tcp` for meters and collectors, `plc` (equations 1 to 3) for bulk flows of Reno.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PaperModel;
 
@@ -23,7 +23,7 @@ impl Backend for Model {
     }
 
     fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
-        supports(scenario)
+        supports(scenario, Rules::Refined)
     }
 
     fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError> {
@@ -37,7 +37,7 @@ impl Backend for PaperModel {
     }
 
     fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
-        supports(scenario)
+        supports(scenario, Rules::Paper)
     }
 
     fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError> {
@@ -45,13 +45,17 @@ impl Backend for PaperModel {
     }
 }
 
-fn supports(scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
-    if steady::is_bulk(scenario) { steady::supports(scenario) } else { meters::supports(scenario) }
+fn supports(scenario: &Scenario, rules: Rules) -> Result<(), Vec<Unsupported>> {
+    if steady::is_bulk(scenario) {
+        steady::supports(scenario, rules)
+    } else {
+        meters::supports(scenario)
+    }
 }
 
 fn run(scenario: &Scenario, rules: Rules, progress: &dyn Progress) -> Result<Answer, RunError> {
     if steady::is_bulk(scenario) {
-        steady::answer(scenario, progress)
+        steady::answer(scenario, rules, progress)
     } else {
         meters::answer(scenario, rules, progress)
     }

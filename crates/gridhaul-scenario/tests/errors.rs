@@ -88,6 +88,24 @@ const MEANING: &[(&str, &str, &str)] = &[
     ("both and forward", "both =", "forward = { rate = \"1 kbit/s\" }\nboth ="),
     ("collector without room", "[node.head]", "[node.head]\naggregate.buffer = \"0 B\""),
     ("collector with an unknown stack", "[node.head]", "[node.head]\naggregate.stack = \"plan\""),
+    ("proxy without room", "[node.head]", "[node.head.proxy]\nmode = \"split\"\nbuffer = \"1 kB\""),
+    ("proxy of an unknown kind", "[node.head]", "[node.head.proxy]\nmode = \"spoof\""),
+    (
+        "proxy for an unknown flow",
+        "[node.head]",
+        "[node.head.proxy]\nmode = \"snoop\"\nflows = [\"fiel\"]",
+    ),
+    (
+        "proxy at a collector",
+        "[node.head]",
+        "[node.head]\naggregate = {}\nproxy.mode = \"reflect\"",
+    ),
+    (
+        "proxy that crashes while it is down",
+        "[node.head]",
+        "[node.head.proxy]\nmode = \"reflect\"\n\
+         crash = [{ at = \"1 s\", down = \"5 s\" }, { at = \"3 s\" }]",
+    ),
     ("deadline of a stream", "stack = \"plain\"", "deadline = \"1 s\""),
     (
         "event that overtakes itself",

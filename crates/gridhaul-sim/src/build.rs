@@ -23,6 +23,7 @@ use crate::judge::Judge;
 use crate::measure::Ledger;
 use crate::network::{ARRIVED, LinkSlot, LinkStats, Network};
 use crate::playback::Playback;
+use crate::proxy::ProxyWiring;
 use crate::record::Recorder;
 use crate::world::World;
 
@@ -105,12 +106,11 @@ impl Layout {
 
     /// The directions that the hops take for a member of a group of this size, and the end.
     fn directions(&self, hops: &[Hop], member: u64, group: u64) -> impl Iterator<Item = u32> {
-        let directions = hops.iter().map(move |hop| {
+        hops.iter().map(move |hop| {
             let first = self.first[hop.link][usize::from(!hop.forward)].unwrap_or(0);
             let row = self.link_row[first as usize] as usize;
             first + spread(member, group, self.links[row].1) as u32
-        });
-        directions.chain([ARRIVED])
+        })
     }
 }
 
@@ -132,6 +132,7 @@ pub(crate) fn build(
     let mut playbacks = Vec::new();
     let mut into = Vec::new();
     let wiring = Wiring::new(scenario, &layout.plan);
+    let mut proxies = ProxyWiring::new(scenario)?;
     for (row, (name, spec)) in scenario.flow.iter().enumerate() {
         let way = &layout.plan.flows[row];
         let group = members(scenario, &spec.from, &spec.to);
@@ -139,17 +140,19 @@ pub(crate) fn build(
         let to_stack = spec.to_stack.as_ref().filter(|_| way.next.is_none());
         let mut stacks = stacks(scenario, spec.stack.as_ref(), to_stack.or(spec.stack.as_ref()));
         let load = SharedLoad::from(&spec.load);
+        let marks = [0, 1].map(|way| proxies.marks(row, way));
         let mut begins = [u32::MAX; 2];
         flows.reserve_exact((group * u64::from(spec.count)) as usize);
         for number in 0..group * u64::from(spec.count) {
             let member = number % group;
-            let [out, back] = [&way.out, &way.back]
-                .map(|hops| layout.directions(hops, member, group).collect::<Vec<u32>>());
+            let out = route(layout.directions(&way.out, member, group), &marks[0]);
+            let back = route(layout.directions(&way.back, member, group), &marks[1]);
             begins = [share(&mut routes, begins[0], &out), share(&mut routes, begins[1], &back)];
             let seed = MemberSeed { scenario, name, repeat, number };
             let sizes = || wiring.sizes(row);
             let waits = wiring.receive(&mut stacks, way.next, (member, group), sizes);
             let mut flow = flow(&seed, spec, (&stacks, &load), row as u32, begins);
+            proxies.add((flows.len() as u32, row), begins, || (seed.isns(), !stacks.0.handshake));
             flow.collected = spec.transport == Transport::Tcp && way.next.is_some();
             if waits && let Ends::Tcp(ends) = &mut flow.ends {
                 ends[1].read_on_demand();
@@ -165,6 +168,7 @@ pub(crate) fn build(
         flows.push(flow);
         into.push(outlet);
     }
+    let proxies = proxies.finish(flows.len());
     let recorder = scenario.record.interval.filter(|_| record).map(|interval| {
         let names = |rows: &[(String, u64)]| rows.iter().map(|(name, _)| name.clone()).collect();
         Recorder::new(interval, names(&layout.flows), names(&layout.links), layout.link_row.clone())
@@ -172,13 +176,14 @@ pub(crate) fn build(
     let start = Instant::ZERO;
     Ok(World {
         net: Network {
-            events: Events::new(links.len(), flows.len(), playbacks.len()),
+            events: Events::new(links.len(), flows.len(), playbacks.len(), proxies.units.len()),
             links,
             routes,
         },
         ledger: Ledger::new(judges(scenario, layout)),
         collect: wiring.build(into, first),
         flows,
+        proxies,
         playbacks,
         failure: None,
         recorder,
@@ -201,8 +206,8 @@ fn upstream(
         let mut stacks = stacks(scenario, group.stack.as_ref(), group.to_stack.as_ref());
         for member in 0..group.count {
             let begins = [&group.out, &group.back].map(|hops| {
-                let route: Vec<u32> = layout.directions(hops, member, group.count).collect();
-                share(routes, u32::MAX, &route)
+                let hops = layout.directions(hops, member, group.count);
+                share(routes, u32::MAX, &route(hops, &[]))
             });
             let seed = MemberSeed { scenario, name: &name, repeat, number: member };
             let sizes = || wiring.carried(index);
@@ -228,6 +233,19 @@ fn judges(scenario: &Scenario, layout: &Layout) -> Vec<Option<Judge>> {
     let flows = scenario.flow.values().map(|flow| flow.deadline_in_force().map(judge));
     let upstream = layout.flows[scenario.flow.len()..].iter().map(|_| None);
     flows.chain(upstream).collect()
+}
+
+/// A route with its end: the directions of its hops, and the marks of the proxies, each behind so
+/// many hops, in order.
+fn route(directions: impl Iterator<Item = u32>, marks: &[(usize, u32)]) -> Vec<u32> {
+    let mut marks = marks.iter().peekable();
+    let mut route = Vec::new();
+    for (index, direction) in directions.enumerate() {
+        route.push(direction);
+        route.extend(marks.next_if(|(after, _)| *after == index + 1).map(|(_, mark)| mark));
+    }
+    route.push(ARRIVED);
+    route
 }
 
 /// Where a route begins in the list of routes: `previous`, that of the member before, if it is the
@@ -315,6 +333,12 @@ impl MemberSeed<'_> {
     fn chance(&self, purpose: &str) -> Chance {
         Chance::named(self.scenario.seed, self.repeat, self.name, self.number, purpose)
     }
+
+    /// Initial sequence numbers of both ends.
+    fn isns(&self) -> [u32; 2] {
+        let mut chance = self.chance("isn");
+        [chance.below(1 << 32) as u32, chance.below(1 << 32) as u32]
+    }
 }
 
 fn flow(
@@ -354,8 +378,7 @@ fn ends(seed: &MemberSeed<'_>, spec: &FlowSpec, stacks: &Stacks) -> Ends {
 /// The two ends of a connection.
 fn connections(seed: &MemberSeed<'_>, stacks: &Stacks) -> [Connection; 2] {
     let (near, far) = stacks.clone();
-    let mut chance = seed.chance("isn");
-    let (isn, peer_isn) = (chance.below(1 << 32) as u32, chance.below(1 << 32) as u32);
+    let [isn, peer_isn] = seed.isns();
     if near.handshake {
         [Connection::connect(near, isn), Connection::listen(far, peer_isn)]
     } else {

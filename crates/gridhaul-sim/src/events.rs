@@ -22,6 +22,8 @@ pub(crate) enum Target {
     Clock,
     /// A recorded trace.
     Trace(u32),
+    /// A proxy, as far as one connection is concerned.
+    Unit(u32),
 }
 
 /// A queue in which every target has at most one valid entry.
@@ -39,28 +41,31 @@ pub(crate) struct Events {
     sequence: u64,
     /// Time of the valid entry of each target, by kind.
     scheduled: [Vec<Instant>; 4],
+    traces: u32,
 }
 
 const TARGET_BITS: u32 = 28;
 const INDEX_BITS: u32 = 26;
 
 impl Events {
-    /// A queue for this many links, flows and traces.
-    pub(crate) fn new(links: usize, flows: usize, traces: usize) -> Self {
-        assert!(links.max(2 * flows) < 1 << INDEX_BITS, "too many links or flows");
+    /// A queue for this many links, flows, traces and units of proxies.
+    pub(crate) fn new(links: usize, flows: usize, traces: usize, units: usize) -> Self {
+        let most = links.max(2 * flows).max(1 + traces + units);
+        assert!(most < 1 << INDEX_BITS, "too many links, flows or proxies");
         let never = |count| vec![Instant::NEVER; count];
         Self {
             links: Heap::default(),
             others: Heap::default(),
             sequence: 0,
-            scheduled: [never(links), never(2 * flows), never(flows), never(1 + traces)],
+            scheduled: [never(links), never(2 * flows), never(flows), never(1 + traces + units)],
+            traces: traces as u32,
         }
     }
 
     /// Wakes `target` at `at`, unless it is woken before that anyway.
     #[inline(always)]
     pub(crate) fn schedule(&mut self, target: Target, at: Instant) {
-        let (kind, index) = split(target);
+        let (kind, index) = self.split(target);
         if at < self.scheduled[kind][index] {
             self.insert(kind, index, at);
         }
@@ -128,7 +133,8 @@ impl Events {
             END => (END, Target::End(index)),
             APP => (APP, Target::App(index)),
             _ if index == 0 => (CLOCK, Target::Clock),
-            _ => (CLOCK, Target::Trace(index - 1)),
+            _ if index <= self.traces => (CLOCK, Target::Trace(index - 1)),
+            _ => (CLOCK, Target::Unit(index - 1 - self.traces)),
         };
         let scheduled = &mut self.scheduled[kind][index as usize];
         let valid = *scheduled == time(entry);
@@ -136,6 +142,19 @@ impl Events {
             *scheduled = Instant::NEVER;
         }
         valid.then_some(target)
+    }
+
+    #[inline]
+    const fn split(&self, target: Target) -> (usize, usize) {
+        match target {
+            Target::Link(index) => (LINK, index as usize),
+            Target::End(index) => (END, index as usize),
+            Target::App(index) => (APP, index as usize),
+            Target::Clock => (CLOCK, 0),
+            // Traces and proxies stand behind the clock: there are only four kinds.
+            Target::Trace(index) => (CLOCK, 1 + index as usize),
+            Target::Unit(index) => (CLOCK, (1 + self.traces + index) as usize),
+        }
     }
 }
 
@@ -154,18 +173,6 @@ const fn index(entry: u128) -> u32 {
     entry as u32 & ((1 << INDEX_BITS) - 1)
 }
 
-#[inline]
-const fn split(target: Target) -> (usize, usize) {
-    match target {
-        Target::Link(index) => (LINK, index as usize),
-        Target::End(index) => (END, index as usize),
-        Target::App(index) => (APP, index as usize),
-        Target::Clock => (CLOCK, 0),
-        // Traces stand behind the clock: there are only four kinds.
-        Target::Trace(index) => (CLOCK, 1 + index as usize),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -174,7 +181,7 @@ mod tests {
 
     #[test]
     fn at_equal_times_links_come_first_then_the_order_of_scheduling() {
-        let mut events = Events::new(3, 2, 0);
+        let mut events = Events::new(3, 2, 0, 0);
         let at = Instant::from_nanos(5);
         for target in [Target::App(1), Target::Link(2), Target::App(0), Target::Link(0)] {
             events.schedule(target, at);
@@ -186,7 +193,7 @@ mod tests {
 
     #[test]
     fn an_earlier_time_replaces_a_later_one() {
-        let mut events = Events::new(1, 0, 0);
+        let mut events = Events::new(1, 0, 0, 0);
         for nanos in [9, 4, 7] {
             events.schedule(Target::Link(0), Instant::from_nanos(nanos));
         }
@@ -197,7 +204,7 @@ mod tests {
     proptest! {
         #[test]
         fn comes_out_sorted(times in prop::collection::vec(0_u64..1000, 1..300)) {
-            let mut events = Events::new(times.len(), 0, 0);
+            let mut events = Events::new(times.len(), 0, 0, 0);
             for (index, &nanos) in times.iter().enumerate() {
                 events.schedule(Target::Link(index as u32), Instant::from_nanos(nanos));
             }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::num::NonZeroU64;
 
 use gridhaul_core::load::{Greedy, Message, Source};
-use gridhaul_core::tcp::Connection;
+use gridhaul_core::tcp::{Connection, Sender};
 use gridhaul_scenario::units::Instant;
 
 use crate::dialogue::Dialogue;
@@ -178,6 +178,12 @@ impl Flow {
         Ok(())
     }
 
+    /// Payload that went out, was acknowledged and was delivered at the `from` and the `to` end.
+    pub(crate) fn books(&self) -> Option<(Books, Books)> {
+        let Ends::Tcp([left, right]) = &self.ends else { return None };
+        Some((Books::of(left), Books::of(right)))
+    }
+
     /// Payload that has reached the application at the end of the way.
     pub(crate) fn delivered(&self) -> u64 {
         match &self.ends {
@@ -186,6 +192,26 @@ impl Flow {
             }
             _ => self.delivered_apart,
         }
+    }
+}
+
+/// Payload of one end, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Books {
+    pub sent: u64,
+    pub acknowledged: u64,
+    /// What the other end has sent and this one has.
+    pub delivered: u64,
+}
+
+impl Books {
+    fn of(end: &Connection) -> Self {
+        let (next, una) = end.sent_and_acknowledged();
+        // Position 0 is SYN, and FIN has the one behind the last byte.
+        let fin = end.sender().and_then(Sender::fin_position).unwrap_or(u64::MAX);
+        let payload = |position: u64| position.min(fin).saturating_sub(1);
+        let delivered = end.receiver().delivered();
+        Self { sent: payload(next), acknowledged: payload(una), delivered }
     }
 }
 

@@ -19,6 +19,7 @@ mod measure;
 mod network;
 mod packet;
 mod playback;
+mod proxy;
 mod record;
 mod run;
 mod world;

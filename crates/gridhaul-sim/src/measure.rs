@@ -11,6 +11,7 @@ use crate::crossing::Crossings;
 use crate::flow::{App, Ends, Flow};
 use crate::judge::Judge;
 use crate::network::{LinkStats, Network};
+use crate::proxy::{Proxies, ProxySums};
 use crate::world::World;
 
 /// The account of a run.
@@ -41,6 +42,8 @@ pub(crate) struct Before {
     delivered: Vec<u64>,
     /// What waits in collectors, for each upstream connection.
     levels: Vec<Levels>,
+    /// What the proxies of each row have counted; empty where there are none.
+    proxies: Vec<ProxySums>,
     crossings: Vec<Crossings>,
 }
 
@@ -132,7 +135,7 @@ impl Ledger {
         now: Instant,
         net: &Network,
         flows: &[Flow],
-        collect: &Collectors,
+        (collect, proxies): (&Collectors, &Proxies),
     ) {
         for slot in net.links.iter().map(|slot| &slot.stats) {
             debug_assert!(slot.arrived <= slot.offered + slot.copies);
@@ -149,6 +152,7 @@ impl Ledger {
                 flows.iter().map(Flow::delivered).collect()
             },
             levels: collect.levels(now),
+            proxies: proxies.sums(now, flows, self.accounts.len()),
             crossings: self.crossings.clone(),
         });
     }
@@ -176,9 +180,13 @@ pub(crate) fn rows(world: &World, layout: &Layout) -> RunRows {
     let senders = senders.iter().zip(&before.senders).map(|(now, then)| now.since(then));
     let crossings = world.ledger.crossings.iter().zip(&before.crossings);
     let crossings: Vec<Crossings> = crossings.map(|(now, then)| now.since(then)).collect();
+    let proxies = world.proxies.sums(world.end, &world.flows, flow_rows);
     let flow = |(row, senders): (usize, SenderSums)| {
         let stages: Vec<_> = layout.stages(row).iter().map(|&stage| crossings[stage]).collect();
         let mut metrics = flow_row(world, before, row, &senders, (&crossings[row], &stages), span);
+        if let Some(sums) = proxies.get(row) {
+            sums.metrics(&before.proxies[row], span, &mut metrics);
+        }
         if row >= layout.plan.flows.len() {
             let collect = &world.collect;
             collect.metrics(world, row as u32, &before.levels, span, &mut metrics);
@@ -197,6 +205,8 @@ pub(crate) fn rows(world: &World, layout: &Layout) -> RunRows {
 struct Members {
     goodputs: Vec<f64>,
     completion: Vec<f64>,
+    /// Bits a second of the transfers that are complete.
+    transfer_rates: Vec<f64>,
     tcp: bool,
     messages: bool,
     transfer: bool,
@@ -227,6 +237,9 @@ fn flow_row(
     if members.transfer && !members.completion.is_empty() {
         let mean = members.completion.iter().sum::<f64>() / members.completion.len() as f64;
         metrics.push((Metric::CompletionTime, mean));
+        let rates = &members.transfer_rates;
+        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+        metrics.push((Metric::TransferRate, mean));
     }
     if members.tcp {
         senders.metrics(&mut metrics);
@@ -253,10 +266,12 @@ impl Members {
         self.goodputs.push(bits as f64 / secs);
         self.tcp |= matches!(flow.ends, Ends::Tcp(_));
         self.messages |= !matches!(flow.app, App::Bulk | App::Transfer { .. } | App::Upstream);
-        if let App::Transfer { completed, .. } = flow.app {
+        if let App::Transfer { completed, bytes } = flow.app {
             self.transfer = true;
             if completed != Instant::NEVER {
-                self.completion.push(completed.since(flow.start).as_secs_f64());
+                let took = completed.since(flow.start).as_secs_f64();
+                self.completion.push(took);
+                self.transfer_rates.push(bytes as f64 * 8.0 / took);
             }
         }
     }

@@ -53,6 +53,9 @@ pub(crate) struct LinkStats {
 /// Stands in the list of routes behind the last link of each.
 pub(crate) const ARRIVED: u32 = u32::MAX;
 
+/// Numbers from here on are no links but proxies: the first, the second, ... on the way.
+pub(crate) const AT_PROXY: u32 = 1 << 31;
+
 impl Network {
     /// Puts a packet onto the link of its route that comes next, at this place in the list.
     /// `packet` makes it, with the place behind. False where the queue drops it.

@@ -14,6 +14,7 @@ use crate::audit::Account;
 use crate::build::{Layout, addresses, build};
 use crate::collect::refusals;
 use crate::measure::{Metrics, RunRows, rows};
+use crate::proxy;
 use crate::world::World;
 
 /// The packet simulator.
@@ -30,7 +31,8 @@ impl Backend for Sim {
     }
 
     fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
-        let unsupported = refusals(scenario);
+        let mut unsupported = refusals(scenario);
+        unsupported.extend(proxy::refusals(scenario));
         if unsupported.is_empty() { Ok(()) } else { Err(unsupported) }
     }
 
@@ -96,9 +98,9 @@ fn audit(world: &mut World, layout: &Layout, repeat: u32) -> Result<(), RunError
             RunError::Audit(format!("repeat {repeat}: {name}: {violation}"))
         })?;
     }
-    for flow in &world.flows {
+    for (index, flow) in world.flows.iter().enumerate() {
         let name = &layout.flows[flow.row as usize].0;
-        flow.audit().map_err(|violation| {
+        world.proxies.audit(index, flow).map_err(|violation| {
             RunError::Audit(format!("repeat {repeat}: {name}: {violation}"))
         })?;
     }

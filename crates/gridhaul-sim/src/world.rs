@@ -10,9 +10,10 @@ use crate::collect::Collectors;
 use crate::events::Target;
 use crate::flow::{Ends, Flow};
 use crate::measure::Ledger;
-use crate::network::{ARRIVED, Network};
+use crate::network::{ARRIVED, AT_PROXY, Network};
 use crate::packet::{Body, Datagram, Packet};
 use crate::playback::Playback;
+use crate::proxy::Proxies;
 use crate::record::Recorder;
 
 /// Everything that lives during one run.
@@ -21,6 +22,7 @@ pub(crate) struct World {
     pub net: Network,
     pub flows: Vec<Flow>,
     pub collect: Collectors,
+    pub proxies: Proxies,
     pub playbacks: Vec<Playback>,
     /// Why the run cannot go on.
     pub failure: Option<RunError>,
@@ -40,6 +42,9 @@ impl World {
         for (index, flow) in self.flows.iter().enumerate() {
             self.net.events.schedule(Target::App(index as u32), flow.start);
         }
+        for (index, unit) in self.proxies.units.iter().enumerate() {
+            self.net.events.schedule(Target::Unit(index as u32), unit.next_deadline());
+        }
         for (index, playback) in self.playbacks.iter().enumerate() {
             self.net.events.schedule(Target::Trace(index as u32), playback.at());
         }
@@ -49,6 +54,7 @@ impl World {
                 Target::End(end) => self.on_end(now, end),
                 Target::App(flow) => self.on_app(now, flow),
                 Target::Clock => self.on_clock(now),
+                Target::Unit(unit) => self.on_unit(now, unit),
                 Target::Trace(trace) => {
                     self.on_trace(now, trace);
                     if let Some(failure) = self.failure.take() {
@@ -113,8 +119,13 @@ impl World {
     }
 
     /// A packet goes on or is at its end.
-    fn forward(&mut self, now: Instant, packet: Packet) {
-        if self.net.routes[packet.next as usize] != ARRIVED {
+    pub(crate) fn forward(&mut self, now: Instant, packet: Packet) {
+        let next = self.net.routes[packet.next as usize];
+        if next != ARRIVED && next >= AT_PROXY {
+            self.on_proxied(now, packet, next - AT_PROXY);
+            return;
+        }
+        if next != ARRIVED {
             let bytes = packet.body.wire_bytes();
             if !self.net.offer(now, packet.next, bytes, |next| Packet { next, ..packet }) {
                 self.on_lost(&packet);
@@ -200,7 +211,7 @@ impl World {
         self.pump_apart(now, end);
     }
 
-    fn on_lost(&mut self, packet: &Packet) {
+    pub(crate) fn on_lost(&mut self, packet: &Packet) {
         let flow = &mut self.flows[packet.flow() as usize];
         match &packet.body {
             Body::Datagram(_) => self.ledger.accounts[flow.row as usize].datagrams_lost += 1,
@@ -338,7 +349,7 @@ impl World {
     #[cold]
     fn on_clock(&mut self, now: Instant) {
         if now >= self.warmup && self.ledger.before.is_none() {
-            self.ledger.begin(now, &self.net, &self.flows, &self.collect);
+            self.ledger.begin(now, &self.net, &self.flows, (&self.collect, &self.proxies));
         }
         if let Some(recorder) = &mut self.recorder {
             let next = recorder.sample(now, &mut self.net, &self.flows);

@@ -8,6 +8,7 @@
 //! numbers.
 
 pub mod aggregate;
+mod level;
 mod pass;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use gridhaul_scenario::units::Instant;
 
 use crate::tcp::Segment;
 
+pub use level::Level;
 pub use pass::Pass;
 
 /// One of the two ends of a connection, as seen from a proxy on its way.

@@ -2,7 +2,7 @@
 
 use gridhaul_scenario::backend::Unsupported;
 use gridhaul_scenario::scenario::{
-    Direction, Flow, Load, Loss, Node, Scenario, Stack, Transport, Variant, WhenFull,
+    Direction, Flow, Load, Loss, Node, ProxyMode, Scenario, Stack, Transport, Variant, WhenFull,
 };
 
 /// Every key that cannot be honoured, and why.
@@ -19,6 +19,7 @@ pub(super) fn refused(scenario: &Scenario) -> Vec<Unsupported> {
     }
     for (name, node) in &scenario.node {
         refused.node(&format!("node.{name}"), node);
+        refused.proxy(&format!("node.{name}"), node);
     }
     for (name, link) in &scenario.link {
         for (which, direction) in
@@ -51,6 +52,15 @@ impl Refused {
             self.key(
                 &format!("{key}.aggregate.when_full"),
                 "the equations know a buffer that drops; use \"drop\", or `--on sim`",
+            );
+        }
+    }
+
+    fn proxy(&mut self, key: &str, node: &Node) {
+        if node.proxy.as_ref().is_some_and(|proxy| proxy.mode != ProxyMode::None) {
+            self.key(
+                &format!("{key}.proxy"),
+                "the equations of meters know collectors (`aggregate`) only; use `--on sim`",
             );
         }
     }

@@ -8,6 +8,7 @@ use gridhaul_scenario::scenario::{Load, Scenario, ScenarioPoint};
 use indexmap::IndexMap;
 
 use super::bulk::answer_point;
+use crate::chain::meter::Rules;
 
 /// Whether a scenario is about bulk flows or transfers, so that these formulas are to answer it.
 #[must_use]
@@ -20,7 +21,7 @@ pub fn is_bulk(scenario: &Scenario) -> bool {
 ///
 /// # Errors
 /// Each key that cannot be honoured.
-pub fn supports(scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
+pub fn supports(scenario: &Scenario, rules: Rules) -> Result<(), Vec<Unsupported>> {
     let mut unsupported = Vec::new();
     let mut refuse = |key: &str, reason: &str| {
         unsupported.push(Unsupported { key: key.to_owned(), reason: reason.to_owned() });
@@ -37,7 +38,7 @@ pub fn supports(scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
     // A scenario that contradicts itself is refused when it is run.
     let points = scenario.points().unwrap_or_default();
     for point in &points {
-        match answer_point(&point.scenario) {
+        match answer_point(&point.scenario, rules) {
             Ok(_) => return Ok(()),
             Err(keys) => {
                 for key in keys {
@@ -55,13 +56,17 @@ pub fn supports(scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
 ///
 /// # Errors
 /// A sweep that contradicts the scenario, or no point that has a formula.
-pub fn answer(scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError> {
+pub fn answer(
+    scenario: &Scenario,
+    rules: Rules,
+    progress: &dyn Progress,
+) -> Result<Answer, RunError> {
     let points = scenario.points().map_err(|error| RunError::Invalid(error.to_string()))?;
-    supports(scenario).map_err(RunError::Unsupported)?;
+    supports(scenario, rules).map_err(RunError::Unsupported)?;
     let mut heard = Heard::default();
     let mut answered = Vec::with_capacity(points.len());
     for (index, point) in points.iter().enumerate() {
-        answered.push(answer_one(point, &mut heard));
+        answered.push(answer_one(point, rules, &mut heard));
         progress.advance(index as u64 + 1, points.len() as u64);
     }
     Ok(Answer {
@@ -119,10 +124,10 @@ fn places(at: &[String], points: usize) -> String {
     }
 }
 
-fn answer_one(point: &ScenarioPoint, heard: &mut Heard) -> Point {
+fn answer_one(point: &ScenarioPoint, rules: Rules, heard: &mut Heard) -> Point {
     let place = place(&point.parameters);
     let (mut flows, mut links) = (Vec::new(), Vec::new());
-    match answer_point(&point.scenario) {
+    match answer_point(&point.scenario, rules) {
         Ok(answer) => {
             for (about, law, limit) in answer.laws {
                 let limits = heard.laws.entry((about, law)).or_default();

@@ -7,10 +7,12 @@ use gridhaul_scenario::backend::Unsupported;
 use gridhaul_scenario::scenario::{Hop, Load, Scenario};
 use indexmap::IndexMap;
 
+use super::course::Course;
 use super::demand::{Demand, Limit};
 use super::law::Law;
 use super::slow_start::{TransferTime, transfer_time};
 use super::way::direction;
+use crate::chain::meter::Rules;
 
 /// What the formulas say about one point of a sweep.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,32 +31,30 @@ pub struct PointAnswer {
 ///
 /// # Errors
 /// Each key for which there is no formula.
-pub fn answer_point(scenario: &Scenario) -> Result<PointAnswer, Vec<Unsupported>> {
-    let mut demands = Vec::new();
+pub fn answer_point(scenario: &Scenario, rules: Rules) -> Result<PointAnswer, Vec<Unsupported>> {
+    let mut courses = Vec::new();
     let mut unsupported = Vec::new();
     for name in scenario.flow.keys() {
-        match Demand::of(scenario, name) {
-            Ok(demand) => demands.push(demand),
+        match Course::of(scenario, name, rules) {
+            Ok(course) => courses.push(course),
             Err(mut keys) => unsupported.append(&mut keys),
         }
     }
     if unsupported.is_empty() {
-        unsupported = contended(scenario, &demands);
+        unsupported = contended(scenario, &courses);
     }
     if !unsupported.is_empty() {
         return Err(unsupported);
     }
     let key = |demand: &Demand<'_>| format!("flow.{}", demand.name);
-    let laws = demands
-        .iter()
-        .map(|demand| (key(demand), demand.law.title(), demand.limit.text()))
+    let slowest = courses.iter().map(|course| &course.pieces[course.slowest]);
+    let laws = slowest.map(|piece| (key(piece), piece.law.title(), piece.limit.text())).collect();
+    let pieces = courses.iter().flat_map(|course| &course.pieces);
+    let notes = pieces
+        .flat_map(|piece| piece.notes.iter().map(|note| (key(piece), note.clone())))
         .collect();
-    let notes = demands
-        .iter()
-        .flat_map(|demand| demand.notes.iter().map(|note| (key(demand), note.clone())))
-        .collect();
-    let flows = demands.iter().map(flow_row).collect();
-    Ok(PointAnswer { flows, links: link_rows(scenario, &demands), laws, notes })
+    let flows = courses.iter().map(flow_row).collect();
+    Ok(PointAnswer { flows, links: link_rows(scenario, &courses), laws, notes })
 }
 
 /// What all flows together put on one direction of one link.
@@ -67,12 +67,11 @@ struct Carried<'d> {
     is_filled: bool,
 }
 
-fn carried<'d>(demands: &[Demand<'d>]) -> BTreeMap<(usize, bool), Carried<'d>> {
+fn carried<'d>(courses: &[Course<'d>]) -> BTreeMap<(usize, bool), Carried<'d>> {
     let mut links: BTreeMap<(usize, bool), Carried<'d>> = BTreeMap::new();
-    for demand in demands {
+    for demand in courses.iter().flat_map(|course| &course.pieces) {
         let way = &demand.way;
-        let arriving = demand.rate * (1.0 - demand.connection.loss);
-        let acks = arriving / demand.segments_for_each_ack();
+        let acks = demand.arriving() / demand.segments_for_each_ack();
         let sides = [(&way.out, demand.rate, way.segment_bytes), (&way.back, acks, way.ack_bytes)];
         for (hops, mut rate, bytes) in sides {
             for hop in hops {
@@ -89,9 +88,9 @@ fn carried<'d>(demands: &[Demand<'d>]) -> BTreeMap<(usize, bool), Carried<'d>> {
 
 /// Links that different flows want more of than there is. Equal flows share evenly; how unequal
 /// ones do has no formula that holds for all variants, round trips and queues.
-fn contended(scenario: &Scenario, demands: &[Demand<'_>]) -> Vec<Unsupported> {
+fn contended(scenario: &Scenario, courses: &[Course<'_>]) -> Vec<Unsupported> {
     let mut unsupported = Vec::new();
-    for ((link, forward), carried) in carried(demands) {
+    for ((link, forward), carried) in carried(courses) {
         let (key, direction) = direction(scenario, Hop { link, forward });
         let rate = direction.rate.as_bits_per_sec() as f64;
         let is_over = carried.is_filled || carried.offered > rate * (1.0 + 1e-9);
@@ -109,7 +108,8 @@ fn contended(scenario: &Scenario, demands: &[Demand<'_>]) -> Vec<Unsupported> {
     unsupported
 }
 
-fn flow_row(demand: &Demand<'_>) -> Row {
+fn flow_row(course: &Course<'_>) -> Row {
+    let demand = course.first();
     let mut metrics = IndexMap::new();
     let mut set = |metric, value: f64| {
         metrics.insert(metric, Estimate { mean: Some(value), ci95: None, n: 1 });
@@ -118,12 +118,12 @@ fn flow_row(demand: &Demand<'_>) -> Row {
     let connections = demand.connections as f64;
     let sent = demand.rate * connections;
     // Each segment that is sent arrives or is lost; what arrives is taken to be new.
-    let arrived = sent * (1.0 - loss);
+    let arrived = course.arriving() * connections;
     let payload_bits = f64::from(demand.stack.mss) * 8.0;
     let segment_bits = way.segment_bytes * 8.0;
     let is_bulk = demand.flow.load == Load::Bulk;
     if is_bulk {
-        let acks = arrived / demand.segments_for_each_ack();
+        let acks = demand.arriving() * connections / demand.segments_for_each_ack();
         set(Metric::Goodput, arrived * payload_bits);
         set(Metric::Throughput, arrived * segment_bits);
         set(Metric::ReverseThroughput, acks * way.ack_bytes * 8.0 * (1.0 - way.ack_loss()));
@@ -131,8 +131,9 @@ fn flow_row(demand: &Demand<'_>) -> Row {
     }
     if let Load::Transfer(transfer) = &demand.flow.load {
         let segments = transfer.size.get().div_ceil(u64::from(demand.stack.mss)).max(1) as f64;
-        if let Some(time) = completion(demand, segments) {
+        if let Some(time) = completion(course, segments) {
             set(Metric::CompletionTime, time);
+            set(Metric::TransferRate, transfer.size.get() as f64 * 8.0 / time);
         }
     }
     if let Some(rtt_s) = demand.rtt_s.filter(|_| is_bulk) {
@@ -145,9 +146,10 @@ fn flow_row(demand: &Demand<'_>) -> Row {
     if !matches!(demand.law, Law::Sawtooth | Law::FullLink) {
         // Every lost segment is sent again, and no other.
         set(Metric::RetransmissionRatio, loss);
-        set(Metric::SegmentLoss, loss);
-        set(Metric::SegmentLossTotal, loss);
-        if let Some(rtt_s) = demand.rtt_s.filter(|_| is_bulk) {
+        set(Metric::SegmentLoss, course.loss());
+        set(Metric::SegmentLossTotal, course.loss());
+        let alone = course.pieces.len() == 1;
+        if let Some(rtt_s) = demand.rtt_s.filter(|_| is_bulk && alone) {
             let queued = match demand.limit {
                 Limit::Acknowledgements(_) => 0.0,
                 _ => rtt_s - demand.connection.rtt_s,
@@ -160,23 +162,34 @@ fn flow_row(demand: &Demand<'_>) -> Row {
     Row { name: demand.name.to_owned(), count: demand.connections, metrics }
 }
 
-fn completion(demand: &Demand<'_>, segments: f64) -> Option<f64> {
+/// How long a transfer takes. Through proxies: as long as over the slowest piece, and the way over
+/// the others, which work at the same time.
+fn completion(course: &Course<'_>, segments: f64) -> Option<f64> {
+    let demand = &course.pieces[course.slowest];
+    if demand.law == Law::SquareRoot {
+        // The paper's throughput is that of the steady state, from the first segment on.
+        return Some(segments / course.arriving());
+    }
     let stack = &demand.stack;
     let transfer = TransferTime {
         segments,
         initial_window: f64::from(stack.initial_window) / f64::from(stack.mss),
         link: demand.way.narrowest().map_or(f64::INFINITY, |(rate, _)| rate),
-        steady: demand.rate * (1.0 - demand.connection.loss),
+        steady: demand.arriving(),
         out_s: demand.way.out_s,
         ack_loss: demand.way.ack_loss(),
         handshake_s: stack.handshake.then(|| stack.rto_initial.as_secs_f64()),
     };
-    transfer_time(&demand.connection, &transfer)
+    let others = course.pieces.iter().enumerate().filter(|(index, _)| *index != course.slowest);
+    let handshakes = if stack.handshake { 1.0 } else { 0.0 };
+    let way_s: f64 =
+        others.map(|(_, piece)| piece.way.out_s + handshakes * piece.way.rtt_s()).sum();
+    Some(transfer_time(&demand.connection, &transfer)? + way_s)
 }
 
-fn link_rows(scenario: &Scenario, demands: &[Demand<'_>]) -> Vec<Row> {
-    let carried = carried(demands);
-    let is_steady = demands.iter().all(|demand| demand.flow.load == Load::Bulk);
+fn link_rows(scenario: &Scenario, courses: &[Course<'_>]) -> Vec<Row> {
+    let carried = carried(courses);
+    let is_steady = courses.iter().all(|course| course.first().flow.load == Load::Bulk);
     let mut rows = Vec::new();
     for (index, (name, link)) in scenario.link.iter().enumerate() {
         let members = scenario.link_members(link);

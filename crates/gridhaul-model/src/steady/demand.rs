@@ -2,12 +2,13 @@
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::Unsupported;
-use gridhaul_scenario::scenario::{Flow, Load, Scenario, Transport, Variant};
+use gridhaul_scenario::scenario::{Flow, Load, Scenario, Stage, Transport, Variant};
 
 use super::Connection;
 use super::law::{Law, law_of};
 use super::sawtooth::sawtooth_utilisation;
 use super::way::Way;
+use crate::chain::meter::Rules;
 
 /// A flow and what its connections take each.
 #[derive(Debug, Clone)]
@@ -39,6 +40,8 @@ pub(super) enum Limit {
     Link(String),
     /// The rate of this direction for the acknowledgements.
     Acknowledgements(String),
+    /// Another of the connections that proxies make of the flow: what holds that one up.
+    Piece(String),
 }
 
 impl Limit {
@@ -53,36 +56,33 @@ impl Limit {
             Self::Window => "the receive window".to_owned(),
             Self::Link(key) => format!("the rate of {key}"),
             Self::Acknowledgements(key) => format!("the rate of {key} for acknowledgements"),
+            Self::Piece(text) => text.clone(),
         }
     }
 }
 
 impl<'s> Demand<'s> {
-    /// Reads a flow and applies its law as if it were alone.
+    /// Reads a stage of a flow and applies the law of its stack as if it were alone.
     ///
     /// # Errors
     /// Each key for which there is no formula.
-    pub(super) fn of(scenario: &'s Scenario, name: &'s str) -> Result<Self, Vec<Unsupported>> {
-        let flow = &scenario.flow[name];
+    pub(super) fn of(
+        scenario: &'s Scenario,
+        (name, flow): (&'s str, &'s Flow),
+        stage: &Stage,
+        stack: StackParams,
+        rules: Rules,
+    ) -> Result<Self, Vec<Unsupported>> {
         refuse(scenario, name, flow)?;
         let one = |key: String, reason: &str| vec![Unsupported { key, reason: reason.to_owned() }];
-        let stages =
-            scenario.stages(name).map_err(|problem| one(problem.key.clone(), &problem.message))?;
-        let [stage] = &stages[..] else {
-            return Err(one(
-                format!("flow.{name}"),
-                "a bulk flow through collectors has no formula here",
-            ));
-        };
-        let keys = stage.stack.as_ref().map(|stack| &scenario.stack[stack]);
-        let stack = StackParams::resolve(&keys.cloned().unwrap_or_default());
         let way = Way::of(scenario, (&stage.out, &stage.back), stage.connections, &stack)?;
-        let connection = Connection::of(&stack, &way);
+        let connection = Connection::of(&stack, &way, rules);
         let key = match &stage.stack {
             Some(stack) => format!("stack.{stack}.variant"),
             None => format!("flow.{name}.stack"),
         };
-        let law = law_of(stack.variant, connection.loss).map_err(|why| one(key.clone(), why))?;
+        let law =
+            law_of(stack.variant, connection.loss, rules).map_err(|why| one(key.clone(), why))?;
         let mut demand = Self {
             name,
             flow,
@@ -99,6 +99,11 @@ impl<'s> Demand<'s> {
         demand.hold_up().map_err(|(key, why)| one(key, &why))?;
         demand.note_assumptions();
         Ok(demand)
+    }
+
+    /// Segments a second of each connection that are not lost.
+    pub(super) fn arriving(&self) -> f64 {
+        self.rate * (1.0 - self.connection.loss)
     }
 
     /// Segments for each acknowledgement on the wire, whatever it does to the window.
@@ -162,6 +167,13 @@ impl<'s> Demand<'s> {
             && link.as_ref().is_none_or(|(least, ..)| rate < *least)
         {
             return self.behind_acknowledgements(rate, key);
+        }
+        if self.law == Law::SquareRoot {
+            // Paper `plc`, section V: "reaches the link capacity", and queues are not looked at.
+            if let Some((rate, key, ..)) = link.filter(|(rate, ..)| *rate < self.rate) {
+                (self.rate, self.limit, self.rtt_s) = (rate, Limit::Link(key), None);
+            }
+            return Ok(());
         }
         if let Some((rate, _, queue, _)) = &link
             && self.connection.loss > 0.0

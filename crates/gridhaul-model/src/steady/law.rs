@@ -7,13 +7,18 @@ use super::own_queue::mean_round_s;
 use super::square_root::LOSS_MAX;
 use super::timeouts::{WINDOW_MIN, window_at_loss};
 use super::way::Way;
-use super::{Connection, cubic_rate, cubic_window, send_rate};
+use super::{
+    Connection, cubic_rate, cubic_window, limited_square_root_rate, send_rate, square_root_rate,
+};
+use crate::chain::meter::Rules;
 
 /// A law of the steady state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Law {
     /// Reno with timeouts (Padhye et al. 1998).
     Timeouts,
+    /// The square root law (paper `plc`, equations 1 to 3): the paper's rules.
+    SquareRoot,
     /// CUBIC's response function (RFC 9438, section 5).
     Cubic,
     /// Vegas without loss: α to β segments of each flow wait in the queue (Brakmo and Peterson
@@ -31,8 +36,9 @@ pub enum Law {
 ///
 /// # Errors
 /// Why there is none.
-pub fn law_of(variant: Variant, loss: f64) -> Result<Law, &'static str> {
+pub fn law_of(variant: Variant, loss: f64, rules: Rules) -> Result<Law, &'static str> {
     match variant {
+        Variant::Reno if rules == Rules::Paper => Ok(Law::SquareRoot),
         // The formula was made for Reno. Of the two laws it is the nearer one for NewReno and SACK as
         // well, since it knows timeouts; docs/limits/model.md has the figures.
         Variant::Reno | Variant::NewReno | Variant::Sack => Ok(Law::Timeouts),
@@ -54,6 +60,7 @@ impl Law {
             Self::Timeouts => {
                 "Reno's full formula with timeouts (Padhye, Firoiu, Towsley and Kurose 1998)"
             }
+            Self::SquareRoot => "the square root law (paper `plc`, equations 1 to 3)",
             Self::Cubic => {
                 "CUBIC's response function (RFC 9438, section 5), which knows no timeouts"
             }
@@ -75,6 +82,7 @@ impl Law {
         let by_window = window / rtt_s;
         match self {
             Self::Timeouts => send_rate(connection),
+            Self::SquareRoot => limited_square_root_rate(connection),
             Self::Cubic => cubic_rate(rtt_s, loss).min(by_window),
             Self::Vegas | Self::Window | Self::Sawtooth | Self::FullLink => by_window,
         }
@@ -106,6 +114,7 @@ impl Law {
         let Connection { rtt_s, loss, window, acked_by_each: b, .. } = *connection;
         match self {
             Self::Timeouts => window_at_loss(loss, b) >= window,
+            Self::SquareRoot => square_root_rate(rtt_s, loss, b) >= window / rtt_s,
             Self::Cubic => cubic_window(rtt_s, loss).0 >= window,
             Self::Vegas | Self::Window | Self::Sawtooth | Self::FullLink => true,
         }
@@ -117,7 +126,9 @@ impl Law {
         let mean = match self {
             Self::Timeouts => window_at_loss(loss, b).min(window),
             Self::Cubic => cubic_window(rtt_s, loss).0.min(window),
-            Self::Vegas | Self::Window | Self::Sawtooth | Self::FullLink => return None,
+            Self::Vegas | Self::Window | Self::Sawtooth | Self::FullLink | Self::SquareRoot => {
+                return None;
+            }
         };
         if loss > LOSS_MAX && self != Self::Timeouts {
             return Some(format!(
@@ -138,12 +149,16 @@ impl Law {
 }
 
 impl Connection {
-    /// What a stack makes of a way.
-    pub(super) fn of(stack: &StackParams, way: &Way) -> Self {
+    /// What a stack makes of a way. By the paper's rules a round trip is delays alone (paper `plc`,
+    /// Table II: they stand for the time that units need).
+    pub(super) fn of(stack: &StackParams, way: &Way, rules: Rules) -> Self {
         let is_delayed = !stack.delayed_ack.is_zero() && stack.growth != Growth::PerAcked;
         // The first segment that an acknowledgement covers waits for the last one.
         let company = f64::from(stack.ack_every.saturating_sub(1)) * way.slowest_s;
-        let rtt_s = way.rtt_s() + company.min(stack.delayed_ack.as_secs_f64());
+        let rtt_s = match rules {
+            Rules::Refined => way.rtt_s() + company.min(stack.delayed_ack.as_secs_f64()),
+            Rules::Paper => way.propagation_s,
+        };
         let mut connection = Self {
             rtt_s,
             loss: way.loss(),

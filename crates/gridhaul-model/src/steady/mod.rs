@@ -6,7 +6,7 @@
 
 mod answer;
 mod bulk;
-mod chain;
+mod course;
 mod cubic;
 mod demand;
 mod law;
@@ -19,7 +19,6 @@ mod way;
 
 pub use answer::{answer, is_bulk, supports};
 pub use bulk::{PointAnswer, answer_point};
-pub use chain::{ProxyHop, chain_rate};
 pub use cubic::{cubic_rate, cubic_window};
 pub use law::{Law, law_of};
 pub use sawtooth::sawtooth_utilisation;

@@ -18,6 +18,8 @@ pub(super) struct Way {
     /// Mean time out and back without waiting, in seconds, transmission included.
     pub out_s: f64,
     pub back_s: f64,
+    /// Delays of the links alone, out and back, in seconds.
+    pub propagation_s: f64,
     /// Transmission of a full segment on the slowest link, in seconds.
     pub slowest_s: f64,
     /// Sum of the mean deviations of the jitter on the way, in seconds.
@@ -66,6 +68,7 @@ impl Way {
             ack_bytes,
             out_s: 0.0,
             back_s: 0.0,
+            propagation_s: 0.0,
             slowest_s: 0.0,
             jitter_deviation_s: 0.0,
             is_bursty: false,
@@ -93,6 +96,7 @@ impl Way {
     /// Takes one direction in; key, hop and sharers are the caller's.
     fn read(&mut self, direction: &Direction, bytes: f64, is_out: bool) -> WayHop {
         let bits_per_s = direction.rate.as_bits_per_sec() as f64;
+        self.propagation_s += direction.delay.as_secs_f64();
         let mut time = bytes * 8.0 / bits_per_s + direction.delay.as_secs_f64();
         if let Some(jitter) = &direction.jitter {
             let size = jitter.size.as_secs_f64();

@@ -69,6 +69,8 @@ metrics! {
         "Packets that came back to the sender, headers included, over the measured time.";
     OfferedLoad "offered_load_bit_per_s" "offered load" "bit/s" Flow
         "Data packets that the senders of this row sent, repeats and headers included, over the measured time.";
+    TransferRate "transfer_rate_bit_per_s" "rate of the transfer" "bit/s" Flow
+        "Size of a transfer over its completion time, averaged over equal flows.";
     CompletionTime "completion_time_s" "completion time" "s" Flow
         "From the start of a flow of limited size to the arrival of its last byte; mean of equal flows.";
     SegmentsSent "segments_sent_count" "segments sent" "" Flow
@@ -112,9 +114,13 @@ metrics! {
     BufferMax "buffer_max_messages" "collector's buffer, largest" "messages" Flow
         "Most messages that ever waited in one collector.";
     OnlyCopyMean "only_copy_mean_byte" "only copy, mean" "B" Flow
-        "Bytes that a collector took over from their senders and the next end has not acknowledged: what a crash would lose. Averaged over time and collectors.";
+        "Bytes that a collector or proxy took over from their senders and the next end has not acknowledged: what a crash would lose. Averaged over time and collectors or proxies.";
     OnlyCopyMax "only_copy_max_byte" "only copy, largest" "B" Flow
-        "Most bytes that a crash of one collector could ever have lost.";
+        "Most bytes that a crash of one collector or proxy could ever have lost.";
+    LostInCrashes "lost_in_crashes_byte" "lost in crashes" "B" Flow
+        "Bytes that were acknowledged to their sender and lost when proxies crashed, from the beginning of the run.";
+    ProxyRepeats "proxy_repeats_count" "repeated by proxies" "" Flow
+        "Data segments that proxies sent again, besides the sender's own retransmissions.";
     Residual "fixed_point_residual_ratio" "residual" "" Flow
         "Equations only: how far the fixed point is from satisfying its equations, relative to the offered load.";
     Iterations "fixed_point_iterations_count" "iterations" "" Flow

@@ -11,6 +11,7 @@ mod load;
 mod node;
 mod plan;
 mod points;
+mod proxy;
 mod route;
 mod stack;
 mod stage;
@@ -35,6 +36,7 @@ pub use load::{Burst, Load, OnOff, Periodic, Poisson, RequestResponse, Spread, T
 pub use node::{Aggregate, Node, WhenFull};
 pub use plan::{Limit, Plan};
 pub use points::{Choice, Choices, ScenarioPoint};
+pub use proxy::{Bypass, Crash, End, Proxy, ProxyMode, Waypoint};
 pub use route::{Hop, Routes};
 pub use stack::{Profile, Recovery, Stack, Variant};
 pub use stage::{Stage, upstream_name};

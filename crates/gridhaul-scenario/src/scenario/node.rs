@@ -1,8 +1,9 @@
-//! Nodes: where packets start, end, are forwarded or are collected.
+//! Nodes: where packets start, end, are forwarded, collected or enhanced.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Proxy;
 use crate::units::BufferLimit;
 
 /// A node, or a group of equal nodes.
@@ -18,6 +19,9 @@ pub struct Node {
     /// pass here end here, and what they deliver goes on over one connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregate: Option<Aggregate>,
+    /// Makes the node a proxy for single connections: `split`, `reflect`, `snoop`, `ack`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<Proxy>,
 }
 
 /// What a collector does with the messages that it takes in.
@@ -48,7 +52,7 @@ pub enum WhenFull {
 
 impl Default for Node {
     fn default() -> Self {
-        Self { count: 1, aggregate: None }
+        Self { count: 1, aggregate: None, proxy: None }
     }
 }
 

@@ -2,10 +2,10 @@
 
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::scenario::{
-    Application, ApplicationProfile, Aqm, Burst, Codel, Direction, Flow, FqCodel, GilbertElliott,
-    Jitter, JitterShape, Link, Load, Loss, Node, OnOff, Outage, OutageMode, Periodic, Pie, Poisson,
-    Profile, Range, Record, Red, Reorder, RequestResponse, Spread, Stack, Sweep, Transfer,
-    Transport, Values, Variant,
+    Application, ApplicationProfile, Aqm, Burst, Bypass, Codel, Crash, Direction, End, Flow,
+    FqCodel, GilbertElliott, Jitter, JitterShape, Link, Load, Loss, Node, OnOff, Outage,
+    OutageMode, Periodic, Pie, Poisson, Profile, Proxy, ProxyMode, Range, Record, Red, Reorder,
+    RequestResponse, Spread, Stack, Sweep, Transfer, Transport, Values, Variant,
 };
 use gridhaul_scenario::units::{BitRate, Bytes, Duration, Probability, QueueLimit, WindowSize};
 use proptest::option;
@@ -214,31 +214,66 @@ fn sweep() -> impl Strategy<Value = Vec<Sweep>> {
     })
 }
 
+fn proxy() -> impl Strategy<Value = Proxy> {
+    let mode = prop::sample::select(&[
+        ProxyMode::None,
+        ProxyMode::Split,
+        ProxyMode::Reflect,
+        ProxyMode::Snoop,
+        ProxyMode::Ack,
+    ]);
+    let toward = option::of(prop::sample::select(&[End::From, End::To]));
+    let crash = (time(0), any::<bool>()).prop_map(|(at, lose)| Crash {
+        at,
+        down: Duration::from_millis(u64::from(lose)),
+        packets: if lose { Bypass::Lose } else { Bypass::Pass },
+    });
+    let crash = prop::collection::vec(crash, 0..2);
+    let chosen = (option::of(Just("own".to_owned())), option::of(Just(vec!["f0".to_owned()])));
+    (mode, 3_000..1_u64 << 32, chosen, time(0), toward, crash).prop_map(
+        |(mode, buffer, (stack, flows), hold, toward, crash)| Proxy {
+            mode,
+            buffer: Bytes::new(buffer),
+            stack,
+            hold,
+            toward,
+            flows,
+            crash,
+        },
+    )
+}
+
 pub(crate) fn scenario() -> impl Strategy<Value = Scenario> {
     let head = (".*[a-z].*", "(?s).*", any::<u64>(), 1_u64..1 << 60, any::<bool>());
     let flows = prop::collection::vec(flow(), 1..4);
-    (head, 1..50_u32, link(), stack(), flows, sweep()).prop_map(
-        |((title, description, seed, nanos, recorded), count, line, own, flows, sweep)| Scenario {
-            title: title.replace('\r', ""),
-            description,
-            seed,
-            duration: Duration::from_nanos(nanos),
-            warmup: Duration::from_nanos(nanos - 1),
-            repeat: count,
-            record: Record {
-                interval: recorded.then(|| Duration::from_nanos(nanos)),
-                pcap: if recorded { vec!["line".into()] } else { Vec::new() },
-            },
-            node: [
-                ("meter".into(), Node { count, ..Node::default() }),
-                ("head-1".into(), Node::default()),
-            ]
-            .into(),
-            link: [("line".into(), line)].into(),
-            stack: [("own".into(), own)].into(),
-            flow: flows.into_iter().enumerate().map(|(i, flow)| (format!("f{i}"), flow)).collect(),
-            sweep,
-            plan: None,
+    (head, 1..50_u32, link(), (stack(), option::of(proxy())), flows, sweep()).prop_map(
+        |((title, description, seed, nanos, recorded), count, line, (own, proxy), flows, sweep)| {
+            Scenario {
+                title: title.replace('\r', ""),
+                description,
+                seed,
+                duration: Duration::from_nanos(nanos),
+                warmup: Duration::from_nanos(nanos - 1),
+                repeat: count,
+                record: Record {
+                    interval: recorded.then(|| Duration::from_nanos(nanos)),
+                    pcap: if recorded { vec!["line".into()] } else { Vec::new() },
+                },
+                node: [
+                    ("meter".into(), Node { count, ..Node::default() }),
+                    ("head-1".into(), Node { proxy, ..Node::default() }),
+                ]
+                .into(),
+                link: [("line".into(), line)].into(),
+                stack: [("own".into(), own)].into(),
+                flow: flows
+                    .into_iter()
+                    .enumerate()
+                    .map(|(i, flow)| (format!("f{i}"), flow))
+                    .collect(),
+                sweep,
+                plan: None,
+            }
         },
     )
 }

@@ -12,7 +12,6 @@
 //! A message leaves the buffer when its upstream connection sends its last byte for the first
 //! time. What was sent and is not acknowledged belongs to that connection, as its window limits it.
 
-mod level;
 mod outlet;
 mod room;
 mod share;
@@ -24,7 +23,7 @@ use std::ops::Range;
 
 use gridhaul_scenario::units::{BufferLimit, Instant};
 
-pub use level::Level;
+use super::Level;
 pub use outlet::Departed;
 use outlet::{Outlet, Waiting};
 use room::{Need, Room};

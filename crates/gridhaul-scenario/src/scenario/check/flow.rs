@@ -18,8 +18,10 @@ impl Report<'_> {
                 Transport::Datagram | Transport::Echo => self.datagrams(&key, flow),
             }
             if let (true, false, Some(network)) = (ends, self.is_full(), network)
-                && let Err(problem) =
-                    network.routes(name, flow).and_then(|ways| self.scenario.cut(name, flow, ways))
+                && let Err(problem) = network.routes(name, flow).and_then(|ways| {
+                    self.scenario.waypoints_on(name, flow, &ways.out, &ways.back)?;
+                    self.scenario.cut(name, flow, ways)
+                })
             {
                 self.add(problem);
             }

@@ -5,6 +5,7 @@ mod flow;
 mod link;
 mod load;
 mod plan;
+mod proxy;
 mod stack;
 
 use super::error::{COLLECTED, Problem};
@@ -165,6 +166,9 @@ impl Report<'_> {
             }
             if let Some(collector) = &node.aggregate {
                 self.collector(&format!("node.{name}.aggregate"), collector);
+            }
+            if let Some(proxy) = &node.proxy {
+                self.proxy(name, node, proxy);
             }
         }
     }

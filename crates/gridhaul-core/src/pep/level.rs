@@ -32,16 +32,19 @@ impl Level {
         self.integral + u128::from(self.value) * u128::from(now.since(self.since).as_nanos())
     }
 
-    pub(super) fn rise(&mut self, now: Instant, by: u64) {
+    /// It is now this.
+    pub fn set(&mut self, now: Instant, value: u64) {
         self.integral = self.integral_at(now);
         self.since = now;
-        self.value += by;
-        self.max = self.max.max(self.value);
+        self.value = value;
+        self.max = self.max.max(value);
+    }
+
+    pub(super) fn rise(&mut self, now: Instant, by: u64) {
+        self.set(now, self.value + by);
     }
 
     pub(super) fn fall(&mut self, now: Instant, by: u64) {
-        self.integral = self.integral_at(now);
-        self.since = now;
-        self.value -= by;
+        self.set(now, self.value - by);
     }
 }

@@ -1,0 +1,125 @@
+//! Bulk flows through proxies by formulas: paper `plc`, equation 3, and what goes beyond it.
+
+use gridhaul_model::{Model, PaperModel};
+use gridhaul_scenario::answer::{Answer, Metric};
+use gridhaul_scenario::backend::{Backend, Quiet, RunError};
+use gridhaul_scenario::scenario::Scenario;
+
+/// Four hops of 25 ms (round trip) with three units between them, as in paper `plc`, Table II; the
+/// hops lose `p` percent each.
+fn chain(mode: &str, p: [f64; 4], replace: &[(&str, &str)]) -> Scenario {
+    let mut text = r#"
+title = "chain"
+duration = "100 s"
+warmup = "10 s"
+[stack.reno]
+profile = "ns2"
+variant = "reno"
+receive_window = "100000 segments"
+[flow.file]
+from = "source"
+to = "sink"
+stack = "reno"
+load = "bulk"
+[node]
+source = {}
+sink = {}
+"#
+    .to_owned();
+    let places = ["source", "u1", "u2", "u3", "sink"];
+    for unit in &places[1..4] {
+        text += &format!("[node.{unit}.proxy]\nmode = \"{mode}\"\nbuffer = \"16 MiB\"\n");
+    }
+    for (index, pair) in places.windows(2).enumerate() {
+        text += &format!(
+            "[link.l{index}]\nfrom = \"{}\"\nto = \"{}\"\n\
+             [link.l{index}.forward]\nrate = \"10 Gbit/s\"\ndelay = \"12.5 ms\"\n\
+             queue = \"unlimited\"\nloss = {{ bernoulli = \"{} %\" }}\n\
+             [link.l{index}.backward]\nrate = \"10 Gbit/s\"\ndelay = \"12.5 ms\"\n",
+            pair[0], pair[1], p[index]
+        );
+    }
+    for (old, new) in replace {
+        assert!(text.contains(old), "{old}");
+        text = text.replace(old, new);
+    }
+    Scenario::from_toml(&text, "chain.toml").unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn rate(answer: &Answer) -> f64 {
+    answer.points[0].flows[0].mean(Metric::Throughput).unwrap()
+}
+
+fn paper(scenario: &Scenario) -> Answer {
+    PaperModel.run(scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn three_proxies_on_a_line_give_four_times_the_rate() {
+    // Paper `plc`, section V: "300 %" more. Equation 2 in bit/s with the paper's 1500 B and
+    // p = 0.5 %: 12,000 / (0.1 s · √(0.01 / 3)) = 2.078 Mbit/s, of which 99.5 % arrive.
+    let whole = rate(&paper(&chain("none", [0.0, 0.0, 0.0, 0.5], &[])));
+    assert!((whole / 0.995 - 2.078_461e6).abs() < 10.0, "{whole}");
+    for mode in ["split", "reflect"] {
+        let cut = rate(&paper(&chain(mode, [0.5; 4], &[])));
+        assert!((cut / whole - 4.0).abs() < 1e-9, "{mode}: {cut}");
+    }
+}
+
+#[test]
+fn the_longest_hop_the_lossiest_the_smallest_buffer_or_the_link_decides() {
+    let by = |scenario: &Scenario| {
+        let answer = paper(scenario);
+        let message = answer.warnings.iter().map(|warning| &warning.message).next().unwrap();
+        (rate(&answer), message.clone())
+    };
+    let (equal, _) = by(&chain("split", [0.5; 4], &[]));
+    let (lossy, why) = by(&chain("split", [0.5, 0.5, 2.0, 0.5], &[]));
+    // √4 less is sent, and 98 instead of 99.5 % arrive.
+    assert!((lossy / equal - 0.5 * 0.98 / 0.995).abs() < 1e-9);
+    assert!(why.contains("behind the proxy at u2"), "{why}");
+    // A buffer of 15 segments of 1460 B is the window of the hop before it: 15 / 25 ms = 600 a
+    // second, of 1500 B on the wire; 99.95 % arrive. 0.05 % would allow 2,190 a second.
+    let small = ("mode = \"split\"\nbuffer = \"16 MiB\"", "mode = \"split\"\nbuffer = \"21900 B\"");
+    let (narrow, why) = by(&chain("split", [0.05; 4], &[small]));
+    assert!((narrow - 600.0 * 12_000.0 * 0.9995).abs() < 1.0, "{narrow}");
+    assert!(why.contains("window"), "{why}");
+    let (linked, why) = by(&chain("split", [0.5; 4], &[("10 Gbit/s", "1 Mbit/s")]));
+    assert!((linked - 0.995e6).abs() < 1.0, "{linked}");
+    assert!(why.contains("the rate of link.l0.forward (the first hop)"), "{why}");
+}
+
+#[test]
+fn a_reflecting_unit_offers_no_more_than_it_is_offered() {
+    // The window of the far end is 10 segments: through units that split, only the last hop feels
+    // it (10 / 25 ms); through units that reflect all do, so that the rate is the same.
+    let far = ("receive_window = \"100000 segments\"", "receive_window = \"10 segments\"");
+    let [split, reflect] = ["split", "reflect"].map(|mode| paper(&chain(mode, [0.0; 4], &[far])));
+    assert!((rate(&split) - 400.0 * 12_000.0).abs() < 1.0);
+    assert!((rate(&reflect) - rate(&split)).abs() < 1.0);
+    // How full the queues are before the slowest hop, no law says; where it is the first, it does.
+    let rtt = |answer: &Answer| answer.points[0].flows[0].mean(Metric::RttMean);
+    assert_eq!((rtt(&split), rtt(&reflect)), (None, Some(0.025)));
+}
+
+#[test]
+fn the_default_rules_count_timeouts_and_stay_below_the_paper() {
+    for p in [0.1, 0.5, 1.0] {
+        let scenario = chain("reflect", [p; 4], &[]);
+        let ours = rate(&Model.run(&scenario, &Quiet).unwrap());
+        let share = ours / rate(&paper(&scenario));
+        assert!((0.6..1.0).contains(&share), "{p} %: {share}");
+    }
+}
+
+#[test]
+fn what_has_no_formula_is_refused_by_name() {
+    let crash = ("[node.u2.proxy]", "[node.u2.proxy]\ncrash = [{ at = \"20 s\" }]");
+    let keys = |scenario: &Scenario| match Model.run(scenario, &Quiet) {
+        Err(RunError::Unsupported(keys)) => keys.into_iter().map(|key| key.key).collect::<Vec<_>>(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(keys(&chain("split", [0.5; 4], &[crash])), ["node.u2.proxy.crash"]);
+    let modes = ["node.u1.proxy.mode", "node.u2.proxy.mode", "node.u3.proxy.mode"];
+    assert_eq!(keys(&chain("snoop", [0.5; 4], &[])), modes);
+}

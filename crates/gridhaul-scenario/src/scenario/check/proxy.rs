@@ -1,0 +1,62 @@
+//! Contradictions in proxies.
+
+use super::Report;
+use crate::scenario::{Node, Proxy, ProxyMode};
+use crate::units::Duration;
+
+/// Least room of a proxy: two segments of 1,500 bytes, so that one can be sent while one arrives.
+const BUFFER_MIN: u64 = 3_000;
+
+impl Report<'_> {
+    pub(super) fn proxy(&mut self, name: &str, node: &Node, proxy: &Proxy) {
+        let key = format!("node.{name}.proxy");
+        let buffered =
+            matches!(proxy.mode, ProxyMode::Split | ProxyMode::Reflect | ProxyMode::Snoop);
+        if buffered && proxy.buffer.get() < BUFFER_MIN {
+            self.refuse(
+                format!("{key}.buffer"),
+                format!("{} cannot hold two segments", proxy.buffer),
+                "write \"64 KiB\"",
+            );
+        }
+        if u32::try_from(proxy.buffer.get()).is_err() {
+            self.refuse(
+                format!("{key}.buffer"),
+                format!("{} are more than a TCP window can offer", proxy.buffer),
+                "write \"1 MiB\"",
+            );
+        }
+        if let Some(stack) = &proxy.stack
+            && !self.scenario.stack.contains_key(stack)
+        {
+            self.unknown(&format!("{key}.stack"), "stack", stack, &self.scenario.stack);
+        }
+        if node.aggregate.is_some() && proxy.mode != ProxyMode::None {
+            self.refuse(
+                format!("{key}.mode"),
+                "connections end at a collector: there is nothing left for a proxy",
+                "remove `aggregate` or `proxy`, or put the proxy at a node of its own",
+            );
+        }
+        for (index, flow) in proxy.flows.iter().flatten().enumerate() {
+            if !self.scenario.flow.contains_key(flow) {
+                self.unknown(&format!("{key}.flows[{index}]"), "flow", flow, &self.scenario.flow);
+            }
+        }
+        self.crashes(&key, proxy);
+    }
+
+    fn crashes(&mut self, key: &str, proxy: &Proxy) {
+        let ns = |time: Duration| time.as_nanos();
+        let ends = proxy.crash.iter().map(|crash| ns(crash.at).saturating_add(ns(crash.down)));
+        for (index, (crash, before)) in proxy.crash.iter().skip(1).zip(ends).enumerate() {
+            if ns(crash.at) < before {
+                self.refuse(
+                    format!("{key}.crash[{}].at", index + 1),
+                    "it crashes again before it is back",
+                    "write crashes in the order of time, each after the end of the one before",
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Proxies: nodes that do more than forward the packets of a TCP connection (RFC 3135).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::error::Problem;
+use super::{Flow, Hop, Scenario, Transport};
+use crate::units::{Bytes, Duration};
+
+/// A proxy at a node: what it does to the TCP connections that pass, both ways.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Proxy {
+    /// What it does.
+    pub mode: ProxyMode,
+    /// `split`, `reflect`, `snoop`: most payload of one connection that it holds in each direction.
+    #[serde(default = "default_buffer")]
+    pub buffer: Bytes,
+    /// `split`, `reflect`: name of the TCP stack with which it sends. Absent: the stack of the flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<String>,
+    /// `ack`: longest time for which an acknowledgement waits for a newer one that replaces it.
+    #[serde(default = "default_hold")]
+    pub hold: Duration,
+    /// `snoop`, `ack`: the end of the flow whose side is served. `snoop` repeats what is lost on
+    /// the way to it, `ack` thins the acknowledgements that travel to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub toward: Option<End>,
+    /// Names of the flows that it serves; the others pass. Absent: all TCP flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<Vec<String>>,
+    /// When it crashes: it forgets all connections, with what it holds of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub crash: Vec<Crash>,
+}
+
+/// What a proxy does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProxyMode {
+    /// Nothing: it forwards.
+    None,
+    /// Ends the connection and opens one of its own to the other end (RFC 3135, section 2.4).
+    Split,
+    /// Keeps a copy of each segment, forwards it and acknowledges it in place of the receiver, with
+    /// unchanged sequence numbers (paper `plc`, section III: BR²U, reflected ACKs).
+    Reflect,
+    /// Repeats from here what is lost on the last hop, and hides the duplicate acknowledgements of
+    /// it from the sender. Acknowledges nothing itself (RFC 3135, section 3.1.3).
+    Snoop,
+    /// Lets fewer acknowledgements through where they carry no news (RFC 3449, section 5.2).
+    Ack,
+}
+
+/// One of the ends of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// Its `from` end.
+    From,
+    /// Its `to` end.
+    To,
+}
+
+/// A crash of a proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Crash {
+    /// When.
+    pub at: Duration,
+    /// For how long it is down. Absent: it is back at once, but remembers nothing.
+    #[serde(default)]
+    pub down: Duration,
+    /// What becomes of packets while it is down.
+    #[serde(default)]
+    pub packets: Bypass,
+}
+
+/// What becomes of packets at a proxy that is down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Bypass {
+    /// They are forwarded: the program has died, the regenerator works.
+    #[default]
+    Pass,
+    /// They are lost: the whole node is without power.
+    Lose,
+}
+
+/// A proxy on the way of a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waypoint {
+    /// Index of its node in [`Scenario::node`].
+    pub node: usize,
+    /// Hops before it on the way out and on the way back.
+    pub after: [usize; 2],
+}
+
+impl Proxy {
+    /// The end that `snoop` and `ack` serve: as written, or else where data flows to (`snoop`) and
+    /// comes from (`ack`) in a flow from `from` to `to`.
+    #[must_use]
+    pub const fn served(&self) -> End {
+        match (self.toward, self.mode) {
+            (Some(end), _) => end,
+            (None, ProxyMode::Ack) => End::From,
+            (None, _) => End::To,
+        }
+    }
+
+    /// Whether it does something to this flow.
+    #[must_use]
+    pub fn serves(&self, name: &str, flow: &Flow) -> bool {
+        self.mode != ProxyMode::None
+            && flow.transport == Transport::Tcp
+            && self.flows.as_ref().is_none_or(|flows| flows.iter().any(|served| served == name))
+    }
+}
+
+impl Scenario {
+    /// The proxies that serve a flow, in the order of its way out.
+    ///
+    /// # Errors
+    /// As [`Scenario::routes`]; or the way back does not pass the same proxies in reverse order
+    /// (RFC 3135, section 4.2: a proxy must see both directions).
+    pub fn waypoints(&self, flow: &str) -> Result<Vec<Waypoint>, Problem> {
+        let ways = self.routes(flow)?;
+        self.waypoints_on(flow, &self.flow[flow], &ways.out, &ways.back)
+    }
+
+    pub(super) fn waypoints_on(
+        &self,
+        name: &str,
+        flow: &Flow,
+        out: &[Hop],
+        back: &[Hop],
+    ) -> Result<Vec<Waypoint>, Problem> {
+        let there = self.served_at(name, flow, out);
+        let mut home = self.served_at(name, flow, back);
+        home.reverse();
+        let nodes = |way: &[(usize, usize)]| way.iter().map(|at| at.0).collect::<Vec<_>>();
+        if nodes(&there) != nodes(&home) {
+            return Err(Problem::new(
+                format!("flow.{name}.return_route"),
+                "the way back does not pass the proxies of the way out",
+                "a proxy must see both directions: let both ways pass it, or leave this flow out of \
+                 its `flows`",
+            ));
+        }
+        let both = there.into_iter().zip(home);
+        Ok(both.map(|((node, out), (_, back))| Waypoint { node, after: [out, back] }).collect())
+    }
+
+    /// Nodes with a proxy that serves the flow, and the hops before them.
+    fn served_at(&self, name: &str, flow: &Flow, hops: &[Hop]) -> Vec<(usize, usize)> {
+        let before_last = &hops[..hops.len().saturating_sub(1)];
+        let ends = before_last.iter().enumerate().filter_map(|(index, hop)| {
+            let link = &self.link[hop.link];
+            let end = if hop.forward { &link.to } else { &link.from };
+            let (node, _, found) = self.node.get_full(end)?;
+            let serves = found.proxy.as_ref().is_some_and(|proxy| proxy.serves(name, flow));
+            serves.then_some((node, index + 1))
+        });
+        ends.collect()
+    }
+}
+
+const fn default_buffer() -> Bytes {
+    Bytes::new(65_536)
+}
+const fn default_hold() -> Duration {
+    Duration::from_millis(100)
+}

@@ -1,0 +1,79 @@
+//! Proxies in a run: nodes on the way of a connection that do more than forward.
+//!
+//! `wire.rs` builds one machine for each connection and proxy, `course.rs` is what happens at
+//! them, `outcome.rs` what is said of them, and `refuse.rs` names what cannot be done. The rules
+//! are those of [`gridhaul_core::pep`].
+
+mod course;
+mod machine;
+mod outcome;
+mod refuse;
+mod wire;
+
+use gridhaul_core::pep::{Level, Proxy, Side};
+use gridhaul_scenario::scenario::Bypass;
+use gridhaul_scenario::units::Instant;
+
+use machine::{Machine, Recipe};
+pub(crate) use outcome::ProxySums;
+pub(crate) use refuse::refusals;
+pub(crate) use wire::ProxyWiring;
+
+/// The proxies of a run. Without any, all of it is empty.
+#[derive(Debug, Default)]
+pub(crate) struct Proxies {
+    /// Number of the first unit of each flow; empty where there are no units.
+    pub first: Vec<u32>,
+    pub units: Vec<Unit>,
+}
+
+/// A proxy, as far as one connection is concerned.
+#[derive(Debug)]
+pub(crate) struct Unit {
+    pub flow: u32,
+    machine: Machine,
+    recipe: Recipe,
+    /// Places in the list of routes of the links that lead on to the left and to the right.
+    next: [u32; 2],
+    /// Crashes that are still to come, the next one last: when, until when, and what becomes of
+    /// packets meanwhile.
+    crashes: Vec<(Instant, Instant, Bypass)>,
+    /// While it is down: until when, and what becomes of packets.
+    down: Option<(Instant, Bypass)>,
+    /// Payload of both directions of which the only copy is here.
+    only_copy: Level,
+    /// Payload that went down with it, and how often it crashed.
+    lost: u64,
+    crashed: u32,
+    /// Data segments that it has sent and not just let through.
+    sent: u64,
+    /// Payload of which it sent more than was new: its own retransmissions, in segments.
+    repeated: u64,
+    /// Where what was sent ends, toward the left and the right, as far as sequence numbers tell.
+    sent_up_to: [Option<u32>; 2],
+}
+
+impl Unit {
+    pub(crate) fn next_deadline(&self) -> Instant {
+        let crash = self.crashes.last().map_or(Instant::NEVER, |crash| crash.0);
+        let own = match self.down {
+            Some((until, _)) => until,
+            None => self.machine.next_deadline(),
+        };
+        own.min(crash)
+    }
+
+    /// What it holds of the payload from the left, for the auditor; `None` after a crash, when the
+    /// numbers begin anew.
+    pub(crate) fn forwarded(&self, from: Side) -> Option<(u64, u64)> {
+        let held = self.machine.held(from);
+        (self.crashed == 0).then_some((held.taken, held.released))
+    }
+
+    fn note_held(&mut self, now: Instant) {
+        let only_copy: u64 = Side::BOTH.map(|from| self.machine.held(from).only_copy).iter().sum();
+        if only_copy != self.only_copy.value() {
+            self.only_copy.set(now, only_copy);
+        }
+    }
+}

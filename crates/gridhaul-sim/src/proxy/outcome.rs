@@ -1,0 +1,94 @@
+//! What a run says of its proxies: metrics, and whether the auditor agrees.
+
+use gridhaul_core::pep::Side;
+use gridhaul_scenario::answer::Metric;
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::Proxies;
+use crate::flow::Flow;
+use crate::measure::Metrics;
+
+/// What the units of a row have counted so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ProxySums {
+    units: u64,
+    /// In byte nanoseconds.
+    only_copy: u128,
+    only_copy_max: u64,
+    repeated: u64,
+    lost: u64,
+}
+
+impl Proxies {
+    /// The sums of each row up to `now`.
+    pub(crate) fn sums(&self, now: Instant, flows: &[Flow], rows: usize) -> Vec<ProxySums> {
+        if self.units.is_empty() {
+            return Vec::new();
+        }
+        let mut sums = vec![ProxySums::default(); rows];
+        for unit in &self.units {
+            let sum = &mut sums[flows[unit.flow as usize].row as usize];
+            sum.units += 1;
+            sum.only_copy += unit.only_copy.integral_at(now);
+            sum.only_copy_max = sum.only_copy_max.max(unit.only_copy.max());
+            sum.repeated += unit.repeated;
+            sum.lost += unit.lost;
+        }
+        sums
+    }
+
+    /// Re-checks a flow: each unit has taken over no more than was sent to it, and handed on no
+    /// more than the next has taken over. Without units, the ends are looked at alone.
+    pub(crate) fn audit(&self, index: usize, flow: &Flow) -> Result<(), String> {
+        let first = self.first.get(index).copied().filter(|&first| first != u32::MAX);
+        let Some(first) = first else { return flow.audit() };
+        let units =
+            self.units[first as usize..].iter().take_while(|unit| unit.flow as usize == index);
+        let units: Vec<_> = units.collect();
+        let Some((left, right)) = flow.books() else { return Ok(()) };
+        for (from, near, far) in [(Side::Left, left, right), (Side::Right, right, left)] {
+            let way: Vec<_> = match from {
+                Side::Left => units.clone(),
+                Side::Right => units.iter().rev().copied().collect(),
+            };
+            // What lies with the one before: sent, and acknowledged to it.
+            let (mut sent, mut acknowledged) = (near.sent, near.acknowledged);
+            for unit in way {
+                let Some((taken, released)) = unit.forwarded(from) else { return Ok(()) };
+                if taken == 0 && released == 0 {
+                    // It acknowledges nothing, or nothing has come yet.
+                    continue;
+                }
+                if taken > sent || acknowledged > taken {
+                    return Err(format!(
+                        "{sent} B were sent and {acknowledged} B acknowledged to a proxy's left or \
+                         right, of which it has taken {taken} B"
+                    ));
+                }
+                (sent, acknowledged) = (taken, released);
+            }
+            if far.delivered > sent || acknowledged > far.delivered {
+                return Err(format!(
+                    "the last proxy has {sent} B and had {acknowledged} B acknowledged; {} B were \
+                     delivered",
+                    far.delivered
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ProxySums {
+    /// The metrics of a row over the measured time.
+    pub(crate) fn metrics(&self, before: &Self, span: Duration, into: &mut Metrics) {
+        if self.units == 0 {
+            return;
+        }
+        let per_unit = span.as_nanos() as f64 * self.units as f64;
+        into.push((Metric::OnlyCopyMean, (self.only_copy - before.only_copy) as f64 / per_unit));
+        into.push((Metric::OnlyCopyMax, self.only_copy_max as f64));
+        into.push((Metric::ProxyRepeats, (self.repeated - before.repeated) as f64));
+        into.push((Metric::LostInCrashes, self.lost as f64));
+    }
+}
