@@ -7,9 +7,11 @@
 //! until they are released ([`Held::released`]), and finds those of an outgoing one by its sequence
 //! numbers.
 
+mod ack;
 pub mod aggregate;
 mod level;
 mod pass;
+mod snoop;
 #[cfg(test)]
 mod tests;
 
@@ -17,8 +19,10 @@ use gridhaul_scenario::units::Instant;
 
 use crate::tcp::Segment;
 
+pub use ack::AckThin;
 pub use level::Level;
 pub use pass::Pass;
+pub use snoop::Snoop;
 
 /// One of the two ends of a connection, as seen from a proxy on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -10,10 +10,15 @@
 //!   made to crash had the only copy;
 //! - no unit keeps more than it may.
 
+mod ack;
 mod chain;
+mod garbage;
 mod hop;
 mod host;
+mod last_hop;
 mod pass;
+mod snoop;
+mod two_hops;
 mod unit;
 
 use std::sync::Arc;
