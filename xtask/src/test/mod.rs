@@ -4,6 +4,7 @@
 
 mod licences;
 mod peers;
+mod python;
 mod tools;
 
 use std::env;
@@ -19,9 +20,9 @@ use crate::shell::{self, cargo, in_ci, program, root, target};
 /// Arguments of `test`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Steps to run; without any, all of them: tools, format, licences, lints, ns-2, fuzzing, tests
+    /// Steps to run; without any, all of them: tools, format, licences, lints, python, ns-2, fuzzing, tests
     steps: Vec<String>,
-    /// Leave out what takes long: fuzzing and the comparison with ns-2
+    /// Leave out what takes long: the Petri net in Python, fuzzing, the comparison with ns-2
     #[arg(long)]
     quick: bool,
 }
@@ -35,11 +36,12 @@ struct Step {
     run: fn() -> anyhow::Result<()>,
 }
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     Step { name: "tools", slow: false, run: tools::provide },
     Step { name: "format", slow: false, run: format },
     Step { name: "licences", slow: false, run: licences::check },
     Step { name: "lints", slow: false, run: lints },
+    Step { name: "python", slow: true, run: python::test },
     Step { name: "ns-2", slow: true, run: peers::ns2 },
     Step { name: "fuzzing", slow: true, run: fuzz },
     Step { name: "tests", slow: false, run: tests },

@@ -5,22 +5,49 @@ use anyhow::{bail, ensure};
 use crate::shell::{in_ci, installed, program, run};
 
 /// A program and the Debian package that has it.
-struct Tool {
+pub(super) struct Tool {
     program: &'static str,
     package: &'static str,
     used_for: &'static str,
+    /// Arguments with which it must succeed, where being there is not enough.
+    works: &'static [&'static str],
 }
 
-const TOOLS: [Tool; 2] = [
-    Tool { program: "ns", package: "ns2", used_for: "the comparison with ns-2" },
-    Tool { program: "tshark", package: "tshark", used_for: "reading the pcapng files" },
+const TOOLS: [Tool; 3] = [
+    Tool { program: "ns", package: "ns2", used_for: "the comparison with ns-2", works: &[] },
+    Tool { program: "tshark", package: "tshark", used_for: "reading the pcapng files", works: &[] },
+    PYTHON,
 ];
+
+/// Python with what makes an environment (a package of its own in Debian), and not older than 3.11,
+/// which brought `tomllib`.
+pub(super) const PYTHON: Tool = Tool {
+    program: "python3",
+    package: "python3-venv",
+    used_for: "the Petri net of paper medx (3.11 or later, with venv)",
+    works: &["-c", "import ensurepip, tomllib, venv"],
+};
+
+impl Tool {
+    /// Whether it can be used.
+    pub(super) fn is_there(&self) -> bool {
+        let works = || program(self.program).args(self.works).output();
+        installed(self.program)
+            && (self.works.is_empty() || works().is_ok_and(|output| output.status.success()))
+    }
+
+    /// What to say where it cannot.
+    pub(super) fn missing(&self) -> String {
+        let Self { program, package, used_for, .. } = self;
+        format!("{program}: missing, so {used_for} is left out; apt-get install {package}")
+    }
+}
 
 /// Installs what is missing where that is possible. In CI everything must be there afterwards;
 /// elsewhere the tests that need it are left out and say so.
 pub(crate) fn provide() -> anyhow::Result<()> {
-    let missing: Vec<_> = TOOLS.iter().filter(|tool| !installed(tool.program)).collect();
-    for tool in TOOLS.iter().filter(|tool| installed(tool.program)) {
+    let (there, missing): (Vec<_>, Vec<_>) = TOOLS.iter().partition(|tool| tool.is_there());
+    for tool in there {
         println!("{}: there", tool.program);
     }
     if missing.is_empty() {
@@ -32,10 +59,10 @@ pub(crate) fn provide() -> anyhow::Result<()> {
         println!("installing with apt-get: {packages}");
         install(&packages)?;
     }
-    for tool in missing.iter().filter(|tool| !installed(tool.program)) {
-        let Tool { program, package, used_for } = tool;
+    for tool in missing.iter().filter(|tool| !tool.is_there()) {
+        let Tool { program, package, used_for, .. } = tool;
         ensure!(!in_ci(), "{program} is missing; CI needs it for {used_for} (package {package})");
-        println!("{program}: missing, so {used_for} is left out; apt-get install {package}");
+        println!("{}", tool.missing());
     }
     Ok(())
 }

@@ -1,0 +1,1 @@
+"""The coloured Petri net of TCP-MEDX's evaluation, executable and with time."""

@@ -1,0 +1,127 @@
+"""Runs of the net, and what is counted in them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from .channel import Receiver, Segment
+from .net import Net
+from .parameters import Parameters
+from .sender import Judgement
+from .timed import Scheduler, only
+
+CAUSES = ("error", "queue", "none")
+
+
+@dataclass
+class Run:
+    """What one run gave. Times are units."""
+
+    protocol: str
+    seed: int
+    delivered: int = 0
+    sent: int = 0
+    largest_queue: int = 0
+    timeouts: int = 0
+    firings: int = 0
+    delays: list[tuple[int, int, int]] = field(default_factory=list)
+    """Of each segment that came: when, its number, its delay."""
+    written: list[int] = field(default_factory=list)
+    """When each segment was generated."""
+    lost: dict[tuple[int, int], str] = field(default_factory=dict)
+    """Number and copy of each segment that was lost, with the cause."""
+    judgements: list[Judgement] = field(default_factory=list)
+
+    @property
+    def mean_delay(self) -> float:
+        """Of all segments that came."""
+        return sum(delay for _, _, delay in self.delays) / max(1, len(self.delays))
+
+    def first_arrivals(self) -> list[tuple[int, int, int]]:
+        """Of each segment that came: when its first copy to come did, its number, that copy's delay."""
+        first: dict[int, tuple[int, int, int]] = {}
+        for arrival in self.delays:
+            first.setdefault(arrival[1], arrival)
+        return list(first.values())
+
+    @property
+    def mean_age(self) -> float:
+        """From generation to arrival, of the segments that came, without repeats."""
+        ages = [at - self.written[number] for at, number, _ in self.first_arrivals()]
+        return sum(ages) / max(1, len(ages))
+
+    def confusion(self) -> Counter[tuple[str, bool]]:
+        """
+        How many of the judged losses had which cause and were called congestion or not. "none": the segment
+        was not lost; the timer ran out too early.
+        """
+        return Counter(
+            (self.lost.get((judged.number, judged.copy), "none"), judged.congestion) for judged in self.judgements
+        )
+
+    def row(self) -> dict[str, Any]:
+        """A line of results.csv."""
+        causes = Counter(self.lost.values())
+        confusion = self.confusion()
+        called = Counter(judged.congestion for judged in self.judgements)
+        row: dict[str, Any] = {
+            "protocol": self.protocol,
+            "seed": self.seed,
+            "segments_delivered": self.delivered,
+            "segments_sent": self.sent,
+            "mean_delay_units": round(self.mean_delay),
+            "mean_age_units": round(self.mean_age),
+            "losses_error": causes["error"],
+            "losses_queue": causes["queue"],
+            "judged_congestion": called[True],
+            "judged_error": called[False],
+            "timeouts": self.timeouts,
+            "largest_queue": self.largest_queue,
+        }
+        for cause in CAUSES:
+            row[f"{cause}_called_congestion"] = confusion[cause, True]
+            row[f"{cause}_called_error"] = confusion[cause, False]
+        return row
+
+
+def run(parameters: Parameters, protocol: str, seed: int) -> Run:
+    """Runs the net once."""
+    net = Net(parameters, protocol, seed)
+    result = Run(protocol, seed)
+    inscriptions, channel = net.inscriptions, net.channel
+
+    def observe(now: int, move: str, binding: Any) -> None:
+        if move == "Transmit packet":
+            result.sent += 1
+            segment: Segment = binding["p"].value
+            if not channel.ok(binding["p"]):
+                result.lost[segment.number, segment.copy] = "error"
+        elif move == "Drop tail":
+            segment, lst = binding["p"].value, binding["lst"]
+            if channel.room(lst):
+                result.largest_queue = max(result.largest_queue, len(lst.value) + 1)
+            else:
+                result.lost[segment.number, segment.copy] = "queue"
+        elif move in ("Ordinary", "Congested"):
+            result.written.append(now)
+        elif move == "Receive packet":
+            segment = binding["p"].value
+            result.delays.append((now, segment.number, now - segment.sent))
+        elif move == "Receive ack":
+            d = (binding["d"],) if net.medx else ()
+            judged = inscriptions.acked(binding["s"], binding["a"], binding["t"], *d).judged
+            if judged is not None:
+                result.judgements.append(judged)
+        elif move == "Timeout":
+            d = (binding["d"],) if net.medx else ()
+            result.timeouts += 1
+            result.judgements.append(inscriptions.expired(binding["s"], binding["t"], *d).judged)
+
+    scheduler = Scheduler(net.petri, observe)
+    scheduler.run(parameters["run.duration"])
+    receiver: Receiver = only(net.petri.place("receiver"))
+    result.delivered = receiver.expected
+    result.firings = scheduler.fired
+    return result

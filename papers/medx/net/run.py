@@ -1,0 +1,191 @@
+"""
+Runs the coloured Petri net of paper `medx`. See README.md.
+
+    python papers/medx/net/run.py                 results.csv and delays.csv
+    python papers/medx/net/run.py vary            sensitivity.csv
+    python papers/medx/net/run.py space           all states of a small instance
+    python papers/medx/net/run.py draw            the pictures
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+try:
+    import snakes  # noqa: F401
+except ImportError:
+    sys.exit("the package SNAKES is missing: python -m pip install -r papers/medx/net/requirements.txt")
+
+from medx_net import parameters as files
+from medx_net.draw import picture
+from medx_net.experiment import Run, run
+from medx_net.net import PROTOCOLS, Net
+from medx_net.parameters import Parameters
+from medx_net.space import Bounds, bounded, explore
+
+HERE = Path(__file__).resolve().parent
+RECOVERIES = ("new_reno", "sack", "each")
+SEEDS = 20
+VARIED_SEEDS = 3
+VARIED_RECOVERIES = ("new_reno", "each")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line. Returns the exit code."""
+    options = _options(arguments)
+    try:
+        parameters = files.load().replaced(_changes(options.set))
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    match options.what:
+        case "results":
+            _write(options.into / "results.csv", results(parameters, options.seeds or SEEDS))
+            _write(options.into / "delays.csv", delays(parameters))
+        case "vary":
+            _write(options.into / "sensitivity.csv", sensitivity(parameters, options.seeds or VARIED_SEEDS))
+        case "space":
+            return _space(parameters)
+        case "draw":
+            for protocol in PROTOCOLS:
+                file = options.into / f"net-{protocol}.svg"
+                file.write_text(picture(Net(parameters, protocol, seed=1)), encoding="utf-8")
+                print(file)
+    return 0
+
+
+def results(parameters: Parameters, seeds: int) -> list[dict[str, Any]]:
+    """One row for each recovery, protocol and seed."""
+    jobs = [
+        (parameters.replaced({"sender.recovery": recovery}), protocol, seed)
+        for recovery in RECOVERIES
+        for protocol in PROTOCOLS
+        for seed in range(1, seeds + 1)
+    ]
+    return [{"recovery": job[0]["sender.recovery"], **done.row()} for job, done in zip(jobs, _all(jobs), strict=True)]
+
+
+def delays(parameters: Parameters) -> list[dict[str, Any]]:
+    """Figure 4: of one run each, what each segment took when it came first."""
+    rows = []
+    parameters = parameters.replaced({"sender.recovery": "each"})
+    for done in _all([(parameters, protocol, 1) for protocol in PROTOCOLS]):
+        for at, number, delay in done.first_arrivals():
+            age = at - done.written[number]
+            rows.append(
+                {"protocol": done.protocol, "segment": number, "at_units": at, "delay_units": delay, "age_units": age}
+            )
+    return rows
+
+
+def sensitivity(parameters: Parameters, seeds: int) -> list[dict[str, Any]]:
+    """Means with one open parameter at a time changed, under the weakest and the strongest recovery."""
+    cases: list[dict[str, Any]] = [{}]
+    for name, tried in parameters.tried.items():
+        if name != "sender.recovery":
+            cases.extend(_together(name, value) for value in tried if value != parameters[name])
+    rows = []
+    for recovery in VARIED_RECOVERIES:
+        for case in cases:
+            changed = parameters.replaced({"sender.recovery": recovery, **case})
+            jobs = [(changed, protocol, seed) for protocol in PROTOCOLS for seed in range(1, seeds + 1)]
+            done = list(_all(jobs))
+            means = {protocol: _means([run for run in done if run.protocol == protocol]) for protocol in PROTOCOLS}
+            ratio = means["medx"]["segments_delivered"] / max(1.0, means["standard"]["segments_delivered"])
+            row: dict[str, Any] = {"recovery": recovery, "changed": _named(case), "seeds": seeds}
+            row["ratio"] = round(ratio, 2)
+            for protocol in PROTOCOLS:
+                row |= {f"{protocol}_{name}": round(value) for name, value in means[protocol].items()}
+            rows.append(row)
+            print(row["recovery"], row["changed"], row["ratio"], flush=True)
+    return rows
+
+
+def _together(name: str, value: Any) -> dict[str, Any]:
+    """The ways before and behind the router and back are varied together."""
+    if name == "channel.before":
+        return {name: value, "channel.behind": value, "channel.back": 2 * value}
+    return {name: value}
+
+
+def _named(case: Mapping[str, Any]) -> str:
+    return "; ".join(f"{name}={value}" for name, value in case.items()) or "nothing"
+
+
+def _means(runs: list[Run]) -> dict[str, float]:
+    rows = [run.row() for run in runs]
+    names = ("segments_delivered", "mean_delay_units", "losses_error", "losses_queue", "judged_congestion")
+    return {name: mean(row[name] for row in rows) for name in names}
+
+
+def _space(parameters: Parameters) -> int:
+    """Prints what the state spaces show. Exit code 1 if something does not hold."""
+    wrong = False
+    for bounds in (Bounds(), Bounds(segments=2, early_timeouts=1)):
+        for recovery in ("new_reno", "each"):
+            for protocol in PROTOCOLS:
+                small = bounded(parameters.replaced({"sender.recovery": recovery}), protocol, bounds)
+                verdict = explore(small, bounds)
+                what = f"{protocol}, {recovery}, {bounds}"
+                print(f"{what}: {verdict.states} states, {verdict.edges} edges, {verdict.final} final")
+                for fault in verdict.faults[:5]:
+                    print(f"  {fault}")
+                wrong |= bool(verdict.faults)
+    return int(wrong)
+
+
+def _all(jobs: list[tuple[Parameters, str, int]]) -> Iterable[Run]:
+    """Runs them on two processors, in order."""
+    with ProcessPoolExecutor(2) as pool:
+        yield from pool.map(run, *zip(*jobs, strict=True))
+
+
+def _write(file: Path, rows: list[dict[str, Any]]) -> None:
+    with file.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    print(f"{file}: {len(rows)} rows")
+
+
+def _changes(settings: Sequence[str]) -> dict[str, Any]:
+    """`channel.service=1000` as a name and a value."""
+    changes: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals:
+            raise ValueError(f"--set {setting}: expected NAME=VALUE, for example channel.service=1000")
+        changes[name.strip()] = _value(text.strip())
+    return changes
+
+
+def _value(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("what", nargs="?", default="results", choices=["results", "vary", "space", "draw"])
+    parser.add_argument("--seeds", type=int, help=f"runs of each kind (default: {SEEDS}; vary: {VARIED_SEEDS})")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another value")
+    parser.add_argument("--into", type=Path, default=HERE, help="folder to write into")
+    options = parser.parse_args(arguments)
+    if options.seeds is not None and options.seeds < 1:
+        parser.error(f"--seeds {options.seeds}: expected at least 1")
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

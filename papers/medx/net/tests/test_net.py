@@ -1,0 +1,128 @@
+"""The whole net: what must hold in every run, and what was stored of some."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from snakes.nets import Variable
+
+from medx_net import net as nets
+from medx_net import parameters as files
+from medx_net.draw import picture
+from medx_net.experiment import run
+from medx_net.net import PROTOCOLS, Net
+from medx_net.parameters import Parameters
+from medx_net.timed import Scheduler, only, tokens
+
+HERE = Path(__file__).resolve().parent.parent
+PARAMETERS = files.load()
+SECOND = 1_000_000
+SHORT = PARAMETERS.replaced({"run.duration": SECOND})
+RECOVERIES = ("new_reno", "sack", "each")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("recovery", RECOVERIES)
+def test_every_segment_is_delivered_once_and_in_order(protocol: str, recovery: str) -> None:
+    # A small buffer, and acknowledgements that are lost too.
+    changes = {"sender.recovery": recovery, "channel.fifo": 5, "channel.ack_error": 0.2, "sender.rto_min": 20_000}
+    net = Net(SHORT.replaced(changes), protocol, seed=11)
+    Scheduler(net.petri).run(SECOND)
+    place = net.petri.place
+    delivered = sorted((token.at, token.value) for token in tokens(place("delivered")))
+    receiver = only(place("receiver"))
+    assert [number for _, number in delivered] == list(range(receiver.expected))
+    assert receiver.expected > 10
+    sender = only(place("sender"))
+    assert sender.una <= receiver.expected <= sender.next
+    known = {*range(receiver.expected), *receiver.held, *(out.number for out in sender.out)}
+    assert known == set(range(sender.next)), "a segment that neither end has"
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("recovery", RECOVERIES)
+def test_without_errors_the_router_is_the_limit_and_nothing_is_judged(protocol: str, recovery: str) -> None:
+    changes = {"sender.recovery": recovery, "channel.error": 0.0, "source.congested_share": 1.0}
+    # 60 segments fit into way and buffer, so nothing is dropped.
+    result = run(SHORT.replaced({**changes, "sender.receive_window": 60}), protocol, 1)
+    assert result.lost == {}
+    assert result.judgements == []
+    # It fills the way of 22 ms in slow start, about three round trips, and then serves without a pause.
+    least = (SECOND - 4 * 22_304 - 10_000) / 2_304
+    assert least < result.delivered <= SECOND / 2_304
+    assert result.sent - result.delivered <= 60
+
+
+def test_of_lone_segments_each_takes_way_and_service() -> None:
+    changes = {"channel.error": 0.0, "source.congested_share": 0.0}
+    result = run(SHORT.replaced(changes), "medx", 1)
+    assert [delay for _, _, delay in result.delays] == [5_000 + 2_304 + 5_000] * 20
+
+
+def test_a_full_buffer_drops_and_its_losses_are_told_from_errors() -> None:
+    changes = {"channel.error": 0.0, "channel.fifo": 10, "source.congested_share": 1.0}
+    result = run(SHORT.replaced(changes), "standard", 1)
+    assert set(result.lost.values()) == {"queue"}
+    assert result.largest_queue == 10
+    confusion = result.confusion()
+    assert confusion["queue", True] > 0
+    assert confusion["error", True] == 0
+
+
+def test_the_first_token_of_each_place_is_as_good_as_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`First` is a short cut: looking at every token of every place must give the same run."""
+    parameters = PARAMETERS.replaced({"run.duration": 400_000, "sender.rto_min": 20_000})
+    for protocol in PROTOCOLS:
+        quick = run(parameters, protocol, 2)
+        with monkeypatch.context() as patch:
+            patch.setattr(nets, "First", Variable)
+            thorough = run(parameters, protocol, 2)
+        assert quick == thorough
+        assert quick.delivered > 10
+
+
+def test_both_protocols_differ_in_nothing_but_the_test_of_a_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A MEDX that calls every loss congestion is standard TCP, step by step."""
+    monkeypatch.setattr(nets.Discriminator, "congested", lambda self, delays: True)
+    for recovery in RECOVERIES:
+        parameters = SHORT.replaced({"sender.recovery": recovery, "sender.rto_min": 20_000})
+        standard, medx = (run(parameters, protocol, 4) for protocol in PROTOCOLS)
+        assert standard.delays == medx.delays
+        assert standard.judgements == medx.judgements
+        assert len(standard.judgements) > 3
+
+
+def stored() -> list[dict[str, str]]:
+    with (HERE / "results.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("recovery", RECOVERIES)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_stored_results_come_out_again(protocol: str, recovery: str) -> None:
+    parameters = PARAMETERS.replaced({"sender.recovery": recovery})
+    for seed in (1, 2) if recovery == "each" else (1,):
+        (row,) = [
+            row
+            for row in stored()
+            if (row["recovery"], row["protocol"], row["seed"]) == (recovery, protocol, str(seed))
+        ]
+        again = {"recovery": recovery, **run(parameters, protocol, seed).row()}
+        assert {name: str(value) for name, value in again.items()} == row
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_stored_picture_is_of_this_net(protocol: str) -> None:
+    net = Net(PARAMETERS, protocol, seed=1)
+    drawn = picture(net)
+    assert (HERE / f"net-{protocol}.svg").read_text(encoding="utf-8") == drawn
+    petri = net.petri
+    arcs = sum(len(move.input()) + len(move.output()) for move in petri.transition())
+    assert drawn.count('class="arc') == arcs
+    assert drawn.count("<ellipse") == len(list(petri.place()))
+
+
+def test_a_run_is_the_same_again_and_another_seed_is_not() -> None:
+    parameters: Parameters = PARAMETERS.replaced({"run.duration": 500_000})
+    assert run(parameters, "medx", 1) == run(parameters, "medx", 1)
+    assert run(parameters, "medx", 1).lost != run(parameters, "medx", 2).lost

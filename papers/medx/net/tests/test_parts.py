@@ -1,0 +1,159 @@
+"""Source, channel, receiver and discriminator, each by itself."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from medx_net import parameters as files
+from medx_net.channel import Channel, Receiver, Segment
+from medx_net.medx import Delays, Discriminator
+from medx_net.parameters import Parameters
+from medx_net.source import Source
+from medx_net.timed import Stamped
+
+PARAMETERS = files.load()
+
+
+def judged(delays: list[int], changes: dict[str, object] | None = None) -> bool:
+    discriminator = Discriminator(PARAMETERS.replaced(changes or {}))
+    known = Delays()
+    for delay in delays:
+        known = discriminator.update(known, delay)
+    return discriminator.congested(known)
+
+
+def test_the_average_is_equation_1() -> None:
+    discriminator = Discriminator(PARAMETERS)
+    known = Delays()
+    for delay in (10, 20, 30, 40):
+        known = discriminator.update(known, delay)
+    # 0.5 (0.5 (0.5 * 10 + 0.5 * 20) + 0.5 * 30) + 0.5 * 40
+    assert known.average == 31.25
+
+
+def test_both_criteria_are_needed() -> None:
+    # 40 > 1.2 * 31.25 = 37.5, and rising.
+    assert judged([10, 20, 30, 40])
+    # Rising, but 35 < 1.2 * (0.5 * 22.5 + 0.5 * 35) = 34.5 is false by little; 34 is below.
+    assert judged([10, 20, 30, 35])
+    assert not judged([10, 20, 30, 33])
+    # Late, but one delay fell.
+    assert not judged([10, 9, 30, 90])
+    # Equal delays do not fall, and what fell before the last four is forgotten.
+    assert judged([90, 10, 10, 30, 90])
+
+
+def test_a_long_queue_that_grows_steadily_is_taken_for_an_error() -> None:
+    # One service time more for each segment: the average lags by one step, so P > 1.2 (P - step) needs P < 6 step.
+    # Behind 20 ms and 9 segments that is over.
+    assert not judged([20_000 + 2_304 * waiting for waiting in range(1, 81)])
+
+
+def test_the_mean_of_a_rising_list_calls_less_congestion() -> None:
+    assert not judged([10, 20, 30, 40], {"medx.measure": "even"})
+
+
+def test_without_a_full_list_or_news_the_parameter_decides() -> None:
+    for answer in ("congestion", "error"):
+        changes = {"medx.without_news": answer}
+        assert judged([30, 20, 10], changes) is (answer == "congestion")
+        discriminator = Discriminator(PARAMETERS.replaced(changes))
+        old = Delays((40, 30, 20, 10), 20.0, known=True, news=False)
+        assert discriminator.congested(old) is (answer == "congestion")
+
+
+@dataclass
+class Case:
+    changes: dict[str, object]
+    expected: float
+    tolerance: float
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        # A draw each 50,000 units: 100 segments with 0.9, one with 0.1.
+        Case({"source.draw": "period", "source.congested_share": 0.9}, 90.1 / 50_000, 0.02),
+        Case({"source.draw": "period", "source.congested_share": 0.1}, 10.9 / 50_000, 0.1),
+        # A gap behind each segment: 500 with 0.9, 50,000 with 0.1.
+        Case({"source.draw": "token", "source.congested_share": 0.9}, 1 / 5_450, 0.1),
+        Case({"source.draw": "token", "source.congested_share": 0.1}, 1 / 45_050, 0.02),
+    ],
+)
+def test_each_reading_of_the_source_has_the_rate_that_it_should(case: Case) -> None:
+    source = Source(PARAMETERS.replaced(case.changes), seed=5)
+    clock, made = Stamped(0, 0), 0
+    while clock.value < 2000:
+        made += source.drawn(clock).value.left
+        clock = source.next_draw(clock)
+    assert made / clock.at == pytest.approx(case.expected, rel=case.tolerance)
+
+
+def test_a_token_makes_its_segments_at_the_gap_of_its_type() -> None:
+    source = Source(PARAMETERS.replaced({"source.congested_share": 1.0}), seed=1)
+    token = source.drawn(Stamped(0, 0))
+    times = [token.at]
+    while rest := source.rest(token):
+        (token,) = rest
+        times.append(token.at)
+    assert times == list(range(0, 50_000, 500))
+
+
+def channel(changes: dict[str, object] | None = None) -> Channel:
+    return Channel(PARAMETERS.replaced(changes or {}), seed=3)
+
+
+def test_one_segment_in_five_is_lost_and_each_copy_by_itself() -> None:
+    fates = [channel().ok(Stamped(0, Segment(number, 1, 0))) for number in range(5_000)]
+    again = [channel().ok(Stamped(9, Segment(number, 2, 9))) for number in range(5_000)]
+    # Five standard deviations: 5 sqrt(0.16 / 5000) = 0.028.
+    assert sum(fates) / 5_000 == pytest.approx(0.8, abs=0.028)
+    both = sum(not first and not second for first, second in zip(fates, again, strict=True))
+    assert both / 5_000 == pytest.approx(0.04, abs=0.014)
+
+
+def test_the_buffer_takes_eighty_and_drops_the_next() -> None:
+    full = Stamped(0, tuple(Segment(number, 1, 0) for number in range(80)))
+    nearly = Stamped(0, full.value[:79])
+    new = Stamped(7, Segment(80, 1, 0))
+    assert channel().queued(new, nearly) == (7, (*nearly.value, new.value))
+    assert channel().dropped(new, nearly) == ()
+    assert channel().queued(new, full) == (7, full.value)
+    assert channel().dropped(new, full) == (new,)
+
+
+def test_the_server_works_one_service_time_on_each() -> None:
+    lst, server = Stamped(100, (Segment(0, 1, 0), Segment(1, 1, 0))), Stamped(250, "free")
+    assert channel().served(lst, server) == (250 + 2_304 + 5_000, Segment(0, 1, 0))
+    assert channel().free(lst, server).at == 250 + 2_304
+    assert channel().shorter(lst, server).value == (Segment(1, 1, 0),)
+
+
+def test_the_receiver_delivers_in_order_and_acknowledges_everything_with_its_delay() -> None:
+    receiver, delivered, acks = Stamped(0, Receiver()), [], []
+    for at, number in ((10, 1), (20, 1), (30, 0), (40, 3), (50, 0), (60, 2)):
+        segment = Stamped(at, Segment(number, 1, at - 4))
+        delivered += [token.value for token in channel().delivered(segment, receiver)]
+        acks.append(channel().acknowledged(segment, receiver).value)
+        receiver = channel().received(segment, receiver)
+    assert delivered == [0, 1, 2, 3]
+    assert [ack.upto for ack in acks] == [0, 0, 2, 2, 2, 4]
+    assert [ack.number for ack in acks] == [1, 1, 0, 3, 0, 2]
+    assert {ack.delay for ack in acks} == {4}
+
+
+def test_parameters_that_do_not_exist_or_have_the_wrong_kind_are_named() -> None:
+    for changes, words in [
+        ({"channel.size": 1}, "there is no parameter 'channel.size'"),
+        ({"channel.fifo": "many"}, "channel.fifo = 'many': expected int"),
+        ({"sender.recovery": "tahoe"}, "expected one of ['new_reno', 'sack', 'each']"),
+    ]:
+        with pytest.raises(ValueError, match=r"parameters\.toml") as error:
+            PARAMETERS.replaced(changes)
+        assert words in str(error.value)
+
+
+def test_every_parameter_says_why_and_its_value_is_among_those_tried() -> None:
+    assert isinstance(PARAMETERS, Parameters)
+    for name, tried in PARAMETERS.tried.items():
+        assert PARAMETERS[name] in tried, name

@@ -1,0 +1,60 @@
+//! What is written in Python: the Petri net of paper `medx`.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, ensure};
+
+use super::tools::PYTHON;
+use crate::shell::{self, in_ci, output, program, root, target};
+
+/// The folder of the net in the repository.
+const NET: &str = "papers/medx/net";
+
+/// Checks style and runs the tests, in an environment of its own below the folder into which cargo builds.
+pub(crate) fn test() -> anyhow::Result<()> {
+    if !PYTHON.is_there() {
+        ensure!(!in_ci(), "{}", PYTHON.missing());
+        println!("{}", PYTHON.missing());
+        return Ok(());
+    }
+    let folder = target().join("python");
+    provide(&folder)?;
+    let net = root().join(NET);
+    let python = |arguments: &[&str]| {
+        let mut python = program(&folder.join("bin/python").to_string_lossy());
+        // Nothing is written beside the sources.
+        python.current_dir(&net).env("PYTHONDONTWRITEBYTECODE", "1").args(arguments);
+        shell::run(&mut python)
+    };
+    python(&["-m", "ruff", "check", "--no-cache", "--quiet", "."])?;
+    python(&["-m", "ruff", "format", "--no-cache", "--check", "--quiet", "."])?;
+    python(&["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
+}
+
+/// An environment with the packages of `requirements.txt`, made anew when they change.
+fn provide(folder: &Path) -> anyhow::Result<()> {
+    let requirements = root().join(NET).join("requirements.txt");
+    let wanted = fs::read_to_string(&requirements)?;
+    let installed = folder.join("requirements.txt");
+    let works = || {
+        let mut python = program(&folder.join("bin/python").to_string_lossy());
+        output(python.args(["-c", "import pytest, snakes"])).is_ok()
+    };
+    if fs::read_to_string(&installed).is_ok_and(|text| text == wanted) && works() {
+        return Ok(());
+    }
+    let environment = folder.to_string_lossy();
+    shell::run(program("python3").args(["-m", "venv", "--clear", &environment]))
+        .with_context(|| format!("cannot make a Python environment in {environment}"))?;
+    let mut pip = program(&folder.join("bin/python").to_string_lossy());
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--use-pep517"]);
+    shell::run(pip.arg("--requirement").arg(&requirements)).with_context(|| {
+        format!(
+            "cannot install the packages of {NET}/requirements.txt; \
+             pip needs to reach PyPI, or an index named by PIP_INDEX_URL"
+        )
+    })?;
+    fs::write(installed, wanted)?;
+    Ok(())
+}
