@@ -9,9 +9,12 @@
 
 mod ack;
 pub mod aggregate;
+mod coupling;
 mod level;
 mod pass;
+mod reflect;
 mod snoop;
+mod split;
 #[cfg(test)]
 mod tests;
 
@@ -22,7 +25,9 @@ use crate::tcp::Segment;
 pub use ack::AckThin;
 pub use level::Level;
 pub use pass::Pass;
+pub use reflect::Reflect;
 pub use snoop::Snoop;
+pub use split::Split;
 
 /// One of the two ends of a connection, as seen from a proxy on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,6 +95,12 @@ pub trait Proxy {
     /// What is kept here of the payload that `from` has sent.
     fn held(&self, _from: Side) -> Held {
         Held::default()
+    }
+
+    /// Sequence number of the byte of `from` that [`Self::held`] counts as the first: `None` where
+    /// it is the one behind SYN.
+    fn first(&self, _from: Side) -> Option<u32> {
+        None
     }
 }
 

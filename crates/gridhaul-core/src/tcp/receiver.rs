@@ -112,6 +112,19 @@ impl Receiver {
         told
     }
 
+    /// As [`Self::consume`], but the other end is told with the next acknowledgement only.
+    pub(crate) fn release(&mut self, bytes: u64) {
+        self.unread = u64::from(self.unread).saturating_sub(bytes) as u32;
+    }
+
+    /// Payload bytes beyond gaps.
+    pub(crate) fn beyond_gaps(&self) -> u64 {
+        self.beyond.as_ref().map_or(0, |beyond| {
+            let bytes: u64 = beyond.ranges.iter().map(|(left, right)| right - left).sum();
+            bytes - u64::from(beyond.end.is_some())
+        })
+    }
+
     /// Next byte expected.
     #[inline]
     #[must_use]

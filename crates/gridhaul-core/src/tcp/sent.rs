@@ -227,9 +227,10 @@ impl SentQueue {
     }
 
     /// After a timeout or a go-back: everything not sacked is lost. With `forget`, selective
-    /// acknowledgements are forgotten first.
+    /// acknowledgements are forgotten first; so they are where the first segment has one, because
+    /// then the receiver does not have it any more (RFC 2018, section 8).
     pub(crate) fn mark_all_lost(&mut self, forget: bool) {
-        if forget {
+        if forget || self.front().is_some_and(|front| front.sacked) {
             self.forget_sacks();
         }
         self.lost_bytes = 0;

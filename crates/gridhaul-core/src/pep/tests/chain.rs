@@ -1,6 +1,7 @@
 //! Two hosts and the units between them, on a virtual clock.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use gridhaul_scenario::units::{Duration, Instant};
@@ -25,10 +26,13 @@ pub(super) struct Chain {
     /// Segments that were sent on all hops.
     pub sent: u64,
     /// Of each direction, what a unit that crashed had as the only one.
-    pub excused: [Vec<std::ops::Range<u64>>; 2],
+    pub excused: [Vec<Range<u64>>; 2],
+    /// Resets may come: then what is acknowledged may be lost.
+    pub resets: bool,
     /// What arrives, at which node and from which side, in order of time.
     flying: BTreeMap<(Instant, u64), (usize, Side, Packet)>,
     order: u64,
+    steps: u64,
 }
 
 /// Initial sequence numbers of the hosts, near the end of their range so that they wrap.
@@ -74,8 +78,10 @@ impl Chain {
             luck,
             sent: 0,
             excused: Default::default(),
+            resets: false,
             flying: BTreeMap::new(),
             order: 0,
+            steps: 0,
         }
     }
 
@@ -140,9 +146,9 @@ impl Chain {
         let limit = self.units[unit].limit;
         let old = std::mem::replace(&mut self.units[unit], Unit::new(fresh, limit));
         for from in Side::BOTH {
-            let held = old.proxy.held(from);
-            if held.released < held.taken {
-                self.excused[from.index()].push(held.released..held.taken);
+            let lost = old.only_copy(from, ISNS[from.index()]);
+            if !lost.is_empty() {
+                self.excused[from.index()].push(lost);
             }
         }
     }
@@ -168,6 +174,8 @@ impl Chain {
 
     /// Does what is due now.
     fn step(&mut self) {
+        self.steps += 1;
+        assert!(self.steps < 100_000, "no end of it: {}", self.progress());
         while let Some(entry) = self.flying.first_entry()
             && entry.key().0 <= self.now
         {
@@ -236,10 +244,19 @@ impl Chain {
             let receiver = &mut self.hosts[from.other().index()];
             receiver.check(write);
             let delivered = receiver.delivered();
+            if self.resets {
+                continue;
+            }
             for offset in delivered..acknowledged {
-                let kept = self.units.iter().any(|unit| unit.keeps(from, offset))
-                    || self.excused[from.index()].iter().any(|lost| lost.contains(&offset));
-                assert!(kept, "byte {offset} from {from:?} is acknowledged and kept nowhere");
+                let kept =
+                    self.units.iter().any(|unit| unit.keeps(from, ISNS[from.index()], offset))
+                        || self.excused[from.index()].iter().any(|lost| lost.contains(&offset));
+                let held = || self.units.iter().map(|unit| unit.proxy.held(from));
+                assert!(
+                    kept,
+                    "byte {offset} from {from:?} is acknowledged and kept nowhere: {:?}",
+                    held().collect::<Vec<_>>()
+                );
             }
         }
     }

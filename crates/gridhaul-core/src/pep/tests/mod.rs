@@ -12,6 +12,7 @@
 
 mod ack;
 mod chain;
+mod coupled;
 mod garbage;
 mod hop;
 mod host;

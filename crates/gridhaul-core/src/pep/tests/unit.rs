@@ -1,6 +1,7 @@
 //! A proxy with its carrier, who keeps the bytes.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use gridhaul_scenario::units::Instant;
 
@@ -71,14 +72,33 @@ impl Unit {
         Some((out.to, Packet { segment: out.segment, bytes }))
     }
 
-    /// Whether the byte at this offset of the stream of `from` is kept here.
-    pub(super) fn keeps(&self, from: Side, offset: u64) -> bool {
-        let held = self.proxy.held(from);
+    /// Whether the byte at this offset of the stream of `from` is kept here. The host's initial
+    /// sequence number is `isn`.
+    pub(super) fn keeps(&self, from: Side, isn: u32, offset: u64) -> bool {
         let store = &self.stores[from.index()];
-        let kept = store.came.is_some_and(|isn| {
-            store.bytes.contains_key(&isn.wrapping_add(1).wrapping_add(offset as u32))
-        });
-        kept && (held.released..held.taken).contains(&offset)
+        let Some(first) = self.first(from) else { return false };
+        let before = self.before(from, isn);
+        let held = self.proxy.held(from);
+        let at = offset.wrapping_sub(before);
+        let seq = first.wrapping_add(at as u32);
+        (held.released..held.taken).contains(&at) && store.bytes.contains_key(&seq)
+    }
+
+    /// The bytes of the stream of `from` that are kept here and acknowledged to it.
+    pub(super) fn only_copy(&self, from: Side, isn: u32) -> Range<u64> {
+        let (held, before) = (self.proxy.held(from), self.before(from, isn));
+        before + held.released..before + held.taken.max(held.released)
+    }
+
+    /// Offset in the stream of the first byte that the proxy counts.
+    fn before(&self, from: Side, isn: u32) -> u64 {
+        let first = self.proxy.first(from);
+        first.map_or(0, |first| u64::from(first.wrapping_sub(isn.wrapping_add(1))))
+    }
+
+    fn first(&self, from: Side) -> Option<u32> {
+        let behind_syn = self.stores[from.index()].came.map(|isn| isn.wrapping_add(1));
+        self.proxy.first(from).or(behind_syn)
     }
 
     pub(super) fn check(&self) {
@@ -86,18 +106,18 @@ impl Unit {
             let held = self.proxy.held(from);
             assert!(held.bytes <= self.limit, "{held:?} in a buffer of {}", self.limit);
             assert!(held.only_copy <= held.bytes, "{held:?}");
-            assert!(held.released <= held.taken + held.bytes, "{held:?}");
         }
     }
 
     /// Forgets what the proxy has released.
     fn let_go(&mut self) {
         for from in Side::BOTH {
-            let released = self.proxy.held(from).released;
-            let store = &mut self.stores[from.index()];
-            let Some(isn) = store.came else { continue };
-            let first = isn.wrapping_add(1);
-            store.bytes.retain(|seq, _| u64::from(seq.wrapping_sub(first)) >= released);
+            let released = self.proxy.held(from).released as u32;
+            let Some(first) = self.first(from) else { continue };
+            let kept = first.wrapping_add(released);
+            self.stores[from.index()]
+                .bytes
+                .retain(|seq, _| seq.wrapping_sub(kept).cast_signed() >= 0);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One end of a TCP connection (RFC 9293): both halves and the state between SYN and TIME-WAIT.
 
+mod between;
 mod opening;
 mod sending;
 

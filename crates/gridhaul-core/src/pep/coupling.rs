@@ -1,0 +1,277 @@
+//! Two ends of TCP back to back: what arrives at one is sent by the other.
+//!
+//! The room that data takes is given back only when the next hop has acknowledged it, because until
+//! then it may have to be sent again from here. So the buffer of a direction holds all there is of
+//! it in the proxy, and the window that is offered can never be more than its free room.
+
+use std::sync::Arc;
+
+use gridhaul_scenario::units::{Bytes, Duration, Instant};
+
+use super::{Held, Outgoing, Side};
+use crate::tcp::{Connection, Flags, Segment, StackParams, State};
+
+/// RFC 1122, section 4.2.3.5: after at least 100 s without an answer (R2) a connection is given up;
+/// one that is being opened, after at least three minutes.
+const GIVE_UP: Duration = Duration::from_secs(100);
+const GIVE_UP_OPENING: Duration = Duration::from_secs(180);
+
+/// What the two ends tell about each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// Nothing: they are two connections.
+    Apart,
+    /// They are one connection: the window offered is not larger than the one that the next hop
+    /// offers, and FIN is acknowledged when the next hop has acknowledged it.
+    AsOne,
+}
+
+/// Two ends, the left one facing the left side.
+#[derive(Debug, Clone)]
+pub(super) struct Coupling {
+    ends: [Connection; 2],
+    /// By the side it came from.
+    ways: [Way; 2],
+    manner: Manner,
+}
+
+/// The data of one direction, and what its sender was told.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    /// Payload bytes that were handed to the other end, and those that the next hop has
+    /// acknowledged.
+    moved: u64,
+    released: u64,
+    /// FIN was handed on; the next hop has acknowledged it.
+    closed: bool,
+    close_acknowledged: bool,
+    /// Window that was offered last.
+    offered: u32,
+    /// Since when this side owes an answer to what was sent to it.
+    owes_since: Instant,
+}
+
+impl Way {
+    const NEW: Self = Self {
+        moved: 0,
+        released: 0,
+        closed: false,
+        close_acknowledged: false,
+        offered: u32::MAX,
+        owes_since: Instant::NEVER,
+    };
+}
+
+/// A unit's own stack with its buffer for the receive window. Nagle's algorithm would hold a small
+/// segment back for a round trip at every unit: it is for applications that write bytes one by one.
+pub(super) fn unit_params(params: Arc<StackParams>, buffer: Bytes) -> Arc<StackParams> {
+    let receive_window = u32::try_from(buffer.get()).unwrap_or(u32::MAX);
+    if params.receive_window == receive_window && !params.nagle {
+        return params;
+    }
+    Arc::new(StackParams { receive_window, nagle: false, ..(*params).clone() })
+}
+
+impl Coupling {
+    pub(super) fn new(mut ends: [Connection; 2], manner: Manner) -> Self {
+        ends.iter_mut().for_each(Connection::read_on_demand);
+        Self { ends, ways: [Way::NEW; 2], manner }
+    }
+
+    /// Puts another end into the place of one that has not begun.
+    pub(super) fn replace(&mut self, side: Side, mut end: Connection) {
+        end.read_on_demand();
+        self.ends[side.index()] = end;
+    }
+
+    pub(super) const fn end(&self, side: Side) -> &Connection {
+        &self.ends[side.index()]
+    }
+
+    pub(super) fn end_mut(&mut self, side: Side) -> &mut Connection {
+        &mut self.ends[side.index()]
+    }
+
+    pub(super) fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
+        self.ends[from.index()].handle_segment(now, segment);
+        self.ways[from.index()].owes_since = Instant::NEVER;
+        self.relay(now);
+    }
+
+    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing> {
+        for to in Side::BOTH {
+            if let Some(segment) = self.ends[to.index()].poll_transmit(now) {
+                let segment = self.tell(to, segment);
+                self.watch(now);
+                return Some(Outgoing { to, segment, passed: false });
+            }
+        }
+        None
+    }
+
+    pub(super) fn next_deadline(&self) -> Instant {
+        let ends = self.ends.iter().filter(|end| end.state() != State::Closed);
+        let give_up = Side::BOTH.map(|side| self.deserted_at(side));
+        ends.map(Connection::next_deadline).chain(give_up).fold(Instant::NEVER, Instant::min)
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        for side in Side::BOTH {
+            if self.withholds_close(side) {
+                self.ends[side.index()].linger(now);
+            }
+            let end = &mut self.ends[side.index()];
+            if end.state() != State::Closed && end.next_deadline() <= now {
+                end.handle_timeout(now);
+            }
+        }
+        self.relay(now);
+    }
+
+    /// Whether a side has not answered for so long that there is no use in going on.
+    pub(super) fn is_deserted(&self, now: Instant) -> bool {
+        Side::BOTH.into_iter().any(|side| self.deserted_at(side) <= now)
+    }
+
+    fn deserted_at(&self, side: Side) -> Instant {
+        match self.ways[side.index()].owes_since {
+            Instant::NEVER => Instant::NEVER,
+            since if self.end(side).sent_and_acknowledged().1 == 0 => since + GIVE_UP_OPENING,
+            since => since + GIVE_UP,
+        }
+    }
+
+    /// Resets both connections.
+    pub(super) fn abort(&mut self) {
+        self.ends.iter_mut().for_each(Connection::abort);
+        self.ways.iter_mut().for_each(|way| way.owes_since = Instant::NEVER);
+    }
+
+    /// Whether both connections are over.
+    pub(super) fn is_over(&self) -> bool {
+        self.ends.iter().all(|end| matches!(end.state(), State::Closed | State::TimeWait))
+    }
+
+    pub(super) fn held(&self, from: Side) -> Held {
+        let (end, way) = (self.end(from), &self.ways[from.index()]);
+        if end.state() == State::Closed && !end.is_finished() {
+            // Reset: nobody waits for it any more.
+            return Held { taken: way.released, released: way.released, ..Held::default() };
+        }
+        // Position 0 is SYN; FIN follows the data.
+        let taken = end.last_ack().saturating_sub(1).min(way.moved);
+        Held {
+            bytes: way.moved - way.released + end.receiver().beyond_gaps(),
+            only_copy: taken.saturating_sub(way.released),
+            taken,
+            released: way.released,
+        }
+    }
+
+    /// Carries from each end to the other what has changed.
+    fn relay(&mut self, now: Instant) {
+        for from in Side::BOTH {
+            self.move_data(now, from);
+        }
+        for side in Side::BOTH {
+            let end = self.end(side);
+            if end.state() == State::Closed && !end.is_finished() {
+                self.abort();
+                return;
+            }
+        }
+        Side::BOTH.into_iter().for_each(|side| self.reopen(side));
+        self.watch(now);
+    }
+
+    fn move_data(&mut self, now: Instant, from: Side) {
+        let (source, sink) = match (&mut self.ends, from) {
+            ([left, right], Side::Left) => (left, right),
+            ([left, right], Side::Right) => (right, left),
+        };
+        let way = &mut self.ways[from.index()];
+        let delivered = source.receiver().delivered();
+        if delivered > way.moved {
+            sink.write(delivered - way.moved);
+            way.moved = delivered;
+        }
+        if source.receiver().finished() && !way.closed {
+            way.closed = true;
+            sink.close();
+        }
+        let (_, una) = sink.sent_and_acknowledged();
+        let released = una.saturating_sub(1).min(way.moved);
+        if released > way.released {
+            source.release(released - way.released);
+            way.released = released;
+        }
+        if way.closed && !way.close_acknowledged && sink.fin_acknowledged() {
+            way.close_acknowledged = true;
+            if self.manner == Manner::AsOne {
+                source.linger(now);
+                source.request_ack();
+            }
+        }
+    }
+
+    /// Whether FIN from this side has come and is not to be acknowledged yet.
+    fn withholds_close(&self, from: Side) -> bool {
+        let way = &self.ways[from.index()];
+        self.manner == Manner::AsOne && way.closed && !way.close_acknowledged
+    }
+
+    /// The window for a side.
+    fn window(&self, to: Side) -> u32 {
+        let end = self.end(to);
+        let own = end.receiver().window(end.params());
+        match self.manner {
+            Manner::Apart => own,
+            Manner::AsOne => own.min(self.end(to.other()).peer_window()),
+        }
+    }
+
+    /// Tells a side that its window is open again: a segment after less than one, or half the
+    /// buffer more (RFC 9293, 3.8.6.2.2).
+    fn reopen(&mut self, side: Side) {
+        let window = self.window(side);
+        let offered = self.ways[side.index()].offered;
+        let end = &mut self.ends[side.index()];
+        let half = end.params().receive_window / 2;
+        let step = end.params().mss.min(half);
+        if offered < step && window >= step || window > offered && window - offered >= half {
+            end.request_ack();
+        }
+    }
+
+    /// A segment as its receiver is to see it.
+    fn tell(&mut self, to: Side, mut segment: Segment) -> Segment {
+        if segment.flags.has(Flags::RST) {
+            return segment;
+        }
+        if self.withholds_close(to) {
+            segment.ack = segment.ack.wrapping_sub(1);
+        }
+        segment.window = segment.window.min(self.window(to));
+        self.ways[to.index()].offered = segment.window;
+        segment
+    }
+
+    /// Notes who owes an answer. A side that answers without taking data, because its window is
+    /// closed, does answer (RFC 1122, section 4.2.2.17).
+    fn watch(&mut self, now: Instant) {
+        for side in Side::BOTH {
+            let end = self.end(side);
+            let source = &self.ways[side.other().index()];
+            let (next, una) = end.sent_and_acknowledged();
+            let open = !matches!(end.state(), State::Closed | State::Listen | State::TimeWait);
+            let waits = una < next || source.released < source.moved;
+            let owes = open && (waits || source.closed && !end.fin_acknowledged());
+            let way = &mut self.ways[side.index()];
+            if !owes {
+                way.owes_since = Instant::NEVER;
+            } else if way.owes_since == Instant::NEVER {
+                way.owes_since = now;
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! A reflection and regeneration unit: BR²U of paper `plc`, sections II.D.3 and III.
+//!
+//! It copies what comes, forwards it, and acknowledges it back at once, with the smaller of its
+//! own window and the one that the next hop has reported. The acknowledgement of the next hop,
+//! which may be such a unit too, frees the copy; until then, what is lost is sent again from here.
+//! Both hosts see one connection with one set of sequence numbers.
+//!
+//! What is given up is in `docs/limits/reflect.md`.
+
+mod repeats;
+mod watch;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use gridhaul_scenario::units::{Bytes, Instant};
+
+use super::coupling::{Coupling, Manner, unit_params};
+use super::{Held, Outgoing, Proxy, Side};
+use crate::tcp::{Connection, Flags, Segment, StackParams};
+
+use self::repeats::Repeats;
+use self::watch::{Entry, Watch};
+
+/// A reflection unit.
+///
+/// SYN and its answer pass, without the timestamps option and with no more window than the
+/// unit's. With the first segment of the left host behind them the unit enters the connection.
+/// A unit that comes to an open connection, after a restart or a change of the path, lets everything
+/// pass and enters when all that has passed is acknowledged in both directions; never where
+/// timestamps are used or FIN has passed.
+///
+/// FIN goes on behind the data, and is acknowledged to its sender when the next hop has
+/// acknowledged it: so a close means the same from end to end as without units. A reset passes on at
+/// once. If a side does not answer for 100 s (RFC 1122, section 4.2.3.5), the unit forgets the
+/// connection and lets it pass.
+///
+/// If it shows that bytes which a unit has acknowledged are gone (it has crashed, or the path goes
+/// past it), both hosts are reset instead of waiting for ever.
+#[derive(Debug, Clone)]
+pub struct Reflect {
+    params: Arc<StackParams>,
+    phase: Phase,
+    /// By the side that repeats.
+    repeats: [Repeats; 2],
+    /// What passes, and resets of its own.
+    leaving: VecDeque<Outgoing>,
+    lost: u64,
+}
+
+#[derive(Debug, Clone)]
+enum Phase {
+    Passing(Watch),
+    Engaged(Box<Engaged>),
+}
+
+#[derive(Debug, Clone)]
+struct Engaged {
+    coupling: Coupling,
+    /// Sequence number of the first byte of each side that was taken in.
+    first: [u32; 2],
+}
+
+impl Reflect {
+    /// A unit that keeps up to `buffer` of each direction. `params` is the stack that it sends
+    /// with; its MSS must not be larger than those of the hosts.
+    #[must_use]
+    pub fn new(params: Arc<StackParams>, buffer: Bytes) -> Self {
+        Self {
+            params: unit_params(params, buffer),
+            phase: Phase::Passing(Watch::default()),
+            repeats: Default::default(),
+            leaving: VecDeque::new(),
+            lost: 0,
+        }
+    }
+
+    /// A unit in a connection that exists from the start, without handshake and timestamps.
+    /// `isns` are the hosts' initial sequence numbers, `next` the stacks of the next hops on both
+    /// sides: what they offer at the start.
+    #[must_use]
+    pub fn engaged(
+        params: Arc<StackParams>,
+        buffer: Bytes,
+        isns: [u32; 2],
+        next: [&StackParams; 2],
+    ) -> Self {
+        let mut unit = Self::new(params, buffer);
+        let windows = next.map(|stack| stack.receive_window);
+        let sack = next.iter().all(|stack| stack.sack);
+        unit.phase = unit.enter(Entry { isns, windows, sack });
+        unit
+    }
+
+    /// Bytes that a unit had acknowledged and that were found to be gone for good.
+    #[must_use]
+    pub const fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// The end that faces a side, while the unit takes part in the connection.
+    #[must_use]
+    pub fn end(&self, side: Side) -> Option<&Connection> {
+        match &self.phase {
+            Phase::Passing(_) => None,
+            Phase::Engaged(engaged) => Some(engaged.coupling.end(side)),
+        }
+    }
+
+    fn enter(&self, entry: Entry) -> Phase {
+        let ends = Side::BOTH.map(|side| {
+            let (own, peer) = (entry.isns[side.other().index()], entry.isns[side.index()]);
+            let window = entry.windows[side.index()];
+            Connection::adopted(self.params.clone(), own, peer, window, entry.sack)
+        });
+        let coupling = Coupling::new(ends, Manner::AsOne);
+        let first = entry.isns.map(|isn| isn.wrapping_add(1));
+        Phase::Engaged(Box::new(Engaged { coupling, first }))
+    }
+
+    fn pass(&mut self, now: Instant, from: Side, segment: &Segment) {
+        let (header, buffer) = (self.params.header as u8, self.params.receive_window);
+        let Phase::Passing(watch) = &mut self.phase else { return };
+        if let Some(entry) = watch.opened_by(from, segment, buffer) {
+            self.phase = self.enter(entry);
+            if let Phase::Engaged(engaged) = &mut self.phase {
+                // The right host still waits for the end of the handshake.
+                engaged.coupling.end_mut(Side::Right).request_ack();
+                engaged.coupling.handle_segment(now, from, segment);
+            }
+            return;
+        }
+        let mut segment = *segment;
+        watch.pass(from, &mut segment, header, buffer);
+        let expected = watch.expected_from(from);
+        self.leaving.push_back(Outgoing { to: from.other(), segment, passed: true });
+        if let Some(entry) = watch.settled() {
+            self.phase = self.enter(entry);
+        } else if let Some(expected) = expected {
+            self.look_for_loss(now, from, &segment, expected);
+        }
+    }
+
+    fn look_for_loss(&mut self, now: Instant, from: Side, segment: &Segment, expected: u32) {
+        let counts = segment.sequence_len() > 0 && !segment.flags.has(Flags::SYN);
+        if !counts {
+            return;
+        }
+        let repeats = &mut self.repeats[from.index()];
+        let Some(gone) = repeats.note(now, segment.seq, expected) else { return };
+        self.lost += u64::from(gone);
+        self.repeats = Default::default();
+        match &mut self.phase {
+            Phase::Engaged(engaged) => engaged.coupling.abort(),
+            Phase::Passing(watch) => {
+                let numbers = Side::BOTH.map(|side| watch.expected_from(side));
+                *watch = Watch::default();
+                self.leaving.extend(resets(numbers, self.params.header as u8));
+            }
+        }
+    }
+}
+
+impl Proxy for Reflect {
+    fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
+        if let Phase::Engaged(engaged) = &mut self.phase {
+            let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
+            if !(opens && from == Side::Left && engaged.coupling.is_over()) {
+                engaged.coupling.handle_segment(now, from, segment);
+                let expected = engaged.coupling.end(from).expected();
+                self.look_for_loss(now, from, segment, expected);
+                return;
+            }
+            // The next connection between the same ports.
+            self.phase = Phase::Passing(Watch::default());
+        }
+        self.pass(now, from, segment);
+    }
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing> {
+        if let Some(outgoing) = self.leaving.pop_front() {
+            return Some(outgoing);
+        }
+        match &mut self.phase {
+            Phase::Passing(_) => None,
+            Phase::Engaged(engaged) => engaged.coupling.poll_transmit(now),
+        }
+    }
+
+    fn next_deadline(&self) -> Instant {
+        match &self.phase {
+            Phase::Passing(_) => Instant::NEVER,
+            Phase::Engaged(engaged) => engaged.coupling.next_deadline(),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        let Phase::Engaged(engaged) = &mut self.phase else { return };
+        engaged.coupling.handle_timeout(now);
+        if engaged.coupling.is_deserted(now) {
+            self.phase = Phase::Passing(Watch::default());
+        }
+    }
+
+    fn held(&self, from: Side) -> Held {
+        match &self.phase {
+            Phase::Passing(_) => Held::default(),
+            Phase::Engaged(engaged) => engaged.coupling.held(from),
+        }
+    }
+
+    fn first(&self, from: Side) -> Option<u32> {
+        match &self.phase {
+            Phase::Passing(_) => None,
+            Phase::Engaged(engaged) => Some(engaged.first[from.index()]),
+        }
+    }
+}
+
+/// Resets for both hosts, with the numbers that they expect: `numbers` are those that are expected
+/// of the left host and of the right one.
+fn resets(numbers: [Option<u32>; 2], header: u8) -> impl Iterator<Item = Outgoing> {
+    Side::BOTH.into_iter().filter_map(move |from| {
+        let seq = numbers[from.index()]?;
+        let (flags, ack) = match numbers[from.other().index()] {
+            Some(ack) => (Flags::RST.with(Flags::ACK), ack),
+            None => (Flags::RST, 0),
+        };
+        let segment = Segment { seq, ack, flags, header, ..Segment::default() };
+        Some(Outgoing { to: from.other(), segment, passed: false })
+    })
+}

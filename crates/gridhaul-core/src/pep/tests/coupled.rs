@@ -1,0 +1,127 @@
+//! What holds for the machines that keep what they acknowledge: `Split` and `Reflect`.
+
+use std::sync::Arc;
+
+use gridhaul_scenario::units::{Bytes, Duration, Instant};
+use proptest::prelude::*;
+
+use super::chain::{Chain, ISNS};
+use super::hop::{Luck, schedules};
+use super::host::{Close, Plan};
+use super::stack;
+use crate::pep::{Proxy, Reflect, Side, Split};
+use crate::tcp::StackParams;
+
+const MSS: u32 = 100;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    Split,
+    Reflect,
+}
+
+pub(super) const MODES: [Mode; 2] = [Mode::Split, Mode::Reflect];
+
+/// A fresh machine.
+pub(super) fn machine(mode: Mode, buffer: u32) -> Box<dyn Proxy> {
+    let (params, buffer) = (stack(MSS, 1), Bytes::new(u64::from(buffer)));
+    match mode {
+        Mode::Split => Box::new(Split::new(params, buffer, [u32::MAX - 40, u32::MAX - 80])),
+        Mode::Reflect => Box::new(Reflect::new(params, buffer)),
+    }
+}
+
+/// A connection through a chain that is opened, or exists from the start.
+pub(super) fn chain(
+    mode: Mode,
+    buffers: &[u32],
+    hosts: &Arc<StackParams>,
+    plans: [Plan; 2],
+    handshake: bool,
+    luck: Luck,
+) -> Chain {
+    let limit = u64::from(*buffers.iter().max().expect("a chain has units"));
+    if handshake {
+        let machines = buffers.iter().map(|&buffer| machine(mode, buffer)).collect();
+        return Chain::opening(hosts, plans, machines, limit, luck);
+    }
+    let hosts = Arc::new(StackParams { timestamps: false, ..(**hosts).clone() });
+    let stacks: Vec<_> = buffers.iter().map(|&buffer| stack(MSS, buffer)).collect();
+    let machines = (0..buffers.len()).map(|unit| {
+        let left = if unit == 0 { &hosts } else { &stacks[unit - 1] };
+        let right = stacks.get(unit + 1).unwrap_or(&hosts);
+        let (params, buffer) = (stacks[unit].clone(), Bytes::new(u64::from(buffers[unit])));
+        let next: [&StackParams; 2] = [left, right];
+        match mode {
+            Mode::Split => {
+                Box::new(Split::established(params, buffer, ISNS, next)) as Box<dyn Proxy>
+            }
+            Mode::Reflect => Box::new(Reflect::engaged(params, buffer, ISNS, next)),
+        }
+    });
+    Chain::established(&hosts, plans, machines.collect(), limit, luck)
+}
+
+pub(super) fn chains() -> impl Strategy<Value = Vec<u32>> {
+    prop::sample::select(vec![1_usize, 2, 3, 7])
+        .prop_flat_map(|units| prop::collection::vec(150..1_500_u32, units))
+}
+
+fn closes() -> impl Strategy<Value = [Close; 2]> {
+    prop::sample::select(vec![
+        [Close::AtOnce, Close::AtOnce],
+        [Close::AtOnce, Close::AfterPeer],
+        [Close::AfterPeer, Close::AtOnce],
+        [Close::AtOnce, Close::Never],
+        [Close::Never, Close::AtOnce],
+        [Close::Never, Close::Never],
+    ])
+}
+
+pub(super) fn plans() -> impl Strategy<Value = [Plan; 2]> {
+    let reads = || prop::option::weighted(0.2, (60..400_u64, 100..900_u64));
+    let size = || 0..3_000_u64;
+    (closes(), [size(), size()], [reads(), reads()]).prop_map(|(close, write, reads)| {
+        [0, 1].map(|side| Plan {
+            reads: reads[side].map(|(bytes, millis)| (bytes, Duration::from_millis(millis))),
+            ..Plan::new(write[side], close[side])
+        })
+    })
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_lost_doubled_or_stuck_in_a_chain(
+        mode in prop::sample::select(&MODES[..]),
+        buffers in chains(),
+        window in 150..2_000_u32,
+        plans in plans(),
+        handshake: bool,
+        luck in schedules(200),
+    ) {
+        let mut chain = chain(mode, &buffers, &stack(MSS, window), plans, handshake, luck);
+        chain.run_to_the_end();
+        // The last acknowledgements, sent again if need be.
+        chain.run(chain.now + Duration::from_secs(15));
+        for unit in &chain.units {
+            for side in Side::BOTH {
+                prop_assert_eq!(unit.proxy.held(side).only_copy, 0);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stream_passes_a_chain_in_the_time_of_its_hops() {
+    for mode in MODES {
+        let plans = [Plan::new(900, Close::AtOnce), Plan::new(0, Close::AfterPeer)];
+        let hosts = stack(MSS, 4_000);
+        let mut chain = chain(mode, &[4_000; 3], &hosts, plans, true, Luck::good());
+        chain.run_to_the_end();
+        assert!(
+            chain.now <= Instant::ZERO + Duration::from_millis(400),
+            "{mode:?} {:?}",
+            chain.now
+        );
+    }
+}

@@ -1,0 +1,91 @@
+//! What a proxy needs of its ends that an application does not.
+
+use std::sync::Arc;
+
+use gridhaul_scenario::units::Instant;
+
+use super::{Connection, State};
+use crate::tcp::params::StackParams;
+use crate::tcp::segment::{Flags, Segment};
+
+impl Connection {
+    /// An end that takes the place of another in an open connection: `isn` is that one's number
+    /// for position 0, `peer_isn` the other end's, which offers `window` bytes and has agreed on
+    /// selective acknowledgements or not. Without timestamps.
+    pub(crate) fn adopted(
+        params: Arc<StackParams>,
+        isn: u32,
+        peer_isn: u32,
+        window: u32,
+        sack: bool,
+    ) -> Self {
+        let mut end = Self::new(params, isn, State::Established);
+        end.peer_isn = peer_isn;
+        let sender = end.sending.wake(&end.params);
+        sender.skip_handshake(window);
+        sender.set_window(window, peer_isn);
+        end.receiver.handle_syn();
+        end.last_ack = end.receiver.next();
+        end.agree(false, sack);
+        end
+    }
+
+    /// Room for `bytes` that were read becomes free, without an acknowledgement that says so.
+    pub(crate) fn release(&mut self, bytes: u64) {
+        self.receiver.release(bytes);
+    }
+
+    /// Asks for an acknowledgement at once.
+    pub(crate) fn request_ack(&mut self) {
+        self.receiver.request_ack();
+    }
+
+    /// Position that the last segment from here has acknowledged.
+    pub(crate) const fn last_ack(&self) -> u64 {
+        self.last_ack
+    }
+
+    /// Sequence number that is expected from the other end.
+    pub(crate) const fn expected(&self) -> u32 {
+        self.peer_isn.wrapping_add(self.receiver.next() as u32)
+    }
+
+    /// The window that the other end offers.
+    pub(crate) fn peer_window(&self) -> u32 {
+        self.sender().map_or(u32::MAX, |sender| sender.offer().0)
+    }
+
+    /// Whether everything has gone and come, FIN included, in both directions.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.receiver.finished() && self.sending.fin_acknowledged()
+    }
+
+    /// Whether FIN has been sent from here and acknowledged.
+    pub(crate) fn fin_acknowledged(&self) -> bool {
+        self.sending.fin_acknowledged()
+    }
+
+    /// The connection is given up from here (RFC 9293, 3.10.5). The other end is told also in
+    /// LAST-ACK and CLOSING: here, it is not its own application that gives up.
+    pub(crate) fn abort(&mut self) {
+        match self.state {
+            State::Closed | State::TimeWait => return,
+            State::Listen | State::SynSent => {}
+            _ => {
+                let seq = self.isn.wrapping_add(self.sending.next() as u32);
+                let (ack, header) = (self.expected(), self.params.header as u8);
+                let flags = Flags::RST.with(Flags::ACK);
+                self.ending().reset =
+                    Some(Segment { seq, ack, flags, header, ..Segment::default() });
+            }
+        }
+        self.state = State::Closed;
+    }
+
+    /// TIME-WAIT begins anew.
+    pub(crate) fn linger(&mut self, now: Instant) {
+        if self.state == State::TimeWait {
+            self.time_wait(now);
+        }
+    }
+}
