@@ -29,6 +29,8 @@ pub(super) struct Chain {
     pub excused: [Vec<Range<u64>>; 2],
     /// Resets may come: then what is acknowledged may be lost.
     pub resets: bool,
+    /// A close that is acknowledged has arrived at the other end.
+    pub closes_end_to_end: bool,
     /// What arrives, at which node and from which side, in order of time.
     flying: BTreeMap<(Instant, u64), (usize, Side, Packet)>,
     order: u64,
@@ -79,6 +81,7 @@ impl Chain {
             sent: 0,
             excused: Default::default(),
             resets: false,
+            closes_end_to_end: false,
             flying: BTreeMap::new(),
             order: 0,
             steps: 0,
@@ -246,6 +249,10 @@ impl Chain {
             let delivered = receiver.delivered();
             if self.resets {
                 continue;
+            }
+            if self.closes_end_to_end && self.hosts[from.index()].close_acknowledged() {
+                let told = self.hosts[from.other().index()].finished();
+                assert!(told, "{from:?}: close is acknowledged and has not arrived");
             }
             for offset in delivered..acknowledged {
                 let kept =

@@ -89,7 +89,15 @@ pub(super) fn plans() -> impl Strategy<Value = [Plan; 2]> {
     })
 }
 
+/// Whole chains take their time: a quarter of the cases that are asked for.
+pub(super) fn a_quarter() -> ProptestConfig {
+    let config = ProptestConfig::default();
+    ProptestConfig { cases: config.cases.div_ceil(4), ..config }
+}
+
 proptest! {
+    #![proptest_config(a_quarter())]
+
     #[test]
     fn nothing_is_lost_doubled_or_stuck_in_a_chain(
         mode in prop::sample::select(&MODES[..]),
@@ -100,6 +108,7 @@ proptest! {
         luck in schedules(200),
     ) {
         let mut chain = chain(mode, &buffers, &stack(MSS, window), plans, handshake, luck);
+        chain.closes_end_to_end = mode == Mode::Reflect;
         chain.run_to_the_end();
         // The last acknowledgements, sent again if need be.
         chain.run(chain.now + Duration::from_secs(15));

@@ -13,6 +13,7 @@
 mod ack;
 mod chain;
 mod coupled;
+mod coupled_edges;
 mod garbage;
 mod hop;
 mod host;

@@ -1,0 +1,205 @@
+//! `Split` and `Reflect` where something goes wrong: crashes, resets, changes of the path, hosts
+//! that do not read or do not answer, segments out of nowhere; and very many schedules.
+
+use gridhaul_scenario::units::{Duration, Instant};
+use proptest::prelude::*;
+
+use super::chain::{Chain, ISNS};
+use super::coupled::{MODES, Mode, a_quarter, chain, chains, machine, plans};
+use super::garbage;
+use super::hop::{Luck, schedules};
+use super::host::{Close, Plan};
+use super::stack;
+use crate::pep::{Pass, Proxy, Side};
+use crate::tcp::State;
+
+fn after(chain: &Chain, seconds: u64) -> Instant {
+    chain.now + Duration::from_secs(seconds)
+}
+
+proptest! {
+    #![proptest_config(a_quarter())]
+
+    /// Whatever a unit has lost in a crash, it alone had. Where it had nothing alone, the
+    /// connection goes on through its successor; where it had, no host waits for ever.
+    #[test]
+    fn a_crash_loses_what_only_the_unit_had_and_nothing_else(
+        buffers in chains(),
+        sizes in [0..3_000_u64, 0..3_000_u64],
+        luck in schedules(120),
+        millis in 30..3_000_u64,
+        which: prop::sample::Index,
+    ) {
+        let plans = sizes.map(|size| Plan::new(size, Close::AtOnce));
+        let mut chain = chain(Mode::Reflect, &buffers, &stack(100, 900), plans, true, luck);
+        chain.run(Instant::ZERO + Duration::from_millis(millis));
+        let which = which.index(buffers.len());
+        chain.crash(which, machine(Mode::Reflect, buffers[which]));
+        chain.resets = chain.excused.iter().any(|lost| !lost.is_empty());
+        if !chain.resets {
+            chain.run_to_the_end();
+        } else {
+            chain.run(after(&chain, 600));
+            let over = chain.hosts.iter().all(|host| {
+                host.connection.state() == State::Closed || host.finished() && host.close_acknowledged()
+            });
+            prop_assert!(over || chain.is_complete(), "{}", chain.progress());
+        }
+    }
+
+    #[test]
+    fn arbitrary_segments_do_no_harm(
+        mode in prop::sample::select(&MODES[..]),
+        established: bool,
+        segments in garbage::segments(150),
+    ) {
+        let plans = [Plan::new(0, Close::Never); 2];
+        let hosts = stack(100, 900);
+        let mut chain = chain(mode, &[700], &hosts, plans, !established, Luck::good());
+        let proxy = &mut chain.units[0].proxy;
+        let mut now = Instant::ZERO;
+        for (wait, from, segment) in segments {
+            now += wait;
+            if proxy.next_deadline() <= now {
+                proxy.handle_timeout(now);
+            }
+            proxy.handle_segment(now, from, &segment);
+            for _ in 0..1_000 {
+                if proxy.poll_transmit(now).is_none() {
+                    break;
+                }
+            }
+            prop_assert!(proxy.poll_transmit(now).is_none(), "it goes on sending");
+            for side in Side::BOTH {
+                let held = proxy.held(side);
+                prop_assert!(held.bytes <= 700, "{:?}", held);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_reset_passes_a_chain_of_any_length() {
+    for (mode, units, dead) in MODES.into_iter().flat_map(|mode| {
+        [1, 2, 3, 7].into_iter().flat_map(move |units| Side::BOTH.map(|side| (mode, units, side)))
+    }) {
+        let plans = [Plan::new(50_000, Close::AtOnce); 2];
+        let mut chain = chain(mode, &vec![500; units], &stack(100, 500), plans, true, Luck::good());
+        chain.run(Instant::ZERO + Duration::from_secs(1));
+        chain.resets = true;
+        chain.hosts[dead.index()].forget();
+        chain.run(Instant::ZERO + Duration::from_secs(60));
+        let alive = &chain.hosts[dead.other().index()];
+        assert!(alive.is_reset(), "{mode:?}, {units} units, {dead:?}: {}", chain.progress());
+    }
+}
+
+#[test]
+fn the_window_reported_upstream_is_the_smallest_free_buffer_downstream() {
+    for units in [1, 2, 3, 7] {
+        // The right host takes nothing.
+        let deaf = Plan { reads: Some((0, Duration::from_secs(5))), ..Plan::new(0, Close::Never) };
+        let buffers: Vec<u32> = (0..units).map(|unit| 900 - 100 * unit).collect();
+        let plans = [Plan::new(300, Close::Never), deaf];
+        let mut chain = chain(Mode::Reflect, &buffers, &stack(100, 700), plans, true, Luck::good());
+        chain.run(Instant::ZERO + Duration::from_secs(3));
+        let free = |chain: &Chain| {
+            let units = chain.units.iter().zip(&buffers);
+            let free = units.map(|(unit, &size)| size - unit.proxy.held(Side::Left).bytes as u32);
+            let host = chain.hosts[1].connection.receiver().window(&stack(100, 700));
+            free.min().unwrap_or(host).min(host)
+        };
+        let smallest = free(&chain);
+        // A report goes up by a hop with every acknowledgement.
+        for _ in 0..=units {
+            chain.hosts[0].connection.write(5);
+            chain.hosts[0].plan.write += 5;
+            chain.run(chain.now + Duration::from_millis(300));
+        }
+        let seen = chain.hosts[0].window_seen.unwrap_or(u32::MAX);
+        assert!(seen <= smallest, "{units} units: {seen} is more than {smallest}");
+        assert!(seen > 0);
+    }
+}
+
+#[test]
+fn a_unit_joins_an_open_connection_when_nothing_is_out() {
+    let plans = [Plan::new(5_000, Close::AtOnce), Plan::new(0, Close::AfterPeer)];
+    let mut hosts = (*stack(100, 150)).clone();
+    hosts.timestamps = false;
+    let pass: Vec<Box<dyn Proxy>> = vec![Box::new(Pass::default())];
+    let mut chain = Chain::opening(&hosts.into(), plans, pass, 150, Luck::good());
+    chain.run(Instant::ZERO + Duration::from_millis(500));
+    chain.crash(0, machine(Mode::Reflect, 150));
+    chain.run(Instant::ZERO + Duration::from_millis(1_000));
+    assert!(chain.units[0].proxy.first(Side::Left).is_some_and(|first| first != ISNS[0] + 1));
+    chain.run_to_the_end();
+}
+
+#[test]
+fn a_path_that_changes_while_nothing_is_out_costs_nothing() {
+    let plans = [Plan::new(1_000, Close::AfterPeer), Plan::new(2_000, Close::AfterPeer)];
+    let mut chain = chain(Mode::Reflect, &[500; 3], &stack(100, 500), plans, true, Luck::good());
+    chain.run(Instant::ZERO + Duration::from_secs(30));
+    chain.bypass(1);
+    assert!(chain.excused.iter().all(Vec::is_empty));
+    assert_eq!((chain.hosts[0].delivered(), chain.hosts[1].delivered()), (2_000, 1_000));
+    for host in &mut chain.hosts {
+        host.connection.write(700);
+        host.plan.write += 700;
+        host.connection.close();
+    }
+    chain.run(after(&chain, 30));
+    assert_eq!((chain.hosts[0].delivered(), chain.hosts[1].delivered()), (2_700, 1_700));
+    assert!(chain.hosts.iter().all(super::host::Host::finished));
+}
+
+#[test]
+fn a_side_that_does_not_answer_is_given_up_after_its_time() {
+    for mode in MODES {
+        let plans = [Plan::new(5_000, Close::Never), Plan::new(0, Close::Never)];
+        let mut chain = chain(mode, &[500], &stack(100, 500), plans, true, Luck::good());
+        chain.run(Instant::ZERO + Duration::from_millis(300));
+        chain.resets = true;
+        chain.luck = Luck::random(1, 1.0, 0.0, u64::MAX);
+        chain.run(Instant::ZERO + Duration::from_secs(90));
+        assert!(chain.units[0].proxy.held(Side::Left).bytes > 0);
+        chain.run(Instant::ZERO + Duration::from_secs(110));
+        assert_eq!(chain.units[0].proxy.held(Side::Left).bytes, 0, "{mode:?}");
+    }
+}
+
+/// Runs for as long as `GRIDHAUL_SCHEDULE_SECONDS` says and prints how many schedules that were:
+/// `GRIDHAUL_SCHEDULE_SECONDS=600 nice -n 19 cargo test --release -p gridhaul-core --lib very_many
+/// -- --ignored --nocapture`
+#[test]
+#[ignore = "takes as long as it is given"]
+#[expect(clippy::disallowed_methods, reason = "the test is limited by time on the clock")]
+fn very_many_random_schedules_lose_nothing() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+
+    let seconds =
+        std::env::var("GRIDHAUL_SCHEDULE_SECONDS").ok().and_then(|text| text.parse().ok());
+    let limit = std::time::Duration::from_secs(seconds.unwrap_or(10));
+    let begin = std::time::Instant::now();
+    let first: u64 = std::env::var("GRIDHAUL_SCHEDULE_FIRST")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0);
+    let mut runner = TestRunner::deterministic();
+    let mut seed = first;
+    while begin.elapsed() < limit {
+        let drawn = (chains(), plans(), 150..2_000_u32, any::<bool>()).new_tree(&mut runner);
+        let (buffers, plans, window, handshake) = drawn.expect("a draw").current();
+        let luck = Luck::random(seed, 0.1, 0.2, 150);
+        let mut chain = chain(Mode::Reflect, &buffers, &stack(100, window), plans, handshake, luck);
+        chain.closes_end_to_end = true;
+        let run = std::panic::AssertUnwindSafe(|| chain.run_to_the_end());
+        if std::panic::catch_unwind(run).is_err() {
+            panic!("schedule {seed}: {buffers:?} {plans:?} {window} {handshake}");
+        }
+        seed += 1;
+    }
+    println!("{} schedules", seed - first);
+}
