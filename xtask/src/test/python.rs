@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 
 use super::tools::PYTHON;
-use crate::shell::{self, in_ci, output, program, root, target};
+use crate::shell::{self, output, program, root, target};
 
 /// The folder of the net in the repository.
 const NET: &str = "papers/medx/net";
@@ -14,9 +14,7 @@ const NET: &str = "papers/medx/net";
 /// Checks style and runs the tests, in an environment of its own below the folder into which cargo builds.
 pub(crate) fn test() -> anyhow::Result<()> {
     if !PYTHON.is_there() {
-        ensure!(!in_ci(), "{}", PYTHON.missing());
-        println!("{}", PYTHON.missing());
-        return Ok(());
+        return PYTHON.leave_out();
     }
     let folder = target().join("python");
     provide(&folder)?;

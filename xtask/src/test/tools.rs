@@ -36,10 +36,12 @@ impl Tool {
             && (self.works.is_empty() || works().is_ok_and(|output| output.status.success()))
     }
 
-    /// What to say where it cannot.
-    pub(super) fn missing(&self) -> String {
+    /// Says that what needs it is left out; in CI that is an error.
+    pub(super) fn leave_out(&self) -> anyhow::Result<()> {
         let Self { program, package, used_for, .. } = self;
-        format!("{program}: missing, so {used_for} is left out; apt-get install {package}")
+        ensure!(!in_ci(), "{program} is missing; CI needs it for {used_for} (package {package})");
+        println!("{program}: missing, so {used_for} is left out; apt-get install {package}");
+        Ok(())
     }
 }
 
@@ -60,9 +62,7 @@ pub(crate) fn provide() -> anyhow::Result<()> {
         install(&packages)?;
     }
     for tool in missing.iter().filter(|tool| !tool.is_there()) {
-        let Tool { program, package, used_for, .. } = tool;
-        ensure!(!in_ci(), "{program} is missing; CI needs it for {used_for} (package {package})");
-        println!("{}", tool.missing());
+        tool.leave_out()?;
     }
     Ok(())
 }

@@ -34,7 +34,7 @@ def test_the_average_is_equation_1() -> None:
 def test_both_criteria_are_needed() -> None:
     # 40 > 1.2 * 31.25 = 37.5, and rising.
     assert judged([10, 20, 30, 40])
-    # Rising, but 35 < 1.2 * (0.5 * 22.5 + 0.5 * 35) = 34.5 is false by little; 34 is below.
+    # 35 > 1.2 * (0.5 * 22.5 + 0.5 * 35) = 34.5 by little; 33 < 1.2 * (0.5 * 22.5 + 0.5 * 33) = 33.3.
     assert judged([10, 20, 30, 35])
     assert not judged([10, 20, 30, 33])
     # Late, but one delay fell.
