@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import random
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -47,7 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     match options.what:
         case "results":
-            _write(options.into / "results.csv", results(parameters, options.seeds or SEEDS))
+            rows = results(parameters, options.seeds or SEEDS)
+            _write(options.into / "results.csv", rows)
+            print(table(rows))
             _write(options.into / "delays.csv", delays(parameters))
         case "vary":
             _write(options.into / "sensitivity.csv", sensitivity(parameters, options.seeds or VARIED_SEEDS))
@@ -70,6 +73,37 @@ def results(parameters: Parameters, seeds: int) -> list[dict[str, Any]]:
         for seed in range(1, seeds + 1)
     ]
     return [{"recovery": job[0]["sender.recovery"], **done.row()} for job, done in zip(jobs, _all(jobs), strict=True)]
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Means of the results, and the ratio of delivered segments with its 95 % interval."""
+    lines = ["recovery: segments standard, medx; ratio; mean delay in units standard, medx"]
+    for recovery in RECOVERIES:
+        delivered, waited = (
+            [
+                [int(row[column]) for row in rows if (row["recovery"], row["protocol"]) == (recovery, protocol)]
+                for protocol in PROTOCOLS
+            ]
+            for column in ("segments_delivered", "mean_delay_units")
+        )
+        low, high = _interval(*delivered)
+        few, many = map(mean, delivered)
+        lines.append(
+            f"{recovery}: {few:.0f}, {many:.0f}; {many / max(1.0, few):.2f} ({low:.1f} to {high:.1f}); "
+            f"{mean(waited[0]):.0f}, {mean(waited[1]):.0f}"
+        )
+    return "\n".join(lines)
+
+
+def _interval(below: list[int], above: list[int]) -> tuple[float, float]:
+    """Bootstrap over the seeds."""
+    draw = random.Random(1)
+
+    def again(values: list[int]) -> float:
+        return mean(draw.choices(values, k=len(values)))
+
+    ratios = sorted(again(above) / max(1.0, again(below)) for _ in range(4000))
+    return ratios[100], ratios[-101]
 
 
 def delays(parameters: Parameters) -> list[dict[str, Any]]:

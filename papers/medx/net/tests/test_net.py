@@ -69,6 +69,16 @@ def test_a_full_buffer_drops_and_its_losses_are_told_from_errors() -> None:
     assert confusion["error", True] == 0
 
 
+def test_medx_does_not_see_congestion_where_nothing_else_is() -> None:
+    """README.md says so; a test that did better would be news."""
+    changes = {"channel.error": 0.0, "channel.fifo": 20, "sender.recovery": "each"}
+    result = run(SHORT.replaced(changes), "medx", 1)
+    confusion = result.confusion()
+    assert set(result.lost.values()) == {"queue"}
+    assert confusion["queue", False] > 5
+    assert confusion["queue", True] == 0
+
+
 def test_the_first_token_of_each_place_is_as_good_as_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """`First` is a short cut: looking at every token of every place must give the same run."""
     parameters = PARAMETERS.replaced({"run.duration": 400_000, "sender.rto_min": 20_000})
