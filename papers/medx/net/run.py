@@ -182,6 +182,9 @@ def _all(jobs: list[tuple[Parameters, str, int]]) -> Iterable[Run]:
 
 
 def _write(file: Path, rows: list[dict[str, Any]]) -> None:
+    if not rows:
+        print(f"{file}: not written, as nothing has arrived in so short a run")
+        return
     with file.open("w", encoding="utf-8", newline="") as out:
         writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
         writer.writeheader()
