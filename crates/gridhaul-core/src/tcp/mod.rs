@@ -26,6 +26,10 @@ pub use sender::{Sender, SenderStats};
 #[cfg(test)]
 mod tests {
     use std::mem::size_of;
+    use std::sync::Arc;
+
+    use gridhaul_scenario::scenario::{Profile, Stack};
+    use gridhaul_scenario::units::Instant;
 
     use super::*;
 
@@ -36,5 +40,28 @@ mod tests {
         assert!(size_of::<Connection>() <= 112, "an end: {}", size_of::<Connection>());
         assert!(size_of::<Sender>() <= 296, "its sender: {}", size_of::<Sender>());
         assert!(size_of::<sent::Sent>() <= 24, "a segment out: {}", size_of::<sent::Sent>());
+    }
+
+    /// Where SYN is not acknowledged on its own, as between ns-2's agents, an end that only receives
+    /// may wait for its first data all the time.
+    #[test]
+    fn an_end_that_only_receives_keeps_no_sender() {
+        for profile in [Profile::Ns2, Profile::Rfc] {
+            let stack = Stack { profile, ..Stack::default() };
+            let params = Arc::new(StackParams::resolve(&stack));
+            let mut near = Connection::connect(Arc::clone(&params), 3);
+            let mut far = Connection::listen(params, 7);
+            far.receive_only();
+            let mut answer = |near: &mut Connection| {
+                let segment = near.poll_transmit(Instant::ZERO)?;
+                far.handle_segment(Instant::ZERO, &segment);
+                std::iter::from_fn(|| far.poll_transmit(Instant::ZERO)).last()
+            };
+            while let Some(segment) = answer(&mut near) {
+                near.handle_segment(Instant::ZERO, &segment);
+            }
+            assert_eq!(near.state(), State::Established);
+            assert!(far.sender().is_none(), "{profile:?}: in {:?}", far.state());
+        }
     }
 }

@@ -156,10 +156,7 @@ impl Connection {
         } else if self.receiver.ack_due(now) && self.state == State::SynReceived {
             self.receiver.on_ack_sent(&self.params);
         } else {
-            self.sending
-                .wake(&self.params)
-                .poll_stretch(now, &self.params)
-                .filter(|sent| sent.start == 0)?;
+            self.sending.poll_syn(now, &self.params)?;
         }
         Some(self.segment(now, Stretch { start: 0, len: 1 }))
     }

@@ -123,6 +123,16 @@ impl Sending {
             Self::Resting(_) => None,
         }
     }
+
+    /// SYN, if it is to be sent again. An end that rests has nothing to repeat, and is left so.
+    pub(super) fn poll_syn(&mut self, now: Instant, params: &StackParams) -> Option<Stretch> {
+        match self {
+            Self::Whole(sender) => {
+                sender.poll_stretch(now, params).filter(|stretch| stretch.start == 0)
+            }
+            Self::Resting(_) => None,
+        }
+    }
 }
 
 impl Resting {
