@@ -5,11 +5,17 @@ use gridhaul_scenario::units::Instant;
 
 use crate::flow::{App, Ends, Flow};
 use crate::measure::Ledger;
+use crate::outbox::UnderWay;
 use crate::packet::Datagram;
 
 impl Flow {
     /// The application of a TCP flow starts, or has a message ready. Returns when it is due again.
-    pub(crate) fn on_due(&mut self, now: Instant, ledger: &mut Ledger) -> Option<Instant> {
+    pub(crate) fn on_due(
+        &mut self,
+        now: Instant,
+        ledger: &mut Ledger,
+        under_way: &mut UnderWay,
+    ) -> Option<Instant> {
         let Ends::Tcp(ends) = &mut self.ends else { return None };
         match &mut self.app {
             App::Recorded { .. } => None,
@@ -24,15 +30,14 @@ impl Flow {
                 self.watch[1] = *bytes;
                 None
             }
-            App::Messages { source, coming, outbox } => {
-                while coming.at <= now {
-                    ends[0].write(coming.bytes);
-                    outbox.push(*coming);
-                    ledger.on_ready(self.row, coming.at);
-                    *coming = source.next_message().unwrap_or(NO_MESSAGE);
+            App::Messages { source, outbox } => {
+                while let Some(message) = source.next_message_by(now) {
+                    ends[0].write(message.bytes);
+                    outbox.push(message, under_way);
+                    ledger.on_ready(self.row, message.at);
                 }
-                self.watch[1] = outbox.watch();
-                Some(coming.at)
+                self.watch[1] = outbox.watch(under_way);
+                Some(source.coming())
             }
             App::Greedy { load, .. } => {
                 load.bursts.advance(now);
@@ -51,45 +56,53 @@ impl Flow {
 
     /// A burst is under way: a message is written if the connection could send it at once.
     #[inline(never)]
-    pub(crate) fn feed(&mut self, now: Instant, ledger: &mut Ledger) {
+    pub(crate) fn feed(&mut self, now: Instant, ledger: &mut Ledger, under_way: &mut UnderWay) {
         let (Ends::Tcp(ends), App::Greedy { load, outbox }) = (&mut self.ends, &mut self.app)
         else {
             return;
         };
         if ends[0].could_send(load.bytes) {
             ends[0].write(load.bytes);
-            outbox.push(Message { at: now, bytes: load.bytes });
-            self.watch[1] = outbox.watch();
+            outbox.push(Message { at: now, bytes: load.bytes }, under_way);
+            self.watch[1] = outbox.watch(under_way);
             ledger.on_ready(self.row, now);
         }
     }
 
     /// A recording has a message for this TCP flow.
-    pub(crate) fn on_recorded(&mut self, now: Instant, bytes: u64, ledger: &mut Ledger) {
+    pub(crate) fn on_recorded(
+        &mut self,
+        now: Instant,
+        bytes: u64,
+        ledger: &mut Ledger,
+        under_way: &mut UnderWay,
+    ) {
         let (Ends::Tcp(ends), App::Recorded { outbox }) = (&mut self.ends, &mut self.app) else {
             return;
         };
         ends[0].write(bytes);
-        outbox.push(Message { at: now, bytes });
-        self.watch[1] = outbox.watch();
+        outbox.push(Message { at: now, bytes }, under_way);
+        self.watch[1] = outbox.watch(under_way);
         ledger.on_ready(self.row, now);
     }
 
     /// A datagram that is ready now, if one is, and when the next one will be.
     pub(crate) fn next_datagram(&mut self, now: Instant) -> Option<(Option<Datagram>, Instant)> {
-        let App::Messages { source, coming, .. } = &mut self.app else { return None };
-        let message = *coming;
-        if message.at > now {
-            return Some((None, message.at));
-        }
-        *coming = source.next_message().unwrap_or(NO_MESSAGE);
-        let again = coming.at;
-        let bytes = u32::try_from(message.bytes).unwrap_or(u32::MAX);
-        Some((Some(Datagram { bytes, ready: message.at }), again))
+        let App::Messages { source, .. } = &mut self.app else { return None };
+        let datagram = source.next_message_by(now).map(|message| {
+            let bytes = u32::try_from(message.bytes).unwrap_or(u32::MAX);
+            Datagram { bytes, ready: message.at }
+        });
+        Some((datagram, source.coming()))
     }
 
     /// An end has received what the application waited for there.
-    pub(crate) fn on_arrived(&mut self, now: Instant, side: usize) -> Progress {
+    pub(crate) fn on_arrived(
+        &mut self,
+        now: Instant,
+        side: usize,
+        under_way: &mut UnderWay,
+    ) -> Progress {
         let mut progress = Progress::default();
         let Ends::Tcp(ends) = &mut self.ends else { return progress };
         match &mut self.app {
@@ -103,8 +116,9 @@ impl Flow {
             | App::Greedy { outbox, .. }
             | App::Recorded { outbox } => {
                 let delivered = ends[1].receiver().delivered();
-                progress.messages.extend(std::iter::from_fn(|| outbox.pop(delivered)));
-                self.watch[1] = outbox.watch();
+                let whole = std::iter::from_fn(|| outbox.pop(delivered, under_way));
+                progress.messages.extend(whole);
+                self.watch[1] = outbox.watch(under_way);
             }
             App::Dialogue(dialogue) => {
                 progress = dialogue.on_arrived(now, side, &mut self.watch);
@@ -113,9 +127,6 @@ impl Flow {
         progress
     }
 }
-
-/// Stands where no message will ever come.
-pub(crate) const NO_MESSAGE: Message = Message { at: Instant::NEVER, bytes: 0 };
 
 /// What follows from an arrival.
 #[derive(Debug, Default)]

@@ -12,16 +12,16 @@ use gridhaul_scenario::scenario::{
 };
 use gridhaul_scenario::units::Instant;
 
-use crate::app::NO_MESSAGE;
 use crate::audit::LinkAudit;
 use crate::capture::{Addresses, Place, Tap, Way};
 use crate::collect::{Plan, Wiring, spread};
 use crate::dialogue::Dialogue;
 use crate::events::Events;
-use crate::flow::{App, Ends, Flow, Outbox};
+use crate::flow::{App, Ends, Flow};
 use crate::judge::Judge;
 use crate::measure::Ledger;
 use crate::network::{ARRIVED, LinkSlot, LinkStats, Network};
+use crate::outbox::{Outbox, UnderWay};
 use crate::playback::Playback;
 use crate::proxy::ProxyWiring;
 use crate::record::Recorder;
@@ -183,6 +183,7 @@ pub(crate) fn build(
         ledger: Ledger::new(judges(scenario, layout)),
         collect: wiring.build(into, first),
         flows,
+        under_way: UnderWay::default(),
         proxies,
         playbacks,
         failure: None,
@@ -407,10 +408,7 @@ fn app(seed: &MemberSeed<'_>, load: &SharedLoad<'_>, start: Instant) -> App {
     match Demand::of_member(load, start, seed.chance("load")) {
         Demand::Endless => App::Bulk,
         Demand::Limited(bytes) => App::Transfer { bytes, completed: Instant::NEVER },
-        Demand::Open(mut source) => {
-            let coming = source.next_message().unwrap_or(NO_MESSAGE);
-            App::Messages { source, coming, outbox: Outbox::default() }
-        }
+        Demand::Open(source) => App::Messages { source, outbox: Outbox::default() },
         Demand::Recorded => App::Recorded { outbox: Outbox::default() },
         Demand::Greedy(load) => App::Greedy { load: Box::new(load), outbox: Outbox::default() },
         Demand::Dialogue(dialogue) => App::Dialogue(Box::new(Dialogue::new(dialogue))),

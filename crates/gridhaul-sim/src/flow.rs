@@ -1,13 +1,11 @@
 //! Flows: two ends, the application that uses them, and what is measured of them.
 
-use std::collections::VecDeque;
-use std::num::NonZeroU64;
-
-use gridhaul_core::load::{Greedy, Message, Source};
+use gridhaul_core::load::{Greedy, Source};
 use gridhaul_core::tcp::{Connection, Sender};
 use gridhaul_scenario::units::Instant;
 
 use crate::dialogue::Dialogue;
+use crate::outbox::Outbox;
 
 /// A flow in a run.
 #[derive(Debug)]
@@ -58,12 +56,7 @@ pub(crate) enum App {
         completed: Instant,
     },
     /// Sends messages when they are ready.
-    Messages {
-        source: Source,
-        /// The next one, which is not ready yet; at [`Instant::NEVER`] if there is none.
-        coming: Message,
-        outbox: Outbox,
-    },
+    Messages { source: Source, outbox: Outbox },
     /// Sends messages as fast as the connection takes them, in bursts.
     Greedy { load: Box<Greedy>, outbox: Outbox },
     /// Sends messages when a recording has them.
@@ -72,62 +65,6 @@ pub(crate) enum App {
     Dialogue(Box<Dialogue>),
     /// None: a collector writes what it has taken in.
     Upstream,
-}
-
-/// Messages that were handed to a connection. The first one on its way has its place here: most
-/// of many meters never have another.
-#[derive(Debug, Default)]
-pub(crate) struct Outbox {
-    /// Bytes handed over.
-    written: u64,
-    first: Option<UnderWay>,
-    /// Those behind the first.
-    #[expect(clippy::box_collection, reason = "mostly nothing: 8 bytes of a row instead of 32")]
-    others: Option<Box<VecDeque<UnderWay>>>,
-}
-
-/// A message on its way.
-#[derive(Debug, Clone, Copy)]
-struct UnderWay {
-    /// The stream position after its last byte, counted from 1.
-    end: NonZeroU64,
-    ready: Instant,
-}
-
-impl Outbox {
-    /// A message is handed over.
-    pub(crate) fn push(&mut self, message: Message) {
-        self.written += message.bytes;
-        let end = NonZeroU64::MIN.saturating_add(self.written);
-        let under_way = UnderWay { end, ready: message.at };
-        if self.first.is_none() {
-            self.first = Some(under_way);
-        } else {
-            let others = || Box::new(VecDeque::with_capacity(2));
-            self.others.get_or_insert_with(others).push_back(under_way);
-        }
-    }
-
-    /// When the first message on its way was ready, if it is whole with so many bytes delivered.
-    pub(crate) fn pop(&mut self, delivered: u64) -> Option<Instant> {
-        let ready = self.first.filter(|first| first.end.get() - 1 <= delivered)?.ready;
-        self.first = self.others.as_mut().and_then(|others| others.pop_front());
-        if self.others.as_ref().is_some_and(|others| others.is_empty()) {
-            self.others = None;
-        }
-        Some(ready)
-    }
-
-    /// The stream positions after the last bytes of the messages on their way.
-    pub(crate) fn ends(&self) -> impl Iterator<Item = u64> {
-        let others = self.others.iter().flat_map(|others| others.iter());
-        self.first.iter().chain(others).map(|message| message.end.get() - 1)
-    }
-
-    /// Bytes delivered at which the first message on its way is whole.
-    pub(crate) fn watch(&self) -> u64 {
-        self.first.map_or(u64::MAX, |first| first.end.get() - 1)
-    }
 }
 
 impl Flow {
@@ -223,22 +160,5 @@ mod tests {
     #[test]
     fn a_row_stays_small() {
         assert!(size_of::<Flow>() <= 344, "{}", size_of::<Flow>());
-    }
-
-    #[test]
-    fn messages_come_out_as_they_went_in() {
-        let mut outbox = Outbox::default();
-        let at = |secs| Instant::from_secs_f64(secs);
-        for (secs, bytes) in [(1.0, 10), (2.0, 5), (3.0, 1)] {
-            outbox.push(Message { at: at(secs), bytes });
-        }
-        assert_eq!((outbox.watch(), outbox.pop(9)), (10, None));
-        assert_eq!(
-            [outbox.pop(15), outbox.pop(15), outbox.pop(15)],
-            [Some(at(1.0)), Some(at(2.0)), None]
-        );
-        outbox.push(Message { at: at(4.0), bytes: 4 });
-        assert_eq!((outbox.watch(), outbox.pop(16)), (16, Some(at(3.0))));
-        assert_eq!((outbox.watch(), outbox.pop(20), outbox.watch()), (20, Some(at(4.0)), u64::MAX));
     }
 }

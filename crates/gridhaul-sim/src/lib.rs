@@ -17,6 +17,7 @@ mod heap;
 mod judge;
 mod measure;
 mod network;
+mod outbox;
 mod packet;
 mod playback;
 mod proxy;

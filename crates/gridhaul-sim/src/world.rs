@@ -11,6 +11,7 @@ use crate::events::Target;
 use crate::flow::{Ends, Flow};
 use crate::measure::Ledger;
 use crate::network::{ARRIVED, AT_PROXY, Network};
+use crate::outbox::UnderWay;
 use crate::packet::{Body, Datagram, Packet};
 use crate::playback::Playback;
 use crate::proxy::Proxies;
@@ -21,6 +22,8 @@ use crate::record::Recorder;
 pub(crate) struct World {
     pub net: Network,
     pub flows: Vec<Flow>,
+    /// The messages of all flows.
+    pub under_way: UnderWay,
     pub collect: Collectors,
     pub proxies: Proxies,
     pub playbacks: Vec<Playback>,
@@ -163,7 +166,7 @@ impl World {
         let hungry = flow.hungry && side == 0;
         let deadline = loop {
             if hungry {
-                flow.feed(now, &mut self.ledger);
+                flow.feed(now, &mut self.ledger, &mut self.under_way);
             }
             let Ends::Tcp(ends) = &mut flow.ends else { return };
             let connection = &mut ends[side];
@@ -251,7 +254,7 @@ impl World {
         }
         let again = match &flow.ends {
             Ends::Tcp(_) => {
-                let again = flow.on_due(now, &mut self.ledger);
+                let again = flow.on_due(now, &mut self.ledger, &mut self.under_way);
                 if flow.collected {
                     flow.begin_pieces();
                 }
@@ -290,7 +293,7 @@ impl World {
                     let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
                     self.send_datagram(now, flow_index, Datagram { bytes, ready: now });
                 } else {
-                    flow.on_recorded(now, bytes, &mut self.ledger);
+                    flow.on_recorded(now, bytes, &mut self.ledger, &mut self.under_way);
                     self.pump_apart(now, 2 * flow_index);
                 }
             }
@@ -323,8 +326,9 @@ impl World {
             self.on_delivered(now, flow_index);
             return;
         }
-        let progress = self.flows[flow_index as usize].on_arrived(now, side);
-        let row = self.flows[flow_index as usize].row;
+        let flow = &mut self.flows[flow_index as usize];
+        let progress = flow.on_arrived(now, side, &mut self.under_way);
+        let row = flow.row;
         for ready in progress.messages {
             self.on_message(now, row, ready);
         }

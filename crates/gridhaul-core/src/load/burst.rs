@@ -21,7 +21,7 @@ pub struct Burst {
     share: Threshold,
     /// The event that comes next.
     event: Instant,
-    /// The report that comes next, while there are some left of this event.
+    /// The report that comes next; [`Instant::NEVER`] once none will any more.
     report: Instant,
     count: u32,
     left: u32,
@@ -32,7 +32,7 @@ impl Burst {
     /// Events that are counted from `start` on.
     #[must_use]
     pub fn new(keys: &scenario::Burst, start: Instant, chance: Chance) -> Self {
-        Self {
+        let mut burst = Self {
             bytes: keys.size.get(),
             spread: keys.spread,
             gap: keys.gap,
@@ -43,21 +43,38 @@ impl Burst {
             count: keys.count,
             left: 0,
             chance,
-        }
+        };
+        burst.meet_events();
+        burst
+    }
+
+    /// When the next message comes; [`Instant::NEVER`] once none will any more.
+    #[must_use]
+    pub const fn coming(&self) -> Instant {
+        self.report
     }
 
     /// The next message; `None` once none will come any more.
     pub fn next_message(&mut self) -> Option<Message> {
-        while self.left == 0 {
-            if self.event == Instant::NEVER {
-                return None;
-            }
-            self.meet_event();
+        if self.left == 0 {
+            return None;
         }
         let at = self.report;
         self.left -= 1;
         self.report += self.gap;
+        self.meet_events();
         Some(Message { at, bytes: self.bytes })
+    }
+
+    /// Goes on to the next event that hits this member, once all reports of the last are made.
+    fn meet_events(&mut self) {
+        while self.left == 0 {
+            if self.event == Instant::NEVER {
+                self.report = Instant::NEVER;
+                return;
+            }
+            self.meet_event();
+        }
     }
 
     fn meet_event(&mut self) {

@@ -143,7 +143,19 @@ impl Source {
         }
     }
 
-    /// The next message, in order of time; `None` where none will ever come (a rate of zero).
+    /// When the next message comes; [`Instant::NEVER`] where none will (a rate of zero).
+    #[inline]
+    #[must_use]
+    pub fn coming(&self) -> Instant {
+        match self {
+            Self::Periodic(source) => source.coming(),
+            Self::Poisson(source) => source.coming(),
+            Self::OnOff(source) => source.coming(),
+            Self::Burst(source) => source.coming(),
+        }
+    }
+
+    /// The next message, in order of time; `None` where none will ever come.
     #[inline]
     pub fn next_message(&mut self) -> Option<Message> {
         match self {
@@ -152,6 +164,12 @@ impl Source {
             Self::OnOff(source) => source.next_message(),
             Self::Burst(source) => source.next_message(),
         }
+    }
+
+    /// The next message, if it comes at `now` or before.
+    #[inline]
+    pub fn next_message_by(&mut self, now: Instant) -> Option<Message> {
+        if self.coming() <= now { self.next_message() } else { None }
     }
 }
 

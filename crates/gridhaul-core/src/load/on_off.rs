@@ -61,6 +61,12 @@ impl OnOff {
         source
     }
 
+    /// When the next message comes; [`Instant::NEVER`] without bursts or without rate.
+    #[must_use]
+    pub const fn coming(&self) -> Instant {
+        self.due
+    }
+
     /// The next message; `None` for a source without bursts or without rate.
     pub fn next_message(&mut self) -> Option<Message> {
         if self.due == Instant::NEVER {

@@ -18,7 +18,7 @@ pub struct Periodic {
     every: Duration,
     jitter: Duration,
     next_tick: Instant,
-    last: Instant,
+    coming: Instant,
     chance: Chance,
 }
 
@@ -30,26 +30,39 @@ impl Periodic {
         let every = keys.every.max(Duration::from_nanos(1));
         let last_phase = every - Duration::from_nanos(1);
         let phase = if keys.synchronised { Duration::ZERO } else { chance.uniform(last_phase) };
-        Self {
+        let mut periodic = Self {
             bytes: keys.size.get(),
             every,
             jitter: keys.jitter,
             next_tick: start + phase,
-            last: start,
+            coming: start,
             chance,
-        }
+        };
+        periodic.tick();
+        periodic
+    }
+
+    /// When the next message comes.
+    #[must_use]
+    pub const fn coming(&self) -> Instant {
+        self.coming
     }
 
     /// The next message.
     #[inline]
     pub fn next_message(&mut self) -> Message {
-        let mut at = self.next_tick;
+        let message = Message { at: self.coming, bytes: self.bytes };
+        self.tick();
+        message
+    }
+
+    #[inline]
+    fn tick(&mut self) {
+        let before = std::mem::replace(&mut self.coming, self.next_tick);
         if !self.jitter.is_zero() {
-            at = self.last.max(at + self.chance.uniform(self.jitter));
-            self.last = at;
+            self.coming = before.max(self.next_tick + self.chance.uniform(self.jitter));
         }
         self.next_tick += self.every;
-        Message { at, bytes: self.bytes }
     }
 }
 

@@ -12,23 +12,31 @@ use crate::chance::Chance;
 pub struct Poisson {
     bytes: u64,
     every: Duration,
-    last: Instant,
+    coming: Instant,
     chance: Chance,
 }
 
 impl Poisson {
     /// A process that runs from `start` on.
     #[must_use]
-    pub fn new(keys: &scenario::Poisson, start: Instant, chance: Chance) -> Self {
+    pub fn new(keys: &scenario::Poisson, start: Instant, mut chance: Chance) -> Self {
         // A mean of zero would never get anywhere.
         let every = keys.every.max(Duration::from_nanos(1));
-        Self { bytes: keys.size.get(), every, last: start, chance }
+        let coming = start + chance.exponential(every);
+        Self { bytes: keys.size.get(), every, coming, chance }
+    }
+
+    /// When the next message comes.
+    #[must_use]
+    pub const fn coming(&self) -> Instant {
+        self.coming
     }
 
     /// The next message.
     pub fn next_message(&mut self) -> Message {
-        self.last += self.chance.exponential(self.every);
-        Message { at: self.last, bytes: self.bytes }
+        let message = Message { at: self.coming, bytes: self.bytes };
+        self.coming += self.chance.exponential(self.every);
+        message
     }
 }
 

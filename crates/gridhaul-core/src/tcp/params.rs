@@ -1,5 +1,7 @@
 //! The small print of a stack, resolved from its profile and its keys in the scenario.
 
+use std::sync::Arc;
+
 use gridhaul_scenario::scenario::{Profile, Recovery, Stack, Variant};
 use gridhaul_scenario::units::{Bytes, Duration, WindowSize};
 
@@ -113,8 +115,8 @@ pub struct StackParams {
     /// Whether connections open as between ns-2's one-way agents: SYN is a packet like others, the
     /// answer is not acknowledged, and only SYN is repeated.
     pub one_way_open: bool,
-    /// Vegas: α, β and γ in segments.
-    pub vegas: (f64, f64, f64),
+    /// Vegas: α, β and γ in segments. Shared: all connections of a stack look at the same.
+    pub vegas: Arc<(f64, f64, f64)>,
 }
 
 impl StackParams {
@@ -161,11 +163,12 @@ impl StackParams {
         params.clock_granularity = stack.clock_granularity.unwrap_or(params.clock_granularity);
         params.restart_after_idle = stack.restart_after_idle.unwrap_or(params.restart_after_idle);
         params.nagle = stack.nagle.unwrap_or(params.nagle);
-        params.vegas = (
-            stack.vegas_alpha.unwrap_or(params.vegas.0),
-            stack.vegas_beta.unwrap_or(params.vegas.1),
-            stack.vegas_gamma.unwrap_or(params.vegas.2),
-        );
+        let (alpha, beta, gamma) = *params.vegas;
+        params.vegas = Arc::new((
+            stack.vegas_alpha.unwrap_or(alpha),
+            stack.vegas_beta.unwrap_or(beta),
+            stack.vegas_gamma.unwrap_or(gamma),
+        ));
         params
     }
 }
@@ -235,7 +238,7 @@ fn rfc() -> StackParams {
         vegas_timer: false,
         one_way_open: false,
         // Brakmo and Peterson 1995: α = 1 (their Vegas-1,3), β = 3, γ = 1.
-        vegas: (1.0, 3.0, 1.0),
+        vegas: Arc::new((1.0, 3.0, 1.0)),
     }
 }
 
@@ -258,7 +261,7 @@ fn linux() -> StackParams {
         growth: Growth::PerAcked,
         halving: HalvingBasis::Cwnd,
         // tcp_vegas.c: alpha 2, beta 4, gamma 1.
-        vegas: (2.0, 4.0, 1.0),
+        vegas: Arc::new((2.0, 4.0, 1.0)),
         ..rfc()
     }
 }
@@ -293,7 +296,7 @@ fn ns2() -> StackParams {
         ns2_recovery: true,
         one_way_open: true,
         // v_alpha_ 1, v_beta_ 3, v_gamma_ 1.
-        vegas: (1.0, 3.0, 1.0),
+        vegas: Arc::new((1.0, 3.0, 1.0)),
         ..rfc()
     }
 }

@@ -55,7 +55,7 @@ impl World {
                 | App::Greedy { outbox, .. }
                 | App::Recorded { outbox },
                 _,
-            ) => aggregate.admit(now, member, data.clone(), next, outbox.ends()),
+            ) => aggregate.admit(now, member, data.clone(), next, outbox.ends(&self.under_way)),
             (_, Some(outlet)) => {
                 let ends = self.collect.outlets[outlet].parcels.iter().map(|parcel| parcel.end);
                 aggregate.admit(now, member, data.clone(), next, ends)
@@ -122,8 +122,8 @@ impl World {
             App::Messages { outbox, .. }
             | App::Greedy { outbox, .. }
             | App::Recorded { outbox } => {
-                ready = outbox.pop(delivered)?;
-                flow.watch[1] = outbox.watch();
+                ready = outbox.pop(delivered, &mut self.under_way)?;
+                flow.watch[1] = outbox.watch(&self.under_way);
             }
             _ => {
                 flow.watch[1] = flow.pieces(end).nth(1).unwrap_or(u64::MAX);

@@ -16,6 +16,8 @@
 mod fine_timer;
 mod round;
 
+use std::sync::Arc;
+
 use gridhaul_scenario::scenario::Recovery;
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -29,15 +31,13 @@ use crate::tcp::params::StackParams;
 pub struct Vegas {
     window: Window,
     /// α, β and γ, in segments.
-    thresholds: (f64, f64, f64),
+    thresholds: Arc<(f64, f64, f64)>,
     round: Round,
     timer: FineTimer,
     /// Growth by each acknowledgement of this round trip, as a share of what it credits.
     growth: f64,
-    /// Slow start grows in this round trip.
-    growing_round: bool,
-    /// When the window was last reduced.
-    reduced_at: Option<Instant>,
+    /// When the window was last reduced; [`Instant::NEVER`] if it never was.
+    reduced_at: Instant,
 }
 
 impl CongestionControl for Vegas {
@@ -47,12 +47,11 @@ impl CongestionControl for Vegas {
     fn new(params: &StackParams) -> Self {
         Self {
             window: Window::new(params),
-            thresholds: params.vegas,
+            thresholds: Arc::clone(&params.vegas),
             round: Round::new(),
             timer: FineTimer::new(),
             growth: 0.0,
-            growing_round: true,
-            reduced_at: None,
+            reduced_at: Instant::NEVER,
         }
     }
     #[inline]
@@ -95,7 +94,7 @@ impl CongestionControl for Vegas {
     fn on_loss(&mut self, loss: &Loss) {
         let repeated = loss.transmits > 1;
         self.timer.back_off(repeated);
-        if self.reduced_at.is_some_and(|reduced_at| reduced_at >= loss.sent_at) {
+        if self.reduced_at != Instant::NEVER && self.reduced_at >= loss.sent_at {
             return;
         }
         let segments = loss.window / loss.mss.max(1);
@@ -105,7 +104,7 @@ impl CongestionControl for Vegas {
             _ => segments - segments / 4,
         };
         self.window.set_cwnd(f64::from(left) * self.window.mss());
-        self.reduced_at = Some(loss.now);
+        self.reduced_at = loss.now;
     }
 
     /// ns-2: with the first new acknowledgement slow start is over until a timeout.
@@ -120,7 +119,7 @@ impl CongestionControl for Vegas {
         let segments = loss.window / loss.mss.max(1);
         self.window.set_ssthresh(f64::from(segments / 2) * mss);
         self.window.set_cwnd(2.0 * mss);
-        self.reduced_at = Some(loss.now);
+        self.reduced_at = loss.now;
     }
 
     #[inline]
@@ -138,16 +137,16 @@ impl CongestionControl for Vegas {
 impl Vegas {
     /// The decision of a round trip.
     fn judge(&mut self, verdict: Verdict) {
-        let (alpha, beta, gamma) = self.thresholds;
+        let (alpha, beta, gamma) = *self.thresholds;
         let mss = self.window.mss();
         let queued = verdict.queued_segments(mss);
         if self.window.in_slow_start() {
             // Section 3.3: "Vegas allows exponential growth only every other RTT. In between, the
             // congestion window stays fixed so that a valid comparison [...] can be made."
-            self.growing_round = !self.growing_round;
+            self.round.grows = !self.round.grows;
             let too_fast = queued > gamma;
-            self.growth = if self.growing_round && !too_fast { 1.0 } else { 0.0 };
-            if self.growing_round && too_fast {
+            self.growth = if self.round.grows && !too_fast { 1.0 } else { 0.0 };
+            if self.round.grows && too_fast {
                 // ns-2: an eighth less, at least two segments, and no slow start any more.
                 self.leave_slow_start();
                 self.window.set_cwnd((self.window.cwnd_f64() * 7.0 / 8.0).max(2.0 * mss));

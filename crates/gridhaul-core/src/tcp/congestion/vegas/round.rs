@@ -7,13 +7,25 @@ use super::super::Ack;
 /// The round trip under way, and the least one seen.
 #[derive(Debug, Clone)]
 pub(super) struct Round {
-    /// The round trip ends when the segment that begins here is acknowledged.
-    mark: u64,
-    marked_at: Option<Instant>,
-    sum_ns: u64,
-    samples: u32,
+    times: Times,
     /// "BaseRTT": the round trip of a segment that meets no queue (section 3.2). Zero: unknown.
     base: Duration,
+    /// The round trip ends when the segment that begins here is acknowledged: low half of the
+    /// position, from which what is out is never far.
+    mark: u32,
+    /// Slow start grows in this round trip.
+    pub(super) grows: bool,
+}
+
+/// What is known of the length of the round trip under way.
+#[derive(Debug, Clone, Copy)]
+enum Times {
+    /// It has not begun.
+    Unknown,
+    /// When it began: nothing was measured yet.
+    Since(Instant),
+    /// Measurements within it.
+    Measured { sum_ns: u64, samples: u32 },
 }
 
 /// What a finished round trip says. Rates are relative, so only the quotient of times matters.
@@ -29,43 +41,48 @@ pub(super) struct Verdict {
 
 impl Round {
     pub(super) const fn new() -> Self {
-        Self { mark: 0, marked_at: None, sum_ns: 0, samples: 0, base: Duration::ZERO }
+        Self { times: Times::Unknown, base: Duration::ZERO, mark: 0, grows: true }
     }
 
     /// Data is sent: the first round trip begins with the first call.
     #[inline]
     pub(super) fn begin(&mut self, now: Instant) {
-        self.marked_at.get_or_insert(now);
+        if matches!(self.times, Times::Unknown) {
+            self.times = Times::Since(now);
+        }
     }
 
     /// A measurement within the round trip.
     #[inline]
     pub(super) fn measure(&mut self, rtt: Duration) {
-        self.sum_ns = self.sum_ns.saturating_add(rtt.as_nanos());
-        self.samples += 1;
+        let (sum_ns, samples) = match self.times {
+            Times::Measured { sum_ns, samples } => (sum_ns, samples),
+            Times::Unknown | Times::Since(_) => (0, 0),
+        };
+        let sum_ns = sum_ns.saturating_add(rtt.as_nanos());
+        self.times = Times::Measured { sum_ns, samples: samples + 1 };
         self.lower_base(rtt);
     }
 
     /// The verdict, if this acknowledgement ends the round trip; then the next one begins.
     pub(super) fn on_ack(&mut self, ack: &Ack) -> Option<Verdict> {
-        if ack.una <= self.mark {
+        if (ack.una as u32).wrapping_sub(self.mark).cast_signed() <= 0 {
             return None;
         }
-        let mss = u64::from(ack.mss);
         // What is sent next, without what is lost and waits to be sent again: ns-2 goes back with
         // its next sequence number at a timeout.
         let next = ack.una + ack.in_flight;
-        let sent = next.saturating_sub(self.mark);
+        let sent = (next as u32).wrapping_sub(self.mark);
         let verdict = self.mean(ack.now).filter(|mean| !mean.is_zero()).map(|mean| {
             // ns-2: with a single segment in transit nothing queues, so a longer path shows.
-            if sent <= mss || self.base.is_zero() {
+            if sent <= ack.mss || self.base.is_zero() {
                 self.base = mean;
             }
             self.lower_base(mean);
             Verdict {
                 // The segment just acknowledged belongs to the window that is judged.
-                out: (ack.in_flight + mss) as f64,
-                sent: sent as f64,
+                out: (ack.in_flight + u64::from(ack.mss)) as f64,
+                sent: f64::from(sent),
                 base_share: self.base.as_nanos() as f64 / mean.as_nanos() as f64,
             }
         });
@@ -75,19 +92,22 @@ impl Round {
 
     /// The next round trip begins with this acknowledgement.
     pub(super) fn restart(&mut self, ack: &Ack) {
-        let mark = ack.una + ack.in_flight;
-        *self = Self { mark, marked_at: Some(ack.now), sum_ns: 0, samples: 0, base: self.base };
+        self.mark = (ack.una + ack.in_flight) as u32;
+        self.times = Times::Since(ack.now);
     }
 
     /// Mean round trip: of the measurements, or the time since the mark without any (ns-2), but
     /// not where that is below the base: after a needless timeout it is far below any round trip,
     /// and ns-2's base is wrong from then on.
     fn mean(&self, now: Instant) -> Option<Duration> {
-        if self.samples > 0 {
-            Some(Duration::from_nanos(self.sum_ns / u64::from(self.samples)))
-        } else {
-            let since = self.marked_at.map(|marked_at| now.since(marked_at));
-            since.filter(|since| *since >= self.base)
+        match self.times {
+            Times::Unknown => None,
+            Times::Since(marked_at) => {
+                Some(now.since(marked_at)).filter(|since| *since >= self.base)
+            }
+            Times::Measured { sum_ns, samples } => {
+                Some(Duration::from_nanos(sum_ns / u64::from(samples)))
+            }
         }
     }
 

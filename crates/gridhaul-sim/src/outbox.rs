@@ -1,0 +1,160 @@
+//! Messages that were handed to connections and have not arrived: a list for each flow, all of them
+//! in the same columns. A meter whose messages wait for an overloaded link has a few; a block of
+//! memory for each meter would cost more than they do.
+
+use std::num::NonZeroU32;
+
+use gridhaul_core::load::Message;
+use gridhaul_scenario::units::Instant;
+
+/// The messages of all flows that are under way. A place in the columns belongs to a list of some
+/// [`Outbox`], or to that of the places that are free.
+#[derive(Debug, Default)]
+pub(crate) struct UnderWay {
+    /// Stream position after the last byte of each message, counted from 0.
+    end: Vec<u64>,
+    ready: Vec<Instant>,
+    /// The place that follows in the same list.
+    next: Vec<Option<Place>>,
+    free: Option<Place>,
+}
+
+/// A place in the columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place(NonZeroU32);
+
+/// Messages of one flow that are under way, first come first.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    /// Bytes handed over since the beginning.
+    written: u64,
+    first: Option<Place>,
+    last: Option<Place>,
+}
+
+impl Outbox {
+    /// A message is handed over.
+    pub(crate) fn push(&mut self, message: Message, under_way: &mut UnderWay) {
+        self.written = self.written.saturating_add(message.bytes);
+        let place = under_way.take_place(self.written, message.at);
+        match self.last {
+            Some(last) => under_way.next[last.index()] = Some(place),
+            None => self.first = Some(place),
+        }
+        self.last = Some(place);
+    }
+
+    /// When the first message on its way was ready, if it is whole with so many bytes delivered.
+    pub(crate) fn pop(&mut self, delivered: u64, under_way: &mut UnderWay) -> Option<Instant> {
+        let first = self.first.filter(|first| under_way.end[first.index()] <= delivered)?;
+        self.first = under_way.give_back(first);
+        if self.first.is_none() {
+            self.last = None;
+        }
+        Some(under_way.ready[first.index()])
+    }
+
+    /// The stream positions after the last bytes of the messages on their way.
+    pub(crate) fn ends(&self, under_way: &UnderWay) -> impl Iterator<Item = u64> {
+        let places = std::iter::successors(self.first, |place| under_way.next[place.index()]);
+        places.map(|place| under_way.end[place.index()])
+    }
+
+    /// Bytes delivered at which the first message on its way is whole.
+    pub(crate) fn watch(&self, under_way: &UnderWay) -> u64 {
+        self.first.map_or(u64::MAX, |first| under_way.end[first.index()])
+    }
+}
+
+impl UnderWay {
+    fn take_place(&mut self, end: u64, ready: Instant) -> Place {
+        let Some(place) = self.free else {
+            self.end.push(end);
+            self.ready.push(ready);
+            self.next.push(None);
+            return Place::behind(self.next.len());
+        };
+        let index = place.index();
+        self.free = self.next[index].take();
+        (self.end[index], self.ready[index]) = (end, ready);
+        place
+    }
+
+    /// Frees a place; returns the one that followed it.
+    fn give_back(&mut self, place: Place) -> Option<Place> {
+        let followed_by = std::mem::replace(&mut self.next[place.index()], self.free);
+        self.free = Some(place);
+        followed_by
+    }
+}
+
+impl Place {
+    /// The last of so many places.
+    fn behind(count: usize) -> Self {
+        let count = u32::try_from(count).ok().and_then(NonZeroU32::new);
+        Self(count.expect("four billion messages under way would not fit into memory"))
+    }
+
+    const fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(secs: f64) -> Instant {
+        Instant::from_secs_f64(secs)
+    }
+
+    #[test]
+    fn messages_come_out_as_they_went_in() {
+        let (mut outbox, mut under_way) = (Outbox::default(), UnderWay::default());
+        for (secs, bytes) in [(1.0, 10), (2.0, 5), (3.0, 1)] {
+            outbox.push(Message { at: at(secs), bytes }, &mut under_way);
+        }
+        assert_eq!((outbox.watch(&under_way), outbox.pop(9, &mut under_way)), (10, None));
+        assert_eq!(outbox.ends(&under_way).collect::<Vec<_>>(), [10, 15, 16]);
+        let out: Vec<_> = std::iter::from_fn(|| outbox.pop(15, &mut under_way)).collect();
+        assert_eq!(out, [at(1.0), at(2.0)]);
+        outbox.push(Message { at: at(4.0), bytes: 4 }, &mut under_way);
+        assert_eq!(outbox.pop(16, &mut under_way), Some(at(3.0)));
+        assert_eq!(outbox.watch(&under_way), 20);
+        assert_eq!(outbox.pop(20, &mut under_way), Some(at(4.0)));
+        assert_eq!(outbox.watch(&under_way), u64::MAX);
+    }
+
+    proptest! {
+        /// Flows that share the columns do not mix, and places are used again.
+        #[test]
+        fn each_flow_has_a_queue(
+            steps in prop::collection::vec((0_usize..3, prop::option::of(0_u64..9)), 0..200),
+        ) {
+            let mut under_way = UnderWay::default();
+            let flow = || (Outbox::default(), VecDeque::<(u64, Instant)>::new(), 0);
+            let mut flows = [flow(), flow(), flow()];
+            let mut most = 0;
+            for (step, (flow, bytes)) in steps.into_iter().enumerate() {
+                let (outbox, expected, written) = &mut flows[flow];
+                if let Some(bytes) = bytes {
+                    let ready = Instant::from_nanos(step as u64);
+                    outbox.push(Message { at: ready, bytes }, &mut under_way);
+                    *written += bytes;
+                    expected.push_back((*written, ready));
+                } else {
+                    let first = expected.pop_front().map(|(_, ready)| ready);
+                    prop_assert_eq!(outbox.pop(u64::MAX, &mut under_way), first);
+                }
+                let ends: Vec<u64> = expected.iter().map(|(end, _)| *end).collect();
+                prop_assert_eq!(outbox.ends(&under_way).collect::<Vec<_>>(), ends);
+                most = most.max(flows.iter().map(|(_, expected, _)| expected.len()).sum());
+            }
+            prop_assert_eq!(under_way.end.len(), most);
+        }
+    }
+}
