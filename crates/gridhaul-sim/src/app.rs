@@ -27,7 +27,7 @@ impl Flow {
             App::Transfer { bytes, .. } => {
                 ends[0].write(*bytes);
                 ends[0].close();
-                self.watch[1] = *bytes;
+                self.watch = *bytes;
                 None
             }
             App::Messages { source, outbox } => {
@@ -36,12 +36,12 @@ impl Flow {
                     outbox.push(message, under_way);
                     ledger.on_ready(self.row, message.at);
                 }
-                self.watch[1] = outbox.watch(under_way);
+                self.watch = outbox.watch(under_way);
                 Some(source.coming())
             }
-            App::Greedy { load, .. } => {
+            App::Greedy { load, hungry, .. } => {
                 load.bursts.advance(now);
-                self.hungry = load.bursts.active();
+                *hungry = load.bursts.active();
                 Some(load.bursts.until())
             }
             App::Dialogue(dialogue) => {
@@ -57,14 +57,14 @@ impl Flow {
     /// A burst is under way: a message is written if the connection could send it at once.
     #[inline(never)]
     pub(crate) fn feed(&mut self, now: Instant, ledger: &mut Ledger, under_way: &mut UnderWay) {
-        let (Ends::Tcp(ends), App::Greedy { load, outbox }) = (&mut self.ends, &mut self.app)
+        let (Ends::Tcp(ends), App::Greedy { load, outbox, .. }) = (&mut self.ends, &mut self.app)
         else {
             return;
         };
         if ends[0].could_send(load.bytes) {
             ends[0].write(load.bytes);
             outbox.push(Message { at: now, bytes: load.bytes }, under_way);
-            self.watch[1] = outbox.watch(under_way);
+            self.watch = outbox.watch(under_way);
             ledger.on_ready(self.row, now);
         }
     }
@@ -82,7 +82,7 @@ impl Flow {
         };
         ends[0].write(bytes);
         outbox.push(Message { at: now, bytes }, under_way);
-        self.watch[1] = outbox.watch(under_way);
+        self.watch = outbox.watch(under_way);
         ledger.on_ready(self.row, now);
     }
 
@@ -108,7 +108,7 @@ impl Flow {
         match &mut self.app {
             App::Bulk | App::Upstream => {}
             App::Transfer { completed, .. } => {
-                self.watch[side] = u64::MAX;
+                self.watch = u64::MAX;
                 *completed = now;
                 ends[1].close();
             }
@@ -118,7 +118,7 @@ impl Flow {
                 let delivered = ends[1].receiver().delivered();
                 let whole = std::iter::from_fn(|| outbox.pop(delivered, under_way));
                 progress.messages.extend(whole);
-                self.watch[1] = outbox.watch(under_way);
+                self.watch = outbox.watch(under_way);
             }
             App::Dialogue(dialogue) => {
                 progress = dialogue.on_arrived(now, side, &mut self.watch);

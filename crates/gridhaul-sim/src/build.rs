@@ -129,6 +129,7 @@ pub(crate) fn build(
     let links = links(scenario, layout, repeat, record)?;
     let mut routes = Vec::new();
     let mut flows = Vec::new();
+    let mut starts = Vec::new();
     let mut playbacks = Vec::new();
     let mut into = Vec::new();
     let wiring = Wiring::new(scenario, &layout.plan);
@@ -151,9 +152,14 @@ pub(crate) fn build(
             let seed = MemberSeed { scenario, name, repeat, number };
             let sizes = || wiring.sizes(row);
             let waits = wiring.receive(&mut stacks, way.next, (member, group), sizes);
-            let mut flow = flow(&seed, spec, (&stacks, &load), row as u32, begins);
+            let start = Instant::ZERO + spec.start;
+            let start = start + seed.chance("start").uniform(spec.start_spread);
+            starts.push(start);
+            let app = app(&seed, &load, start);
+            let ends = ends(&seed, spec, &stacks);
+            let mut flow =
+                Flow { row: row as u32, ends, app, routes: begins, watch: u64::MAX, cwnd: 0 };
             proxies.add((flows.len() as u32, row), begins, || (seed.isns(), !stacks.0.handshake));
-            flow.collected = spec.transport == Transport::Tcp && way.next.is_some();
             if waits && let Ends::Tcp(ends) = &mut flow.ends {
                 ends[1].read_on_demand();
             }
@@ -167,12 +173,21 @@ pub(crate) fn build(
     for (flow, outlet) in upstream {
         flows.push(flow);
         into.push(outlet);
+        starts.push(Instant::ZERO);
     }
     let proxies = proxies.finish(flows.len());
     let recorder = scenario.record.interval.filter(|_| record).map(|interval| {
         let names = |rows: &[(String, u64)]| rows.iter().map(|(name, _)| name.clone()).collect();
-        Recorder::new(interval, names(&layout.flows), names(&layout.links), layout.link_row.clone())
+        let mut firsts = vec![Instant::ZERO; layout.flows.len()];
+        for (flow, &start) in flows.iter().zip(&starts).rev() {
+            firsts[flow.row as usize] = start;
+        }
+        let links = (names(&layout.links), layout.link_row.clone());
+        Recorder::new(interval, (names(&layout.flows), firsts), links)
     });
+    let datagrams = scenario.flow.values().any(|flow| flow.transport != Transport::Tcp);
+    let apart = datagrams || !layout.plan.groups.is_empty();
+    let apart = vec![0; if apart { flows.len() } else { 0 }];
     let start = Instant::ZERO;
     Ok(World {
         net: Network {
@@ -180,10 +195,11 @@ pub(crate) fn build(
             links,
             routes,
         },
-        ledger: Ledger::new(judges(scenario, layout)),
+        ledger: Ledger::new(judges(scenario, layout), apart),
         collect: wiring.build(into, first),
         flows,
         under_way: UnderWay::default(),
+        starts,
         proxies,
         playbacks,
         failure: None,
@@ -220,7 +236,7 @@ fn upstream(
                 ends[1].read_on_demand();
             }
             let row = layout.group_row[index];
-            let flow = Flow::upstream(row, ends, begins, group.next.is_some());
+            let flow = Flow::upstream(row, ends, begins);
             flows.push((flow, wiring.outlet_for(group.next, member, group.count)));
         }
     }
@@ -342,28 +358,6 @@ impl MemberSeed<'_> {
     }
 }
 
-fn flow(
-    seed: &MemberSeed<'_>,
-    spec: &FlowSpec,
-    (stacks, load): (&Stacks, &SharedLoad<'_>),
-    row: u32,
-    routes: [u32; 2],
-) -> Flow {
-    let start = Instant::ZERO + spec.start + seed.chance("start").uniform(spec.start_spread);
-    Flow {
-        row,
-        ends: ends(seed, spec, stacks),
-        app: app(seed, load, start),
-        routes,
-        start,
-        watch: [u64::MAX; 2],
-        hungry: false,
-        cwnd: 0,
-        collected: false,
-        delivered_apart: 0,
-    }
-}
-
 fn ends(seed: &MemberSeed<'_>, spec: &FlowSpec, stacks: &Stacks) -> Ends {
     if spec.transport != Transport::Tcp {
         return Ends::Datagram { echo: spec.transport == Transport::Echo };
@@ -407,10 +401,12 @@ fn stacks(scenario: &Scenario, near: Option<&String>, far: Option<&String>) -> S
 fn app(seed: &MemberSeed<'_>, load: &SharedLoad<'_>, start: Instant) -> App {
     match Demand::of_member(load, start, seed.chance("load")) {
         Demand::Endless => App::Bulk,
-        Demand::Limited(bytes) => App::Transfer { bytes, completed: Instant::NEVER },
+        Demand::Limited(bytes) => App::Transfer { bytes, start, completed: Instant::NEVER },
         Demand::Open(source) => App::Messages { source, outbox: Outbox::default() },
         Demand::Recorded => App::Recorded { outbox: Outbox::default() },
-        Demand::Greedy(load) => App::Greedy { load: Box::new(load), outbox: Outbox::default() },
+        Demand::Greedy(load) => {
+            App::Greedy { load: Box::new(load), hungry: false, outbox: Outbox::default() }
+        }
         Demand::Dialogue(dialogue) => App::Dialogue(Box::new(Dialogue::new(dialogue))),
     }
 }

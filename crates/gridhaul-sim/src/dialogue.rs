@@ -14,21 +14,34 @@ pub(crate) struct Dialogue {
     next: Option<(usize, u64, Instant)>,
     /// Bytes that each end has had to receive so far.
     expected: [u64; 2],
+    /// Payload delivered at the `from` end with which an answer is whole.
+    answered: u64,
 }
 
 impl Dialogue {
     pub(crate) fn new(machine: RequestResponse) -> Self {
         let first = machine.first_request();
-        Self { next: Some((0, first.bytes, first.at)), machine, expected: [0; 2] }
+        Self {
+            next: Some((0, first.bytes, first.at)),
+            machine,
+            expected: [0; 2],
+            answered: u64::MAX,
+        }
     }
 
-    /// Says what is due. Returns when the question that is said now was asked, if one is, and when
+    /// Payload delivered at the `from` end with which an answer is whole.
+    pub(crate) const fn answered(&self) -> u64 {
+        self.answered
+    }
+
+    /// Says what is due. `whole` is the payload delivered at the `to` end with which a question is
+    /// whole. Returns when the question that is said now was asked, if one is, and when
     /// the next thing is due.
     pub(crate) fn on_due(
         &mut self,
         now: Instant,
         ends: &mut [Connection; 2],
-        watch: &mut [u64; 2],
+        whole: &mut u64,
     ) -> (Option<Instant>, Option<Instant>) {
         let Some((side, bytes, at)) = self.next else { return (None, None) };
         if at > now {
@@ -38,18 +51,13 @@ impl Dialogue {
         ends[side].write(bytes);
         let other = 1 - side;
         self.expected[other] += bytes;
-        watch[other] = self.expected[other];
+        *if other == 0 { &mut self.answered } else { whole } = self.expected[other];
         ((side == 0).then_some(at), None)
     }
 
     /// An end has received all that it waited for.
-    pub(crate) fn on_arrived(
-        &mut self,
-        now: Instant,
-        side: usize,
-        watch: &mut [u64; 2],
-    ) -> Progress {
-        watch[side] = u64::MAX;
+    pub(crate) fn on_arrived(&mut self, now: Instant, side: usize, whole: &mut u64) -> Progress {
+        *if side == 0 { &mut self.answered } else { whole } = u64::MAX;
         let asked = self.machine.asked();
         // The whole message is there: the machine is told of it in one piece.
         let next = if side == 1 {

@@ -16,18 +16,11 @@ pub(crate) struct Flow {
     pub app: App,
     /// Where the routes from the `from` and from the `to` end begin in the network's list.
     pub routes: [u32; 2],
-    pub start: Instant,
-    /// Payload delivered at the `from` and the `to` end at which the application wants to know.
-    pub watch: [u64; 2],
-    /// Whether the application writes as soon as the connection could send.
-    pub hungry: bool,
+    /// Payload delivered at the `to` end at which the application wants to know. For the `from`
+    /// end, a dialogue keeps the like itself.
+    pub watch: u64,
     /// Congestion window as the ledger knows it.
     pub cwnd: u32,
-    /// Whether the connection ends at a collector, which takes on what it delivers.
-    pub collected: bool,
-    /// Payload that has arrived without this flow's connection: datagrams, and what collectors
-    /// have taken on.
-    pub delivered_apart: u64,
 }
 
 /// What is at the two ends.
@@ -52,13 +45,19 @@ pub(crate) enum App {
     Transfer {
         /// Amount in bytes.
         bytes: u64,
+        start: Instant,
         /// When it was complete; [`Instant::NEVER`] before.
         completed: Instant,
     },
     /// Sends messages when they are ready.
     Messages { source: Source, outbox: Outbox },
     /// Sends messages as fast as the connection takes them, in bursts.
-    Greedy { load: Box<Greedy>, outbox: Outbox },
+    Greedy {
+        load: Box<Greedy>,
+        /// Whether a burst is under way: it writes as soon as the connection could send.
+        hungry: bool,
+        outbox: Outbox,
+    },
     /// Sends messages when a recording has them.
     Recorded { outbox: Outbox },
     /// Asks, waits for the answer, pauses.
@@ -69,24 +68,9 @@ pub(crate) enum App {
 
 impl Flow {
     /// The connection that leads on from a collector.
-    pub(crate) fn upstream(
-        row: u32,
-        ends: [Connection; 2],
-        routes: [u32; 2],
-        collected: bool,
-    ) -> Self {
-        Self {
-            row,
-            ends: Ends::Tcp(ends),
-            app: App::Upstream,
-            routes,
-            start: Instant::ZERO,
-            watch: [u64::MAX; 2],
-            hungry: false,
-            cwnd: 0,
-            collected,
-            delivered_apart: 0,
-        }
+    pub(crate) fn upstream(row: u32, ends: [Connection; 2], routes: [u32; 2]) -> Self {
+        let (ends, app) = (Ends::Tcp(ends), App::Upstream);
+        Self { row, ends, app, routes, watch: u64::MAX, cwnd: 0 }
     }
 
     /// The ends as connections, if they are.
@@ -120,16 +104,6 @@ impl Flow {
         let Ends::Tcp([left, right]) = &self.ends else { return None };
         Some((Books::of(left), Books::of(right)))
     }
-
-    /// Payload that has reached the application at the end of the way.
-    pub(crate) fn delivered(&self) -> u64 {
-        match &self.ends {
-            Ends::Tcp(ends) if !self.collected || matches!(self.app, App::Upstream) => {
-                ends[1].receiver().delivered()
-            }
-            _ => self.delivered_apart,
-        }
-    }
 }
 
 /// Payload of one end, in bytes.
@@ -159,6 +133,6 @@ mod tests {
     /// A million meters are a million of these, each with a sender of its own.
     #[test]
     fn a_row_stays_small() {
-        assert!(size_of::<Flow>() <= 344, "{}", size_of::<Flow>());
+        assert!(size_of::<Flow>() <= 280, "{}", size_of::<Flow>());
     }
 }

@@ -23,6 +23,9 @@ pub(crate) struct Ledger {
     pub accounts: Vec<RowAccount>,
     /// How the data packets of each row of flows cross its stage.
     pub crossings: Vec<Crossings>,
+    /// Payload of each flow that has arrived without its own connection: datagrams, and what
+    /// collectors have taken on. Empty where there are neither.
+    pub apart: Vec<u64>,
     /// Who judges the messages of each row of flows, if they have a deadline.
     pub judges: Vec<Option<Judge>>,
     /// The counters at the end of the warm-up.
@@ -93,13 +96,15 @@ impl Delays {
 }
 
 impl Ledger {
-    /// One row for each of the judges: `None` where there is no deadline.
-    pub(crate) fn new(judges: Vec<Option<Judge>>) -> Self {
+    /// One row for each of the judges: `None` where there is no deadline. `apart` has a zero for
+    /// each flow, if some of their payload will arrive apart from connections.
+    pub(crate) fn new(judges: Vec<Option<Judge>>, apart: Vec<u64>) -> Self {
         let rows = judges.len();
         Self {
             delays: (0..rows).map(|_| Delays::new()).collect(),
             accounts: vec![RowAccount::default(); rows],
             crossings: vec![Crossings::default(); rows],
+            apart,
             judges,
             before: None,
         }
@@ -129,6 +134,17 @@ impl Ledger {
         }
     }
 
+    /// Payload of a flow that has reached the application at the end of the way.
+    fn delivered(&self, index: usize, flow: &Flow, collect: &Collectors) -> u64 {
+        let goes_on = || collect.outlet_after(index as u32).is_some();
+        match &flow.ends {
+            Ends::Tcp(ends) if matches!(flow.app, App::Upstream) || !goes_on() => {
+                ends[1].receiver().delivered()
+            }
+            _ => self.apart[index],
+        }
+    }
+
     /// The warm-up is over.
     pub(crate) fn begin(
         &mut self,
@@ -149,7 +165,8 @@ impl Ledger {
             delivered: if now == Instant::ZERO {
                 Vec::new()
             } else {
-                flows.iter().map(Flow::delivered).collect()
+                let flows = flows.iter().enumerate();
+                flows.map(|(index, flow)| self.delivered(index, flow, collect)).collect()
             },
             levels: collect.levels(now),
             proxies: proxies.sums(now, flows, self.accounts.len()),
@@ -203,7 +220,10 @@ pub(crate) fn rows(world: &World, layout: &Layout) -> RunRows {
 /// What is gathered from the flows of a row.
 #[derive(Default)]
 struct Members {
-    goodputs: Vec<f64>,
+    count: u32,
+    /// Goodputs in bits a second and their squares, added up in the order of the flows.
+    goodput: f64,
+    goodput_squares: f64,
     completion: Vec<f64>,
     /// Bits a second of the transfers that are complete.
     transfer_rates: Vec<f64>,
@@ -224,7 +244,9 @@ fn flow_row(
     let mut members = Members::default();
     for (index, flow) in world.flows.iter().enumerate() {
         if flow.row as usize == row {
-            members.add(flow, before.delivered.get(index).copied().unwrap_or(0), secs);
+            let delivered = world.ledger.delivered(index, flow, &world.collect);
+            let earlier = before.delivered.get(index).copied().unwrap_or(0);
+            members.add(flow, delivered - earlier, secs);
         }
     }
     let (account, earlier) = (&world.ledger.accounts[row], &before.accounts[row]);
@@ -244,7 +266,7 @@ fn flow_row(
     if members.tcp {
         senders.metrics(&mut metrics);
         let integral = account.cwnd_integral_at(world.end) - before.cwnd_integrals[row];
-        let mean = integral as f64 / 1e9 / secs / members.goodputs.len() as f64;
+        let mean = integral as f64 / 1e9 / secs / f64::from(members.count);
         metrics.push((Metric::CwndMean, mean));
     }
     if members.messages {
@@ -261,15 +283,17 @@ fn flow_row(
 }
 
 impl Members {
-    fn add(&mut self, flow: &Flow, delivered_before: u64, secs: f64) {
-        let bits = (flow.delivered() - delivered_before) * 8;
-        self.goodputs.push(bits as f64 / secs);
+    fn add(&mut self, flow: &Flow, delivered: u64, secs: f64) {
+        let goodput = (delivered * 8) as f64 / secs;
+        self.count += 1;
+        self.goodput += goodput;
+        self.goodput_squares += goodput * goodput;
         self.tcp |= matches!(flow.ends, Ends::Tcp(_));
         self.messages |= !matches!(flow.app, App::Bulk | App::Transfer { .. } | App::Upstream);
-        if let App::Transfer { completed, bytes } = flow.app {
+        if let App::Transfer { start, completed, bytes } = flow.app {
             self.transfer = true;
             if completed != Instant::NEVER {
-                let took = completed.since(flow.start).as_secs_f64();
+                let took = completed.since(start).as_secs_f64();
                 self.completion.push(took);
                 self.transfer_rates.push(bytes as f64 * 8.0 / took);
             }
@@ -277,16 +301,15 @@ impl Members {
     }
 
     fn rates(&self, now: &RowAccount, then: &RowAccount, secs: f64, into: &mut Metrics) {
-        let sum: f64 = self.goodputs.iter().sum();
-        let squares: f64 = self.goodputs.iter().map(|goodput| goodput * goodput).sum();
+        let (sum, squares) = (self.goodput, self.goodput_squares);
         into.push((Metric::Goodput, sum));
         let arrived = now.arrived_bytes - then.arrived_bytes;
         into.push((Metric::Throughput, arrived as f64 * 8.0 / secs));
         let returned = now.returned_bytes - then.returned_bytes;
         into.push((Metric::ReverseThroughput, returned as f64 * 8.0 / secs));
-        if self.goodputs.len() > 1 && squares > 0.0 {
+        if self.count > 1 && squares > 0.0 {
             // Jain, Chiu and Hawe 1984: (sum x)^2 / (n * sum x^2).
-            let fairness = sum * sum / (self.goodputs.len() as f64 * squares);
+            let fairness = sum * sum / (f64::from(self.count) * squares);
             into.push((Metric::Fairness, fairness));
         }
     }

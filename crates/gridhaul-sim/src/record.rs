@@ -12,6 +12,8 @@ pub(crate) struct Recorder {
     interval: Duration,
     flow_names: Vec<String>,
     link_names: Vec<String>,
+    /// When the first flow of each row starts.
+    starts: Vec<Instant>,
     /// Row of each direction; only the first member of a group is recorded.
     link_row: Vec<u32>,
     windows: Windows,
@@ -60,15 +62,15 @@ const DELAYS_MAX: usize = 1_000_000;
 impl Recorder {
     pub(crate) fn new(
         interval: Duration,
-        flow_names: Vec<String>,
-        link_names: Vec<String>,
-        link_row: Vec<u32>,
+        (flow_names, starts): (Vec<String>, Vec<Instant>),
+        (link_names, link_row): (Vec<String>, Vec<u32>),
     ) -> Self {
         Self {
             interval,
             rates: Rates { before: vec![0; link_names.len()], ..Rates::default() },
             flow_names,
             link_names,
+            starts,
             link_row,
             windows: Windows::default(),
             queues: Queues::default(),
@@ -106,7 +108,8 @@ impl Recorder {
         let mut seen = vec![false; self.flow_names.len()];
         for flow in flows {
             let Ends::Tcp(ends) = &flow.ends else { continue };
-            if std::mem::replace(&mut seen[flow.row as usize], true) || now < flow.start {
+            let row = flow.row as usize;
+            if std::mem::replace(&mut seen[row], true) || now < self.starts[row] {
                 continue;
             }
             let Some(sender) = ends[0].sender() else { continue };

@@ -8,7 +8,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use crate::account::RowAccount;
 use crate::collect::Collectors;
 use crate::events::Target;
-use crate::flow::{Ends, Flow};
+use crate::flow::{App, Ends, Flow};
 use crate::measure::Ledger;
 use crate::network::{ARRIVED, AT_PROXY, Network};
 use crate::outbox::UnderWay;
@@ -24,6 +24,8 @@ pub(crate) struct World {
     pub flows: Vec<Flow>,
     /// The messages of all flows.
     pub under_way: UnderWay,
+    /// When the application of each flow starts; empty once the run has begun.
+    pub starts: Vec<Instant>,
     pub collect: Collectors,
     pub proxies: Proxies,
     pub playbacks: Vec<Playback>,
@@ -42,8 +44,8 @@ impl World {
     /// A recorded trace that is wrong further on.
     pub(crate) fn run(&mut self) -> Result<(), RunError> {
         self.net.events.schedule(Target::Clock, self.first_tick());
-        for (index, flow) in self.flows.iter().enumerate() {
-            self.net.events.schedule(Target::App(index as u32), flow.start);
+        for (index, start) in std::mem::take(&mut self.starts).into_iter().enumerate() {
+            self.net.events.schedule(Target::App(index as u32), start);
         }
         for (index, unit) in self.proxies.units.iter().enumerate() {
             self.net.events.schedule(Target::Unit(index as u32), unit.next_deadline());
@@ -163,7 +165,7 @@ impl World {
         let flow = &mut self.flows[(end / 2) as usize];
         let side = (end % 2) as usize;
         let next = flow.routes[side];
-        let hungry = flow.hungry && side == 0;
+        let hungry = side == 0 && matches!(flow.app, App::Greedy { hungry: true, .. });
         let deadline = loop {
             if hungry {
                 flow.feed(now, &mut self.ledger, &mut self.under_way);
@@ -234,7 +236,7 @@ impl World {
             self.ledger.accounts[flow.row as usize].returned_bytes += bytes;
         } else {
             self.ledger.accounts[flow.row as usize].arrived_bytes += bytes;
-            flow.delivered_apart += u64::from(datagram.bytes);
+            self.ledger.apart[packet.flow() as usize] += u64::from(datagram.bytes);
         }
         if echo && !packet.returning() {
             let answer = Packet { to: packet.to ^ 1, next: flow.routes[1], ..packet };
@@ -255,7 +257,7 @@ impl World {
         let again = match &flow.ends {
             Ends::Tcp(_) => {
                 let again = flow.on_due(now, &mut self.ledger, &mut self.under_way);
-                if flow.collected {
+                if self.collect.outlet_after(flow_index).is_some() {
                     flow.begin_pieces();
                 }
                 again
@@ -382,9 +384,12 @@ impl Flow {
         if side == 0 {
             account.returned_bytes += bytes;
             account.note_cwnd(now, &mut self.cwnd, end.sender().map_or(0, Sender::cwnd));
-        } else {
-            account.arrived_bytes += bytes;
+            return match &self.app {
+                App::Dialogue(dialogue) => end.receiver().delivered() >= dialogue.answered(),
+                _ => false,
+            };
         }
-        end.receiver().delivered() >= self.watch[side]
+        account.arrived_bytes += bytes;
+        end.receiver().delivered() >= self.watch
     }
 }

@@ -57,9 +57,8 @@ pub(crate) struct SentQueue {
 impl SentQueue {
     #[inline]
     pub(crate) fn push(&mut self, sent: Sent) {
-        if self.ring.capacity() == 0 {
-            // Of many connections, most never have more than two segments out.
-            self.ring.reserve_exact(2);
+        if self.ring.capacity() < 2 {
+            self.make_room();
         }
         self.ring.push_back(sent);
     }
@@ -272,6 +271,14 @@ impl SentQueue {
     /// A lost segment has been sent again.
     pub(crate) fn on_retransmitted(&mut self, len: u32) {
         self.lost_bytes -= len;
+    }
+
+    /// Of many connections, some never have more than SYN out, and most no more than two segments.
+    #[cold]
+    fn make_room(&mut self) {
+        if self.ring.len() == self.ring.capacity() {
+            self.ring.reserve_exact(1);
+        }
     }
 
     /// Index of the first segment that begins at or after `position`.

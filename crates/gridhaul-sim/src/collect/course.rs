@@ -61,7 +61,7 @@ impl World {
                 aggregate.admit(now, member, data.clone(), next, ends)
             }
             _ => {
-                let pieces = flow.pieces(flow.watch[1]);
+                let pieces = flow.pieces(flow.watch);
                 aggregate.admit(now, member, data.clone(), next, pieces)
             }
         };
@@ -93,7 +93,7 @@ impl World {
         let upstream_index = self.collect.first + into;
         let first = self.collect.outlets[into as usize].parcels.front();
         let upstream = &mut self.flows[upstream_index as usize];
-        upstream.watch[1] = first.map_or(u64::MAX, |parcel| parcel.end);
+        upstream.watch = first.map_or(u64::MAX, |parcel| parcel.end);
         if let Ends::Tcp(ends) = &mut upstream.ends {
             ends[0].write(bytes);
         }
@@ -104,14 +104,14 @@ impl World {
     fn next_whole(&mut self, flow_index: u32) -> Option<Parcel> {
         let flow = &mut self.flows[flow_index as usize];
         let delivered = flow.received();
-        let end = flow.watch[1];
+        let end = flow.watch;
         if end > delivered {
             return None;
         }
         if let Some(outlet) = self.collect.outlet_of(flow_index) {
             let outlet = &mut self.collect.outlets[outlet];
             let parcel = outlet.parcels.pop_front()?;
-            flow.watch[1] = outlet.parcels.front().map_or(u64::MAX, |parcel| parcel.end);
+            flow.watch = outlet.parcels.front().map_or(u64::MAX, |parcel| parcel.end);
             let size = parcel.end - std::mem::replace(&mut outlet.delivered, parcel.end);
             let (machine, slot) = (outlet.machine as usize, outlet.slot as usize);
             self.collect.machines[machine].audit.on_delivered(slot, &parcel, size);
@@ -123,11 +123,11 @@ impl World {
             | App::Greedy { outbox, .. }
             | App::Recorded { outbox } => {
                 ready = outbox.pop(delivered, &mut self.under_way)?;
-                flow.watch[1] = outbox.watch(&self.under_way);
+                flow.watch = outbox.watch(&self.under_way);
             }
             _ => {
-                flow.watch[1] = flow.pieces(end).nth(1).unwrap_or(u64::MAX);
-                if flow.watch[1] == u64::MAX
+                flow.watch = flow.pieces(end).nth(1).unwrap_or(u64::MAX);
+                if flow.watch == u64::MAX
                     && let Ends::Tcp(ends) = &mut flow.ends
                 {
                     ends[1].close();
@@ -144,9 +144,10 @@ impl World {
             let before = self.collect.outlets[outlet].delivered;
             let Some(parcel) = self.next_whole(flow_index) else { break };
             let origin = &mut self.flows[parcel.origin as usize];
-            origin.delivered_apart += parcel.end - before;
-            if let App::Transfer { bytes, completed } = &mut origin.app
-                && origin.delivered_apart == *bytes
+            let delivered = &mut self.ledger.apart[parcel.origin as usize];
+            *delivered += parcel.end - before;
+            if let App::Transfer { bytes, completed, .. } = &mut origin.app
+                && *delivered == *bytes
             {
                 *completed = now;
             }
@@ -219,7 +220,7 @@ impl Flow {
     /// A byte stream that a collector takes on has begun.
     pub(crate) fn begin_pieces(&mut self) {
         if matches!(self.app, App::Bulk | App::Transfer { .. }) {
-            self.watch[1] = self.pieces(0).nth(1).unwrap_or(u64::MAX);
+            self.watch = self.pieces(0).nth(1).unwrap_or(u64::MAX);
         }
     }
 }
