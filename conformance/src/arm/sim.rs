@@ -176,7 +176,9 @@ impl World {
         }
         let Some(end) = &mut self.ends[index] else { return };
         match step.action {
-            Action::Write(bytes) => end.write(bytes),
+            Action::Write(bytes) => {
+                end.write(bytes);
+            }
             Action::Close => end.close(),
             Action::ReadOnDemand => end.read_on_demand(),
             Action::Read(bytes) => end.read(bytes),

@@ -1,6 +1,5 @@
 //! Applications: what a flow does when one is due, or when what it waits for has arrived.
 
-use gridhaul_core::load::Message;
 use gridhaul_scenario::units::Instant;
 
 use crate::flow::{App, Ends, Flow};
@@ -24,24 +23,23 @@ impl Flow {
                 None
             }
             App::Upstream => None,
-            App::Transfer { bytes, .. } => {
-                ends[0].write(*bytes);
+            App::Transfer(transfer) => {
+                ends[0].write(transfer.bytes);
                 ends[0].close();
-                self.watch = *bytes;
+                self.watch = transfer.bytes;
                 None
             }
             App::Messages { source, outbox } => {
                 while let Some(message) = source.next_message_by(now) {
-                    ends[0].write(message.bytes);
-                    outbox.push(message, under_way);
+                    let end = ends[0].write(message.bytes);
+                    outbox.push(message.at, end, under_way);
                     ledger.on_ready(self.row, message.at);
                 }
                 self.watch = outbox.watch(under_way);
                 Some(source.coming())
             }
-            App::Greedy { load, hungry, .. } => {
+            App::Greedy { load, .. } => {
                 load.bursts.advance(now);
-                *hungry = load.bursts.active();
                 Some(load.bursts.until())
             }
             App::Dialogue(dialogue) => {
@@ -57,13 +55,13 @@ impl Flow {
     /// A burst is under way: a message is written if the connection could send it at once.
     #[inline(never)]
     pub(crate) fn feed(&mut self, now: Instant, ledger: &mut Ledger, under_way: &mut UnderWay) {
-        let (Ends::Tcp(ends), App::Greedy { load, outbox, .. }) = (&mut self.ends, &mut self.app)
+        let (Ends::Tcp(ends), App::Greedy { load, outbox }) = (&mut self.ends, &mut self.app)
         else {
             return;
         };
         if ends[0].could_send(load.bytes) {
-            ends[0].write(load.bytes);
-            outbox.push(Message { at: now, bytes: load.bytes }, under_way);
+            let end = ends[0].write(load.bytes);
+            outbox.push(now, end, under_way);
             self.watch = outbox.watch(under_way);
             ledger.on_ready(self.row, now);
         }
@@ -80,8 +78,8 @@ impl Flow {
         let (Ends::Tcp(ends), App::Recorded { outbox }) = (&mut self.ends, &mut self.app) else {
             return;
         };
-        ends[0].write(bytes);
-        outbox.push(Message { at: now, bytes }, under_way);
+        let end = ends[0].write(bytes);
+        outbox.push(now, end, under_way);
         self.watch = outbox.watch(under_way);
         ledger.on_ready(self.row, now);
     }
@@ -107,9 +105,9 @@ impl Flow {
         let Ends::Tcp(ends) = &mut self.ends else { return progress };
         match &mut self.app {
             App::Bulk | App::Upstream => {}
-            App::Transfer { completed, .. } => {
+            App::Transfer(transfer) => {
                 self.watch = u64::MAX;
-                *completed = now;
+                transfer.completed = now;
                 ends[1].close();
             }
             App::Messages { outbox, .. }

@@ -17,7 +17,7 @@ use crate::capture::{Addresses, Place, Tap, Way};
 use crate::collect::{Plan, Wiring, spread};
 use crate::dialogue::Dialogue;
 use crate::events::Events;
-use crate::flow::{App, Ends, Flow};
+use crate::flow::{App, Ends, Flow, Transfer};
 use crate::judge::Judge;
 use crate::measure::Ledger;
 use crate::network::{ARRIVED, LinkSlot, LinkStats, Network};
@@ -401,12 +401,12 @@ fn stacks(scenario: &Scenario, near: Option<&String>, far: Option<&String>) -> S
 fn app(seed: &MemberSeed<'_>, load: &SharedLoad<'_>, start: Instant) -> App {
     match Demand::of_member(load, start, seed.chance("load")) {
         Demand::Endless => App::Bulk,
-        Demand::Limited(bytes) => App::Transfer { bytes, start, completed: Instant::NEVER },
+        Demand::Limited(bytes) => {
+            App::Transfer(Box::new(Transfer { bytes, start, completed: Instant::NEVER }))
+        }
         Demand::Open(source) => App::Messages { source, outbox: Outbox::default() },
         Demand::Recorded => App::Recorded { outbox: Outbox::default() },
-        Demand::Greedy(load) => {
-            App::Greedy { load: Box::new(load), hungry: false, outbox: Outbox::default() }
-        }
+        Demand::Greedy(load) => App::Greedy { load: Box::new(load), outbox: Outbox::default() },
         Demand::Dialogue(dialogue) => App::Dialogue(Box::new(Dialogue::new(dialogue))),
     }
 }

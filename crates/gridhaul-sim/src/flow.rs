@@ -42,22 +42,11 @@ pub(crate) enum App {
     /// Sends for ever.
     Bulk,
     /// Sends an amount, then closes.
-    Transfer {
-        /// Amount in bytes.
-        bytes: u64,
-        start: Instant,
-        /// When it was complete; [`Instant::NEVER`] before.
-        completed: Instant,
-    },
+    Transfer(Box<Transfer>),
     /// Sends messages when they are ready.
     Messages { source: Source, outbox: Outbox },
     /// Sends messages as fast as the connection takes them, in bursts.
-    Greedy {
-        load: Box<Greedy>,
-        /// Whether a burst is under way: it writes as soon as the connection could send.
-        hungry: bool,
-        outbox: Outbox,
-    },
+    Greedy { load: Box<Greedy>, outbox: Outbox },
     /// Sends messages when a recording has them.
     Recorded { outbox: Outbox },
     /// Asks, waits for the answer, pauses.
@@ -66,11 +55,27 @@ pub(crate) enum App {
     Upstream,
 }
 
+/// An amount to be sent.
+#[derive(Debug)]
+pub(crate) struct Transfer {
+    /// Amount in bytes.
+    pub bytes: u64,
+    pub start: Instant,
+    /// When it was complete; [`Instant::NEVER`] before.
+    pub completed: Instant,
+}
+
 impl Flow {
     /// The connection that leads on from a collector.
     pub(crate) fn upstream(row: u32, ends: [Connection; 2], routes: [u32; 2]) -> Self {
         let (ends, app) = (Ends::Tcp(ends), App::Upstream);
         Self { row, ends, app, routes, watch: u64::MAX, cwnd: 0 }
+    }
+
+    /// Whether the application writes as soon as the connection could send.
+    #[inline]
+    pub(crate) fn is_hungry(&self) -> bool {
+        matches!(&self.app, App::Greedy { load, .. } if load.bursts.active())
     }
 
     /// The ends as connections, if they are.
@@ -133,6 +138,6 @@ mod tests {
     /// A million meters are a million of these, each with a sender of its own.
     #[test]
     fn a_row_stays_small() {
-        assert!(size_of::<Flow>() <= 280, "{}", size_of::<Flow>());
+        assert!(size_of::<Flow>() <= 272, "{}", size_of::<Flow>());
     }
 }

@@ -289,13 +289,13 @@ impl Members {
         self.goodput += goodput;
         self.goodput_squares += goodput * goodput;
         self.tcp |= matches!(flow.ends, Ends::Tcp(_));
-        self.messages |= !matches!(flow.app, App::Bulk | App::Transfer { .. } | App::Upstream);
-        if let App::Transfer { start, completed, bytes } = flow.app {
+        self.messages |= !matches!(flow.app, App::Bulk | App::Transfer(_) | App::Upstream);
+        if let App::Transfer(transfer) = &flow.app {
             self.transfer = true;
-            if completed != Instant::NEVER {
-                let took = completed.since(start).as_secs_f64();
+            if transfer.completed != Instant::NEVER {
+                let took = transfer.completed.since(transfer.start).as_secs_f64();
                 self.completion.push(took);
-                self.transfer_rates.push(bytes as f64 * 8.0 / took);
+                self.transfer_rates.push(transfer.bytes as f64 * 8.0 / took);
             }
         }
     }

@@ -4,7 +4,6 @@
 
 use std::num::NonZeroU32;
 
-use gridhaul_core::load::Message;
 use gridhaul_scenario::units::Instant;
 
 /// The messages of all flows that are under way. A place in the columns belongs to a list of some
@@ -26,17 +25,14 @@ struct Place(NonZeroU32);
 /// Messages of one flow that are under way, first come first.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    /// Bytes handed over since the beginning.
-    written: u64,
     first: Option<Place>,
     last: Option<Place>,
 }
 
 impl Outbox {
-    /// A message is handed over.
-    pub(crate) fn push(&mut self, message: Message, under_way: &mut UnderWay) {
-        self.written = self.written.saturating_add(message.bytes);
-        let place = under_way.take_place(self.written, message.at);
+    /// A message that was `ready` has been handed over, and was written up to `end`.
+    pub(crate) fn push(&mut self, ready: Instant, end: u64, under_way: &mut UnderWay) {
+        let place = under_way.take_place(end, ready);
         match self.last {
             Some(last) => under_way.next[last.index()] = Some(place),
             None => self.first = Some(place),
@@ -115,14 +111,14 @@ mod tests {
     #[test]
     fn messages_come_out_as_they_went_in() {
         let (mut outbox, mut under_way) = (Outbox::default(), UnderWay::default());
-        for (secs, bytes) in [(1.0, 10), (2.0, 5), (3.0, 1)] {
-            outbox.push(Message { at: at(secs), bytes }, &mut under_way);
+        for (secs, end) in [(1.0, 10), (2.0, 15), (3.0, 16)] {
+            outbox.push(at(secs), end, &mut under_way);
         }
         assert_eq!((outbox.watch(&under_way), outbox.pop(9, &mut under_way)), (10, None));
         assert_eq!(outbox.ends(&under_way).collect::<Vec<_>>(), [10, 15, 16]);
         let out: Vec<_> = std::iter::from_fn(|| outbox.pop(15, &mut under_way)).collect();
         assert_eq!(out, [at(1.0), at(2.0)]);
-        outbox.push(Message { at: at(4.0), bytes: 4 }, &mut under_way);
+        outbox.push(at(4.0), 20, &mut under_way);
         assert_eq!(outbox.pop(16, &mut under_way), Some(at(3.0)));
         assert_eq!(outbox.watch(&under_way), 20);
         assert_eq!(outbox.pop(20, &mut under_way), Some(at(4.0)));
@@ -143,8 +139,8 @@ mod tests {
                 let (outbox, expected, written) = &mut flows[flow];
                 if let Some(bytes) = bytes {
                     let ready = Instant::from_nanos(step as u64);
-                    outbox.push(Message { at: ready, bytes }, &mut under_way);
                     *written += bytes;
+                    outbox.push(ready, *written, &mut under_way);
                     expected.push_back((*written, ready));
                 } else {
                     let first = expected.pop_front().map(|(_, ready)| ready);

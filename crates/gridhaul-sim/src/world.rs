@@ -165,7 +165,7 @@ impl World {
         let flow = &mut self.flows[(end / 2) as usize];
         let side = (end % 2) as usize;
         let next = flow.routes[side];
-        let hungry = side == 0 && matches!(flow.app, App::Greedy { hungry: true, .. });
+        let hungry = side == 0 && flow.is_hungry();
         let deadline = loop {
             if hungry {
                 flow.feed(now, &mut self.ledger, &mut self.under_way);

@@ -146,10 +146,10 @@ impl World {
             let origin = &mut self.flows[parcel.origin as usize];
             let delivered = &mut self.ledger.apart[parcel.origin as usize];
             *delivered += parcel.end - before;
-            if let App::Transfer { bytes, completed, .. } = &mut origin.app
-                && *delivered == *bytes
+            if let App::Transfer(transfer) = &mut origin.app
+                && *delivered == transfer.bytes
             {
-                *completed = now;
+                transfer.completed = now;
             }
             let row = origin.row;
             if parcel.ready != Instant::NEVER {
@@ -211,7 +211,7 @@ impl Flow {
             Ends::Tcp(ends) => u64::from(ends[0].params().mss),
             Ends::Datagram { .. } => 1,
         };
-        let total = if let App::Transfer { bytes, .. } = self.app { bytes } else { u64::MAX };
+        let total = if let App::Transfer(transfer) = &self.app { transfer.bytes } else { u64::MAX };
         std::iter::successors(Some(first), move |&end| {
             (end < total).then(|| end.saturating_add(mss).min(total))
         })
@@ -219,7 +219,7 @@ impl Flow {
 
     /// A byte stream that a collector takes on has begun.
     pub(crate) fn begin_pieces(&mut self) {
-        if matches!(self.app, App::Bulk | App::Transfer { .. }) {
+        if matches!(self.app, App::Bulk | App::Transfer(_)) {
             self.watch = self.pieces(0).nth(1).unwrap_or(u64::MAX);
         }
     }

@@ -185,12 +185,14 @@ impl Sender {
         self.written == 1 && !self.closed
     }
 
-    /// The application writes `bytes` more; [`u64::MAX`] for ever.
-    pub fn write(&mut self, bytes: u64) {
+    /// The application writes `bytes` more; [`u64::MAX`] for ever. Returns the bytes written in all.
+    pub fn write(&mut self, bytes: u64) -> u64 {
         debug_assert!(!self.closed, "nothing may be written after close");
         if !self.closed {
             self.written = self.written.saturating_add(bytes);
         }
+        // Position 0 is SYN.
+        self.written - 1
     }
     /// The application will write no more.
     pub fn close(&mut self) {
