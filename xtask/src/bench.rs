@@ -2,6 +2,7 @@
 
 mod meters;
 mod model;
+mod pep;
 mod sim;
 
 use std::fs;
@@ -36,6 +37,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "sim", run: sim::run },
     Bench { name: "model", run: model::run },
     Bench { name: "meters", run: meters::run },
+    Bench { name: "pep", run: pep::run },
 ];
 
 /// Runs the benches; an error if a figure falls short.

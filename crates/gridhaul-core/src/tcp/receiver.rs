@@ -65,8 +65,9 @@ impl Receiver {
         fin: bool,
         params: &StackParams,
     ) -> bool {
-        if end <= self.next {
-            // RFC 9293, 3.10.7.4: an old segment is answered at once with an acknowledgement.
+        if end <= self.next || self.finished {
+            // RFC 9293, 3.10.7.4: an old segment is answered at once with an acknowledgement. Behind
+            // FIN there is nothing: "Ignore the segment text."
             self.finished |= fin;
             self.ack_now = true;
             return false;
@@ -81,7 +82,9 @@ impl Receiver {
         self.next = end;
         self.finished |= fin;
         let filled = self.beyond.is_some();
-        if filled {
+        if fin {
+            self.beyond = None;
+        } else if filled {
             self.absorb();
         }
         if !self.eager {
@@ -217,8 +220,13 @@ impl Receiver {
     fn absorb(&mut self) {
         let Some(beyond) = &mut self.beyond else { return };
         self.next = beyond.absorb(self.next);
-        self.finished |= beyond.end.is_some_and(|end| self.next >= end);
-        if beyond.ranges.is_empty() {
+        if let Some(end) = beyond.end
+            && self.next >= end
+        {
+            self.next = end;
+            self.finished = true;
+        }
+        if beyond.ranges.is_empty() || self.finished {
             self.beyond = None;
         }
     }
@@ -304,6 +312,20 @@ mod tests {
         data(&mut receiver, &params, 201, 211);
         let blocks = receiver.sack_blocks(0, 3);
         assert_eq!(blocks.as_slice(), [(101, 211), (501, 601), (301, 401)]);
+    }
+
+    #[test]
+    fn nothing_comes_behind_fin() {
+        let (mut receiver, params) = receiver();
+        data(&mut receiver, &params, 301, 401);
+        receiver.handle_data(Instant::ZERO, 101, 201, true, &params);
+        data(&mut receiver, &params, 201, 301);
+        data(&mut receiver, &params, 1, 101);
+        data(&mut receiver, &params, 401, 501);
+        // FIN takes the last position.
+        assert!(receiver.finished());
+        assert_eq!((receiver.next(), receiver.delivered()), (201, 199));
+        assert!(receiver.sack_blocks(0, 4).is_empty());
     }
 
     #[test]
