@@ -178,6 +178,15 @@ const MEANING: &[(&str, &str, &str)] = &[
     ("Vegas swapped", "variant = \"reno\"", "vegas_alpha = 4\nvegas_beta = 2.5"),
     ("Vegas negative", "variant = \"reno\"", "vegas_gamma = -1"),
     ("Vegas not a number", "variant = \"reno\"", "vegas_gamma = nan"),
+    (
+        "MEDX with delayed acknowledgements",
+        "variant = \"reno\"",
+        "variant = \"medx\"\ndelayed_ack = \"40 ms\"",
+    ),
+    ("MEDX with timestamps", "variant = \"reno\"", "variant = \"medx\"\ntimestamps = true"),
+    ("MEDX that forgets nothing", "variant = \"reno\"", "medx_alpha = 1.0"),
+    ("MEDX without a threshold", "variant = \"reno\"", "medx_beta = 0.0"),
+    ("MEDX that compares nothing", "variant = \"reno\"", "medx_buffer = 1"),
     ("window of nothing", "variant = \"reno\"", "receive_window = \"0 segments\""),
     (
         "fixed window of another variant",

@@ -10,6 +10,8 @@ pub(crate) struct RowAccount {
     pub arrived_bytes: u64,
     /// Wire bytes of packets that came back to the `from` ends.
     pub returned_bytes: u64,
+    /// Segments that did.
+    pub returned: u64,
     /// Datagrams sent and lost.
     pub datagrams: u64,
     pub datagrams_lost: u64,
@@ -29,6 +31,10 @@ pub(crate) struct SenderSums {
     pub timeouts: u64,
     pub rtt_sum_ns: u64,
     pub rtt_count: u64,
+    /// Whether a congestion control counts what it computes, and what it has.
+    pub counts_effort: bool,
+    pub updates: u64,
+    pub evaluations: u64,
 }
 
 impl RowAccount {
@@ -61,6 +67,11 @@ impl SenderSums {
         self.timeouts += u64::from(stats.timeouts);
         self.rtt_sum_ns += stats.rtt_sum_ns;
         self.rtt_count += u64::from(stats.rtt_count);
+        if let Some(effort) = sender.effort() {
+            self.counts_effort = true;
+            self.updates += u64::from(effort.updates.unwrap_or(stats.rtt_count));
+            self.evaluations += u64::from(effort.evaluations);
+        }
     }
 
     /// What was added since an earlier time.
@@ -72,6 +83,9 @@ impl SenderSums {
             timeouts: self.timeouts - earlier.timeouts,
             rtt_sum_ns: self.rtt_sum_ns - earlier.rtt_sum_ns,
             rtt_count: self.rtt_count - earlier.rtt_count,
+            counts_effort: self.counts_effort,
+            updates: self.updates - earlier.updates,
+            evaluations: self.evaluations - earlier.evaluations,
         }
     }
 }

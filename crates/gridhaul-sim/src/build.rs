@@ -25,6 +25,7 @@ use crate::outbox::{Outbox, UnderWay};
 use crate::playback::Playback;
 use crate::proxy::ProxyWiring;
 use crate::record::Recorder;
+use crate::truth::Truth;
 use crate::world::World;
 
 /// The rows of an answer, which follow from the scenario alone.
@@ -195,7 +196,11 @@ pub(crate) fn build(
             links,
             routes,
         },
-        ledger: Ledger::new(judges(scenario, layout), apart),
+        ledger: Ledger::new(
+            judges(scenario, layout),
+            apart,
+            Truth::new(&flows, layout.flows.len()),
+        ),
         collect: wiring.build(into, first),
         flows,
         under_way: UnderWay::default(),

@@ -1,7 +1,7 @@
 //! Captures: packets as pcapng, which Wireshark opens. Payload bytes do not exist in a simulation,
 //! so packets are cut behind their headers, as with a short snapshot length.
 
-use gridhaul_core::tcp::{Flags, Segment};
+use gridhaul_core::tcp::{ClockOption, Flags, OneWayDelay, Segment};
 use gridhaul_scenario::units::Instant;
 
 use crate::collect::spread;
@@ -180,7 +180,13 @@ fn tcp_options(segment: &Segment) -> Vec<u8> {
         }
     }
     if let Some((value, echo)) = segment.timestamps {
-        options.extend([1, 1, 8, 10]);
+        match segment.clock {
+            ClockOption::Timestamps => options.extend([1, 1, 8, 10]),
+            ClockOption::OneWayDelay => {
+                options.extend([OneWayDelay::KIND, OneWayDelay::LEN]);
+                options.extend(OneWayDelay::IDENTIFIER.to_be_bytes());
+            }
+        }
         options.extend(value.to_be_bytes());
         options.extend(echo.to_be_bytes());
     }
@@ -252,4 +258,20 @@ fn enhanced_packet(file: &mut Vec<u8>, at: Instant, headers: &[u8], whole: u32) 
     body.extend(whole.max(headers.len() as u32).to_le_bytes());
     body.extend(headers);
     block(file, 6, &body);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_have_an_option_of_their_own() {
+        let timestamps = Some((0x0102_0304, 0x0506_0708));
+        let segment = Segment { timestamps, ..Segment::default() };
+        let medx = Segment { clock: ClockOption::OneWayDelay, ..segment };
+        // RFC 7323: kind 8, length 10, behind two bytes of padding. RFC 6994: kind 253, length 12,
+        // identifier of the experiment.
+        assert_eq!(tcp_options(&segment), [1, 1, 8, 10, 1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(tcp_options(&medx), [253, 12, 0x4d, 0x58, 1, 2, 3, 4, 5, 6, 7, 8]);
+    }
 }

@@ -23,6 +23,7 @@ mod playback;
 mod proxy;
 mod record;
 mod run;
+mod truth;
 mod world;
 
 pub use run::Sim;

@@ -1,5 +1,6 @@
 //! From counters to metrics: what happened between the end of the warm-up and the end of the run.
 
+use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::answer::Metric;
 use gridhaul_scenario::units::{Duration, Instant};
 use hdrhistogram::Histogram;
@@ -12,6 +13,7 @@ use crate::flow::{App, Ends, Flow};
 use crate::judge::Judge;
 use crate::network::{LinkStats, Network};
 use crate::proxy::{Proxies, ProxySums};
+use crate::truth::{Cause, Confusion, Truth};
 use crate::world::World;
 
 /// The account of a run.
@@ -28,6 +30,8 @@ pub(crate) struct Ledger {
     pub apart: Vec<u64>,
     /// Who judges the messages of each row of flows, if they have a deadline.
     pub judges: Vec<Option<Judge>>,
+    /// What senders say of losses, beside the truth.
+    pub truth: Truth,
     /// The counters at the end of the warm-up.
     pub before: Option<Before>,
 }
@@ -48,6 +52,7 @@ pub(crate) struct Before {
     /// What the proxies of each row have counted; empty where there are none.
     proxies: Vec<ProxySums>,
     crossings: Vec<Crossings>,
+    confusions: Vec<Confusion>,
 }
 
 /// Delays of messages.
@@ -98,7 +103,7 @@ impl Delays {
 impl Ledger {
     /// One row for each of the judges: `None` where there is no deadline. `apart` has a zero for
     /// each flow, if some of their payload will arrive apart from connections.
-    pub(crate) fn new(judges: Vec<Option<Judge>>, apart: Vec<u64>) -> Self {
+    pub(crate) fn new(judges: Vec<Option<Judge>>, apart: Vec<u64>, truth: Truth) -> Self {
         let rows = judges.len();
         Self {
             delays: (0..rows).map(|_| Delays::new()).collect(),
@@ -106,8 +111,16 @@ impl Ledger {
             crossings: vec![Crossings::default(); rows],
             apart,
             judges,
+            truth,
             before: None,
         }
+    }
+
+    /// A data segment of a flow is lost, and why.
+    #[inline]
+    pub(crate) fn on_segment_lost(&mut self, row: u32, flow: u32, segment: &Segment, cause: Cause) {
+        self.crossings[row as usize].lost += 1;
+        self.truth.on_lost(flow, segment, cause);
     }
 
     /// A message of a row is ready.
@@ -171,6 +184,7 @@ impl Ledger {
             levels: collect.levels(now),
             proxies: proxies.sums(now, flows, self.accounts.len()),
             crossings: self.crossings.clone(),
+            confusions: self.truth.rows().to_vec(),
         });
     }
 }
@@ -265,6 +279,11 @@ fn flow_row(
     }
     if members.tcp {
         senders.metrics(&mut metrics);
+        metrics.push((Metric::SegmentsReceived, (account.returned - earlier.returned) as f64));
+        let truth = &world.ledger.truth;
+        if truth.judges(row as u32) {
+            truth.rows()[row].since(&before.confusions[row]).metrics(&mut metrics);
+        }
         let integral = account.cwnd_integral_at(world.end) - before.cwnd_integrals[row];
         let mean = integral as f64 / 1e9 / secs / f64::from(members.count);
         metrics.push((Metric::CwndMean, mean));
@@ -328,6 +347,10 @@ impl SenderSums {
         if self.rtt_count > 0 {
             let mean = self.rtt_sum_ns as f64 / self.rtt_count as f64 / 1e9;
             into.push((Metric::RttMean, mean));
+        }
+        if self.counts_effort {
+            into.push((Metric::MeasureUpdates, self.updates as f64));
+            into.push((Metric::MeasureEvaluations, self.evaluations as f64));
         }
     }
 }

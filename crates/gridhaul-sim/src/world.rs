@@ -16,6 +16,7 @@ use crate::packet::{Body, Datagram, Packet};
 use crate::playback::Playback;
 use crate::proxy::Proxies;
 use crate::record::Recorder;
+use crate::truth::Cause;
 
 /// Everything that lives during one run.
 #[derive(Debug)]
@@ -117,7 +118,9 @@ impl World {
         match fate {
             Fate::Arrived | Fate::Copy => self.forward(now, packet),
             // The receiver's checksum rejects what is damaged; nothing answers it.
-            Fate::Damaged | Fate::Lost(_) => self.on_lost(&packet),
+            Fate::Damaged => self.on_lost(&packet, Cause::Error),
+            Fate::Lost(reason) if reason.is_by_queue() => self.on_lost(&packet, Cause::Queue),
+            Fate::Lost(_) => self.on_lost(&packet, Cause::Error),
             // The original is counted.
             Fate::DamagedCopy => {}
         }
@@ -133,7 +136,7 @@ impl World {
         if next != ARRIVED {
             let bytes = packet.body.wire_bytes();
             if !self.net.offer(now, packet.next, bytes, |next| Packet { next, ..packet }) {
-                self.on_lost(&packet);
+                self.on_lost(&packet, Cause::Queue);
             }
             return;
         }
@@ -165,6 +168,12 @@ impl World {
         let flow = &mut self.flows[(end / 2) as usize];
         let side = (end % 2) as usize;
         let next = flow.routes[side];
+        if side == 0
+            && self.ledger.truth.is_asked()
+            && let Ends::Tcp(ends) = &flow.ends
+        {
+            self.ledger.truth.on_handled(end / 2, ends);
+        }
         let hungry = side == 0 && flow.is_hungry();
         let deadline = loop {
             if hungry {
@@ -184,7 +193,7 @@ impl World {
             let packet = |next| Packet { to: end ^ 1, next, sent: now, body: Body::Tcp(*segment) };
             // A refused segment is TCP's to find out.
             if !self.net.offer(now, next, segment.wire_bytes(), packet) && data {
-                self.ledger.crossings[flow.row as usize].lost += 1;
+                self.ledger.on_segment_lost(flow.row, end / 2, segment, Cause::Queue);
             }
             if last {
                 break connection.next_deadline();
@@ -216,13 +225,14 @@ impl World {
         self.pump_apart(now, end);
     }
 
-    pub(crate) fn on_lost(&mut self, packet: &Packet) {
+    pub(crate) fn on_lost(&mut self, packet: &Packet, cause: Cause) {
         let flow = &mut self.flows[packet.flow() as usize];
         match &packet.body {
             Body::Datagram(_) => self.ledger.accounts[flow.row as usize].datagrams_lost += 1,
             Body::Tcp(segment) => {
-                let data = segment.len > 0 && !packet.returning();
-                self.ledger.crossings[flow.row as usize].lost += u64::from(data);
+                if segment.len > 0 && !packet.returning() {
+                    self.ledger.on_segment_lost(flow.row, packet.flow(), segment, cause);
+                }
             }
         }
     }
@@ -383,6 +393,7 @@ impl Flow {
         let bytes = u64::from(bytes);
         if side == 0 {
             account.returned_bytes += bytes;
+            account.returned += 1;
             account.note_cwnd(now, &mut self.cwnd, end.sender().map_or(0, Sender::cwnd));
             return match &self.app {
                 App::Dialogue(dialogue) => end.receiver().delivered() >= dialogue.answered(),

@@ -20,7 +20,7 @@ pub use params::{Growth, HalvingBasis, OptionBytes, StackParams};
 pub use rate::RateSample;
 pub use receiver::Receiver;
 pub use rtt::RttEstimator;
-pub use segment::{Flags, SackBlocks, Segment, expand};
+pub use segment::{ClockOption, Flags, OneWayDelay, SackBlocks, Segment, expand};
 pub use sender::{Sender, SenderStats};
 
 #[cfg(test)]

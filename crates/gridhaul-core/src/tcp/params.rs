@@ -67,6 +67,8 @@ pub struct StackParams {
     pub quick_ack: u32,
     /// Timestamps option.
     pub timestamps: bool,
+    /// The option of TCP-MEDX in its place.
+    pub one_way_delay: bool,
     /// Selective acknowledgements.
     pub sack: bool,
     /// Duplicate acknowledgements that mean loss.
@@ -117,6 +119,8 @@ pub struct StackParams {
     pub one_way_open: bool,
     /// Vegas: α, β and γ in segments. Shared: all connections of a stack look at the same.
     pub vegas: Arc<(f64, f64, f64)>,
+    /// MEDX: α, β, and how many delays are kept.
+    pub medx: (f64, f64, u32),
 }
 
 impl StackParams {
@@ -169,7 +173,30 @@ impl StackParams {
             stack.vegas_beta.unwrap_or(beta),
             stack.vegas_gamma.unwrap_or(gamma),
         ));
+        params.medx = (
+            stack.medx_alpha.unwrap_or(params.medx.0),
+            stack.medx_beta.unwrap_or(params.medx.1),
+            stack.medx_buffer.unwrap_or(params.medx.2),
+        );
+        if params.variant == Variant::Medx {
+            params.report_delays();
+        }
         params
+    }
+
+    /// Paper `medx`, section 2: the receiver reports the delay of every segment, and "acknowledges
+    /// every incoming packet" without delay. A stack that asks for something else is refused when
+    /// the scenario is read.
+    fn report_delays(&mut self) {
+        self.one_way_delay = true;
+        self.timestamps = false;
+        self.delayed_ack = Duration::ZERO;
+    }
+
+    /// Whether segments carry an option with times, of either kind.
+    #[must_use]
+    pub const fn has_clock_option(&self) -> bool {
+        self.timestamps || self.one_way_delay
     }
 }
 
@@ -213,6 +240,7 @@ fn rfc() -> StackParams {
         ack_every: 2,
         quick_ack: 0,
         timestamps: true,
+        one_way_delay: false,
         sack: true,
         // RFC 5681, section 3.2: three duplicates.
         dupthresh: 3,
@@ -239,6 +267,9 @@ fn rfc() -> StackParams {
         one_way_open: false,
         // Brakmo and Peterson 1995: α = 1 (their Vegas-1,3), β = 3, γ = 1.
         vegas: Arc::new((1.0, 3.0, 1.0)),
+        // Paper `medx`, section 2: α = 0.5, β = 1.2. It leaves the length open: the three duplicates
+        // that reveal a loss, and one delay from before it.
+        medx: (0.5, 1.2, 4),
     }
 }
 

@@ -1,5 +1,7 @@
 //! A parsed TCP segment, and sequence numbers on the wire.
 
+use gridhaul_scenario::units::Instant;
+
 /// Control bits of a segment (RFC 9293, 3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags(u8);
@@ -73,6 +75,67 @@ impl SackBlocks {
     }
 }
 
+/// What the two numbers of [`Segment::timestamps`] are. Both options take 12 bytes on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ClockOption {
+    /// RFC 7323, section 3: kind 8, the time of the sender in milliseconds and the one that it
+    /// echoes.
+    #[default]
+    Timestamps,
+    /// What paper `medx` needs: when the segment was sent, and how long the newest segment with
+    /// data was on its way to here ([`OneWayDelay`]), both in microseconds.
+    OneWayDelay,
+}
+
+/// The option of TCP-MEDX (paper `medx`, section 2: "the propagation delay is attached to the
+/// corresponding acknowledgement"). The paper gives no layout; this is ours, an experimental option
+/// (RFC 6994, section 3; its identifier is not registered):
+///
+/// ```text
+///   0                   1                   2                   3
+///   0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+///  +---------------+---------------+-------------------------------+
+///  |  kind = 253   |  length = 12  |    identifier = 0x4d58 "MX"   |
+///  +---------------+---------------+-------------------------------+
+///  |        when this segment was sent: microseconds mod 2^32      |
+///  +---------------------------------------------------------------+
+///  |   delay of the newest segment with data: signed microseconds  |
+///  +---------------------------------------------------------------+
+/// ```
+///
+/// **Clocks.** A delay is the receiver's time minus the sender's, so it holds the offset between
+/// their clocks. Criterion II compares delays with each other, and the offset cancels. Criterion I
+/// is a ratio, and it does not: a receiver that is ahead makes queues look small beside the offset.
+/// Both ends must therefore count from one epoch (PTP or GPS; a simulation has one clock). A
+/// negative delay proves that they do not: the sender leaves it out, and judges nothing by it.
+#[derive(Debug, Clone, Copy)]
+pub struct OneWayDelay;
+
+impl OneWayDelay {
+    /// Kind of the option: an experiment (RFC 4727, section 2.5).
+    pub const KIND: u8 = 253;
+    /// Its bytes on the wire.
+    pub const LEN: u8 = 12;
+    /// Identifier of the experiment: "MX".
+    pub const IDENTIFIER: u16 = 0x4d58;
+    /// Stands where no segment with data has arrived yet; as a number it is negative.
+    pub const UNKNOWN: u32 = u32::MAX;
+
+    /// What is written into a segment sent at `now`: microseconds, which wrap after 71 minutes.
+    #[inline]
+    #[must_use]
+    pub const fn stamp(now: Instant) -> u32 {
+        (now.as_nanos() / 1_000) as u32
+    }
+
+    /// A delay from an acknowledgement, in microseconds; `None` where it is unknown or negative.
+    #[inline]
+    #[must_use]
+    pub const fn known(delay: u32) -> Option<u32> {
+        if delay.cast_signed() < 0 { None } else { Some(delay) }
+    }
+}
+
 /// A TCP segment without its payload bytes: what the machines need to know of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Segment {
@@ -84,12 +147,15 @@ pub struct Segment {
     pub len: u32,
     /// Free receive buffer in bytes, already scaled (RFC 7323, section 2).
     pub window: u32,
-    /// Timestamp of the sender in milliseconds, and the one it echoes (RFC 7323, section 3).
+    /// Timestamp of the sender in milliseconds, and the one it echoes (RFC 7323, section 3); or what
+    /// [`Self::clock`] says.
     pub timestamps: Option<(u32, u32)>,
     /// Selective acknowledgements.
     pub sack: SackBlocks,
     /// With SYN: this end takes part in selective acknowledgements (RFC 2018, section 2).
     pub sack_permitted: bool,
+    /// Which option `timestamps` are.
+    pub clock: ClockOption,
     /// Control bits.
     pub flags: Flags,
     /// Bytes of IP and TCP headers with options.
@@ -127,6 +193,23 @@ pub const fn expand(wire: u32, isn: u32, near: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Every packet in a queue of a simulation holds one.
+    #[test]
+    fn a_segment_stays_small() {
+        assert!(size_of::<Segment>() <= 68, "{}", size_of::<Segment>());
+    }
+
+    #[test]
+    fn delays_are_differences_of_clocks_that_wrap() {
+        let at = |us: u64| OneWayDelay::stamp(Instant::from_nanos(us * 1_000));
+        // Sent 5 us before the clock wraps, received 20 us behind it.
+        let (sent, received) = (at((1 << 32) - 5), at((1 << 32) + 20));
+        assert_eq!(OneWayDelay::known(received.wrapping_sub(sent)), Some(25));
+        // The receiver's clock is behind by more than the way takes.
+        assert_eq!(OneWayDelay::known(at(10).wrapping_sub(at(30))), None);
+        assert_eq!(OneWayDelay::known(OneWayDelay::UNKNOWN), None);
+    }
 
     #[test]
     fn positions_go_on_where_numbers_wrap() {

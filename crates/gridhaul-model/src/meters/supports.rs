@@ -89,7 +89,14 @@ impl Refused {
     }
 
     fn stack(&mut self, key: &str, stack: &Stack) {
-        if let Some(variant @ (Variant::Bbr | Variant::Fixed)) = stack.variant {
+        if let Some(
+            variant @ (Variant::Bbr
+            | Variant::Fixed
+            | Variant::Medx
+            | Variant::Veno
+            | Variant::Westwood),
+        ) = stack.variant
+        {
             let reason = format!("there are no equations for `{}`; use `--on sim`", variant.name());
             self.key(&format!("{key}.variant"), &reason);
         }

@@ -48,6 +48,9 @@ pub fn law_of(variant: Variant, loss: f64, rules: Rules) -> Result<Law, &'static
         Variant::Vegas => Err("Vegas has a law for links without loss only; ask `--on sim`"),
         Variant::Fixed | Variant::Tahoe if loss <= 0.0 => Ok(Law::Window),
         Variant::Fixed => Err("a fixed window has no law under loss; ask `--on sim`"),
+        Variant::Medx | Variant::Veno | Variant::Westwood => {
+            Err("no law is used for `medx`, `veno` and `westwood`; ask `--on sim`")
+        }
         Variant::Tahoe => Err("no published law is used for Tahoe under loss; ask `--on sim`"),
     }
 }

@@ -87,6 +87,28 @@ metrics! {
         "Mean of the round-trip times that the sender measured.";
     CwndMean "cwnd_mean_byte" "congestion window, mean" "B" Flow
         "Congestion window, averaged over time.";
+    SegmentsReceived "segments_received_count" "segments received" "" Flow
+        "Segments that came back to the senders, acknowledgements above all: with the segments sent, what their radio works for.";
+    MeasureUpdates "measure_updates_count" "measures updated" "" Flow
+        "Acknowledgements with which the congestion control brought a measure of the network up to date: a delay, a bandwidth. Known for vegas, medx, veno and westwood.";
+    MeasureEvaluations "measure_evaluations_count" "measures evaluated" "" Flow
+        "Times that the congestion control compared such a measure to decide something: at a loss, or in every round trip.";
+    QueueLossCalledCongestion "queue_loss_called_congestion_count" "full queue, called congestion" "" Flow
+        "Losses by a full queue that the sender took for congestion, where its congestion control tells causes apart. Counted are the losses that it judges: those that begin a recovery, and timeouts.";
+    QueueLossCalledError "queue_loss_called_error_count" "full queue, called error" "" Flow
+        "Losses by a full queue that the sender took for transmission errors.";
+    ErrorLossCalledCongestion "error_loss_called_congestion_count" "error, called congestion" "" Flow
+        "Segments lost or damaged on the way whose loss the sender took for congestion.";
+    ErrorLossCalledError "error_loss_called_error_count" "error, called error" "" Flow
+        "Segments lost or damaged on the way whose loss the sender took for a transmission error.";
+    NoLossCalledCongestion "no_loss_called_congestion_count" "nothing lost, called congestion" "" Flow
+        "Judgements of a segment that was not lost: late, or its acknowledgements were lost; taken for congestion.";
+    NoLossCalledError "no_loss_called_error_count" "nothing lost, called error" "" Flow
+        "The same, taken for a transmission error.";
+    CongestionRecognised "congestion_recognised_ratio" "full queue recognised" "" Flow
+        "Judged losses by a full queue that the sender called congestion, over all of them.";
+    ErrorRecognised "error_recognised_ratio" "error recognised" "" Flow
+        "Judged losses by errors that the sender called errors, over all of them.";
     Messages "messages_count" "messages delivered" "" Flow
         "Messages that arrived whole.";
     MessageLoss "message_loss_ratio" "message loss" "" Flow

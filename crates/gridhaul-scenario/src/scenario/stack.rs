@@ -49,6 +49,7 @@ pub struct Stack {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick_ack: Option<u32>,
     /// Timestamps option (RFC 7323): a measurement of the round trip for every acknowledgement.
+    /// With `medx` the option that reports delays takes its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timestamps: Option<bool>,
     /// Selective acknowledgements (RFC 2018).
@@ -87,6 +88,16 @@ pub struct Stack {
     /// Vegas: number of queued segments that ends slow start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vegas_gamma: Option<f64>,
+    /// MEDX: weight of the average delay against the newest one (paper `medx`, equation 1: 0.5).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub medx_alpha: Option<f64>,
+    /// MEDX: times the average delay beyond which the newest one speaks for congestion (1.2).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub medx_beta: Option<f64>,
+    /// MEDX: delays that are kept; congestion needs them never to fall (4; the paper leaves it
+    /// open).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub medx_buffer: Option<u32>,
 }
 
 /// A bundle of defaults.
@@ -118,6 +129,14 @@ macro_rules! for_each_variant {
             Sack, sack;
             /// Vegas (Brakmo and Peterson 1995): keeps α to β segments in the queue.
             Vegas, vegas;
+            /// TCP-MEDX (Xiong et al.): Reno that keeps its window where one-way delays say that a loss
+            /// was a transmission error. The receiver acknowledges every segment.
+            Medx, medx;
+            /// Veno (Fu and Liew 2003): Reno that takes a fifth off where its backlog says that a loss
+            /// was random.
+            Veno, veno;
+            /// Westwood+ (Grieco and Mascolo 2004): a loss sets the window to the measured bandwidth.
+            Westwood, westwood;
             /// CUBIC (RFC 9438).
             Cubic, cubic;
             /// BBR version 1 (Cardwell et al. 2016): a model of bandwidth and round trip, paced.

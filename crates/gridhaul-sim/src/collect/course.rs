@@ -5,6 +5,7 @@ use gridhaul_scenario::units::Instant;
 
 use super::{Collectors, Parcel};
 use crate::flow::{App, Ends, Flow};
+use crate::truth::Cause;
 use crate::world::World;
 
 impl World {
@@ -21,7 +22,7 @@ impl World {
         let row = self.flows[flow_index as usize].row as usize;
         let Some(taken) = self.admit(now, flow_index, segment) else {
             // As if it had been lost on the way: its sender will repeat it.
-            self.ledger.crossings[row].lost += 1;
+            self.ledger.on_segment_lost(row as u32, flow_index, segment, Cause::Queue);
             return;
         };
         self.ledger.crossings[row].on_arrived(now.since(sent));

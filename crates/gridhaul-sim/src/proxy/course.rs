@@ -8,6 +8,7 @@ use gridhaul_scenario::units::Instant;
 use super::Unit;
 use crate::events::Target;
 use crate::packet::{Body, Packet};
+use crate::truth::Cause;
 use crate::world::World;
 
 impl World {
@@ -19,7 +20,7 @@ impl World {
         let from = if packet.returning() { Side::Right } else { Side::Left };
         let Body::Tcp(segment) = packet.body else { return };
         match unit.down {
-            Some((_, Bypass::Lose)) => self.on_lost(&packet),
+            Some((_, Bypass::Lose)) => self.on_lost(&packet, Cause::Error),
             Some((_, Bypass::Pass)) => {
                 let next = unit.next[from.other().index()];
                 self.forward(now, Packet { next, ..packet });
@@ -77,7 +78,7 @@ impl World {
             let to = 2 * flow + to.index() as u32;
             let packet = |next| Packet { to, next, sent, body: Body::Tcp(segment) };
             if !self.net.offer(now, next, segment.wire_bytes(), packet) && data {
-                self.ledger.crossings[row].lost += 1;
+                self.ledger.on_segment_lost(row as u32, flow, &segment, Cause::Queue);
             }
         }
         let unit = &mut self.proxies.units[index as usize];

@@ -4,7 +4,7 @@ use gridhaul_scenario::units::Duration;
 use proptest::prelude::*;
 
 use crate::pep::Side;
-use crate::tcp::{Flags, SackBlocks, Segment};
+use crate::tcp::{ClockOption, Flags, SackBlocks, Segment};
 
 /// Up to `len` segments with arbitrary fields, their sides and the times between them. Numbers are
 /// often near to each other, so that more than the first check sees them.
@@ -25,7 +25,9 @@ pub(super) fn segments(len: usize) -> impl Strategy<Value = Vec<(Duration, Side,
         let ack_bit = if bits & 8 == 0 { Flags::ACK } else { Flags::NONE };
         let flags = flags.fold(ack_bit, |flags, (_, flag)| flags.with(flag));
         let len = u32::from(len);
-        Segment { seq, ack, len, window, timestamps, sack, sack_permitted, flags, header }
+        let clock =
+            if header & 1 == 0 { ClockOption::Timestamps } else { ClockOption::OneWayDelay };
+        Segment { seq, ack, len, window, timestamps, clock, sack, sack_permitted, flags, header }
     });
     let side = prop_oneof![Just(Side::Left), Just(Side::Right)];
     let wait = prop_oneof![0..3_u64, 0..3_000_u64].prop_map(Duration::from_millis);

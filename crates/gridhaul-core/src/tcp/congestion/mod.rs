@@ -50,6 +50,11 @@ pub trait CongestionControl: Sized {
     #[inline]
     fn on_measured(&mut self, _rtt: Duration) {}
 
+    /// An acknowledgement, of new data or not, reports how long a segment was on its way to the
+    /// other end, in microseconds. Called before anything else is made of that acknowledgement.
+    #[inline]
+    fn on_one_way_delay(&mut self, _us: u32) {}
+
     /// A loss was found by acknowledgements: fast recovery begins.
     fn on_loss(&mut self, loss: &Loss) {
         self.window_mut().halve(loss);
@@ -81,12 +86,38 @@ pub trait CongestionControl: Sized {
         None
     }
 
+    /// What it has computed so far about the network; `None` where that is not counted.
+    fn effort(&self) -> Option<Effort> {
+        None
+    }
+
     /// Whether the first unacknowledged segment, sent at `sent_at`, is so late that a single
     /// duplicate acknowledgement proves its loss (Vegas).
     #[inline]
     fn expired(&self, _now: Instant, _sent_at: Instant) -> bool {
         false
     }
+}
+
+/// What a controller has computed to tell what goes on in the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Effort {
+    /// Acknowledgements with which it brought a measure up to date. `None`: all that measured a
+    /// round trip.
+    pub updates: Option<u32>,
+    /// Times that it compared a measure with a threshold to decide something.
+    pub evaluations: u32,
+    /// What it called losses, if it tells their causes apart.
+    pub verdicts: Option<Verdicts>,
+}
+
+/// Losses by the cause that a controller gave them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Verdicts {
+    /// A queue was full.
+    pub congestion: u32,
+    /// The way has lost or damaged the segment.
+    pub error: u32,
 }
 
 /// What an acknowledgement says.
@@ -242,6 +273,16 @@ impl Controller {
     #[inline]
     pub fn on_measured(&mut self, rtt: Duration) {
         dispatch!(self, inner => inner.on_measured(rtt));
+    }
+    /// See [`CongestionControl::on_one_way_delay`].
+    #[inline]
+    pub fn on_one_way_delay(&mut self, us: u32) {
+        dispatch!(self, inner => inner.on_one_way_delay(us));
+    }
+    /// See [`CongestionControl::effort`].
+    #[must_use]
+    pub fn effort(&self) -> Option<Effort> {
+        dispatch!(self, inner => inner.effort())
     }
     /// See [`CongestionControl::on_loss`].
     pub fn on_loss(&mut self, loss: &Loss) {

@@ -23,7 +23,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use self::fine_timer::FineTimer;
 use self::round::{Round, Verdict};
-use super::{Ack, CongestionControl, Loss, Window};
+use super::{Ack, CongestionControl, Effort, Loss, Window};
 use crate::tcp::params::StackParams;
 
 /// Vegas.
@@ -127,6 +127,11 @@ impl CongestionControl for Vegas {
         self.round.begin(now);
     }
 
+    /// The round trip of every acknowledgement, and the comparison at the end of each round trip.
+    fn effort(&self) -> Option<Effort> {
+        Some(Effort { updates: None, evaluations: self.round.verdicts(), verdicts: None })
+    }
+
     /// Section 3.1: a duplicate acknowledgement, or the first or second new one after a
     /// retransmission, proves the loss of a segment that is older than the fine-grained timeout.
     fn expired(&self, now: Instant, sent_at: Instant) -> bool {
@@ -143,10 +148,10 @@ impl Vegas {
         if self.window.in_slow_start() {
             // Section 3.3: "Vegas allows exponential growth only every other RTT. In between, the
             // congestion window stays fixed so that a valid comparison [...] can be made."
-            self.round.grows = !self.round.grows;
+            self.round.alternate();
             let too_fast = queued > gamma;
-            self.growth = if self.round.grows && !too_fast { 1.0 } else { 0.0 };
-            if self.round.grows && too_fast {
+            self.growth = if self.round.grows() && !too_fast { 1.0 } else { 0.0 };
+            if self.round.grows() && too_fast {
                 // ns-2: an eighth less, at least two segments, and no slow start any more.
                 self.leave_slow_start();
                 self.window.set_cwnd((self.window.cwnd_f64() * 7.0 / 8.0).max(2.0 * mss));

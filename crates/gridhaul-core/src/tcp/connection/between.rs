@@ -26,7 +26,7 @@ impl Connection {
         sender.set_window(window, peer_isn);
         end.receiver.handle_syn();
         end.last_ack = end.receiver.next();
-        end.agree(false, sack);
+        end.agree(None, sack);
         end
     }
 

@@ -11,7 +11,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::tcp::params::{OptionBytes, StackParams};
 use crate::tcp::receiver::Receiver;
-use crate::tcp::segment::{Flags, SackBlocks, Segment, expand};
+use crate::tcp::segment::{ClockOption, Flags, OneWayDelay, SackBlocks, Segment, expand};
 use crate::tcp::sender::{Sender, Stretch};
 
 use self::sending::Sending;
@@ -53,7 +53,7 @@ pub struct Connection {
     last_ack: u64,
     isn: u32,
     peer_isn: u32,
-    /// Timestamp to echo (RFC 7323, section 4.3).
+    /// Timestamp to echo (RFC 7323, section 4.3); with MEDX, the delay to report.
     echo: u32,
     state: State,
     timestamps: bool,
@@ -101,19 +101,21 @@ impl Connection {
         connection.sending.wake(&connection.params).skip_handshake(peer.receive_window);
         connection.receiver.handle_syn();
         connection.last_ack = connection.receiver.next();
-        connection.agree(peer.timestamps, peer.sack);
+        let clock = peer.has_clock_option().then(|| clock_option(peer));
+        connection.agree(clock, peer.sack);
         connection
     }
 
     fn new(params: Arc<StackParams>, isn: u32, state: State) -> Self {
-        let (timestamps, sack) = (params.timestamps, params.sack);
+        let (timestamps, sack) = (params.has_clock_option(), params.sack);
+        let echo = if params.one_way_delay { OneWayDelay::UNKNOWN } else { 0 };
         Self {
             sending: Sending::new(&params),
             receiver: Receiver::new(&params),
             last_ack: 0,
             isn,
             peer_isn: 0,
-            echo: 0,
+            echo,
             state,
             timestamps,
             sack,
@@ -190,6 +192,11 @@ impl Connection {
     #[must_use]
     pub fn sent_and_acknowledged(&self) -> (u64, u64) {
         (self.sending.next(), self.sending.una())
+    }
+    /// Sequence number of the first unacknowledged byte.
+    #[must_use]
+    pub fn first_unacknowledged(&self) -> u32 {
+        self.isn.wrapping_add(self.sending.una() as u32)
     }
     /// The receiving half.
     #[inline]
@@ -330,12 +337,7 @@ impl Connection {
             }
         }
         if let Some((value, _)) = segment.timestamps {
-            // RFC 7323, section 4.3: echo the latest timestamp of a segment that covers the last
-            // acknowledgement.
-            let later = value.wrapping_sub(self.echo).cast_signed() >= 0;
-            if later && start <= self.last_ack {
-                self.echo = value;
-            }
+            self.note_clock(now, segment.clock, value, start);
         }
         if self.state == State::TimeWait {
             // RFC 9293, 3.10.7.4, eighth: a repeated FIN restarts the wait.
@@ -344,6 +346,25 @@ impl Connection {
         self.receiver.handle_data(now, start, end, fin, &self.params);
         if self.receiver.finished() {
             self.on_peer_finished(now);
+        }
+    }
+
+    /// What the next acknowledgement tells the sender of a segment that begins at `start`.
+    #[inline]
+    fn note_clock(&mut self, now: Instant, clock: ClockOption, value: u32, start: u64) {
+        match clock {
+            ClockOption::Timestamps => {
+                // RFC 7323, section 4.3: echo the latest timestamp of a segment that covers the last
+                // acknowledgement.
+                let later = value.wrapping_sub(self.echo).cast_signed() >= 0;
+                if later && start <= self.last_ack {
+                    self.echo = value;
+                }
+            }
+            // Paper `medx`, section 2: T_recv - T_snd of every segment, in microseconds.
+            ClockOption::OneWayDelay => {
+                self.echo = OneWayDelay::stamp(now).wrapping_sub(value);
+            }
         }
     }
 
@@ -422,11 +443,11 @@ impl Connection {
             len -= 1;
             flags = flags.with(Flags::FIN);
         }
-        let timestamps = if self.timestamps {
-            Some(((now.as_nanos() / 1_000_000) as u32, self.echo))
-        } else {
-            None
-        };
+        let clock = clock_option(params);
+        let timestamps = self.timestamps.then(|| match clock {
+            ClockOption::Timestamps => ((now.as_nanos() / 1_000_000) as u32, self.echo),
+            ClockOption::OneWayDelay => (OneWayDelay::stamp(now), self.echo),
+        });
         let sack = if self.sack && !syn {
             // RFC 2018, section 3: four blocks fit, three beside timestamps.
             self.receiver.sack_blocks(self.peer_isn, 4 - usize::from(self.timestamps))
@@ -445,19 +466,29 @@ impl Connection {
             timestamps,
             sack,
             sack_permitted: syn && self.sack,
+            clock,
             flags,
             header: header.min(255) as u8,
         }
     }
 }
 
-/// Bytes of options: 12 for timestamps with their padding (RFC 7323, appendix A), 4 + 8n for
-/// SACK blocks with theirs.
+/// The option with times that a stack offers, if it offers one.
+#[inline]
+const fn clock_option(params: &StackParams) -> ClockOption {
+    if params.one_way_delay { ClockOption::OneWayDelay } else { ClockOption::Timestamps }
+}
+
+/// Bytes of options: 12 for timestamps with their padding (RFC 7323, appendix A), as many for
+/// MEDX's delays, 4 + 8n for SACK blocks with their padding.
 #[inline]
 fn options_len(sack: &SackBlocks, timestamps: bool, params: &StackParams) -> usize {
     let blocks = sack.as_slice().len();
     match params.option_bytes {
-        OptionBytes::SackBlocks => 8 * blocks,
+        // ns-2 has no MEDX, so nothing of it is imitated.
+        OptionBytes::SackBlocks => {
+            usize::from(timestamps && params.one_way_delay) * 12 + 8 * blocks
+        }
         OptionBytes::All => {
             let sack_len = if blocks > 0 { 4 + 8 * blocks } else { 0 };
             usize::from(timestamps) * 12 + sack_len

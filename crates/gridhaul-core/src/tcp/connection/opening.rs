@@ -3,8 +3,8 @@
 
 use gridhaul_scenario::units::Instant;
 
-use super::{Connection, State};
-use crate::tcp::segment::{Flags, Segment};
+use super::{Connection, State, clock_option};
+use crate::tcp::segment::{ClockOption, Flags, Segment};
 use crate::tcp::sender::Stretch;
 
 impl Connection {
@@ -121,15 +121,19 @@ impl Connection {
     fn on_syn(&mut self, segment: &Segment) {
         self.peer_isn = segment.seq;
         self.receiver.handle_syn();
-        self.agree(segment.timestamps.is_some(), segment.sack_permitted);
-        if let Some((value, _)) = segment.timestamps {
+        let clock = segment.timestamps.map(|_| segment.clock);
+        self.agree(clock, segment.sack_permitted);
+        if let Some((value, _)) = segment.timestamps
+            && segment.clock == ClockOption::Timestamps
+        {
             self.echo = value;
         }
     }
 
-    /// Options count when both ends offer them (RFC 7323, section 2.2; RFC 2018, section 2).
-    pub(super) fn agree(&mut self, timestamps: bool, sack: bool) {
-        self.timestamps &= timestamps;
+    /// Options count when both ends offer them (RFC 7323, section 2.2; RFC 2018, section 2): the
+    /// same kind of times, if the other end offers any.
+    pub(super) fn agree(&mut self, clock: Option<ClockOption>, sack: bool) {
+        self.timestamps &= clock == Some(clock_option(&self.params));
         self.sack &= sack;
         if !self.sack {
             self.sending.wake(&self.params).without_sack(&self.params);

@@ -7,7 +7,7 @@ use super::{Sender, scene};
 use crate::tcp::congestion::Ack;
 use crate::tcp::params::{Growth, StackParams};
 use crate::tcp::recovery::{Scene, Verdict};
-use crate::tcp::segment::{Segment, expand};
+use crate::tcp::segment::{ClockOption, OneWayDelay, Segment, expand};
 use crate::tcp::sent::Sent;
 
 /// What one acknowledgement has delivered and found.
@@ -37,6 +37,12 @@ impl Sender {
         let Some(ack) = expand(segment.ack, isn, self.una) else { return true };
         if ack > self.next && !self.accept_probe(now, ack) {
             return false;
+        }
+        if segment.clock == ClockOption::OneWayDelay
+            && let Some((_, delay)) = segment.timestamps
+            && let Some(delay) = OneWayDelay::known(delay)
+        {
+            self.congestion.on_one_way_delay(delay);
         }
         let old_window = self.peer_window;
         self.update_window(ack, segment);
@@ -277,6 +283,9 @@ impl Sender {
             // (RFC 7323, section 4), with its resolution of a millisecond.
             fresh.or_else(|| {
                 let (_, echo) = segment.timestamps?;
+                if segment.clock != ClockOption::Timestamps {
+                    return None;
+                }
                 let echoed = Instant::from_nanos(u64::from(echo) * 1_000_000);
                 (echo > 0 && echoed <= now).then_some(echoed)
             })

@@ -10,7 +10,7 @@ mod transmit;
 use gridhaul_scenario::scenario::Recovery as Kind;
 use gridhaul_scenario::units::Instant;
 
-use super::congestion::Controller;
+use super::congestion::{Controller, Effort};
 use super::params::StackParams;
 use super::rate::RateAccount;
 use super::recovery::Recovery;
@@ -226,6 +226,11 @@ impl Sender {
     #[must_use]
     pub const fn stats(&self) -> &SenderStats {
         &self.stats
+    }
+    /// What the congestion control has computed about the network, where that is counted.
+    #[must_use]
+    pub fn effort(&self) -> Option<Effort> {
+        self.congestion.effort()
     }
     /// Round-trip estimate.
     #[must_use]

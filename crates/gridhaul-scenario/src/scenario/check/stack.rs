@@ -15,6 +15,7 @@ impl Report<'_> {
             self.windows(&key, stack);
             self.counts_and_timers(&key, stack);
             self.vegas(&key, stack);
+            self.medx(&key, stack);
         }
     }
 
@@ -121,6 +122,57 @@ impl Report<'_> {
                 format!("{key}.vegas_alpha"),
                 format!("alpha ({alpha}) is above beta ({beta})"),
                 "Vegas keeps from alpha to beta segments in the queue: swap them",
+            );
+        }
+    }
+
+    fn medx(&mut self, key: &str, stack: &Stack) {
+        if let Some(alpha) = stack.medx_alpha
+            && !(0.0..1.0).contains(&alpha)
+        {
+            self.refuse(
+                format!("{key}.medx_alpha"),
+                format!("the average gives a share of 0 to below 1 to the past, not {alpha}"),
+                "the usual value is 0.5",
+            );
+        }
+        if let Some(beta) = stack.medx_beta
+            && !(beta.is_finite() && beta > 0.0)
+        {
+            self.refuse(
+                format!("{key}.medx_beta"),
+                format!("a multiple of the average delay is finite and above 0, not {beta}"),
+                "the usual value is 1.2",
+            );
+        }
+        if let Some(kept) = stack.medx_buffer
+            && !(2..=1000).contains(&kept)
+        {
+            self.refuse(
+                format!("{key}.medx_buffer"),
+                format!("whether delays rise is seen from 2 to 1000 of them, not {kept}"),
+                "the usual value is 4",
+            );
+        }
+        if stack.variant == Some(Variant::Medx) {
+            self.medx_receiver(key, stack);
+        }
+    }
+
+    /// Paper `medx`, section 2: every segment is acknowledged at once, with its delay.
+    fn medx_receiver(&mut self, key: &str, stack: &Stack) {
+        if stack.delayed_ack.is_some_and(|delay| !delay.is_zero()) {
+            self.refuse(
+                format!("{key}.delayed_ack"),
+                "with `medx` the receiver acknowledges every segment at once",
+                "write \"0 s\", or remove it",
+            );
+        }
+        if stack.timestamps == Some(true) {
+            self.refuse(
+                format!("{key}.timestamps"),
+                "with `medx` the option that reports delays takes the place of timestamps",
+                "write false, or remove it",
             );
         }
     }

@@ -13,8 +13,8 @@ pub(super) struct Round {
     /// The round trip ends when the segment that begins here is acknowledged: low half of the
     /// position, from which what is out is never far.
     mark: u32,
-    /// Slow start grows in this round trip.
-    pub(super) grows: bool,
+    /// Twice the number of verdicts, and one more while slow start grows: a bit that costs no room.
+    verdicts: u32,
 }
 
 /// What is known of the length of the round trip under way.
@@ -41,7 +41,22 @@ pub(super) struct Verdict {
 
 impl Round {
     pub(super) const fn new() -> Self {
-        Self { times: Times::Unknown, base: Duration::ZERO, mark: 0, grows: true }
+        Self { times: Times::Unknown, base: Duration::ZERO, mark: 0, verdicts: 1 }
+    }
+
+    /// Whether slow start grows in this round trip.
+    pub(super) const fn grows(&self) -> bool {
+        self.verdicts & 1 == 1
+    }
+
+    /// Slow start grows in every other round trip.
+    pub(super) const fn alternate(&mut self) {
+        self.verdicts ^= 1;
+    }
+
+    /// Verdicts so far.
+    pub(super) const fn verdicts(&self) -> u32 {
+        self.verdicts / 2
     }
 
     /// Data is sent: the first round trip begins with the first call.
@@ -87,6 +102,7 @@ impl Round {
             }
         });
         self.restart(ack);
+        self.verdicts = self.verdicts.wrapping_add(2 * u32::from(verdict.is_some()));
         verdict
     }
 

@@ -1,0 +1,253 @@
+//! TCP-MEDX (Xiong, Yim, Leigh and Murata, "Energy-Efficient Method to Improve TCP Performance for
+//! MANETs"; paper `medx`): Reno that asks at every loss whether the delays on the way to the receiver
+//! speak for congestion, and keeps its window where they do not.
+//!
+//! The receiver reports the delay of every segment with data ([`OneWayDelay`]). Where the paper is
+//! silent or contradicts itself:
+//!
+//! - Criterion I compares the *current* delay with `β P̄`; figure 3 has "the weighted sum of
+//!   propagation delay in the list" instead, without weights. The text is followed. In a list that
+//!   never falls no weighted mean exceeds its newest delay, so this calls the most congestion.
+//! - `P̄` includes the current delay: the sender saves it and "at the same time" updates the average.
+//! - The average begins with the first delay; the list holds four (`medx_buffer`): the three
+//!   duplicates that reveal a loss, and one delay from before.
+//! - A timeout is a loss, too, and is judged. The back-off of the timer stays (RFC 6298, 5.5).
+//! - Nothing is judged without news: as long as the list is not full, and when a timeout follows
+//!   without any delay since the last judgement (a repeated segment was lost, or the way is dead).
+//!   Then a loss is what RFC 5681 makes of it.
+//!
+//! [`OneWayDelay`]: crate::tcp::OneWayDelay
+
+use std::collections::VecDeque;
+
+use gridhaul_scenario::scenario::Recovery;
+
+use super::{CongestionControl, Effort, Loss, Verdicts, Window};
+use crate::tcp::params::StackParams;
+
+/// MEDX.
+#[derive(Debug, Clone)]
+pub struct Medx {
+    window: Window,
+    alpha: f64,
+    beta: f64,
+    /// `P̄` in microseconds.
+    average: f64,
+    /// The propagation buffer: the newest delays in microseconds, oldest first.
+    delays: VecDeque<u32>,
+    kept: usize,
+    /// A delay has come since the last judgement.
+    news: bool,
+    updates: u32,
+    verdicts: Verdicts,
+}
+
+/// Why a segment was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    Congestion,
+    Error,
+}
+
+impl CongestionControl for Medx {
+    type Held = Box<Self>;
+    const RECOVERY: Recovery = Recovery::NewReno;
+
+    fn new(params: &StackParams) -> Self {
+        let (alpha, beta, kept) = params.medx;
+        let kept = kept as usize;
+        Self {
+            window: Window::new(params),
+            alpha,
+            beta,
+            average: 0.0,
+            delays: VecDeque::with_capacity(kept),
+            kept,
+            news: false,
+            updates: 0,
+            verdicts: Verdicts::default(),
+        }
+    }
+    #[inline]
+    fn window(&self) -> &Window {
+        &self.window
+    }
+    #[inline]
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    /// Figure 3, lines 1 and 2, and equation 1: `P̄ = α P̄ + (1 - α) P_new`.
+    fn on_one_way_delay(&mut self, us: u32) {
+        let newest = f64::from(us);
+        self.average = if self.updates == 0 {
+            newest
+        } else {
+            self.alpha * self.average + (1.0 - self.alpha) * newest
+        };
+        if self.delays.len() == self.kept {
+            self.delays.pop_front();
+        }
+        self.delays.push_back(us);
+        self.news = true;
+        self.updates += 1;
+    }
+
+    /// Section 2: "If congestion did occur, it halves its congestion window. Otherwise, TCP-MEDX
+    /// assumes that the packet loss is caused by a transmission error and does not change" it.
+    fn on_loss(&mut self, loss: &Loss) {
+        if self.judge() == Cause::Congestion {
+            self.window.halve(loss);
+        }
+    }
+
+    fn on_timeout(&mut self, loss: &Loss) {
+        if self.judge() == Cause::Congestion {
+            self.window.collapse(loss);
+        }
+    }
+
+    /// Equation 1 with every acknowledgement, the criteria with every judgement.
+    fn effort(&self) -> Option<Effort> {
+        let Verdicts { congestion, error } = self.verdicts;
+        let evaluations = congestion + error;
+        Some(Effort { updates: Some(self.updates), evaluations, verdicts: Some(self.verdicts) })
+    }
+}
+
+impl Medx {
+    /// Figure 3, `predict_loss_cause`.
+    fn judge(&mut self) -> Cause {
+        if !std::mem::take(&mut self.news) || self.delays.len() < self.kept {
+            return Cause::Congestion;
+        }
+        if self.is_late() && self.keeps_rising() {
+            self.verdicts.congestion += 1;
+            Cause::Congestion
+        } else {
+            self.verdicts.error += 1;
+            Cause::Error
+        }
+    }
+
+    /// Criterion I: the current delay is beyond `β P̄`.
+    fn is_late(&self) -> bool {
+        let current = self.delays.back().copied().unwrap_or(0);
+        f64::from(current) > self.beta * self.average
+    }
+
+    /// Criterion II: no delay in the list is below the one before it.
+    fn keeps_rising(&self) -> bool {
+        self.delays.iter().is_sorted()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gridhaul_scenario::scenario::{Profile, Stack, Variant};
+    use gridhaul_scenario::units::Instant;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MSS: u32 = 1000;
+
+    fn medx() -> Medx {
+        let stack =
+            Stack { profile: Profile::Rfc, variant: Some(Variant::Medx), ..Stack::default() };
+        let params =
+            StackParams { mss: MSS, initial_window: 20 * MSS, ..StackParams::resolve(&stack) };
+        Medx::new(&params)
+    }
+
+    fn after(delays_ms: &[u32]) -> Medx {
+        let mut medx = medx();
+        delays_ms.iter().for_each(|ms| medx.on_one_way_delay(ms * 1000));
+        medx
+    }
+
+    fn loss() -> Loss {
+        Loss {
+            now: Instant::ZERO,
+            window: 20 * MSS,
+            in_flight: u64::from(20 * MSS),
+            sent_at: Instant::ZERO,
+            transmits: 1,
+            next: 0,
+            again: false,
+            mss: MSS,
+        }
+    }
+
+    /// The window in segments after a loss behind these delays.
+    fn left_after(delays_ms: &[u32]) -> u32 {
+        let mut medx = after(delays_ms);
+        medx.on_loss(&loss());
+        medx.window.cwnd() / MSS
+    }
+
+    #[test]
+    fn the_average_is_equation_1() {
+        // 0.5 * (0.5 * (0.5 * 10 + 0.5 * 20) + 0.5 * 30) + 0.5 * 40 = 31.25 ms.
+        assert_eq!(after(&[10, 20, 30, 40]).average, 31_250.0);
+    }
+
+    #[test]
+    fn both_criteria_together_mean_congestion() {
+        // 40 > 1.2 * 31.25 = 37.5, and rising.
+        assert_eq!(left_after(&[10, 20, 30, 40]), 10);
+        // 33 > 1.2 * (0.5 * 22.5 + 0.5 * 33) = 33.3 fails: rising, but not late.
+        assert_eq!(left_after(&[10, 20, 30, 33]), 20);
+        // Late by far, but the delay fell once among the last four.
+        assert_eq!(left_after(&[10, 9, 30, 90]), 20);
+        // Equal delays do not break a rise, and a fall before the last four is forgotten.
+        assert_eq!(left_after(&[90, 10, 10, 30, 90]), 10);
+    }
+
+    #[test]
+    fn a_long_queue_that_grows_steadily_looks_like_an_error() {
+        // One service time of 1 ms more with each segment. The average lags one step behind, so
+        // P > 1.2 (P - 1 ms) needs P < 6 ms, whatever the queue's length.
+        let from = |first: u32| (first..first + 12).collect::<Vec<_>>();
+        assert_eq!(left_after(&from(20)), 20, "20 to 31 ms");
+        assert_eq!(left_after(&[1, 2, 3, 4]), 10, "a queue that has just begun to grow");
+    }
+
+    #[test]
+    fn an_offset_of_the_clocks_hides_congestion() {
+        let ahead = |offset: u32| [10, 20, 30, 40].map(|ms| ms + offset);
+        assert_eq!(left_after(&ahead(0)), 10);
+        // 46 > 1.2 * 37.25 = 44.7, and 54 > 1.2 * 45.25 = 54.3 no more.
+        assert_eq!((left_after(&ahead(6)), left_after(&ahead(14))), (10, 20));
+    }
+
+    #[test]
+    fn without_news_a_loss_is_what_it_is_for_reno() {
+        assert_eq!(left_after(&[]), 10, "no delay known");
+        assert_eq!(left_after(&[30, 20, 10]), 10, "three of four");
+        let mut medx = after(&[40, 30, 20, 10]);
+        medx.on_timeout(&loss());
+        assert_eq!(medx.window.cwnd(), 20 * MSS, "an error: the window stays");
+        medx.on_timeout(&loss());
+        assert_eq!(medx.window.cwnd(), MSS, "the timer again, and no delay since");
+        medx.on_one_way_delay(5_000);
+        medx.window.set_cwnd(f64::from(20 * MSS));
+        medx.on_timeout(&loss());
+        assert_eq!(medx.window.cwnd(), 20 * MSS);
+        let verdicts = Some(Verdicts { congestion: 0, error: 2 });
+        assert_eq!(medx.effort(), Some(Effort { updates: Some(5), evaluations: 2, verdicts }));
+    }
+
+    proptest! {
+        /// Scale does not matter, and what falls anywhere in the list is an error.
+        #[test]
+        fn only_ratios_and_order_count(delays in prop::collection::vec(1_u32..10_000, 4..40), by in 2_u32..50) {
+            let left = left_after(&delays);
+            let scaled: Vec<u32> = delays.iter().map(|delay| delay * by).collect();
+            prop_assert_eq!(left, left_after(&scaled));
+            if !delays[delays.len() - 4..].is_sorted() {
+                prop_assert_eq!(left, 20);
+            }
+        }
+    }
+}

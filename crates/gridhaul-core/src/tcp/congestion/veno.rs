@@ -1,0 +1,200 @@
+//! Veno (Fu and Liew, "TCP Veno: TCP Enhancement for Transmission Over Wireless Access Networks", IEEE
+//! JSAC 21(2), 2003): Reno that watches Vegas' backlog all the time, grows more slowly where it is
+//! large, and takes a loss for a random one where it is small. The proactive counterpart of `medx`.
+
+use gridhaul_scenario::scenario::Recovery;
+use gridhaul_scenario::units::Duration;
+
+use super::{Ack, CongestionControl, Effort, Loss, Verdicts, Window};
+use crate::tcp::params::StackParams;
+
+/// Section III: "setting β to 3 segments gives good results".
+const BETA: f64 = 3.0;
+
+/// Veno.
+#[derive(Debug, Clone)]
+pub struct Veno {
+    window: Window,
+    /// "BaseRTT", in nanoseconds; 0 before the first measurement.
+    base_ns: u64,
+    /// The round trip under way ends when this position is acknowledged.
+    mark: u64,
+    sum_ns: u64,
+    samples: u32,
+    /// The backlog `N` in segments, as the last round trip showed it.
+    backlog: f64,
+    /// With a large backlog every second acknowledgement grows the window; this one does.
+    grows: bool,
+    updates: u32,
+    evaluations: u32,
+    verdicts: Verdicts,
+}
+
+impl CongestionControl for Veno {
+    type Held = Box<Self>;
+    const RECOVERY: Recovery = Recovery::NewReno;
+
+    fn new(params: &StackParams) -> Self {
+        Self {
+            window: Window::new(params),
+            base_ns: 0,
+            mark: 0,
+            sum_ns: 0,
+            samples: 0,
+            backlog: 0.0,
+            grows: true,
+            updates: 0,
+            evaluations: 0,
+            verdicts: Verdicts::default(),
+        }
+    }
+    #[inline]
+    fn window(&self) -> &Window {
+        &self.window
+    }
+    #[inline]
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    fn on_measured(&mut self, rtt: Duration) {
+        let rtt = rtt.as_nanos().max(1);
+        self.base_ns = if self.base_ns == 0 { rtt } else { self.base_ns.min(rtt) };
+        self.sum_ns = self.sum_ns.saturating_add(rtt);
+        self.samples += 1;
+        self.updates += 1;
+    }
+
+    fn on_delivered(&mut self, ack: &Ack) {
+        if ack.una > self.mark && self.samples > 0 {
+            self.evaluate();
+            self.mark = ack.next;
+        }
+    }
+
+    /// Section III-A: as Reno below β; from β on, by one segment in every other round trip.
+    fn on_ack(&mut self, ack: &Ack) {
+        if self.window.in_slow_start() || self.backlog < BETA {
+            self.window.grow(ack);
+            return;
+        }
+        self.grows = !self.grows;
+        if self.grows {
+            self.window.grow(ack);
+        }
+    }
+
+    /// Section III-B: a fifth less where the loss is "most likely to have occurred" at random.
+    fn on_loss(&mut self, loss: &Loss) {
+        if self.backlog < BETA {
+            self.verdicts.error += 1;
+            let left = f64::from(loss.window) * 0.8;
+            self.window.set_ssthresh(left);
+            self.window.set_cwnd(left);
+        } else {
+            self.verdicts.congestion += 1;
+            self.window.halve(loss);
+        }
+    }
+
+    /// A round trip with each acknowledgement that measures one, the backlog once in each.
+    fn effort(&self) -> Option<Effort> {
+        let (updates, evaluations) = (Some(self.updates), self.evaluations);
+        Some(Effort { updates, evaluations, verdicts: Some(self.verdicts) })
+    }
+}
+
+impl Veno {
+    /// Section III: `N = (cwnd / BaseRTT - cwnd / RTT) * BaseRTT`, with the mean round trip since the
+    /// last time.
+    fn evaluate(&mut self) {
+        let rtt = self.sum_ns as f64 / f64::from(self.samples);
+        let segments = self.window.cwnd_f64() / self.window.mss();
+        self.backlog = segments * (1.0 - self.base_ns as f64 / rtt);
+        (self.sum_ns, self.samples) = (0, 0);
+        self.evaluations += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gridhaul_scenario::scenario::{Profile, Stack, Variant};
+    use gridhaul_scenario::units::Instant;
+
+    use super::*;
+
+    const MSS: u32 = 1000;
+
+    /// Twenty segments, a base of 100 ms, and one round trip of `rtt_ms`.
+    fn veno(rtt_ms: u64) -> Veno {
+        let stack =
+            Stack { profile: Profile::Rfc, variant: Some(Variant::Veno), ..Stack::default() };
+        let window = 20 * MSS;
+        let mut veno = Veno::new(&StackParams {
+            mss: MSS,
+            initial_window: window,
+            initial_ssthresh: window,
+            ..StackParams::resolve(&stack)
+        });
+        for (una, rtt) in [(1, 100), (20_001, rtt_ms)] {
+            veno.on_measured(Duration::from_millis(rtt));
+            veno.on_delivered(&ack(una));
+        }
+        veno
+    }
+
+    fn ack(una: u64) -> Ack {
+        Ack {
+            now: Instant::ZERO,
+            delivered: MSS,
+            slow_start_credit: MSS,
+            avoidance_credit: MSS,
+            rtt: None,
+            srtt: Duration::ZERO,
+            prior_in_flight: 0,
+            in_flight: 0,
+            una,
+            next: una + 19_000,
+            window_limited: true,
+            in_recovery: false,
+            lost: 0,
+            delivered_total: 0,
+            rate: None,
+            mss: MSS,
+        }
+    }
+
+    fn left_after_loss(mut veno: Veno) -> u32 {
+        veno.on_loss(&Loss {
+            now: Instant::ZERO,
+            window: 20 * MSS,
+            in_flight: 20_000,
+            sent_at: Instant::ZERO,
+            transmits: 1,
+            next: 0,
+            again: false,
+            mss: MSS,
+        });
+        veno.window.cwnd() / MSS
+    }
+
+    #[test]
+    fn the_backlog_decides() {
+        // 20 (1 - 100 / 110) = 1.8 segments wait: a random loss, 20 * 0.8.
+        assert_eq!(left_after_loss(veno(110)), 16);
+        // 20 (1 - 100 / 125) = 4 segments wait.
+        assert_eq!(left_after_loss(veno(125)), 10);
+    }
+
+    #[test]
+    fn a_large_backlog_halves_the_growth() {
+        let grown = |rtt| {
+            let mut veno = veno(rtt);
+            (0..20).for_each(|_| veno.on_ack(&ack(30_001)));
+            veno.window.cwnd_f64() / f64::from(MSS) - 20.0
+        };
+        // Nearly a segment in a round trip (1/20 + 1/20.05 + ...), and half of it.
+        assert!((grown(110) - 0.977).abs() < 0.01, "{}", grown(110));
+        assert!((grown(125) - 0.494).abs() < 0.01, "{}", grown(125));
+    }
+}

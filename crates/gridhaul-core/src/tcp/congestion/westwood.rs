@@ -1,0 +1,200 @@
+//! Westwood+ (Mascolo, Casetti, Gerla, Sanadidi and Wang, MobiCom 2001; Grieco and Mascolo,
+//! "Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas TCP Congestion Control",
+//! ACM CCR 34(2), 2004): a loss sets the window to what the measured bandwidth fills without a queue,
+//! whatever the cause of the loss. It grows as Reno.
+
+use gridhaul_scenario::scenario::Recovery;
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::{Ack, CongestionControl, Effort, Loss, Window};
+use crate::tcp::params::StackParams;
+
+/// Grieco and Mascolo, section 2: the weight of the past in the filter, "α = 0.9".
+const PAST: f64 = 0.9;
+
+/// Westwood+.
+#[derive(Debug, Clone)]
+pub struct Westwood {
+    window: Window,
+    /// Estimated bandwidth in bytes per second; zero before the first sample.
+    bandwidth: f64,
+    /// `RTTmin`.
+    rtt_min: Duration,
+    /// Bytes acknowledged in the round trip under way, when it began, and where it ends.
+    acked: u64,
+    began: Instant,
+    mark: u64,
+    updates: u32,
+    evaluations: u32,
+}
+
+impl CongestionControl for Westwood {
+    type Held = Box<Self>;
+    const RECOVERY: Recovery = Recovery::NewReno;
+
+    fn new(params: &StackParams) -> Self {
+        Self {
+            window: Window::new(params),
+            bandwidth: 0.0,
+            rtt_min: Duration::ZERO,
+            acked: 0,
+            began: Instant::ZERO,
+            mark: 0,
+            updates: 0,
+            evaluations: 0,
+        }
+    }
+    #[inline]
+    fn window(&self) -> &Window {
+        &self.window
+    }
+    #[inline]
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    fn on_measured(&mut self, rtt: Duration) {
+        if self.rtt_min.is_zero() || rtt < self.rtt_min {
+            self.rtt_min = rtt;
+        }
+    }
+
+    fn on_delivered(&mut self, ack: &Ack) {
+        self.acked += u64::from(ack.delivered);
+        self.updates += 1;
+        if ack.una > self.mark {
+            self.sample(ack);
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.reduce(loss);
+        let ssthresh = f64::from(self.window.ssthresh());
+        // Section 2: "cwnd = ssthresh" where it was above.
+        self.window.set_cwnd(self.window.cwnd_f64().min(ssthresh));
+    }
+
+    fn on_timeout(&mut self, loss: &Loss) {
+        self.reduce(loss);
+        self.window.set_cwnd(self.window.mss());
+    }
+
+    /// Bytes are counted with every acknowledgement, a bandwidth is computed in every round trip and
+    /// a window at every loss.
+    fn effort(&self) -> Option<Effort> {
+        Some(Effort { updates: Some(self.updates), evaluations: self.evaluations, verdicts: None })
+    }
+}
+
+impl Westwood {
+    /// The bandwidth of a round trip, `d_k / Δ_k`, and the filter
+    /// `b̂_k = α b̂_(k-1) + (1 - α) b_k`.
+    fn sample(&mut self, ack: &Ack) {
+        let elapsed = ack.now.since(self.began);
+        // A round trip is not shorter than the least one: acknowledgements that come at once after a
+        // gap was filled say nothing about the rate of the way.
+        if self.mark > 0 && !elapsed.is_zero() && elapsed >= self.rtt_min {
+            let sample = self.acked as f64 / elapsed.as_secs_f64();
+            self.bandwidth = if self.bandwidth > 0.0 {
+                PAST * self.bandwidth + (1.0 - PAST) * sample
+            } else {
+                sample
+            };
+            self.evaluations += 1;
+        }
+        (self.acked, self.began, self.mark) = (0, ack.now, ack.next);
+    }
+
+    /// `ssthresh = max(2, B̂ RTTmin / seg_size)`; half the window before anything is measured.
+    fn reduce(&mut self, loss: &Loss) {
+        self.evaluations += 1;
+        if self.bandwidth > 0.0 && !self.rtt_min.is_zero() {
+            self.window.set_ssthresh(self.bandwidth * self.rtt_min.as_secs_f64());
+        } else {
+            self.window.set_ssthresh(f64::from(loss.window) / 2.0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gridhaul_scenario::scenario::{Profile, Stack, Variant};
+
+    use super::*;
+
+    const MSS: u32 = 1000;
+
+    /// Forty segments; ten are acknowledged in every round trip of 100 ms, with a least one of 50 ms.
+    fn westwood(rounds: u64) -> Westwood {
+        let stack =
+            Stack { profile: Profile::Rfc, variant: Some(Variant::Westwood), ..Stack::default() };
+        let mut westwood = Westwood::new(&StackParams {
+            mss: MSS,
+            initial_window: 40 * MSS,
+            initial_ssthresh: 40 * MSS,
+            ..StackParams::resolve(&stack)
+        });
+        westwood.on_measured(Duration::from_millis(50));
+        for round in 0..=rounds {
+            westwood.on_delivered(&ack(round));
+        }
+        westwood
+    }
+
+    fn ack(round: u64) -> Ack {
+        Ack {
+            now: Instant::from_nanos(round * 100_000_000),
+            delivered: 10 * MSS,
+            slow_start_credit: MSS,
+            avoidance_credit: MSS,
+            rtt: None,
+            srtt: Duration::ZERO,
+            prior_in_flight: 0,
+            in_flight: 0,
+            una: 10_000 * round + 1,
+            next: 10_000 * (round + 1),
+            window_limited: true,
+            in_recovery: false,
+            lost: 0,
+            delivered_total: 0,
+            rate: None,
+            mss: MSS,
+        }
+    }
+
+    fn loss() -> Loss {
+        Loss {
+            now: Instant::ZERO,
+            window: 40 * MSS,
+            in_flight: 40_000,
+            sent_at: Instant::ZERO,
+            transmits: 1,
+            next: 0,
+            again: false,
+            mss: MSS,
+        }
+    }
+
+    #[test]
+    fn a_loss_leaves_what_the_bandwidth_fills() {
+        let mut before = westwood(0);
+        before.on_loss(&loss());
+        assert_eq!(before.window.cwnd(), 20 * MSS, "nothing measured: half");
+        let mut after = westwood(5);
+        // 10 segments in 100 ms, 50 ms each way and back: five segments.
+        after.on_loss(&loss());
+        assert_eq!((after.window.cwnd(), after.window.ssthresh()), (5 * MSS, 5 * MSS));
+        after.on_timeout(&loss());
+        assert_eq!((after.window.cwnd(), after.window.ssthresh()), (MSS, 5 * MSS));
+    }
+
+    #[test]
+    fn the_filter_forgets_a_tenth_in_a_round_trip() {
+        let mut westwood = westwood(5);
+        let mut fast = ack(6);
+        fast.delivered = 20 * MSS;
+        westwood.on_delivered(&fast);
+        // 0.9 * 100 kB/s + 0.1 * 200 kB/s.
+        assert!((westwood.bandwidth - 110_000.0).abs() < 1e-6, "{}", westwood.bandwidth);
+    }
+}
