@@ -108,6 +108,10 @@ pub enum ClockOption {
 /// is a ratio, and it does not: a receiver that is ahead makes queues look small beside the offset.
 /// Both ends must therefore count from one epoch (PTP or GPS; a simulation has one clock). A
 /// negative delay proves that they do not: the sender leaves it out, and judges nothing by it.
+///
+/// **Round trips.** The receiver answers a segment with data at once. So the time in its answer less
+/// the delay in it is the sender's own time of sending, whatever the offset: with that the sender
+/// measures repeated segments, as it does with RFC 7323.
 #[derive(Debug, Clone, Copy)]
 pub struct OneWayDelay;
 
@@ -126,6 +130,17 @@ impl OneWayDelay {
     #[must_use]
     pub const fn stamp(now: Instant) -> u32 {
         (now.as_nanos() / 1_000) as u32
+    }
+
+    /// When the segment was sent that an acknowledgement with these two numbers answers; `None` where
+    /// that is unknown.
+    #[must_use]
+    pub fn answered(now: Instant, (stamp, delay): (u32, u32)) -> Option<Instant> {
+        let ago = Self::stamp(now).wrapping_sub(stamp.wrapping_sub(delay));
+        if delay == Self::UNKNOWN || ago.cast_signed() < 0 {
+            return None;
+        }
+        now.as_nanos().checked_sub(u64::from(ago) * 1_000).map(Instant::from_nanos)
     }
 
     /// A delay from an acknowledgement, in microseconds; `None` where it is unknown or negative.
@@ -209,6 +224,25 @@ mod tests {
         // The receiver's clock is behind by more than the way takes.
         assert_eq!(OneWayDelay::known(at(10).wrapping_sub(at(30))), None);
         assert_eq!(OneWayDelay::known(OneWayDelay::UNKNOWN), None);
+    }
+
+    #[test]
+    fn a_round_trip_does_not_depend_on_the_receivers_clock() {
+        let at = |us: u64| Instant::from_nanos(us * 1_000);
+        // Sent at 100, received and answered at 140, the answer here at 170; the receiver's clock is
+        // behind, right, and ahead.
+        for offset in [-120_i32, 0, 5_000] {
+            let received = 140_u32.wrapping_add_signed(offset);
+            let delay = received.wrapping_sub(100);
+            assert_eq!(
+                OneWayDelay::answered(at(170), (received, delay)),
+                Some(at(100)),
+                "{offset}"
+            );
+        }
+        assert_eq!(OneWayDelay::answered(at(170), (140, OneWayDelay::UNKNOWN)), None);
+        // An answer to what is sent only later.
+        assert_eq!(OneWayDelay::answered(at(170), (240, 40)), None);
     }
 
     #[test]

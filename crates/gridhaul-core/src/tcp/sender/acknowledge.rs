@@ -282,9 +282,9 @@ impl Sender {
             // A segment sent twice is measured by the timestamp that the other end echoes
             // (RFC 7323, section 4), with its resolution of a millisecond.
             fresh.or_else(|| {
-                let (_, echo) = segment.timestamps?;
-                if segment.clock != ClockOption::Timestamps {
-                    return None;
+                let (value, echo) = segment.timestamps?;
+                if segment.clock == ClockOption::OneWayDelay {
+                    return OneWayDelay::answered(now, (value, echo));
                 }
                 let echoed = Instant::from_nanos(u64::from(echo) * 1_000_000);
                 (echo > 0 && echoed <= now).then_some(echoed)
