@@ -10,6 +10,7 @@ mod meters;
 mod model;
 pub mod queue;
 mod root;
+mod spread;
 pub mod steady;
 
 pub use chain::meter::Rules;

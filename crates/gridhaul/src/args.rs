@@ -264,6 +264,9 @@ pub(crate) struct ChainArgs {
     /// Mean length of a silence
     #[arg(long, value_name = "TIME", default_value = "1 min")]
     pub(crate) off: Duration,
+    /// A silence changes nothing: as with `restart_after_idle = false`. The paper's rules are always so
+    #[arg(long)]
+    pub(crate) no_restart: bool,
     /// How it is written: 'dot' is for Graphviz, 'mermaid' is drawn by Markdown viewers
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: ChainFormat,

@@ -96,6 +96,8 @@ pub struct Stream {
     pub delay: f64,
     /// Mean round trip, in seconds.
     pub rtt: f64,
+    /// What the network does to the sender.
+    pub conditions: Conditions,
     /// The region behind a collector.
     pub region: Option<Box<Solution>>,
 }
@@ -195,10 +197,10 @@ impl Network {
     /// What one sender of a class sends through queues that behave like this.
     fn stream(&self, class: &Class, responses: &[Response], seen: &mut Seen) -> Stream {
         let way = self.way(class, responses);
+        let mut conditions = Conditions { loss: way.loss, rtt: way.rtt, pairing: 0.0 };
         let (sent, region) = match &class.feed {
             Feed::Meter { tcp, demand } => {
-                let pairing = self.pairing(class, responses, way.loss);
-                let conditions = Conditions { loss: way.loss, rtt: way.rtt, pairing };
+                conditions.pairing = self.pairing(class, responses, way.loss);
                 (seen.meter.sent(tcp, demand, &conditions, self.rules), None)
             }
             Feed::Collector { tcp, payload_bits, region } => {
@@ -214,6 +216,7 @@ impl Network {
             loss: (1.0 - arriving).clamp(0.0, 1.0),
             delay: way.delay,
             rtt: way.rtt,
+            conditions,
             region,
         }
     }
@@ -277,7 +280,7 @@ impl Network {
             fresh: most.fresh * busy,
             arriving: most.arriving * busy,
         };
-        (Sent { rates, backlog: false }, solution)
+        (Sent { rates, backlog: false, more: 0.0 }, solution)
     }
 
     /// How far two segments that are sent together meet the same queue where most is lost: not if
@@ -386,7 +389,7 @@ fn bracket(f: &mut impl FnMut(f64) -> f64, start: f64) -> Option<(Point, Point)>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::meter::Timer;
+    use crate::chain::meter::{Restart, Timer};
 
     fn meters(number: f64, rate: f64, vegas: bool, rules: Rules) -> Network {
         let timer = Timer { min: 0.2, max: 60.0, floor_on_variance: false, timestamps: false };
@@ -400,7 +403,7 @@ mod tests {
                 back: 0.05,
                 noise: 0.0,
                 feed: Feed::Meter {
-                    tcp: MeterTcp { vegas, window: 2, timer },
+                    tcp: MeterTcp { vegas, window: 2, timer, restart: Restart::Never },
                     demand: Demand::Greedy { on: 0.1, off: 60.0 },
                 },
             }],

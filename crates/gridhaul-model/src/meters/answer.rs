@@ -4,7 +4,8 @@ use gridhaul_scenario::answer::{Answer, Estimate, Metric, Point, Row, Verdict, W
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use indexmap::IndexMap;
 
-use super::build::{Layout, LinkPlace, Sizes, Upstream};
+use super::build::{FlowPlace, Layout, LinkPlace, Sizes, Upstream};
+use super::delay::message;
 use crate::fixed_point::{Feed, Network, Resource, Response, Solution, Stream, Workspace};
 
 /// An answer without points.
@@ -41,30 +42,26 @@ pub(super) fn add(
         let (network, inner) = region(layout, &solution, upstream);
         links.extend(self::links(&point.scenario, &upstream.links, network, inner, 1));
     }
+    let flows = flows(layout, &solution);
     answer.points.push(Point {
         parameters: point.parameters.clone(),
-        flows: flows(layout, &solution),
+        verdicts: verdicts(layout, &flows),
+        flows,
         links,
-        verdicts: verdicts(&point.scenario),
     });
 }
 
-/// Deadlines are not judged: the chains know rates and not the age of a message.
-fn verdicts(scenario: &Scenario) -> Vec<Verdict> {
-    let judged = scenario.flow.iter().filter_map(|(name, flow)| Some((name, flow.deadline?)));
-    judged
-        .map(|(name, deadline)| Verdict {
-            flow: name.clone(),
-            limit: format!("98 % of messages within {deadline}"),
-            measured: None,
-            unit: String::new(),
-            met: None,
-        })
-        .collect()
+/// Whether the flows with a deadline meet it.
+fn verdicts(layout: &Layout, rows: &[Row]) -> Vec<Verdict> {
+    let judged = layout.flows.iter().zip(rows).filter_map(|(place, row)| {
+        let deadline = place.deadline?;
+        Some(Verdict::on_deadline(&place.name, deadline, row.mean(Metric::DeadlineMet)))
+    });
+    judged.collect()
 }
 
 /// The region of a collector and its solution.
-fn region<'l>(
+pub(super) fn region<'l>(
     layout: &'l Layout,
     solution: &'l Solution,
     upstream: &Upstream,
@@ -95,6 +92,7 @@ fn flows(layout: &Layout, solution: &Solution) -> Vec<Row> {
             (Metric::Residual, solution.residual),
             (Metric::Iterations, f64::from(solution.evaluations)),
         ]);
+        metrics.extend(delays(layout, solution, place));
         rows.push(Row { name: place.name.clone(), count: place.count, metrics: known(&metrics) });
     }
     for upstream in &layout.upstream {
@@ -118,6 +116,24 @@ fn flows(layout: &Layout, solution: &Solution) -> Vec<Row> {
         rows.push(Row { name, count, metrics: known(&metrics) });
     }
     rows
+}
+
+/// Delay of the messages, and the share that is in time.
+fn delays(layout: &Layout, solution: &Solution, place: &FlowPlace) -> Vec<(Metric, f64)> {
+    let delay = message(layout, solution, place);
+    let mut metrics = Vec::new();
+    if let Some(delay) = &delay {
+        metrics.extend([
+            (Metric::DelayMean, delay.mean()),
+            (Metric::DelayMedian, delay.quantile(0.5)),
+            (Metric::DelayP98, delay.quantile(0.98)),
+        ]);
+    }
+    if let Some(deadline) = place.deadline {
+        let in_time = delay.map(|delay| delay.within(deadline.as_secs_f64()));
+        metrics.push((Metric::DeadlineMet, in_time.unwrap_or(f64::NAN)));
+    }
+    metrics
 }
 
 /// Metrics of the connections of one stage.

@@ -4,10 +4,10 @@ use gridhaul_core::tcp::{OptionBytes, StackParams};
 use gridhaul_scenario::scenario::{
     Direction, Hop, Load, Loss, Problem, Scenario, Stage, Variant, upstream_name,
 };
-use gridhaul_scenario::units::{BufferLimit, Probability, QueueLimit};
+use gridhaul_scenario::units::{BufferLimit, Duration, Probability, QueueLimit};
 
 use crate::chain::collector::{CollectorTcp, Control};
-use crate::chain::meter::{Demand, MeterTcp, Rules, Timer};
+use crate::chain::meter::{Demand, MeterTcp, Restart, Rules, Timer};
 use crate::fixed_point::{Class, Feed, Network, Region, Resource};
 
 /// A scenario as senders and queues, and what belongs to what.
@@ -36,6 +36,19 @@ pub(super) struct FlowPlace {
     /// Number of flows.
     pub(super) count: u64,
     pub(super) sizes: Sizes,
+    /// When its messages come.
+    pub(super) every: Every,
+    /// Time within which they must arrive.
+    pub(super) deadline: Option<Duration>,
+}
+
+/// How regular the messages of one sender are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Every {
+    /// All after the same time.
+    Fixed,
+    /// As likely at one time as at another.
+    Random,
 }
 
 /// Connections of collectors.
@@ -115,6 +128,7 @@ impl Layout {
                 vegas: tcp.variant == Variant::Vegas,
                 window: window(&tcp).min(2),
                 timer: timer(&tcp),
+                restart: restart(&tcp),
             },
             demand,
         };
@@ -137,7 +151,12 @@ impl Layout {
                 class
             }
         };
-        self.flows.push(FlowPlace { name: name.to_owned(), upstream, class, count, sizes });
+        let every = match &*flow.load.plain() {
+            Load::Periodic(_) => Every::Fixed,
+            _ => Every::Random,
+        };
+        let (name, deadline) = (name.to_owned(), flow.deadline_in_force());
+        self.flows.push(FlowPlace { name, upstream, class, count, sizes, every, deadline });
     }
 
     /// Index of the group of connections of a second stage, which is added where it is new.
@@ -261,13 +280,6 @@ impl Layout {
                     .to_owned(),
             );
         }
-        if tcp.restart_after_idle && window(tcp) > 1 {
-            warn(
-                "the stack begins anew after a silence; the equations keep the window, and send \
-                 up to a quarter more. Set `restart_after_idle = false` for the case described"
-                    .to_owned(),
-            );
-        }
     }
 }
 
@@ -300,6 +312,23 @@ fn timer(tcp: &StackParams) -> Timer {
         max: tcp.rto_max.as_secs_f64(),
         floor_on_variance: tcp.rto_floor_on_variance,
         timestamps: tcp.timestamps,
+    }
+}
+
+/// What the simulator does after a silence (`Sender::restart_after_idle` of the parts).
+fn restart(tcp: &StackParams) -> Restart {
+    if !tcp.restart_after_idle {
+        return Restart::Never;
+    }
+    if tcp.vegas_timer {
+        return Restart::TimerRunsOn;
+    }
+    // ns-2 begins with one segment, others with their initial window.
+    let segments = if tcp.ns2_recovery { 1 } else { tcp.initial_window / tcp.mss.max(1) };
+    if segments < 2 && window(tcp) > 1 {
+        Restart::OneSegment { from_ack: tcp.ns2_recovery }
+    } else {
+        Restart::Never
     }
 }
 

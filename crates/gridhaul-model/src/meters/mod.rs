@@ -2,6 +2,7 @@
 
 mod answer;
 mod build;
+mod delay;
 mod supports;
 
 use gridhaul_scenario::answer::Answer;

@@ -100,6 +100,16 @@ impl Delay {
         high
     }
 
+    /// Time beyond which next to nothing (less than 1e-4) stays, in service times.
+    #[must_use]
+    pub(crate) fn longest(&self) -> f64 {
+        // As long as the services of a full system take, with four standard deviations; with few
+        // packets the exponential tail of one is longer. Below full load at most M/M/1's.
+        let full = self.b + 4.0 * self.b.sqrt() + 10.0;
+        let idle = -self.x.exp_m1();
+        if idle > 0.0 { full.min(9.3 / idle) } else { full }
+    }
+
     /// ρ^i (1 − ρ)/(1 − ρ^B): the probability that a packet meets exactly i others; 0 if that is too
     /// small to go on from.
     fn met(&self, i: f64) -> f64 {

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use gridhaul_core::tcp::StackParams;
-use gridhaul_model::chain::meter::{Conditions, Demand, MeterTcp, Timer, paper, refined};
+use gridhaul_model::chain::meter::{Conditions, Demand, MeterTcp, Restart, Timer, paper, refined};
 use gridhaul_scenario::scenario::{Profile, Stack};
 
 use crate::args::{ChainArgs, ChainFormat, ChainOf, ChainRules, ChainVariant, ModelCommand};
@@ -51,6 +51,11 @@ fn meter(args: &ChainArgs) -> gridhaul_model::chain::Chain {
             max: stack.rto_max.as_secs_f64(),
             floor_on_variance: stack.rto_floor_on_variance,
             timestamps: stack.timestamps,
+        },
+        restart: match (args.no_restart, args.variant) {
+            (true, _) => Restart::Never,
+            (false, ChainVariant::Reno) => Restart::OneSegment { from_ack: true },
+            (false, ChainVariant::Vegas) => Restart::TimerRunsOn,
         },
     };
     let demand = Demand::Greedy { on: args.on.as_secs_f64(), off: args.off.as_secs_f64() };

@@ -6,11 +6,12 @@
 //! doubled with each loss, keeps running when the application falls silent, and is the only brake
 //! that such a sender has.
 
+pub(crate) mod ladder;
 mod paper;
 mod refined;
 
 use super::{Elimination, Rates};
-use crate::root::falling_root;
+use crate::root::{falling_root, near_root};
 
 pub use paper::paper;
 pub use refined::refined;
@@ -24,6 +25,25 @@ pub struct MeterTcp {
     pub window: u32,
     /// The timer.
     pub timer: Timer,
+    /// What a silence does that is longer than the timeout. The paper's rules know none.
+    pub restart: Restart,
+}
+
+/// What a silence longer than the timeout does to a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Restart {
+    /// Nothing.
+    #[default]
+    Never,
+    /// The window is one segment again, as long as a window of two has not been acknowledged
+    /// (RFC 5681, section 4.1, with an initial window of one segment; ns-2's `slow_start_restart_`).
+    OneSegment {
+        /// The silence counts from the last acknowledgement (ns-2) and not from the last segment.
+        from_ack: bool,
+    },
+    /// The timer runs on and is doubled whenever it fires, while the window stays at two segments; what
+    /// is sent next does not start it anew (ns-2's Vegas, `slow_start_restart_`).
+    TimerRunsOn,
 }
 
 /// The retransmission timer (RFC 6298).
@@ -95,7 +115,13 @@ pub fn sent(tcp: &MeterTcp, demand: &Demand, conditions: &Conditions, rules: Rul
 pub struct Senders {
     elimination: Elimination,
     last: Option<(Asked, Sent)>,
+    /// −ln(1 − more) of the last search.
+    near: f64,
 }
+
+/// −ln(1 − more) of the largest share: never quite all, since idle is the state that the chain is
+/// solved from.
+const MOST: f64 = 27.6;
 
 type Asked = (MeterTcp, Demand, Conditions, Rules);
 
@@ -128,24 +154,35 @@ impl Senders {
             chain.rates(self.elimination.shares(&chain))
         };
         let Demand::Messages { per_second, segments } = *demand else {
-            return Sent { rates: solve(0.0), backlog: false };
+            return Sent { rates: solve(0.0), backlog: false, more: 0.0 };
         };
         // Of messages that come whatever happens, all are sent or the backlog grows without end.
         // The share of rounds after which another segment waits is what makes the two rates equal.
         let wanted = per_second * f64::from(segments);
-        // Never quite all, since idle is the state that the chain is solved from.
-        let (low, high) = (0.0, 1.0 - 1e-12);
+        // What is sent anew grows about as 1/(1 − more), so that secants in its logarithm arrive
+        // soon, from where the last search ended.
+        let share = |x: f64| -(-x.clamp(0.0, MOST)).exp_m1();
+        let mut slope = -1.0;
+        let excess = |x: f64| (wanted / solve(share(x)).fresh).ln();
+        if let Some(x) = near_root(excess, self.near, &mut slope, 1e-11)
+            && (0.0..MOST).contains(&x)
+        {
+            self.near = x;
+            let more = share(x);
+            return Sent { rates: solve(more), backlog: false, more };
+        }
+        let (low, high) = (0.0, share(MOST));
         let most = solve(high);
         if most.fresh <= wanted {
-            return Sent { rates: most, backlog: true };
+            return Sent { rates: most, backlog: true, more: high };
         }
         let least = solve(low);
         if least.fresh >= wanted {
-            return Sent { rates: least, backlog: false };
+            return Sent { rates: least, backlog: false, more: low };
         }
         let ends = ((low, wanted - least.fresh), (high, wanted - most.fresh));
         let root = falling_root(|more| wanted - solve(more).fresh, ends.0, ends.1, 1e-15);
-        Sent { rates: solve(root.at), backlog: false }
+        Sent { rates: solve(root.at), backlog: false, more: root.at }
     }
 }
 
@@ -156,6 +193,8 @@ pub struct Sent {
     pub rates: Rates,
     /// More comes from the application than the connection can carry.
     pub backlog: bool,
+    /// Of messages: share of rounds after which another segment waits.
+    pub more: f64,
 }
 
 impl Timer {

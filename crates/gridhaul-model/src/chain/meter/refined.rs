@@ -1,6 +1,6 @@
 //! The meter as a TCP behaves.
 
-use super::{Conditions, Demand, MeterTcp};
+use super::{Conditions, Demand, MeterTcp, Restart};
 use crate::chain::{Chain, State};
 
 /// A round trip or a wait for the timer in each state; what is lost stays to be sent when the
@@ -24,21 +24,107 @@ pub fn refined(tcp: &MeterTcp, demand: &Demand, conditions: &Conditions, more: f
         rtt: conditions.rtt,
         top,
         first: if tcp.window > 1 && several(demand) { FRESH_2 } else { FRESH_1 },
-        begin: match *demand {
-            Demand::Greedy { off, .. } => 1.0 / off,
-            Demand::Messages { per_second, .. } => per_second,
-        },
+        begin: begin(demand),
         demand: *demand,
         more,
-        chain: Chain::with_capacity(KINDS * (top as usize + 1), 40 * (top as usize + 1)),
+        kinds: kinds(tcp.restart),
+        chain: Chain::with_capacity(KINDS * (top as usize + 1), 48 * (top as usize + 1)),
     };
     rules.states();
     for doublings in 0..=top {
+        rules.begins(doublings);
         rules.fresh(doublings);
         rules.waits(doublings);
         rules.repeats(doublings);
     }
     rules.chain
+}
+
+/// Segments that are sent for the first time, under some conditions.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Start {
+    /// Their share of all new segments, up to a factor.
+    pub(super) share: f64,
+    /// Probability that they wait for the timer, being lost or behind one that is.
+    pub(super) held: f64,
+    /// Doublings of the timeout then.
+    pub(super) doublings: u32,
+    /// How long the timer still runs, in seconds: values that are equally likely.
+    pub(super) waits: Vec<f64>,
+}
+
+/// How new segments set out in the stationary state.
+pub(super) fn starts(
+    tcp: &MeterTcp,
+    demand: &Demand,
+    conditions: &Conditions,
+    more: f64,
+) -> Vec<Start> {
+    let chain = refined(tcp, demand, conditions, more);
+    let kinds = kinds(tcp.restart);
+    let (p, none) = (conditions.loss, Pair::new(conditions).none_lost);
+    // A message of several segments is held when any of a round is; of single ones only the second
+    // is held by the first.
+    let first = if matches!(demand, Demand::Messages { segments: 2.., .. }) { 1.0 - none } else { p };
+    let mut starts = Vec::new();
+    for (index, (state, share)) in chain.states().iter().zip(chain.stationary()).enumerate() {
+        let (kind, d) = (index % kinds, (index / kinds) as u32);
+        let sent = share * state.rounds;
+        if state.fresh == 0 || sent <= 0.0 {
+            continue;
+        }
+        let full = tcp.timer.after(d, conditions.rtt);
+        let mut add = |held: f64, doublings: u32, wait: f64| {
+            starts.push(Start::timed(sent, held, doublings, wait));
+        };
+        match (kind, state.fresh) {
+            (FIRST, fresh) if tcp.restart == Restart::TimerRunsOn => {
+                let waits = left_of(begin(demand), full);
+                let (one, two) = if fresh > 1 { (first, 1.0 - none) } else { (p, p) };
+                let held = f64::midpoint(one, two);
+                let share = sent * f64::from(fresh);
+                starts.push(Start { share, held, doublings: d, waits });
+            }
+            (_, 2) => {
+                add(first, d, full);
+                add(1.0 - none, d, full);
+            }
+            (MIXED, _) => add(1.0 - none, d, full),
+            // Vegas repeats what is behind the hole after a round trip.
+            (HOLE, _) => add(1.0, 0, if tcp.vegas { conditions.rtt } else { full }),
+            _ => add(p, d, full),
+        }
+    }
+    starts
+}
+
+/// What is left of a timer that ran since the last acknowledgement, when a burst begins: values
+/// that are equally likely. The burst comes after an exponential time that is below the timeout.
+fn left_of(begin: f64, timeout: f64) -> Vec<f64> {
+    let below = -(-begin * timeout).exp_m1();
+    let left = |step: u32| {
+        let share = (f64::from(step) + 0.5) / 8.0;
+        let ran = if below > 1e-12 { -(-share * below).ln_1p() / begin } else { share * timeout };
+        (timeout - ran).max(0.0)
+    };
+    (0..8).map(left).collect()
+}
+
+/// Bursts per second of silence.
+const fn begin(demand: &Demand) -> f64 {
+    match *demand {
+        Demand::Greedy { off, .. } => 1.0 / off,
+        Demand::Messages { per_second, .. } => per_second,
+    }
+}
+
+/// Number of states for each number of doublings.
+const fn kinds(restart: Restart) -> usize {
+    match restart {
+        Restart::Never => FIRST,
+        Restart::OneSegment { .. } => FIRST + 1,
+        Restart::TimerRunsOn => KINDS,
+    }
 }
 
 /// Whether a burst begins with more than one segment.
@@ -65,7 +151,13 @@ const WAIT_BOTH: usize = 7;
 const REPEAT_1: usize = 8;
 const REPEAT_FIRST: usize = 9;
 const REPEAT_BOTH: usize = 10;
-const KINDS: usize = 11;
+/// What follows a silence longer than the timeout; only where such a silence changes anything.
+const FIRST: usize = 11;
+/// As the waits above, for a timer that began to run in the silence.
+const LATE_1: usize = 12;
+const LATE_FIRST: usize = 13;
+const LATE_BOTH: usize = 14;
+const KINDS: usize = 15;
 
 /// What becomes of two segments that are sent together.
 ///
@@ -105,6 +197,8 @@ struct Builder {
     /// Bursts per second of silence.
     begin: f64,
     more: f64,
+    /// Number of states for each number of doublings.
+    kinds: usize,
     chain: Chain,
 }
 
@@ -135,47 +229,136 @@ impl Builder {
             add("repeat the only", 1, 0);
             add("repeat the first", again, 0);
             add("repeat both", again, 0);
+            match self.tcp.restart {
+                Restart::Never => {}
+                Restart::OneSegment { .. } => add("new after a silence", 1, 1),
+                Restart::TimerRunsOn => {
+                    let segments = if self.first == FRESH_2 { 2 } else { 1 };
+                    add("new after a silence", segments, segments);
+                    add("late timer, one lost", 0, 0);
+                    add("late timer, first of two lost", 0, 0);
+                    add("late timer, both lost", 0, 0);
+                }
+            }
         }
+    }
+
+    /// Silence ends, or grows longer than the timeout.
+    fn begins(&mut self, d: u32) {
+        let timeout = self.tcp.timer.after(d, self.rtt);
+        match self.tcp.restart {
+            Restart::Never => {
+                self.rule((IDLE, d), (self.first, d), self.begin, "a burst begins");
+            }
+            Restart::OneSegment { from_ack } => {
+                let needed = if from_ack { timeout } else { timeout - self.rtt };
+                let longer = (-self.begin * needed.max(0.0)).exp();
+                self.rule(
+                    (IDLE, d),
+                    (self.first, d),
+                    self.begin * (1.0 - longer),
+                    "a burst begins",
+                );
+                let text = "a burst begins after more than a timeout (RFC 5681, 4.1)";
+                self.rule((IDLE, d), (FIRST, d), self.begin * longer, text);
+                self.restarted(d);
+            }
+            Restart::TimerRunsOn => {
+                self.rule((IDLE, d), (FIRST, d), self.begin, "a burst begins");
+                // The state lasts until the burst or the timer, whichever comes first: e^(−b RTO)
+                // over its mean (1 − e^(−b RTO))/b.
+                let y = self.begin * timeout;
+                let rate = if y > 1e-12 { y / y.exp_m1() } else { 1.0 } / timeout;
+                let text = "the timer fires in the silence and is doubled (ns-2's Vegas)";
+                self.rule((IDLE, d), (IDLE, (d + 1).min(self.top)), rate, text);
+                self.late(d, timeout);
+            }
+        }
+    }
+
+    /// One segment after a silence, where a burst without one begins with the whole window.
+    fn restarted(&mut self, d: u32) {
+        let (p, q) = (self.p, 1.0 - self.p);
+        match self.demand {
+            Demand::Messages { segments: 2.., .. } => {
+                let rest = if matches!(self.demand, Demand::Messages { segments: 2, .. }) {
+                    FRESH_1
+                } else {
+                    FRESH_2
+                };
+                self.round(FIRST, d, q, (rest, 0), "acknowledged, the rest of the message follows");
+            }
+            _ => self.next(FIRST, d, q, 0, self.rtt),
+        }
+        self.round(FIRST, d, p, (WAIT_1, d), "lost: wait for the timer");
+    }
+
+    /// What is sent after a silence, under a timer that runs for some time already.
+    fn late(&mut self, d: u32, timeout: f64) {
+        let (p, q, pair) = (self.p, 1.0 - self.p, self.pair);
+        // How long the timer had run when the burst began: exponential, cut off at the timeout. If
+        // more than all but a round trip, it fires first.
+        let known = (timeout - self.rtt).max(0.0);
+        let below = |limit: f64| -(-self.begin * limit).exp_m1();
+        let early = if self.begin * timeout > 1e-12 {
+            (1.0 - below(known)) * below(timeout - known) / below(timeout)
+        } else {
+            (timeout - known) / timeout
+        };
+        let doubled = (d + 1).min(self.top);
+        let text = "the timer fires before an acknowledgement can come";
+        let left = (known - cut_mean(self.begin, known)).max(self.rtt * 1e-3);
+        let fires = "the timer fires and is doubled (RFC 6298, 5.4 to 5.6)";
+        for (wait, repeat) in
+            [(LATE_1, REPEAT_1), (LATE_FIRST, REPEAT_FIRST), (LATE_BOTH, REPEAT_BOTH)]
+        {
+            self.rule((wait, d), (repeat, doubled), 1.0 / left, fires);
+        }
+        let calm = 1.0 - early;
+        if self.first == FRESH_1 {
+            self.round(FIRST, d, early, (REPEAT_1, doubled), text);
+            self.next(FIRST, d, calm * q, 0, self.rtt);
+            self.round(FIRST, d, calm * p, (LATE_1, d), "lost: wait for the timer");
+            return;
+        }
+        self.round(FIRST, d, early, (REPEAT_BOTH, doubled), text);
+        self.next(FIRST, d, calm * pair.none_lost, 0, self.rtt);
+        self.round(FIRST, d, calm * pair.first_lost, (LATE_FIRST, d), "first lost: too young");
+        self.round(FIRST, d, calm * pair.both_lost, (LATE_BOTH, d), "both lost");
+        self.second_lost(FIRST, d, calm * pair.second_lost);
+    }
+
+    /// The second of two was lost: the acknowledgement of the first starts the timer anew.
+    fn second_lost(&mut self, from: usize, d: u32, probability: f64) {
+        let more = self.more_after(self.rtt);
+        let text = "second lost: the first's acknowledgement releases a new one";
+        self.round(from, d, probability * more, (HOLE, 0), text);
+        self.round(from, d, probability * (1.0 - more), (WAIT_1, 0), "second lost and silence");
     }
 
     /// New segments are on their way.
     fn fresh(&mut self, d: u32) {
         let (p, q, pair) = (self.p, 1.0 - self.p, self.pair);
-        self.chain.rule(at(IDLE, d), at(self.first, d), self.begin, "a burst begins");
         self.next(FRESH_1, d, q, 0, self.rtt);
-        self.round(FRESH_1, d, p, at(WAIT_1, d), "lost: wait for the timer");
+        self.round(FRESH_1, d, p, (WAIT_1, d), "lost: wait for the timer");
         for from in [FRESH_2, MIXED] {
             self.next(from, d, pair.none_lost, 0, self.rtt);
-            self.round(from, d, pair.first_lost, at(WAIT_FIRST, d),
+            self.round(from, d, pair.first_lost, (WAIT_FIRST, d),
                 "first lost: one duplicate acknowledgement, too young for Vegas and too few for Reno");
-            self.round(from, d, pair.both_lost, at(WAIT_BOTH, d), "both lost: wait for the timer");
-            let more = self.more_after(self.rtt);
-            self.round(
-                from,
-                d,
-                pair.second_lost * more,
-                at(HOLE, 0),
-                "second lost: the first's acknowledgement releases a new one",
-            );
-            self.round(
-                from,
-                d,
-                pair.second_lost * (1.0 - more),
-                at(WAIT_1, 0),
-                "second lost and silence",
-            );
+            self.round(from, d, pair.both_lost, (WAIT_BOTH, d), "both lost: wait for the timer");
+            self.second_lost(from, d, pair.second_lost);
         }
-        self.round(HOLE, d, p, at(WAIT_BOTH, d), "both lost: wait for the timer");
+        self.round(HOLE, d, p, (WAIT_BOTH, d), "both lost: wait for the timer");
         if self.tcp.vegas {
             self.round(
                 HOLE,
                 d,
                 q,
-                at(REPEAT_1, (d + 1).min(self.top)),
+                (REPEAT_1, (d + 1).min(self.top)),
                 "a duplicate for a segment of two round trips' age: Vegas repeats it at once",
             );
         } else {
-            self.round(HOLE, d, q, at(WAIT_FIRST, d), "one duplicate is too few for Reno");
+            self.round(HOLE, d, q, (WAIT_FIRST, d), "one duplicate is too few for Reno");
         }
     }
 
@@ -188,7 +371,7 @@ impl Builder {
             [(WAIT_1, REPEAT_1), (WAIT_FIRST, REPEAT_FIRST), (WAIT_BOTH, REPEAT_BOTH)]
         {
             let text = "the timer fires and is doubled (RFC 6298, 5.4 to 5.6)";
-            self.chain.rule(at(wait, d), at(repeat, doubled), 1.0 / left, text);
+            self.rule((wait, d), (repeat, doubled), 1.0 / left, text);
         }
     }
 
@@ -200,25 +383,19 @@ impl Builder {
         let waited = self.tcp.timer.after(d.saturating_sub(1), self.rtt) + self.rtt;
         for (repeat, wait) in [(REPEAT_1, WAIT_1), (REPEAT_FIRST, WAIT_FIRST)] {
             self.next(repeat, d, q, kept, waited);
-            self.round(repeat, d, p, at(wait, d), "lost again: wait for the timer");
+            self.round(repeat, d, p, (wait, d), "lost again: wait for the timer");
         }
         if self.tcp.vegas {
             self.next(REPEAT_BOTH, d, self.pair.none_lost, kept, waited);
-            self.round(REPEAT_BOTH, d, self.pair.first_lost, at(WAIT_FIRST, d), "first lost again");
-            self.round(
-                REPEAT_BOTH,
-                d,
-                self.pair.second_lost,
-                at(WAIT_1, kept),
-                "second lost again",
-            );
-            self.round(REPEAT_BOTH, d, self.pair.both_lost, at(WAIT_BOTH, d), "both lost again");
+            self.round(REPEAT_BOTH, d, self.pair.first_lost, (WAIT_FIRST, d), "first lost again");
+            self.round(REPEAT_BOTH, d, self.pair.second_lost, (WAIT_1, kept), "second lost again");
+            self.round(REPEAT_BOTH, d, self.pair.both_lost, (WAIT_BOTH, d), "both lost again");
             return;
         }
         let more = self.more_after(waited);
-        self.round(REPEAT_BOTH, d, q * more, at(MIXED, kept), "the window opens to two again");
-        self.round(REPEAT_BOTH, d, q * (1.0 - more), at(REPEAT_1, kept), "the second follows");
-        self.round(REPEAT_BOTH, d, p, at(WAIT_BOTH, d), "lost again: wait for the timer");
+        self.round(REPEAT_BOTH, d, q * more, (MIXED, kept), "the window opens to two again");
+        self.round(REPEAT_BOTH, d, q * (1.0 - more), (REPEAT_1, kept), "the second follows");
+        self.round(REPEAT_BOTH, d, p, (WAIT_BOTH, d), "lost again: wait for the timer");
     }
 
     /// All is delivered with this probability: more, or silence.
@@ -227,15 +404,15 @@ impl Builder {
         let text = "all acknowledged, and there is more";
         match self.demand {
             Demand::Greedy { .. } => {
-                self.round(from, d, more, at(self.first, kept), text);
+                self.round(from, d, more, (self.first, kept), text);
             }
             Demand::Messages { .. } => {
                 let two = if self.tcp.window > 1 { self.more } else { 0.0 };
-                self.round(from, d, more * two, at(FRESH_2, kept), text);
-                self.round(from, d, more * (1.0 - two), at(FRESH_1, kept), text);
+                self.round(from, d, more * two, (FRESH_2, kept), text);
+                self.round(from, d, more * (1.0 - two), (FRESH_1, kept), text);
             }
         }
-        self.round(from, d, probability - more, at(IDLE, kept), "all acknowledged, and silence");
+        self.round(from, d, probability - more, (IDLE, kept), "all acknowledged, and silence");
     }
 
     /// Probability that the application has more to send, a time after it last had.
@@ -251,14 +428,25 @@ impl Builder {
     }
 
     /// After a round trip, with this probability.
-    fn round(&mut self, from: usize, d: u32, probability: f64, to: usize, text: &'static str) {
-        self.chain.rule(at(from, d), to, probability.max(0.0) / self.rtt, text);
+    fn round(&mut self, from: usize, d: u32, probability: f64, to: Place, text: &'static str) {
+        self.rule((from, d), to, probability.max(0.0) / self.rtt, text);
+    }
+
+    fn rule(&mut self, from: Place, to: Place, rate: f64, text: &'static str) {
+        let index = |(kind, doublings): Place| doublings as usize * self.kinds + kind;
+        let (from, to) = (index(from), index(to));
+        self.chain.rule(from, to, rate, text);
     }
 }
 
-/// Index of a state.
-const fn at(kind: usize, doublings: u32) -> usize {
-    doublings as usize * KINDS + kind
+/// Kind of a state, and number of doublings.
+type Place = (usize, u32);
+
+/// Mean of an exponential time with this rate that is known to be below a limit.
+fn cut_mean(rate: f64, limit: f64) -> f64 {
+    let y = rate * limit;
+    // 1/y − 1/(e^y − 1), whose pole cancels.
+    limit * if y < 1e-4 { 0.5 - y / 12.0 } else { 1.0 / y - 1.0 / y.exp_m1() }
 }
 
 #[cfg(test)]
@@ -270,7 +458,16 @@ mod tests {
     const BURSTS: Demand = Demand::Greedy { on: 0.1, off: 60.0 };
 
     fn rates(vegas: bool, demand: &Demand, loss: f64) -> crate::chain::Rates {
-        let tcp = MeterTcp { vegas, window: 2, timer: TIMER };
+        restarting(vegas, Restart::Never, demand, loss)
+    }
+
+    fn restarting(
+        vegas: bool,
+        restart: Restart,
+        demand: &Demand,
+        loss: f64,
+    ) -> crate::chain::Rates {
+        let tcp = MeterTcp { vegas, window: 2, timer: TIMER, restart };
         sent(&tcp, demand, &Conditions { loss, rtt: 0.1, pairing: 0.0 }, Rules::Refined).rates
     }
 
@@ -315,6 +512,73 @@ mod tests {
             assert!(now[0] < last[0] && now[1] < last[1]);
             last = now;
             assert!(rates(true, &BURSTS, loss).offered > rates(false, &BURSTS, loss).offered);
+        }
+    }
+
+    #[test]
+    fn after_a_silence_a_burst_begins_with_one_segment() {
+        // One, then two after every round trip for which the burst still lasts; with two from the
+        // start if the silence was shorter than the timeout of 0.2 s.
+        let share = 0.1 / 60.1;
+        let on = share + (1.0 - share) * (-0.1_f64 * (10.0 + 1.0 / 60.0)).exp();
+        let begin = 2.0 - (-0.2_f64 / 60.0).exp();
+        let expected = (begin + 2.0 * on / (1.0 - on)) / (60.0 + 0.1 / (1.0 - on));
+        let from_ack = Restart::OneSegment { from_ack: true };
+        let rates = restarting(false, from_ack, &BURSTS, 0.0);
+        assert!((rates.offered / expected - 1.0).abs() < 1e-12, "{rates:?} {expected}");
+        // From the last segment the silence is a round trip longer.
+        let begin = 2.0 - (-0.1_f64 / 60.0).exp();
+        let expected = (begin + 2.0 * on / (1.0 - on)) / (60.0 + 0.1 / (1.0 - on));
+        let from_segment = Restart::OneSegment { from_ack: false };
+        let rates = restarting(false, from_segment, &BURSTS, 0.0);
+        assert!((rates.offered / expected - 1.0).abs() < 1e-12, "{rates:?} {expected}");
+    }
+
+    #[test]
+    fn a_message_of_several_segments_is_sent_whole_after_a_silence() {
+        let from_ack = Restart::OneSegment { from_ack: true };
+        for segments in [2, 3, 7] {
+            let demand = Demand::Messages { per_second: 1.0 / 600.0, segments };
+            for restart in [from_ack, Restart::TimerRunsOn] {
+                let rates = restarting(restart == Restart::TimerRunsOn, restart, &demand, 0.1);
+                let wanted = f64::from(segments) / 600.0;
+                assert!((rates.fresh / wanted - 1.0).abs() < 1e-9, "{segments} {restart:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_timer_that_ran_on_often_fires_before_the_acknowledgement() {
+        // A message a second and timeouts of 0.2, 0.4, 0.8 s... from the last acknowledgement on,
+        // which comes 0.1 s after a message is sent: the timer fires in the last 0.1 s of each.
+        // With S the silence, exponential with mean 1 s: P(0.1 < S < 0.2) + P(0.5 < S < 0.6)
+        // + P(1.3 < S < 1.4) + ... After such an early firing the timeout stays doubled.
+        let demand = Demand::Messages { per_second: 1.0, segments: 1 };
+        let least: f64 = (0..12)
+            .map(|d| 0.2 * (f64::from(1_u32 << (d + 1)) - 1.0))
+            .map(|fires: f64| (-(fires - 0.1)).exp() - (-fires).exp())
+            .sum();
+        let rates = restarting(true, Restart::TimerRunsOn, &demand, 0.0);
+        let repeated = rates.offered / rates.fresh - 1.0;
+        assert!(repeated > 0.8 * least && repeated < 1.2 * least, "{repeated} {least}");
+        // Of a burst a minute it is one in some hundred.
+        let rates = restarting(true, Restart::TimerRunsOn, &BURSTS, 0.0);
+        assert!((1e-4..0.02).contains(&(rates.offered / rates.fresh - 1.0)), "{rates:?}");
+    }
+
+    #[test]
+    fn a_restart_sends_less_under_loss() {
+        // Reno saves a segment in each burst, which counts less the more is repeated; Vegas waits
+        // longer for each repeat.
+        let from_ack = Restart::OneSegment { from_ack: true };
+        for (loss, reno, vegas) in [(0.1, 0.9, 1.0), (0.5, 0.98, 0.95), (0.8, 0.99, 1.0)] {
+            for (share, vegas, restart) in
+                [(reno, false, from_ack), (vegas, true, Restart::TimerRunsOn)]
+            {
+                let (with, without) =
+                    (restarting(vegas, restart, &BURSTS, loss), rates(vegas, &BURSTS, loss));
+                assert!(with.offered < share * without.offered, "{loss} {vegas}: {with:?}");
+            }
         }
     }
 }

@@ -1,0 +1,147 @@
+//! How long a segment of a meter waits for timers before it is sent for the time that it arrives.
+//!
+//! A window of two gives no three duplicate acknowledgements, so that nearly every loss waits for
+//! the timer, and each further one for twice as long (RFC 6298, 5.5).
+
+use super::refined::{Start, starts};
+use super::{Conditions, Demand, MeterTcp, Timer};
+use crate::spread::Spread;
+
+/// What segments of a meter wait for timers. `None` if nothing is sent, or nothing ever arrives.
+///
+/// The doublings that are in force when something new is sent are those of the chain: without
+/// timestamps they outlast a repeat (Karn's algorithm). `more` is the one of the solution.
+pub(crate) fn ladder(
+    tcp: &MeterTcp,
+    demand: &Demand,
+    conditions: &Conditions,
+    more: f64,
+) -> Option<Spread> {
+    let arriving = 1.0 - conditions.loss;
+    if arriving < LEAST {
+        return None;
+    }
+    let starts = starts(tcp, demand, conditions, more);
+    let all: f64 = starts.iter().map(|start| start.share).sum();
+    let mut values = Vec::new();
+    for start in starts {
+        let share = start.share / all;
+        values.push((0.0, share * (1.0 - start.held)));
+        let climb = Climb { timer: tcp.timer, rtt: conditions.rtt, loss: conditions.loss };
+        let part = share * start.held / start.waits.len().max(1) as f64;
+        for &first in &start.waits {
+            climb.add(&mut values, first, start.doublings + 1, part);
+        }
+    }
+    Spread::of(values)
+}
+
+/// As [`ladder`], for segments that are sent alone by a sender whose timer is not backed off.
+pub(crate) fn single(timer: Timer, rtt: f64, loss: f64) -> Option<Spread> {
+    if 1.0 - loss < LEAST {
+        return None;
+    }
+    let mut values = vec![(0.0, 1.0 - loss)];
+    Climb { timer, rtt, loss }.add(&mut values, timer.after(0, rtt), 1, loss);
+    Spread::of(values)
+}
+
+/// Share of arriving segments below which none is said to arrive.
+const LEAST: f64 = 1e-9;
+/// Weight that is not followed any further.
+const NEGLIGIBLE: f64 = 1e-12;
+
+struct Climb {
+    timer: Timer,
+    rtt: f64,
+    loss: f64,
+}
+
+impl Climb {
+    /// The first repeat leaves after `first` seconds, under a timeout of so many doublings.
+    fn add(&self, values: &mut Vec<(f64, f64)>, first: f64, doublings: u32, weight: f64) {
+        let (p, q) = (self.loss, 1.0 - self.loss);
+        let top = self.timer.doublings(self.rtt);
+        let (mut at, mut left, mut doublings) = (first, weight, doublings);
+        while doublings < top && left > NEGLIGIBLE {
+            values.push((at, left * q));
+            at += self.timer.after(doublings, self.rtt);
+            left *= p;
+            doublings += 1;
+        }
+        // From here on the timeout stays: repeats are taken together in groups, each twice as large.
+        let (timeout, mut count) = (self.timer.after(top, self.rtt), 1.0);
+        while left > NEGLIGIBLE && count < 1e12 {
+            let lost = (count * p.ln()).exp();
+            // Mean of a geometric number that is known to be below the count.
+            let tries = if count * q < 1e-4 {
+                (count - 1.0) / 2.0
+            } else {
+                p / q - count * lost / (1.0 - lost)
+            };
+            values.push((at + tries * timeout, left * (1.0 - lost)));
+            at += count * timeout;
+            left *= lost;
+            count *= 2.0;
+        }
+    }
+}
+
+impl Start {
+    /// A start under a timer that begins with it.
+    pub(super) fn timed(share: f64, held: f64, doublings: u32, wait: f64) -> Self {
+        Self { share, held, doublings, waits: vec![wait] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Restart;
+    use super::*;
+
+    const TIMER: Timer = Timer { min: 1.0, max: 60.0, floor_on_variance: false, timestamps: true };
+
+    fn meter(vegas: bool, restart: Restart) -> MeterTcp {
+        MeterTcp { vegas, window: 1, timer: TIMER, restart }
+    }
+
+    fn at(loss: f64) -> Conditions {
+        Conditions { loss, rtt: 0.1, pairing: 0.0 }
+    }
+
+    #[test]
+    fn a_message_of_one_segment_waits_for_doubled_timers() {
+        // With timestamps every message begins without back-off: 1, 3, 7, 15, 31, 63 s, then 60 s more
+        // each: Σ pⁱ RTO(i) = 0.5·1 + 0.25·2 + ... + 0.5⁶·32 = 3, then 0.5⁷·60·2 = 0.9375.
+        let demand = Demand::Messages { per_second: 1e-6, segments: 1 };
+        let waits = ladder(&meter(false, Restart::Never), &demand, &at(0.5), 0.0).unwrap();
+        assert!((waits.mean() / 3.9375 - 1.0).abs() < 1e-4, "{}", waits.mean());
+        for (seconds, share) in [(0.9, 0.5), (1.1, 0.75), (3.3, 0.875), (7.5, 0.9375)] {
+            assert!((waits.within(seconds) - share).abs() < 1e-4, "{seconds}");
+        }
+        let alone = single(TIMER, 0.1, 0.5).unwrap();
+        assert!((alone.mean() / waits.mean() - 1.0).abs() < 1e-4);
+    }
+
+    #[test]
+    fn a_timer_that_ran_on_fires_anywhere_in_its_time() {
+        // A message every 10^4 s: the timer stands at 60 s and fires within 0 to 60 s.
+        let demand = Demand::Messages { per_second: 1e-4, segments: 1 };
+        let vegas = meter(true, Restart::TimerRunsOn);
+        let waits = ladder(&vegas, &demand, &at(0.02), 0.0).unwrap();
+        assert!((waits.within(1.0) - 0.98).abs() < 0.002);
+        assert!((waits.mean() / (0.02 * 30.0) - 1.0).abs() < 0.1, "{}", waits.mean());
+    }
+
+    #[test]
+    fn the_ends_of_the_scale() {
+        let demand = Demand::Messages { per_second: 1e-3, segments: 1 };
+        let of = |loss| ladder(&meter(false, Restart::Never), &demand, &at(loss), 0.0);
+        assert!(of(0.0).is_some_and(|waits| waits.mean() == 0.0));
+        assert!(of(1.0).is_none() && single(TIMER, 0.1, 1.0).is_none());
+        let rare = single(TIMER, 0.1, 1.0 - 1e-6).unwrap();
+        assert!((rare.mean() / 60e6 - 1.0).abs() < 0.01, "{}", rare.mean());
+        let none = Demand::Messages { per_second: 0.0, segments: 1 };
+        assert!(ladder(&meter(false, Restart::Never), &none, &at(0.1), 0.0).is_none());
+    }
+}

@@ -1,0 +1,125 @@
+//! How long a message takes: what waits in queues and buffers, what is repeated, and what waits
+//! behind another message.
+
+use super::build::{Every, FlowPlace, Layout, Sizes, Upstream};
+use crate::chain::meter::ladder::{ladder, single};
+use crate::chain::meter::{Demand, MeterTcp, Restart, Rules};
+use crate::fixed_point::{Class, Feed, Network, Solution, Stream};
+use crate::queue::Mm1b;
+use crate::spread::Spread;
+
+/// Distribution of the delay of a flow's messages, from being ready to having arrived whole.
+/// `None` where there is none: no messages, none that arrives, or a backlog that grows.
+///
+/// The parts are added as if they were independent:
+///
+/// - the passage of the last segment: propagation, transmission, and the wait in each queue and in a
+///   collector's buffer by the distribution of M/M/1/B;
+/// - a round trip for each window before the last;
+/// - for each window, the timers until everything in it has arrived (`chain/meter/ladder.rs`);
+/// - the wait behind earlier messages of the same connection: they are delivered in order, so a
+///   message that waits for its timer holds those behind it (Lindley's recursion);
+/// - from a collector on, a timer for each segment lost there. Fast retransmits of a collector
+///   that has much to send are not known here.
+pub(super) fn message(layout: &Layout, solution: &Solution, place: &FlowPlace) -> Option<Spread> {
+    if layout.network.rules == Rules::Paper {
+        // Its chains give rates; a timeout there has no length that belongs to a message.
+        return None;
+    }
+    match place.upstream {
+        None => first_hop(&layout.network, solution, place),
+        Some(index) => {
+            let upstream = &layout.upstream[index];
+            let (network, inner) = super::answer::region(layout, solution, upstream);
+            let meter = first_hop(network, inner, place)?;
+            Some(meter.plus(&second_hop(&layout.network, solution, upstream)?))
+        }
+    }
+}
+
+fn first_hop(network: &Network, solution: &Solution, place: &FlowPlace) -> Option<Spread> {
+    let (class, stream) = (&network.classes[place.class], &solution.classes[place.class]);
+    let Feed::Meter { tcp, demand } = &class.feed else { return None };
+    if stream.sent.backlog {
+        return None;
+    }
+    let timers = ladder(tcp, demand, &stream.conditions, stream.sent.more)?;
+    let rounds = rounds(tcp, &place.sizes);
+    let mut service = timers.times(rounds);
+    let before = f64::from(rounds - 1) * stream.rtt;
+    service = service.plus(&Spread::exactly(before));
+    let mut delay = service.plus(&passage(network, solution, class));
+    if let Demand::Messages { per_second, .. } = *demand {
+        delay = delay.plus(&behind(&service, per_second, place.every)?);
+    }
+    Some(delay)
+}
+
+/// From a collector to the end.
+fn second_hop(network: &Network, solution: &Solution, upstream: &Upstream) -> Option<Spread> {
+    let (class, stream) = (&network.classes[upstream.class], &solution.classes[upstream.class]);
+    let Feed::Collector { tcp, .. } = &class.feed else { return None };
+    let Stream { rtt, conditions, .. } = stream;
+    let timers = single(tcp.timer, *rtt, conditions.loss)?;
+    Some(timers.plus(&passage(network, solution, class)))
+}
+
+/// One segment through all queues of a way.
+fn passage(network: &Network, solution: &Solution, class: &Class) -> Spread {
+    let mut passage = Spread::exactly(class.out);
+    for &index in &class.path {
+        let (resource, response) = (network.resources[index], solution.resources[index]);
+        if !resource.acknowledges {
+            passage = passage.plus(&Spread::exactly(class.segment_bits / resource.rate));
+        }
+        if let Some(queue) = Mm1b::new(response.rho, resource.room.max(1)) {
+            passage = passage.plus(&Spread::wait(queue.delay(), response.service));
+        }
+    }
+    passage
+}
+
+/// Windows that a message takes.
+fn rounds(tcp: &MeterTcp, sizes: &Sizes) -> u32 {
+    let segments = sizes.segments.max(1);
+    match (tcp.window, tcp.restart) {
+        (..=1, _) => segments,
+        (_, Restart::OneSegment { .. }) => 1 + (segments - 1).div_ceil(2),
+        _ => segments.div_ceil(2),
+    }
+}
+
+/// Wait behind earlier messages, each of which holds the others for some time. `None` if they
+/// come faster than that.
+fn behind(service: &Spread, per_second: f64, every: Every) -> Option<Spread> {
+    let busy = service.mean() * per_second;
+    if busy >= 1.0 {
+        return None;
+    }
+    let mut wait = Spread::exactly(0.0);
+    if busy < IDLE {
+        return Some(wait);
+    }
+    let gap = match every {
+        Every::Fixed => Spread::exactly(1.0 / per_second),
+        Every::Random => {
+            // Exponential, by values that are equally likely.
+            let at = |step: u32| -(1.0 - (f64::from(step) + 0.5) / 32.0).ln() / per_second;
+            Spread::of((0..32).map(|step| (at(step), 1.0)).collect())?
+        }
+    };
+    for _ in 0..MESSAGES {
+        let next = wait.plus(service).after(&gap);
+        let change = (next.mean() - wait.mean()).abs();
+        wait = next;
+        if change < 1e-3 * service.mean() {
+            break;
+        }
+    }
+    Some(wait)
+}
+
+/// Share of time below which a connection holds nothing up.
+const IDLE: f64 = 1e-4;
+/// Messages after which the wait has settled, or is as long as it gets here.
+const MESSAGES: u32 = 100;

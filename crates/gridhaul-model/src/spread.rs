@@ -1,0 +1,201 @@
+//! Distributions of times, as weights at places: for sums of waits that have no formula together.
+
+use crate::queue::Delay;
+
+/// A distribution of a time that is not negative: how likely each of its values is.
+///
+/// Values nearer to each other than 2 % are taken together at their mean, so that means are kept and
+/// quantiles are right to about a percent of what varies; what is fixed is kept apart and exact.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Spread {
+    /// Added to all values, in seconds.
+    fixed: f64,
+    /// Value in seconds and weight, in rising order; weights sum to 1.
+    atoms: Vec<(f64, f64)>,
+}
+
+/// Values within this share are taken together, and those below this many seconds.
+const NEAR: f64 = 0.02;
+const SHORT: f64 = 1e-6;
+/// Weight below which a value is forgotten.
+const NEGLIGIBLE: f64 = 1e-12;
+
+impl Spread {
+    /// Always the same.
+    pub(crate) fn exactly(seconds: f64) -> Self {
+        Self { fixed: seconds, atoms: vec![(0.0, 1.0)] }
+    }
+
+    /// Values with their weights, which need not sum to 1. `None` without any weight.
+    pub(crate) fn of(values: Vec<(f64, f64)>) -> Option<Self> {
+        let sum: f64 = values.iter().map(|value| value.1).sum();
+        let possible = sum > 0.0 && sum.is_finite();
+        possible.then(|| Self { fixed: 0.0, atoms: gathered(values, sum) })
+    }
+
+    /// The wait before the own transmission in a queue with this service time in seconds.
+    pub(crate) fn wait(delay: Delay, service: f64) -> Self {
+        // Denser near nothing, where most of a short queue's waits are.
+        let end = delay.longest();
+        let at = |step: u32| end * (f64::from(step) / f64::from(STEPS)).powi(2);
+        let mut below = delay.waits_within(0.0);
+        let mut atoms = vec![(0.0, below)];
+        for step in 1..=STEPS {
+            let within = if step < STEPS { delay.waits_within(at(step)) } else { 1.0 };
+            let middle = f64::midpoint(at(step - 1), at(step));
+            atoms.push((middle * service, (within - below).max(0.0)));
+            below = within.max(below);
+        }
+        Self::of(atoms).unwrap_or_else(|| Self::exactly(0.0))
+    }
+
+    /// The sum of two independent times.
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        let fixed = self.fixed + other.fixed;
+        if let [(at, _)] = other.atoms[..] {
+            return Self { fixed: fixed + at, atoms: self.atoms.clone() };
+        }
+        if let [(at, _)] = self.atoms[..] {
+            return Self { fixed: fixed + at, atoms: other.atoms.clone() };
+        }
+        let mut sums = Vec::with_capacity(self.atoms.len() * other.atoms.len());
+        for &(a, weight) in &self.atoms {
+            sums.extend(other.atoms.iter().map(|&(b, share)| (a + b, weight * share)));
+        }
+        Self { fixed, atoms: gathered(sums, 1.0) }
+    }
+
+    /// The sum of this many independent times like this one.
+    pub(crate) fn times(&self, count: u32) -> Self {
+        let mut sum = Self::exactly(0.0);
+        let (mut power, mut left) = (self.clone(), count);
+        while left > 0 {
+            if left % 2 == 1 {
+                sum = sum.plus(&power);
+            }
+            left /= 2;
+            if left > 0 {
+                power = power.plus(&power);
+            }
+        }
+        sum
+    }
+
+    /// What is left of it after another time has gone by.
+    pub(crate) fn after(&self, gone: &Self) -> Self {
+        let mut left = Vec::with_capacity(self.atoms.len() * gone.atoms.len());
+        for &(a, weight) in &self.atoms {
+            let all = gone.atoms.iter();
+            left.extend(all.map(|&(b, share)| {
+                ((self.fixed + a - gone.fixed - b).max(0.0), weight * share)
+            }));
+        }
+        Self { fixed: 0.0, atoms: gathered(left, 1.0) }
+    }
+
+    /// Mean, in seconds.
+    pub(crate) fn mean(&self) -> f64 {
+        self.fixed + self.atoms.iter().map(|&(at, weight)| at * weight).sum::<f64>()
+    }
+
+    /// Weight of what is at most this long.
+    pub(crate) fn within(&self, seconds: f64) -> f64 {
+        let below = self.atoms.iter().take_while(|&&(at, _)| self.fixed + at <= seconds);
+        below.map(|atom| atom.1).sum::<f64>().clamp(0.0, 1.0)
+    }
+
+    /// Time within which a share of it is.
+    pub(crate) fn quantile(&self, share: f64) -> f64 {
+        let mut below = 0.0;
+        for &(at, weight) in &self.atoms {
+            below += weight;
+            if below >= share - 1e-9 {
+                return self.fixed + at;
+            }
+        }
+        self.fixed + self.atoms.last().map_or(0.0, |atom| atom.0)
+    }
+}
+
+/// Places at which the distribution of a wait is looked up.
+const STEPS: u32 = 96;
+
+/// Neighbours taken together, weights divided by their sum.
+fn gathered(values: Vec<(f64, f64)>, sum: f64) -> Vec<(f64, f64)> {
+    // Equal steps of the logarithm, found without comparing all with all.
+    let place = |at: f64| if at < SHORT { 0 } else { 1 + ((at / SHORT).ln() / NEAR) as usize };
+    let last = values.iter().map(|value| place(value.0)).max().unwrap_or(0);
+    let mut boxes = vec![(0.0, 0.0); last + 1];
+    for (at, weight) in values {
+        let (moment, mass) = &mut boxes[place(at)];
+        *moment += at * weight;
+        *mass += weight;
+    }
+    let full = boxes.into_iter().filter(|(_, mass)| *mass > NEGLIGIBLE * sum);
+    let mut atoms: Vec<(f64, f64)> = full.map(|(moment, mass)| (moment / mass, mass)).collect();
+    let kept: f64 = atoms.iter().map(|atom| atom.1).sum();
+    for atom in &mut atoms {
+        atom.1 /= kept;
+    }
+    atoms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Mm1b;
+    use proptest::prelude::*;
+
+    fn of(values: &[(f64, f64)]) -> Spread {
+        Spread::of(values.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn two_dice_by_hand() {
+        let coin = of(&[(1.0, 0.5), (3.0, 0.5)]);
+        let both = coin.plus(&coin).plus(&Spread::exactly(10.0));
+        for (within, share) in [(11.9, 0.0), (12.0, 0.25), (14.0, 0.75), (16.0, 1.0)] {
+            assert!((both.within(within + 1e-9) - share).abs() < 1e-12, "{within}");
+        }
+        assert!((both.quantile(0.5) - 14.0).abs() < 1e-9 && (both.mean() - 14.0).abs() < 1e-12);
+        assert!((coin.times(5).mean() - 10.0).abs() < 1e-12 && coin.times(0).mean() == 0.0);
+        // Of 1 or 3 seconds, 2 have gone by: nothing or one is left.
+        let left = coin.after(&Spread::exactly(2.0));
+        assert!((left.mean() - 0.5).abs() < 1e-12 && (left.within(0.0) - 0.5).abs() < 1e-12);
+        assert!(Spread::of(vec![(1.0, 0.0)]).is_none());
+    }
+
+    #[test]
+    fn the_wait_of_a_queue_without_limit_is_exponential() {
+        // M/M/1 at ρ = 0.8, services of 10 ms: P(W > t) = 0.8 e^(−20 t), mean 40 ms.
+        let wait = Spread::wait(Mm1b::new(0.8, 10_000).unwrap().delay(), 0.01);
+        assert!((wait.within(0.0) - 0.2).abs() < 1e-9);
+        assert!((wait.mean() / 0.04 - 1.0).abs() < 0.01, "{}", wait.mean());
+        for share in [0.5, 0.9, 0.98, 0.999] {
+            let exact = -((1.0_f64 - share) / 0.8).ln() / 20.0;
+            assert!((wait.quantile(share) / exact - 1.0).abs() < 0.03, "{share}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn waits_have_the_mean_of_their_queue(log in -5.0..5.0_f64, b in 1_u32..10_000) {
+            let queue = Mm1b::new(log.exp(), b).unwrap();
+            let wait = Spread::wait(queue.delay(), 1.0);
+            let mean = queue.sojourn() - 1.0;
+            prop_assert!((wait.mean() - mean).abs() < 0.03 * mean + 1e-3, "{} {}", wait.mean(), mean);
+        }
+
+        #[test]
+        fn sums_keep_mass_mean_and_order(
+            values in proptest::collection::vec((1e-9..1e5_f64, 1e-6..1.0_f64), 1..200),
+            more in proptest::collection::vec((1e-9..1e5_f64, 1e-6..1.0_f64), 1..200),
+        ) {
+            let (a, b) = (of(&values), of(&more));
+            let sum = a.plus(&b);
+            prop_assert!((sum.mean() / (a.mean() + b.mean()) - 1.0).abs() < 1e-6);
+            prop_assert!((sum.within(f64::INFINITY) - 1.0).abs() < 1e-9);
+            prop_assert!(sum.quantile(0.5) <= sum.quantile(0.98) && sum.quantile(0.0) >= 0.0);
+        }
+    }
+}
