@@ -106,6 +106,12 @@ pub struct Stream {
 const CONVERGED: f64 = 1e-6;
 /// Rounds over all queues after which the solver gives up.
 const ROUNDS: u32 = 200;
+/// Passes after which the mean size of packets is left as it is.
+const MIXES: u32 = 30;
+/// Share of a round's change that the next may have before steps are made shorter, and the least
+/// share of a step that is gone.
+const SLOW: f64 = 0.7;
+const SHORTEST_STEP: f64 = 0.05;
 /// Width of the bracket of ln ρ at which a root is found.
 const WIDTH: f64 = 1e-8;
 /// Least and largest ln ρ that are looked at.
@@ -123,15 +129,24 @@ impl Network {
     pub fn solve_from(&self, work: &mut Workspace) -> Solution {
         work.fit(self.resources.len(), self.classes.len());
         let mut state = State::new(self, work);
-        let mut last = f64::INFINITY;
+        let (mut last, mut step) = (f64::INFINITY, 1.0);
         for _ in 0..ROUNDS {
             let mut change = 0.0_f64;
             for index in 0..self.resources.len() {
+                let before = state.work.rho[index];
                 change = change.max(self.settle(&mut state, index));
+                let after = state.work.rho[index];
+                if step < 1.0 && after > 0.0 {
+                    state.work.rho[index] = before * (after / before).powf(step);
+                }
             }
             // One queue is found at once; of several, the last round changes nothing.
-            if self.resources.len() < 2 || change < WIDTH || change == last {
+            if self.resources.len() < 2 || change < WIDTH {
                 break;
+            }
+            // Two full queues in a row answer each other, and may do so for ever: shorter steps.
+            if change > SLOW * last {
+                step = f64::max(0.7 * step, SHORTEST_STEP);
             }
             last = change;
         }
@@ -169,6 +184,25 @@ impl Network {
     /// than of single arrivals; what passes is compared, so that no equation has to be bent.
     fn excess(&self, state: &mut State<'_>, index: usize) -> f64 {
         let resource = self.resources[index];
+        let mut bits = 0.0;
+        // The mean size of the packets decides how long they wait, and that who sends how many: with
+        // one size this is one pass.
+        for _ in 0..MIXES {
+            let packets;
+            (packets, bits) = self.passing(state, index);
+            let mean = if packets > 0.0 { bits / packets } else { state.bits[index] };
+            let change = (mean / state.bits[index] - 1.0).abs();
+            state.bits[index] = mean;
+            if change < WIDTH * 1e-2 {
+                break;
+            }
+        }
+        let carried = resource.response(state.work.rho[index], state.bits[index]).carried();
+        (bits / (resource.rate * resource.copies) / carried).ln()
+    }
+
+    /// Packets and bits per second that senders get through a queue.
+    fn passing(&self, state: &mut State<'_>, index: usize) -> (f64, f64) {
         let (mut packets, mut bits) = (0.0, 0.0);
         let responses = self.responses(state);
         for (place, class) in self.classes.iter().enumerate() {
@@ -182,11 +216,7 @@ impl Network {
             packets += passing;
             bits += passing * class.segment_bits;
         }
-        if packets > 0.0 {
-            state.bits[index] = bits / packets;
-        }
-        let carried = resource.response(state.work.rho[index], state.bits[index]).carried();
-        (bits / (resource.rate * resource.copies) / carried).ln()
+        (packets, bits)
     }
 
     fn responses(&self, state: &State<'_>) -> Vec<Response> {
@@ -283,17 +313,24 @@ impl Network {
         (Sent { rates, backlog: false, more: 0.0 }, solution)
     }
 
-    /// How far two segments that are sent together meet the same queue where most is lost: not if
-    /// the links before it space them by more than a service.
+    /// How far two segments that are sent together meet the same queue: not if the links before it
+    /// space them by more than a service. Each queue counts as much as it adds to the loss, so that
+    /// nothing jumps where one begins to lose more than another.
     fn pairing(&self, class: &Class, responses: &[Response], loss: f64) -> f64 {
-        let worst =
-            class.path.iter().max_by(|&&a, &&b| responses[a].loss.total_cmp(&responses[b].loss));
-        let Some(&worst) = worst else { return 0.0 };
-        let before = class.path.iter().take_while(|&&queue| queue != worst);
-        let spacing = before.map(|&queue| class.segment_bits / self.resources[queue].rate);
-        let spacing = spacing.fold(0.0, f64::max);
-        let share = if loss > 0.0 { (responses[worst].loss / loss).min(1.0) } else { 0.0 };
-        share * (-spacing / responses[worst].service).exp()
+        let all = (-loss).ln_1p();
+        if all >= 0.0 {
+            return 0.0;
+        }
+        let (mut pairing, mut spacing) = (0.0, 0.0_f64);
+        for &queue in &class.path {
+            let response = responses[queue];
+            // Where nothing gets through, both are infinite.
+            let part = (-response.loss).ln_1p() / all;
+            let share = if part.is_nan() { 1.0 } else { part.clamp(0.0, 1.0) };
+            pairing += share * (-spacing / response.service).exp();
+            spacing = spacing.max(class.segment_bits / self.resources[queue].rate);
+        }
+        pairing.min(1.0)
     }
 
     fn finish(&self, mut state: State<'_>) -> Solution {

@@ -122,4 +122,4 @@ fn behind(service: &Spread, per_second: f64, every: Every) -> Option<Spread> {
 /// Share of time below which a connection holds nothing up.
 const IDLE: f64 = 1e-4;
 /// Messages after which the wait has settled, or is as long as it gets here.
-const MESSAGES: u32 = 100;
+const MESSAGES: u32 = 40;

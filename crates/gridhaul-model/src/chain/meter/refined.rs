@@ -65,7 +65,8 @@ pub(super) fn starts(
     let (p, none) = (conditions.loss, Pair::new(conditions).none_lost);
     // A message of several segments is held when any of a round is; of single ones only the second
     // is held by the first.
-    let first = if matches!(demand, Demand::Messages { segments: 2.., .. }) { 1.0 - none } else { p };
+    let first =
+        if matches!(demand, Demand::Messages { segments: 2.., .. }) { 1.0 - none } else { p };
     let mut starts = Vec::new();
     for (index, (state, share)) in chain.states().iter().zip(chain.stationary()).enumerate() {
         let (kind, d) = (index % kinds, (index / kinds) as u32);
