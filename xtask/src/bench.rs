@@ -3,6 +3,7 @@
 mod meters;
 mod model;
 mod pep;
+mod plan;
 mod sim;
 
 use std::fs;
@@ -36,6 +37,7 @@ struct Figure {
 const BENCHES: &[Bench] = &[
     Bench { name: "sim", run: sim::run },
     Bench { name: "model", run: model::run },
+    Bench { name: "plan", run: plan::run },
     Bench { name: "meters", run: meters::run },
     Bench { name: "pep", run: pep::run },
 ];

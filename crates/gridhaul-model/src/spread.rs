@@ -102,8 +102,9 @@ impl Spread {
 
     /// Weight of what is at most this long.
     pub(crate) fn within(&self, seconds: f64) -> f64 {
-        let below = self.atoms.iter().take_while(|&&(at, _)| self.fixed + at <= seconds);
-        below.map(|atom| atom.1).sum::<f64>().clamp(0.0, 1.0)
+        // From what is longer: shares near 1 keep their digits, and all of it is exactly 1.
+        let beyond = self.atoms.iter().rev().take_while(|&&(at, _)| self.fixed + at > seconds);
+        (1.0 - beyond.map(|atom| atom.1).sum::<f64>()).clamp(0.0, 1.0)
     }
 
     /// Time within which a share of it is.

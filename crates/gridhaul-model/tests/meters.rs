@@ -1,8 +1,10 @@
 //! Scenarios of meters: what paper `sa-tcp` states, and that every answer is one to trust or says
 //! that it is not.
 
+mod design;
+
 use gridhaul_model::{Model, PaperModel};
-use gridhaul_scenario::answer::{Answer, Metric};
+use gridhaul_scenario::answer::{Answer, Metric, Row, Verdict};
 use gridhaul_scenario::backend::{Backend, Quiet};
 use gridhaul_scenario::scenario::Scenario;
 
@@ -213,6 +215,161 @@ fn collectors_agree_with_the_packet_simulation() {
             assert!(apart.abs() < 0.1, "{wanted:?}: {took} {delay}");
         }
     }
+}
+
+/// Messages at random times over a line of 1 Mbit/s, 25 ms and a queue: the row and the verdict of the
+/// deadline of 5 s.
+fn messages(
+    meters: u64,
+    vegas: bool,
+    line: &str,
+    load: &str,
+    backend: &dyn Backend,
+) -> (Row, Verdict) {
+    let variant = if vegas { "vegas" } else { "reno" };
+    let text = format!(
+        "title = \"messages\"\nduration = \"300 s\"\n[node]\nmeter = {{ count = {meters} }}\nhead = {{}}\n\
+         [link.line]\nfrom = \"meter\"\nto = \"head\"\nshared = true\n\
+         backward = {{ rate = \"1 Gbit/s\", delay = \"25 ms\" }}\n\
+         forward = {{ rate = \"1 Mbit/s\", delay = \"25 ms\", {line} }}\n\
+         [stack.meter]\nprofile = \"ns2\"\nvariant = \"{variant}\"\nmss = \"200 B\"\n\
+         header = \"40 B\"\nreceive_window = \"2 segments\"\nhandshake = false\n\
+         [flow.reading]\nfrom = \"meter\"\nto = \"head\"\nstack = \"meter\"\ndeadline = \"5 s\"\n\
+         load.{load}\n"
+    );
+    let scenario = Scenario::from_toml(&text, "messages.toml");
+    let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+    let answer = backend.run(&scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"));
+    (answer.points[0].flows[0].clone(), answer.points[0].verdicts[0].clone())
+}
+
+const POISSON: &str = "poisson = { size = \"200 B\", every = \"24 s\" }";
+const QUEUE: &str = "queue = \"100 packets\"";
+
+/// Measured with `gridhaul run bench/model/delays.toml --on sim`: mean and 98 %, in seconds. Packets
+/// of one size wait half as long as exponential ones, so the equations are on the long side.
+#[test]
+fn delays_of_messages_agree_with_the_packet_simulation_below_full_load() {
+    for (meters, vegas, mean, p98) in [
+        (2_500, false, 0.027_213, 0.029_119),
+        (5_000, false, 0.027_620, 0.031_055),
+        (7_500, false, 0.028_418, 0.034_463),
+        (10_000, false, 0.030_752, 0.043_583),
+        (2_500, true, 0.027_160, 0.029_023),
+        (5_000, true, 0.027_574, 0.030_991),
+        (7_500, true, 0.028_409, 0.034_463),
+        (10_000, true, 0.030_986, 0.044_511),
+    ] {
+        let (row, verdict) = messages(meters, vegas, QUEUE, POISSON, &Model);
+        let near = |metric, simulated: f64, most: f64| {
+            let ratio = row.mean(metric).unwrap() / simulated;
+            assert!((0.99..most).contains(&ratio), "{meters} {vegas}: {metric} {ratio}");
+        };
+        near(Metric::DelayMean, mean, 1.14);
+        near(Metric::DelayP98, p98, 1.46);
+        assert_eq!((verdict.met, verdict.measured.unwrap() > 0.9999), (Some(true), true));
+    }
+}
+
+/// Measured with `gridhaul run bench/model/bursts.toml --on sim`.
+#[test]
+fn delays_of_bursts_in_overload_are_those_of_the_timers() {
+    let bursts = "on_off = { on = \"100 ms\", off = \"1 min\", size = \"200 B\" }";
+    for (meters, vegas, mean, in_time) in
+        [(32_000, false, 11.57, 0.832), (16_000, true, 6.18, 0.849), (24_000, true, 33.6, 0.492)]
+    {
+        let (row, verdict) = messages(meters, vegas, QUEUE, bursts, &Model);
+        let ratio = row.mean(Metric::DelayMean).unwrap() / mean;
+        assert!((0.8..1.25).contains(&ratio), "{meters} {vegas}: {ratio}");
+        let share = verdict.measured.unwrap();
+        assert!((share - in_time).abs() < 0.08, "{meters} {vegas}: {share}");
+        assert_eq!(verdict.met, Some(false));
+    }
+}
+
+#[test]
+fn delays_at_the_ends_of_the_scale_are_right_or_not_known() {
+    let delays = [Metric::DelayMean, Metric::DelayMedian, Metric::DelayP98];
+    for vegas in [false, true] {
+        let of = |line, load| messages(100, vegas, line, load, &Model);
+        // Nothing lost and next to nothing waits: 1.92 ms on the wire and 25 ms on the way.
+        let (row, verdict) = of(QUEUE, POISSON);
+        for metric in delays {
+            assert!((row.mean(metric).unwrap() / 0.02692 - 1.0).abs() < 0.01, "{metric}");
+        }
+        assert!(verdict.measured.unwrap() > 0.9999);
+        // Room for the packet on the wire alone: what arrives has not waited.
+        let (row, _) = of("queue = \"0 packets\"", POISSON);
+        let median = row.mean(Metric::DelayMedian).unwrap();
+        assert!((median / 0.02692 - 1.0).abs() < 1e-6, "{median}");
+        // Half is lost: 1/2 arrives at once, and each timer adds half of the rest.
+        let (row, verdict) =
+            of("loss.bernoulli = \"50 %\"", "poisson = { size = \"200 B\", every = \"1 h\" }");
+        assert!(row.mean(Metric::DelayMean).unwrap() > 1.0);
+        let (share, low) = (verdict.measured.unwrap(), if vegas { 0.5 } else { 0.75 });
+        assert!(share > low && share < 1.0, "{share}");
+        // Hardly ever a message: nothing meets another. (None at all is refused in the file.)
+        let (row, _) = of(QUEUE, "poisson = { size = \"200 B\", every = \"876000 h\" }");
+        assert!((row.mean(Metric::DelayP98).unwrap() / 0.02692 - 1.0).abs() < 1e-6);
+        // Nothing arrives: there is no delay.
+        let (row, verdict) = of("loss.bernoulli = \"100 %\"", POISSON);
+        assert!(delays.iter().all(|metric| row.mean(*metric).is_none()), "{row:?}");
+        assert_eq!((verdict.measured, verdict.met), (None, None));
+        // More comes than is carried: the backlog grows, and with it the delay.
+        let (row, verdict) = messages(20_000, vegas, QUEUE, POISSON, &Model);
+        assert_eq!((row.mean(Metric::DelayMean), verdict.met), (None, None));
+        // The paper's chain knows rates only.
+        assert_eq!(messages(100, vegas, QUEUE, POISSON, &PaperModel).1.met, None);
+    }
+}
+
+/// A message of several segments takes a round trip for each window before the last.
+#[test]
+fn long_messages_take_several_windows() {
+    let load = "periodic = { size = \"1000 B\", every = \"1 h\" }";
+    // 50 ms and the transmissions of a segment and an acknowledgement: 1.92 ms and nothing.
+    let (rtt, passage) = (0.05192, 0.02692);
+    // Five segments: Vegas sends 2, 2, 1; Reno after a silence 1, 2, 2.
+    for vegas in [false, true] {
+        let (row, _) = messages(10, vegas, QUEUE, load, &Model);
+        let delay = row.mean(Metric::DelayMean).unwrap();
+        assert!((delay / (2.0 * rtt + passage) - 1.0).abs() < 0.02, "{delay}");
+    }
+}
+
+/// A sample of `cargo run --release -p gridhaul-model --example robustness`.
+#[test]
+fn random_scenarios_have_right_answers_or_say_that_they_have_not() {
+    let mut unsolved = 0;
+    for number in 0..60 {
+        for paper in [false, true] {
+            let outcome = design::solve(number, paper).unwrap_or_else(|wrong| panic!("{wrong}"));
+            unsolved += u32::from(outcome.unsolved);
+            assert!(outcome.unsolved || outcome.residual < 1e-6);
+        }
+    }
+    assert_eq!(unsolved, 0);
+}
+
+/// Found by the random design: packets of different sizes in one queue, whose mean size was that of
+/// the evaluation before; and two full queues in a row that answered each other for ever.
+#[test]
+fn hard_cases_are_solved() {
+    for (number, paper) in [(127, true), (174, false), (174, true), (293, false)] {
+        let outcome = design::solve(number, paper).unwrap_or_else(|wrong| panic!("{wrong}"));
+        assert!(!outcome.unsolved, "{number} {paper}");
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/district.toml");
+    let text = std::fs::read_to_string(path).unwrap();
+    let text = text.split("[plan]").next().unwrap().replace("count = 20\n", "count = 6\n");
+    let text = text.replace("rate = \"1 Mbit/s\"", "rate = \"256 kbit/s\"");
+    let scenario = Scenario::from_toml(&text, path).unwrap_or_else(|error| panic!("{error}"));
+    let answer = Model.run(&scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"));
+    assert!(
+        answer.warnings.iter().all(|warning| warning.about != "model"),
+        "{:?}",
+        answer.warnings
+    );
 }
 
 /// Every answer of the grid has finite numbers and shares in their range, and its residual is
