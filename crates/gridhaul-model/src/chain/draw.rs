@@ -11,7 +11,8 @@ impl Chain {
         let shares = self.stationary();
         let mut text = String::from("| state | segments | share of time |\n|---|--:|--:|\n");
         for (state, share) in self.states().iter().zip(&shares) {
-            let _ = writeln!(text, "| {state} | {} | {share:.6} |", state.segments);
+            // A state that is never visited has a share of −0: the sum of nothing.
+            let _ = writeln!(text, "| {state} | {} | {:.6} |", state.segments, share + 0.0);
         }
         text.push_str("\n| from | to | rate, 1/s | rule |\n|---|---|--:|---|\n");
         for rule in self.rules() {
