@@ -160,7 +160,7 @@ pub(crate) fn build(
             let ends = ends(&seed, spec, &stacks);
             let mut flow =
                 Flow { row: row as u32, ends, app, routes: begins, watch: u64::MAX, cwnd: 0 };
-            proxies.add((flows.len() as u32, row), begins, || (seed.isns(), !stacks.0.handshake));
+            proxies.add((flows.len() as u32, row), begins, || seed.isns(), &stacks);
             if waits && let Ends::Tcp(ends) = &mut flow.ends {
                 ends[1].read_on_demand();
             }

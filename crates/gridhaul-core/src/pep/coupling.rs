@@ -154,12 +154,12 @@ impl Coupling {
 
     pub(super) fn held(&self, from: Side) -> Held {
         let (end, way) = (self.end(from), &self.ways[from.index()]);
-        if end.state() == State::Closed && !end.is_finished() {
-            // Reset: nobody waits for it any more.
-            return Held { taken: way.released, released: way.released, ..Held::default() };
-        }
         // Position 0 is SYN; FIN follows the data.
         let taken = end.last_ack().saturating_sub(1).min(way.moved);
+        if end.state() == State::Closed && !end.is_finished() {
+            // Reset: nobody waits for it any more.
+            return Held { taken, released: way.released, ..Held::default() };
+        }
         Held {
             bytes: way.moved - way.released + end.receiver().beyond_gaps(),
             only_copy: taken.saturating_sub(way.released),

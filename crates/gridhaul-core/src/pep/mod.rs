@@ -18,6 +18,8 @@ mod split;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
+
 use gridhaul_scenario::units::Instant;
 
 use crate::tcp::Segment;
@@ -77,7 +79,7 @@ pub struct Outgoing {
 /// Call order: after every `handle_*`, [`poll_transmit`](Self::poll_transmit) until `None`; then
 /// [`next_deadline`](Self::next_deadline) says when [`handle_timeout`](Self::handle_timeout) is
 /// wanted. Times never go back.
-pub trait Proxy {
+pub trait Proxy: fmt::Debug {
     /// A segment from one of the ends, or from the next proxy on its side.
     fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment);
 

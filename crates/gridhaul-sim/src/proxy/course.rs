@@ -1,7 +1,6 @@
 //! What happens at the proxies of a run.
 
 use gridhaul_core::pep::{Outgoing, Proxy, Side};
-use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::scenario::Bypass;
 use gridhaul_scenario::units::Instant;
 
@@ -28,7 +27,8 @@ impl World {
             None => {
                 unit.machine.handle_segment(now, from, &segment);
                 let passed = self.pump_unit(now, index, Some(packet.sent));
-                if segment.len > 0 && from == Side::Left && !passed {
+                let ends = self.proxies.units[index as usize].ends_connections();
+                if segment.len > 0 && from == Side::Left && ends && !passed {
                     // It ends here: what goes on is another packet.
                     let row = self.flows[packet.flow() as usize].row as usize;
                     self.ledger.crossings[row].on_arrived(now.since(packet.sent));
@@ -66,12 +66,10 @@ impl World {
             let Outgoing { to, segment, .. } = outgoing;
             let sent = sent.filter(|_| outgoing.passed).unwrap_or(now);
             let (flow, next) = (unit.flow, unit.next[to.index()]);
-            if segment.len > 0 && !outgoing.passed {
-                unit.note_sent(to, &segment);
-            }
+            let own = segment.len > 0 && unit.note_sent(&outgoing);
             let row = self.flows[flow as usize].row as usize;
             let data = segment.len > 0 && to == Side::Right;
-            if data && !outgoing.passed {
+            if data && own {
                 self.ledger.crossings[row].on_sent(segment.wire_bytes());
             }
             passed |= segment.len > 0 && outgoing.passed;
@@ -92,24 +90,25 @@ impl Unit {
     /// It forgets everything.
     fn crash(&mut self, now: Instant) {
         let Some((_, until, packets)) = self.crashes.pop() else { return };
-        self.lost += self.only_copy.value();
         self.only_copy.set(now, 0);
         self.crashed += 1;
         self.down = Some((until, packets));
-        self.machine = self.recipe.make();
+        self.machine = self.recipe.anew();
         self.sent_up_to = [None; 2];
     }
 
-    /// It has sent a data segment of its own.
-    fn note_sent(&mut self, to: Side, segment: &Segment) {
-        self.sent += 1;
+    /// It sends a data segment. Returns whether that is one more than it was given: a copy, or what
+    /// it sends over a connection of its own.
+    fn note_sent(&mut self, outgoing: &Outgoing) -> bool {
+        let Outgoing { to, segment, passed } = outgoing;
         let end = segment.seq.wrapping_add(segment.sequence_len());
         let known = &mut self.sent_up_to[to.index()];
         let beyond = known.is_none_or(|known| end.wrapping_sub(known).cast_signed() > 0);
         if beyond {
             *known = Some(end);
-        } else {
-            self.repeated += 1;
         }
+        let repeated = !beyond && !passed;
+        self.repeated += u64::from(repeated);
+        repeated || !passed && self.ends_connections()
     }
 }

@@ -2,20 +2,17 @@
 
 use std::sync::Arc;
 
-use gridhaul_core::pep::{Held, Outgoing, Pass, Proxy, Side};
+use gridhaul_core::pep::{AckThin, Held, Outgoing, Pass, Proxy, Reflect, Side, Snoop, Split};
 use gridhaul_core::tcp::{Segment, StackParams};
 use gridhaul_scenario::scenario::ProxyMode;
 use gridhaul_scenario::units::{Bytes, Duration, Instant};
 
 /// A machine of any mode.
 #[derive(Debug)]
-pub(super) enum Machine {
-    Pass(Pass),
-}
+pub(super) struct Machine(Box<dyn Proxy>);
 
 /// All that is needed to make a machine, also anew after a crash.
 #[derive(Debug, Clone)]
-#[expect(dead_code, reason = "the machines that need them follow")]
 pub(super) struct Recipe {
     pub mode: ProxyMode,
     pub params: Arc<StackParams>,
@@ -24,50 +21,57 @@ pub(super) struct Recipe {
     pub toward: Side,
     /// Initial sequence numbers of both ends.
     pub isns: [u32; 2],
-    /// Whether the connection exists from the start.
-    pub established: bool,
+    /// Stacks of the next hops on both sides, if the connection exists from the start.
+    pub established: Option<[Arc<StackParams>; 2]>,
 }
 
 impl Recipe {
     /// The machine at the beginning of the run.
     pub(super) fn first(&self) -> Machine {
-        self.make()
+        let Some([left, right]) = &self.established else { return self.anew() };
+        let (params, next) = (Arc::clone(&self.params), [&**left, &**right]);
+        match self.mode {
+            ProxyMode::Split => {
+                Machine(Box::new(Split::established(params, self.buffer, self.isns, next)))
+            }
+            ProxyMode::Reflect => {
+                Machine(Box::new(Reflect::engaged(params, self.buffer, self.isns, next)))
+            }
+            _ => self.anew(),
+        }
     }
 
     /// The machine that comes up after a crash: it knows nothing of the connection.
-    pub(super) fn make(&self) -> Machine {
-        Machine::Pass(Pass::default())
-    }
-}
-
-impl Machine {
-    fn proxy(&self) -> &dyn Proxy {
-        match self {
-            Self::Pass(machine) => machine,
-        }
-    }
-
-    fn proxy_mut(&mut self) -> &mut dyn Proxy {
-        match self {
-            Self::Pass(machine) => machine,
-        }
+    pub(super) fn anew(&self) -> Machine {
+        let params = Arc::clone(&self.params);
+        Machine(match self.mode {
+            ProxyMode::None => Box::new(Pass::default()),
+            // Toward each side it stands in for the other: any number does, why not theirs.
+            ProxyMode::Split => {
+                let isns = [self.isns[1], self.isns[0]];
+                Box::new(Split::new(params, self.buffer, isns))
+            }
+            ProxyMode::Reflect => Box::new(Reflect::new(params, self.buffer)),
+            ProxyMode::Snoop => Box::new(Snoop::new(self.toward, self.buffer)),
+            ProxyMode::Ack => Box::new(AckThin::new(self.toward, self.hold)),
+        })
     }
 }
 
 impl Proxy for Machine {
     fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
-        self.proxy_mut().handle_segment(now, from, segment);
+        self.0.handle_segment(now, from, segment);
     }
     fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing> {
-        self.proxy_mut().poll_transmit(now)
+        self.0.poll_transmit(now)
     }
     fn next_deadline(&self) -> Instant {
-        self.proxy().next_deadline()
+        self.0.next_deadline()
     }
     fn handle_timeout(&mut self, now: Instant) {
-        self.proxy_mut().handle_timeout(now);
+        self.0.handle_timeout(now);
     }
     fn held(&self, from: Side) -> Held {
-        self.proxy().held(from)
+        self.0.held(from)
     }
 }

@@ -11,7 +11,7 @@ mod refuse;
 mod wire;
 
 use gridhaul_core::pep::{Level, Proxy, Side};
-use gridhaul_scenario::scenario::Bypass;
+use gridhaul_scenario::scenario::{Bypass, ProxyMode};
 use gridhaul_scenario::units::Instant;
 
 use machine::{Machine, Recipe};
@@ -42,12 +42,9 @@ pub(crate) struct Unit {
     down: Option<(Instant, Bypass)>,
     /// Payload of both directions of which the only copy is here.
     only_copy: Level,
-    /// Payload that went down with it, and how often it crashed.
-    lost: u64,
+    /// How often it has crashed.
     crashed: u32,
-    /// Data segments that it has sent and not just let through.
-    sent: u64,
-    /// Payload of which it sent more than was new: its own retransmissions, in segments.
+    /// Data segments that it has sent again.
     repeated: u64,
     /// Where what was sent ends, toward the left and the right, as far as sequence numbers tell.
     sent_up_to: [Option<u32>; 2],
@@ -63,11 +60,16 @@ impl Unit {
         own.min(crash)
     }
 
-    /// What it holds of the payload from the left, for the auditor; `None` after a crash, when the
-    /// numbers begin anew.
+    /// Whether what arrives ends here and goes on over another connection.
+    const fn ends_connections(&self) -> bool {
+        matches!(self.recipe.mode, ProxyMode::Split | ProxyMode::Reflect)
+    }
+
+    /// What it has taken over of the payload from one side and handed on, if it does so.
     pub(crate) fn forwarded(&self, from: Side) -> Option<(u64, u64)> {
         let held = self.machine.held(from);
-        (self.crashed == 0).then_some((held.taken, held.released))
+        // A unit that only lets pass has taken nothing yet.
+        (self.ends_connections() && held.taken > 0).then_some((held.taken, held.released))
     }
 
     fn note_held(&mut self, now: Instant) {

@@ -4,8 +4,8 @@ use gridhaul_core::pep::Side;
 use gridhaul_scenario::answer::Metric;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::Proxies;
-use crate::flow::Flow;
+use super::{Proxies, Unit};
+use crate::flow::{Books, Flow};
 use crate::measure::Metrics;
 
 /// What the units of a row have counted so far.
@@ -26,15 +26,34 @@ impl Proxies {
             return Vec::new();
         }
         let mut sums = vec![ProxySums::default(); rows];
+        for (flow, &first) in flows.iter().zip(&self.first) {
+            let crashed = |unit: &Unit| unit.crashed > 0;
+            if first != u32::MAX && self.of_flow(first).any(crashed) {
+                sums[flow.row as usize].lost += self.lost(flow, first);
+            }
+        }
         for unit in &self.units {
             let sum = &mut sums[flows[unit.flow as usize].row as usize];
             sum.units += 1;
             sum.only_copy += unit.only_copy.integral_at(now);
             sum.only_copy_max = sum.only_copy_max.max(unit.only_copy.max());
             sum.repeated += unit.repeated;
-            sum.lost += unit.lost;
         }
         sums
+    }
+
+    fn of_flow(&self, first: u32) -> impl Iterator<Item = &Unit> {
+        let units = &self.units[first as usize..];
+        let flow = units.first().map_or(0, |unit| unit.flow);
+        units.iter().take_while(move |unit| unit.flow == flow)
+    }
+
+    /// Payload that was acknowledged to its sender, has not arrived, and that nobody has any more.
+    fn lost(&self, flow: &Flow, first: u32) -> u64 {
+        let Some((left, right)) = flow.books() else { return 0 };
+        let held: u64 = self.of_flow(first).map(|unit| unit.only_copy.value()).sum();
+        let missing = |near: Books, far: Books| near.acknowledged.saturating_sub(far.delivered);
+        (missing(left, right) + missing(right, left)).saturating_sub(held)
     }
 
     /// Re-checks a flow: each unit has taken over no more than was sent to it, and handed on no
@@ -42,9 +61,11 @@ impl Proxies {
     pub(crate) fn audit(&self, index: usize, flow: &Flow) -> Result<(), String> {
         let first = self.first.get(index).copied().filter(|&first| first != u32::MAX);
         let Some(first) = first else { return flow.audit() };
-        let units =
-            self.units[first as usize..].iter().take_while(|unit| unit.flow as usize == index);
-        let units: Vec<_> = units.collect();
+        let units: Vec<_> = self.of_flow(first).collect();
+        if units.iter().any(|unit| unit.crashed > 0) {
+            // Its numbers have begun anew, and what it held is counted as lost.
+            return Ok(());
+        }
         let Some((left, right)) = flow.books() else { return Ok(()) };
         for (from, near, far) in [(Side::Left, left, right), (Side::Right, right, left)] {
             let way: Vec<_> = match from {
@@ -54,11 +75,7 @@ impl Proxies {
             // What lies with the one before: sent, and acknowledged to it.
             let (mut sent, mut acknowledged) = (near.sent, near.acknowledged);
             for unit in way {
-                let Some((taken, released)) = unit.forwarded(from) else { return Ok(()) };
-                if taken == 0 && released == 0 {
-                    // It acknowledges nothing, or nothing has come yet.
-                    continue;
-                }
+                let Some((taken, released)) = unit.forwarded(from) else { continue };
                 if taken > sent || acknowledged > taken {
                     return Err(format!(
                         "{sent} B were sent and {acknowledged} B acknowledged to a proxy's left or \

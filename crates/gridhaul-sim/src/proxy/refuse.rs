@@ -1,23 +1,18 @@
 //! What proxies cannot do in this backend.
 
+use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::Unsupported;
-use gridhaul_scenario::scenario::{ProxyMode, Scenario};
+use gridhaul_scenario::scenario::{Flow, ProxyMode, Scenario, Waypoint};
 
 /// Which proxies this backend cannot run, and why.
 pub(crate) fn refusals(scenario: &Scenario) -> Vec<Unsupported> {
     let mut refused = Vec::new();
-    for (name, node) in &scenario.node {
-        if node.proxy.as_ref().is_some_and(|proxy| proxy.mode != ProxyMode::None) {
-            let key = format!("node.{name}.proxy.mode");
-            refused.push(Unsupported { key, reason: "this proxy is not built yet".to_owned() });
-        }
-    }
-    for name in scenario.flow.keys() {
+    for (name, flow) in &scenario.flow {
         // A way that cannot be is found again, and told, when the run begins.
-        let stages = scenario.stages(name).map_or(0, |stages| stages.len());
         let points = scenario.waypoints(name).unwrap_or_default();
-        if let (2.., Some(point)) = (stages, points.first())
-            && let Some((node, _)) = scenario.node.get_index(point.node)
+        let Some(first) = points.first() else { continue };
+        if scenario.stages(name).is_ok_and(|stages| stages.len() > 1)
+            && let Some((node, _)) = scenario.node.get_index(first.node)
         {
             refused.push(Unsupported {
                 key: format!("node.{node}.proxy"),
@@ -27,6 +22,24 @@ pub(crate) fn refusals(scenario: &Scenario) -> Vec<Unsupported> {
                 ),
             });
         }
+        refused.extend(timestamps(scenario, flow, &points));
     }
     refused
+}
+
+/// Proxies that end connections use no timestamps. Where hosts agree on them in a handshake, they
+/// see to it that they do not; without handshake nobody can.
+fn timestamps(scenario: &Scenario, flow: &Flow, points: &[Waypoint]) -> Option<Unsupported> {
+    let ends = |point: &Waypoint| {
+        let mode = scenario.node[point.node].proxy.as_ref().map(|proxy| proxy.mode);
+        matches!(mode, Some(ProxyMode::Split | ProxyMode::Reflect))
+    };
+    let name = flow.stack.as_ref()?;
+    let stack = StackParams::resolve(scenario.stack.get(name)?);
+    (!stack.handshake && stack.timestamps && points.iter().any(ends)).then(|| Unsupported {
+        key: format!("stack.{name}.timestamps"),
+        reason: "a connection that exists from the start cannot be told that a proxy on its way \
+                 uses no timestamps; add timestamps = false, or handshake = true"
+            .to_owned(),
+    })
 }

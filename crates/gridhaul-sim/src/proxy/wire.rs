@@ -5,11 +5,12 @@ use std::sync::Arc;
 use gridhaul_core::pep::{Level, Side};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::{End, Flow, Proxy, Scenario, Stack, Waypoint};
+use gridhaul_scenario::scenario::{End, Flow, Proxy, ProxyMode, Scenario, Stack, Waypoint};
 use gridhaul_scenario::units::Instant;
 
 use super::machine::Recipe;
 use super::{Proxies, Unit};
+use crate::build::Stacks;
 use crate::network::AT_PROXY;
 
 /// The proxies on the way of each row of flows.
@@ -24,6 +25,8 @@ pub(crate) struct ProxyWiring<'s> {
 struct Place<'s> {
     proxy: &'s Proxy,
     params: Arc<StackParams>,
+    /// The same with its buffer as window, if it ends connections: what its neighbours are offered.
+    offers: Option<Arc<StackParams>>,
     point: Waypoint,
 }
 
@@ -52,12 +55,13 @@ impl<'s> ProxyWiring<'s> {
         &mut self,
         (flow, row): (u32, usize),
         begins: [u32; 2],
-        isns: impl FnOnce() -> ([u32; 2], bool),
+        isns: impl FnOnce() -> [u32; 2],
+        hosts: &Stacks,
     ) {
         if self.rows[row].is_empty() {
             return;
         }
-        let (isns, established) = isns();
+        let isns = isns();
         self.proxies.first.resize(flow as usize + 1, u32::MAX);
         self.proxies.first[flow as usize] = self.proxies.units.len() as u32;
         for (index, place) in self.rows[row].iter().enumerate() {
@@ -77,7 +81,12 @@ impl<'s> ProxyWiring<'s> {
                 hold: place.proxy.hold,
                 toward,
                 isns,
-                established,
+                established: (!hosts.0.handshake).then(|| {
+                    let places = &self.rows[row];
+                    let left = places[..index].iter().rev().find_map(|place| place.offers.as_ref());
+                    let right = places[index + 1..].iter().find_map(|place| place.offers.as_ref());
+                    [left.unwrap_or(&hosts.0), right.unwrap_or(&hosts.1)].map(Arc::clone)
+                }),
             };
             let crashes = place.proxy.crash.iter().rev().map(|crash| {
                 let at = Instant::ZERO + crash.at;
@@ -91,9 +100,7 @@ impl<'s> ProxyWiring<'s> {
                 crashes: crashes.collect(),
                 down: None,
                 only_copy: Level::default(),
-                lost: 0,
                 crashed: 0,
-                sent: 0,
                 repeated: 0,
                 sent_up_to: [None; 2],
             });
@@ -112,6 +119,9 @@ fn place<'s>(scenario: &'s Scenario, flow: &Flow, point: Waypoint) -> Option<Pla
     let proxy = scenario.node[point.node].proxy.as_ref()?;
     let name = proxy.stack.as_ref().or(flow.stack.as_ref());
     let stack = name.and_then(|name| scenario.stack.get(name));
-    let params = Arc::new(StackParams::resolve(stack.unwrap_or(&Stack::default())));
-    Some(Place { proxy, params, point })
+    let params = StackParams::resolve(stack.unwrap_or(&Stack::default()));
+    let receive_window = u32::try_from(proxy.buffer.get()).unwrap_or(u32::MAX);
+    let offers = matches!(proxy.mode, ProxyMode::Split | ProxyMode::Reflect)
+        .then(|| Arc::new(StackParams { receive_window, ..params.clone() }));
+    Some(Place { proxy, params: Arc::new(params), offers, point })
 }

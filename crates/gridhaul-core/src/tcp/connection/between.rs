@@ -79,7 +79,7 @@ impl Connection {
                     Some(Segment { seq, ack, flags, header, ..Segment::default() });
             }
         }
-        self.state = State::Closed;
+        self.end();
     }
 
     /// TIME-WAIT begins anew.

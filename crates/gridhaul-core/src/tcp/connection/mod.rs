@@ -293,10 +293,18 @@ impl Connection {
     #[cold]
     fn on_reset(&mut self, in_sequence: bool) {
         if in_sequence {
-            self.state = State::Closed;
+            self.end();
         } else {
             self.receiver.request_ack();
         }
+    }
+
+    /// The connection is over before its time: nothing is sent again, and no timer runs.
+    #[cold]
+    fn end(&mut self) {
+        self.state = State::Closed;
+        self.sending.stop();
+        self.receiver.on_ack_sent(&self.params);
     }
 
     /// The acceptability test of RFC 9293, 3.10.7.4, for a segment that does not begin at the next

@@ -41,7 +41,7 @@ impl Connection {
         }
         if flags.has(Flags::RST) {
             if acknowledges {
-                self.state = State::Closed;
+                self.end();
             }
             return;
         }

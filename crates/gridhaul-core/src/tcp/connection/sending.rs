@@ -56,6 +56,13 @@ impl Sending {
         }
     }
 
+    /// Nothing is sent any more, and no timer runs.
+    pub(super) fn stop(&mut self) {
+        if let Self::Whole(sender) = self {
+            sender.stop();
+        }
+    }
+
     #[inline]
     pub(super) fn whole(&self) -> Option<&Sender> {
         match self {

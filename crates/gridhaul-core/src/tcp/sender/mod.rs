@@ -277,6 +277,11 @@ impl Sender {
         }
     }
 
+    /// No timer runs any more.
+    pub(crate) const fn stop(&mut self) {
+        (self.rto_at, self.paced) = (Instant::NEVER, false);
+    }
+
     /// The controller or the recovery has changed the window.
     #[inline]
     fn refresh_window(&mut self) {

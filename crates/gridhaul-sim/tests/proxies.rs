@@ -1,0 +1,157 @@
+//! Proxies in whole simulations.
+
+use gridhaul_scenario::answer::{Answer, Metric};
+use gridhaul_scenario::backend::{Backend, Quiet, RunError};
+use gridhaul_scenario::scenario::Scenario;
+use gridhaul_sim::Sim;
+
+/// A file of 2 MB over four hops of 5 Mbit/s and 25 ms (round trip), with three units between them.
+fn chain(mode: &str, loss: [f64; 4], replace: &[(&str, &str)]) -> Scenario {
+    let mut text = r#"
+title = "chain"
+duration = "300 s"
+repeat = 3
+[stack.plain]
+profile = "rfc"
+variant = "sack"
+receive_window = "1000 segments"
+[flow.file]
+from = "source"
+to = "sink"
+stack = "plain"
+load.transfer.size = "2 MB"
+[node]
+source = {}
+sink = {}
+"#
+    .to_owned();
+    let places = ["source", "u1", "u2", "u3", "sink"];
+    for unit in &places[1..4] {
+        text += &format!("[node.{unit}.proxy]\nmode = \"{mode}\"\nbuffer = \"64 KiB\"\n");
+    }
+    for (index, pair) in places.windows(2).enumerate() {
+        text += &format!(
+            "[link.l{index}]\nfrom = \"{}\"\nto = \"{}\"\n\
+             [link.l{index}.forward]\nrate = \"5 Mbit/s\"\ndelay = \"12.5 ms\"\n\
+             queue = \"100 packets\"\nloss = {{ bernoulli = \"{} %\" }}\n\
+             [link.l{index}.backward]\nrate = \"5 Mbit/s\"\ndelay = \"12.5 ms\"\n",
+            pair[0], pair[1], loss[index]
+        );
+    }
+    for (old, new) in replace {
+        assert!(text.contains(old), "{old}");
+        text = text.replace(old, new);
+    }
+    Scenario::from_toml(&text, "chain.toml").unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn run(scenario: &Scenario) -> Answer {
+    Sim::default().run(scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn value(answer: &Answer, metric: Metric) -> f64 {
+    let flow = &answer.points[0].flows[0];
+    flow.mean(metric).unwrap_or_else(|| panic!("{metric} of {flow:?}"))
+}
+
+const HANDSHAKES: [(&str, &str); 2] =
+    [("profile = \"rfc\"", "profile = \"rfc\""), ("profile = \"rfc\"", "profile = \"ns2\"")];
+
+#[test]
+fn a_proxy_that_does_nothing_changes_nothing() {
+    let plain = run(&chain("none", [0.2; 4], &[]));
+    let nowhere = run(&chain("reflect", [0.2; 4], &[("buffer =", "flows = []\nbuffer =")]));
+    assert_eq!(plain.points[0].flows, nowhere.points[0].flows);
+    assert_eq!(plain.points[0].links, nowhere.points[0].links);
+    let late = "crash = [{ at = \"299 s\" }]\nbuffer =";
+    let idle = run(&chain("none", [0.2; 4], &[("buffer =", late)]));
+    assert_eq!(plain.points[0].links, idle.points[0].links);
+}
+
+#[test]
+fn repairs_over_one_hop_are_faster_than_over_four() {
+    for handshake in HANDSHAKES {
+        let time =
+            |mode: &str| value(&run(&chain(mode, [1.0; 4], &[handshake])), Metric::CompletionTime);
+        let (none, split, reflect) = (time("none"), time("split"), time("reflect"));
+        // Without: p = 4 % over 100 ms, 12,000 / (0.1 s · √(0.08 / 3)) = 0.73 Mbit/s at most; with
+        // 1 % over 25 ms 5.9 Mbit/s, above the line.
+        assert!(none > 20.0, "{none}");
+        assert!(split < none / 3.0 && reflect < none / 3.0, "{handshake:?} {split} {reflect}");
+    }
+}
+
+#[test]
+fn a_chain_without_loss_runs_at_the_rate_of_its_slowest_hop() {
+    for mode in ["split", "reflect"] {
+        let answer = run(&chain(mode, [0.0; 4], &[("2 MB", "10 MB")]));
+        let rate = value(&answer, Metric::TransferRate);
+        // 1460 of 1500 bytes are payload.
+        assert!(rate > 0.9 * 5e6 * 1460.0 / 1500.0, "{mode}: {rate}");
+        assert_eq!(value(&answer, Metric::LostInCrashes), 0.0);
+        assert_eq!(value(&answer, Metric::ProxyRepeats), 0.0);
+        // Two directions, of which one is used: at most what is configured.
+        let most = value(&answer, Metric::OnlyCopyMax);
+        assert!(most > 1_460.0 && most <= 65_536.0, "{mode}: {most}");
+    }
+}
+
+#[test]
+fn snoop_hides_the_losses_of_the_last_hop_from_the_sender() {
+    let last = [0.0, 0.0, 0.0, 5.0];
+    let only = ("[node.u3.proxy]", "[node.u3.proxy]\nflows = [\"file\"]");
+    // A window of 60 segments fills the way and overflows no queue.
+    let window = ("1000 segments", "60 segments");
+    let none = run(&chain("none", last, &[window]));
+    let snoop = run(&chain("snoop", last, &[only, window]));
+    assert!(value(&none, Metric::FastRetransmits) > 5.0);
+    assert_eq!(value(&snoop, Metric::FastRetransmits) + value(&snoop, Metric::Timeouts), 0.0);
+    assert!(value(&snoop, Metric::ProxyRepeats) > 30.0);
+    let [none, snoop] = [none, snoop].map(|answer| value(&answer, Metric::TransferRate));
+    assert!(snoop > 3.0 * none, "{snoop} against {none}");
+    // It acknowledges nothing itself: a crash loses nothing.
+    let crash = ("buffer =", "crash = [{ at = \"1 s\" }]\nbuffer =");
+    let answer = run(&chain("snoop", last, &[crash]));
+    assert_eq!(value(&answer, Metric::LostInCrashes), 0.0);
+    assert!(value(&answer, Metric::CompletionTime) < 299.0);
+}
+
+#[test]
+fn fewer_acknowledgements_leave_a_narrow_way_back_free() {
+    // 12 kbit/s carry 37 acknowledgements a second, for the 427 segments of 5 Mbit/s.
+    let narrow = "[link.l0.backward]\nrate = \"12 kbit/s\"";
+    let back = ("[link.l0.backward]\nrate = \"5 Mbit/s\"", narrow);
+    let every = ("receive_window", "delayed_ack = \"0 s\"\nreceive_window");
+    let none = run(&chain("none", [0.0; 4], &[back, every]));
+    let ack = run(&chain("ack", [0.0; 4], &[back, every]));
+    let [none, ack] = [none, ack].map(|answer| value(&answer, Metric::TransferRate));
+    assert!(ack > 2.0 * none, "{ack} against {none}");
+}
+
+#[test]
+fn a_crash_loses_what_only_the_proxy_had() {
+    let crash = ("[node.u2.proxy]", "[node.u2.proxy]\ncrash = [{ at = \"2 s\" }]");
+    for mode in ["split", "reflect"] {
+        let lossy = [0.0, 0.0, 5.0, 0.0];
+        let answer = run(&chain(mode, lossy, &[crash, ("repeat = 3", "repeat = 1")]));
+        assert!(value(&answer, Metric::LostInCrashes) >= 1_460.0, "{mode}");
+        // Nobody else has it: the file never arrives whole.
+        assert_eq!(answer.points[0].flows[0].mean(Metric::CompletionTime), None, "{mode}");
+    }
+    // A crash when all is through loses nothing.
+    let late = ("[node.u2.proxy]", "[node.u2.proxy]\ncrash = [{ at = \"200 s\" }]");
+    for mode in ["split", "reflect"] {
+        let answer = run(&chain(mode, [0.0; 4], &[late]));
+        assert_eq!(value(&answer, Metric::LostInCrashes), 0.0, "{mode}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_by_name() {
+    let keys = |scenario: &Scenario| match Sim::default().run(scenario, &Quiet) {
+        Err(RunError::Unsupported(keys)) => keys.into_iter().map(|key| key.key).collect::<Vec<_>>(),
+        other => panic!("{other:?}"),
+    };
+    let stamps = ("receive_window", "handshake = false\ntimestamps = true\nreceive_window");
+    assert_eq!(keys(&chain("reflect", [0.0; 4], &[stamps])), ["stack.plain.timestamps"]);
+}
