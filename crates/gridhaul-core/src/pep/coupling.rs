@@ -235,12 +235,24 @@ impl Coupling {
     fn reopen(&mut self, side: Side) {
         let window = self.window(side);
         let offered = self.ways[side.index()].offered;
+        if self.keeps_window(side) {
+            return;
+        }
         let end = &mut self.ends[side.index()];
         let half = end.params().receive_window / 2;
         let step = end.params().mss.min(half);
         if offered < step && window >= step || window > offered && window - offered >= half {
             end.request_ack();
         }
+    }
+
+    /// Whether a side has to be told the same window again. While something is missing, only an
+    /// acknowledgement that repeats the window counts as a duplicate (RFC 5681, section 2), and room
+    /// that becomes free meanwhile would make each of them look like news.
+    fn keeps_window(&self, side: Side) -> bool {
+        let (end, way) = (self.end(side), &self.ways[side.index()]);
+        let told = end.last_ack() == end.receiver().next();
+        end.receiver().beyond_gaps() > 0 && told && way.offered >= end.params().mss
     }
 
     /// A segment as its receiver is to see it.
@@ -252,6 +264,9 @@ impl Coupling {
             segment.ack = segment.ack.wrapping_sub(1);
         }
         segment.window = segment.window.min(self.window(to));
+        if self.keeps_window(to) {
+            segment.window = segment.window.min(self.ways[to.index()].offered);
+        }
         self.ways[to.index()].offered = segment.window;
         segment
     }

@@ -49,10 +49,13 @@ pub fn answer_point(scenario: &Scenario, rules: Rules) -> Result<PointAnswer, Ve
     let key = |demand: &Demand<'_>| format!("flow.{}", demand.name);
     let slowest = courses.iter().map(|course| &course.pieces[course.slowest]);
     let laws = slowest.map(|piece| (key(piece), piece.law.title(), piece.limit.text())).collect();
-    let pieces = courses.iter().flat_map(|course| &course.pieces);
-    let notes = pieces
-        .flat_map(|piece| piece.notes.iter().map(|note| (key(piece), note.clone())))
-        .collect();
+    let mut notes = Vec::new();
+    for piece in courses.iter().flat_map(|course| &course.pieces) {
+        notes.extend(piece.notes.iter().map(|note| (key(piece), note.clone())));
+    }
+    // What holds for one piece of a flow mostly holds for the others.
+    notes.sort();
+    notes.dedup();
     let flows = courses.iter().map(flow_row).collect();
     Ok(PointAnswer { flows, links: link_rows(scenario, &courses), laws, notes })
 }
