@@ -123,7 +123,8 @@ fn fewer_acknowledgements_leave_a_narrow_way_back_free() {
     let back = ("[link.l0.backward]\nrate = \"5 Mbit/s\"", narrow);
     let every = ("receive_window", "delayed_ack = \"0 s\"\nreceive_window");
     let none = run(&chain("none", [0.0; 4], &[back, every]));
-    let ack = run(&chain("ack", [0.0; 4], &[back, every]));
+    let hold = ("buffer =", "hold = \"100 ms\"\nbuffer =");
+    let ack = run(&chain("ack", [0.0; 4], &[back, every, hold]));
     let [none, ack] = [none, ack].map(|answer| value(&answer, Metric::TransferRate));
     assert!(ack > 2.0 * none, "{ack} against {none}");
 }

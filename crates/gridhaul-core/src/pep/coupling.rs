@@ -102,10 +102,10 @@ impl Coupling {
         for to in Side::BOTH {
             if let Some(segment) = self.ends[to.index()].poll_transmit(now) {
                 let segment = self.tell(to, segment);
-                self.watch(now);
                 return Some(Outgoing { to, segment, passed: false });
             }
         }
+        self.watch(now);
         None
     }
 

@@ -19,7 +19,8 @@ pub struct Proxy {
     /// `split`, `reflect`: name of the TCP stack with which it sends. Absent: the stack of the flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
-    /// `ack`: longest time for which an acknowledgement waits for a newer one that replaces it.
+    /// `ack`: longest time for which an acknowledgement waits for a newer one that replaces it. It
+    /// adds to the round trip: keep it well below.
     #[serde(default = "default_hold")]
     pub hold: Duration,
     /// `snoop`, `ack`: the end of the flow whose side is served. `snoop` repeats what is lost on
@@ -169,5 +170,5 @@ const fn default_buffer() -> Bytes {
     Bytes::new(65_536)
 }
 const fn default_hold() -> Duration {
-    Duration::from_millis(100)
+    Duration::from_millis(10)
 }
