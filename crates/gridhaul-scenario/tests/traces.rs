@@ -199,7 +199,62 @@ fn a_path_is_relative_to_the_scenario_and_the_merged_scenario_still_finds_it() {
     let elsewhere = tempfile::tempdir().unwrap().path().join("merged.toml");
     fs::create_dir_all(elsewhere.parent().unwrap()).unwrap();
     fs::write(&elsewhere, scenario.to_toml()).unwrap();
-    assert_eq!(Scenario::load(&elsewhere).unwrap(), scenario);
+    let merged = Scenario::load(&elsewhere).unwrap();
+    assert_eq!(merged, scenario);
+    assert_eq!(merged.sha256(), scenario.sha256());
     // Without a file there is no folder: nothing is opened.
     assert!(Scenario::from_toml(SCENARIO, "text.toml").is_ok());
+}
+
+#[test]
+fn the_sha256_does_not_depend_on_the_folder_but_on_the_path_as_written() {
+    let sha256 = |name: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("day.toml");
+        fs::write(&path, SCENARIO.replace("day.csv", name)).unwrap();
+        fs::write(folder.path().join(name), "time_s,bytes\n0,200\n").unwrap();
+        let scenario = Scenario::load(&path).unwrap();
+        assert!(scenario.to_toml().contains(folder.path().to_str().unwrap()));
+        scenario.sha256()
+    };
+    assert_eq!(sha256("day.csv"), sha256("day.csv"));
+    assert_ne!(sha256("day.csv"), sha256("night.csv"));
+}
+
+#[test]
+fn a_folder_named_in_the_file_begins_at_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("day.toml");
+    fs::create_dir(folder.path().join("data")).unwrap();
+    fs::write(folder.path().join("data/day.csv"), "time_s,bytes\n0,200\n").unwrap();
+    fs::write(&path, format!("folder = 'data'{SCENARIO}")).unwrap();
+    let scenario = Scenario::load(&path).unwrap();
+    let whole = folder.path().join("data");
+    assert_eq!(scenario.folder.as_deref(), whole.to_str());
+}
+
+#[test]
+fn swept_traces_are_found_beside_the_scenario() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("day.toml");
+    for (name, bytes) in [("day.csv", 200), ("night.csv", 90)] {
+        fs::write(folder.path().join(name), format!("time_s,bytes\n0,{bytes}\n")).unwrap();
+    }
+    let of_files = format!(
+        "{SCENARIO}[[sweep]]\nvary.\"flow.reading.load.trace.file\" = ['day.csv', 'night.csv']\n"
+    );
+    let of_loads = SCENARIO.replace("load.trace.file = \"day.csv\"", "load = \"bulk\"")
+        + "[[sweep]]\nvary.\"flow.reading.load\" = [\n\
+           { trace = { file = 'day.csv' } }, { trace = { file = 'night.csv' } } ]\n";
+    for text in [of_files, of_loads] {
+        fs::write(&path, text).unwrap();
+        let points = Scenario::load(&path).unwrap().points().unwrap();
+        let first_rows = points.iter().map(|point| {
+            let mut trace = point.scenario.open_trace("reading").unwrap().unwrap();
+            trace.next_row().unwrap().unwrap().bytes
+        });
+        assert_eq!(first_rows.collect::<Vec<_>>(), [200, 90]);
+        // What stands in answers is what people wrote.
+        assert!(points[1].parameters.values().all(|value| !value.contains('/')));
+    }
 }

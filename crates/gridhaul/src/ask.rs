@@ -27,7 +27,10 @@ pub(crate) struct Vary {
 /// Reads a scenario and changes it as the command line says.
 pub(crate) fn load(file: &Path, changes: &Changes, vary: &[Vary]) -> anyhow::Result<Scenario> {
     let scenario = Scenario::load(file)?;
-    change(scenario, &file.display().to_string(), changes, vary)
+    let mut scenario = change(scenario, &file.display().to_string(), changes, vary)?;
+    // A trace may be new. An own folder is a whole path already.
+    scenario.lies_in(file.parent().unwrap_or(Path::new("")));
+    Ok(scenario)
 }
 
 /// Changes a scenario as the command line says; `file` is its name in errors.

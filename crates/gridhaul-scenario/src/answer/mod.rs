@@ -23,7 +23,7 @@ pub struct Answer {
     pub backend: String,
     /// Title of the scenario.
     pub title: String,
-    /// SHA-256 of the merged scenario, hexadecimal.
+    /// SHA-256 of the merged scenario without its `folder`, hexadecimal.
     pub scenario_sha256: String,
     /// Seed of the scenario.
     pub seed: u64,

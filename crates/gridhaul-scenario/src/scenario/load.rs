@@ -158,8 +158,8 @@ pub struct Burst {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
-    /// A CSV file whose first line names the columns, or a Parquet file. A relative path is
-    /// relative to the folder of the scenario file; the merged scenario holds the whole path.
+    /// A CSV file whose first line names the columns, or a Parquet file. A relative path begins in
+    /// the folder of the scenario file, also where it is swept or set on the command line.
     pub file: String,
 }
 

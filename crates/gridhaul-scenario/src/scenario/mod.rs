@@ -62,6 +62,10 @@ pub struct Scenario {
     /// Number of runs, each with chance of its own. From two on, means carry a 95 % interval.
     #[serde(default = "one_repeat")]
     pub repeat: u32,
+    /// Folder in which relative paths of traces begin. Absent: that of the scenario file. Merged
+    /// scenarios that name a trace have it; it is not part of their SHA-256.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// What is recorded over time, besides the totals.
     #[serde(default)]
     pub record: Record,

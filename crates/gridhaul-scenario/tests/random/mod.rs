@@ -255,6 +255,7 @@ pub(crate) fn scenario() -> impl Strategy<Value = Scenario> {
                 duration: Duration::from_nanos(nanos),
                 warmup: Duration::from_nanos(nanos - 1),
                 repeat: count,
+                folder: recorded.then(|| "/srv/readings".into()),
                 record: Record {
                     interval: recorded.then(|| Duration::from_nanos(nanos)),
                     pcap: if recorded { vec!["line".into()] } else { Vec::new() },

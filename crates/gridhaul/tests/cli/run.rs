@@ -230,6 +230,32 @@ fn wireshark_reads_the_packets() {
     }
 }
 
+/// Wherever the program runs, and whether the file or the command line names them.
+#[test]
+fn traces_lie_beside_the_scenario() {
+    let day = SMALL.replace("load = \"bulk\"", "load.trace.file = \"day.csv\"");
+    let desk = Desk::new();
+    std::fs::create_dir(desk.dir.path().join("asked")).unwrap();
+    let desk = desk.file("asked/day.toml", day).file("asked/bulk.toml", SMALL);
+    let desk = desk.file("asked/day.csv", "time_s,bytes\n1,200\n2,200\n");
+    let desk = desk.file("asked/night.csv", "time_s,bytes\n1,200\n2,200\n3,200\n");
+    let messages = |line: &str| -> Vec<Option<f64>> {
+        let done = desk.run(line);
+        assert_eq!(done.code, Some(0), "{done:?}");
+        let answer: Answer = serde_json::from_str(&done.out).unwrap();
+        let of = |row: &Row| row.metrics[&Metric::Messages].mean;
+        answer.points.iter().map(|point| of(&point.flows[0])).collect()
+    };
+    assert_eq!(messages("run asked/day.toml --json"), [Some(2.0)]);
+    let vary = "--vary flow.up.load.trace.file=day.csv,night.csv";
+    assert_eq!(messages(&format!("sweep asked/day.toml {vary} --json")), [Some(2.0), Some(3.0)]);
+    let set = "--set 'flow.up.load={ trace = { file = \"night.csv\" } }'";
+    assert_eq!(messages(&format!("run asked/bulk.toml {set} --json --out new")), [Some(3.0)]);
+    // The merged scenario finds them from another folder, and is the same question.
+    assert_eq!(messages("run new/scenario.toml --json --out again"), [Some(3.0)]);
+    assert_eq!(desk.text("new/answer.json"), desk.text("again/answer.json"));
+}
+
 /// A program that the test needs. Where it is missing the test is left out, unless everything is
 /// required, as in CI.
 fn tool(name: &'static str) -> Option<&'static str> {

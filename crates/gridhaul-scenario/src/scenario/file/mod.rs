@@ -46,7 +46,8 @@ impl Scenario {
         if problems.is_empty()
             && let Some(folder) = folder
         {
-            problems = traces::problems(&mut scenario, folder);
+            scenario.lies_in(folder);
+            problems = traces::problems(&scenario);
         }
         if problems.is_empty() {
             return Ok(scenario);
@@ -58,8 +59,8 @@ impl Scenario {
         Err(ScenarioError { file: file.to_owned(), problems })
     }
 
-    /// Reads a scenario file of at most 4 MB. Relative paths of traces become whole ones, from the
-    /// folder of the file, and each trace is opened to see that it can be read.
+    /// Reads a scenario file of at most 4 MB. If it names a trace, its folder is kept in
+    /// [`Scenario::folder`], and the traces of its flows are opened to see that they can be read.
     ///
     /// # Errors
     /// A file that is missing, unreadable, too large, not a regular file or not text, and the
@@ -91,10 +92,12 @@ impl Scenario {
         toml::to_string(self).expect("a scenario can be written as TOML")
     }
 
-    /// SHA-256 of the merged scenario as [`Scenario::to_toml`] writes it, in hexadecimal.
+    /// SHA-256 of the merged scenario as [`Scenario::to_toml`] writes it but for its folder, in
+    /// hexadecimal: the same wherever the file lies. Of a trace it covers the path as written, not
+    /// the rows.
     #[must_use]
     pub fn sha256(&self) -> String {
-        let digest = Sha256::digest(self.to_toml());
+        let digest = Sha256::digest(Self { folder: None, ..self.clone() }.to_toml());
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }

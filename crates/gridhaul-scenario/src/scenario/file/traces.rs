@@ -2,8 +2,10 @@
 
 use std::path::{self, Path};
 
+use toml::Value;
+
 use crate::scenario::error::Problem;
-use crate::scenario::{DATAGRAM_HEADER, Load, PACKET_MAX, Scenario, Transport};
+use crate::scenario::{DATAGRAM_HEADER, Load, PACKET_MAX, Scenario, Transport, Values};
 use crate::trace::{TraceError, TraceLimits, TraceReader};
 
 impl Scenario {
@@ -18,24 +20,48 @@ impl Scenario {
             Transport::Datagram | Transport::Echo => PACKET_MAX.get() - DATAGRAM_HEADER.get(),
         };
         let limits = TraceLimits { members: members * u64::from(spec.count), bytes_max };
-        Some(TraceReader::open(Path::new(&trace.file), limits))
+        let folder = Path::new(self.folder.as_deref().unwrap_or_default());
+        Some(TraceReader::open(&folder.join(&trace.file), limits))
+    }
+
+    /// Says that the scenario lies in this folder: paths of its traces begin there, or in the
+    /// [`Scenario::folder`] that it names, which becomes a whole path. Nothing happens where no
+    /// flow and no sweep names a trace.
+    pub fn lies_in(&mut self, folder: &Path) {
+        let own = Path::new(self.folder.as_deref().unwrap_or_default());
+        if self.names_a_trace()
+            && let Ok(whole) = path::absolute(folder.join(own))
+        {
+            self.folder = whole.to_str().map(str::to_owned);
+        }
+    }
+
+    fn names_a_trace(&self) -> bool {
+        let swept = self.sweep.iter().flat_map(|sweep| &sweep.vary);
+        let chosen = self.plan.iter().flat_map(|plan| &plan.choose);
+        self.flow.values().any(|flow| matches!(flow.load, Load::Trace(_)))
+            || swept.chain(chosen).any(|(_, values)| match values {
+                Values::List(list) => list.iter().any(holds_a_trace),
+                Values::Range(_) => false,
+            })
     }
 }
 
-/// Makes the paths of traces whole, from this folder, and opens each.
-pub(super) fn problems(scenario: &mut Scenario, folder: &Path) -> Vec<Problem> {
-    for flow in scenario.flow.values_mut() {
-        if let Load::Trace(trace) = &mut flow.load
-            && let Ok(whole) = path::absolute(folder.join(&trace.file))
-            && let Some(whole) = whole.to_str()
-        {
-            trace.file = whole.to_owned();
-        }
-    }
+/// Opens the traces of the flows.
+pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     let opened = scenario.flow.keys().filter_map(|name| {
         let error = scenario.open_trace(name)?.err()?;
         let key = format!("flow.{name}.load.trace.file");
         Some(Problem::new(key, error.problem(), error.remedy()))
     });
     opened.collect()
+}
+
+/// Whether a swept value brings a trace where there was another load.
+fn holds_a_trace(value: &Value) -> bool {
+    match value {
+        Value::Table(table) => table.contains_key("trace") || table.values().any(holds_a_trace),
+        Value::Array(list) => list.iter().any(holds_a_trace),
+        _ => false,
+    }
 }
