@@ -52,11 +52,15 @@ fn arguments(line: &str) -> Option<&str> {
 /// A folder in which the paths of the documents exist.
 fn desk() -> Desk {
     let desk = Desk::new();
-    let scenarios = desk.dir.path().join("scenarios");
-    fs::create_dir(&scenarios).unwrap();
-    for entry in fs::read_dir(repository().join("scenarios")).unwrap() {
-        let path = entry.unwrap().path();
-        fs::copy(&path, scenarios.join(path.file_name().unwrap())).unwrap();
+    for folder in ["scenarios", "papers/sa-tcp"] {
+        let here = desk.dir.path().join(folder);
+        fs::create_dir_all(&here).unwrap();
+        for entry in fs::read_dir(repository().join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                fs::copy(&path, here.join(path.file_name().unwrap())).unwrap();
+            }
+        }
     }
     desk
 }
