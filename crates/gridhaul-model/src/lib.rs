@@ -10,8 +10,9 @@ mod meters;
 mod model;
 pub mod queue;
 mod root;
+mod rules;
 mod spread;
 pub mod steady;
 
-pub use chain::meter::Rules;
 pub use model::{Model, PaperModel};
+pub use rules::Rules;

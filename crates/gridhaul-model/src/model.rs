@@ -4,7 +4,7 @@ use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::Scenario;
 
-use crate::chain::meter::Rules;
+use crate::rules::Rules;
 use crate::{meters, steady};
 
 /// Equations: bulk flows and transfers by the formulas of the steady state, meters by the fixed

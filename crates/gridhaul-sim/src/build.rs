@@ -7,9 +7,7 @@ use gridhaul_core::link::{LinkChance, LinkDirection};
 use gridhaul_core::load::{Demand, SharedLoad};
 use gridhaul_core::tcp::{Connection, StackParams};
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::{
-    Direction, Flow as FlowSpec, Hop, Load, Scenario, Stack, Transport,
-};
+use gridhaul_scenario::scenario::{Direction, Flow as FlowSpec, Hop, Load, Scenario, Transport};
 use gridhaul_scenario::units::Instant;
 
 use crate::audit::LinkAudit;
@@ -105,7 +103,7 @@ impl Layout {
         std::iter::once(row).chain(after).collect()
     }
 
-    /// The directions that the hops take for a member of a group of this size, and the end.
+    /// The directions that the hops take for a member of a group of this size.
     fn directions(&self, hops: &[Hop], member: u64, group: u64) -> impl Iterator<Item = u32> {
         hops.iter().map(move |hop| {
             let first = self.first[hop.link][usize::from(!hop.forward)].unwrap_or(0);
@@ -394,10 +392,7 @@ pub(crate) type Stacks = (Arc<StackParams>, Arc<StackParams>);
 
 /// The stacks of these names.
 fn stacks(scenario: &Scenario, near: Option<&String>, far: Option<&String>) -> Stacks {
-    let resolve = |name: Option<&String>| {
-        let stack = name.and_then(|name| scenario.stack.get(name));
-        Arc::new(StackParams::resolve(stack.unwrap_or(&Stack::default())))
-    };
+    let resolve = |name: Option<&String>| Arc::new(StackParams::named(scenario, name));
     let resolved = resolve(near);
     let far = if far == near { Arc::clone(&resolved) } else { resolve(far) };
     (resolved, far)

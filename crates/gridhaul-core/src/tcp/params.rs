@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gridhaul_scenario::scenario::{Profile, Recovery, Stack, Variant};
+use gridhaul_scenario::scenario::{Profile, Recovery, Scenario, Stack, Variant};
 use gridhaul_scenario::units::{Bytes, Duration, WindowSize};
 
 use super::congestion::Controller;
@@ -124,6 +124,13 @@ pub struct StackParams {
 }
 
 impl StackParams {
+    /// The stack of this name, or the default one.
+    #[must_use]
+    pub fn named(scenario: &Scenario, name: Option<&String>) -> Self {
+        let stack = name.and_then(|name| scenario.stack.get(name));
+        Self::resolve(stack.unwrap_or(&Stack::default()))
+    }
+
     /// Decides every parameter of a stack.
     #[must_use]
     pub fn resolve(stack: &Stack) -> Self {

@@ -9,9 +9,10 @@
 //! - the round of a fast retransmit sends the window that remains, and not nothing;
 //! - Vegas' window never falls below two segments (ns-2; Brakmo and Peterson 1995, section 3.3).
 
-use super::meter::{Rules, Timer};
+use super::meter::Timer;
 use super::{Chain, State};
 use crate::queue::Delay;
+use crate::rules::Rules;
 
 /// How a collector's TCP behaves.
 #[derive(Debug, Clone, Copy, PartialEq)]

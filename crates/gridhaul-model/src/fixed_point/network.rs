@@ -4,9 +4,10 @@ use super::resource::{Resource, Response};
 use super::workspace::{Seen, Workspace};
 use crate::chain::Rates;
 use crate::chain::collector::{CollectorTcp, Wan};
-use crate::chain::meter::{Conditions, Demand, MeterTcp, Rules, Sent};
+use crate::chain::meter::{Conditions, Demand, MeterTcp, Sent};
 use crate::queue::Mm1b;
 use crate::root::{falling_root, near_root};
+use crate::rules::Rules;
 
 /// Queues, and the senders that use them.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,8 +2,9 @@
 //! answer of each chain.
 
 use crate::chain::collector::{CollectorTcp, Wan, collector};
-use crate::chain::meter::{Rules, Senders};
+use crate::chain::meter::Senders;
 use crate::chain::{Elimination, Rates};
+use crate::rules::Rules;
 
 /// Where the solution of a network begins. Empty: at full load.
 #[derive(Debug, Clone, Default)]

@@ -7,8 +7,9 @@ use gridhaul_scenario::scenario::{
 use gridhaul_scenario::units::{BufferLimit, Duration, Probability, QueueLimit};
 
 use crate::chain::collector::{CollectorTcp, Control};
-use crate::chain::meter::{Demand, MeterTcp, Restart, Rules, Timer};
+use crate::chain::meter::{Demand, MeterTcp, Restart, Timer};
 use crate::fixed_point::{Class, Feed, Network, Region, Resource};
+use crate::rules::Rules;
 
 /// A scenario as senders and queues, and what belongs to what.
 #[derive(Debug, Clone, PartialEq)]
@@ -284,8 +285,7 @@ impl Layout {
 }
 
 fn stack(scenario: &Scenario, stage: &Stage) -> StackParams {
-    let stack = stage.stack.as_ref().map(|name| scenario.stack[name].clone());
-    StackParams::resolve(&stack.unwrap_or_default())
+    StackParams::named(scenario, stage.stack.as_ref())
 }
 
 fn sizes(tcp: &StackParams, payload: u64, segments: u32) -> Sizes {

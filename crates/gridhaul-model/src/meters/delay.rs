@@ -3,9 +3,10 @@
 
 use super::build::{Every, FlowPlace, Layout, Sizes, Upstream};
 use crate::chain::meter::ladder::{ladder, single};
-use crate::chain::meter::{Demand, MeterTcp, Restart, Rules};
+use crate::chain::meter::{Demand, MeterTcp, Restart};
 use crate::fixed_point::{Class, Feed, Network, Solution, Stream};
 use crate::queue::Mm1b;
+use crate::rules::Rules;
 use crate::spread::Spread;
 
 /// Distribution of the delay of a flow's messages, from being ready to having arrived whole.

@@ -9,8 +9,8 @@ use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::{Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::Scenario;
 
-use crate::chain::meter::Rules;
 use crate::fixed_point::Workspace;
+use crate::rules::Rules;
 use build::layout;
 
 /// Whether every key can be honoured.

@@ -8,7 +8,7 @@ use gridhaul_scenario::scenario::{Load, Scenario, ScenarioPoint};
 use indexmap::IndexMap;
 
 use super::bulk::answer_point;
-use crate::chain::meter::Rules;
+use crate::rules::Rules;
 
 /// Whether a scenario is about bulk flows or transfers, so that these formulas are to answer it.
 #[must_use]

@@ -12,7 +12,7 @@ use super::demand::{Demand, Limit};
 use super::law::Law;
 use super::slow_start::{TransferTime, transfer_time};
 use super::way::direction;
-use crate::chain::meter::Rules;
+use crate::rules::Rules;
 
 /// What the formulas say about one point of a sweep.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,7 +8,7 @@ use gridhaul_scenario::backend::Unsupported;
 use gridhaul_scenario::scenario::{Proxy, ProxyMode, Scenario, Stage, Waypoint};
 
 use super::demand::{Demand, Limit};
-use crate::chain::meter::Rules;
+use crate::rules::Rules;
 
 /// A flow as the connections that it is made of, in the order in which its data crosses them: one,
 /// if no proxy is on its way.
@@ -43,7 +43,7 @@ impl<'s> Course<'s> {
             .waypoints(name)
             .map_err(|problem| one(problem.key.clone(), &problem.message))?;
         refuse(scenario, &points)?;
-        let cuts = Cuts { scenario, flow: name, stage, points: &points };
+        let cuts = Cuts { scenario, stage, points: &points };
         let pieces = (0..=points.len()).map(|index| {
             let (stage, stack) = cuts.piece(index);
             Demand::of(scenario, (name, flow), &stage, stack, rules)
@@ -98,7 +98,6 @@ impl<'s> Course<'s> {
 /// Where a flow is cut.
 struct Cuts<'a, 's> {
     scenario: &'s Scenario,
-    flow: &'a str,
     stage: &'a Stage,
     points: &'a [Waypoint],
 }
@@ -122,12 +121,8 @@ impl Cuts<'_, '_> {
             stack: own.or_else(|| self.stage.stack.clone()),
             ..self.stage.clone()
         };
-        let stack = |name: &Option<String>| {
-            let keys = name.as_ref().map(|stack| &self.scenario.stack[stack]);
-            StackParams::resolve(&keys.cloned().unwrap_or_default())
-        };
-        let far = stack(&self.scenario.flow[self.flow].stack).receive_window;
-        let mut params = stack(&stage.stack);
+        let far = StackParams::named(self.scenario, self.stage.stack.as_ref()).receive_window;
+        let mut params = StackParams::named(self.scenario, stage.stack.as_ref());
         params.receive_window = self.window(index, far);
         (stage, params)
     }
@@ -137,10 +132,9 @@ impl Cuts<'_, '_> {
     fn window(&self, index: usize, far: u32) -> u32 {
         let Some(point) = self.points.get(index) else { return far };
         let Some(proxy) = &self.scenario.node[point.node].proxy else { return far };
-        let own = u32::try_from(proxy.buffer.get()).unwrap_or(u32::MAX);
         match proxy.mode {
-            ProxyMode::Reflect => own.min(self.window(index + 1, far)),
-            _ => own,
+            ProxyMode::Reflect => proxy.window().min(self.window(index + 1, far)),
+            _ => proxy.window(),
         }
     }
 }
@@ -155,7 +149,7 @@ fn refuse(scenario: &Scenario, points: &[Waypoint]) -> Result<(), Vec<Unsupporte
             let key = format!("node.{node}.proxy.{key}");
             unsupported.push(Unsupported { key, reason: reason.to_owned() });
         };
-        if !matches!(mode, ProxyMode::Split | ProxyMode::Reflect) {
+        if !mode.ends_connections() {
             refuse("mode", "no published law is used for this kind of proxy; ask `--on sim`");
         }
         if !crash.is_empty() {

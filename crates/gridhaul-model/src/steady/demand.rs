@@ -8,7 +8,7 @@ use super::Connection;
 use super::law::{Law, law_of};
 use super::sawtooth::sawtooth_utilisation;
 use super::way::Way;
-use crate::chain::meter::Rules;
+use crate::rules::Rules;
 
 /// A flow and what its connections take each.
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use super::way::Way;
 use super::{
     Connection, cubic_rate, cubic_window, limited_square_root_rate, send_rate, square_root_rate,
 };
-use crate::chain::meter::Rules;
+use crate::rules::Rules;
 
 /// A law of the steady state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

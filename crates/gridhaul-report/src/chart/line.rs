@@ -139,18 +139,6 @@ impl LineChart {
         self
     }
 
-    /// The chart as a file of its own, which carries its style.
-    #[must_use]
-    pub fn to_svg(&self) -> String {
-        self.drawing().standalone()
-    }
-
-    /// The chart as an element for a page that gives [`STYLE`](super::STYLE) once.
-    #[must_use]
-    pub fn to_inline_svg(&self) -> String {
-        self.drawing().inline()
-    }
-
     pub(super) fn drawing(&self) -> Drawing {
         let series = &self.series[..self.series.len().min(SERIES_MAX)];
         let names: Vec<_> = series

@@ -55,19 +55,28 @@ pub enum Chart {
     Region(RegionChart),
 }
 
+/// The ways out of a drawing, the same for all that is drawn.
+macro_rules! outputs {
+    ($($chart:ty),*) => {$(
+        impl $chart {
+            /// As a file of its own, which carries its style.
+            #[must_use]
+            pub fn to_svg(&self) -> String {
+                self.drawing().standalone()
+            }
+
+            /// As an element for a page that gives [`STYLE`] once.
+            #[must_use]
+            pub fn to_inline_svg(&self) -> String {
+                self.drawing().inline()
+            }
+        }
+    )*};
+}
+
+outputs!(Chart, LineChart, BarChart, RegionChart, Panels);
+
 impl Chart {
-    /// The chart as a file of its own, which carries its style.
-    #[must_use]
-    pub fn to_svg(&self) -> String {
-        self.drawing().standalone()
-    }
-
-    /// The chart as an element for a page that gives [`STYLE`] once.
-    #[must_use]
-    pub fn to_inline_svg(&self) -> String {
-        self.drawing().inline()
-    }
-
     /// Heading of the chart.
     #[must_use]
     pub fn title(&self) -> &str {

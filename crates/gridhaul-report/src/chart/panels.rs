@@ -21,19 +21,7 @@ pub struct Panels {
 }
 
 impl Panels {
-    /// The panels as a file of their own, which carries its style.
-    #[must_use]
-    pub fn to_svg(&self) -> String {
-        self.drawing().standalone()
-    }
-
-    /// The panels as an element for a page that gives [`STYLE`](super::STYLE) once.
-    #[must_use]
-    pub fn to_inline_svg(&self) -> String {
-        self.drawing().inline()
-    }
-
-    fn drawing(&self) -> Drawing {
+    pub(super) fn drawing(&self) -> Drawing {
         let columns = self.columns.clamp(1, self.charts.len().max(1));
         let width = WIDTH * columns as f64;
         let mut placed = Vec::new();

@@ -63,18 +63,6 @@ const BELOW: f64 = 92.0;
 const STEPS: usize = 24;
 
 impl RegionChart {
-    /// The chart as a file of its own, which carries its style.
-    #[must_use]
-    pub fn to_svg(&self) -> String {
-        self.drawing().standalone()
-    }
-
-    /// The chart as an element for a page that gives [`STYLE`](super::STYLE) once.
-    #[must_use]
-    pub fn to_inline_svg(&self) -> String {
-        self.drawing().inline()
-    }
-
     pub(super) fn drawing(&self) -> Drawing {
         let used = |reason: usize| self.cells.iter().any(|c| c.state == CellState::Reason(reason));
         let mut names: Vec<(&str, Sample, usize)> = Vec::new();

@@ -53,6 +53,15 @@ pub enum ProxyMode {
     Ack,
 }
 
+impl ProxyMode {
+    /// Whether connections end at it, and what they deliver goes on over another one: it then
+    /// acknowledges in place of the receiver, and uses no timestamps.
+    #[must_use]
+    pub const fn ends_connections(self) -> bool {
+        matches!(self, Self::Split | Self::Reflect)
+    }
+}
+
 /// One of the ends of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -107,6 +116,12 @@ impl Proxy {
             (None, ProxyMode::Ack) => End::From,
             (None, _) => End::To,
         }
+    }
+
+    /// The window that its buffer offers, in bytes.
+    #[must_use]
+    pub fn window(&self) -> u32 {
+        u32::try_from(self.buffer.get()).unwrap_or(u32::MAX)
     }
 
     /// Whether it does something to this flow.

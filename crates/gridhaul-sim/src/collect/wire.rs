@@ -89,8 +89,7 @@ impl<'a> Wiring<'a> {
     /// Smallest and largest message of a flow.
     pub(crate) fn sizes(&self, flow: usize) -> (u64, u64) {
         let flow = &self.scenario.flow[flow];
-        let stack = flow.stack.as_ref().and_then(|stack| self.scenario.stack.get(stack));
-        let params = StackParams::resolve(&stack.cloned().unwrap_or_default());
+        let params = StackParams::named(self.scenario, flow.stack.as_ref());
         sizes(&flow.load, params.mss)
     }
 

@@ -1,6 +1,6 @@
 //! What happens at the proxies of a run.
 
-use gridhaul_core::pep::{Outgoing, Proxy, Side};
+use gridhaul_core::pep::{Outgoing, Side};
 use gridhaul_scenario::scenario::Bypass;
 use gridhaul_scenario::units::Instant;
 

@@ -1,21 +1,21 @@
 //! Proxies in a run: nodes on the way of a connection that do more than forward.
 //!
-//! `wire.rs` builds one machine for each connection and proxy, `course.rs` is what happens at
+//! `wire.rs` builds one machine for each connection and proxy by its `recipe.rs`, `course.rs` is what happens at
 //! them, `outcome.rs` what is said of them, and `refuse.rs` names what cannot be done. The rules
 //! are those of [`gridhaul_core::pep`].
 
 mod course;
-mod machine;
 mod outcome;
+mod recipe;
 mod refuse;
 mod wire;
 
 use gridhaul_core::pep::{Level, Proxy, Side};
-use gridhaul_scenario::scenario::{Bypass, ProxyMode};
+use gridhaul_scenario::scenario::Bypass;
 use gridhaul_scenario::units::Instant;
 
-use machine::{Machine, Recipe};
 pub(crate) use outcome::ProxySums;
+use recipe::Recipe;
 pub(crate) use refuse::refusals;
 pub(crate) use wire::ProxyWiring;
 
@@ -31,7 +31,7 @@ pub(crate) struct Proxies {
 #[derive(Debug)]
 pub(crate) struct Unit {
     pub flow: u32,
-    machine: Machine,
+    machine: Box<dyn Proxy>,
     recipe: Recipe,
     /// Places in the list of routes of the links that lead on to the left and to the right.
     next: [u32; 2],
@@ -62,7 +62,7 @@ impl Unit {
 
     /// Whether what arrives ends here and goes on over another connection.
     const fn ends_connections(&self) -> bool {
-        matches!(self.recipe.mode, ProxyMode::Split | ProxyMode::Reflect)
+        self.recipe.mode.ends_connections()
     }
 
     /// What it has taken over of the payload from one side and handed on, if it does so.

@@ -2,7 +2,7 @@
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::Unsupported;
-use gridhaul_scenario::scenario::{Flow, ProxyMode, Scenario, Waypoint};
+use gridhaul_scenario::scenario::{Flow, Scenario, Waypoint};
 
 /// Which proxies this backend cannot run, and why.
 pub(crate) fn refusals(scenario: &Scenario) -> Vec<Unsupported> {
@@ -31,11 +31,11 @@ pub(crate) fn refusals(scenario: &Scenario) -> Vec<Unsupported> {
 /// see to it that they do not; without handshake nobody can.
 fn timestamps(scenario: &Scenario, flow: &Flow, points: &[Waypoint]) -> Option<Unsupported> {
     let ends = |point: &Waypoint| {
-        let mode = scenario.node[point.node].proxy.as_ref().map(|proxy| proxy.mode);
-        matches!(mode, Some(ProxyMode::Split | ProxyMode::Reflect))
+        let proxy = scenario.node[point.node].proxy.as_ref();
+        proxy.is_some_and(|proxy| proxy.mode.ends_connections())
     };
     let name = flow.stack.as_ref()?;
-    let stack = StackParams::resolve(scenario.stack.get(name)?);
+    let stack = StackParams::named(scenario, Some(name));
     (!stack.handshake && stack.timestamps && points.iter().any(ends)).then(|| Unsupported {
         key: format!("stack.{name}.timestamps"),
         reason: "a connection that exists from the start cannot be told that a proxy on its way \

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use gridhaul_core::pep::{Level, Side};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::{End, Flow, Proxy, ProxyMode, Scenario, Stack, Waypoint};
+use gridhaul_scenario::scenario::{End, Flow, Proxy, Scenario, Waypoint};
 use gridhaul_scenario::units::Instant;
 
-use super::machine::Recipe;
+use super::recipe::Recipe;
 use super::{Proxies, Unit};
 use crate::build::Stacks;
 use crate::network::AT_PROXY;
@@ -117,11 +117,8 @@ impl<'s> ProxyWiring<'s> {
 
 fn place<'s>(scenario: &'s Scenario, flow: &Flow, point: Waypoint) -> Option<Place<'s>> {
     let proxy = scenario.node[point.node].proxy.as_ref()?;
-    let name = proxy.stack.as_ref().or(flow.stack.as_ref());
-    let stack = name.and_then(|name| scenario.stack.get(name));
-    let params = StackParams::resolve(stack.unwrap_or(&Stack::default()));
-    let receive_window = u32::try_from(proxy.buffer.get()).unwrap_or(u32::MAX);
-    let offers = matches!(proxy.mode, ProxyMode::Split | ProxyMode::Reflect)
-        .then(|| Arc::new(StackParams { receive_window, ..params.clone() }));
+    let params = StackParams::named(scenario, proxy.stack.as_ref().or(flow.stack.as_ref()));
+    let offered = || StackParams { receive_window: proxy.window(), ..params.clone() };
+    let offers = proxy.mode.ends_connections().then(|| Arc::new(offered()));
     Some(Place { proxy, params: Arc::new(params), offers, point })
 }

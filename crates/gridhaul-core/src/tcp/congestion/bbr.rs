@@ -98,14 +98,7 @@ impl CongestionControl for Bbr {
             slowed: (0, 0),
         }
     }
-    #[inline]
-    fn window(&self) -> &Window {
-        &self.window
-    }
-    #[inline]
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
+    own_window!();
 
     /// The window grows in [`Self::on_delivered`], in recovery as well.
     #[inline]

@@ -65,14 +65,7 @@ impl CongestionControl for Cubic {
             idle_since: None,
         }
     }
-    #[inline]
-    fn window(&self) -> &Window {
-        &self.window
-    }
-    #[inline]
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
+    own_window!();
 
     fn on_ack(&mut self, ack: &Ack) {
         if !ack.window_limited {

@@ -21,14 +21,7 @@ impl CongestionControl for Fixed {
         window.set_cwnd(f64::from(params.fixed_window));
         Self { window }
     }
-    #[inline]
-    fn window(&self) -> &Window {
-        &self.window
-    }
-    #[inline]
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
+    own_window!();
     fn on_ack(&mut self, _ack: &Ack) {}
     fn on_loss(&mut self, _loss: &Loss) {}
     fn on_timeout(&mut self, _loss: &Loss) {}

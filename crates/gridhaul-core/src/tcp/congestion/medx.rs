@@ -68,14 +68,7 @@ impl CongestionControl for Medx {
             verdicts: Verdicts::default(),
         }
     }
-    #[inline]
-    fn window(&self) -> &Window {
-        &self.window
-    }
-    #[inline]
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
+    own_window!();
 
     /// Figure 3, lines 1 and 2, and equation 1: `P̄ = α P̄ + (1 - α) P_new`.
     fn on_one_way_delay(&mut self, us: u32) {
@@ -145,9 +138,9 @@ impl Medx {
 #[cfg(test)]
 mod tests {
     use gridhaul_scenario::scenario::{Profile, Stack, Variant};
-    use gridhaul_scenario::units::Instant;
     use proptest::prelude::*;
 
+    use super::super::samples;
     use super::*;
 
     const MSS: u32 = 1000;
@@ -167,16 +160,7 @@ mod tests {
     }
 
     fn loss() -> Loss {
-        Loss {
-            now: Instant::ZERO,
-            window: 20 * MSS,
-            in_flight: u64::from(20 * MSS),
-            sent_at: Instant::ZERO,
-            transmits: 1,
-            next: 0,
-            again: false,
-            mss: MSS,
-        }
+        samples::loss(MSS, 20)
     }
 
     /// The window in segments after a loss behind these delays.

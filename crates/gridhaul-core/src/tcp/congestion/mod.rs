@@ -14,6 +14,20 @@ use super::rate::RateSample;
 
 pub use window::Window;
 
+/// [`CongestionControl::window`] and its twin, for a state that has it as its field `window`.
+macro_rules! own_window {
+    () => {
+        #[inline]
+        fn window(&self) -> &Window {
+            &self.window
+        }
+        #[inline]
+        fn window_mut(&mut self) -> &mut Window {
+            &mut self.window
+        }
+    };
+}
+
 /// A congestion control algorithm. Sizes are bytes of payload.
 pub trait CongestionControl: Sized {
     /// How a connection holds the state: `Self` in place, or `Box<Self>` where it is much larger than
@@ -315,5 +329,47 @@ impl Controller {
     #[must_use]
     pub fn expired(&self, now: Instant, sent_at: Instant) -> bool {
         dispatch!(self, inner => inner.expired(now, sent_at))
+    }
+}
+
+/// Events for tests of controllers, which replace what they are about.
+#[cfg(test)]
+mod samples {
+    use super::*;
+
+    /// A full segment is acknowledged, and nothing else is going on.
+    pub(super) fn ack(mss: u32) -> Ack {
+        Ack {
+            now: Instant::ZERO,
+            delivered: mss,
+            slow_start_credit: mss,
+            avoidance_credit: mss,
+            rtt: None,
+            srtt: Duration::ZERO,
+            prior_in_flight: 0,
+            in_flight: 0,
+            una: 0,
+            next: 0,
+            window_limited: true,
+            in_recovery: false,
+            lost: 0,
+            delivered_total: 0,
+            rate: None,
+            mss,
+        }
+    }
+
+    /// One of so many segments that are out is lost.
+    pub(super) fn loss(mss: u32, segments: u32) -> Loss {
+        Loss {
+            now: Instant::ZERO,
+            window: segments * mss,
+            in_flight: u64::from(segments * mss),
+            sent_at: Instant::ZERO,
+            transmits: 1,
+            next: 0,
+            again: false,
+            mss,
+        }
     }
 }

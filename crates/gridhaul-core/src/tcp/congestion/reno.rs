@@ -19,12 +19,5 @@ impl CongestionControl for Reno {
     fn new(params: &StackParams) -> Self {
         Self { window: Window::new(params) }
     }
-    #[inline]
-    fn window(&self) -> &Window {
-        &self.window
-    }
-    #[inline]
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
+    own_window!();
 }

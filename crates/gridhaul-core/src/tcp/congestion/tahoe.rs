@@ -19,14 +19,7 @@ impl CongestionControl for Tahoe {
     fn new(params: &StackParams) -> Self {
         Self { window: Window::new(params) }
     }
-    #[inline]
-    fn window(&self) -> &Window {
-        &self.window
-    }
-    #[inline]
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
+    own_window!();
 
     fn on_loss(&mut self, loss: &Loss) {
         self.window.collapse(loss);

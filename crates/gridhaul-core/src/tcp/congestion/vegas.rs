@@ -54,14 +54,7 @@ impl CongestionControl for Vegas {
             reduced_at: Instant::NEVER,
         }
     }
-    #[inline]
-    fn window(&self) -> &Window {
-        &self.window
-    }
-    #[inline]
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
+    own_window!();
 
     #[inline]
     fn on_measured(&mut self, rtt: Duration) {

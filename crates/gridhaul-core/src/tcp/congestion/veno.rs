@@ -48,14 +48,7 @@ impl CongestionControl for Veno {
             verdicts: Verdicts::default(),
         }
     }
-    #[inline]
-    fn window(&self) -> &Window {
-        &self.window
-    }
-    #[inline]
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
+    own_window!();
 
     fn on_measured(&mut self, rtt: Duration) {
         let rtt = rtt.as_nanos().max(1);
@@ -119,8 +112,8 @@ impl Veno {
 #[cfg(test)]
 mod tests {
     use gridhaul_scenario::scenario::{Profile, Stack, Variant};
-    use gridhaul_scenario::units::Instant;
 
+    use super::super::samples;
     use super::*;
 
     const MSS: u32 = 1000;
@@ -144,37 +137,11 @@ mod tests {
     }
 
     fn ack(una: u64) -> Ack {
-        Ack {
-            now: Instant::ZERO,
-            delivered: MSS,
-            slow_start_credit: MSS,
-            avoidance_credit: MSS,
-            rtt: None,
-            srtt: Duration::ZERO,
-            prior_in_flight: 0,
-            in_flight: 0,
-            una,
-            next: una + 19_000,
-            window_limited: true,
-            in_recovery: false,
-            lost: 0,
-            delivered_total: 0,
-            rate: None,
-            mss: MSS,
-        }
+        Ack { una, next: una + 19_000, ..samples::ack(MSS) }
     }
 
     fn left_after_loss(mut veno: Veno) -> u32 {
-        veno.on_loss(&Loss {
-            now: Instant::ZERO,
-            window: 20 * MSS,
-            in_flight: 20_000,
-            sent_at: Instant::ZERO,
-            transmits: 1,
-            next: 0,
-            again: false,
-            mss: MSS,
-        });
+        veno.on_loss(&samples::loss(MSS, 20));
         veno.window.cwnd() / MSS
     }
 

@@ -44,14 +44,7 @@ impl CongestionControl for Westwood {
             evaluations: 0,
         }
     }
-    #[inline]
-    fn window(&self) -> &Window {
-        &self.window
-    }
-    #[inline]
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
+    own_window!();
 
     fn on_measured(&mut self, rtt: Duration) {
         if self.rtt_min.is_zero() || rtt < self.rtt_min {
@@ -120,6 +113,7 @@ impl Westwood {
 mod tests {
     use gridhaul_scenario::scenario::{Profile, Stack, Variant};
 
+    use super::super::samples;
     use super::*;
 
     const MSS: u32 = 1000;
@@ -145,34 +139,14 @@ mod tests {
         Ack {
             now: Instant::from_nanos(round * 100_000_000),
             delivered: 10 * MSS,
-            slow_start_credit: MSS,
-            avoidance_credit: MSS,
-            rtt: None,
-            srtt: Duration::ZERO,
-            prior_in_flight: 0,
-            in_flight: 0,
             una: 10_000 * round + 1,
             next: 10_000 * (round + 1),
-            window_limited: true,
-            in_recovery: false,
-            lost: 0,
-            delivered_total: 0,
-            rate: None,
-            mss: MSS,
+            ..samples::ack(MSS)
         }
     }
 
     fn loss() -> Loss {
-        Loss {
-            now: Instant::ZERO,
-            window: 40 * MSS,
-            in_flight: 40_000,
-            sent_at: Instant::ZERO,
-            transmits: 1,
-            next: 0,
-            again: false,
-            mss: MSS,
-        }
+        samples::loss(MSS, 40)
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod refined;
 
 use super::{Elimination, Rates};
 use crate::root::{falling_root, near_root};
+use crate::rules::Rules;
 
 pub use paper::paper;
 pub use refined::refined;
@@ -91,16 +92,6 @@ pub struct Conditions {
     /// first: 1 if nothing leaves it in between, so that the second is lost whenever the first is;
     /// 0 if their losses are independent.
     pub pairing: f64,
-}
-
-/// Which rules are used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Rules {
-    /// Those of the paper, as far as its text tells them.
-    Paper,
-    /// Those that a TCP follows.
-    #[default]
-    Refined,
 }
 
 /// What a meter sends under given conditions, and whether it keeps up with its application.

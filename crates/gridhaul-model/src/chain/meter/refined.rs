@@ -452,8 +452,9 @@ fn cut_mean(rate: f64, limit: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Rules, Timer, sent};
+    use super::super::{Timer, sent};
     use super::*;
+    use crate::rules::Rules;
 
     const TIMER: Timer = Timer { min: 0.2, max: 60.0, floor_on_variance: false, timestamps: false };
     const BURSTS: Demand = Demand::Greedy { on: 0.1, off: 60.0 };

@@ -6,6 +6,7 @@ use gridhaul_scenario::scenario::{Profile, Stack, Variant};
 use gridhaul_scenario::units::Duration;
 use proptest::prelude::*;
 
+use super::super::samples;
 use super::*;
 use crate::tcp::rate::RateAccount;
 use crate::tcp::sent::Sent;
@@ -124,18 +125,12 @@ fn ack(now: Instant, delivered: u32, prior: u64, in_flight: u64, una: u64) -> Ac
         delivered,
         slow_start_credit: delivered,
         avoidance_credit: delivered,
-        rtt: None,
-        srtt: Duration::ZERO,
         prior_in_flight: prior,
         in_flight,
         una,
         next: una + in_flight,
-        window_limited: true,
-        in_recovery: false,
-        lost: 0,
         delivered_total: una,
-        rate: None,
-        mss: MSS,
+        ..samples::ack(MSS)
     }
 }
 

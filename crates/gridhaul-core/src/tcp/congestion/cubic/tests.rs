@@ -3,6 +3,7 @@
 use gridhaul_scenario::scenario::{Profile, Stack, Variant};
 use proptest::prelude::*;
 
+use super::super::samples;
 use super::*;
 
 const MSS: u32 = 1000;
@@ -20,24 +21,7 @@ fn segments(cubic: &Cubic) -> f64 {
 }
 
 fn ack(now: Instant, srtt: Duration) -> Ack {
-    Ack {
-        now,
-        delivered: MSS,
-        slow_start_credit: MSS,
-        avoidance_credit: MSS,
-        rtt: Some(srtt),
-        srtt,
-        prior_in_flight: 0,
-        in_flight: 0,
-        una: 0,
-        next: 0,
-        window_limited: true,
-        in_recovery: false,
-        lost: 0,
-        delivered_total: 0,
-        rate: None,
-        mss: MSS,
-    }
+    Ack { now, rtt: Some(srtt), srtt, ..samples::ack(MSS) }
 }
 
 fn lose(cubic: &mut Cubic, now: Instant, f: fn(&mut Cubic, &Loss)) {

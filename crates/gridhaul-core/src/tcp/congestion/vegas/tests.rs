@@ -3,6 +3,7 @@
 use gridhaul_scenario::scenario::{Profile, Stack, Variant};
 use proptest::prelude::*;
 
+use super::super::samples;
 use super::*;
 
 const MSS: u32 = 1000;
@@ -20,35 +21,20 @@ fn params(initial_ssthresh: u32) -> StackParams {
 fn ack(now: Instant, una: u64, in_flight: u64, rtt: Option<Duration>) -> Ack {
     Ack {
         now,
-        delivered: MSS,
-        slow_start_credit: MSS,
-        avoidance_credit: MSS,
         rtt,
         srtt: rtt.unwrap_or_default(),
         prior_in_flight: in_flight + u64::from(MSS),
         in_flight,
         una,
         next: una + in_flight,
-        window_limited: true,
-        in_recovery: false,
-        lost: 0,
         delivered_total: una,
-        rate: None,
-        mss: MSS,
+        ..samples::ack(MSS)
     }
 }
 
 fn loss(at_ms: u64, sent_ms: u64, window_segments: u32, transmits: u8) -> Loss {
-    Loss {
-        now: ms(at_ms),
-        window: window_segments * MSS,
-        in_flight: u64::from(window_segments * MSS),
-        sent_at: ms(sent_ms),
-        transmits,
-        next: 0,
-        again: false,
-        mss: MSS,
-    }
+    let lost = samples::loss(MSS, window_segments);
+    Loss { now: ms(at_ms), sent_at: ms(sent_ms), transmits, ..lost }
 }
 
 fn ms(ms: u64) -> Instant {

@@ -1,15 +1,11 @@
-//! The machines that a unit may be.
+//! How the machine of a unit is made.
 
 use std::sync::Arc;
 
-use gridhaul_core::pep::{AckThin, Held, Outgoing, Pass, Proxy, Reflect, Side, Snoop, Split};
-use gridhaul_core::tcp::{Segment, StackParams};
+use gridhaul_core::pep::{AckThin, Pass, Proxy, Reflect, Side, Snoop, Split};
+use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::ProxyMode;
-use gridhaul_scenario::units::{Bytes, Duration, Instant};
-
-/// A machine of any mode.
-#[derive(Debug)]
-pub(super) struct Machine(Box<dyn Proxy>);
+use gridhaul_scenario::units::{Bytes, Duration};
 
 /// All that is needed to make a machine, also anew after a crash.
 #[derive(Debug, Clone)]
@@ -27,24 +23,20 @@ pub(super) struct Recipe {
 
 impl Recipe {
     /// The machine at the beginning of the run.
-    pub(super) fn first(&self) -> Machine {
+    pub(super) fn first(&self) -> Box<dyn Proxy> {
         let Some([left, right]) = &self.established else { return self.anew() };
         let (params, next) = (Arc::clone(&self.params), [&**left, &**right]);
         match self.mode {
-            ProxyMode::Split => {
-                Machine(Box::new(Split::established(params, self.buffer, self.isns, next)))
-            }
-            ProxyMode::Reflect => {
-                Machine(Box::new(Reflect::engaged(params, self.buffer, self.isns, next)))
-            }
+            ProxyMode::Split => Box::new(Split::established(params, self.buffer, self.isns, next)),
+            ProxyMode::Reflect => Box::new(Reflect::engaged(params, self.buffer, self.isns, next)),
             _ => self.anew(),
         }
     }
 
     /// The machine that comes up after a crash: it knows nothing of the connection.
-    pub(super) fn anew(&self) -> Machine {
+    pub(super) fn anew(&self) -> Box<dyn Proxy> {
         let params = Arc::clone(&self.params);
-        Machine(match self.mode {
+        match self.mode {
             ProxyMode::None => Box::new(Pass::default()),
             // Toward each side it stands in for the other: any number does, why not theirs.
             ProxyMode::Split => {
@@ -54,24 +46,6 @@ impl Recipe {
             ProxyMode::Reflect => Box::new(Reflect::new(params, self.buffer)),
             ProxyMode::Snoop => Box::new(Snoop::new(self.toward, self.buffer)),
             ProxyMode::Ack => Box::new(AckThin::new(self.toward, self.hold)),
-        })
-    }
-}
-
-impl Proxy for Machine {
-    fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
-        self.0.handle_segment(now, from, segment);
-    }
-    fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing> {
-        self.0.poll_transmit(now)
-    }
-    fn next_deadline(&self) -> Instant {
-        self.0.next_deadline()
-    }
-    fn handle_timeout(&mut self, now: Instant) {
-        self.0.handle_timeout(now);
-    }
-    fn held(&self, from: Side) -> Held {
-        self.0.held(from)
+        }
     }
 }

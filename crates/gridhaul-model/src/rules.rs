@@ -1,0 +1,12 @@
+//! Two sets of rules for the same scenario.
+
+/// Which rules are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Rules {
+    /// Those of the papers, as far as their texts tell them: `sa-tcp` for meters and collectors, `plc`
+    /// for bulk flows.
+    Paper,
+    /// Those that a TCP follows.
+    #[default]
+    Refined,
+}
