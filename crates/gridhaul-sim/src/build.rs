@@ -3,22 +3,21 @@
 use std::sync::Arc;
 
 use gridhaul_core::chance::Chance;
-use gridhaul_core::link::{LinkChance, LinkDirection};
-use gridhaul_core::load::{Demand, SharedLoad};
+use gridhaul_core::link::{LinkAccount, LinkChance, LinkDirection};
+use gridhaul_core::load::{Demand, Judge, SharedLoad};
 use gridhaul_core::tcp::{Connection, StackParams};
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::{Direction, Flow as FlowSpec, Hop, Load, Scenario, Transport};
+use gridhaul_scenario::scenario::{Directions, Flow as FlowSpec, Load, Scenario, Transport};
 use gridhaul_scenario::units::Instant;
 
 use crate::audit::LinkAudit;
 use crate::capture::{Addresses, Place, Tap, Way};
-use crate::collect::{Plan, Wiring, spread};
+use crate::collect::{Plan, Wiring};
 use crate::dialogue::Dialogue;
 use crate::events::Events;
 use crate::flow::{App, Ends, Flow, Transfer};
-use crate::judge::Judge;
 use crate::measure::Ledger;
-use crate::network::{ARRIVED, LinkSlot, LinkStats, Network};
+use crate::network::{ARRIVED, LinkSlot, Network};
 use crate::outbox::{Outbox, UnderWay};
 use crate::playback::Playback;
 use crate::proxy::ProxyWiring;
@@ -31,12 +30,8 @@ use crate::world::World;
 pub(crate) struct Layout {
     /// Name and number of equal flows of each row.
     pub flows: Vec<(String, u64)>,
-    /// Name and number of equal directions of each row.
-    pub links: Vec<(String, u64)>,
-    /// Row of each direction in the order in which they are made.
-    pub link_row: Vec<u32>,
-    /// For each link and direction: number of its first member.
-    first: Vec<[Option<u32>; 2]>,
+    /// The directions of all links, and their rows.
+    pub directions: Directions,
     /// The connections that lead on from collectors, and the row of each of their groups.
     pub plan: Plan,
     group_row: Vec<u32>,
@@ -46,23 +41,10 @@ impl Layout {
     pub(crate) fn new(scenario: &Scenario) -> Result<Self, RunError> {
         let mut layout = Self {
             flows: Vec::new(),
-            links: Vec::new(),
-            link_row: Vec::new(),
-            first: Vec::new(),
+            directions: Directions::new(scenario),
             plan: Plan::new(scenario)?,
             group_row: Vec::new(),
         };
-        for (name, link) in &scenario.link {
-            let members = u64::from(scenario.link_members(link));
-            let mut first = [None; 2];
-            let ways = [("forward", link.forward()), ("backward", link.backward())];
-            for (side, (way, _)) in ways.iter().enumerate().filter(|(_, (_, way))| way.is_some()) {
-                first[side] = Some(layout.link_row.len() as u32);
-                layout.link_row.extend((0..members).map(|_| layout.links.len() as u32));
-                layout.links.push((format!("{name}.{way}"), members));
-            }
-            layout.first.push(first);
-        }
         for (name, flow) in &scenario.flow {
             let members = members(scenario, &flow.from, &flow.to) * u64::from(flow.count);
             layout.flows.push((name.clone(), members));
@@ -102,15 +84,6 @@ impl Layout {
         let after = self.plan.after(row).map(|group| self.group_row[group] as usize);
         std::iter::once(row).chain(after).collect()
     }
-
-    /// The directions that the hops take for a member of a group of this size.
-    fn directions(&self, hops: &[Hop], member: u64, group: u64) -> impl Iterator<Item = u32> {
-        hops.iter().map(move |hop| {
-            let first = self.first[hop.link][usize::from(!hop.forward)].unwrap_or(0);
-            let row = self.link_row[first as usize] as usize;
-            first + spread(member, group, self.links[row].1) as u32
-        })
-    }
 }
 
 /// A group on either side makes one flow for each of its members.
@@ -145,8 +118,8 @@ pub(crate) fn build(
         flows.reserve_exact((group * u64::from(spec.count)) as usize);
         for number in 0..group * u64::from(spec.count) {
             let member = number % group;
-            let out = route(layout.directions(&way.out, member, group), &marks[0]);
-            let back = route(layout.directions(&way.back, member, group), &marks[1]);
+            let out = route(layout.directions.of(&way.out, member, group), &marks[0]);
+            let back = route(layout.directions.of(&way.back, member, group), &marks[1]);
             begins = [share(&mut routes, begins[0], &out), share(&mut routes, begins[1], &back)];
             let seed = MemberSeed { scenario, name, repeat, number };
             let sizes = || wiring.sizes(row);
@@ -181,7 +154,7 @@ pub(crate) fn build(
         for (flow, &start) in flows.iter().zip(&starts).rev() {
             firsts[flow.row as usize] = start;
         }
-        let links = (names(&layout.links), layout.link_row.clone());
+        let links = (names(layout.directions.rows()), layout.directions.row_of().to_vec());
         Recorder::new(interval, (names(&layout.flows), firsts), links)
     });
     let datagrams = scenario.flow.values().any(|flow| flow.transport != Transport::Tcp);
@@ -226,7 +199,7 @@ fn upstream(
         let mut stacks = stacks(scenario, group.stack.as_ref(), group.to_stack.as_ref());
         for member in 0..group.count {
             let begins = [&group.out, &group.back].map(|hops| {
-                let hops = layout.directions(hops, member, group.count);
+                let hops = layout.directions.of(hops, member, group.count);
                 share(routes, u32::MAX, &route(hops, &[]))
             });
             let seed = MemberSeed { scenario, name: &name, repeat, number: member };
@@ -285,60 +258,34 @@ fn links(
     repeat: u32,
     record: bool,
 ) -> Result<Vec<LinkSlot>, RunError> {
-    let mut slots = Vec::with_capacity(layout.link_row.len());
-    for (name, link) in &scenario.link {
-        let ways = [("forward", link.forward()), ("backward", link.backward())];
-        for (way, direction) in ways {
-            let Some(direction) = direction else { continue };
-            let full_name = format!("{name}.{way}");
-            let tapped = record && scenario.record.pcap.iter().any(|wanted| wanted == name);
-            for member in 0..u64::from(scenario.link_members(link)) {
-                let chance = LinkChance::named(scenario.seed, repeat, &full_name, member);
-                slots.push(LinkSlot {
-                    link: LinkDirection::new(direction, chance),
-                    audit: LinkAudit::new(direction),
-                    stats: LinkStats::default(),
-                    observers: Box::default(),
-                    tap: (tapped && member == 0).then(|| Box::new(Tap::new(&full_name))),
-                    watched: false,
-                });
-            }
+    let mut slots = Vec::with_capacity(layout.directions.row_of().len());
+    for ((full_name, members), keys) in
+        layout.directions.rows().iter().zip(Directions::keys(scenario))
+    {
+        let link = full_name.rsplit_once('.').map_or(full_name.as_str(), |(link, _)| link);
+        let tapped = record && scenario.record.pcap.iter().any(|wanted| wanted == link);
+        for member in 0..*members {
+            let chance = LinkChance::named(scenario.seed, repeat, full_name, member);
+            slots.push(LinkSlot {
+                link: LinkDirection::new(keys, chance),
+                audit: LinkAudit::new(keys),
+                stats: LinkAccount::default(),
+                observers: Box::default(),
+                tap: (tapped && member == 0).then(|| Box::new(Tap::new(full_name))),
+                watched: false,
+            });
         }
     }
-    observe(scenario, layout, &mut slots)?;
-    for slot in &mut slots {
+    let observers = layout
+        .directions
+        .observers(scenario)
+        .map_err(|pair| RunError::Invalid(format!("no direction {pair:?} to pair with")))?;
+    for (slot, observers) in slots.iter_mut().zip(observers) {
+        slot.observers = observers.into();
         slot.watched =
             slot.tap.is_some() || !slot.observers.is_empty() || slot.audit.wants_accepted();
     }
     Ok(slots)
-}
-
-/// Lets directions know of the use of those they are paired with.
-fn observe(scenario: &Scenario, layout: &Layout, slots: &mut [LinkSlot]) -> Result<(), RunError> {
-    let row_of = |name: &str| layout.links.iter().position(|(row, _)| row == name);
-    let latency = |direction: &Direction| {
-        direction.load_latency.as_ref().and_then(|latency| latency.paired_with.clone())
-    };
-    for (name, link) in &scenario.link {
-        for (way, direction) in [("forward", link.forward()), ("backward", link.backward())] {
-            let Some(pair) = direction.and_then(latency) else { continue };
-            let (Some(own), Some(other)) = (row_of(&format!("{name}.{way}")), row_of(&pair)) else {
-                return Err(RunError::Invalid(format!("no direction {pair:?} to pair with")));
-            };
-            let of_row = |row: usize| {
-                let rows = layout.link_row.iter().enumerate();
-                rows.filter(move |(_, of)| **of as usize == row).map(|(slot, _)| slot)
-            };
-            let own: Vec<usize> = of_row(own).collect();
-            for (index, slot) in of_row(other).enumerate() {
-                let observer = own[index.min(own.len() - 1)] as u32;
-                let mut observers = slots[slot].observers.to_vec();
-                observers.push(observer);
-                slots[slot].observers = observers.into();
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Where the chance of one member of a flow comes from.

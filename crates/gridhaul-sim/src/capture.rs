@@ -2,9 +2,9 @@
 //! so packets are cut behind their headers, as with a short snapshot length.
 
 use gridhaul_core::tcp::{ClockOption, Flags, OneWayDelay, Segment};
+use gridhaul_scenario::scenario::dealt;
 use gridhaul_scenario::units::Instant;
 
-use crate::collect::spread;
 use crate::packet::{Body, Datagram, Packet};
 
 /// Writes down the packets that are offered to one direction of a link.
@@ -114,7 +114,7 @@ impl Place {
     fn address(self, number: u64, group: u64) -> [u8; 4] {
         let member = match self.members {
             1 => 0xfffe,
-            members => spread(number % group, group, members),
+            members => dealt(number % group, group, members),
         };
         [10, self.node as u8, (member >> 8) as u8, member as u8]
     }

@@ -1,17 +1,16 @@
 //! From counters to metrics: what happened between the end of the warm-up and the end of the run.
 
+use gridhaul_core::link::{Crossings, LinkAccount};
+use gridhaul_core::load::{Delays, Judge};
 use gridhaul_core::tcp::Segment;
-use gridhaul_scenario::answer::Metric;
+use gridhaul_scenario::answer::{Metric, Metrics, RunRows};
 use gridhaul_scenario::units::{Duration, Instant};
-use hdrhistogram::Histogram;
 
 use crate::account::{RowAccount, SenderSums};
 use crate::build::Layout;
 use crate::collect::{Collectors, Levels};
-use crate::crossing::Crossings;
 use crate::flow::{App, Ends, Flow};
-use crate::judge::Judge;
-use crate::network::{LinkStats, Network};
+use crate::network::Network;
 use crate::proxy::{Proxies, ProxySums};
 use crate::truth::{Cause, Confusion, Truth};
 use crate::world::World;
@@ -40,7 +39,7 @@ pub(crate) struct Ledger {
 #[derive(Debug)]
 pub(crate) struct Before {
     at: Instant,
-    links: Vec<LinkStats>,
+    links: Vec<LinkAccount>,
     accounts: Vec<RowAccount>,
     /// Windows integrated and senders' counters of each row.
     cwnd_integrals: Vec<u128>,
@@ -53,51 +52,6 @@ pub(crate) struct Before {
     proxies: Vec<ProxySums>,
     crossings: Vec<Crossings>,
     confusions: Vec<Confusion>,
-}
-
-/// Delays of messages.
-#[derive(Debug)]
-pub(crate) struct Delays {
-    /// In microseconds, to three digits.
-    histogram: Histogram<u64>,
-    sum_ns: u128,
-    max: Duration,
-}
-
-/// The metrics of one row in one run.
-pub(crate) type Metrics = Vec<(Metric, f64)>;
-
-/// The rows of one run.
-#[derive(Debug)]
-pub(crate) struct RunRows {
-    pub flows: Vec<Metrics>,
-    pub links: Vec<Metrics>,
-}
-
-impl Delays {
-    pub(crate) fn new() -> Self {
-        let histogram = Histogram::new(3).expect("three digits are within hdrhistogram's bounds");
-        Self { histogram, sum_ns: 0, max: Duration::ZERO }
-    }
-
-    pub(crate) fn record(&mut self, delay: Duration) {
-        self.histogram.record(delay.as_nanos() / 1_000).expect("the histogram grows");
-        self.sum_ns += u128::from(delay.as_nanos());
-        self.max = self.max.max(delay);
-    }
-
-    fn metrics(&self, into: &mut Metrics) {
-        let count = self.histogram.len();
-        into.push((Metric::Messages, count as f64));
-        if count == 0 {
-            return;
-        }
-        let quantile = |q: f64| self.histogram.value_at_quantile(q) as f64 / 1e6;
-        into.push((Metric::DelayMean, self.sum_ns as f64 / count as f64 / 1e9));
-        into.push((Metric::DelayMedian, quantile(0.5)));
-        into.push((Metric::DelayP98, quantile(0.98)));
-        into.push((Metric::DelayMax, self.max.as_secs_f64()));
-    }
 }
 
 impl Ledger {
@@ -202,7 +156,7 @@ fn sender_sums(flows: &[Flow], rows: usize) -> Vec<SenderSums> {
 
 /// The rows of a finished run.
 pub(crate) fn rows(world: &World, layout: &Layout) -> RunRows {
-    let (flow_rows, link_rows) = (layout.flows.len(), layout.links.len());
+    let (flow_rows, link_rows) = (layout.flows.len(), layout.directions.rows().len());
     let Some(before) = &world.ledger.before else {
         return RunRows { flows: vec![Vec::new(); flow_rows], links: vec![Vec::new(); link_rows] };
     };
@@ -225,7 +179,7 @@ pub(crate) fn rows(world: &World, layout: &Layout) -> RunRows {
         metrics
     };
     let flows = senders.enumerate().map(flow).collect();
-    let link_row = &layout.link_row;
+    let link_row = layout.directions.row_of();
     let links =
         (0..link_rows).map(|row| link_metrics(world, before, row, link_row, span)).collect();
     RunRows { flows, links }
@@ -362,8 +316,7 @@ fn link_metrics(
     link_row: &[u32],
     span: Duration,
 ) -> Metrics {
-    let secs = span.as_secs_f64();
-    let mut sum = LinkStats::default();
+    let mut sum = LinkAccount::default();
     let mut members = 0_u32;
     for ((slot, earlier), &of) in world.net.links.iter().zip(&before.links).zip(link_row) {
         if of as usize == row {
@@ -371,45 +324,5 @@ fn link_metrics(
             members += 1;
         }
     }
-    let lost = sum.dropped_queue + sum.dropped_loss + sum.dropped_outage;
-    let per_link = span.as_nanos() as f64 * f64::from(members.max(1));
-    let mut metrics = vec![
-        (Metric::LinkThroughput, sum.arrived_bytes as f64 * 8.0 / secs),
-        (Metric::Utilisation, sum.busy_ns as f64 / per_link),
-        (Metric::PacketsIn, sum.offered as f64),
-        (Metric::PacketsOut, sum.arrived as f64),
-        (Metric::DropsQueue, sum.dropped_queue as f64),
-        (Metric::DropsLoss, sum.dropped_loss as f64),
-        (Metric::DropsOutage, sum.dropped_outage as f64),
-        (Metric::Corrupted, sum.damaged as f64),
-        (Metric::Duplicated, sum.copies as f64),
-        // Little's law: packets waiting on average are packets a second times the time each waits.
-        (Metric::QueueMean, sum.waited_ns as f64 / per_link),
-        (Metric::QueueMax, f64::from(sum.queue_max)),
-    ];
-    if sum.offered > 0 {
-        metrics.push((Metric::LossRatio, lost as f64 / sum.offered as f64));
-    }
-    let originals = sum.arrived - sum.copies;
-    if originals > 0 {
-        metrics.push((Metric::LinkDelayMean, sum.delay_ns as f64 / originals as f64 / 1e9));
-    }
-    metrics
-}
-
-impl LinkStats {
-    fn add_difference(&mut self, now: &Self, earlier: &Self) {
-        self.offered += now.offered - earlier.offered;
-        self.arrived += now.arrived - earlier.arrived;
-        self.arrived_bytes += now.arrived_bytes - earlier.arrived_bytes;
-        self.dropped_queue += now.dropped_queue - earlier.dropped_queue;
-        self.dropped_loss += now.dropped_loss - earlier.dropped_loss;
-        self.dropped_outage += now.dropped_outage - earlier.dropped_outage;
-        self.damaged += now.damaged - earlier.damaged;
-        self.copies += now.copies - earlier.copies;
-        self.waited_ns += now.waited_ns - earlier.waited_ns;
-        self.busy_ns += now.busy_ns - earlier.busy_ns;
-        self.delay_ns += now.delay_ns - earlier.delay_ns;
-        self.queue_max = self.queue_max.max(now.queue_max);
-    }
+    sum.metrics(members, span)
 }

@@ -1,6 +1,6 @@
 //! The links of a run, and the routes over them.
 
-use gridhaul_core::link::{DropReason, Fate, LinkDirection, Passage};
+use gridhaul_core::link::{LinkAccount, LinkDirection, Passage};
 use gridhaul_scenario::units::Instant;
 
 use crate::audit::LinkAudit;
@@ -22,32 +22,13 @@ pub(crate) struct Network {
 pub(crate) struct LinkSlot {
     pub link: LinkDirection<Packet>,
     pub audit: LinkAudit,
-    pub stats: LinkStats,
+    pub stats: LinkAccount,
     /// Directions whose latency depends on whether this one is used.
     pub observers: Box<[u32]>,
     pub tap: Option<Box<Tap>>,
     /// Whether there are observers, a tap or a queue that holds its packets: one question for a link
     /// without.
     pub watched: bool,
-}
-
-/// What is counted of a direction, from the start of the run.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct LinkStats {
-    pub offered: u64,
-    pub arrived: u64,
-    pub arrived_bytes: u64,
-    /// By the queue, on arrival or later; and those that it did not take.
-    pub dropped_queue: u64,
-    pub refused: u64,
-    pub dropped_loss: u64,
-    pub dropped_outage: u64,
-    pub damaged: u64,
-    pub copies: u64,
-    pub waited_ns: u64,
-    pub busy_ns: u64,
-    pub delay_ns: u64,
-    pub queue_max: u32,
 }
 
 /// Stands in the list of routes behind the last link of each.
@@ -120,48 +101,5 @@ impl LinkSlot {
         if let Some(tap) = &mut self.tap {
             tap.on_offered(now, packet);
         }
-    }
-}
-
-impl LinkStats {
-    #[inline]
-    fn count<P>(&mut self, passage: &Passage<P>) {
-        let Passage { bytes, offered, started, sent, left, fate, .. } = *passage;
-        if !matches!(fate, Fate::Arrived) {
-            self.count_impaired(passage);
-            return;
-        }
-        // The auditor has seen that these times are in order, or the run is an error.
-        let [offered, started, sent, left] = [offered, started, sent, left].map(Instant::as_nanos);
-        self.waited_ns += started.wrapping_sub(offered);
-        self.busy_ns += sent.wrapping_sub(started);
-        self.delay_ns += left.wrapping_sub(offered);
-        self.arrived += 1;
-        self.arrived_bytes += u64::from(bytes);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn count_impaired<P>(&mut self, passage: &Passage<P>) {
-        let Passage { bytes, offered, started, sent, left, fate, .. } = *passage;
-        if fate.arrives() {
-            self.arrived += 1;
-            self.arrived_bytes += u64::from(bytes);
-        }
-        if fate.is_copy() {
-            // A copy never was on the wire: it only arrives.
-            self.copies += 1;
-            return;
-        }
-        // What the queue has dropped waited until then, and was never on the wire.
-        self.waited_ns += started.since(offered).as_nanos();
-        self.busy_ns += sent.since(started).as_nanos();
-        match fate {
-            Fate::Lost(DropReason::Outage) => self.dropped_outage += 1,
-            Fate::Lost(reason) if reason.is_by_queue() => self.dropped_queue += 1,
-            Fate::Lost(_) => self.dropped_loss += 1,
-            _ => self.delay_ns += left.since(offered).as_nanos(),
-        }
-        self.damaged += u64::from(fate.is_damaged());
     }
 }

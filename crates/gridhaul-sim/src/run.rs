@@ -2,18 +2,15 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gridhaul_scenario::answer::{
-    Answer, Capture, Estimate, Metric, Point, Row, Series, Verdict, Warning,
-};
+use gridhaul_scenario::answer::{Answer, Capture, Point, RunRows, Series, Warning};
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
-use gridhaul_scenario::scenario::{Flow, Scenario, ScenarioPoint};
-use indexmap::IndexMap;
+use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use rayon::prelude::*;
 
 use crate::audit::Account;
 use crate::build::{Layout, addresses, build};
 use crate::collect::refusals;
-use crate::measure::{Metrics, RunRows, rows};
+use crate::measure::rows;
 use crate::proxy;
 use crate::world::World;
 
@@ -79,15 +76,15 @@ fn run_once(scenario: &Scenario, repeat: u32) -> Result<Outcome, RunError> {
     let captures = taps
         .map(|tap| Capture { name: tap.name.clone(), pcapng: tap.into_pcapng(&names) })
         .collect();
-    let warnings = warnings(scenario, &rows);
+    let warnings = rows.warnings(scenario);
     let series = world.recorder.take().map_or_else(Vec::new, |recorder| recorder.into_series());
     Ok(Outcome { rows, series, captures, warnings })
 }
 
 /// Has the run re-checked.
 fn audit(world: &mut World, layout: &Layout, repeat: u32) -> Result<(), RunError> {
-    for (slot, &row) in world.net.links.iter_mut().zip(&layout.link_row) {
-        let name = &layout.links[row as usize].0;
+    for (slot, &row) in world.net.links.iter_mut().zip(layout.directions.row_of()) {
+        let name = &layout.directions.rows()[row as usize].0;
         let account = Account {
             offered: slot.stats.offered,
             refused: slot.stats.refused,
@@ -118,19 +115,7 @@ fn answer(
     outcomes: Vec<Outcome>,
 ) -> Result<Answer, RunError> {
     let repeats = scenario.repeat as usize;
-    let mut answer = Answer {
-        schema: Answer::SCHEMA,
-        gridhaul: env!("CARGO_PKG_VERSION").to_owned(),
-        backend: "sim".to_owned(),
-        title: scenario.title.clone(),
-        scenario_sha256: scenario.sha256(),
-        seed: scenario.seed,
-        repeats: scenario.repeat,
-        points: Vec::with_capacity(points.len()),
-        warnings: Vec::new(),
-        series: Vec::new(),
-        captures: Vec::new(),
-    };
+    let mut answer = Answer::without_points(scenario, "sim");
     let mut outcomes = outcomes.into_iter();
     for (index, point) in points.iter().enumerate() {
         let layout = Layout::new(&point.scenario)?;
@@ -149,72 +134,11 @@ fn answer(
                 answer.captures.push(capture);
             }
         }
-        let flows = combine(&layout.flows, &runs, |rows| &rows.flows);
-        let links = combine(&layout.links, &runs, |rows| &rows.links);
-        let verdicts = verdicts(&point.scenario, &flows);
-        answer.points.push(Point { parameters: point.parameters.clone(), flows, links, verdicts });
+        let runs: Vec<RunRows> = runs.into_iter().map(|run| run.rows).collect();
+        let names = (&layout.flows, layout.directions.rows());
+        answer.points.push(Point::of_runs(point, names, &runs));
     }
     answer.warnings.sort();
     answer.warnings.dedup();
     Ok(answer)
-}
-
-/// Whether the flows with a deadline keep it.
-fn verdicts(scenario: &Scenario, flows: &[Row]) -> Vec<Verdict> {
-    let limited = scenario.flow.iter().zip(flows);
-    let verdict = |((name, flow), row): ((&String, &Flow), &Row)| {
-        let deadline = flow.deadline_in_force()?;
-        Some(Verdict::on_deadline(name, deadline, row.mean(Metric::DeadlineMet)))
-    };
-    limited.filter_map(verdict).collect()
-}
-
-/// Means and intervals over the runs of a point.
-fn combine(
-    rows: &[(String, u64)],
-    runs: &[Outcome],
-    part: impl Fn(&RunRows) -> &Vec<Metrics>,
-) -> Vec<Row> {
-    let row = |(index, (name, count)): (usize, &(String, u64))| {
-        let mut samples: IndexMap<Metric, Vec<f64>> = IndexMap::new();
-        for run in runs {
-            for &(metric, value) in &part(&run.rows)[index] {
-                samples.entry(metric).or_default().push(value);
-            }
-        }
-        samples.sort_keys();
-        let metrics =
-            samples.into_iter().map(|(metric, values)| (metric, Estimate::of(&values))).collect();
-        Row { name: name.clone(), count: *count, metrics }
-    };
-    rows.iter().enumerate().map(row).collect()
-}
-
-/// What a reader must know before trusting the numbers.
-fn warnings(scenario: &Scenario, rows: &RunRows) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    for ((name, flow), metrics) in scenario.flow.iter().zip(&rows.flows) {
-        let value = |wanted: Metric| {
-            metrics.iter().find(|(metric, _)| *metric == wanted).map(|&(_, value)| value)
-        };
-        let silent = value(Metric::Goodput) == Some(0.0);
-        let unjudged = flow.deadline_in_force().is_some() && value(Metric::DeadlineMet).is_none();
-        if unjudged && !silent {
-            warnings.push(Warning {
-                about: format!("flow.{name}.deadline"),
-                message: "no message was ready early enough to be judged; make `duration` longer \
-                          than `warmup` and the deadline together"
-                    .to_owned(),
-            });
-        }
-        if silent {
-            warnings.push(Warning {
-                about: format!("flow.{name}"),
-                message: "nothing was delivered in the measured time; is the run long enough, or \
-                          the route dead?"
-                    .to_owned(),
-            });
-        }
-    }
-    warnings
 }

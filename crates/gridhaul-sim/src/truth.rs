@@ -11,10 +11,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use gridhaul_core::tcp::congestion::Verdicts;
 use gridhaul_core::tcp::{Connection, Segment};
-use gridhaul_scenario::answer::Metric;
+use gridhaul_scenario::answer::{Metric, Metrics};
 
 use crate::flow::{Ends, Flow};
-use crate::measure::Metrics;
 
 /// What is known of the flows whose control judges losses, by the number of the flow.
 #[derive(Debug, Default)]

@@ -18,8 +18,10 @@
 //!
 //! A plain direction (drop-tail and loss) is served by `direction`, everything else by `apart`.
 
+mod account;
 mod apart;
 mod aqm;
+mod crossing;
 mod direction;
 mod gilbert_elliott;
 mod impairments;
@@ -38,6 +40,8 @@ mod tests;
 
 use crate::chance::{Chance, ChanceName};
 
+pub use account::LinkAccount;
+pub use crossing::Crossings;
 pub use direction::LinkDirection;
 pub use passage::{DropReason, Fate, Passage, Payload};
 

@@ -6,6 +6,8 @@
 
 mod burst;
 mod bursts;
+mod delays;
+mod judge;
 mod on_off;
 mod periodic;
 mod poisson;
@@ -20,6 +22,8 @@ use crate::chance::Chance;
 
 pub use burst::Burst;
 pub use bursts::Bursts;
+pub use delays::Delays;
+pub use judge::Judge;
 pub use on_off::OnOff;
 pub use periodic::Periodic;
 pub use poisson::Poisson;

@@ -10,19 +10,8 @@ use crate::fixed_point::{Feed, Network, Resource, Response, Solution, Stream, Wo
 
 /// An answer without points.
 pub(super) fn empty(scenario: &Scenario) -> Answer {
-    Answer {
-        schema: Answer::SCHEMA,
-        gridhaul: env!("CARGO_PKG_VERSION").to_owned(),
-        backend: "model".to_owned(),
-        title: scenario.title.clone(),
-        scenario_sha256: scenario.sha256(),
-        seed: scenario.seed,
-        repeats: 1,
-        points: Vec::new(),
-        warnings: Vec::new(),
-        series: Vec::new(),
-        captures: Vec::new(),
-    }
+    // Equations know no chance.
+    Answer { repeats: 1, ..Answer::without_points(scenario, "model") }
 }
 
 /// Solves a point and adds what comes out.

@@ -70,18 +70,11 @@ pub fn answer(
         progress.advance(index as u64 + 1, points.len() as u64);
     }
     Ok(Answer {
-        schema: Answer::SCHEMA,
-        gridhaul: env!("CARGO_PKG_VERSION").to_owned(),
-        backend: "model".to_owned(),
-        title: scenario.title.clone(),
-        scenario_sha256: scenario.sha256(),
-        seed: scenario.seed,
         // Equations know no chance.
         repeats: 1,
         points: answered,
         warnings: heard.warnings(points.len()),
-        series: Vec::new(),
-        captures: Vec::new(),
+        ..Answer::without_points(scenario, "model")
     })
 }
 

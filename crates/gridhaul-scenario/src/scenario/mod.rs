@@ -3,6 +3,7 @@
 mod application;
 mod aqm;
 mod check;
+mod directions;
 mod error;
 mod file;
 mod flow;
@@ -26,6 +27,7 @@ use crate::units::Duration;
 
 pub use application::{Application, ApplicationProfile};
 pub use aqm::{Aqm, Codel, FqCodel, Pie, Red};
+pub use directions::{Directions, dealt};
 pub use error::{Place, Problem, ScenarioError};
 pub use flow::{DATAGRAM_HEADER, Flow, Transport};
 pub use link::{

@@ -24,7 +24,7 @@ pub(crate) use outcome::Levels;
 use plan::Group;
 pub(crate) use plan::Plan;
 pub(crate) use refuse::refusals;
-pub(crate) use wire::{Wiring, spread};
+pub(crate) use wire::Wiring;
 
 /// The collectors of a run. Without any, all of it is empty.
 #[derive(Debug, Default)]

@@ -1,11 +1,10 @@
 //! What a run says of its collectors: metrics, and whether the auditor agrees.
 
-use gridhaul_scenario::answer::Metric;
+use gridhaul_scenario::answer::{Metric, Metrics};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::Collectors;
 use crate::flow::{Ends, Flow};
-use crate::measure::Metrics;
 use crate::world::World;
 
 /// Integrals over time of what waits at a collector for one upstream connection.

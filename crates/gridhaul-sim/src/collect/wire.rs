@@ -5,16 +5,11 @@ use std::sync::Arc;
 
 use gridhaul_core::pep::aggregate::{self, window_share};
 use gridhaul_core::tcp::StackParams;
-use gridhaul_scenario::scenario::{Aggregate, Scenario, WhenFull};
+use gridhaul_scenario::scenario::{Aggregate, Scenario, WhenFull, dealt};
 
 use super::{Collectors, Group, Machine, NO_OUTLET, Outlet, Plan, sizes};
 use crate::audit::CollectorAudit;
 use crate::build::Stacks;
-
-/// Member i of n goes with member ⌊i·k/n⌋ of k others.
-pub(crate) const fn spread(member: u64, of: u64, over: u64) -> u64 {
-    member * over / of
-}
 
 /// Where the collectors and outlets of a plan have their places.
 #[derive(Debug)]
@@ -57,7 +52,7 @@ impl<'a> Wiring<'a> {
     pub(crate) fn outlet_for(&self, next: Option<usize>, member: u64, of: u64) -> u32 {
         next.map_or(NO_OUTLET, |group| {
             let count = self.plan.groups[group].count;
-            (self.outlet[group] + spread(member, of, count)) as u32
+            (self.outlet[group] + dealt(member, of, count)) as u32
         })
     }
 
@@ -76,7 +71,7 @@ impl<'a> Wiring<'a> {
         if keys.when_full != WhenFull::Wait {
             return false;
         }
-        let machine = self.machine[next] + spread(member, of, group.count);
+        let machine = self.machine[next] + dealt(member, of, group.count);
         let members = u64::from(self.members[machine as usize]);
         let share = window_share(keys.buffer, members, sizes());
         let receive_window = u64::from(stacks.0.receive_window).min(share) as u32;
@@ -151,7 +146,7 @@ impl<'a> Wiring<'a> {
         for (next, of, each) in own.chain(upstream) {
             let Some(next) = next else { continue };
             for member in 0..of {
-                let machine = self.machine[next] + spread(member, of, self.plan.groups[next].count);
+                let machine = self.machine[next] + dealt(member, of, self.plan.groups[next].count);
                 self.members[machine as usize] += each;
             }
         }

@@ -1,12 +1,11 @@
 //! What a run says of its proxies: metrics, and whether the auditor agrees.
 
 use gridhaul_core::pep::Side;
-use gridhaul_scenario::answer::Metric;
+use gridhaul_scenario::answer::{Metric, Metrics};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::{Proxies, Unit};
 use crate::flow::{Books, Flow};
-use crate::measure::Metrics;
 
 /// What the units of a row have counted so far.
 #[derive(Debug, Clone, Copy, Default)]

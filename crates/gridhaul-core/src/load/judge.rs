@@ -4,7 +4,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 /// Judges the messages of one row.
 #[derive(Debug, Clone)]
-pub(crate) struct Judge {
+pub struct Judge {
     deadline: Duration,
     /// Messages that are ready in this time are judged: later ones may still have been in time
     /// when the run ended.
@@ -16,24 +16,26 @@ pub(crate) struct Judge {
 
 impl Judge {
     /// A judge for a run that is measured from `warmup` to `end`.
-    pub(crate) fn new(deadline: Duration, warmup: Instant, end: Instant) -> Self {
+    #[must_use]
+    pub fn new(deadline: Duration, warmup: Instant, end: Instant) -> Self {
         // Without room for a single message the two are the wrong way round: none is judged.
         let until = Instant::from_nanos(end.as_nanos().saturating_sub(deadline.as_nanos()));
         Self { deadline, from: warmup, until, judged: 0, in_time: 0 }
     }
 
     /// The application has a message ready. What is never delivered is late.
-    pub(crate) fn on_ready(&mut self, ready: Instant) {
+    pub fn on_ready(&mut self, ready: Instant) {
         self.judged += u64::from(self.judges(ready));
     }
 
     /// A message has arrived whole.
-    pub(crate) fn on_delivered(&mut self, ready: Instant, delay: Duration) {
+    pub fn on_delivered(&mut self, ready: Instant, delay: Duration) {
         self.in_time += u64::from(self.judges(ready) && delay <= self.deadline);
     }
 
     /// Share of the judged messages that were in time; `None` without any.
-    pub(crate) fn share(&self) -> Option<f64> {
+    #[must_use]
+    pub fn share(&self) -> Option<f64> {
         (self.judged > 0).then(|| self.in_time as f64 / self.judged as f64)
     }
 

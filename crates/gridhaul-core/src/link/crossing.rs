@@ -1,47 +1,52 @@
 //! How the data packets of a row cross its own stage: from one end of its connections to the other.
 
-use gridhaul_scenario::answer::Metric;
+use gridhaul_scenario::answer::{Metric, Metrics};
 use gridhaul_scenario::units::Duration;
-
-use crate::measure::Metrics;
 
 /// What is counted of the data packets of a row, from the start of the run. Acknowledgements and
 /// other packets without data are left out, and so is what the `to` end sends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Crossings {
+pub struct Crossings {
+    /// Packets sent.
     pub sent: u64,
     /// Wire bytes of those sent.
     pub sent_bytes: u64,
+    /// Of these, dropped or lost.
     pub lost: u64,
+    /// Of these, arrived.
     pub arrived: u64,
     /// Time on the way of those that arrived, added up.
     pub delay_ns: u64,
     /// Messages that have left a collector's buffer at the end of the stage, and their wait there.
     pub collected: u64,
+    /// Their wait.
     pub waited_ns: u64,
 }
 
 impl Crossings {
+    /// A packet of so many bytes is sent.
     #[inline]
-    pub(crate) fn on_sent(&mut self, wire_bytes: u32) {
+    pub fn on_sent(&mut self, wire_bytes: u32) {
         self.sent += 1;
         self.sent_bytes += u64::from(wire_bytes);
     }
 
+    /// A packet has arrived after this time.
     #[inline]
-    pub(crate) fn on_arrived(&mut self, delay: Duration) {
+    pub fn on_arrived(&mut self, delay: Duration) {
         self.arrived += 1;
         self.delay_ns += delay.as_nanos();
     }
 
     /// A message has left the buffer of the collector where the stage ends.
-    pub(crate) fn on_waited(&mut self, waited: Duration) {
+    pub fn on_waited(&mut self, waited: Duration) {
         self.collected += 1;
         self.waited_ns += waited.as_nanos();
     }
 
     /// What has been added since an earlier state.
-    pub(crate) const fn since(&self, earlier: &Self) -> Self {
+    #[must_use]
+    pub const fn since(&self, earlier: &Self) -> Self {
         Self {
             sent: self.sent - earlier.sent,
             sent_bytes: self.sent_bytes - earlier.sent_bytes,
@@ -54,20 +59,22 @@ impl Crossings {
     }
 
     /// Share of the data packets that was dropped or lost.
-    pub(crate) fn loss(&self) -> Option<f64> {
+    #[must_use]
+    pub fn loss(&self) -> Option<f64> {
         // Some of those lost were sent before the measured time, as some of those sent are lost
         // after it.
         (self.sent > 0).then(|| (self.lost as f64 / self.sent as f64).min(1.0))
     }
 
     /// Mean time on the way and in the buffer at its end in seconds.
-    pub(crate) fn delay(&self) -> Option<f64> {
+    #[must_use]
+    pub fn delay(&self) -> Option<f64> {
         let waited = self.waited_ns as f64 / self.collected.max(1) as f64;
         (self.arrived > 0).then(|| (self.delay_ns as f64 / self.arrived as f64 + waited) / 1e9)
     }
 
     /// The metrics of one stage, over `secs` of measured time.
-    pub(crate) fn metrics(&self, secs: f64, tcp: bool, into: &mut Metrics) {
+    pub fn metrics(&self, secs: f64, tcp: bool, into: &mut Metrics) {
         into.push((Metric::OfferedLoad, self.sent_bytes as f64 * 8.0 / secs));
         if !tcp {
             return;
@@ -77,7 +84,7 @@ impl Crossings {
     }
 
     /// The metrics of all stages that the data crosses, in their order.
-    pub(crate) fn totals(stages: &[Self], into: &mut Metrics) {
+    pub fn totals(stages: &[Self], into: &mut Metrics) {
         let kept: Option<f64> =
             stages.iter().map(|stage| stage.loss().map(|loss| 1.0 - loss)).product();
         let delay: Option<f64> = stages.iter().map(Self::delay).sum();

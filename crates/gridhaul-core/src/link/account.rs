@@ -1,0 +1,129 @@
+//! What is counted of a direction of a link, and what that says.
+
+use gridhaul_scenario::answer::{Metric, Metrics};
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::{DropReason, Fate, Passage};
+
+/// What is counted of a direction, from the start of the run. Whoever hands packets in counts
+/// `offered`, `refused` and `queue_max`; the rest is counted from what leaves.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LinkAccount {
+    /// Packets that were handed in.
+    pub offered: u64,
+    /// Packets that arrived, damaged ones and second copies included, and their bytes.
+    pub arrived: u64,
+    /// Bytes of these.
+    pub arrived_bytes: u64,
+    /// Dropped by the queue, on arrival or later.
+    pub dropped_queue: u64,
+    /// Of these, those that it did not take.
+    pub refused: u64,
+    /// Lost on the way.
+    pub dropped_loss: u64,
+    /// Lost in outages.
+    pub dropped_outage: u64,
+    /// Arrived damaged.
+    pub damaged: u64,
+    /// Second copies that arrived.
+    pub copies: u64,
+    /// Time that packets waited for the wire, added up.
+    pub waited_ns: u64,
+    /// Time that the wire was busy.
+    pub busy_ns: u64,
+    /// Time from being handed in to arrival, added up over what arrived, copies left out.
+    pub delay_ns: u64,
+    /// Most packets that ever waited.
+    pub queue_max: u32,
+}
+
+impl LinkAccount {
+    /// A packet leaves the direction.
+    #[inline]
+    pub fn count<P>(&mut self, passage: &Passage<P>) {
+        let Passage { bytes, offered, started, sent, left, fate, .. } = *passage;
+        if !matches!(fate, Fate::Arrived) {
+            self.count_impaired(passage);
+            return;
+        }
+        // The auditor has seen that these times are in order, or the run is an error.
+        let [offered, started, sent, left] = [offered, started, sent, left].map(Instant::as_nanos);
+        self.waited_ns += started.wrapping_sub(offered);
+        self.busy_ns += sent.wrapping_sub(started);
+        self.delay_ns += left.wrapping_sub(offered);
+        self.arrived += 1;
+        self.arrived_bytes += u64::from(bytes);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count_impaired<P>(&mut self, passage: &Passage<P>) {
+        let Passage { bytes, offered, started, sent, left, fate, .. } = *passage;
+        if fate.arrives() {
+            self.arrived += 1;
+            self.arrived_bytes += u64::from(bytes);
+        }
+        if fate.is_copy() {
+            // A copy never was on the wire: it only arrives.
+            self.copies += 1;
+            return;
+        }
+        // What the queue has dropped waited until then, and was never on the wire.
+        self.waited_ns += started.since(offered).as_nanos();
+        self.busy_ns += sent.since(started).as_nanos();
+        match fate {
+            Fate::Lost(DropReason::Outage) => self.dropped_outage += 1,
+            Fate::Lost(reason) if reason.is_by_queue() => self.dropped_queue += 1,
+            Fate::Lost(_) => self.dropped_loss += 1,
+            _ => self.delay_ns += left.since(offered).as_nanos(),
+        }
+        self.damaged += u64::from(fate.is_damaged());
+    }
+
+    /// Adds what was counted between `earlier` and `now`.
+    pub fn add_difference(&mut self, now: &Self, earlier: &Self) {
+        self.offered += now.offered - earlier.offered;
+        self.arrived += now.arrived - earlier.arrived;
+        self.arrived_bytes += now.arrived_bytes - earlier.arrived_bytes;
+        self.dropped_queue += now.dropped_queue - earlier.dropped_queue;
+        self.dropped_loss += now.dropped_loss - earlier.dropped_loss;
+        self.dropped_outage += now.dropped_outage - earlier.dropped_outage;
+        self.damaged += now.damaged - earlier.damaged;
+        self.copies += now.copies - earlier.copies;
+        self.waited_ns += now.waited_ns - earlier.waited_ns;
+        self.busy_ns += now.busy_ns - earlier.busy_ns;
+        self.delay_ns += now.delay_ns - earlier.delay_ns;
+        self.queue_max = self.queue_max.max(now.queue_max);
+    }
+
+    /// The metrics of a row of so many directions, of which this is the sum, over the measured
+    /// time.
+    #[must_use]
+    pub fn metrics(&self, members: u32, span: Duration) -> Metrics {
+        let secs = span.as_secs_f64();
+        let lost = self.dropped_queue + self.dropped_loss + self.dropped_outage;
+        let per_link = span.as_nanos() as f64 * f64::from(members.max(1));
+        let mut metrics = vec![
+            (Metric::LinkThroughput, self.arrived_bytes as f64 * 8.0 / secs),
+            (Metric::Utilisation, self.busy_ns as f64 / per_link),
+            (Metric::PacketsIn, self.offered as f64),
+            (Metric::PacketsOut, self.arrived as f64),
+            (Metric::DropsQueue, self.dropped_queue as f64),
+            (Metric::DropsLoss, self.dropped_loss as f64),
+            (Metric::DropsOutage, self.dropped_outage as f64),
+            (Metric::Corrupted, self.damaged as f64),
+            (Metric::Duplicated, self.copies as f64),
+            // Little's law: packets waiting on average are packets a second times the time each waits.
+            (Metric::QueueMean, self.waited_ns as f64 / per_link),
+            (Metric::QueueMax, f64::from(self.queue_max)),
+        ];
+        if self.offered > 0 {
+            metrics.push((Metric::LossRatio, lost as f64 / self.offered as f64));
+        }
+        let originals = self.arrived - self.copies;
+        if originals > 0 {
+            metrics.push((Metric::LinkDelayMean, self.delay_ns as f64 / originals as f64 / 1e9));
+        }
+        metrics
+    }
+}

@@ -1,0 +1,121 @@
+//! From runs to points: what every backend that repeats does with its rows.
+
+use indexmap::IndexMap;
+
+use super::{Answer, Estimate, Metric, Point, Row, Verdict, Warning};
+use crate::scenario::{Flow, Scenario, ScenarioPoint};
+
+/// The metrics of one row in one run.
+pub type Metrics = Vec<(Metric, f64)>;
+
+/// The rows of one run, in the order of the answer's.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunRows {
+    /// One for each row of flows.
+    pub flows: Vec<Metrics>,
+    /// One for each direction of each link.
+    pub links: Vec<Metrics>,
+}
+
+/// Name and number of equal flows or links of each row.
+pub type RowNames = Vec<(String, u64)>;
+
+impl Answer {
+    /// The answer of a backend to a scenario, without points yet.
+    #[must_use]
+    pub fn without_points(scenario: &Scenario, backend: &str) -> Self {
+        Self {
+            schema: Self::SCHEMA,
+            gridhaul: env!("CARGO_PKG_VERSION").to_owned(),
+            backend: backend.to_owned(),
+            title: scenario.title.clone(),
+            scenario_sha256: scenario.sha256(),
+            seed: scenario.seed,
+            repeats: scenario.repeat,
+            points: Vec::new(),
+            warnings: Vec::new(),
+            series: Vec::new(),
+            captures: Vec::new(),
+        }
+    }
+}
+
+impl Point {
+    /// Means and intervals over the runs of a point, and what they say of its deadlines.
+    #[must_use]
+    pub fn of_runs(
+        point: &ScenarioPoint,
+        (flows, links): (&RowNames, &RowNames),
+        runs: &[RunRows],
+    ) -> Self {
+        let flows = combine(flows, runs, |rows| &rows.flows);
+        let links = combine(links, runs, |rows| &rows.links);
+        let verdicts = verdicts(&point.scenario, &flows);
+        Self { parameters: point.parameters.clone(), flows, links, verdicts }
+    }
+}
+
+impl RunRows {
+    /// What a reader must know of these rows before trusting the numbers.
+    #[must_use]
+    pub fn warnings(&self, scenario: &Scenario) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        for ((name, flow), metrics) in scenario.flow.iter().zip(&self.flows) {
+            let value = |wanted: Metric| {
+                metrics.iter().find(|(metric, _)| *metric == wanted).map(|&(_, value)| value)
+            };
+            let silent = value(Metric::Goodput) == Some(0.0);
+            let unjudged =
+                flow.deadline_in_force().is_some() && value(Metric::DeadlineMet).is_none();
+            if unjudged && !silent {
+                warnings.push(Warning {
+                    about: format!("flow.{name}.deadline"),
+                    message:
+                        "no message was ready early enough to be judged; make `duration` longer \
+                              than `warmup` and the deadline together"
+                            .to_owned(),
+                });
+            }
+            if silent {
+                warnings.push(Warning {
+                    about: format!("flow.{name}"),
+                    message:
+                        "nothing was delivered in the measured time; is the run long enough, or \
+                              the route dead?"
+                            .to_owned(),
+                });
+            }
+        }
+        warnings
+    }
+}
+
+/// Whether the flows with a deadline keep it.
+fn verdicts(scenario: &Scenario, flows: &[Row]) -> Vec<Verdict> {
+    let limited = scenario.flow.iter().zip(flows);
+    let verdict = |((name, flow), row): ((&String, &Flow), &Row)| {
+        let deadline = flow.deadline_in_force()?;
+        Some(Verdict::on_deadline(name, deadline, row.mean(Metric::DeadlineMet)))
+    };
+    limited.filter_map(verdict).collect()
+}
+
+fn combine(
+    rows: &RowNames,
+    runs: &[RunRows],
+    part: impl Fn(&RunRows) -> &Vec<Metrics>,
+) -> Vec<Row> {
+    let row = |(index, (name, count)): (usize, &(String, u64))| {
+        let mut samples: IndexMap<Metric, Vec<f64>> = IndexMap::new();
+        for run in runs {
+            for &(metric, value) in &part(run)[index] {
+                samples.entry(metric).or_default().push(value);
+            }
+        }
+        samples.sort_keys();
+        let metrics =
+            samples.into_iter().map(|(metric, values)| (metric, Estimate::of(&values))).collect();
+        Row { name: name.clone(), count: *count, metrics }
+    };
+    rows.iter().enumerate().map(row).collect()
+}

@@ -1,0 +1,94 @@
+//! The directions of all links, one for each member of a group, numbered in the order of the file.
+
+use super::{Direction, Hop, Scenario};
+
+/// Every direction of every link has a number. Equal ones, those of the members of a group, share
+/// a row of the answer.
+#[derive(Debug, Clone)]
+pub struct Directions {
+    /// Name and number of equal directions of each row.
+    rows: Vec<(String, u64)>,
+    /// Row of each direction.
+    row_of: Vec<u32>,
+    /// For each link, forward and backward: number of its first member.
+    first: Vec<[Option<u32>; 2]>,
+}
+
+impl Directions {
+    /// Numbers the directions of a scenario.
+    #[must_use]
+    pub fn new(scenario: &Scenario) -> Self {
+        let mut made = Self { rows: Vec::new(), row_of: Vec::new(), first: Vec::new() };
+        for (name, link) in &scenario.link {
+            let members = u64::from(scenario.link_members(link));
+            let mut first = [None; 2];
+            let ways = [("forward", link.forward()), ("backward", link.backward())];
+            for (side, (way, _)) in ways.iter().enumerate().filter(|(_, (_, way))| way.is_some()) {
+                first[side] = Some(made.row_of.len() as u32);
+                made.row_of.extend((0..members).map(|_| made.rows.len() as u32));
+                made.rows.push((format!("{name}.{way}"), members));
+            }
+            made.first.push(first);
+        }
+        made
+    }
+
+    /// Name (`<link>.forward` or `<link>.backward`) and number of equal directions of each row.
+    #[must_use]
+    pub const fn rows(&self) -> &Vec<(String, u64)> {
+        &self.rows
+    }
+
+    /// Row of each direction.
+    #[must_use]
+    pub fn row_of(&self) -> &[u32] {
+        &self.row_of
+    }
+
+    /// The directions that the hops take for member `member` of a group of this size.
+    pub fn of(&self, hops: &[Hop], member: u64, group: u64) -> impl Iterator<Item = u32> {
+        hops.iter().map(move |hop| {
+            let first = self.first[hop.link][usize::from(!hop.forward)].unwrap_or(0);
+            let row = self.row_of[first as usize] as usize;
+            first + dealt(member, group, self.rows[row].1) as u32
+        })
+    }
+
+    /// What the scenario says of each row, in order.
+    pub fn keys(scenario: &Scenario) -> impl Iterator<Item = &Direction> {
+        scenario.link.values().flat_map(|link| [link.forward(), link.backward()]).flatten()
+    }
+
+    /// For each direction, those whose latency depends on whether this one is used
+    /// (`load_latency.paired_with`).
+    ///
+    /// # Errors
+    /// The name of a direction that does not exist.
+    pub fn observers(&self, scenario: &Scenario) -> Result<Vec<Vec<u32>>, String> {
+        let of_row = |row: usize| {
+            let rows = self.row_of.iter().enumerate();
+            rows.filter(move |(_, of)| **of as usize == row).map(|(number, _)| number as u32)
+        };
+        let mut observers = vec![Vec::new(); self.row_of.len()];
+        for (row, keys) in Self::keys(scenario).enumerate() {
+            let latency = keys.load_latency.as_ref();
+            let Some(pair) = latency.and_then(|latency| latency.paired_with.as_ref()) else {
+                continue;
+            };
+            let Some(other) = self.rows.iter().position(|(name, _)| name == pair) else {
+                return Err(pair.clone());
+            };
+            let own: Vec<u32> = of_row(row).collect();
+            for (index, direction) in of_row(other).enumerate() {
+                observers[direction as usize].push(own[index.min(own.len() - 1)]);
+            }
+        }
+        Ok(observers)
+    }
+}
+
+/// Member `member` of a group of `of` goes with this one of `over` others: ⌊i·k/n⌋.
+#[must_use]
+pub const fn dealt(member: u64, of: u64, over: u64) -> u64 {
+    member * over / of
+}
