@@ -52,7 +52,7 @@ pub(crate) fn near_root(
     tolerance: f64,
 ) -> Option<f64> {
     let (mut x, mut fx) = (start, f(start));
-    for _ in 0..NEAR {
+    for steps in 0..NEAR {
         let step = -fx / *slope;
         if step.abs() < tolerance {
             return Some(x);
@@ -62,7 +62,9 @@ pub(crate) fn near_root(
         }
         let (next, f_next) = (x + step, f(x + step));
         let seen = (f_next - fx) / step;
-        if !(STEEPNESS.contains(&-seen) && f_next.abs() < 0.5 * fx.abs()) {
+        // The first step tells how good the guess was; the next goes by what it has seen.
+        let nearer = steps == 0 || f_next.abs() < 0.5 * fx.abs();
+        if !(STEEPNESS.contains(&-seen) && nearer) {
             break;
         }
         (*slope, x, fx) = (seen, next, f_next);
