@@ -42,9 +42,10 @@ pub(crate) fn falling_root(
     Root { at: if fa.abs() < fb.abs() { a } else { b }, evaluations: MOST }
 }
 
-/// Where a falling function passes zero near a point, to within `tolerance`, by secants from a
-/// guess of its slope, which is replaced by the last one seen. `None` as soon as a step does not
-/// come much nearer: then a bracket is needed.
+/// Where a falling function passes zero near a point, by secants from a guess of its slope, which is
+/// replaced by the last one seen. Found to within `tolerance`, and where the function is below ten
+/// times that however steep it is. `None` as soon as a step does not come much nearer: then a bracket
+/// is needed.
 pub(crate) fn near_root(
     mut f: impl FnMut(f64) -> f64,
     start: f64,
@@ -54,7 +55,7 @@ pub(crate) fn near_root(
     let (mut x, mut fx) = (start, f(start));
     for steps in 0..NEAR {
         let step = -fx / *slope;
-        if step.abs() < tolerance {
+        if step.abs() < tolerance && fx.abs() < STEEP * tolerance {
             return Some(x);
         }
         if step.is_nan() || step.abs() >= LONGEST {
@@ -73,6 +74,8 @@ pub(crate) fn near_root(
     None
 }
 
+/// Value of the function over the tolerance of its place.
+const STEEP: f64 = 10.0;
 /// Secants that are tried.
 const NEAR: u32 = 8;
 /// Longest step: what is farther away is not near.
@@ -124,6 +127,20 @@ mod tests {
             } else {
                 prop_assert!((start - root).abs() > 1e-3);
             }
+        }
+
+        #[test]
+        fn a_wrong_guess_of_the_slope_costs_a_step(root in -5.0..5.0_f64, steep in 0.1..200.0_f64) {
+            let (mut slope, mut evaluations, mut last) = (-1.0, 0, 1.0);
+            let f = |x: f64| {
+                evaluations += 1;
+                last = steep * (root - x).sin();
+                last
+            };
+            let at = near_root(f, root - 0.001, &mut slope, 1e-10);
+            prop_assert!(at.is_some_and(|at| (at - root).abs() < 1e-10), "{at:?}");
+            prop_assert!(last.abs() < 1e-9 && evaluations <= 5, "{last} {evaluations}");
+            prop_assert!((slope / -steep - 1.0).abs() < 0.01, "{slope}");
         }
     }
 }

@@ -32,7 +32,12 @@ impl Spread {
     pub(crate) fn of(values: Vec<(f64, f64)>) -> Option<Self> {
         let sum: f64 = values.iter().map(|value| value.1).sum();
         let possible = sum > 0.0 && sum.is_finite();
-        possible.then(|| Self { fixed: 0.0, atoms: gathered(values, sum) })
+        possible.then(|| {
+            let longest = values.iter().map(|value| value.0).fold(0.0, f64::max);
+            let mut boxes = Boxes::up_to(longest);
+            boxes.add(values.into_iter());
+            Self { fixed: 0.0, atoms: boxes.atoms(sum) }
+        })
     }
 
     /// The wait before the own transmission in a queue with this service time in seconds.
@@ -60,11 +65,11 @@ impl Spread {
         if let [(at, _)] = self.atoms[..] {
             return Self { fixed: fixed + at, atoms: other.atoms.clone() };
         }
-        let mut sums = Vec::with_capacity(self.atoms.len() * other.atoms.len());
+        let mut boxes = Boxes::up_to(self.longest() + other.longest());
         for &(a, weight) in &self.atoms {
-            sums.extend(other.atoms.iter().map(|&(b, share)| (a + b, weight * share)));
+            boxes.add(other.atoms.iter().map(|&(b, share)| (a + b, weight * share)));
         }
-        Self { fixed, atoms: gathered(sums, 1.0) }
+        Self { fixed, atoms: boxes.atoms(1.0) }
     }
 
     /// The sum of this many independent times like this one.
@@ -85,14 +90,18 @@ impl Spread {
 
     /// What is left of it after another time has gone by.
     pub(crate) fn after(&self, gone: &Self) -> Self {
-        let mut left = Vec::with_capacity(self.atoms.len() * gone.atoms.len());
+        let ahead = self.fixed - gone.fixed;
+        let mut boxes = Boxes::up_to((ahead + self.longest()).max(0.0));
         for &(a, weight) in &self.atoms {
             let all = gone.atoms.iter();
-            left.extend(
-                all.map(|&(b, share)| ((self.fixed + a - gone.fixed - b).max(0.0), weight * share)),
-            );
+            boxes.add(all.map(|&(b, share)| ((ahead + a - b).max(0.0), weight * share)));
         }
-        Self { fixed: 0.0, atoms: gathered(left, 1.0) }
+        Self { fixed: 0.0, atoms: boxes.atoms(1.0) }
+    }
+
+    /// The longest value, without what is fixed.
+    fn longest(&self) -> f64 {
+        self.atoms.last().map_or(0.0, |atom| atom.0)
     }
 
     /// Mean, in seconds.
@@ -116,32 +125,62 @@ impl Spread {
                 return self.fixed + at;
             }
         }
-        self.fixed + self.atoms.last().map_or(0.0, |atom| atom.0)
+        self.fixed + self.longest()
     }
 }
 
 /// Places at which the distribution of a wait is looked up.
 const STEPS: u32 = 96;
 
-/// Neighbours taken together, weights divided by their sum.
-fn gathered(values: Vec<(f64, f64)>, sum: f64) -> Vec<(f64, f64)> {
-    // The bits of positive numbers are in their order.
-    let lowest = SHORT.to_bits() >> COARSE;
-    let place = |at: f64| (at.max(SHORT).to_bits() >> COARSE).saturating_sub(lowest) as usize;
-    let last = values.iter().map(|value| place(value.0)).max().unwrap_or(0);
-    let mut boxes = vec![(0.0, 0.0); last + 1];
-    for (at, weight) in values {
-        let (moment, mass) = &mut boxes[place(at)];
-        *moment += at * weight;
-        *mass += weight;
+/// Values in boxes: neighbours are taken together.
+struct Boxes {
+    /// Values times their weights, and weights.
+    boxes: Vec<(f64, f64)>,
+}
+
+impl Boxes {
+    /// Boxes for values up to the longest.
+    fn up_to(longest: f64) -> Self {
+        Self { boxes: vec![(0.0, 0.0); Self::place(longest) + 1] }
     }
-    let full = boxes.into_iter().filter(|(_, mass)| *mass > NEGLIGIBLE * sum);
-    let mut atoms: Vec<(f64, f64)> = full.map(|(moment, mass)| (moment / mass, mass)).collect();
-    let kept: f64 = atoms.iter().map(|atom| atom.1).sum();
-    for atom in &mut atoms {
-        atom.1 /= kept;
+
+    fn place(at: f64) -> usize {
+        // The bits of positive numbers are in their order.
+        let lowest = SHORT.to_bits() >> COARSE;
+        (at.max(SHORT).to_bits() >> COARSE).saturating_sub(lowest) as usize
     }
-    atoms
+
+    /// Adds values with their weights: fastest where neighbours follow each other.
+    fn add(&mut self, values: impl Iterator<Item = (f64, f64)>) {
+        let (mut place, mut moment, mut mass) = (0, 0.0, 0.0);
+        for (at, weight) in values {
+            let next = Self::place(at);
+            if next != place {
+                self.put(place, moment, mass);
+                (place, moment, mass) = (next, 0.0, 0.0);
+            }
+            moment += at * weight;
+            mass += weight;
+        }
+        self.put(place, moment, mass);
+    }
+
+    fn put(&mut self, place: usize, moment: f64, mass: f64) {
+        let (all, sum) = &mut self.boxes[place];
+        *all += moment;
+        *sum += mass;
+    }
+
+    /// The mean and the weight of each box in which there is something, weights divided by their sum.
+    fn atoms(self, sum: f64) -> Vec<(f64, f64)> {
+        let full = self.boxes.into_iter().filter(|(_, mass)| *mass > NEGLIGIBLE * sum);
+        let mut atoms: Vec<(f64, f64)> = full.map(|(moment, mass)| (moment / mass, mass)).collect();
+        let kept: f64 = atoms.iter().map(|atom| atom.1).sum();
+        for atom in &mut atoms {
+            atom.1 /= kept;
+        }
+        atoms
+    }
 }
 
 #[cfg(test)]

@@ -4,9 +4,11 @@ use gridhaul_scenario::answer::{Answer, Estimate, Metric, Point, Row, Verdict, W
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use indexmap::IndexMap;
 
+use super::Memory;
 use super::build::{FlowPlace, Layout, LinkPlace, Sizes, Upstream};
 use super::delay::message;
-use crate::fixed_point::{Feed, Network, Resource, Response, Solution, Stream, Workspace};
+use crate::chain::Elimination;
+use crate::fixed_point::{Feed, Network, Resource, Response, Solution, Stream};
 
 /// An answer without points.
 pub(super) fn empty(scenario: &Scenario) -> Answer {
@@ -15,13 +17,8 @@ pub(super) fn empty(scenario: &Scenario) -> Answer {
 }
 
 /// Solves a point and adds what comes out.
-pub(super) fn add(
-    answer: &mut Answer,
-    point: &ScenarioPoint,
-    layout: &Layout,
-    work: &mut Workspace,
-) {
-    let solution = layout.network.solve_from(work);
+pub(super) fn add(answer: &mut Answer, point: &ScenarioPoint, layout: &Layout, work: &mut Memory) {
+    let solution = layout.network.solve_from(&mut work.network);
     for (about, message) in &layout.warnings {
         answer.warnings.push(Warning { about: about.clone(), message: message.clone() });
     }
@@ -31,7 +28,7 @@ pub(super) fn add(
         let (network, inner) = region(layout, &solution, upstream);
         links.extend(self::links(&point.scenario, &upstream.links, network, inner, 1));
     }
-    let flows = flows(layout, &solution);
+    let flows = flows(layout, &solution, &mut work.timers);
     answer.points.push(Point {
         parameters: point.parameters.clone(),
         verdicts: verdicts(layout, &flows),
@@ -62,9 +59,10 @@ pub(super) fn region<'l>(
     (&region.network, inner.expect("a collector's class is solved with its region"))
 }
 
-fn flows(layout: &Layout, solution: &Solution) -> Vec<Row> {
+fn flows(layout: &Layout, solution: &Solution, timers: &mut Vec<Elimination>) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
-    for place in &layout.flows {
+    timers.resize_with(layout.flows.len(), Elimination::default);
+    for (place, timers) in layout.flows.iter().zip(timers) {
         let (stream, next) = match place.upstream {
             None => (&solution.classes[place.class], None),
             Some(index) => {
@@ -81,7 +79,7 @@ fn flows(layout: &Layout, solution: &Solution) -> Vec<Row> {
             (Metric::Residual, solution.residual),
             (Metric::Iterations, f64::from(solution.evaluations)),
         ]);
-        metrics.extend(delays(layout, solution, place));
+        metrics.extend(delays(layout, solution, place, timers));
         rows.push(Row { name: place.name.clone(), count: place.count, metrics: known(&metrics) });
     }
     for upstream in &layout.upstream {
@@ -108,8 +106,13 @@ fn flows(layout: &Layout, solution: &Solution) -> Vec<Row> {
 }
 
 /// Delay of the messages, and the share that is in time.
-fn delays(layout: &Layout, solution: &Solution, place: &FlowPlace) -> Vec<(Metric, f64)> {
-    let delay = message(layout, solution, place);
+fn delays(
+    layout: &Layout,
+    solution: &Solution,
+    place: &FlowPlace,
+    timers: &mut Elimination,
+) -> Vec<(Metric, f64)> {
+    let delay = message(layout, solution, place, timers);
     let mut metrics = Vec::new();
     if let Some(delay) = &delay {
         metrics.extend([

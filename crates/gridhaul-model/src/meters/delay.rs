@@ -2,6 +2,7 @@
 //! behind another message.
 
 use super::build::{Every, FlowPlace, Layout, Sizes, Upstream};
+use crate::chain::Elimination;
 use crate::chain::meter::ladder::{ladder, single};
 use crate::chain::meter::{Demand, MeterTcp, Restart};
 use crate::fixed_point::{Class, Feed, Network, Solution, Stream};
@@ -22,29 +23,41 @@ use crate::spread::Spread;
 ///   message that waits for its timer holds those behind it (Lindley's recursion);
 /// - from a collector on, a timer for each segment lost there. Fast retransmits of a collector
 ///   that has much to send are not known here.
-pub(super) fn message(layout: &Layout, solution: &Solution, place: &FlowPlace) -> Option<Spread> {
+///
+/// `timers` plans the elimination of the sender's chain, once for all chains of one shape.
+pub(super) fn message(
+    layout: &Layout,
+    solution: &Solution,
+    place: &FlowPlace,
+    timers: &mut Elimination,
+) -> Option<Spread> {
     if layout.network.rules == Rules::Paper {
         // Its chains give rates; a timeout there has no length that belongs to a message.
         return None;
     }
     match place.upstream {
-        None => first_hop(&layout.network, solution, place),
+        None => first_hop(&layout.network, solution, place, timers),
         Some(index) => {
             let upstream = &layout.upstream[index];
             let (network, inner) = super::answer::region(layout, solution, upstream);
-            let meter = first_hop(network, inner, place)?;
+            let meter = first_hop(network, inner, place, timers)?;
             Some(meter.plus(&second_hop(&layout.network, solution, upstream)?))
         }
     }
 }
 
-fn first_hop(network: &Network, solution: &Solution, place: &FlowPlace) -> Option<Spread> {
+fn first_hop(
+    network: &Network,
+    solution: &Solution,
+    place: &FlowPlace,
+    timers: &mut Elimination,
+) -> Option<Spread> {
     let (class, stream) = (&network.classes[place.class], &solution.classes[place.class]);
     let Feed::Meter { tcp, demand } = &class.feed else { return None };
     if stream.sent.backlog {
         return None;
     }
-    let timers = ladder(tcp, demand, &stream.conditions, stream.sent.more)?;
+    let timers = ladder(tcp, demand, &stream.conditions, stream.sent.more, timers)?;
     let rounds = rounds(tcp, &place.sizes);
     let mut service = timers.times(rounds);
     let before = f64::from(rounds - 1) * stream.rtt;

@@ -9,6 +9,7 @@ use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::{Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::Scenario;
 
+use crate::chain::Elimination;
 use crate::fixed_point::Workspace;
 use crate::rules::Rules;
 use build::layout;
@@ -20,6 +21,15 @@ use build::layout;
 pub(crate) fn supports(scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
     let refused = supports::refused(scenario);
     if refused.is_empty() { Ok(()) } else { Err(refused) }
+}
+
+/// What one point leaves behind for the next: points of a sweep lie side by side, so that each begins
+/// where the one before it ended.
+#[derive(Default)]
+struct Memory {
+    network: Workspace,
+    /// Plans for the chains behind the delays of messages, one for each flow.
+    timers: Vec<Elimination>,
 }
 
 /// Answers all points.
@@ -34,8 +44,7 @@ pub(crate) fn answer(
     let points = scenario.points().map_err(|error| RunError::Invalid(error.to_string()))?;
     let total = points.len() as u64;
     let mut answer = answer::empty(scenario);
-    // Points of a sweep lie side by side: each begins where the one before it ended.
-    let mut work = Workspace::default();
+    let mut work = Memory::default();
     for (done, point) in (1..).zip(&points) {
         supports(&point.scenario).map_err(RunError::Unsupported)?;
         let layout = layout(&point.scenario, rules)

@@ -5,6 +5,7 @@
 
 use super::refined::{Start, starts};
 use super::{Conditions, Demand, MeterTcp, Timer};
+use crate::chain::Elimination;
 use crate::spread::Spread;
 
 /// What segments of a meter wait for timers. `None` if nothing is sent, or nothing ever arrives.
@@ -16,12 +17,13 @@ pub(crate) fn ladder(
     demand: &Demand,
     conditions: &Conditions,
     more: f64,
+    elimination: &mut Elimination,
 ) -> Option<Spread> {
     let arriving = 1.0 - conditions.loss;
     if arriving < LEAST {
         return None;
     }
-    let starts = starts(tcp, demand, conditions, more);
+    let starts = starts(tcp, demand, conditions, more, elimination);
     let all: f64 = starts.iter().map(|start| start.share).sum();
     let mut values = Vec::new();
     for start in starts {
@@ -100,6 +102,15 @@ mod tests {
     use super::*;
 
     const TIMER: Timer = Timer { min: 1.0, max: 60.0, floor_on_variance: false, timestamps: true };
+
+    fn ladder(
+        tcp: &MeterTcp,
+        demand: &Demand,
+        conditions: &Conditions,
+        more: f64,
+    ) -> Option<Spread> {
+        super::ladder(tcp, demand, conditions, more, &mut Elimination::default())
+    }
 
     fn meter(vegas: bool, restart: Restart) -> MeterTcp {
         MeterTcp { vegas, window: 1, timer: TIMER, restart }

@@ -1,7 +1,7 @@
 //! The meter as a TCP behaves.
 
 use super::{Conditions, Demand, MeterTcp, Restart};
-use crate::chain::{Chain, State};
+use crate::chain::{Chain, Elimination, State};
 
 /// A round trip or a wait for the timer in each state; what is lost stays to be sent when the
 /// application falls silent.
@@ -59,6 +59,7 @@ pub(super) fn starts(
     demand: &Demand,
     conditions: &Conditions,
     more: f64,
+    elimination: &mut Elimination,
 ) -> Vec<Start> {
     let chain = refined(tcp, demand, conditions, more);
     let kinds = kinds(tcp.restart);
@@ -68,7 +69,8 @@ pub(super) fn starts(
     let first =
         if matches!(demand, Demand::Messages { segments: 2.., .. }) { 1.0 - none } else { p };
     let mut starts = Vec::new();
-    for (index, (state, share)) in chain.states().iter().zip(chain.stationary()).enumerate() {
+    let shares = elimination.shares(&chain);
+    for (index, (state, share)) in chain.states().iter().zip(shares).enumerate() {
         let (kind, d) = (index % kinds, (index / kinds) as u32);
         let sent = share * state.rounds;
         if state.fresh == 0 || sent <= 0.0 {
