@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use gridhaul_cc::{MedxSettings, VegasSettings};
 use gridhaul_scenario::units::{Duration, Probability};
 
 use crate::ask::{Setting, Vary};
@@ -41,6 +42,9 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Print the JSON Schema of scenarios (editors complete from it) or of answers
     Schema(SchemaArgs),
+    /// Give this machine's kernel congestion control: Vegas and MEDX for any TCP connection
+    #[command(subcommand)]
+    Cc(CcCommand),
     /// Say what this machine offers, and how to get what is missing
     Doctor,
     /// Print the completions of a shell
@@ -233,6 +237,72 @@ pub(crate) struct PaperArgs {
 pub(crate) enum ModelCommand {
     /// Print a Markov chain: states, rules with their reasons, and the share of time in each state
     Chain(ChainArgs),
+}
+
+/// What `cc` can do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CcCommand {
+    /// Load algorithms into the kernel; they stay until `cc unload` or the next start of the machine
+    Load(CcLoadArgs),
+    /// Take algorithms out again; connections that have them keep them until they close
+    Unload(CcUnloadArgs),
+    /// List the algorithms: which are loaded, by whom, and how many connections have them
+    List,
+    /// Show what the loaded algorithms have counted
+    Status,
+}
+
+/// Arguments of `cc load`.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXIT_CODES)]
+pub(crate) struct CcLoadArgs {
+    /// Which; without any, all
+    #[arg(value_enum)]
+    pub(crate) algorithms: Vec<CcAlgorithm>,
+    /// Stay, and take them out when this command ends, however it ends
+    #[arg(long)]
+    pub(crate) hold: bool,
+    /// Vegas: the window grows while fewer segments than this wait in queues
+    #[arg(long, value_name = "SEGMENTS", default_value_t = VegasSettings::default().alpha)]
+    pub(crate) vegas_alpha: u32,
+    /// Vegas: the window shrinks while more segments than this wait
+    #[arg(long, value_name = "SEGMENTS", default_value_t = VegasSettings::default().beta)]
+    pub(crate) vegas_beta: u32,
+    /// Vegas: slow start ends when more segments than this wait
+    #[arg(long, value_name = "SEGMENTS", default_value_t = VegasSettings::default().gamma)]
+    pub(crate) vegas_gamma: u32,
+    /// MEDX: how much of the average delay stays when another arrives
+    #[arg(long, value_name = "SHARE", default_value_t = MedxSettings::default().alpha)]
+    pub(crate) medx_alpha: f64,
+    /// MEDX: a delay beyond this many times the average may mean congestion
+    #[arg(long, value_name = "FACTOR", default_value_t = MedxSettings::default().beta)]
+    pub(crate) medx_beta: f64,
+    /// MEDX: so many delays must keep rising as well (2 to 8)
+    #[arg(long, value_name = "DELAYS", default_value_t = MedxSettings::default().buffer)]
+    pub(crate) medx_buffer: u32,
+    /// MEDX: control group (version 2) whose connections may carry its TCP option; by default all may
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) cgroup: Option<PathBuf>,
+}
+
+/// Arguments of `cc unload`.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXIT_CODES)]
+pub(crate) struct CcUnloadArgs {
+    /// Which; without any, all
+    #[arg(value_enum)]
+    pub(crate) algorithms: Vec<CcAlgorithm>,
+}
+
+/// An algorithm for the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CcAlgorithm {
+    /// TCP Vegas: `gh_vegas`
+    #[value(alias = "gh_vegas")]
+    Vegas,
+    /// TCP-MEDX: `gh_medx`
+    #[value(alias = "gh_medx")]
+    Medx,
 }
 
 /// Arguments of `model chain`.

@@ -38,6 +38,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Model(command) => command::model::run(command),
         Command::Check(args) => command::check::run(args),
         Command::Schema(args) => command::schema::run(args),
+        Command::Cc(command) => command::cc::run(command),
         Command::Doctor => command::doctor::run(),
         Command::Completions(args) => command::completions::run(args),
     }

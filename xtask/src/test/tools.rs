@@ -13,9 +13,21 @@ pub(super) struct Tool {
     works: &'static [&'static str],
 }
 
-const TOOLS: [Tool; 3] = [
+const TOOLS: [Tool; 5] = [
     Tool { program: "ns", package: "ns2", used_for: "the comparison with ns-2", works: &[] },
     Tool { program: "tshark", package: "tshark", used_for: "reading the pcapng files", works: &[] },
+    Tool {
+        program: "clang",
+        package: "clang",
+        used_for: "the congestion control for the kernel",
+        works: &["-target", "bpf", "-x", "c", "-c", "/dev/null", "-o", "/dev/null"],
+    },
+    Tool {
+        program: "ip",
+        package: "iproute2",
+        used_for: "the network namespaces of the tests on the kernel",
+        works: &[],
+    },
     PYTHON,
 ];
 

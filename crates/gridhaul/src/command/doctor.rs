@@ -11,23 +11,26 @@ use crate::failure::Failure;
 use crate::terminal::print_tables;
 
 /// One thing that a part of gridhaul can use.
-struct Offer {
+struct Offer<'a> {
     name: &'static str,
     found: bool,
     /// What needs it.
     used_by: &'static str,
     /// How to get it.
-    remedy: &'static str,
+    remedy: &'a str,
 }
 
 /// Prints one line for each thing: there or not, for what, and how to get it.
 pub(crate) fn run() -> Result<(), Failure> {
-    let row = |offer: &Offer| {
+    let lacking = gridhaul_cc::missing();
+    let lacking: Vec<_> = lacking.into_iter().map(|it| it.remedy).collect();
+    let lacking = lacking.join("; ");
+    let row = |offer: &Offer<'_>| {
         let state = if offer.found { "ok" } else { "missing" };
         let remedy = if offer.found { "" } else { offer.remedy };
         [state, offer.name, offer.used_by, remedy].map(String::from).to_vec()
     };
-    let offers = offers();
+    let offers = offers(&lacking);
     let table = TextTable {
         headers: ["", "what", "used by", "how to get it"].map(String::from).to_vec(),
         rows: offers.iter().map(row).collect(),
@@ -41,7 +44,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     Ok(print_tables(&[table])?)
 }
 
-fn offers() -> Vec<Offer> {
+fn offers(lacking: &str) -> Vec<Offer<'_>> {
     let offer = |name, found, used_by, remedy| Offer { name, found, used_by, remedy };
     let congestion = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
         .unwrap_or_default();
@@ -77,12 +80,7 @@ fn offers() -> Vec<Offer> {
             "runs on real kernels",
             "modprobe tcp_bbr",
         ),
-        offer(
-            "kernel type information (BTF)",
-            Path::new("/sys/kernel/btf/vmlinux").exists(),
-            "own congestion control in the kernel",
-            "a kernel built with CONFIG_DEBUG_INFO_BTF",
-        ),
+        offer("kernel TCP: gh_vegas, gh_medx", lacking.is_empty(), "`gridhaul cc`", lacking),
     ]
 }
 

@@ -21,7 +21,7 @@ fn documents() -> Vec<PathBuf> {
 }
 
 /// Command lines of the blocks marked `sh`, without prompts and comments.
-fn commands(text: &str) -> Vec<String> {
+pub(crate) fn commands(text: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut inside = false;
     let mut continued = String::new();
@@ -76,6 +76,9 @@ fn every_command_in_the_documents_works() {
                 Some((call, target)) => (call, Some(target.trim())),
                 None => (line.as_str(), None),
             };
+            if crate::kernel::runs(&file, &line) {
+                continue;
+            }
             if let Some(arguments) = arguments(call) {
                 let done = desk.run(arguments);
                 assert_eq!(done.code, Some(0), "{place}\n{}\n{}", done.out, done.err);

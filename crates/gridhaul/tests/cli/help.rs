@@ -2,7 +2,7 @@
 
 use crate::support::Desk;
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 16] = [
     "run",
     "sweep",
     "compare",
@@ -10,6 +10,11 @@ const COMMANDS: [&str; 11] = [
     "paper",
     "model",
     "model chain",
+    "cc",
+    "cc load",
+    "cc unload",
+    "cc list",
+    "cc status",
     "check",
     "schema",
     "doctor",

@@ -3,6 +3,7 @@
 mod broken;
 mod documents;
 mod help;
+mod kernel;
 mod model;
 mod plan;
 mod run;

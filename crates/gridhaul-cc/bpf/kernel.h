@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+ *
+ * What the programs use of the kernel, and no more.
+ *
+ * Structures of the kernel list just the fields that are read or written here; where a field lies, the
+ * kernel says itself when it loads the program (CO-RE: the compiler notes each access, and the loader
+ * hands the notes on). The numbers below them are the stable interface of the kernel to programs.
+ */
+#pragma once
+
+/* On the licence: the kernel takes congestion control only from programs that say that they are offered
+ * under the GPL (`check_struct_ops_btf_id`). The files of this folder are, beside the licence of the
+ * rest. */
+
+#include "plain.h"
+
+#define SEC(name) __attribute__((section(name), used))
+
+/* --- structures of the kernel ------------------------------------------------------------------ */
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct sock;
+
+struct inet_connection_sock {
+    u64 icsk_ca_priv[13];
+};
+
+struct tcp_sock {
+    u32 mss_cache;
+    u32 snd_una;
+    u32 snd_nxt;
+    u32 snd_cwnd;
+    u32 snd_cwnd_cnt;
+    u32 snd_cwnd_clamp;
+    u32 snd_ssthresh;
+    u32 prior_cwnd;
+    u32 packets_out;
+    u32 retrans_out;
+    u32 sacked_out;
+    u32 lost_out;
+    u64 tcp_mstamp;
+    u8 is_cwnd_limited : 1;
+};
+
+struct ack_sample {
+    s32 rtt_us;
+};
+
+#pragma clang attribute pop
+
+/* States of a sender (`set_state`). */
+enum { OPEN = 0, DISORDER = 1, REDUCED = 2, RECOVERY = 3, LOSS = 4 };
+
+/* A field of bits, wherever the kernel keeps it: the byte that holds it, shifted to both ends. The
+ * numbers ask the compiler for the offset of the byte and for the two shifts of a 64-bit word. */
+#define BYTE_OFFSET 0
+#define SHIFT_LEFT 4
+#define SHIFT_RIGHT 5
+#define bit_of(pointer, field)                                                                     \
+    ({                                                                                             \
+        u32 _at = __builtin_preserve_field_info((pointer)->field, BYTE_OFFSET);                    \
+        u64 _byte = *((const volatile u8 *)(pointer) + _at);                                       \
+        _byte <<= __builtin_preserve_field_info((pointer)->field, SHIFT_LEFT);                     \
+        _byte >> __builtin_preserve_field_info((pointer)->field, SHIFT_RIGHT);                     \
+    })
+
+/* --- functions of the kernel ------------------------------------------------------------------- */
+
+unused static void *(*const map_lookup)(void *map, const void *key) = (void *)1;
+unused static u64 (*const clock_ns)(void) = (void *)5;
+unused static void *(*const storage_of)(void *map, void *sk, void *initial, u64 flags) = (void *)107;
+
+#define CREATE 1 /* for `storage_of`: make it if there is none */
+
+/* --- maps --------------------------------------------------------------------------------------- */
+
+/* The loader makes the maps; a declaration gives the name by which a program calls one, and the types
+ * that the kernel wants to know. */
+#define array_of(type)                                                                             \
+    struct {                                                                                       \
+        u32 *key;                                                                                  \
+        type *value;                                                                               \
+    }
+
+/* The only entry of an array. */
+#define the_entry(map)                                                                             \
+    ({                                                                                             \
+        u32 _zero = 0;                                                                             \
+        map_lookup(&(map), &_zero);                                                                \
+    })
+
+#define count(counters, field)                                                                     \
+    do {                                                                                           \
+        if (counters)                                                                              \
+            __sync_fetch_and_add(&(counters)->field, 1);                                           \
+    } while (0)
+
+/* --- what every sender needs -------------------------------------------------------------------- */
+
+inlined struct tcp_sock *sender(const u64 *context) { return (struct tcp_sock *)context[0]; }
+
+/* Memory of an algorithm within the socket: 104 bytes. */
+inlined void *memory(const u64 *context)
+{
+    struct inet_connection_sock *connection = (void *)context[0];
+    return connection->icsk_ca_priv;
+}
+
+/* Segments on their way: sent, not known to have arrived, not taken for lost (RFC 6675, "pipe"). */
+inlined u32 in_flight(const struct tcp_sock *tcp)
+{
+    return tcp->packets_out - (tcp->sacked_out + tcp->lost_out) + tcp->retrans_out;
+}
+
+inlined void set_window(struct tcp_sock *tcp, u32 segments)
+{
+    tcp->snd_cwnd = smaller(segments, tcp->snd_cwnd_clamp);
+}
+
+/* One segment more for each window that was acknowledged (RFC 5681, section 3.1, counted in segments
+ * as in RFC 3465, section 2.1). */
+inlined void grow_by_one_a_window(struct tcp_sock *tcp, u32 acked)
+{
+    u32 window = larger(tcp->snd_cwnd, 1);
+    u32 credit = tcp->snd_cwnd_cnt + acked;
+    if (credit >= window) {
+        credit -= window;
+        set_window(tcp, window + 1);
+    }
+    tcp->snd_cwnd_cnt = smaller(credit, window);
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+ *
+ * gh_vegas: TCP Vegas (Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global
+ * Internet", IEEE JSAC 13(8), 1995) as congestion control of the Linux kernel.
+ *
+ * Follows gridhaul's own machine (crates/gridhaul-core/src/tcp/congestion/vegas.rs) rule by rule; "core"
+ * below is that file. Where the kernel leaves no choice, the place says so. Windows count segments, times
+ * microseconds.
+ */
+#include "kernel.h"
+
+struct settings {
+    u32 alpha;
+    u32 beta;
+    u32 gamma;
+};
+
+struct counters {
+    u64 opened;
+    u64 closed;
+    u64 rounds;
+    u64 grown;
+    u64 held;
+    u64 shrunk;
+    u64 losses;
+    u64 timeouts;
+};
+
+array_of(struct settings) settings SEC(".maps");
+array_of(struct counters) counters SEC(".maps");
+
+/* What a connection remembers. */
+struct vegas {
+    /* Sum and number of the round trips measured in this one. */
+    u64 sum_us;
+    /* When this round trip began. */
+    u64 begun_us;
+    u32 samples;
+    /* "BaseRTT": the least round trip, one that meets no queue (section 3.2). 0: unknown. */
+    u32 base_us;
+    /* The round trip ends when the byte behind this position is acknowledged. */
+    u32 mark;
+    /* Measured with the acknowledgement at hand; 0: nothing. */
+    u32 newest_us;
+    /* The window when a loss was found. */
+    u32 window_at_loss;
+    u32 alpha, beta, gamma;
+    u8 slow_start;
+    /* Slow start grows in every other round trip. */
+    u8 grows;
+    /* Whether acknowledgements of this round trip let the window grow. */
+    u8 growing;
+    /* Recovery has ended since the round trip began: what was measured says nothing. */
+    u8 stale;
+};
+
+inlined void begin_round(struct vegas *vegas, const struct tcp_sock *tcp)
+{
+    vegas->mark = tcp->snd_nxt;
+    vegas->begun_us = tcp->tcp_mstamp;
+    vegas->sum_us = 0;
+    vegas->samples = 0;
+    vegas->stale = 0;
+}
+
+SEC("struct_ops/init")
+int vegas_init(u64 *context)
+{
+    struct tcp_sock *tcp = sender(context);
+    struct vegas *vegas = memory(context);
+    const struct settings *chosen = the_entry(settings);
+    struct counters *all = the_entry(counters);
+
+    vegas->alpha = chosen ? chosen->alpha : 1;
+    vegas->beta = chosen ? chosen->beta : 3;
+    vegas->gamma = chosen ? chosen->gamma : 1;
+    vegas->base_us = 0;
+    vegas->newest_us = 0;
+    vegas->window_at_loss = 0;
+    vegas->slow_start = 1;
+    vegas->grows = 1;
+    vegas->growing = 1;
+    begin_round(vegas, tcp);
+    count(all, opened);
+    return 0;
+}
+
+SEC("struct_ops/release")
+int vegas_release(unused u64 *context)
+{
+    struct counters *all = the_entry(counters);
+    count(all, closed);
+    return 0;
+}
+
+/* Each acknowledgement brings at most one measurement, of the newest segment that was sent once. */
+SEC("struct_ops/pkts_acked")
+int vegas_pkts_acked(u64 *context)
+{
+    struct vegas *vegas = memory(context);
+    const struct ack_sample *sample = (void *)context[1];
+    s32 rtt_us = sample->rtt_us;
+    if (rtt_us > 0)
+        vegas->newest_us = rtt_us;
+    return 0;
+}
+
+/* Core's `measure`: counts for the round trip that it opens, not for the one that it ends (ns-2). */
+inlined void measure(struct vegas *vegas)
+{
+    u32 rtt_us = vegas->newest_us;
+    if (!rtt_us)
+        return;
+    vegas->newest_us = 0;
+    vegas->sum_us += rtt_us;
+    vegas->samples += 1;
+    if (!vegas->base_us || rtt_us < vegas->base_us)
+        vegas->base_us = rtt_us;
+}
+
+/* Mean of the round trip's measurements; without any the time since it began, if that can be one. */
+inlined u64 mean_us(const struct vegas *vegas, u64 now_us)
+{
+    if (vegas->samples)
+        return vegas->sum_us / vegas->samples;
+    u64 since_us = now_us - vegas->begun_us;
+    return since_us >= vegas->base_us ? since_us : 0;
+}
+
+/* Section 3.2: Diff = Expected - Actual, times BaseRTT: the segments in the queue, rounded to whole ones
+ * (core's `queued_segments`). What is out counts the segments that were just acknowledged: one in core,
+ * several where the receiver delays its acknowledgements or the card of the sender cuts segments. */
+inlined u32 queued(const struct vegas *vegas, const struct tcp_sock *tcp, u64 mean, u32 acked)
+{
+    u64 mss = larger(tcp->mss_cache, 1);
+    u64 out = (u64)(in_flight(tcp) + acked) * mss;
+    u64 sent = tcp->snd_nxt - vegas->mark;
+    u64 expected = out * mean, actual = sent * vegas->base_us;
+    if (actual >= expected)
+        return 0;
+    return (2 * (expected - actual) + mean * mss) / (2 * mean * mss);
+}
+
+inlined void leave_slow_start(struct vegas *vegas, struct tcp_sock *tcp)
+{
+    vegas->slow_start = 0;
+    tcp->snd_ssthresh = 2;
+}
+
+/* The decision of a round trip: core's `judge`. */
+inlined void judge(struct vegas *vegas, struct tcp_sock *tcp, u32 queue, struct counters *all)
+{
+    count(all, rounds);
+    if (vegas->slow_start) {
+        /* Section 3.3: growth "only every other RTT", so that a comparison is valid in between. */
+        u8 too_fast = queue > vegas->gamma;
+        vegas->grows = !vegas->grows;
+        vegas->growing = vegas->grows && !too_fast;
+        if (vegas->grows && too_fast) {
+            /* ns-2: an eighth less, and no slow start any more. */
+            leave_slow_start(vegas, tcp);
+            set_window(tcp, larger(tcp->snd_cwnd * 7 / 8, 2));
+            count(all, shrunk);
+        }
+        return;
+    }
+    vegas->growing = queue < vegas->alpha;
+    if (queue > vegas->beta) {
+        /* Section 3.2: a linear decrease; ns-2: at once, by a segment. */
+        set_window(tcp, larger(tcp->snd_cwnd - 1, 2));
+        count(all, shrunk);
+    } else if (vegas->growing) {
+        count(all, grown);
+    } else {
+        count(all, held);
+    }
+}
+
+/* Called with every acknowledgement of new data outside of recovery. */
+SEC("struct_ops/cong_avoid")
+int vegas_cong_avoid(u64 *context)
+{
+    struct tcp_sock *tcp = sender(context);
+    struct vegas *vegas = memory(context);
+    u32 una = context[1], acked = context[2];
+    struct counters *all = the_entry(counters);
+
+    if (vegas->stale)
+        begin_round(vegas, tcp);
+    if ((s32)(una - vegas->mark) > 0) {
+        u64 mean = mean_us(vegas, tcp->tcp_mstamp);
+        if (mean) {
+            /* ns-2: with a single segment in transit nothing queues, so a longer path shows. */
+            if (tcp->snd_nxt - vegas->mark <= tcp->mss_cache || !vegas->base_us || mean < vegas->base_us)
+                vegas->base_us = mean;
+            judge(vegas, tcp, queued(vegas, tcp, mean, acked), all);
+        }
+        begin_round(vegas, tcp);
+    }
+    if (vegas->slow_start && tcp->snd_cwnd >= tcp->snd_ssthresh) {
+        /* Slow start has passed its threshold within the round trip. */
+        leave_slow_start(vegas, tcp);
+        vegas->growing = 0;
+    }
+    /* Growth while the window is used; the kernel knows itself whether the window held it back. */
+    if (vegas->growing && bit_of(tcp, is_cwnd_limited)) {
+        if (vegas->slow_start)
+            set_window(tcp, smaller(tcp->snd_cwnd + acked, larger(tcp->snd_ssthresh, tcp->snd_cwnd)));
+        else
+            grow_by_one_a_window(tcp, acked);
+    }
+    measure(vegas);
+    return 0;
+}
+
+/* Section 3.1: a reduction for losses that follow the last one; the kernel asks once for each episode of
+ * recovery. A quarter less (ns-2), to two segments from three or less. That a segment was sent several
+ * times, for which core halves, the kernel does not tell. */
+SEC("struct_ops/ssthresh")
+int vegas_ssthresh(u64 *context)
+{
+    struct tcp_sock *tcp = sender(context);
+    struct vegas *vegas = memory(context);
+    u32 window = tcp->snd_cwnd;
+    vegas->window_at_loss = window;
+    return window <= 3 ? 2 : window - window / 4;
+}
+
+SEC("struct_ops/set_state")
+int vegas_set_state(u64 *context)
+{
+    struct tcp_sock *tcp = sender(context);
+    struct vegas *vegas = memory(context);
+    u8 state = context[1];
+    struct counters *all = the_entry(counters);
+
+    if (state == LOSS) {
+        /* Core's `on_timeout`: half of the window as threshold, slow start from two segments. */
+        if (vegas->window_at_loss)
+            tcp->snd_ssthresh = larger(vegas->window_at_loss / 2, 2);
+        set_window(tcp, larger(tcp->snd_cwnd, 2));
+        vegas->window_at_loss = 0;
+        vegas->slow_start = 1;
+        vegas->grows = 1;
+        vegas->growing = 1;
+        vegas->stale = 1;
+        count(all, timeouts);
+    } else if (state == RECOVERY || state == REDUCED) {
+        /* ns-2: after a recovery slow start is over until a timeout. */
+        vegas->window_at_loss = 0;
+        vegas->slow_start = 0;
+        vegas->growing = 0;
+        vegas->stale = 1;
+        count(all, losses);
+    }
+    return 0;
+}
+
+/* The loss was none (RFC 3522, RFC 3708): back to the window before it. */
+SEC("struct_ops/undo_cwnd")
+int vegas_undo_cwnd(u64 *context)
+{
+    struct tcp_sock *tcp = sender(context);
+    return larger(tcp->snd_cwnd, tcp->prior_cwnd);
+}

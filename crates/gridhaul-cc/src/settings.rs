@@ -1,0 +1,103 @@
+//! Parameters of the algorithms.
+
+use std::path::PathBuf;
+
+use crate::{Algorithm, Error};
+
+/// Parameters, fixed when an algorithm is loaded.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Settings {
+    /// Of Vegas.
+    pub vegas: VegasSettings,
+    /// Of MEDX.
+    pub medx: MedxSettings,
+    /// Control group (version 2) whose connections may write and read MEDX's option; `None`: the root, which is
+    /// every process.
+    pub cgroup: Option<PathBuf>,
+}
+
+/// Thresholds of Vegas, in segments that wait in queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VegasSettings {
+    /// α: below, the window grows.
+    pub alpha: u32,
+    /// β: above, it shrinks.
+    pub beta: u32,
+    /// γ: above, slow start ends.
+    pub gamma: u32,
+}
+
+/// Those of the scenarios (`stack.vegas_alpha` and its relatives), and of paper `sa-tcp`.
+impl Default for VegasSettings {
+    fn default() -> Self {
+        Self { alpha: 1, beta: 3, gamma: 1 }
+    }
+}
+
+/// Parameters of MEDX.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MedxSettings {
+    /// α: how much of the average delay stays when another arrives; kept in thousandths.
+    pub alpha: f64,
+    /// β: how far beyond the average a delay means congestion; kept in thousandths.
+    pub beta: f64,
+    /// Delays in the list that must keep rising: 2 to 8.
+    pub buffer: u32,
+}
+
+/// Those of the paper, section 2, and four delays as in gridhaul's own machine.
+impl Default for MedxSettings {
+    fn default() -> Self {
+        Self { alpha: 0.5, beta: 1.2, buffer: 4 }
+    }
+}
+
+impl Settings {
+    /// As the program of an algorithm reads them (`struct settings`).
+    pub(crate) fn words(&self, of: Algorithm) -> Result<[u32; 3], Error> {
+        let (vegas, medx) = (self.vegas, self.medx);
+        let refuse = |text: String| Err(Error::Settings(text));
+        match of {
+            Algorithm::Vegas if vegas.alpha > vegas.beta => refuse(format!(
+                "alpha ({}) of Vegas is above beta ({}): expected alpha <= beta",
+                vegas.alpha, vegas.beta
+            )),
+            Algorithm::Vegas => Ok([vegas.alpha, vegas.beta, vegas.gamma]),
+            Algorithm::Medx if !(0.0..1.0).contains(&medx.alpha) => {
+                refuse(format!("alpha of MEDX is {}: expected 0 to 0.999", medx.alpha))
+            }
+            Algorithm::Medx if !(0.0..=1000.0).contains(&medx.beta) => {
+                refuse(format!("beta of MEDX is {}: expected 0 to 1000", medx.beta))
+            }
+            Algorithm::Medx if !(2..=8).contains(&medx.buffer) => {
+                refuse(format!("the buffer of MEDX is {}: expected 2 to 8 delays", medx.buffer))
+            }
+            Algorithm::Medx => {
+                let thousandths = |number: f64| (number * 1000.0).round() as u32;
+                Ok([thousandths(medx.alpha), thousandths(medx.beta), medx.buffer])
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let vegas = VegasSettings { alpha: 4, ..VegasSettings::default() };
+        let settings = Settings { vegas, ..Settings::default() };
+        let error = settings.words(Algorithm::Vegas).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "alpha (4) of Vegas is above beta (3): expected alpha <= beta"
+        );
+        assert_eq!(settings.words(Algorithm::Medx).unwrap(), [500, 1200, 4]);
+        for (alpha, beta, buffer) in [(1.0, 1.2, 4), (0.5, f64::NAN, 4), (0.5, 1.2, 9)] {
+            let settings =
+                Settings { medx: MedxSettings { alpha, beta, buffer }, ..settings.clone() };
+            assert!(settings.words(Algorithm::Medx).is_err(), "{alpha} {beta} {buffer}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! What the kernel's MEDX makes of delays, without a kernel: `bpf/judge.h`, compiled for this machine, beside
+//! the paper's equations in floating point.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+/// α and β, the list's length, and pairs of a reported delay and a round trip.
+struct Case {
+    settings: (f64, f64, usize),
+    delays: Vec<(u32, u32)>,
+}
+
+/// The compiled code; `None` without clang, which in CI is an error.
+fn program() -> Option<&'static Path> {
+    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let compile = || {
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("judgement");
+        let compiler = std::env::var("CLANG").unwrap_or_else(|_| "clang".into());
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/judgement.c");
+        let mut command = Command::new(&compiler);
+        command.args(["-O1", "-Wall", "-Wno-pass-failed"]);
+        command.args(["-fsanitize=undefined", "-fsanitize-trap=all"]);
+        let Ok(output) = command.arg(source).arg("-o").arg(&program).output() else {
+            let ci = std::env::var("CI").is_ok_and(|value| value == "true" || value == "1");
+            assert!(!ci, "CI needs clang");
+            eprintln!("left out: {compiler} is missing; apt-get install clang");
+            return None;
+        };
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Some(program)
+    };
+    PROGRAM.get_or_init(compile).as_deref()
+}
+
+/// Asks the compiled code about all cases.
+fn judged(cases: &[Case]) -> Option<Vec<(String, u32)>> {
+    let mut child =
+        Command::new(program()?).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut text = String::new();
+    for Case { settings: (alpha, beta, kept), delays } in cases {
+        text += &format!("{} {} {kept}", (alpha * 1000.0).round(), (beta * 1000.0).round());
+        delays.iter().for_each(|(delay, round_trip)| text += &format!(" {delay} {round_trip}"));
+        text += "\n";
+    }
+    let mut input = child.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || input.write_all(text.as_bytes()).unwrap());
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    assert!(output.status.success(), "{:?}", output.status);
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let answer = |line: &str| {
+        let (cause, offset) = line.split_once(' ').unwrap();
+        (cause.to_owned(), offset.parse().unwrap())
+    };
+    Some(lines.lines().map(answer).collect())
+}
+
+/// The paper's settings, delays in milliseconds, a way back of 10 ms, and the receiver's clock ahead.
+fn case(delays_ms: &[u32], ahead_us: u32) -> Case {
+    let pair = |ms: &u32| ((1000 * ms).wrapping_add(ahead_us), 1000 * ms + 10_000);
+    Case { settings: (0.5, 1.2, 4), delays: delays_ms.iter().map(pair).collect() }
+}
+
+/// The cases that gridhaul-core's MEDX is tested by (`tcp/congestion/medx.rs`).
+#[test]
+fn losses_are_judged_as_in_the_simulator() {
+    let expected = [
+        (&[10, 20, 30, 40][..], "congestion"),
+        (&[10, 20, 30, 33], "error"),
+        (&[10, 9, 30, 90], "error"),
+        (&[90, 10, 10, 30, 90], "congestion"),
+        (&[20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31], "error"),
+        (&[1, 2, 3, 4], "congestion"),
+        (&[], "unjudged"),
+        (&[30, 20, 10], "unjudged"),
+    ];
+    let cases: Vec<_> = expected.iter().map(|(delays, _)| case(delays, 0)).collect();
+    let Some(judged) = judged(&cases) else { return };
+    for ((delays, expected), (cause, _)) in expected.iter().zip(judged) {
+        assert_eq!(&cause, expected, "{delays:?}");
+    }
+}
+
+/// Delays from a multiplicative generator, settings from the paper's ranges, and clocks that wrap.
+#[test]
+fn random_delays_are_judged_as_the_equations_say() {
+    let mut state = 1_u64;
+    let mut draw = |below: u32| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) % u64::from(below)) as u32
+    };
+    let mut cases = Vec::new();
+    for _ in 0..20_000 {
+        let settings = (f64::from(draw(1000)) / 1000.0, f64::from(500 + draw(1500)) / 1000.0);
+        let (kept, count) = (2 + draw(7) as usize, 1 + draw(20));
+        let mut delay = 1 + draw(500_000);
+        let delays = (0..count).map(|_| {
+            // Mostly rising, or nothing would be congestion.
+            delay = (delay + draw(60_000)).saturating_sub(draw(10_000)).max(1);
+            (delay, delay + draw(20_000))
+        });
+        cases.push(Case { settings: (settings.0, settings.1, kept), delays: delays.collect() });
+    }
+    let Some(judged) = judged(&cases) else { return };
+    let mut congestion = 0;
+    for (case, (cause, offset)) in cases.iter().zip(judged) {
+        let (expected, margin) = equations(case);
+        assert_eq!(offset, 0, "one clock");
+        // Closer than the kernel's integers can tell.
+        if margin > 0.01 {
+            assert_eq!(cause, expected, "{:?} {:?}", case.settings, case.delays);
+        }
+        congestion += usize::from(cause == "congestion");
+    }
+    assert!(congestion > 1000, "{congestion}");
+}
+
+/// What gridhaul-core's MEDX cannot do: it would see 3,600 s beside which no queue counts.
+#[test]
+fn the_offset_between_clocks_is_taken_out() {
+    // One way 10 ms without queue, so 10 ms back; two segments alone, then a queue that grows.
+    let delays = [10, 10, 20, 30, 60];
+    let ahead =
+        [0, 5_000, 3_600_000_000, 0u32.wrapping_sub(9_000), 0u32.wrapping_sub(1_800_000_000)];
+    let cases: Vec<_> = ahead.iter().map(|ahead| case(&delays, *ahead)).collect();
+    let Some(judged) = judged(&cases) else { return };
+    for (ahead, (cause, offset)) in ahead.into_iter().zip(judged) {
+        assert_eq!(cause, "congestion", "{ahead}");
+        // An offset that the round trips cannot tell from none stays.
+        let small = ahead.cast_signed().unsigned_abs() < 10_000;
+        assert_eq!(offset, if small { 0 } else { ahead }, "{ahead}");
+    }
+}
+
+/// With unequal ways the middle is wrong by half of their difference.
+#[test]
+fn unequal_ways_leave_half_of_their_difference() {
+    // 10 ms there, 40 ms back.
+    let delays = [10_000_u32; 4].map(|us| (us + 1_000_000, us + 40_000)).to_vec();
+    let case = Case { settings: (0.5, 1.2, 4), delays };
+    let Some(judged) = judged(&[case]) else { return };
+    assert_eq!(judged[0].1, 1_000_000 - 15_000);
+}
+
+/// The verdict by equation 1 and both criteria, and how far criterion I is from its border in microseconds.
+fn equations(case: &Case) -> (&'static str, f64) {
+    let (alpha, beta, kept) = case.settings;
+    let delays: Vec<_> = case.delays.iter().map(|(delay, _)| f64::from(*delay)).collect();
+    let Some(list) = delays.len().checked_sub(kept).map(|start| &delays[start..]) else {
+        return ("unjudged", f64::INFINITY);
+    };
+    let average =
+        delays.iter().copied().reduce(|average, new| alpha * average + (1.0 - alpha) * new);
+    let beyond = list[kept - 1] - beta * average.unwrap();
+    let congestion = beyond > 0.0 && list.is_sorted();
+    (if congestion { "congestion" } else { "error" }, beyond.abs())
+}

@@ -1,0 +1,188 @@
+//! The programs in the kernel of this machine, between three network namespaces. Needs root.
+#![expect(clippy::disallowed_methods, reason = "the packets of a real kernel take their time")]
+
+mod network;
+
+use std::fs;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use gridhaul_cc::{
+    Algorithm, Counters, Error, Loaded, MedxCounters, MedxSettings, Settings, VegasCounters,
+    VegasSettings,
+};
+use network::{Network, permit};
+
+const RUN: Duration = Duration::from_millis(1500);
+/// 10 Mbit/s, and a queue of 100 packets: 120 ms.
+const RATE: &str = "10mbit";
+const QUEUE: &str = "150000";
+/// What 10 Mbit/s carry in this time, less headers and the start.
+const LEAST_BYTES: u64 = 1_500_000;
+
+#[test]
+fn vegas_holds_its_queue_and_reno_fills_it() {
+    let Some(_permit) = permit() else { return };
+    let reno = Network::new(RATE, QUEUE).send("reno", RUN);
+    let vegas = |alpha, beta| {
+        let vegas = VegasSettings { alpha, beta, gamma: alpha };
+        let settings = Settings { vegas, ..Settings::default() };
+        let loaded = Loaded::load(&[Algorithm::Vegas], &settings).unwrap();
+        let sent = Network::new(RATE, QUEUE).send("gh_vegas", RUN);
+        (sent, vegas_counters(&loaded))
+    };
+    let (small, counted) = vegas(1, 3);
+    let (large, _) = vegas(20, 24);
+    for sent in [&reno, &small, &large] {
+        println!("{sent:?}");
+        assert!(sent.bytes > LEAST_BYTES, "{sent:?}");
+    }
+    assert!(reno.waiting > 40 && reno.rtt_ms > 40.0, "{reno:?}");
+    // A segment is on the wire and one is about to come: the sender counts more than the queue.
+    assert!((1..=4).contains(&small.waiting) && small.rtt_ms < 8.0, "{small:?}");
+    assert!((16..=25).contains(&large.waiting), "{large:?}");
+    assert!(counted.opened == 1 && counted.rounds > 50 && counted.held > 20, "{counted:?}");
+}
+
+#[test]
+fn medx_keeps_its_window_at_errors() {
+    let Some(_permit) = permit() else { return };
+    let loaded = Loaded::load(&[Algorithm::Medx], &Settings::default()).unwrap();
+    let lossy = || {
+        let network = Network::new(RATE, "600000");
+        network.lose_every(50);
+        network
+    };
+    let network = lossy();
+    let medx = network.send("gh_medx", RUN);
+    let (lost, overflowed) = network.lost();
+    let counted = medx_counters(&loaded);
+    // The queue did not overflow, so every loss was an error.
+    assert!(lost >= 15 && overflowed == 0, "{lost} {overflowed}");
+    assert!(counted.error >= 4, "{counted:?}");
+    assert!(counted.congestion + counted.unjudged <= counted.error / 4, "{counted:?}");
+    // Beside four SACK blocks there is no room for a delay.
+    assert!(counted.delays > 4 * counted.without_delay, "{counted:?}");
+    assert_eq!(counted.offset_removed, 0, "one clock");
+    drop(network);
+
+    let reno = lossy().send("reno", RUN);
+    println!("{lost} errors; MEDX {medx:?}, {counted:?}; Reno {reno:?}");
+    assert!(medx.rtt_ms > 2.0 * reno.rtt_ms, "MEDX {medx:?}, Reno {reno:?}");
+
+    // The option: 12 bytes of each segment, a delay at the receiver; and nothing of it with Reno.
+    assert!(medx.segment <= 1448.0 && reno.segment > 1449.0, "{medx:?} {reno:?}");
+    let ends = |sent: &network::Sent| {
+        sent.ends.each_ref().map(|end| loaded.connection(end.as_fd()).unwrap())
+    };
+    let [sender, receiver] = ends(&medx).map(Option::unwrap);
+    assert_eq!(u64::from(sender.error), counted.error);
+    assert!(sender.delays > 500 && sender.own_delay_us.is_none(), "{sender:?}");
+    // The queue was at most 600,000 B long: 480 ms.
+    assert!(receiver.own_delay_us.is_some_and(|us| us < 500_000), "{receiver:?}");
+    assert_eq!(ends(&reno), [None, None]);
+    assert_eq!(medx_counters(&loaded).opened, 1);
+}
+
+/// Below any average, and with two delays in the list, about half of the losses pass for congestion.
+#[test]
+fn medx_reduces_its_window_at_congestion() {
+    let Some(_permit) = permit() else { return };
+    let send = |settings: MedxSettings| {
+        let settings = Settings { medx: settings, ..Settings::default() };
+        let loaded = Loaded::load(&[Algorithm::Medx], &settings).unwrap();
+        let network = Network::new(RATE, "30000");
+        network.send("gh_medx", RUN);
+        (medx_counters(&loaded), network.lost().1)
+    };
+    let (eager, few) = send(MedxSettings { beta: 0.0, buffer: 2, ..MedxSettings::default() });
+    let (blind, many) = send(MedxSettings { beta: 1000.0, ..MedxSettings::default() });
+    println!("{few} lost: {eager:?}; {many} lost: {blind:?}");
+    assert!(eager.congestion >= 2, "{eager:?}");
+    assert!(blind.congestion == 0 && blind.error >= 2, "{blind:?}");
+    assert!(many > 4 * few, "a window that is never reduced loses {many}, else {few}");
+}
+
+#[test]
+fn a_timeout_is_judged_once_and_then_collapses_the_window() {
+    let Some(_permit) = permit() else { return };
+    let loaded = Loaded::load(&[Algorithm::Medx], &Settings::default()).unwrap();
+    let network = Network::new(RATE, QUEUE);
+    let sent = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(300));
+            network.lose_every(1);
+            thread::sleep(Duration::from_millis(2000));
+            network.heal();
+        });
+        network.send("gh_medx", Duration::from_secs(5))
+    });
+    let counted = medx_counters(&loaded);
+    // Nothing comes back, so the second timeout has no delay to be judged by.
+    assert!(counted.timeouts >= 2 && counted.unjudged >= 1, "{counted:?}");
+    assert!(sent.bytes > LEAST_BYTES, "it goes on afterwards: {sent:?}");
+}
+
+#[test]
+fn what_is_not_kept_ends_with_its_holder() {
+    let Some(_permit) = permit() else { return };
+    let loaded = Loaded::load(&Algorithm::ALL, &Settings::default()).unwrap();
+    let status = gridhaul_cc::status().unwrap();
+    let seen: Vec<_> = status.iter().map(|it| (it.algorithm, it.registered, it.kept)).collect();
+    assert_eq!(seen, [(Algorithm::Vegas, true, false), (Algorithm::Medx, true, false)]);
+    assert_eq!(status[0].holders[0].pid, std::process::id());
+
+    let again = Loaded::load(&[Algorithm::Vegas], &Settings::default()).unwrap_err();
+    assert!(matches!(again, Error::Registered { .. }), "{again}");
+    let text = again.to_string();
+    let expected = format!("gh_vegas is loaded already, by process {}", std::process::id());
+    assert!(text.starts_with(&expected) && text.ends_with("end that first"), "{text}");
+    drop(loaded);
+    assert_nothing_is_left();
+}
+
+#[test]
+fn what_is_kept_stays_until_it_is_unloaded() {
+    let Some(_permit) = permit() else { return };
+    Loaded::load(&Algorithm::ALL, &Settings::default()).unwrap().pin().unwrap();
+    let status = gridhaul_cc::status().unwrap();
+    assert!(
+        status.iter().all(|it| it.registered && it.kept && it.holders.is_empty()),
+        "{status:?}"
+    );
+    let again = Loaded::load(&Algorithm::ALL, &Settings::default()).unwrap_err().to_string();
+    assert_eq!(again, "gh_vegas is loaded already, and kept: `gridhaul cc unload` ends that");
+    assert_eq!(gridhaul_cc::unload(&Algorithm::ALL).unwrap(), Algorithm::ALL);
+    assert_nothing_is_left();
+    assert_eq!(gridhaul_cc::unload(&Algorithm::ALL).unwrap(), []);
+}
+
+/// The kernel frees what nobody uses a moment later.
+fn assert_nothing_is_left() {
+    for _ in 0..100 {
+        if gridhaul_cc::status().unwrap().is_empty() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(gridhaul_cc::status().unwrap(), []);
+    let names = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
+    assert!(!names.contains("gh_"), "{names}");
+    assert!(!Path::new("/sys/fs/bpf/gridhaul").exists());
+}
+
+fn vegas_counters(loaded: &Loaded) -> VegasCounters {
+    match loaded.counters(Algorithm::Vegas).unwrap() {
+        Some(Counters::Vegas(counters)) => counters,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn medx_counters(loaded: &Loaded) -> MedxCounters {
+    match loaded.counters(Algorithm::Medx).unwrap() {
+        Some(Counters::Medx(counters)) => counters,
+        other => panic!("{other:?}"),
+    }
+}

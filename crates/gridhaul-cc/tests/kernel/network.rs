@@ -1,0 +1,250 @@
+//! A sender, a router with a narrow queue, and a receiver: three network namespaces.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use nix::sched::{CloneFlags, setns};
+
+/// Names in the kernel are the machine's, so these tests run one after the other. `None`: this machine
+/// cannot run them, which in CI is an error.
+pub(crate) fn permit() -> Option<Permit> {
+    let missing = gridhaul_cc::missing();
+    if !missing.is_empty() {
+        let ci = std::env::var("CI").is_ok_and(|value| value == "true" || value == "1");
+        assert!(!ci, "CI needs these: {missing:#?}");
+        eprintln!("left out: {missing:#?}");
+        return None;
+    }
+    let path = std::env::temp_dir().join("gridhaul-cc.lock");
+    let file = OpenOptions::new().create(true).append(true).open(path).unwrap();
+    file.lock().unwrap();
+    Some(Permit { _alone: file })
+}
+
+/// Nobody else loads anything meanwhile, and nothing stays behind a test that fails.
+pub(crate) struct Permit {
+    _alone: File,
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let _ = gridhaul_cc::unload(&gridhaul_cc::Algorithm::ALL);
+    }
+}
+
+/// Three namespaces in a row, gone when it is dropped.
+pub(crate) struct Network {
+    name: String,
+}
+
+impl Network {
+    /// `rate` and `queue` as `tc` writes them: the router's way to the receiver.
+    pub(crate) fn new(rate: &str, queue: &str) -> Self {
+        let network = Self { name: format!("ghcc{}", std::process::id()) };
+        network.sweep();
+        let [a, r, b] = network.names();
+        for name in [&a, &r, &b] {
+            run(&format!("ip netns add {name}"));
+        }
+        run(&format!("ip -n {a} link add name ab type veth peer name ra netns {r}"));
+        run(&format!("ip -n {r} link add name rb type veth peer name ba netns {b}"));
+        for (space, device, address) in [
+            (&a, "ab", "10.1.0.1"),
+            (&r, "ra", "10.1.0.2"),
+            (&r, "rb", "10.2.0.2"),
+            (&b, "ba", "10.2.0.1"),
+        ] {
+            run(&format!("ip -n {space} address add {address}/24 dev {device}"));
+            run(&format!(
+                "ip -n {space} link set dev {device} up gso_max_segs 1 gso_max_size 1500"
+            ));
+        }
+        run(&format!("ip -n {a} route add default via 10.1.0.2"));
+        run(&format!("ip -n {b} route add default via 10.2.0.2 quickack 1"));
+        run(&format!("ip netns exec {r} sysctl -q net.ipv4.ip_forward=1"));
+        run(&format!("ip netns exec {a} sysctl -q net.ipv4.tcp_no_metrics_save=1"));
+        // MEDX's option takes their place, as in the simulator: with both, few SACK blocks have room.
+        run(&format!("ip netns exec {a} sysctl -q net.ipv4.tcp_timestamps=0"));
+        run(&format!("tc -n {r} qdisc add dev rb root tbf rate {rate} burst 1600 limit {queue}"));
+        network
+    }
+
+    /// Takes away every so many-th packet with data, before it reaches the queue.
+    pub(crate) fn lose_every(&self, count: u32) {
+        let [_, r, _] = self.names();
+        run(&format!("ip -n {r} link add name hole type veth peer name bottom"));
+        run(&format!("ip -n {r} link set dev hole up"));
+        run(&format!("ip -n {r} link set dev bottom up"));
+        run(&format!("tc -n {r} qdisc add dev ra clsact"));
+        // Classic BPF: packets beyond 500 bytes whose identification, which a connection counts, is a
+        // multiple: length > 500? half word at 18 (Ethernet 14 + IP 4), mod count, is 0?
+        let program = format!(
+            "7,128 0 0 0,37 0 4 500,40 0 0 18,148 0 0 {count},21 0 1 0,6 0 0 4294967295,6 0 0 0"
+        );
+        run_words(
+            "tc",
+            &["-n", &r, "filter", "add", "dev", "ra", "ingress", "bpf", "bytecode", &program]
+                .into_iter()
+                .chain("action mirred egress redirect dev hole".split(' '))
+                .collect::<Vec<_>>(),
+        );
+    }
+
+    /// Ends that.
+    pub(crate) fn heal(&self) {
+        let [_, r, _] = self.names();
+        run(&format!("tc -n {r} qdisc del dev ra clsact"));
+    }
+
+    /// Packets lost by [`Self::lose_every`], and by the full queue.
+    pub(crate) fn lost(&self) -> (u64, u64) {
+        let [_, r, _] = self.names();
+        let links = run(&format!("ip -n {r} -s -o link show"));
+        let hole = links.lines().find(|line| line.contains(" hole@")).unwrap_or_default();
+        let sent = hole.split("TX:").nth(1).unwrap_or("0");
+        let numbers = sent.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
+        let in_hole = numbers.collect::<Vec<_>>().get(1).copied().unwrap_or(0);
+        (in_hole, self.queue("dropped"))
+    }
+
+    /// Packets that wait at the router.
+    pub(crate) fn waiting(&self) -> u64 {
+        let [_, r, _] = self.names();
+        let text = run(&format!("tc -n {r} -s qdisc show dev rb"));
+        let backlog = text.split("backlog").nth(1).and_then(|rest| rest.split_whitespace().nth(1));
+        backlog.and_then(|packets| packets.trim_end_matches('p').parse().ok()).unwrap()
+    }
+
+    fn queue(&self, word: &str) -> u64 {
+        let [_, r, _] = self.names();
+        let text = run(&format!("tc -n {r} -s qdisc show dev rb"));
+        let mut rest = text.split(word).nth(1).unwrap().split(|c: char| !c.is_ascii_digit());
+        rest.find_map(|number| number.parse().ok()).unwrap()
+    }
+
+    /// Sends for this long with the congestion control that the sender's namespace has as default.
+    pub(crate) fn send(&self, control: &str, time: Duration) -> Sent {
+        let [a, _, b] = self.names();
+        run(&format!("ip netns exec {a} sysctl -q net.ipv4.tcp_congestion_control={control}"));
+        let listener = within(&b, || TcpListener::bind("10.2.0.1:7777").unwrap());
+        let receiver = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut bytes = 0;
+            let mut buffer = vec![0; 1 << 16];
+            while let Ok(count @ 1..) = stream.read(&mut buffer) {
+                bytes += count as u64;
+            }
+            (bytes, stream)
+        });
+        let address = SocketAddr::from(([10, 2, 0, 1], 7777));
+        let stream = within(&a, move || TcpStream::connect(address).unwrap());
+        stream.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
+        let over = Arc::new(AtomicBool::new(false));
+        let (writing, mut writer) = (Arc::clone(&over), stream.try_clone().unwrap());
+        let writer = thread::spawn(move || {
+            let block = [7; 1 << 14];
+            while !writing.load(Ordering::Relaxed) {
+                let _ = writer.write(&block);
+            }
+        });
+        let (mut waiting, mut rtt_ms) = (Vec::new(), Vec::new());
+        let samples = 20;
+        for sample in 0..samples {
+            thread::sleep(time / samples);
+            if sample >= samples / 3 {
+                waiting.push(self.waiting());
+                rtt_ms.push(self.socket("rtt:").unwrap());
+            }
+        }
+        let segment = self.socket("bytes_sent:").unwrap() / self.socket("data_segs_out:").unwrap();
+        over.store(true, Ordering::Relaxed);
+        writer.join().unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let (bytes, receiving) = receiver.join().unwrap();
+        rtt_ms.sort_by(f64::total_cmp);
+        waiting.sort_unstable();
+        Sent {
+            bytes,
+            waiting: waiting[waiting.len() / 2],
+            rtt_ms: rtt_ms[rtt_ms.len() / 2],
+            segment,
+            ends: [stream, receiving],
+        }
+    }
+
+    /// A number of the sender's socket, as `ss` shows it.
+    fn socket(&self, word: &str) -> Option<f64> {
+        let [a, _, _] = self.names();
+        let text = run(&format!("ip netns exec {a} ss -tniH dport = :7777"));
+        let rest = text.split(word).nth(1)?;
+        rest.split(|c: char| !c.is_ascii_digit() && c != '.').next()?.parse().ok()
+    }
+
+    fn names(&self) -> [String; 3] {
+        ["a", "r", "b"].map(|end| format!("{}{end}", self.name))
+    }
+
+    fn sweep(&self) {
+        for name in
+            self.names().into_iter().filter(|name| Path::new("/run/netns").join(name).exists())
+        {
+            run(&format!("ip netns del {name}"));
+        }
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        self.sweep();
+    }
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    /// Bytes that arrived.
+    pub(crate) bytes: u64,
+    /// Packets at the router: the median of samples after the first third.
+    pub(crate) waiting: u64,
+    /// Round trip smoothed by the kernel: median likewise.
+    pub(crate) rtt_ms: f64,
+    /// Mean bytes of payload in a segment.
+    pub(crate) segment: f64,
+    /// Sockets of sender and receiver.
+    pub(crate) ends: [TcpStream; 2],
+}
+
+/// Runs something in a namespace, on a thread of its own.
+fn within<T: Send + 'static>(name: &str, run: impl FnOnce() -> T + Send + 'static) -> T {
+    let namespace = File::open(Path::new("/run/netns").join(name)).unwrap();
+    let inside = move || {
+        setns(namespace.as_fd(), CloneFlags::CLONE_NEWNET).unwrap();
+        run()
+    };
+    thread::spawn(inside).join().unwrap()
+}
+
+/// Runs a command that must succeed.
+pub(crate) fn run(line: &str) -> String {
+    let words: Vec<_> = line.split_whitespace().collect();
+    run_words(words[0], &words[1..])
+}
+
+fn run_words(program: &str, words: &[&str]) -> String {
+    let output = Command::new(program).args(words).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{program} {}: {}",
+        words.join(" "),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}

@@ -1,0 +1,149 @@
+//! `gridhaul cc`: congestion control for this machine's kernel.
+
+use std::fs;
+use std::sync::mpsc;
+
+use anyhow::Context;
+use gridhaul_cc::{Algorithm, Error, Loaded, MedxSettings, Settings, Status, VegasSettings};
+use gridhaul_report::TextTable;
+
+use crate::args::{CcAlgorithm, CcCommand, CcLoadArgs};
+use crate::failure::Failure;
+use crate::terminal::{print, print_tables};
+
+/// Loads, takes out, lists.
+pub(crate) fn run(command: &CcCommand) -> Result<(), Failure> {
+    match command {
+        CcCommand::Load(args) => load(args),
+        CcCommand::Unload(args) => unload(&chosen(&args.algorithms)),
+        CcCommand::List => list(),
+        CcCommand::Status => status(),
+    }
+}
+
+fn load(args: &CcLoadArgs) -> Result<(), Failure> {
+    let algorithms = chosen(&args.algorithms);
+    let settings = Settings {
+        vegas: VegasSettings {
+            alpha: args.vegas_alpha,
+            beta: args.vegas_beta,
+            gamma: args.vegas_gamma,
+        },
+        medx: MedxSettings {
+            alpha: args.medx_alpha,
+            beta: args.medx_beta,
+            buffer: args.medx_buffer,
+        },
+        cgroup: args.cgroup.clone(),
+    };
+    // Before anything is loaded: an end that comes early must not be missed.
+    let (end, ended) = mpsc::channel();
+    if args.hold {
+        ctrlc::set_handler(move || _ = end.send(())).context("waiting for Ctrl-C")?;
+    }
+    let loaded = Loaded::load(&algorithms, &settings)?;
+    let names = names(&algorithms);
+    if args.hold {
+        print(&format!("loaded until Ctrl-C: {names}\n"))?;
+        let _ = ended.recv();
+        return Ok(());
+    }
+    loaded.pin()?;
+    let first = algorithms.first().map_or("", |algorithm| algorithm.name());
+    Ok(print(&format!(
+        "loaded: {names}\n\
+         for one route:  ip route change <route> congctl {first}\n\
+         as default:     sysctl net.ipv4.tcp_congestion_control={first}\n\
+         to end this:    gridhaul cc unload\n"
+    ))?)
+}
+
+fn unload(algorithms: &[Algorithm]) -> Result<(), Failure> {
+    let ended = gridhaul_cc::unload(algorithms)?;
+    let default = fs::read_to_string(DEFAULT).unwrap_or_default();
+    if ended.iter().any(|algorithm| algorithm.name() == default.trim()) {
+        eprintln!(
+            "warning: it is still the default for new connections; change that: \
+             sysctl net.ipv4.tcp_congestion_control=reno"
+        );
+    }
+    if ended.is_empty() {
+        eprintln!("nothing was kept of {}", names(algorithms));
+        return Ok(());
+    }
+    Ok(print(&format!("unloaded: {}\n", names(&ended)))?)
+}
+
+/// What new connections get, in this network namespace.
+const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+
+fn list() -> Result<(), Failure> {
+    let all = gridhaul_cc::status()?;
+    let row = |algorithm: &Algorithm| {
+        let status = all.iter().find(|status| status.algorithm == *algorithm);
+        let open = status.and_then(|status| status.counters).map(|it| it.open().to_string());
+        let state = status.map_or_else(|| String::from("not loaded"), state);
+        vec![algorithm.name().to_owned(), state, open.unwrap_or_default()]
+    };
+    let table = TextTable {
+        headers: ["name", "state", "connections"].map(String::from).to_vec(),
+        rows: Algorithm::ALL.iter().map(row).collect(),
+        key_columns: 2,
+        ..TextTable::default()
+    };
+    Ok(print_tables(&[table])?)
+}
+
+fn status() -> Result<(), Failure> {
+    let all = gridhaul_cc::status()?;
+    if all.is_empty() {
+        return Ok(print("nothing is loaded\n")?);
+    }
+    let table = |status: &Status| TextTable {
+        title: format!("{}: {}", status.algorithm.name(), state(status)),
+        headers: ["counted", ""].map(String::from).to_vec(),
+        rows: status.counters.map_or_else(Vec::new, |counters| {
+            let row = |(name, number): (&str, u64)| vec![name.to_owned(), number.to_string()];
+            counters.rows().into_iter().map(row).collect()
+        }),
+        key_columns: 1,
+        note: None,
+    };
+    Ok(print_tables(&all.iter().map(table).collect::<Vec<_>>())?)
+}
+
+fn state(status: &Status) -> String {
+    if !status.registered {
+        return "unloaded, but still in use".into();
+    }
+    if status.kept {
+        return "loaded until `gridhaul cc unload`".into();
+    }
+    let holders = status.holders.iter().map(|it| format!("process {} ({})", it.pid, it.name));
+    format!("loaded by {}", holders.collect::<Vec<_>>().join(", "))
+}
+
+fn chosen(algorithms: &[CcAlgorithm]) -> Vec<Algorithm> {
+    if algorithms.is_empty() {
+        return Algorithm::ALL.to_vec();
+    }
+    let one = |algorithm: &CcAlgorithm| match algorithm {
+        CcAlgorithm::Vegas => Algorithm::Vegas,
+        CcAlgorithm::Medx => Algorithm::Medx,
+    };
+    algorithms.iter().map(one).collect()
+}
+
+fn names(algorithms: &[Algorithm]) -> String {
+    algorithms.iter().map(|algorithm| algorithm.name()).collect::<Vec<_>>().join(", ")
+}
+
+impl From<Error> for Failure {
+    /// What the kernel refuses of our own programs is our fault; all else is the machine's.
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Refused { .. } | Error::Object(..) => Self::Fault(error.into()),
+            _ => Self::Input(error.into()),
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! `gridhaul cc` on this machine's kernel, as root, and every command of its guide.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use crate::documents::commands;
+use crate::support::{Desk, Done, repository, words};
+
+const GUIDE: &str = "docs/guides/kernel-congestion-control.md";
+
+/// Whether [`the_commands_of_the_guide_work`] runs this line.
+pub(crate) fn runs(file: &Path, line: &str) -> bool {
+    file == repository().join(GUIDE) && (line.starts_with("gridhaul cc ") || in_network(line))
+}
+
+/// Commands that change the network of the machine: here, of a namespace.
+fn in_network(line: &str) -> bool {
+    ["ip ", "sysctl ", "ss "].iter().any(|start| line.starts_with(start))
+}
+
+/// Names in the kernel are the machine's, so tests that load something run one after the other. `None`: this
+/// machine cannot run them, which in CI is an error.
+fn permit() -> Option<Permit> {
+    let missing = gridhaul_cc::missing();
+    if !missing.is_empty() {
+        let ci = std::env::var("CI").is_ok_and(|value| value == "true" || value == "1");
+        assert!(!ci, "CI needs these: {missing:#?}");
+        eprintln!("left out: {missing:#?}");
+        return None;
+    }
+    let path = std::env::temp_dir().join("gridhaul-cc.lock");
+    let file = OpenOptions::new().create(true).append(true).open(path).unwrap();
+    file.lock().unwrap();
+    Some(Permit { _alone: file })
+}
+
+/// Nobody else loads anything meanwhile, and nothing stays behind a test that fails.
+struct Permit {
+    _alone: File,
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let _ = gridhaul_cc::unload(&gridhaul_cc::Algorithm::ALL);
+    }
+}
+
+#[test]
+fn the_commands_of_the_guide_work() {
+    let Some(_permit) = permit() else { return };
+    let desk = Desk::new();
+    let namespace = Namespace(format!("ghcli{}", std::process::id()));
+    let space = &namespace.0;
+    // The addresses of the guide: a collector with an upstream.
+    ip(&format!("netns add {space}"));
+    ip(&format!("-n {space} link add name up type veth peer name down"));
+    ip(&format!("-n {space} address add 192.0.2.2/24 dev up"));
+    ip(&format!("-n {space} link set dev up up"));
+    ip(&format!("-n {space} link set dev down up"));
+    ip(&format!("-n {space} route add 198.51.100.0/24 via 192.0.2.1"));
+    let mut run = 0;
+    for line in commands(&fs::read_to_string(repository().join(GUIDE)).unwrap()) {
+        let (code, err) = if in_network(&line) {
+            let mut command = Command::new("ip");
+            let output =
+                command.args(["netns", "exec", space]).args(words(&line)).output().unwrap();
+            (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+        } else if let Some(arguments) = line.strip_prefix("gridhaul ") {
+            let Done { code, err, .. } = desk.run(arguments);
+            (code, err)
+        } else {
+            continue;
+        };
+        assert_eq!(code, Some(0), "{line}\n{err}");
+        run += 1;
+    }
+    drop(namespace);
+    assert!(run >= 8, "{run}");
+    assert_nothing_is_left(&desk);
+}
+
+/// A network namespace, gone when it is dropped: its default would hold an algorithm.
+struct Namespace(String);
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        ip(&format!("netns del {}", self.0));
+    }
+}
+
+fn ip(line: &str) {
+    let output = Command::new("ip").args(words(line)).output().unwrap();
+    assert!(output.status.success(), "ip {line}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_second_load_names_the_first() {
+    let Some(_permit) = permit() else { return };
+    let desk = Desk::new();
+    assert_eq!(desk.run("cc load vegas").code, Some(0));
+    let again = desk.run("cc load vegas");
+    let list = desk.run("cc list").out;
+    let unloaded = desk.run("cc unload vegas");
+    assert_eq!(again.code, Some(2));
+    assert_eq!(
+        again.err,
+        "error: gh_vegas is loaded already, and kept: `gridhaul cc unload` ends that\n"
+    );
+    assert!(list.contains("gh_vegas  loaded until `gridhaul cc unload`"), "{list}");
+    assert_eq!((unloaded.code, unloaded.out.as_str()), (Some(0), "unloaded: gh_vegas\n"));
+    assert_nothing_is_left(&desk);
+}
+
+#[test]
+fn a_killed_holder_leaves_nothing() {
+    let Some(_permit) = permit() else { return };
+    let desk = Desk::new();
+    let mut holder = desk.command("cc load --hold").stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "loaded until Ctrl-C: gh_vegas, gh_medx\n");
+    let status = desk.run("cc list").out;
+    let expected = format!("loaded by process {} (gridhaul)", holder.id());
+    assert_eq!(status.matches(&expected).count(), 2, "{status}");
+    // SIGKILL.
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    assert_nothing_is_left(&desk);
+}
+
+#[test]
+fn parameters_that_make_no_sense_are_refused() {
+    let Some(_permit) = permit() else { return };
+    let done = Desk::new().run("cc load vegas --vegas-alpha 4");
+    let expected = "error: alpha (4) of Vegas is above beta (3): expected alpha <= beta\n";
+    assert_eq!((done.code, done.err.as_str()), (Some(2), expected));
+}
+
+/// Without privileges the message says which are missing.
+#[test]
+fn without_root_the_permissions_are_named() {
+    let Some(_permit) = permit() else { return };
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+    let program = Path::new(env!("CARGO_BIN_EXE_gridhaul"));
+    // The folder of the build may be closed to others.
+    let place = tempfile::tempdir_in("/dev/shm").unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(place.path(), open).unwrap();
+    let copy = place.path().join("gridhaul");
+    fs::copy(program, &copy).unwrap();
+    let output = command.arg(&copy).args(["cc", "load"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("permission (CAP_NET_ADMIN, CAP_PERFMON, CAP_BPF): run as root"),
+        "{said}"
+    );
+}
+
+/// The kernel frees what nobody uses a moment later.
+#[expect(clippy::disallowed_methods, reason = "waits for the kernel")]
+fn assert_nothing_is_left(desk: &Desk) {
+    let mut status = String::new();
+    for _ in 0..100 {
+        status = desk.run("cc status").out;
+        if status == "nothing is loaded\n" {
+            break;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(status, "nothing is loaded\n");
+    let names = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
+    assert!(!names.contains("gh_"), "{names}");
+    assert!(!Path::new("/sys/fs/bpf/gridhaul").exists());
+}
