@@ -82,19 +82,23 @@ impl Chance {
         Duration::from_nanos(self.below(max.as_nanos().saturating_add(1)))
     }
 
-    /// The absolute value of a normal variable of mean zero and standard deviation `sd`.
+    /// A normal variable of mean zero and standard deviation one.
     ///
     /// Marsaglia and Bray 1964, the polar method; the second variable of the pair is not used,
     /// so that a draw leaves nothing behind but the state of the generator.
-    pub fn half_normal(&mut self, sd: Duration) -> Duration {
+    pub fn normal(&mut self) -> f64 {
         loop {
             let (x, y) = (2.0 * self.unit() - 1.0, 2.0 * self.unit() - 1.0);
             let square = x * x + y * y;
             if square > 0.0 && square < 1.0 {
-                let size = x.abs() * (-2.0 * ln(square) / square).sqrt();
-                return nanos(size * sd.as_nanos() as f64);
+                return x * (-2.0 * ln(square) / square).sqrt();
             }
         }
+    }
+
+    /// The absolute value of a normal variable of mean zero and standard deviation `sd`.
+    pub fn half_normal(&mut self, sd: Duration) -> Duration {
+        nanos(self.normal().abs() * sd.as_nanos() as f64)
     }
 }
 
@@ -113,14 +117,17 @@ impl ChanceName {
     /// The stream for one purpose.
     #[must_use]
     pub fn stream(self, purpose: &str) -> Chance {
-        let hash = fnv1a(self.0, purpose.as_bytes());
-        // FNV-1a spreads its last bytes badly; splitmix64 mixes them into all 128 bits of state.
-        let high = splitmix64(hash);
-        let low = splitmix64(high);
-        Chance(Pcg64Mcg::from_seed(((u128::from(high) << 64) | u128::from(low)).to_le_bytes()))
+        from_hash(fnv1a(self.0, purpose.as_bytes()))
+    }
+
+    /// The stream for the `number`th of many things of one purpose, such as intervals of time: each
+    /// is drawn alike whether or not the others ever are.
+    #[must_use]
+    pub fn numbered_stream(self, purpose: &str, number: u64) -> Chance {
+        let hash = fnv1a(fnv1a(self.0, purpose.as_bytes()), &[END_OF_TEXT]);
+        from_hash(fnv1a(hash, &number.to_le_bytes()))
     }
 }
-
 impl From<Probability> for Threshold {
     fn from(probability: Probability) -> Self {
         // 2^63 × ratio: exact, since it only moves the exponent; 1 becomes 2^63.
@@ -144,6 +151,13 @@ impl Coin {
 
 const TWO_POW_MINUS_53: f64 = 1.0 / 9_007_199_254_740_992.0;
 const END_OF_TEXT: u8 = 0xff;
+
+fn from_hash(hash: u64) -> Chance {
+    // FNV-1a spreads its last bytes badly; splitmix64 mixes them into all 128 bits of state.
+    let high = splitmix64(hash);
+    let low = splitmix64(high);
+    Chance(Pcg64Mcg::from_seed(((u128::from(high) << 64) | u128::from(low)).to_le_bytes()))
+}
 
 /// FNV-1a, 64 bits (RFC 9923): offset basis and prime.
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
@@ -219,10 +233,13 @@ mod tests {
             Chance::named(1, 0, "a", 1, "loss"),
             Chance::named(1, 0, "a", 0, "jitter"),
         ];
-        let mut first: Vec<u64> = streams.into_iter().map(|mut s| s.0.next_u64()).collect();
+        let name = ChanceName::new(1, 0, "a", 0);
+        let numbered = [0, 1, 256].map(|number| name.numbered_stream("loss", number));
+        let streams = streams.into_iter().chain(numbered);
+        let mut first: Vec<u64> = streams.map(|mut s| s.0.next_u64()).collect();
         first.sort_unstable();
         first.dedup();
-        assert_eq!(first.len(), 6);
+        assert_eq!(first.len(), 9);
     }
 
     #[test]
@@ -264,6 +281,17 @@ mod tests {
         // Mean of a half-normal variable: sd √(2/π).
         let expected = (2.0 / std::f64::consts::PI).sqrt();
         assert!((half_normal - expected).abs() < 0.006, "{half_normal}");
+    }
+
+    #[test]
+    fn normal_variables_have_their_moments_and_tails() {
+        let mut chance = chance("normal");
+        let drawn: Vec<f64> = (0..N).map(|_| chance.normal()).collect();
+        assert!(mean_of(drawn.iter().copied()).abs() < 0.01);
+        assert!((mean_of(drawn.iter().map(|x| x * x)) - 1.0).abs() < 0.013);
+        // Q(2.5) = 0.00621 (Abramowitz and Stegun 1964, table 26.1).
+        let below = mean_of(drawn.iter().map(|x| f64::from(u8::from(*x < -2.5))));
+        assert!((below - 0.00621).abs() < 4.0 * (0.00621 / f64::from(N)).sqrt(), "{below}");
     }
 
     #[test]

@@ -127,6 +127,30 @@ fn keys_without_a_formula_are_refused_by_name() {
 }
 
 #[test]
+fn attenuation_and_noise_count_with_their_means() {
+    let none = ("loss = { bernoulli = \"1 %\" }", "");
+    let fading = "fading = { margin = \"10 dB\", deviation = \"4 dB\", coherence = \"50 ms\" }";
+    // A packet of 1500 B takes 12 ms: with the bursts, 13 of 100 ms.
+    let noise = "noise = [{ length = \"1 ms\", gap = \"99 ms\", timing = \"periodic\" }]";
+    let keys = format!("delay = \"44 ms\"\n{fading}\n{noise}");
+    let answer = ask(&line(&[none, ("delay = \"44 ms\"", &keys)]));
+    let expected = 1.0 - (1.0 - 0.006_209_665) * (1.0 - 0.13);
+    assert!((mean(&answer, Metric::SegmentLoss).unwrap() - expected).abs() < 1e-9);
+    assert!(answer.warnings.iter().any(|warning| warning.message.contains("loss in bursts")));
+    // Up to a round trip of 100 ms.
+    let refused = |old: &str, new: &str| {
+        refused(&line(&[none, ("delay = \"44 ms\"", &keys.replace(old, new))]))
+    };
+    let level = ["link.line.forward.fading.coherence"];
+    assert_eq!(refused(", coherence = \"50 ms\"", ""), level);
+    assert_eq!(refused("coherence = \"50 ms\"", "coherence = \"101 ms\""), level);
+    assert_eq!(
+        refused("length = \"1 ms\"", "length = \"1 s\""),
+        ["link.line.forward.noise[0].length"]
+    );
+}
+
+#[test]
 fn points_without_a_formula_are_null_with_a_warning() {
     let sweep = "load = \"bulk\"\n[[sweep]]\nvary.\"stack.x.variant\" = [\"sack\", \"bbr\"]";
     let answer = ask(&line(&[("load = \"bulk\"", sweep)]));

@@ -28,6 +28,11 @@ stack = "plain"
 load = "bulk"
 "#;
 
+const LINE_OF_MILES: &str =
+    "power_line = { class = \"narrowband\", distance = \"2 miles\" }\nboth =";
+const LINE_OF_SPANS: &str =
+    "power_line = { class = \"broadband\", distance = \"2 km\", span = \"1 m\" }\nboth =";
+
 const SYNTAX: &[(&str, &str, &str)] = &[
     ("no closing quote", "\"One meter\"", "\"One meter"),
     ("no quotes", "\"60 s\"", "60 s"),
@@ -158,6 +163,66 @@ const MEANING: &[(&str, &str, &str)] = &[
         "critical throughput of nothing",
         "delay =",
         "load_latency = { critical = \"0 bit/s\" }, delay =",
+    ),
+    (
+        "both a power line and half of a link",
+        "both = { rate",
+        "power_line.class = \"broadband\"\nforward = {}\nboth = { rate",
+    ),
+    ("unknown power line", "both =", "power_line.class = \"wideband\"\nboth ="),
+    ("a power line of unknown length", "both =", LINE_OF_MILES),
+    (
+        "a power line of no length",
+        "both =",
+        "power_line = { class = \"broadband\", distance = \"0 m\" }\nboth =",
+    ),
+    ("regenerators everywhere", "both =", LINE_OF_SPANS),
+    (
+        "no way between regenerators",
+        "both =",
+        "power_line = { class = \"broadband\", span = \"0 m\" }\nboth =",
+    ),
+    (
+        "a budget for nothing",
+        "both =",
+        "power_line = { class = \"broadband\", budget = \"9 dB\" }\nboth =",
+    ),
+    (
+        "a line that amplifies",
+        "both =",
+        "power_line = { class = \"broadband\", fading = true, attenuation_per_km = \"-1 dB\" }\nboth =",
+    ),
+    (
+        "attenuation that varies by less than nothing",
+        "delay =",
+        "fading = { margin = \"10 dB\", deviation = \"-4 dB\" }, delay =",
+    ),
+    (
+        "attenuation that never stays",
+        "delay =",
+        "fading = { margin = \"10 dB\", deviation = \"4 dB\", coherence = \"0 s\" }, delay =",
+    ),
+    (
+        "a line of no spans",
+        "delay =",
+        "fading = { margin = \"10 dB\", deviation = \"4 dB\", spans = 0 }, delay =",
+    ),
+    (
+        "a level that is a power",
+        "delay =",
+        "fading = { margin = \"10 dBm\", deviation = \"4 dB\" }, delay =",
+    ),
+    ("bursts of nothing", "delay =", "noise = [{ length = \"0 s\", gap = \"1 s\" }], delay ="),
+    ("a burst without end", "delay =", "noise = [{ length = \"1 s\", gap = \"0 s\" }], delay ="),
+    (
+        "bursts without number",
+        "delay =",
+        "noise = [{ length = \"1 us\", gap = \"1 us\" }], delay =",
+    ),
+    (
+        "bursts that do nothing",
+        "delay =",
+        "noise = [{ length = \"1 ms\", gap = \"1 s\", loss = \"0 %\" }], delay =",
     ),
     ("RED in two units", "delay =", "aqm.red = { min = \"5 kB\" }, delay ="),
     ("RED swapped", "delay =", "aqm.red = { min = \"15 packets\", max = \"5 packets\" }, delay ="),

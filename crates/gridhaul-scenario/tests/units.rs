@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use gridhaul_scenario::units::{
-    BitRate, Bytes, Duration, Probability, QueueLimit, UnitError, WindowSize,
+    BitRate, Bytes, Decibel, Distance, Duration, Probability, QueueLimit, UnitError, WindowSize,
 };
 use proptest::prelude::*;
 
@@ -45,6 +45,18 @@ proptest! {
     }
 
     #[test]
+    fn distances_read_back(millimetres in 0..=LARGEST) {
+        let distance = Distance::from_millimetres(millimetres);
+        prop_assert_eq!(written_and_read(&distance), distance);
+    }
+
+    #[test]
+    fn decibels_read_back(thousandths in -1_000_000..=1_000_000_i32) {
+        let ratio = Decibel::from_thousandths(thousandths);
+        prop_assert_eq!(written_and_read(&ratio), ratio);
+    }
+
+    #[test]
     fn counts_read_back(count: u32) {
         prop_assert_eq!(written_and_read(&QueueLimit::Packets(count)), QueueLimit::Packets(count));
         prop_assert_eq!(written_and_read(&WindowSize::Segments(count)), WindowSize::Segments(count));
@@ -64,6 +76,8 @@ proptest! {
             let _ = text.parse::<Duration>();
             let _ = text.parse::<BitRate>();
             let _ = text.parse::<Probability>();
+            let _ = text.parse::<Distance>();
+            let _ = text.parse::<Decibel>();
             let _ = text.parse::<QueueLimit>();
             let _ = text.parse::<WindowSize>();
         }
@@ -93,12 +107,22 @@ fn numbers_are_read_as_people_write_them() {
     assert_eq!("1_000 B".parse().map(Bytes::get), Ok(1_000));
     assert_eq!("0.3 %".parse().map(Probability::ratio), Ok(0.003));
     assert_eq!("unlimited".parse(), Ok(QueueLimit::Unlimited));
+    assert_eq!("2.5 km".parse().map(Distance::as_millimetres), Ok(2_500_000));
+    assert_eq!("-3.25 dB".parse().map(Decibel::as_thousandths), Ok(-3_250));
+    assert_eq!("1e3 dB".parse(), Ok(Decibel::MAX));
 }
 
 #[test]
 fn what_is_no_quantity_says_why() {
     let time = |text: &str| text.parse::<Duration>().unwrap_err().problem.into_owned();
     let rate = |text: &str| text.parse::<BitRate>().unwrap_err().problem.into_owned();
+    let ratio = |text: &str| text.parse::<Decibel>().unwrap_err().problem.into_owned();
+    assert_eq!(ratio("3 dBm"), "this is a ratio of powers, not a power: write \"dB\"");
+    assert_eq!(ratio("-1000.001 dB"), "it must be from -1000 dB to 1000 dB");
+    assert_eq!(ratio("0.0001 dB"), "it is smaller than the smallest step");
+    assert_eq!(ratio("20"), "the unit is missing; use dB");
+    let far = "2 miles".parse::<Distance>().unwrap_err().problem.into_owned();
+    assert!(far.ends_with("distances are metric: 1 mile is \"1609.344 m\""), "{far}");
     assert_eq!(time("-1 ms"), "it must not be negative");
     assert_eq!(time("NaN s"), "it must be a finite number");
     assert_eq!(time("1e400 s"), "it is too large");

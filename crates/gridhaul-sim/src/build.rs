@@ -269,7 +269,7 @@ fn links(
             slots.push(LinkSlot {
                 link: LinkDirection::new(keys, chance),
                 audit: LinkAudit::new(keys),
-                stats: LinkAccount::default(),
+                stats: LinkAccount::of(keys),
                 observers: Box::default(),
                 tap: (tapped && member == 0).then(|| Box::new(Tap::new(full_name))),
                 watched: false,

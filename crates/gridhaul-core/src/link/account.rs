@@ -1,6 +1,7 @@
 //! What is counted of a direction of a link, and what that says.
 
 use gridhaul_scenario::answer::{Metric, Metrics};
+use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::{DropReason, Fate, Passage};
@@ -21,8 +22,13 @@ pub struct LinkAccount {
     pub refused: u64,
     /// Lost on the way.
     pub dropped_loss: u64,
-    /// Lost in outages.
-    pub dropped_outage: u64,
+    /// Lost in outages. This and the next two are narrow: there may be millions of directions, and
+    /// packets of a microsecond that are all lost take an hour to the end of the type.
+    pub dropped_outage: u32,
+    /// Lost to attenuation.
+    pub dropped_fading: u32,
+    /// Lost to bursts of noise.
+    pub dropped_noise: u32,
     /// Arrived damaged.
     pub damaged: u64,
     /// Second copies that arrived.
@@ -35,9 +41,19 @@ pub struct LinkAccount {
     pub delay_ns: u64,
     /// Most packets that ever waited.
     pub queue_max: u32,
+    /// Whether there is attenuation that varies, and noise: only then their losses are told.
+    fades: bool,
+    is_noisy: bool,
 }
 
 impl LinkAccount {
+    /// The account of a direction on which nothing has happened yet.
+    #[must_use]
+    pub fn of(direction: &Direction) -> Self {
+        let (fades, is_noisy) = (direction.fading.is_some(), !direction.noise.is_empty());
+        Self { fades, is_noisy, ..Self::default() }
+    }
+
     /// A packet leaves the direction.
     #[inline]
     pub fn count<P>(&mut self, passage: &Passage<P>) {
@@ -72,7 +88,9 @@ impl LinkAccount {
         self.waited_ns += started.since(offered).as_nanos();
         self.busy_ns += sent.since(started).as_nanos();
         match fate {
-            Fate::Lost(DropReason::Outage) => self.dropped_outage += 1,
+            Fate::Lost(DropReason::Outage) => add_one(&mut self.dropped_outage),
+            Fate::Lost(DropReason::Fading) => add_one(&mut self.dropped_fading),
+            Fate::Lost(DropReason::Noise) => add_one(&mut self.dropped_noise),
             Fate::Lost(reason) if reason.is_by_queue() => self.dropped_queue += 1,
             Fate::Lost(_) => self.dropped_loss += 1,
             _ => self.delay_ns += left.since(offered).as_nanos(),
@@ -88,12 +106,16 @@ impl LinkAccount {
         self.dropped_queue += now.dropped_queue - earlier.dropped_queue;
         self.dropped_loss += now.dropped_loss - earlier.dropped_loss;
         self.dropped_outage += now.dropped_outage - earlier.dropped_outage;
+        self.dropped_fading += now.dropped_fading - earlier.dropped_fading;
+        self.dropped_noise += now.dropped_noise - earlier.dropped_noise;
         self.damaged += now.damaged - earlier.damaged;
         self.copies += now.copies - earlier.copies;
         self.waited_ns += now.waited_ns - earlier.waited_ns;
         self.busy_ns += now.busy_ns - earlier.busy_ns;
         self.delay_ns += now.delay_ns - earlier.delay_ns;
         self.queue_max = self.queue_max.max(now.queue_max);
+        self.fades |= now.fades;
+        self.is_noisy |= now.is_noisy;
     }
 
     /// The metrics of a row of so many directions, of which this is the sum, over the measured
@@ -101,7 +123,10 @@ impl LinkAccount {
     #[must_use]
     pub fn metrics(&self, members: u32, span: Duration) -> Metrics {
         let secs = span.as_secs_f64();
-        let lost = self.dropped_queue + self.dropped_loss + self.dropped_outage;
+        let in_time = [self.dropped_outage, self.dropped_fading, self.dropped_noise];
+        let lost = self.dropped_queue
+            + self.dropped_loss
+            + in_time.into_iter().map(u64::from).sum::<u64>();
         let per_link = span.as_nanos() as f64 * f64::from(members.max(1));
         let mut metrics = vec![
             (Metric::LinkThroughput, self.arrived_bytes as f64 * 8.0 / secs),
@@ -110,13 +135,19 @@ impl LinkAccount {
             (Metric::PacketsOut, self.arrived as f64),
             (Metric::DropsQueue, self.dropped_queue as f64),
             (Metric::DropsLoss, self.dropped_loss as f64),
-            (Metric::DropsOutage, self.dropped_outage as f64),
+            (Metric::DropsOutage, f64::from(self.dropped_outage)),
             (Metric::Corrupted, self.damaged as f64),
             (Metric::Duplicated, self.copies as f64),
             // Little's law: packets waiting on average are packets a second times the time each waits.
             (Metric::QueueMean, self.waited_ns as f64 / per_link),
             (Metric::QueueMax, f64::from(self.queue_max)),
         ];
+        if self.fades {
+            metrics.push((Metric::DropsFading, f64::from(self.dropped_fading)));
+        }
+        if self.is_noisy {
+            metrics.push((Metric::DropsNoise, f64::from(self.dropped_noise)));
+        }
         if self.offered > 0 {
             metrics.push((Metric::LossRatio, lost as f64 / self.offered as f64));
         }
@@ -126,4 +157,9 @@ impl LinkAccount {
         }
         metrics
     }
+}
+
+/// Counts up to where the type ends.
+const fn add_one(count: &mut u32) {
+    *count = count.saturating_add(1);
 }

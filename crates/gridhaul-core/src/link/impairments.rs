@@ -3,8 +3,10 @@
 use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::{Duration, Instant};
 
+use super::fading::Fading;
 use super::jitter::Jitter;
 use super::load_latency::LoadLatency;
+use super::noise::Noise;
 use super::outage::Outages;
 use super::reorder::Reorder;
 use super::{DropReason, Fate, LinkChance};
@@ -13,10 +15,13 @@ use crate::chance::Coin;
 /// What may happen to packets besides queue, wire, delay and loss.
 ///
 /// Every stream of chance is drawn from once for each packet that the wire takes, whatever becomes
-/// of it, so that one impairment does not shift another.
+/// of it, so that one impairment does not shift another. What goes on in time (attenuation, noise)
+/// does so whether there are packets or not.
 #[derive(Debug, Clone)]
 pub(super) struct Impairments {
     pub(super) outages: Outages,
+    fading: Option<Fading>,
+    noise: Noise,
     corrupt: Option<Coin>,
     duplicate: Option<Coin>,
     jitter: Option<Jitter>,
@@ -50,6 +55,8 @@ impl Impairments {
     /// Whether a direction has none.
     pub(super) const fn is_none(direction: &Direction) -> bool {
         direction.outage.is_empty()
+            && direction.fading.is_none()
+            && direction.noise.is_empty()
             && direction.corrupt.is_none()
             && direction.duplicate.is_none()
             && direction.jitter.is_none()
@@ -62,6 +69,8 @@ impl Impairments {
         let coin = |probability, purpose| Coin::new(probability, chance.stream(purpose));
         Self {
             outages: Outages::new(&direction.outage),
+            fading: direction.fading.map(|keys| Fading::new(keys, chance)),
+            noise: Noise::new(&direction.noise, chance),
             corrupt: direction.corrupt.map(|p| coin(p, "corrupt")),
             duplicate: direction.duplicate.map(|p| coin(p, "duplicate")),
             jitter: direction.jitter.map(|keys| Jitter::new(&keys, chance.stream("jitter"))),
@@ -85,8 +94,14 @@ impl Impairments {
     pub(super) fn judge(&mut self, packet: Sent, delay: Duration) -> Verdict {
         let damaged = self.corrupt.as_mut().is_some_and(Coin::flip);
         let duplicated = self.duplicate.as_mut().is_some_and(Coin::flip);
+        let faded = self.fading.as_mut().is_some_and(|fading| fading.is_below(packet.started));
+        let destroyed = self.noise.destroys(packet.started, packet.sent);
         let fate = if self.outages.loses(packet.started, packet.sent) {
             Fate::Lost(DropReason::Outage)
+        } else if faded {
+            Fate::Lost(DropReason::Fading)
+        } else if destroyed {
+            Fate::Lost(DropReason::Noise)
         } else if packet.lost {
             Fate::Lost(DropReason::Loss)
         } else if damaged {

@@ -6,7 +6,8 @@
 //!    it is full (`aqm`);
 //! 2. **wire**: each packet takes its own time at the link's rate (`wire`); an outage that holds
 //!    stops the wire, also within a packet (`outage`);
-//! 3. **loss**: outages that lose, then Bernoulli, Gilbert–Elliott or listed packets (`loss`);
+//! 3. **loss**: outages that lose, then attenuation (`fading`), bursts of noise (`noise`), and
+//!    Bernoulli, Gilbert–Elliott or listed packets (`loss`); the first of them is the cause;
 //! 4. **damage**, then **duplication**: the copy of a damaged packet is damaged too;
 //! 5. **way**: delay, jitter and load-dependent latency, which keep the order, then packets that
 //!    are held back, which does not (`jitter`, `load_latency`, `reorder`).
@@ -23,11 +24,13 @@ mod apart;
 mod aqm;
 mod crossing;
 mod direction;
+mod fading;
 mod gilbert_elliott;
 mod impairments;
 mod jitter;
 mod load_latency;
 mod loss;
+mod noise;
 mod outage;
 mod passage;
 mod queue;
@@ -59,5 +62,9 @@ impl LinkChance {
 
     fn stream(self, purpose: &str) -> Chance {
         self.0.stream(purpose)
+    }
+
+    fn numbered_stream(self, purpose: &str, number: u64) -> Chance {
+        self.0.numbered_stream(purpose, number)
     }
 }

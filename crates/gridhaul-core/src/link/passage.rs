@@ -59,6 +59,10 @@ pub enum DropReason {
     Loss,
     /// It was on the wire during an outage that loses.
     Outage,
+    /// Its signal was too weak: the attenuation was too large.
+    Fading,
+    /// A burst of noise destroyed it.
+    Noise,
 }
 
 impl DropReason {

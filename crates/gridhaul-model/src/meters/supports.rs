@@ -74,6 +74,13 @@ impl Refused {
             Some(Loss::Packets(_)) => self.key(&format!("{key}.loss.packets"), random),
             Some(Loss::Bernoulli(_)) | None => {}
         }
+        for (name, present) in
+            [("fading", direction.fading.is_some()), ("noise", !direction.noise.is_empty())]
+        {
+            if present {
+                self.key(&format!("{key}.{name}"), random);
+            }
+        }
         for (name, present) in [
             ("jitter", direction.jitter.is_some()),
             ("reorder", direction.reorder.is_some()),

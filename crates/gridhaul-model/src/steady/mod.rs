@@ -6,6 +6,7 @@
 
 mod answer;
 mod bulk;
+mod channel;
 mod course;
 mod cubic;
 mod demand;

@@ -5,6 +5,8 @@ use gridhaul_scenario::backend::Unsupported;
 use gridhaul_scenario::scenario::{Direction, Hop, JitterShape, Loss, Scenario};
 use gridhaul_scenario::units::QueueLimit;
 
+use super::channel;
+
 /// The way of the connections of one flow.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Way {
@@ -90,6 +92,9 @@ impl Way {
                 if is_out { way.out.push(entry) } else { way.back.push(entry) }
             }
         }
+        for entry in way.out.iter().chain(&way.back) {
+            refuse_standstills(scenario, entry, way.rtt_s(), &mut unsupported);
+        }
         if unsupported.is_empty() { Ok(way) } else { Err(unsupported) }
     }
 
@@ -118,12 +123,12 @@ impl Way {
         } else {
             self.back_s += time;
         }
-        self.is_bursty |= is_out && matches!(direction.loss, Some(Loss::GilbertElliott(_)));
+        self.is_bursty |= is_out && loses_in_bursts(direction);
         WayHop {
             hop: Hop { link: 0, forward: true },
             key: String::new(),
             bits_per_s,
-            loss: loss(direction),
+            loss: loss(direction, bytes),
             queue: match direction.queue {
                 QueueLimit::Packets(packets) => f64::from(packets),
                 QueueLimit::Bytes(limit) => (limit.get() as f64 / bytes).floor(),
@@ -174,8 +179,14 @@ pub(super) fn direction(scenario: &Scenario, hop: Hop) -> (String, &Direction) {
     (format!("link.{name}.{side}"), found.expect("a route crosses directions that exist"))
 }
 
-/// Mean loss of a direction, damage included (its receiver rejects the packet).
-fn loss(direction: &Direction) -> f64 {
+fn loses_in_bursts(direction: &Direction) -> bool {
+    matches!(direction.loss, Some(Loss::GilbertElliott(_)))
+        || direction.fading.is_some()
+        || !direction.noise.is_empty()
+}
+
+/// Mean loss of packets of so many bytes, damage included (its receiver rejects the packet).
+fn loss(direction: &Direction, bytes: f64) -> f64 {
     let lost = match &direction.loss {
         Some(Loss::Bernoulli(loss)) => loss.ratio(),
         Some(Loss::GilbertElliott(channel)) => {
@@ -187,7 +198,11 @@ fn loss(direction: &Direction) -> f64 {
         Some(Loss::Packets(_)) | None => 0.0,
     };
     let damaged = direction.corrupt.map_or(0.0, |corrupt| corrupt.ratio());
-    1.0 - (1.0 - lost) * (1.0 - damaged)
+    let faded = direction.fading.as_ref().and_then(channel::faded).unwrap_or(0.0);
+    let seconds = bytes * 8.0 / direction.rate.as_bits_per_sec() as f64;
+    let survives = |noise| 1.0 - channel::destroyed(noise, seconds);
+    let quiet: f64 = direction.noise.iter().map(survives).product();
+    1.0 - (1.0 - lost) * (1.0 - damaged) * (1.0 - faded) * quiet
 }
 
 /// Names each key of a direction that the formulas know nothing of.
@@ -205,5 +220,41 @@ fn refuse(key: &str, direction: &Direction, unsupported: &mut Vec<Unsupported>) 
             key: format!("{key}.{name}"),
             reason: format!("the formulas of the steady state know no {what}; ask `--on sim`"),
         });
+    }
+}
+
+/// Names attenuation and noise that last for longer than a round trip. Padhye et al. (1998)
+/// let losses within a round depend on each other, and those of different rounds not; a sender that
+/// meets a whole round of losses, and another, waits for its timer, and sends little meanwhile.
+fn refuse_standstills(
+    scenario: &Scenario,
+    hop: &WayHop,
+    rtt_s: f64,
+    unsupported: &mut Vec<Unsupported>,
+) {
+    let (key, direction) = direction(scenario, hop.hop);
+    let mut refuse = |name: String, what: &str| {
+        unsupported.push(Unsupported {
+            key: format!("{key}.{name}"),
+            reason: format!(
+                "{what}, longer than a round trip ({rtt_s:.3} s): a sender meets standstills, not \
+                 losses; ask `--on sim`"
+            ),
+        });
+    };
+    if let Some(fading) = &direction.fading {
+        match fading.coherence {
+            None => refuse("fading.coherence".into(), "a level stays for the whole run"),
+            Some(stays) if stays.as_secs_f64() > rtt_s => {
+                refuse("fading.coherence".into(), &format!("a level stays for {stays}"));
+            }
+            Some(_) => {}
+        }
+    }
+    for (index, noise) in direction.noise.iter().enumerate() {
+        if noise.length.as_secs_f64() > rtt_s {
+            let lasts = format!("a burst lasts for {}", noise.length);
+            refuse(format!("noise[{index}].length"), &lasts);
+        }
     }
 }

@@ -36,7 +36,14 @@ const FAMILIES: &[Family] = &[
     family(
         "Packets lost, by reason",
         "packets",
-        &[Metric::DropsQueue, Metric::DropsLoss, Metric::DropsOutage, Metric::Corrupted],
+        &[
+            Metric::DropsQueue,
+            Metric::DropsLoss,
+            Metric::DropsFading,
+            Metric::DropsNoise,
+            Metric::DropsOutage,
+            Metric::Corrupted,
+        ],
     ),
     family("Queues", "queue", &[Metric::QueueMean, Metric::QueueMax]),
 ];

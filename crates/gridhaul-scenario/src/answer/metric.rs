@@ -161,6 +161,10 @@ metrics! {
         "Packets dropped because the queue was full.";
     DropsLoss "drops_loss_count" "lost on the way" "" Link
         "Packets lost at random on the way.";
+    DropsFading "drops_fading_count" "lost to attenuation" "" Link
+        "Packets lost because the attenuation was too large, where a direction has `fading`.";
+    DropsNoise "drops_noise_count" "lost to noise" "" Link
+        "Packets lost because a burst of noise met them, where a direction has `noise`.";
     DropsOutage "drops_outage_count" "lost in outages" "" Link
         "Packets lost in outages.";
     Corrupted "corrupted_count" "damaged" "" Link

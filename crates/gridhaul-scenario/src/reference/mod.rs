@@ -4,7 +4,7 @@ mod section;
 
 use crate::answer::{Metric, Scope};
 use crate::schema;
-use crate::units::{BitRate, Bytes, Duration, Quantity};
+use crate::units::{BitRate, Bytes, Distance, Duration, Quantity};
 
 /// Reference of the scenario file, as Markdown.
 #[must_use]
@@ -15,6 +15,7 @@ pub fn scenario_reference() -> String {
     unit_row::<Duration>(&mut page, "time");
     unit_row::<BitRate>(&mut page, "rate");
     unit_row::<Bytes>(&mut page, "size");
+    unit_row::<Distance>(&mut page, "distance");
     page += UNITS_TAIL;
     page
 }
@@ -63,7 +64,7 @@ const UNITS_HEAD: &str = "
 ## Units
 
 A quantity is a number, a space and a unit, in quotes: `\"1.5 s\"`, `\"1e3 B\"`, `\"10_000 B\"`. It is
-not negative and kept as a whole number of the smallest unit.
+not negative (but for dB) and kept as a whole number of the smallest unit.
 
 | quantity | example | units |
 |---|---|---|
@@ -71,6 +72,7 @@ not negative and kept as a whole number of the smallest unit.
 
 const UNITS_TAIL: &str = "\
 | probability | `\"0.3 %\"` | `%`, from 0 to 100 |
+| ratio of powers | `\"20 dB\"` | `dB`; may be negative |
 | queue limit | `\"50 packets\"` | `packets`, the units of size, or the word `unlimited` |
 | window | `\"50 segments\"` | `segments`, the units of size |
 

@@ -6,10 +6,12 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 /// Types that the page describes together as units, and columns, which it lists.
-const QUANTITIES: [(&str, &str); 7] = [
+const QUANTITIES: [(&str, &str); 9] = [
     ("Duration", "[time](#units)"),
     ("BitRate", "[rate](#units)"),
     ("Bytes", "[size](#units)"),
+    ("Distance", "[distance](#units)"),
+    ("Decibel", "[ratio of powers](#units)"),
     ("Probability", "[probability](#units)"),
     ("QueueLimit", "[queue limit](#units)"),
     ("WindowSize", "[window](#units)"),

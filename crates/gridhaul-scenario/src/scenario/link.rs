@@ -3,43 +3,47 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Aqm;
+use super::power_line::WrittenDirection;
+use super::{Aqm, Fading, Noise, PowerLine};
 use crate::units::{BitRate, Bytes, Duration, Probability, QueueLimit};
 
-/// A link between two nodes. Give `both` for a symmetric link, or `forward` and `backward` for a
-/// lopsided one; a link with only one of these two is one-way.
+/// A link between two nodes, with whatever a power line gives to its directions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(from = "Written")]
 pub struct Link {
     /// Node where `forward` begins.
     pub from: String,
     /// Node where `forward` ends.
     pub to: String,
-    /// The members of a group share one link (a radio cell, a power line) instead of having one
-    /// each. Between two groups: one for each member of the smaller.
-    #[serde(default, skip_serializing_if = "is_false")]
+    /// Whether the members of a group share one link.
+    #[serde(skip_serializing_if = "is_false")]
     pub shared: bool,
-    /// The same in both directions (each has its own queue and its own chance).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Where rates and delays came from, if not from the directions themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub power_line: Option<PowerLine>,
+    /// Both directions, where they are the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub both: Option<Direction>,
-    /// From `from` to `to`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// From `from` to `to`, where the directions differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub forward: Option<Direction>,
-    /// From `to` to `from`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// From `to` to `from`, where the directions differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub backward: Option<Direction>,
 }
 
 /// One direction of a link: a queue, then a wire that takes each packet its own time, then the
 /// way to the other end.
+// The parameters differ in the text of a file only, where a power line may give rate and delay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Direction {
-    /// Rate of the wire.
-    pub rate: BitRate,
-    /// Propagation delay, counted from the end of a packet's transmission.
-    #[serde(default)]
-    pub delay: Duration,
+#[schemars(rename = "Direction")]
+pub struct Direction<Rate = BitRate, Delay = Duration> {
+    /// Rate of the wire. Required, except in a power line.
+    pub rate: Rate,
+    /// Propagation delay, counted from the end of a packet's transmission. Absent: none, except in a
+    /// power line.
+    pub delay: Delay,
     /// What may wait for the wire; a packet that finds the queue full is dropped (drop-tail).
     #[serde(default = "default_queue")]
     pub queue: QueueLimit,
@@ -49,6 +53,12 @@ pub struct Direction {
     /// Random loss on the way, after the wire has been used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
+    /// Loss while a log-normal attenuation is too large, as on power lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fading: Option<Fading>,
+    /// Loss by bursts of noise in time, as on power lines; several kinds may be given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub noise: Vec<Noise>,
     /// Random addition to the delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Jitter>,
@@ -271,6 +281,8 @@ impl Direction {
             queue: default_queue(),
             aqm: None,
             loss: None,
+            fading: None,
+            noise: Vec::new(),
             jitter: None,
             reorder: None,
             duplicate: None,
@@ -278,6 +290,74 @@ impl Direction {
             outage: Vec::new(),
             load_latency: None,
         }
+    }
+}
+
+impl WrittenDirection {
+    /// The direction, with this rate and delay where it gives none.
+    pub(super) fn or(self, rate: BitRate, delay: Duration) -> Direction {
+        Direction {
+            rate: self.rate.unwrap_or(rate),
+            delay: self.delay.unwrap_or(delay),
+            queue: self.queue,
+            aqm: self.aqm,
+            loss: self.loss,
+            fading: self.fading,
+            noise: self.noise,
+            jitter: self.jitter,
+            reorder: self.reorder,
+            duplicate: self.duplicate,
+            corrupt: self.corrupt,
+            outage: self.outage,
+            load_latency: self.load_latency,
+        }
+    }
+}
+
+/// A link between two nodes. Give `both` for a symmetric link, or `forward` and `backward` for a
+/// lopsided one; a link with only one of these two is one-way. Give `power_line` for a line of paper
+/// `plc`; it works in both directions.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Link")]
+struct Written {
+    /// Node where `forward` begins.
+    from: String,
+    /// Node where `forward` ends.
+    to: String,
+    /// The members of a group share one link (a radio cell, a power line) instead of having one
+    /// each. Between two groups: one for each member of the smaller.
+    #[serde(default)]
+    shared: bool,
+    /// A kind of power line and its length, in place of rate and delay.
+    power_line: Option<PowerLine>,
+    /// The same in both directions (each has its own queue and its own chance).
+    both: Option<WrittenDirection>,
+    /// From `from` to `to`.
+    forward: Option<WrittenDirection>,
+    /// From `to` to `from`.
+    backward: Option<WrittenDirection>,
+}
+
+impl From<Written> for Link {
+    /// Directions without a rate get none; the check of the scenario names them.
+    fn from(written: Written) -> Self {
+        let Written { from, to, shared, power_line, both, forward, backward } = written;
+        let complete = |direction: Option<WrittenDirection>| match &power_line {
+            Some(line) => Some(line.complete(direction)),
+            None => direction.map(|written| written.or(BitRate::default(), Duration::ZERO)),
+        };
+        let is_lopsided = forward.is_some() || backward.is_some();
+        let [both, forward, backward] = match (&power_line, is_lopsided) {
+            // A power line works in both directions, whether the file says something of them or not.
+            (Some(_), true) => {
+                let both = both.and_then(|both| complete(Some(both)));
+                [both, complete(forward), complete(backward)]
+            }
+            (Some(_), false) => [complete(both), None, None],
+            (None, _) => [complete(both), complete(forward), complete(backward)],
+        };
+        Self { from, to, shared, power_line, both, forward, backward }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod application;
 mod aqm;
+mod channel;
 mod check;
 mod directions;
 mod error;
@@ -12,6 +13,7 @@ mod load;
 mod node;
 mod plan;
 mod points;
+mod power_line;
 mod proxy;
 mod route;
 mod stack;
@@ -27,6 +29,7 @@ use crate::units::Duration;
 
 pub use application::{Application, ApplicationProfile};
 pub use aqm::{Aqm, Codel, FqCodel, Pie, Red};
+pub use channel::{Fading, Noise, NoiseTiming};
 pub use directions::{Directions, dealt};
 pub use error::{Place, Problem, ScenarioError};
 pub use flow::{DATAGRAM_HEADER, Flow, Transport};
@@ -38,6 +41,7 @@ pub use load::{Burst, Load, OnOff, Periodic, Poisson, RequestResponse, Spread, T
 pub use node::{Aggregate, Node, WhenFull};
 pub use plan::{Limit, Plan};
 pub use points::{Choice, Choices, ScenarioPoint};
+pub use power_line::{PowerLine, PowerLineClass};
 pub use proxy::{Bypass, Crash, End, Proxy, ProxyMode, Waypoint};
 pub use route::{Hop, Routes};
 pub use stack::{Profile, Recovery, Stack, Variant};

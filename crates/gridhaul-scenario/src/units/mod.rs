@@ -3,6 +3,8 @@
 
 mod bit_rate;
 mod bytes;
+mod decibel;
+mod distance;
 mod number;
 mod probability;
 mod quantity;
@@ -13,6 +15,8 @@ pub(crate) use number::{Decimal, split};
 
 pub use bit_rate::{BitRate, Serializer};
 pub use bytes::Bytes;
+pub use decibel::Decibel;
+pub use distance::Distance;
 pub use probability::Probability;
 pub use quantity::{Quantity, UnitError};
 pub use time::{Duration, Instant};

@@ -2,12 +2,15 @@
 
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::scenario::{
-    Application, ApplicationProfile, Aqm, Burst, Bypass, Codel, Crash, Direction, End, Flow,
-    FqCodel, GilbertElliott, Jitter, JitterShape, Link, Load, Loss, Node, OnOff, Outage,
-    OutageMode, Periodic, Pie, Poisson, Profile, Proxy, ProxyMode, Range, Record, Red, Reorder,
-    RequestResponse, Spread, Stack, Sweep, Transfer, Transport, Values, Variant,
+    Application, ApplicationProfile, Aqm, Burst, Bypass, Codel, Crash, Direction, End, Fading,
+    Flow, FqCodel, GilbertElliott, Jitter, JitterShape, Link, Load, Loss, Node, Noise, NoiseTiming,
+    OnOff, Outage, OutageMode, Periodic, Pie, Poisson, PowerLine, PowerLineClass, Profile, Proxy,
+    ProxyMode, Range, Record, Red, Reorder, RequestResponse, Spread, Stack, Sweep, Transfer,
+    Transport, Values, Variant,
 };
-use gridhaul_scenario::units::{BitRate, Bytes, Duration, Probability, QueueLimit, WindowSize};
+use gridhaul_scenario::units::{
+    BitRate, Bytes, Decibel, Distance, Duration, Probability, QueueLimit, WindowSize,
+};
 use proptest::option;
 use proptest::prelude::*;
 
@@ -65,6 +68,52 @@ fn aqm() -> impl Strategy<Value = Aqm> {
     ]
 }
 
+fn decibel(least: i32) -> impl Strategy<Value = Decibel> {
+    (least..100_000).prop_map(Decibel::from_thousandths)
+}
+
+fn fading() -> impl Strategy<Value = Fading> {
+    (decibel(-100_000), decibel(0), option::of(time(1)), 1..=Fading::SPANS_MAX).prop_map(
+        |(margin, deviation, coherence, spans)| Fading { margin, deviation, coherence, spans },
+    )
+}
+
+fn noise() -> impl Strategy<Value = Noise> {
+    let timing = prop_oneof![Just(NoiseTiming::Random), Just(NoiseTiming::Periodic)];
+    (time(1), time(0), 0.001..=1.0, timing).prop_map(|(length, gap, loss, timing)| Noise {
+        length,
+        gap: gap + Noise::CYCLE_MIN,
+        loss: Probability::new(loss).unwrap(),
+        timing,
+    })
+}
+
+fn power_line() -> impl Strategy<Value = PowerLine> {
+    let class = prop_oneof![
+        Just(PowerLineClass::Narrowband),
+        Just(PowerLineClass::Broadband),
+        Just(PowerLineClass::FutureBroadband)
+    ];
+    let distance = |metres| option::of((1_u64..metres).prop_map(Distance::from_metres));
+    let level = option::of((option::of(decibel(0)), option::of(decibel(-50_000))));
+    (class, distance(50_000), distance(1_000), time(0), level, any::<bool>()).prop_map(
+        |(class, distance, span, processing, level, noise)| {
+            let (attenuation_per_km, budget) = level.unwrap_or_default();
+            PowerLine {
+                class,
+                distance,
+                // At most a thousand spans.
+                span: span.map(|span| Distance::from_metres(span.as_millimetres() / 1_000 + 50)),
+                processing,
+                fading: level.is_some(),
+                noise,
+                attenuation_per_km,
+                budget,
+            }
+        },
+    )
+}
+
 fn direction() -> impl Strategy<Value = Direction> {
     let queue = prop_oneof![
         any::<u32>().prop_map(QueueLimit::Packets),
@@ -82,15 +131,19 @@ fn direction() -> impl Strategy<Value = Direction> {
             mode: if again { OutageMode::Hold } else { OutageMode::Lose },
         });
     let impairments = (option::of(loss()), option::of(jitter), option::of(reorder));
-    let damage = (option::of(probability()), option::of(probability()));
+    let channel = (option::of(fading()), prop::collection::vec(noise(), 0..3));
+    let damage = (option::of(probability()), option::of(probability()), channel);
     let outages = prop::collection::vec(outage, 0..3);
     (rate(), time(0), (queue, option::of(aqm())), impairments, damage, outages).prop_map(
-        |(rate, delay, (queue, aqm), (loss, jitter, reorder), (duplicate, corrupt), outage)| {
+        |(rate, delay, (queue, aqm), (loss, jitter, reorder), damage, outage)| {
+            let (duplicate, corrupt, (fading, noise)) = damage;
             Direction {
                 // RED needs a queue that is longer than its minimum.
                 queue: if matches!(aqm, Some(Aqm::Red(_))) { QueueLimit::Unlimited } else { queue },
                 aqm,
                 loss,
+                fading,
+                noise,
                 jitter,
                 reorder,
                 duplicate,
@@ -103,16 +156,34 @@ fn direction() -> impl Strategy<Value = Direction> {
 }
 
 fn link() -> impl Strategy<Value = Link> {
-    (direction(), option::of(direction())).prop_map(|(one, other)| {
+    let plain = (direction(), option::of(direction())).prop_map(|(one, other)| {
         let (both, forward) = if other.is_some() { (None, Some(one)) } else { (Some(one), None) };
         Link {
             from: "meter".into(),
             to: "head-1".into(),
             shared: false,
+            power_line: None,
             both,
             forward,
             backward: other,
         }
+    });
+    // A line whose directions say part of it themselves.
+    (plain, option::of(power_line()), any::<[bool; 2]>()).prop_map(|(link, line, [rate, level])| {
+        let complete = |direction: Option<Direction>| {
+            let Some(line) = &line else { return direction };
+            let given = line.direction();
+            direction.map(|own| Direction {
+                rate: if rate { own.rate } else { given.rate },
+                delay: if rate { own.delay } else { given.delay },
+                fading: if level { own.fading.or(given.fading) } else { given.fading },
+                noise: if level && !own.noise.is_empty() { own.noise } else { given.noise },
+                ..own
+            })
+        };
+        let Link { both, forward, backward, .. } = link;
+        let [both, forward, backward] = [both, forward, backward].map(complete);
+        Link { power_line: line, both, forward, backward, ..link }
     })
 }
 

@@ -5,6 +5,7 @@
 //! rate, nothing arrives before it can, and no queue holds more than it may. A violation makes
 //! the run an error.
 
+mod channel;
 mod collector;
 mod kept;
 mod queue;
@@ -12,10 +13,11 @@ mod queue;
 mod tests;
 mod wire;
 
-use gridhaul_core::link::{Fate, Passage, Payload};
+use gridhaul_core::link::{DropReason, Fate, Passage, Payload};
 use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::Instant;
 
+use channel::ChannelCheck;
 pub(crate) use collector::CollectorAudit;
 use kept::KeptCheck;
 use queue::QueueCheck;
@@ -33,6 +35,8 @@ pub(crate) struct LinkAudit {
     queue: QueueCheck,
     /// In place of `queue` where it holds its packets.
     kept: Option<Box<KeptCheck>>,
+    /// Where there is attenuation or noise.
+    channel: Option<Box<ChannelCheck>>,
     violation: Option<Box<str>>,
 }
 
@@ -57,6 +61,7 @@ impl LinkAudit {
             wire: WireCheck::new(direction.rate),
             queue: QueueCheck::new(direction.queue),
             kept: KeptCheck::new(direction).map(Box::new),
+            channel: ChannelCheck::new(direction).map(Box::new),
             violation: None,
         }
     }
@@ -77,7 +82,8 @@ impl LinkAudit {
     #[inline]
     pub(crate) fn on_passage<P: Payload>(&mut self, now: Instant, passage: &Passage<P>) {
         self.out += 1;
-        if self.kept.is_some() || !matches!(passage.fate, Fate::Arrived) {
+        let is_common = self.kept.is_none() && self.channel.is_none();
+        if !is_common || !matches!(passage.fate, Fate::Arrived) {
             self.on_uncommon(now, passage);
         } else if self.is_ordered(now, passage) {
             self.check_way(now, passage);
@@ -94,6 +100,12 @@ impl LinkAudit {
             let verdict = kept.on_passage(passage, self.in_order);
             self.believe(verdict, now, passage);
         }
+        let explained = match (&mut self.channel, passage.fate) {
+            (Some(channel), _) => channel.on_passage(passage),
+            (None, Fate::Lost(DropReason::Fading | DropReason::Noise)) => Err(channel::NO_CAUSE),
+            (None, _) => Ok(()),
+        };
+        self.believe(explained, now, passage);
         match passage.fate {
             Fate::Lost(reason) if reason.is_by_queue() => self.check_drop(now, passage),
             _ => self.check_way(now, passage),

@@ -1,8 +1,12 @@
 //! Every check is fed a forged passage that it alone must reject.
 
 use gridhaul_core::link::{DropReason, Fate, Passage, Payload};
-use gridhaul_scenario::scenario::{Aqm, Codel, Direction, FqCodel, Reorder};
-use gridhaul_scenario::units::{BitRate, Bytes, Duration, Instant, Probability, QueueLimit};
+use gridhaul_scenario::scenario::{
+    Aqm, Codel, Direction, Fading, FqCodel, Noise, NoiseTiming, Reorder,
+};
+use gridhaul_scenario::units::{
+    BitRate, Bytes, Decibel, Duration, Instant, Probability, QueueLimit,
+};
 
 use super::{Account, LinkAudit};
 
@@ -253,4 +257,37 @@ fn what_a_queue_drops_was_in_it_and_never_on_the_wire() {
     }
     let words = "a queue dropped what it had taken";
     assert_blamed(&verdict(&direction(UNLIMITED), &[dropped]), words);
+}
+
+#[test]
+fn attenuation_and_noise_are_where_they_should_be() {
+    let lost = |reason, times| Passage { fate: Fate::Lost(reason), ..passage(times) };
+    let [first, second] = [[0, 0, 3_334, 4_334], [3_334, 3_334, 6_668, 7_668]];
+    let plain = direction(UNLIMITED);
+    let words = "a packet was lost to attenuation or noise that is not there";
+    for reason in [DropReason::Fading, DropReason::Noise] {
+        assert_blamed(&verdict(&plain, &[lost(reason, first)]), words);
+    }
+    let coherence = Some(Duration::from_nanos(3_000));
+    let level = Fading { margin: Decibel::ZERO, deviation: Decibel::new(4), coherence, spans: 1 };
+    let fading = Direction { fading: Some(level), ..plain.clone() };
+    let bursts = Noise {
+        length: Duration::from_micros(1),
+        gap: Duration::from_micros(99),
+        loss: Probability::ONE,
+        timing: NoiseTiming::Random,
+    };
+    let noisy = Direction { noise: vec![bursts], ..plain };
+    assert_blamed(&verdict(&noisy, &[lost(DropReason::Fading, first)]), words);
+    assert_blamed(&verdict(&fading, &[lost(DropReason::Noise, first)]), words);
+    assert_eq!(verdict(&noisy, &[lost(DropReason::Noise, first), passage(second)]), Ok(()));
+    // The packets begin in two intervals of 3,000 ns, and in one of 4,000 ns.
+    let pair = [lost(DropReason::Fading, first), passage(second)];
+    assert_eq!(verdict(&fading, &pair), Ok(()));
+    let longer = Fading { coherence: Some(Duration::from_nanos(4_000)), ..level };
+    let fading = Direction { fading: Some(longer), ..fading };
+    assert_blamed(
+        &verdict(&fading, &pair),
+        "a level of attenuation stopped one packet and not another",
+    );
 }

@@ -1,10 +1,10 @@
 //! What holds for every link under every schedule.
 
 use gridhaul_scenario::scenario::{
-    Aqm, Codel, FqCodel, GilbertElliott, Jitter, JitterShape, LoadLatency, Loss, Outage,
-    OutageMode, Pie, Red, Reorder,
+    Aqm, Codel, Fading, FqCodel, GilbertElliott, Jitter, JitterShape, LoadLatency, Loss, Noise,
+    NoiseTiming, Outage, OutageMode, Pie, Red, Reorder,
 };
-use gridhaul_scenario::units::Bytes;
+use gridhaul_scenario::units::{Bytes, Decibel};
 use proptest::prelude::*;
 
 use super::super::{DropReason, Fate};
@@ -97,6 +97,18 @@ fn undisciplined() -> impl Strategy<Value = Direction> {
     let mode = prop_oneof![Just(OutageMode::Lose), Just(OutageMode::Hold)];
     let outage = (micros(20_000), micros(5_000), prop::option::of(micros(30_000)), mode)
         .prop_map(|(start, length, every, mode)| Outage { start, length, every, mode });
+    let fading =
+        (-10_000..10_000, micros(5_000), 1_u32..4).prop_map(|(margin, coherence, spans)| {
+            let [margin, deviation] = [margin, 4_000].map(Decibel::from_thousandths);
+            Fading { margin, deviation, coherence: Some(coherence), spans }
+        });
+    let timing = prop_oneof![Just(NoiseTiming::Random), Just(NoiseTiming::Periodic)];
+    let noise = (1_u64..2_000, 10_u64..10_000, probability(), timing).prop_map(
+        |(length, gap, loss, timing)| {
+            let [length, gap] = [length, gap].map(Duration::from_micros);
+            Noise { length, gap, loss, timing }
+        },
+    );
     let plain =
         (100_000_u64..100_000_000, micros(5_000), queue).prop_map(|(rate, delay, queue)| {
             Direction { queue, ..Direction::new(BitRate::from_bits_per_sec(rate), delay) }
@@ -110,9 +122,16 @@ fn undisciplined() -> impl Strategy<Value = Direction> {
         option(probability().boxed()),
         prop::collection::vec(outage, 0..3),
         prop::option::of(Just(load_latency())),
+        prop::option::of(fading),
+        prop::collection::vec(noise, 0..3),
     );
     (plain, impairments).prop_map(
-        |(plain, (loss, jitter, reorder, duplicate, corrupt, outage, load_latency))| Direction {
+        |(
+            plain,
+            (loss, jitter, reorder, duplicate, corrupt, outage, load_latency, fading, noise),
+        )| Direction {
+            fading,
+            noise,
             loss,
             jitter,
             reorder,
@@ -215,8 +234,8 @@ proptest! {
                     now += Duration::from_micros(gap);
                     match link.handle_packet(now, bytes, offered) {
                         Ok(()) => books.accepted += 1,
-                        Err(DropReason::Loss | DropReason::Outage) => unreachable!(),
                         Err(DropReason::QueueFull | DropReason::Aqm) => refused += 1,
+                        Err(reason) => unreachable!("the queue does not lose by {reason:?}"),
                     }
                     offered += 1;
                     prop_assert_eq!(link.queued_at_last(), link.queue_packets(now));

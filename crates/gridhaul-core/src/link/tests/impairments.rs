@@ -1,6 +1,9 @@
 //! Each impairment alone.
 
-use gridhaul_scenario::scenario::{Jitter, JitterShape, Loss, Outage, OutageMode, Reorder};
+use gridhaul_scenario::scenario::{
+    Fading, Jitter, JitterShape, Loss, Noise, NoiseTiming, Outage, OutageMode, Reorder,
+};
+use gridhaul_scenario::units::Decibel;
 
 use super::super::{DropReason, Fate};
 use super::*;
@@ -116,4 +119,56 @@ fn in_a_hold_packets_wait_in_the_queue() {
     let accepted = (0..3).map(|n| link.handle_packet(at(10), 10, n).is_ok()).collect::<Vec<_>>();
     assert_eq!(accepted, [true, true, false]);
     assert_eq!((link.queue_packets(at(49)), link.queue_packets(at(50))), (2, 1));
+}
+
+/// A level that changes every millisecond and is below the threshold half of the time.
+fn fading() -> Fading {
+    let coherence = Some(Duration::from_micros(1_000));
+    Fading { margin: Decibel::ZERO, deviation: Decibel::new(4), coherence, spans: 1 }
+}
+
+#[test]
+fn attenuation_takes_whole_intervals_of_a_millisecond() {
+    // A packet every 10 µs: a hundred of them share a level, and the wire is used by all.
+    let passages = stream(&Direction { fading: Some(fading()), ..clean() }, 20_000);
+    assert_eq!(passages.last().unwrap().sent, at(200_000));
+    let faded = |passage: &Passage<u32>| passage.fate == Fate::Lost(DropReason::Fading);
+    let below = passages.chunks(100).filter(|interval| {
+        assert!(interval.iter().all(|passage| faded(passage) == faded(&interval[0])));
+        faded(&interval[0])
+    });
+    assert!(is_share(below.count(), 200, 0.5));
+}
+
+#[test]
+fn the_first_cause_is_named_and_none_shifts_another() {
+    let noise = Noise {
+        length: Duration::from_micros(100),
+        gap: Duration::from_micros(900),
+        loss: p(0.5),
+        timing: NoiseTiming::Random,
+    };
+    let outage = Outage {
+        start: Duration::from_micros(50_000),
+        length: Duration::from_micros(50_000),
+        every: None,
+        mode: OutageMode::Lose,
+    };
+    let plain = Direction { loss: Some(Loss::Bernoulli(p(0.2))), ..clean() };
+    let alone = |direction: &Direction| -> Vec<bool> {
+        stream(direction, 20_000).iter().map(|passage| !passage.fate.arrives()).collect()
+    };
+    let causes = [
+        (DropReason::Outage, alone(&Direction { outage: vec![outage], ..clean() })),
+        (DropReason::Fading, alone(&Direction { fading: Some(fading()), ..clean() })),
+        (DropReason::Noise, alone(&Direction { noise: vec![noise], ..clean() })),
+        (DropReason::Loss, alone(&plain)),
+    ];
+    let all =
+        Direction { outage: vec![outage], fading: Some(fading()), noise: vec![noise], ..plain };
+    for (number, passage) in stream(&all, 20_000).iter().enumerate() {
+        let cause = causes.iter().find(|(_, lost)| lost[number]).map(|(reason, _)| *reason);
+        let expected = cause.map_or(Fate::Arrived, Fate::Lost);
+        assert_eq!(passage.fate, expected, "{number}");
+    }
 }

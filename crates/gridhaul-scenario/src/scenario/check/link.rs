@@ -10,6 +10,11 @@ impl Report<'_> {
             let key = format!("link.{name}");
             self.ends(&key, &link.from, &link.to);
             self.directions_given(&key, link);
+            if let Some(line) = &link.power_line
+                && !self.power_line(&format!("{key}.power_line"), line)
+            {
+                continue;
+            }
             let directions =
                 [("both", &link.both), ("forward", &link.forward), ("backward", &link.backward)];
             for (way, direction) in directions {
@@ -27,7 +32,7 @@ impl Report<'_> {
             (None, None) => self.refuse(
                 key,
                 "the link has no direction",
-                "add `both = { rate = \"1 Mbit/s\" }`, or `forward` and `backward`",
+                "add `both = { rate = \"1 Mbit/s\" }`, or `forward` and `backward`, or `power_line`",
             ),
             (Some(_), Some((way, _))) => self.refuse(
                 format!("{key}.{way}"),
@@ -42,13 +47,19 @@ impl Report<'_> {
         if direction.rate.as_bits_per_sec() == 0 {
             self.refuse(
                 format!("{key}.rate"),
-                "a wire needs a rate above 0",
-                "remove the direction to make the link one-way, or use `outage`",
+                "a wire needs a `rate` above 0",
+                "write rate = \"3 Mbit/s\"; to make the link one-way, remove the direction",
             );
         }
         self.aqm(key, direction);
         if let Some(loss) = &direction.loss {
             self.loss(key, loss);
+        }
+        if let Some(fading) = &direction.fading {
+            self.fading(&format!("{key}.fading"), fading);
+        }
+        for (index, noise) in direction.noise.iter().enumerate() {
+            self.noise(&format!("{key}.noise[{index}]"), noise);
         }
         for (index, outage) in direction.outage.iter().enumerate() {
             let key = format!("{key}.outage[{index}]");

@@ -5,6 +5,7 @@ mod flow;
 mod link;
 mod load;
 mod plan;
+mod power_line;
 mod proxy;
 mod stack;
 

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::error::{Problem, ScenarioError};
-use super::{Scenario, check};
+use super::{Scenario, check, power_line};
 use axis::{Axis, axes};
 use setting::Setting;
 
@@ -121,6 +121,10 @@ fn point(base: &Json, axes: &[Axis], indices: &[usize]) -> Result<ScenarioPoint,
 /// The scenario with these settings.
 fn with(base: &Json, settings: &[Setting<'_>]) -> Result<Scenario, Problem> {
     let mut tree = base.clone();
+    let is_set_below = |key: &str| {
+        settings.iter().any(|set| set.key.strip_prefix(key).is_some_and(|s| s.starts_with('.')))
+    };
+    power_line::forget(&mut tree, is_set_below);
     for setting in settings {
         setting.apply(&mut tree)?;
     }

@@ -1,0 +1,119 @@
+//! Log-normal attenuation, constant for a time and then another.
+
+use gridhaul_scenario::scenario;
+use gridhaul_scenario::units::Instant;
+
+use super::LinkChance;
+
+/// The level of a line that varies: one normal variable, in decibels, for each span and interval.
+///
+/// Intervals are counted from the start of the run, and each has a stream of chance of its own: the
+/// level at a time does not depend on how many packets were sent before.
+#[derive(Debug, Clone)]
+pub(super) struct Fading {
+    keys: scenario::Fading,
+    chance: LinkChance,
+    /// The interval that was looked at last, and whether its level is below the threshold.
+    last: Option<(u64, bool)>,
+}
+
+impl Fading {
+    /// Attenuation with its own streams of chance.
+    pub(super) const fn new(keys: scenario::Fading, chance: LinkChance) -> Self {
+        Self { keys, chance, last: None }
+    }
+
+    /// Whether the level is below the receiver's threshold at `now`, on one of the spans.
+    pub(super) fn is_below(&mut self, now: Instant) -> bool {
+        // No coherence: one interval as long as the run.
+        let interval =
+            self.keys.coherence.map_or(0, |time| now.as_nanos() / time.as_nanos().max(1));
+        if let Some((last, is_below)) = self.last
+            && last == interval
+        {
+            return is_below;
+        }
+        let margin = self.keys.margin.as_decibels();
+        let deviation = self.keys.deviation.as_decibels();
+        let mut levels = self.chance.numbered_stream("fading", interval);
+        let is_below = (0..self.keys.spans).any(|_| margin + deviation * levels.normal() < 0.0);
+        self.last = Some((interval, is_below));
+        is_below
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gridhaul_scenario::units::{Decibel, Duration};
+
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn fading(margin: i32, deviation: i32, coherence_s: Option<u64>, spans: u32) -> Fading {
+        let keys = scenario::Fading {
+            margin: Decibel::from_thousandths(margin),
+            deviation: Decibel::from_thousandths(deviation),
+            coherence: coherence_s.map(Duration::from_secs),
+            spans,
+        };
+        Fading::new(keys, LinkChance::named(5, 0, "line.forward", 0))
+    }
+
+    /// Whether each of the first intervals of a second is below.
+    fn intervals(fading: &mut Fading, count: u64) -> Vec<bool> {
+        (0..count).map(|k| fading.is_below(Instant::from_nanos(k * SECOND))).collect()
+    }
+
+    #[test]
+    fn the_share_of_intervals_below_is_the_normal_tail() {
+        // Q(x): Abramowitz and Stegun 1964, table 26.1. With n spans: 1 - (1 - Q)^n.
+        let cases = [
+            (10_000, 4_000, 1, 0.006_210),
+            (4_000, 4_000, 1, 0.158_655),
+            (0, 4_000, 1, 0.5),
+            (-4_000, 4_000, 1, 0.841_345),
+            (10_000, 4_000, 13, 0.077_785),
+        ];
+        let count = 100_000;
+        for (margin, deviation, spans, expected) in cases {
+            let mut fading = fading(margin, deviation, Some(1), spans);
+            let below = intervals(&mut fading, count).into_iter().filter(|is| *is).count() as f64;
+            let deviation = (count as f64 * expected * (1.0 - expected)).sqrt();
+            let error = below - count as f64 * expected;
+            assert!(error.abs() < 4.0 * deviation, "{margin} {spans}: {error} of {deviation}");
+        }
+    }
+
+    #[test]
+    fn a_level_that_does_not_vary_is_a_threshold() {
+        assert!(!intervals(&mut fading(0, 0, Some(1), 1), 100).contains(&true));
+        assert!(!intervals(&mut fading(-1, 0, Some(1), 1), 100).contains(&false));
+    }
+
+    #[test]
+    fn the_course_does_not_depend_on_who_looks_and_when() {
+        let all = intervals(&mut fading(2_000, 4_000, Some(1), 2), 400);
+        let mut seldom = fading(2_000, 4_000, Some(1), 2);
+        for k in (0..400).step_by(7) {
+            // Anywhere within the interval, and again.
+            for offset in [0, SECOND / 2, SECOND - 1] {
+                let now = Instant::from_nanos(k * SECOND + offset);
+                assert_eq!(seldom.is_below(now), all[k as usize], "{k}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_coherence_a_run_has_one_level() {
+        let level = |repeat| {
+            let mut fading = fading(0, 4_000, None, 1);
+            fading.chance = LinkChance::named(5, repeat, "line.forward", 0);
+            let course = intervals(&mut fading, 50);
+            assert!(course.iter().all(|is_below| *is_below == course[0]));
+            course[0]
+        };
+        let below = (0..400).filter(|repeat| level(*repeat)).count();
+        assert!(below.abs_diff(200) < 40, "{below}");
+    }
+}

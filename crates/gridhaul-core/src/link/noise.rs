@@ -1,0 +1,242 @@
+//! Impulsive noise: bursts that go on in time, whether packets are sent or not.
+
+use gridhaul_scenario::scenario::{self, NoiseTiming};
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::LinkChance;
+use crate::chance::{Chance, Coin};
+
+/// All noises of a direction.
+#[derive(Debug, Clone)]
+pub(super) struct Noise {
+    sources: Vec<Source>,
+}
+
+/// One noise.
+#[derive(Debug, Clone)]
+struct Source {
+    bursts: Bursts,
+    /// Asked for each burst that a packet meets, until one destroys it.
+    destroys: Coin,
+}
+
+/// The bursts of one noise, looked at one after the other.
+#[derive(Debug, Clone)]
+struct Bursts {
+    /// The burst at hand: from `begin` up to, and without, `end`.
+    begin: Instant,
+    end: Instant,
+    length: Duration,
+    gap: Duration,
+    timing: NoiseTiming,
+    chance: Chance,
+}
+
+impl Noise {
+    /// The noises, each with chance of its own.
+    pub(super) fn new(keys: &[scenario::Noise], chance: LinkChance) -> Self {
+        let source = |(number, keys): (u64, &scenario::Noise)| Source {
+            bursts: Bursts::new(keys, chance.numbered_stream("noise", number)),
+            destroys: Coin::new(keys.loss, chance.numbered_stream("noise loss", number)),
+        };
+        Self { sources: (0..).zip(keys).map(source).collect() }
+    }
+
+    /// Whether a packet that is on the wire from `started` to `sent` is destroyed. To be asked in the
+    /// order of transmissions.
+    pub(super) fn destroys(&mut self, started: Instant, sent: Instant) -> bool {
+        // Each noise is asked: it must not matter to one what another does.
+        self.sources.iter_mut().fold(false, |hit, source| source.destroys(started, sent) | hit)
+    }
+}
+
+impl Source {
+    fn destroys(&mut self, started: Instant, sent: Instant) -> bool {
+        // A packet that stands still for ever never arrives.
+        if sent == Instant::NEVER {
+            return false;
+        }
+        self.bursts.skip_to(started);
+        // What takes no time on the wire meets a burst that covers its instant.
+        let until = sent.max(started + Duration::from_nanos(1));
+        while self.bursts.begin < until {
+            if self.destroys.flip() {
+                return true;
+            }
+            if self.bursts.end >= until {
+                return false;
+            }
+            self.bursts.advance();
+        }
+        false
+    }
+}
+
+impl Bursts {
+    /// The noise in its stationary state.
+    fn new(keys: &scenario::Noise, mut chance: Chance) -> Self {
+        let scenario::Noise { length, gap, timing, .. } = *keys;
+        let cycle = length + gap;
+        let (begin, end) = match timing {
+            NoiseTiming::Random => {
+                // A burst is on for this share of the time, and what is left of it, or of a gap, is
+                // distributed like the whole.
+                let share = length.as_nanos() as f64 / cycle.as_nanos() as f64;
+                let is_on = chance.unit() < share;
+                let wait = if is_on { Duration::ZERO } else { chance.exponential(gap) };
+                let begin = Instant::ZERO + wait;
+                (begin, begin + chance.exponential(length))
+            }
+            NoiseTiming::Periodic => {
+                let phase = Duration::from_nanos(chance.below(cycle.as_nanos()));
+                match phase < length {
+                    // One is on, and has been for this time.
+                    true => (Instant::ZERO, Instant::ZERO + (length - phase)),
+                    false => {
+                        let begin = Instant::ZERO + (cycle - phase);
+                        (begin, begin + length)
+                    }
+                }
+            }
+        };
+        Self { begin, end, length, gap, timing, chance }
+    }
+
+    /// Goes on to the next burst.
+    fn advance(&mut self) {
+        let (gap, length) = match self.timing {
+            NoiseTiming::Random => {
+                (self.chance.exponential(self.gap), self.chance.exponential(self.length))
+            }
+            NoiseTiming::Periodic => (self.gap, self.length),
+        };
+        self.begin = self.end + gap;
+        self.end = self.begin + length;
+    }
+
+    /// Goes on to the first burst that ends after `now`.
+    fn skip_to(&mut self, now: Instant) {
+        if self.timing == NoiseTiming::Periodic && self.end <= now {
+            let cycle = self.length + self.gap;
+            self.end += cycle * (now.since(self.end).as_nanos() / cycle.as_nanos());
+            self.begin = Instant::ZERO + self.end.since(Instant::ZERO + self.length);
+        }
+        while self.end <= now {
+            self.advance();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gridhaul_scenario::units::Probability;
+
+    use super::*;
+
+    const US: u64 = 1_000;
+
+    fn keys(length_us: u64, gap_us: u64, loss: f64, timing: NoiseTiming) -> scenario::Noise {
+        let (length, gap) = (Duration::from_micros(length_us), Duration::from_micros(gap_us));
+        scenario::Noise { length, gap, loss: Probability::new(loss).unwrap(), timing }
+    }
+
+    fn noise(keys: &[scenario::Noise], seed: u64) -> Noise {
+        Noise::new(keys, LinkChance::named(seed, 0, "line.forward", 0))
+    }
+
+    /// Which packets of a length are destroyed, with one sent at each step.
+    fn destroyed(noise: &mut Noise, step_us: u64, length_us: u64, count: u64) -> Vec<bool> {
+        let at = |us: u64| Instant::from_nanos(us * US);
+        let sent = |k| (at(k * step_us), at(k * step_us + length_us));
+        (0..count).map(sent).map(|(started, end)| noise.destroys(started, end)).collect()
+    }
+
+    fn share(hits: &[bool]) -> f64 {
+        hits.iter().filter(|hit| **hit).count() as f64 / hits.len() as f64
+    }
+
+    #[test]
+    fn random_bursts_meet_packets_as_often_as_they_should() {
+        // No burst at the start, and none begins: 1 - g / (g + l) exp(-T / g). Packets are so far
+        // apart that they are nearly independent.
+        for (length, gap, packet) in [(100, 1_000, 1), (100, 1_000, 500), (1_000, 4_000, 3_000)] {
+            let mut noise = noise(&[keys(length, gap, 1.0, NoiseTiming::Random)], 3);
+            let hits = destroyed(&mut noise, 20_000, packet, 40_000);
+            let [l, g, t] = [length, gap, packet].map(|us| us as f64);
+            let expected = 1.0 - g / (g + l) * (-t / g).exp();
+            let deviation = (expected * (1.0 - expected) / 40_000.0).sqrt();
+            let error = share(&hits) - expected;
+            assert!(error.abs() < 4.0 * deviation, "{length} {gap} {packet}: {error}");
+        }
+    }
+
+    #[test]
+    fn periodic_bursts_meet_packets_as_often_as_they_should() {
+        // Bursts of 1 ms every 10 ms. A packet of T meets (T + 1 ms) / 10 ms of them on average, and a
+        // whole number above or below; each is survived by one half. The phase is that of the packets
+        // in steps of 9.37 ms, which come round evenly.
+        for (packet, expected) in
+            [(2_000, 0.3 * 0.5), (9_000, 0.5), (12_000, 0.7 * 0.5 + 0.3 * 0.75)]
+        {
+            let mut noise = noise(&[keys(1_000, 9_000, 0.5, NoiseTiming::Periodic)], 4);
+            let hits = destroyed(&mut noise, 29_370, packet, 40_000);
+            let deviation = (expected * (1.0 - expected) / 40_000.0_f64).sqrt();
+            let error = share(&hits) - expected;
+            assert!(error.abs() < 4.0 * deviation, "{packet}: {error}");
+        }
+    }
+
+    #[test]
+    fn bursts_last_as_long_whatever_the_rate_of_packets() {
+        // Short packets at two rates sample the same noise: 10 ms on, 40 ms off on average.
+        let runs = |step: u64| {
+            let mut noise = noise(&[keys(10_000, 40_000, 1.0, NoiseTiming::Random)], 9);
+            let hits = destroyed(&mut noise, step, 1, 200_000_000 / step);
+            let bursts = hits.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
+            let time = hits.iter().filter(|hit| **hit).count() as f64 * step as f64;
+            (hits, time / bursts)
+        };
+        let (often, long) = runs(100);
+        let (seldom, longer) = runs(500);
+        assert!((long / 10_000.0 - 1.0).abs() < 0.05, "{long}");
+        // Packets 0.5 ms apart miss the shortest bursts: of an exponential length, 5 % at most.
+        assert!((longer / long - 1.0).abs() < 0.06, "{long} and {longer}");
+        // And it is the very same noise.
+        let sampled: Vec<bool> = often.iter().step_by(5).copied().collect();
+        assert_eq!(sampled, seldom);
+    }
+
+    #[test]
+    fn a_burst_covers_its_begin_and_not_its_end() {
+        let mut noise = noise(&[keys(30, 70, 1.0, NoiseTiming::Periodic)], 1);
+        let begin = noise.sources[0].bursts.begin.as_nanos();
+        let (length, cycle) = (30 * US, 100 * US);
+        let begin = if noise.sources[0].bursts.end.as_nanos() - begin < length { 0 } else { begin };
+        let end = noise.sources[0].bursts.end.as_nanos();
+        let at = Instant::from_nanos;
+        if begin > 0 {
+            assert!(!noise.destroys(at(begin - 5), at(begin)));
+        }
+        assert!(noise.destroys(at(begin), at(begin + 1)));
+        assert!(noise.destroys(at(end - 1), at(end + 5)));
+        assert!(!noise.destroys(at(end), at(end)));
+        // Many cycles later, and across a whole burst.
+        let later = 1_000_000 * cycle;
+        assert!(!noise.destroys(at(later + end - length - 5), at(later + end - length)));
+        assert!(noise.destroys(at(later + end - length - 5), at(later + end + 5)));
+        assert!(!noise.destroys(at(later + end), at(later + end + 70 * US)));
+        assert!(!noise.destroys(at(later + end + cycle), Instant::NEVER));
+    }
+
+    #[test]
+    fn one_noise_does_not_shift_another() {
+        let random = keys(100, 2_000, 1.0, NoiseTiming::Random);
+        let mains = keys(50, 9_950, 0.3, NoiseTiming::Periodic);
+        let mut alone = noise(&[random], 6);
+        let mut both = noise(&[random, mains], 6);
+        let (alone, both) =
+            (destroyed(&mut alone, 500, 200, 20_000), destroyed(&mut both, 500, 200, 20_000));
+        assert!(alone.iter().zip(&both).all(|(alone, both)| *both || !*alone));
+        assert!(share(&both) > share(&alone));
+    }
+}

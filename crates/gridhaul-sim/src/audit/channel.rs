@@ -1,0 +1,58 @@
+//! Losses by attenuation and noise happen where there is such a thing, and as it would.
+
+use gridhaul_core::link::{DropReason, Fate, Passage};
+use gridhaul_scenario::scenario::Direction;
+use gridhaul_scenario::units::{Duration, Instant};
+
+/// Checks the causes that a direction names. While a level of attenuation stays, it stops all packets
+/// that begin or none.
+#[derive(Debug)]
+pub(super) struct ChannelCheck {
+    fades: bool,
+    is_noisy: bool,
+    /// How long a level stays.
+    stays: Duration,
+    /// The interval of the packet before, and whether its level was too low.
+    last: Option<(u64, bool)>,
+}
+
+impl ChannelCheck {
+    /// `None` for a direction with neither.
+    pub(super) fn new(direction: &Direction) -> Option<Self> {
+        let (fading, is_noisy) = (direction.fading, !direction.noise.is_empty());
+        (fading.is_some() || is_noisy).then(|| Self {
+            fades: fading.is_some(),
+            is_noisy,
+            stays: fading.and_then(|fading| fading.coherence).unwrap_or(Duration::MAX),
+            last: None,
+        })
+    }
+
+    /// A passage that is no copy comes out.
+    pub(super) fn on_passage<P>(&mut self, passage: &Passage<P>) -> Result<(), &'static str> {
+        let is_too_low = match passage.fate {
+            Fate::Lost(DropReason::Fading) => true,
+            Fate::Lost(DropReason::Noise) if !self.is_noisy => return Err(NO_CAUSE),
+            // An outage is named first, and what a queue drops never began.
+            Fate::Lost(DropReason::Outage | DropReason::QueueFull | DropReason::Aqm) => {
+                return Ok(());
+            }
+            _ => false,
+        };
+        if is_too_low && !self.fades {
+            return Err(NO_CAUSE);
+        }
+        let since_start = passage.started.since(Instant::ZERO).as_nanos();
+        let interval = since_start / self.stays.as_nanos().max(1);
+        let last = self.last.replace((interval, is_too_low));
+        match last {
+            Some((before, was_too_low)) if before == interval && was_too_low != is_too_low => {
+                Err("a level of attenuation stopped one packet and not another")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What is said of a loss that nothing explains.
+pub(super) const NO_CAUSE: &str = "a packet was lost to attenuation or noise that is not there";
