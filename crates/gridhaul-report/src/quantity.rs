@@ -23,6 +23,10 @@ const UNITS: &[(&str, &str, f64)] = &[
     ("KiB", "B", 1024.0),
     ("kB", "B", 1e3),
     ("B", "B", 1.0),
+    ("km", "m", 1e3),
+    ("m", "m", 1.0),
+    ("mm", "m", 1e-3),
+    ("dB", "dB", 1.0),
     ("packets", "packets", 1.0),
     ("segments", "segments", 1.0),
     ("messages", "messages", 1.0),
@@ -48,6 +52,8 @@ mod tests {
     fn units_are_stripped() {
         assert_eq!(quantity("3 Mbit/s"), Some((3e6, "bit/s")));
         assert_eq!(quantity("\"25 ms\""), Some((0.025, "s")));
+        assert_eq!(quantity("1.5 km"), Some((1_500.0, "m")));
+        assert_eq!(quantity("-3.5 dB"), Some((-3.5, "dB")));
         assert_eq!(quantity("400_000"), Some((400_000.0, "")));
         assert_eq!(quantity("1e-3"), Some((0.001, "")));
         assert_eq!(quantity("50 segments"), Some((50.0, "segments")));
