@@ -57,6 +57,9 @@ pub enum RunError {
     /// The scenario contradicts itself.
     #[error("{0}")]
     Invalid(String),
+    /// The machine did not do what a run on real kernels needs.
+    #[error("{0}")]
+    Machine(String),
     /// The auditor found that a run broke an invariant: a fault of gridhaul, not of the scenario.
     #[error("the run broke an invariant, which is a fault of gridhaul; please report it:\n{0}")]
     Audit(String),

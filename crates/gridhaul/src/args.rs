@@ -38,6 +38,9 @@ pub(crate) enum Command {
     /// Show what the equations are made of
     #[command(subcommand)]
     Model(ModelCommand),
+    /// Make the network of a scenario out of network namespaces, for programs of your own
+    #[command(subcommand)]
+    Emu(EmuCommand),
     /// Read scenario files and say what is wrong with them, without running anything
     Check(CheckArgs),
     /// Print the JSON Schema of scenarios (editors complete from it) or of answers
@@ -63,6 +66,32 @@ pub(crate) struct RunArgs {
     pub(crate) output: Output,
     #[command(flatten)]
     pub(crate) engine: Engine,
+}
+
+/// What `emu` can do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum EmuCommand {
+    /// Make the network and let it stand until Ctrl-C
+    ///
+    /// Each node becomes a network namespace that `ip netns exec` knows, each link two devices with
+    /// an emulated link between them. Programs reach each other at the addresses that are printed;
+    /// whatever they send passes the links of the scenario. With a sweep, its first point.
+    Up(EmuUpArgs),
+    /// Remove the namespaces that killed runs have left
+    Clean,
+}
+
+/// Arguments of `emu up`.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXIT_CODES)]
+pub(crate) struct EmuUpArgs {
+    /// Scenario file (TOML)
+    pub(crate) file: PathBuf,
+    /// What the names of the namespaces begin with
+    #[arg(long, value_name = "NAME", default_value = "gh")]
+    pub(crate) prefix: String,
+    #[command(flatten)]
+    pub(crate) changes: Changes,
 }
 
 /// Arguments of `sweep`.
@@ -155,6 +184,8 @@ pub(crate) enum On {
     Model,
     /// Equations, with the rules of paper `sa-tcp` for meters and collectors
     PaperModel,
+    /// The kernel's own TCP, over emulated links between network namespaces, in real time
+    Emu,
 }
 
 /// Arguments of `compare`.

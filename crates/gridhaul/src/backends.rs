@@ -1,6 +1,7 @@
 //! Who answers.
 
 use anyhow::bail;
+use gridhaul_emu::Emu;
 use gridhaul_model::{Model, PaperModel};
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::Backend;
@@ -65,6 +66,7 @@ fn backends(engine: &Engine) -> anyhow::Result<Vec<Box<dyn Backend>>> {
         }
         backends.push(match on {
             On::Sim => Box::new(Sim { threads: engine.threads }),
+            On::Emu => Box::new(Emu::default()),
             On::Model => Box::new(Model),
             On::PaperModel => Box::new(PaperModel),
         });

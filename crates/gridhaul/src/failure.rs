@@ -60,7 +60,9 @@ impl From<ScenarioError> for Failure {
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
-            RunError::Unsupported(_) | RunError::Invalid(_) => Self::Input(error.into()),
+            RunError::Unsupported(_) | RunError::Invalid(_) | RunError::Machine(_) => {
+                Self::Input(error.into())
+            }
             RunError::Audit(_) => Self::Fault(error.into()),
         }
     }

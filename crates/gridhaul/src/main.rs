@@ -36,6 +36,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Plan(args) => command::plan::run(args),
         Command::Paper(args) => command::paper::run(args),
         Command::Model(command) => command::model::run(command),
+        Command::Emu(command) => command::emu::run(command),
         Command::Check(args) => command::check::run(args),
         Command::Schema(args) => command::schema::run(args),
         Command::Cc(command) => command::cc::run(command),

@@ -1,6 +1,7 @@
 //! What is answered: one schema for all backends.
 
 mod metric;
+mod recording;
 mod runs;
 mod series;
 mod verdict;
@@ -10,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use metric::{Metric, MetricInfo, Scope};
+pub use recording::{Recording, Window};
 pub use runs::{Metrics, RowNames, RunRows};
 pub use series::{Column, ColumnData, Series};
 pub use verdict::Verdict;

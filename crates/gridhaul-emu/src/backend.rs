@@ -1,0 +1,155 @@
+//! The backend: one run after the other, in real time.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use gridhaul_scenario::answer::{Answer, Point, RunRows, Series, Warning};
+use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
+use gridhaul_scenario::scenario::{Load, Scenario};
+use gridhaul_scenario::units::{Duration, Instant};
+
+use crate::clock::Clock;
+use crate::fault::Fault;
+use crate::network::{Lab, Plan};
+use crate::outcome;
+use crate::refuse::refusals;
+use crate::system::raise_file_limit;
+use crate::traffic::{Sampling, Traffic, TrafficOutcome};
+use crate::wire::{Emulator, WireOutcome};
+
+/// Real kernels on this machine, one run at a time.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Emu {
+    /// Processor that the emulator keeps for itself. `None`: wherever the kernel puts it.
+    pub pin: Option<usize>,
+}
+
+/// The emulator and the applications start together, this long after they were made.
+const HEAD_START: Duration = Duration::from_millis(20);
+
+/// Windows are looked at this often; less often where there are many connections.
+const LOOK: Duration = Duration::from_millis(50);
+
+impl Backend for Emu {
+    fn name(&self) -> &'static str {
+        "emu"
+    }
+
+    fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
+        let refused = refusals(scenario);
+        if refused.is_empty() { Ok(()) } else { Err(refused) }
+    }
+
+    fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError> {
+        let points = scenario.points().map_err(|error| RunError::Invalid(error.to_string()))?;
+        for point in &points {
+            self.supports(&point.scenario).map_err(RunError::Unsupported)?;
+        }
+        raise_file_limit();
+        let total = points.len() as u64 * u64::from(scenario.repeat);
+        let mut answer = Answer::without_points(scenario, self.name());
+        for point in &points {
+            let plan = Plan::new(&point.scenario)?;
+            let mut runs: Vec<RunRows> = Vec::new();
+            for repeat in 0..scenario.repeat {
+                let run = self.run_once(&point.scenario, &plan, repeat)?;
+                answer.warnings.extend(run.warnings);
+                let suffix = if points.len() > 1 {
+                    format!("-{}", answer.points.len())
+                } else {
+                    String::new()
+                };
+                for mut series in run.series {
+                    series.name.push_str(&suffix);
+                    answer.series.push(series);
+                }
+                runs.push(run.rows);
+                let done = answer.points.len() as u64 * u64::from(scenario.repeat);
+                progress.advance(done + u64::from(repeat) + 1, total);
+            }
+            let flows = point.scenario.flow.keys().zip(&plan.flows);
+            let flows = flows.map(|(name, flow)| (name.clone(), u64::from(flow.count))).collect();
+            answer.points.push(Point::of_runs(point, (&flows, plan.directions.rows()), &runs));
+        }
+        answer.warnings.sort();
+        answer.warnings.dedup();
+        Ok(answer)
+    }
+}
+
+/// What comes out of one run.
+struct Run {
+    rows: RunRows,
+    series: Vec<Series>,
+    warnings: Vec<Warning>,
+}
+
+impl Emu {
+    fn run_once(&self, scenario: &Scenario, plan: &Plan, repeat: u32) -> Result<Run, RunError> {
+        let lab = Lab::build(plan)?;
+        let traffic = Traffic::new(scenario, plan, &lab, repeat)?;
+        let interval = scenario.record.interval.filter(|_| repeat == 0);
+        let emulator = Emulator::new(scenario, plan, &lab.devices, repeat, interval)?;
+        let (wire, traffic) = self.drive(scenario, emulator, traffic, interval)?;
+        let mut rows = outcome::rows(scenario, plan, &wire, &traffic);
+        for ((flow, row), metrics) in scenario.flow.values().zip(&traffic.rows).zip(&mut rows.flows)
+        {
+            if let Load::Transfer(transfer) = &flow.load {
+                outcome::transfers(row, transfer.size, metrics);
+            }
+        }
+        let mut warnings = rows.warnings(scenario);
+        warnings.extend(outcome::warnings(scenario, &wire, &traffic));
+        let links: Vec<String> =
+            plan.directions.rows().iter().map(|(name, _)| name.clone()).collect();
+        let flows: Vec<String> = scenario.flow.keys().cloned().collect();
+        let mut series = traffic.recording.into_series(&flows, &links);
+        series.extend(wire.recording.into_series(&flows, &links));
+        Ok(Run { rows, series, warnings })
+    }
+
+    /// Lets both threads run. If one fails, the other stops.
+    fn drive(
+        &self,
+        scenario: &Scenario,
+        emulator: Emulator<'_>,
+        traffic: Traffic<'_>,
+        recorded: Option<Duration>,
+    ) -> Result<(WireOutcome, TrafficOutcome), Fault> {
+        let times = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
+        let connections: u64 = scenario.flow.values().map(|flow| u64::from(flow.count)).sum();
+        let interval = scenario.record.interval.unwrap_or(LOOK.mul_f64(connections as f64 / 100.0));
+        let sampling = Sampling {
+            interval: interval.max(Duration::from_millis(1)),
+            recorded: recorded.is_some(),
+        };
+        let stop = AtomicBool::new(false);
+        let stopped = || stop.load(Ordering::Relaxed);
+        let clock = Clock::starts_in(HEAD_START);
+        thread::scope(|scope| {
+            let wire = scope.spawn(|| {
+                self.pin();
+                let outcome = emulator.run(clock, times, stopped);
+                stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
+                outcome
+            });
+            let traffic = scope.spawn(|| {
+                let outcome = traffic.run(clock, times, sampling, stopped);
+                stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
+                outcome
+            });
+            let wire = wire.join().map_err(|_| Fault::Panicked)?;
+            let traffic = traffic.join().map_err(|_| Fault::Panicked)?;
+            Ok((wire?, traffic?))
+        })
+    }
+
+    /// Keeps the calling thread on its processor. One that does not exist is no reason to stop.
+    fn pin(&self) {
+        if let Some(cpu) = self.pin {
+            let mut set = rustix::thread::CpuSet::new();
+            set.set(cpu);
+            let _ = rustix::thread::sched_setaffinity(None, &set);
+        }
+    }
+}

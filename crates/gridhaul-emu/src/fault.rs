@@ -1,0 +1,91 @@
+//! What can go wrong between a run and the machine that it runs on.
+
+use std::io;
+
+use gridhaul_scenario::backend::RunError;
+use thiserror::Error;
+
+/// The machine did not do what a run needs.
+#[derive(Debug, Error)]
+pub enum Fault {
+    /// A call into the kernel failed.
+    #[error("{doing}: {source}{}", remedy(source))]
+    Call {
+        /// What was being done.
+        doing: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The program `ip` refused a line.
+    #[error("`ip` could not set up {node}: {said}")]
+    Ip {
+        /// Node whose namespace was being set up.
+        node: String,
+        /// What it wrote.
+        said: String,
+    },
+    /// A device of the run has gone.
+    #[error(
+        "the device of link `{link}` at node `{node}` is gone; somebody deleted it during the run"
+    )]
+    DeviceGone {
+        /// Name of the link.
+        link: String,
+        /// Name of the node.
+        node: String,
+    },
+    /// A congestion control that this kernel does not have.
+    #[error(
+        "this kernel has no congestion control {name:?} (it has: {available})\n  \
+         help: load it (`modprobe tcp_{name}`), or choose another `variant`"
+    )]
+    NoCongestionControl {
+        /// Its name in the kernel.
+        name: String,
+        /// What there is.
+        available: String,
+    },
+    /// A namespace of that name exists.
+    #[error(
+        "there is a network namespace {name} already\n  \
+         help: choose another --prefix; `gridhaul emu clean` removes what dead runs have left, \
+         `ip netns del {name}` this one"
+    )]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
+    /// A thread of the run panicked.
+    #[error("a thread of the run panicked, which is a fault of gridhaul; please report it")]
+    Panicked,
+}
+
+impl Fault {
+    /// Says what was being done when a call failed.
+    pub(crate) fn call<E: Into<io::Error>>(doing: impl Into<String>) -> impl FnOnce(E) -> Self {
+        let doing = doing.into();
+        move |source| Self::Call { doing, source: source.into() }
+    }
+}
+
+impl From<Fault> for RunError {
+    fn from(fault: Fault) -> Self {
+        Self::Machine(fault.to_string())
+    }
+}
+
+fn remedy(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => {
+            "\n  help: run as root, or where user namespaces and /dev/net/tun are open to you; \
+             `gridhaul doctor` says what is missing"
+        }
+        Some(libc::EMFILE | libc::ENFILE) => {
+            "\n  help: allow more open files: `ulimit -n 65536`, or fewer connections in the scenario"
+        }
+        Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => {
+            "\n  help: `gridhaul doctor` says what this machine lacks"
+        }
+        _ => "",
+    }
+}

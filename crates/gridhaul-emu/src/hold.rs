@@ -1,0 +1,87 @@
+//! A network that stands until somebody ends it, for programs that know nothing of gridhaul.
+
+use std::net::IpAddr;
+
+use gridhaul_scenario::backend::RunError;
+use gridhaul_scenario::scenario::Scenario;
+use gridhaul_scenario::units::{Duration, Instant};
+
+use crate::clock::Clock;
+use crate::names::Names;
+use crate::network::{Address, Lab, Plan, Side};
+use crate::refuse::refusals;
+use crate::system::raise_file_limit;
+use crate::wire::Emulator;
+
+/// A network of a scenario that stands.
+#[derive(Debug)]
+pub struct Held {
+    scenario: Scenario,
+    plan: Plan,
+    lab: Lab,
+    names: Names,
+}
+
+/// A flow of the scenario, as programs of one's own can use it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// Name of the flow.
+    pub flow: String,
+    /// Namespace and first address of its `from` end, and of its `to` end. The next members have the
+    /// addresses behind.
+    pub from: (String, IpAddr),
+    /// See `from`.
+    pub to: (String, IpAddr),
+    /// Members.
+    pub count: u32,
+}
+
+impl Held {
+    /// Makes the network of a scenario, with namespaces `<prefix>-<node>`.
+    ///
+    /// # Errors
+    /// A scenario that a kernel cannot honour, a name that is taken, a machine that refuses.
+    pub fn build(scenario: &Scenario, prefix: &str) -> Result<Self, RunError> {
+        let refused = refusals(scenario);
+        if !refused.is_empty() {
+            return Err(RunError::Unsupported(refused));
+        }
+        raise_file_limit();
+        let plan = Plan::new(scenario)?;
+        let lab = Lab::build(&plan)?;
+        let named = plan.nodes.iter().map(|node| format!("{prefix}-{node}"));
+        let names = Names::give(named.zip(&lab.namespaces))?;
+        Ok(Self { scenario: scenario.clone(), plan, lab, names })
+    }
+
+    /// Between whom the scenario has flows.
+    #[must_use]
+    pub fn pairs(&self, prefix: &str) -> Vec<Pair> {
+        let pair = |(number, (name, flow)): (usize, (&String, &crate::network::FlowPlan))| {
+            let end = |side: Side, node: usize| {
+                let first = Address { flow: number as u16, side, number: 0 };
+                (format!("{prefix}-{}", self.plan.nodes[node]), first.ip(flow.family))
+            };
+            Pair {
+                flow: name.clone(),
+                from: end(Side::From, flow.ends[0]),
+                to: end(Side::To, flow.ends[1]),
+                count: flow.count,
+            }
+        };
+        self.scenario.flow.keys().zip(&self.plan.flows).enumerate().map(pair).collect()
+    }
+
+    /// Carries packets until `stop` says so; then everything is removed.
+    ///
+    /// # Errors
+    /// A device that is gone.
+    pub fn carry(self, stop: impl Fn() -> bool) -> Result<(), RunError> {
+        let emulator = Emulator::new(&self.scenario, &self.plan, &self.lab.devices, 0, None)?;
+        let clock = Clock::starts_in(Duration::ZERO);
+        let outcome = emulator.run(clock, (Instant::ZERO, Instant::NEVER), stop);
+        drop(self.names);
+        outcome?;
+        Ok(())
+    }
+}

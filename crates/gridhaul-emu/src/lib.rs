@@ -1,0 +1,27 @@
+//! The backend that runs a scenario on real kernels: each node is a network namespace, each link a
+//! pair of TUN devices with the links of [`gridhaul_core::link`] between them on the monotonic
+//! clock, and what is sent goes through the kernel's own TCP.
+//!
+//! Two threads do the work of a run. `wire` carries packets between the devices, `traffic` is all
+//! applications. They meet at the start, and then only the kernel and the clock join them.
+//!
+//! Everything that is made hangs on file descriptors of this process: namespaces have no names, and
+//! devices are not persistent. So nothing is left when it ends, in whatever way it ends. Only a
+//! network that stands for other programs ([`Held`]) has names; [`clean`] finds those of the dead.
+
+mod backend;
+mod clock;
+mod fault;
+mod hold;
+mod names;
+mod network;
+mod outcome;
+mod refuse;
+mod system;
+mod traffic;
+mod wire;
+
+pub use backend::Emu;
+pub use fault::Fault;
+pub use hold::{Held, Pair};
+pub use names::clean;

@@ -1,0 +1,130 @@
+//! Addresses that say what they are: the flow, its end, and the member of a group.
+//!
+//! Each flow has two blocks, one for each end, and each of its members an address in both. Routes
+//! lead to blocks, so that flows between the same nodes may go different ways; and whoever sees a
+//! packet knows from its address on which member's link it belongs.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Most members of one flow.
+pub(crate) const MEMBERS_MAX: u32 = 65_000;
+
+/// Most flows of a scenario: two blocks of `10.0.0.0/8` each.
+pub(crate) const FLOWS_MAX: usize = 125;
+
+/// Which IP a flow uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// IPv4: 40 B of headers with TCP.
+    V4,
+    /// IPv6: 60 B.
+    V6,
+}
+
+/// An end of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Side {
+    /// Where the data begins.
+    From,
+    /// Where it ends.
+    To,
+}
+
+/// An address, taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Address {
+    /// Number of the flow in the scenario.
+    pub flow: u16,
+    /// Its end.
+    pub side: Side,
+    /// Number among the equal flows of this name.
+    pub number: u32,
+}
+
+/// First three groups of the IPv6 addresses, a unique local prefix (RFC 4193).
+const PREFIX: [u16; 3] = [0xfd67, 0x7269, 0x6468];
+
+impl Address {
+    /// The address as the kernel knows it. The first member has number 1, as 0 names the block.
+    pub(crate) fn ip(self, family: Family) -> IpAddr {
+        let block = block_number(self.flow, self.side);
+        let [_, _, high, low] = (self.number + 1).to_be_bytes();
+        match family {
+            Family::V4 => IpAddr::V4(Ipv4Addr::new(10, block, high, low)),
+            Family::V6 => {
+                let [a, b, c] = PREFIX;
+                let member = u16::from_be_bytes([high, low]);
+                IpAddr::V6(Ipv6Addr::new(a, b, c, u16::from(block), 0, 0, 0, member))
+            }
+        }
+    }
+
+    /// Takes an address apart; `None` where it is none of ours.
+    pub(crate) fn of(ip: &[u8]) -> Option<Self> {
+        let (block, member) = match *ip {
+            [10, block, high, low] => (block, u16::from_be_bytes([high, low])),
+            [a, b, c, d, e, f, 0, block, 0, 0, 0, 0, 0, 0, high, low] => {
+                let prefix = [[a, b], [c, d], [e, f]].map(u16::from_be_bytes);
+                if prefix != PREFIX {
+                    return None;
+                }
+                (block, u16::from_be_bytes([high, low]))
+            }
+            _ => return None,
+        };
+        let side = if block % 2 == 0 { Side::From } else { Side::To };
+        let number = u32::from(member).checked_sub(1)?;
+        Some(Self { flow: u16::from(block / 2), side, number })
+    }
+
+    /// All addresses of one end of a flow, as a route names them.
+    pub(crate) fn block(flow: u16, side: Side, family: Family) -> String {
+        let block = block_number(flow, side);
+        match family {
+            Family::V4 => format!("10.{block}.0.0/16"),
+            Family::V6 => {
+                let [a, b, c] = PREFIX;
+                format!("{a:x}:{b:x}:{c:x}:{block:x}::/64")
+            }
+        }
+    }
+}
+
+fn block_number(flow: u16, side: Side) -> u8 {
+    let block = 2 * flow + u16::from(side == Side::To);
+    u8::try_from(block).expect("a scenario with more flows was refused")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_says_what_it_is() {
+        for number in [0, 1, 255, 256, MEMBERS_MAX - 1] {
+            for side in [Side::From, Side::To] {
+                let address = Address { flow: FLOWS_MAX as u16 - 1, side, number };
+                for family in [Family::V4, Family::V6] {
+                    let bytes = match address.ip(family) {
+                        IpAddr::V4(ip) => ip.octets().to_vec(),
+                        IpAddr::V6(ip) => ip.octets().to_vec(),
+                    };
+                    assert_eq!(Address::of(&bytes), Some(address), "{}", address.ip(family));
+                }
+            }
+        }
+        let first = Address { flow: 1, side: Side::To, number: 0 };
+        assert_eq!(first.ip(Family::V4).to_string(), "10.3.0.1");
+        assert_eq!(Address::block(1, Side::To, Family::V4), "10.3.0.0/16");
+        assert_eq!(first.ip(Family::V6).to_string(), "fd67:7269:6468:3::1");
+        assert_eq!(Address::block(1, Side::To, Family::V6), "fd67:7269:6468:3::/64");
+    }
+
+    #[test]
+    fn other_addresses_are_none_of_ours() {
+        assert_eq!(Address::of(&[10, 0, 0, 0]), None, "the block itself");
+        assert_eq!(Address::of(&[192, 168, 0, 1]), None);
+        assert_eq!(Address::of(&[0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]), None);
+        assert_eq!(Address::of(&[]), None);
+    }
+}

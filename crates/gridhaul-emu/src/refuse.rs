@@ -1,0 +1,156 @@
+//! Which keys a kernel cannot honour, and why.
+
+use gridhaul_core::tcp::StackParams;
+use gridhaul_scenario::backend::Unsupported;
+use gridhaul_scenario::scenario::{Flow, Load, Profile, Scenario, Stack, Transport};
+use gridhaul_scenario::units::Duration;
+
+use crate::network::{FLOWS_MAX, MEMBERS_MAX};
+use crate::traffic::{NUMBER_BYTES, congestion_name};
+
+/// Everything that this backend cannot carry.
+pub(crate) fn refusals(scenario: &Scenario) -> Vec<Unsupported> {
+    let mut refused = Vec::new();
+    let mut refuse = |key: String, reason: &str| {
+        refused.push(Unsupported { key, reason: reason.to_owned() });
+    };
+    for (name, node) in &scenario.node {
+        if node.aggregate.is_some() {
+            refuse(
+                format!("node.{name}.aggregate"),
+                "kernels run no collectors yet; use `--on sim`",
+            );
+        }
+        if node.proxy.is_some() {
+            refuse(format!("node.{name}.proxy"), "kernels run no proxies yet; use `--on sim`");
+        }
+    }
+    if !scenario.record.pcap.is_empty() {
+        refuse("record.pcap".to_owned(), "not recorded on real kernels yet; use `--on sim`");
+    }
+    if scenario.flow.len() > FLOWS_MAX {
+        refuse(
+            "flow".to_owned(),
+            &format!("at most {FLOWS_MAX} flows have addresses here; use `count` for equal ones"),
+        );
+    }
+    for (name, flow) in &scenario.flow {
+        for (key, reason) in flow_refusals(scenario, flow) {
+            refuse(format!("flow.{name}.{key}"), &reason);
+        }
+    }
+    for (name, stack) in &scenario.stack {
+        let used = scenario.flow.values().any(|flow| {
+            flow.transport == Transport::Tcp
+                && [&flow.stack, &flow.to_stack].into_iter().flatten().any(|used| used == name)
+        });
+        for (key, reason) in used.then(|| stack_refusals(stack)).into_iter().flatten() {
+            refuse(format!("stack.{name}.{key}"), &reason);
+        }
+    }
+    refused.extend(mixed(scenario));
+    refused
+}
+
+fn flow_refusals(scenario: &Scenario, flow: &Flow) -> Vec<(&'static str, String)> {
+    let mut refused = Vec::new();
+    let members = scenario.members(&flow.from, &flow.to).unwrap_or(1).saturating_mul(flow.count);
+    if members > MEMBERS_MAX {
+        refused.push((
+            "count",
+            format!("{members} equal flows; at most {MEMBERS_MAX} have addresses"),
+        ));
+    }
+    if matches!(flow.load, Load::Trace(_)) {
+        refused.push((
+            "load.trace",
+            "recordings are not sent on real kernels yet; use `--on sim`".into(),
+        ));
+    }
+    let size = match &*flow.load.plain() {
+        Load::Periodic(load) => Some(load.size),
+        Load::Poisson(load) => Some(load.size),
+        Load::OnOff(load) => Some(load.size),
+        Load::Burst(load) => Some(load.size),
+        _ => None,
+    };
+    if flow.transport != Transport::Tcp && size.is_some_and(|size| size.get() < NUMBER_BYTES) {
+        refused.push(("load", format!("a datagram carries its number: at least {NUMBER_BYTES} B")));
+    }
+    refused
+}
+
+/// What of a stack no kernel offers.
+fn stack_refusals(stack: &Stack) -> Vec<(&'static str, String)> {
+    let params = StackParams::resolve(stack);
+    let linux = StackParams::resolve(&Stack { profile: Profile::Linux, ..Stack::default() });
+    let mut refused = Vec::new();
+    let mut refuse = |key, reason: &str| refused.push((key, reason.to_owned()));
+    if stack.profile != Profile::Linux {
+        refuse("profile", "a kernel is what it is: use the profile `linux`");
+    }
+    if congestion_name(&params).is_none() {
+        refuse("variant", "no kernel has it; use `--on sim`");
+    }
+    if stack.recovery.is_some() {
+        refuse("recovery", "the kernel repairs losses in its own way; leave it out");
+    }
+    if ![40, 60].contains(&params.header) {
+        refuse("header", "\"40 B\" is IPv4, \"60 B\" is IPv6; there is nothing else");
+    }
+    if params.fixed_window != linux.fixed_window && stack.fixed_window.is_some() {
+        refuse("fixed_window", "no kernel has the variant `fixed`");
+    }
+    if !params.handshake {
+        refuse("handshake", "kernels open connections; leave it out");
+    }
+    if params.delayed_ack > Duration::from_millis(200) {
+        refuse("delayed_ack", "the kernel's acknowledgements wait 200 ms at most (TCP_DELACK_MAX)");
+    }
+    if params.ack_every != linux.ack_every {
+        refuse("ack_every", "the kernel acknowledges every second full segment");
+    }
+    if params.quick_ack != linux.quick_ack && params.delayed_ack > Duration::ZERO {
+        refuse("quick_ack", "the kernel's first 16 acknowledgements are quick; leave it out");
+    }
+    if !params.limited_transmit {
+        refuse("limited_transmit", "always on in the kernel; leave it out");
+    }
+    if params.rto_initial != linux.rto_initial {
+        refuse("rto_initial", "1 s in the kernel; leave it out");
+    }
+    if params.rto_max < Duration::from_secs(1) {
+        refuse("rto_max", "at least 1 s in the kernel");
+    }
+    if params.clock_granularity != linux.clock_granularity {
+        refuse("clock_granularity", "the kernel measures in microseconds; leave it out");
+    }
+    if stack.vegas_alpha.is_some() || stack.vegas_beta.is_some() || stack.vegas_gamma.is_some() {
+        refuse("vegas_alpha", "α, β and γ of the kernel's vegas are those of its module");
+    }
+    refused
+}
+
+/// Settings that a namespace has once for all its connections.
+fn mixed(scenario: &Scenario) -> Option<Unsupported> {
+    let tcp = scenario.flow.iter().filter(|(_, flow)| flow.transport == Transport::Tcp);
+    let stacks = tcp.flat_map(|(name, flow)| {
+        let far = flow.to_stack.as_ref().or(flow.stack.as_ref());
+        [(name, flow.stack.as_ref()), (name, far)]
+    });
+    let mut first = None;
+    for (name, stack) in stacks {
+        let params = StackParams::named(scenario, stack);
+        let shared = (params.sack, params.timestamps, params.restart_after_idle, params.dupthresh);
+        if *first.get_or_insert(shared) != shared {
+            return Some(Unsupported {
+                key: format!("flow.{name}.stack"),
+                reason:
+                    "`sack`, `timestamps`, `restart_after_idle` and `dupthresh` are settings of a \
+                         whole kernel: make them the same in all stacks"
+                        .to_owned(),
+            });
+        }
+    }
+    None
+}

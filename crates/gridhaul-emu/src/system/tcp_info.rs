@@ -1,0 +1,80 @@
+//! What the kernel says of a connection.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use gridhaul_scenario::units::Duration;
+
+/// The fields of `struct tcp_info` (`<linux/tcp.h>`) that are used. What an older kernel does not
+/// know is zero.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct TcpInfo {
+    /// Retransmission timeout.
+    pub rto: Duration,
+    /// Smoothed round trip; zero before the first measurement.
+    pub srtt: Duration,
+    /// Congestion window in segments.
+    pub cwnd: u32,
+    /// Slow-start threshold in segments; 2³¹ − 1 where there is none.
+    pub ssthresh: u32,
+    /// Payload of a full segment.
+    pub mss: u32,
+    /// Segments that are out.
+    pub unacked: u32,
+    /// Segments sent again.
+    pub retransmissions: u32,
+    /// Segments with data, repeats included.
+    pub data_segments_sent: u32,
+    /// Segments received.
+    pub segments_received: u32,
+    /// Bytes handed over and not sent yet.
+    pub not_sent: u32,
+    /// Times that the retransmission timer fired.
+    pub timeouts: u16,
+}
+
+/// Up to `tcpi_total_rto_time`.
+const SIZE: usize = 248;
+
+impl TcpInfo {
+    /// Asks the kernel.
+    ///
+    /// # Errors
+    /// Not a TCP socket.
+    #[expect(unsafe_code, reason = "no crate knows the newer fields")]
+    pub(crate) fn of(socket: impl AsFd) -> io::Result<Self> {
+        let mut raw = [0_u8; SIZE];
+        let mut length = SIZE as libc::socklen_t;
+        // SAFETY: the kernel writes at most `length` bytes into `raw`, and says how many.
+        let done = unsafe {
+            libc::getsockopt(
+                socket.as_fd().as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                raw.as_mut_ptr().cast(),
+                &raw mut length,
+            )
+        };
+        if done == 0 { Ok(Self::read(&raw)) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Eight bytes of flags, then numbers of 32 bits up to `tcpi_total_retrans` at 100; the later
+    /// fields at the places that the header gives them.
+    fn read(raw: &[u8; SIZE]) -> Self {
+        let word = |at: usize| u32::from_ne_bytes([raw[at], raw[at + 1], raw[at + 2], raw[at + 3]]);
+        let micros = |at| Duration::from_micros(u64::from(word(at)));
+        Self {
+            rto: micros(8),
+            mss: word(16),
+            unacked: word(24),
+            srtt: micros(68),
+            ssthresh: word(76),
+            cwnd: word(80),
+            retransmissions: word(100),
+            segments_received: word(140),
+            not_sent: word(144),
+            data_segments_sent: word(156),
+            timeouts: u16::from_ne_bytes([raw[240], raw[241]]),
+        }
+    }
+}

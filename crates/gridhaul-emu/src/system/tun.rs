@@ -1,0 +1,75 @@
+//! TUN devices: what the kernel sends through one is read here, what is written it receives.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+use rustix::ioctl::{Setter, ioctl, opcode};
+
+/// A TUN device that carries bare IP packets. It vanishes when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Tun {
+    file: File,
+}
+
+/// `struct ifreq` of `<linux/if.h>` as `TUNSETIFF` reads it: a name, flags, and the rest of a union.
+#[repr(C)]
+struct Request {
+    name: [u8; 16],
+    flags: u16,
+    rest: [u8; 22],
+}
+
+/// `<linux/if_tun.h>`: bare IP packets, without four bytes in front of each.
+const TUN_WITHOUT_PREFIX: u16 = 0x0001 | 0x1000;
+
+impl Tun {
+    /// Makes a device in the network namespace of the calling thread.
+    #[expect(unsafe_code, reason = "an ioctl that no crate wraps without bringing a runtime")]
+    pub(crate) fn new(name: &str) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
+        let file = options.open("/dev/net/tun")?;
+        let mut request = Request { name: [0; 16], flags: TUN_WITHOUT_PREFIX, rest: [0; 22] };
+        let length = name.len().min(15);
+        request.name[..length].copy_from_slice(&name.as_bytes()[..length]);
+        // SAFETY: TUNSETIFF reads one `struct ifreq`, whose size and layout `Request` has.
+        unsafe {
+            let set = Setter::<{ opcode::write::<libc::c_int>(b'T', 202) }, Request>::new(request);
+            ioctl(&file, set)?;
+        }
+        Ok(Self { file })
+    }
+
+    /// The next packet that the kernel sends, and its length; `None` when there is none now.
+    ///
+    /// # Errors
+    /// The device is gone.
+    pub(crate) fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        match rustix::io::read(&self.file, into) {
+            Ok(length) => Ok(Some(length)),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Lets the kernel receive a packet. A packet that it does not like is lost, as it would be on
+    /// any network card.
+    ///
+    /// # Errors
+    /// The device is gone.
+    pub(crate) fn write(&self, packet: &[u8]) -> io::Result<()> {
+        use rustix::io::Errno;
+        match rustix::io::write(&self.file, packet) {
+            Ok(_) | Err(Errno::INVAL | Errno::AGAIN | Errno::INTR | Errno::NOBUFS) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}

@@ -1,0 +1,114 @@
+//! One member of a flow of datagrams: a packet for each message, perhaps sent back.
+
+use std::mem::MaybeUninit;
+
+use gridhaul_core::load::Source;
+use gridhaul_scenario::units::Instant;
+use socket2::Socket;
+
+use super::connection::Told;
+use super::socket;
+use crate::network::FlowPlan;
+
+/// A sender and a receiver of datagrams.
+#[derive(Debug)]
+pub(crate) struct Datagrams {
+    pub flow: u16,
+    pub member: u32,
+    /// The `from` and the `to` end.
+    pub ends: [Socket; 2],
+    source: Source,
+    pub start: Instant,
+    echo: bool,
+    begun: bool,
+    packet: Vec<u8>,
+    /// When each message was ready, by its number; taken out when it has arrived.
+    ready: Vec<Option<Instant>>,
+    /// Payload that has reached the `to` end.
+    pub received: u64,
+}
+
+/// Each datagram begins with its number.
+pub(crate) const NUMBER_BYTES: u64 = 4;
+
+impl Datagrams {
+    pub(crate) fn new(
+        (flow, member): (u16, u32),
+        ends: [Socket; 2],
+        source: Source,
+        (start, echo): (Instant, bool),
+    ) -> Self {
+        Self {
+            flow,
+            member,
+            ends,
+            source,
+            start,
+            echo,
+            begun: false,
+            packet: Vec::new(),
+            ready: Vec::new(),
+            received: 0,
+        }
+    }
+
+    pub(crate) fn due(&self) -> Instant {
+        if self.begun { self.source.coming() } else { self.start }
+    }
+
+    /// Sends what is due.
+    pub(crate) fn on_due(&mut self, now: Instant, plan: &FlowPlan, told: &mut impl Told) {
+        if !std::mem::replace(&mut self.begun, true) {
+            // Without a way nothing arrives, which the answer shows.
+            let _ = socket::connect(&self.ends[0], plan.family, self.flow, self.member);
+        }
+        while let Some(message) = self.source.next_message_by(now) {
+            told.on_late(now.since(message.at));
+            told.on_ready(message.at);
+            self.packet.clear();
+            self.packet.resize(message.bytes.max(NUMBER_BYTES) as usize, 0);
+            let number = self.ready.len() as u32;
+            self.packet[..NUMBER_BYTES as usize].copy_from_slice(&number.to_le_bytes());
+            self.ready.push(Some(message.at));
+            // A full socket loses datagrams, as it does for any program.
+            let _ = self.ends[0].send(&self.packet);
+        }
+    }
+
+    /// Takes what has reached an end.
+    pub(crate) fn read(
+        &mut self,
+        end: usize,
+        scratch: &mut [MaybeUninit<u8>],
+        clock: impl Fn() -> Instant,
+        told: &mut impl Told,
+    ) {
+        while let Ok((length, sender)) = self.ends[end].recv_from(scratch) {
+            let now = clock();
+            let mut number = [0; NUMBER_BYTES as usize];
+            for (byte, read) in number.iter_mut().zip(scratch[..length].iter()) {
+                *byte = read_byte(read);
+            }
+            if end == 1 {
+                self.received += length as u64;
+                if self.echo {
+                    self.packet.clear();
+                    self.packet.extend(scratch[..length].iter().map(read_byte));
+                    let _ = self.ends[1].send_to(&self.packet, &sender);
+                    continue;
+                }
+            }
+            let slot = self.ready.get_mut(u32::from_le_bytes(number) as usize);
+            if let Some(ready) = slot.and_then(Option::take) {
+                told.on_delivered(ready, now.since(ready));
+            }
+        }
+    }
+}
+
+/// A byte that `recv` has filled.
+#[expect(unsafe_code, reason = "socket2 hands out what it has filled as maybe uninitialised")]
+fn read_byte(byte: &MaybeUninit<u8>) -> u8 {
+    // SAFETY: only bytes within the length that `recv` returned are read.
+    unsafe { byte.assume_init() }
+}

@@ -1,0 +1,465 @@
+//! The loop: applications on time, sockets when they are ready.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::time;
+
+use gridhaul_core::chance::Chance;
+use gridhaul_core::load::{Delays, Demand, Judge, SharedLoad};
+use gridhaul_scenario::answer::Recording;
+use gridhaul_scenario::scenario::{Flow, Scenario, Transport};
+use gridhaul_scenario::units::{Duration, Instant};
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+use socket2::Socket;
+
+use super::application::Application;
+use super::connection::{Connection, Told};
+use super::datagrams::Datagrams;
+use super::samples::{Averages, SenderCounts, window};
+use super::socket;
+use crate::clock::Clock;
+use crate::fault::Fault;
+use crate::network::{Address, Lab, Plan};
+use crate::system::{TcpInfo, go_first};
+use crate::wire::Lateness;
+
+/// All applications of a run.
+#[derive(Debug)]
+pub(crate) struct Traffic<'a> {
+    plan: &'a Plan,
+    members: Vec<Member>,
+    /// The first member of each flow.
+    first: Vec<usize>,
+    /// The `to` ends of TCP flows that wait for connections.
+    listeners: Vec<Option<Socket>>,
+    rows: Vec<RowTraffic>,
+    due: BinaryHeap<Reverse<(Instant, u32)>>,
+    epoll: OwnedFd,
+    scratch: Vec<MaybeUninit<u8>>,
+}
+
+#[derive(Debug)]
+enum Member {
+    Tcp(Connection),
+    Datagram(Datagrams),
+}
+
+/// What the traffic of one row has shown.
+#[derive(Debug)]
+pub(crate) struct RowTraffic {
+    warmup: Instant,
+    pub delays: Delays,
+    /// The first of them one by one: when the message was ready, and its delay.
+    messages: Vec<(Instant, Duration)>,
+    pub judge: Option<Judge>,
+    pub has_messages: bool,
+    /// How late applications handed over their messages.
+    pub lateness: Lateness,
+    /// Payload received by each member at the end of the warm-up, and at the end.
+    pub before: Vec<u64>,
+    pub after: Vec<u64>,
+    /// Counters of the senders at these times.
+    pub counts: [SenderCounts; 2],
+    pub averages: Averages,
+    /// Messages that were ready in the measured time.
+    pub ready: u64,
+    /// Start and end of each complete transfer.
+    pub transfers: Vec<(Instant, Instant)>,
+    /// Connections that the kernel gave up, and why the first was.
+    pub failed: u64,
+    pub failure: Option<String>,
+}
+
+/// What a run has shown at the sockets.
+#[derive(Debug)]
+pub(crate) struct TrafficOutcome {
+    /// One for each flow of the scenario.
+    pub rows: Vec<RowTraffic>,
+    /// Windows over time, and the delays of messages, if a series was asked for.
+    pub recording: Recording,
+}
+
+/// When to look at windows, and whether to write it down.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sampling {
+    pub interval: Duration,
+    pub recorded: bool,
+}
+
+/// Numbers of listeners in the epoll begin here; below, members with their end.
+const LISTENER: u64 = 1 << 40;
+
+impl<'a> Traffic<'a> {
+    /// Opens the sockets of a run, each inside the namespace of its node.
+    pub(crate) fn new(
+        scenario: &Scenario,
+        plan: &'a Plan,
+        lab: &Lab,
+        repeat: u32,
+    ) -> Result<Self, Fault> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
+            .map_err(Fault::call("making an epoll for sockets"))?;
+        let mut traffic = Self {
+            plan,
+            members: Vec::new(),
+            first: Vec::new(),
+            listeners: Vec::new(),
+            rows: Vec::new(),
+            due: BinaryHeap::new(),
+            epoll,
+            scratch: vec![MaybeUninit::uninit(); 1 << 18],
+        };
+        for (number, (name, flow)) in scenario.flow.iter().enumerate() {
+            traffic.first.push(traffic.members.len());
+            traffic.rows.push(RowTraffic::new(scenario, flow));
+            let seed = |member: u32, purpose: &str| {
+                Chance::named(scenario.seed, repeat, name, u64::from(member), purpose)
+            };
+            traffic.open(number as u16, flow, lab, &seed)?;
+        }
+        Ok(traffic)
+    }
+
+    fn open(
+        &mut self,
+        number: u16,
+        flow: &Flow,
+        lab: &Lab,
+        seed: &impl Fn(u32, &str) -> Chance,
+    ) -> Result<(), Fault> {
+        let plan = &self.plan.flows[usize::from(number)];
+        let [near, far] = plan.ends.map(|node| &lab.namespaces[node]);
+        let tcp = plan.transport == Transport::Tcp;
+        let opened: Result<Vec<Socket>, Fault> = near
+            .enter(|| (0..plan.count).map(|member| socket::near(plan, number, member)).collect())?;
+        let near = opened?;
+        let mut far_ends = Vec::new();
+        if tcp {
+            let listener = far.enter(|| socket::far(plan, number))??;
+            self.watch(&listener, LISTENER + u64::from(number), false)?;
+            self.listeners.push(Some(listener));
+        } else {
+            self.listeners.push(None);
+            let opened: Result<Vec<Socket>, Fault> = far.enter(|| {
+                (0..plan.count).map(|member| socket::far_datagram(plan, number, member)).collect()
+            })?;
+            far_ends = opened?;
+        }
+        let load = SharedLoad::from(&flow.load);
+        let mut far_ends = far_ends.into_iter();
+        for (near, member) in near.into_iter().zip(0..) {
+            let start = Instant::ZERO + flow.start;
+            let start = start + seed(member, "start").uniform(flow.start_spread);
+            let demand = Demand::of_member(&load, start, seed(member, "load"));
+            let index = self.members.len();
+            let who = (number, member);
+            self.watch(&near, 2 * index as u64, true)?;
+            let made = match (demand, far_ends.next()) {
+                (Demand::Open(source), Some(far)) => {
+                    self.watch(&far, 2 * index as u64 + 1, true)?;
+                    let echo = plan.transport == Transport::Echo;
+                    Member::Datagram(Datagrams::new(who, [near, far], source, (start, echo)))
+                }
+                (demand, _) => {
+                    let application =
+                        Application::new(demand).expect("recordings were refused before");
+                    if matches!(application, Application::Greedy(_)) {
+                        socket::write_one_by_one(&near)?;
+                    }
+                    self.rows[usize::from(number)].has_messages |= application.has_messages();
+                    Member::Tcp(Connection::new(who, near, application, start))
+                }
+            };
+            self.members.push(made);
+            self.schedule(index);
+        }
+        Ok(())
+    }
+
+    fn watch(&self, socket: &Socket, number: u64, edge: bool) -> Result<(), Fault> {
+        let both = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET;
+        let flags = if edge { both } else { epoll::EventFlags::IN };
+        epoll::add(&self.epoll, socket, epoll::EventData::new_u64(number), flags)
+            .map_err(Fault::call("watching a socket"))
+    }
+
+    /// Drives the applications until the end, or until `stop` says so.
+    pub(crate) fn run(
+        mut self,
+        clock: Clock,
+        (warmup, end): (Instant, Instant),
+        sampling: Sampling,
+        stop: impl Fn() -> bool,
+    ) -> Result<TrafficOutcome, Fault> {
+        go_first();
+        let mut recording = Recording::default();
+        let mut sample_at = Instant::ZERO;
+        let mut warm = false;
+        loop {
+            let now = clock.now();
+            if !warm && now >= warmup {
+                warm = true;
+                self.note(0);
+            }
+            if now >= sample_at {
+                self.sample(now, warm, sampling.recorded.then_some(&mut recording));
+                sample_at = sample_at.max(now) + sampling.interval;
+            }
+            if now >= end || stop() {
+                break;
+            }
+            self.act(clock)?;
+            let limit = if warm { end } else { warmup };
+            self.wait(clock, limit.min(sample_at))?;
+        }
+        self.note(1);
+        for member in &self.members {
+            if let Member::Tcp(connection) = member {
+                self.rows[usize::from(connection.flow)].finish(connection);
+            }
+        }
+        if sampling.recorded {
+            for (number, row) in self.rows.iter().enumerate() {
+                for &(ready, delay) in &row.messages {
+                    recording.on_message(ready, number as u32, delay);
+                }
+            }
+        }
+        Ok(TrafficOutcome { rows: self.rows, recording })
+    }
+
+    /// Lets everybody act who is due.
+    fn act(&mut self, clock: Clock) -> Result<(), Fault> {
+        let now = clock.now();
+        while let Some(&Reverse((at, number))) = self.due.peek() {
+            if at > now {
+                break;
+            }
+            self.due.pop();
+            let index = number as usize;
+            match &mut self.members[index] {
+                // What was noted may be out of date.
+                Member::Tcp(connection) if connection.due() <= now => {
+                    let flow = usize::from(connection.flow);
+                    let row = &mut self.rows[flow];
+                    if connection.begun {
+                        connection.on_due(now, row);
+                    } else {
+                        connection.begin(&self.plan.flows[flow]);
+                    }
+                    connection.write(0, now, row);
+                    connection.write(1, now, row);
+                }
+                Member::Datagram(datagrams) if datagrams.due() <= now => {
+                    let flow = usize::from(datagrams.flow);
+                    datagrams.on_due(now, &self.plan.flows[flow], &mut self.rows[flow]);
+                }
+                _ => continue,
+            }
+            self.schedule(index);
+        }
+        Ok(())
+    }
+
+    fn schedule(&mut self, index: usize) {
+        let due = match &self.members[index] {
+            Member::Tcp(connection) => connection.due(),
+            Member::Datagram(datagrams) => datagrams.due(),
+        };
+        if due != Instant::NEVER {
+            self.due.push(Reverse((due, index as u32)));
+        }
+    }
+
+    /// Waits until somebody is due or a socket is ready, and serves the sockets.
+    fn wait(&mut self, clock: Clock, limit: Instant) -> Result<(), Fault> {
+        let next = self.due.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at);
+        let sleep = clock.until(next.min(limit)).min(LONGEST_SLEEP);
+        let timeout = Timespec::try_from(sleep).expect("at most half a second");
+        let nothing =
+            epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
+        let mut ready = [nothing; 256];
+        let count = match epoll::wait(&self.epoll, &mut ready[..], Some(&timeout)) {
+            Ok(count) => count,
+            Err(Errno::INTR) => 0,
+            Err(error) => return Err(Fault::call("waiting for sockets")(error)),
+        };
+        for event in &ready[..count] {
+            let number = event.data.u64();
+            if number >= LISTENER {
+                self.accept((number - LISTENER) as usize)?;
+            } else {
+                self.serve((number / 2) as usize, (number % 2) as usize, event.flags, clock);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the connections that wait at the `to` end of a flow.
+    fn accept(&mut self, flow: usize) -> Result<(), Fault> {
+        let Some(listener) = self.listeners[flow].take() else { return Ok(()) };
+        loop {
+            match listener.accept() {
+                Ok((socket, peer)) => {
+                    let member = peer.as_socket().and_then(|peer| match peer.ip() {
+                        std::net::IpAddr::V4(ip) => Address::of(&ip.octets()),
+                        std::net::IpAddr::V6(ip) => Address::of(&ip.octets()),
+                    });
+                    let Some(Address { number, .. }) = member else { continue };
+                    socket.set_nonblocking(true).map_err(Fault::call("accepting"))?;
+                    let index = self.first[flow] + number as usize;
+                    self.watch(&socket, 2 * index as u64 + 1, true)?;
+                    if let Some(Member::Tcp(connection)) = self.members.get_mut(index) {
+                        connection.ends[1] = Some(socket);
+                    }
+                }
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => {
+                        return Err(Fault::call("accepting a connection")(error));
+                    }
+                    _ => break,
+                },
+            }
+        }
+        self.listeners[flow] = Some(listener);
+        Ok(())
+    }
+
+    fn serve(&mut self, index: usize, end: usize, flags: epoll::EventFlags, clock: Clock) {
+        let scratch = &mut self.scratch[..];
+        let mut woken = false;
+        match &mut self.members[index] {
+            Member::Tcp(connection) => {
+                let flow = usize::from(connection.flow);
+                let (plan, row) = (&self.plan.flows[flow], &mut self.rows[flow]);
+                if flags.intersects(!epoll::EventFlags::OUT) {
+                    woken = connection.read(end, plan, scratch, || clock.now(), row);
+                }
+                if flags.contains(epoll::EventFlags::OUT) && connection.begun {
+                    connection.write(end, clock.now(), row);
+                }
+            }
+            Member::Datagram(datagrams) => {
+                let row = &mut self.rows[usize::from(datagrams.flow)];
+                datagrams.read(end, scratch, || clock.now(), row);
+            }
+        }
+        if woken {
+            self.schedule(index);
+        }
+    }
+
+    /// Notes what has been received and counted: at the end of the warm-up (0), at the end (1).
+    fn note(&mut self, time: usize) {
+        for member in &self.members {
+            let (flow, received) = match member {
+                Member::Tcp(connection) => (connection.flow, connection.received[1]),
+                Member::Datagram(datagrams) => (datagrams.flow, datagrams.received),
+            };
+            let row = &mut self.rows[usize::from(flow)];
+            if time == 0 { &mut row.before } else { &mut row.after }.push(received);
+            if let Some(info) = member.info() {
+                row.counts[time].add(&info);
+            }
+        }
+    }
+
+    /// Looks at windows and round trips.
+    fn sample(&mut self, at: Instant, warm: bool, mut into: Option<&mut Recording>) {
+        for (index, member) in self.members.iter().enumerate() {
+            let Some(info) = member.info() else { continue };
+            let row = member.row();
+            if warm {
+                self.rows[row].averages.add(&info);
+            }
+            if let Some(into) = into.as_deref_mut().filter(|_| self.first[row] == index) {
+                into.on_window(at, row as u32, window(&info));
+            }
+        }
+    }
+}
+
+impl Member {
+    fn row(&self) -> usize {
+        match self {
+            Self::Tcp(connection) => usize::from(connection.flow),
+            Self::Datagram(datagrams) => usize::from(datagrams.flow),
+        }
+    }
+
+    /// What the kernel says of the sender, once it has begun.
+    fn info(&self) -> Option<TcpInfo> {
+        match self {
+            Self::Tcp(connection) if connection.begun => {
+                connection.ends[0].as_ref().and_then(|socket| TcpInfo::of(socket).ok())
+            }
+            _ => None,
+        }
+    }
+}
+
+impl RowTraffic {
+    fn new(scenario: &Scenario, flow: &Flow) -> Self {
+        let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
+        Self {
+            warmup,
+            delays: Delays::new(),
+            messages: Vec::new(),
+            judge: flow.deadline_in_force().map(|deadline| Judge::new(deadline, warmup, end)),
+            has_messages: flow.transport != Transport::Tcp,
+            lateness: Lateness::new(),
+            before: Vec::new(),
+            after: Vec::new(),
+            counts: Default::default(),
+            averages: Averages::default(),
+            ready: 0,
+            transfers: Vec::new(),
+            failed: 0,
+            failure: None,
+        }
+    }
+
+    fn finish(&mut self, connection: &Connection) {
+        if connection.completed != Instant::NEVER {
+            self.transfers.push((connection.start, connection.completed));
+        }
+        if let Some(failure) = &connection.failure {
+            self.failed += 1;
+            self.failure.get_or_insert_with(|| failure.clone());
+        }
+    }
+}
+
+impl Told for RowTraffic {
+    fn on_ready(&mut self, ready: Instant) {
+        self.ready += u64::from(ready >= self.warmup);
+        if let Some(judge) = &mut self.judge {
+            judge.on_ready(ready);
+        }
+    }
+
+    fn on_delivered(&mut self, ready: Instant, delay: Duration) {
+        if self.messages.len() < MESSAGES_MAX {
+            self.messages.push((ready, delay));
+        }
+        if ready >= self.warmup {
+            self.delays.record(delay);
+        }
+        if let Some(judge) = &mut self.judge {
+            judge.on_delivered(ready, delay);
+        }
+    }
+
+    fn on_late(&mut self, late: Duration) {
+        self.lateness.record(late);
+    }
+}
+
+/// Messages that are kept one by one, in case a series is asked for.
+const MESSAGES_MAX: usize = 100_000;
+
+/// How long the loop sleeps at most before it looks whether it shall stop.
+const LONGEST_SLEEP: time::Duration = time::Duration::from_millis(100);

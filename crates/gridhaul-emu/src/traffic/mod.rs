@@ -1,0 +1,12 @@
+//! The traffic: one thread that is all applications of a run, on kernel sockets.
+
+mod application;
+mod connection;
+mod datagrams;
+mod driver;
+mod samples;
+mod socket;
+
+pub(crate) use datagrams::NUMBER_BYTES;
+pub(crate) use driver::{RowTraffic, Sampling, Traffic, TrafficOutcome};
+pub(crate) use socket::congestion_name;

@@ -1,0 +1,294 @@
+//! The loop: read from devices, hand to links, write what arrives.
+
+use std::time;
+
+use gridhaul_core::link::{Fate, LinkAccount};
+use gridhaul_scenario::answer::Recording;
+use gridhaul_scenario::scenario::Scenario;
+use gridhaul_scenario::units::{Duration, Instant};
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+
+use super::frames::{Frame, Frames};
+use super::packet::{Header, damage};
+use super::recorder::Recorder;
+use super::slots::Slots;
+use super::{Lateness, Tally};
+use crate::clock::Clock;
+use crate::fault::Fault;
+use crate::network::{Plan, Port};
+use crate::system::{Tun, go_first};
+
+/// Carries the packets of one run.
+#[derive(Debug)]
+pub(crate) struct Emulator<'a> {
+    plan: &'a Plan,
+    devices: &'a [Tun],
+    slots: Slots,
+    frames: Frames,
+    /// One for each flow of the scenario.
+    tallies: Vec<Tally>,
+    lateness: Lateness,
+    recorder: Recorder,
+    /// Packets that belong to no flow.
+    foreign: u64,
+    epoll: OwnedFd,
+    buffer: Vec<u8>,
+}
+
+/// What is counted at a time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WireState {
+    /// One for each direction.
+    pub links: Vec<LinkAccount>,
+    /// One for each flow of the scenario.
+    pub flows: Vec<Tally>,
+}
+
+/// What a run has shown on the wire.
+#[derive(Debug)]
+pub(crate) struct WireOutcome {
+    /// At the end of the warm-up, and at the end.
+    pub before: WireState,
+    pub after: WireState,
+    /// How late packets were handed on, against the time at which they were due.
+    pub lateness: Lateness,
+    /// Queues and throughput over time.
+    pub recording: Recording,
+}
+
+/// Packets that are read from one device before others have their turn.
+const BATCH: usize = 64;
+
+/// The last part of a wait is spent looking at the clock, since waking up takes about this long.
+const SPIN: Duration = Duration::from_micros(60);
+
+impl<'a> Emulator<'a> {
+    pub(crate) fn new(
+        scenario: &Scenario,
+        plan: &'a Plan,
+        devices: &'a [Tun],
+        repeat: u32,
+        interval: Option<Duration>,
+    ) -> Result<Self, Fault> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
+            .map_err(Fault::call("making an epoll for devices"))?;
+        for (port, device) in devices.iter().enumerate() {
+            let data = epoll::EventData::new_u64(port as u64);
+            epoll::add(&epoll, device, data, epoll::EventFlags::IN)
+                .map_err(Fault::call("watching a device"))?;
+        }
+        let slots = Slots::new(scenario, &plan.directions, repeat)
+            .expect("a valid scenario pairs directions that it has");
+        Ok(Self {
+            plan,
+            devices,
+            slots,
+            frames: Frames::default(),
+            tallies: vec![Tally::default(); plan.flows.len()],
+            lateness: Lateness::new(),
+            recorder: Recorder::new(&plan.directions, interval),
+            foreign: 0,
+            epoll,
+            buffer: vec![0; 1 << 16],
+        })
+    }
+
+    /// Carries packets until the end, or until `stop` says so.
+    pub(crate) fn run(
+        mut self,
+        clock: Clock,
+        (warmup, end): (Instant, Instant),
+        stop: impl Fn() -> bool,
+    ) -> Result<WireOutcome, Fault> {
+        go_first();
+        let mut before = None;
+        loop {
+            let now = clock.now();
+            if before.is_none() && now >= warmup {
+                before = Some(self.state());
+            }
+            if now >= end || stop() {
+                break;
+            }
+            self.deliver(clock)?;
+            self.recorder.sample(now, &mut self.slots);
+            let limit = before.as_ref().map_or(warmup, |_| end);
+            self.wait(clock, limit.min(self.recorder.due()))?;
+        }
+        let after = self.state();
+        let before = before.unwrap_or_else(|| after.clone());
+        let recording = self.recorder.into_recording();
+        Ok(WireOutcome { before, after, lateness: self.lateness, recording })
+    }
+
+    fn state(&self) -> WireState {
+        WireState { links: self.slots.accounts(), flows: self.tallies.clone() }
+    }
+
+    /// Waits until a device has something to read or a link is due, and reads.
+    fn wait(&mut self, clock: Clock, limit: Instant) -> Result<(), Fault> {
+        let due = self.slots.next_deadline().min(limit);
+        let spin = time::Duration::from_nanos(SPIN.as_nanos());
+        let sleep = clock.until(due).saturating_sub(spin).min(LONGEST_SLEEP);
+        let timeout = Timespec::try_from(sleep).expect("at most half a second");
+        let mut ready = [epoll::Event {
+            flags: epoll::EventFlags::empty(),
+            data: epoll::EventData::new_u64(0),
+        }; 32];
+        let count = match epoll::wait(&self.epoll, &mut ready[..], Some(&timeout)) {
+            Ok(count) => count,
+            Err(Errno::INTR) => 0,
+            Err(error) => return Err(Fault::call("waiting for devices")(error)),
+        };
+        for event in &ready[..count] {
+            self.take_in(event.data.u64() as usize, clock)?;
+        }
+        Ok(())
+    }
+
+    /// Reads what the kernel has sent through a device.
+    fn take_in(&mut self, number: usize, clock: Clock) -> Result<(), Fault> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        for _ in 0..BATCH {
+            let read = self.devices[number].read(&mut buffer);
+            let port = &self.plan.ports[number];
+            match read.map_err(|error| self.lost(port, "reading from", error))? {
+                None => break,
+                Some(length) => self.enter(number, &buffer[..length], clock.now()),
+            }
+        }
+        self.buffer = buffer;
+        Ok(())
+    }
+
+    /// A packet leaves a node for a link.
+    fn enter(&mut self, port: usize, packet: &[u8], now: Instant) {
+        let Some((header, direction)) = self.direction_of(port, packet) else {
+            self.foreign += 1;
+            return;
+        };
+        let bytes = packet.len() as u32;
+        let flow = usize::from(header.to.flow);
+        let data = header.goes_out() && header.payload > 0;
+        let way = &self.plan.flows[flow].ways[usize::from(!header.goes_out())];
+        if data && way.first() == self.plan.ports[port].leads.as_ref() {
+            self.tallies[flow].data.on_sent(bytes);
+        }
+        let frame = self.frames.keep(header, packet);
+        if !self.slots.offer(now, direction, bytes, frame) {
+            self.drop_frame(frame.place);
+        }
+    }
+
+    /// Which direction a packet takes that leaves through this device.
+    fn direction_of(&self, port: usize, packet: &[u8]) -> Option<(Header, u32)> {
+        let header = Header::read(packet)?;
+        let flow = self.plan.flows.get(usize::from(header.to.flow))?;
+        let hop = self.plan.ports[port].leads?;
+        let member = u64::from(header.to.number) % flow.group;
+        let direction = self.plan.directions.of(&[hop], member, flow.group).next()?;
+        Some((header, direction))
+    }
+
+    /// Hands on whatever has arrived at the far end of its link.
+    fn deliver(&mut self, clock: Clock) -> Result<(), Fault> {
+        let now = clock.now();
+        while let Some(number) = self.slots.pop_due(now) {
+            loop {
+                let slot = &mut self.slots.all[number as usize];
+                let Some(passage) = slot.link.poll_output(now) else { break };
+                slot.account.count(&passage);
+                let previous = slot.last_left.replace(passage.payload.place);
+                if let Some(previous) = previous.filter(|_| !passage.fate.is_copy()) {
+                    self.frames.release(previous);
+                }
+                let late = now.since(passage.left);
+                self.leave(
+                    number,
+                    passage.payload,
+                    passage.fate,
+                    late,
+                    passage.left.since(passage.offered),
+                )?;
+            }
+            self.slots.schedule(number);
+        }
+        Ok(())
+    }
+
+    /// A packet comes out of a direction, or is lost in it.
+    fn leave(
+        &mut self,
+        direction: u32,
+        frame: Frame,
+        fate: Fate,
+        late: Duration,
+        took: Duration,
+    ) -> Result<(), Fault> {
+        if !fate.arrives() {
+            self.note_lost(frame.place);
+            return Ok(());
+        }
+        self.lateness.record(late);
+        let arrival = self.plan.arrival(direction);
+        let (header, bytes) = self.frames.get_mut(frame.place);
+        let header = *header;
+        if fate.is_damaged() && !fate.is_copy() {
+            damage(bytes);
+        }
+        let length = bytes.len() as u64;
+        let tally = &mut self.tallies[usize::from(header.to.flow)];
+        let flow = &self.plan.flows[usize::from(header.to.flow)];
+        let way = &flow.ways[usize::from(!header.goes_out())];
+        let last = way.last().is_some_and(|hop| self.plan.port_number(hop, true) == arrival);
+        let data = header.goes_out() && header.payload > 0;
+        if data && !fate.is_copy() {
+            tally.data.delay_ns += took.as_nanos();
+        }
+        match (last, header.goes_out()) {
+            (false, _) => {}
+            (true, true) => {
+                tally.arrived_bytes += length;
+                tally.data.arrived += u64::from(data && !fate.is_copy());
+            }
+            (true, false) => {
+                tally.returned_bytes += length;
+                tally.returned += 1;
+            }
+        }
+        let bytes = self.frames.get_mut(frame.place).1;
+        let written = self.devices[arrival].write(bytes);
+        written.map_err(|error| self.lost(&self.plan.ports[arrival], "writing to", error))
+    }
+
+    fn drop_frame(&mut self, place: u32) {
+        self.note_lost(place);
+        self.frames.release(place);
+    }
+
+    fn note_lost(&mut self, place: u32) {
+        let header = *self.frames.header(place);
+        let tally = &mut self.tallies[usize::from(header.to.flow)];
+        tally.data.lost += u64::from(header.goes_out() && header.payload > 0);
+        tally.lost += u64::from(header.payload > 0);
+    }
+
+    /// The error of a device that does not work any more.
+    fn lost(&self, port: &Port, doing: &str, error: std::io::Error) -> Fault {
+        let node = self.plan.nodes[port.node].clone();
+        match error.raw_os_error() {
+            // "File descriptor in bad state": the device was deleted.
+            Some(libc::EBADFD | libc::ENODEV | libc::EIO) => {
+                Fault::DeviceGone { link: port.link.clone(), node }
+            }
+            _ => Fault::call(format!("{doing} the device of link `{}` at `{node}`", port.link))(
+                error,
+            ),
+        }
+    }
+}
+
+/// How long the loop sleeps at most before it looks whether it shall stop.
+const LONGEST_SLEEP: time::Duration = time::Duration::from_millis(100);

@@ -1,0 +1,28 @@
+//! How late things were done, against the time at which they were due.
+
+use gridhaul_scenario::units::Duration;
+use hdrhistogram::Histogram;
+
+/// A distribution of delays that nobody ordered.
+#[derive(Debug)]
+pub(crate) struct Lateness {
+    /// In microseconds.
+    histogram: Histogram<u64>,
+}
+
+impl Lateness {
+    pub(crate) fn new() -> Self {
+        let histogram = Histogram::new(2).expect("two digits are within hdrhistogram's bounds");
+        Self { histogram }
+    }
+
+    pub(crate) fn record(&mut self, late: Duration) {
+        self.histogram.record(late.as_nanos() / 1_000).expect("the histogram grows");
+    }
+
+    /// The lateness that this share of the events did not exceed; `None` without events.
+    pub(crate) fn quantile(&self, share: f64) -> Option<Duration> {
+        let known = !self.histogram.is_empty();
+        known.then(|| Duration::from_micros(self.histogram.value_at_quantile(share)))
+    }
+}

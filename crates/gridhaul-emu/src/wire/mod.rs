@@ -1,0 +1,14 @@
+//! The wire: one thread that carries packets from device to device through the links of the
+//! scenario, on the monotonic clock.
+
+mod emulator;
+mod frames;
+mod lateness;
+mod packet;
+mod recorder;
+mod slots;
+mod tally;
+
+pub(crate) use emulator::{Emulator, WireOutcome};
+pub(crate) use lateness::Lateness;
+pub(crate) use tally::Tally;

@@ -1,0 +1,60 @@
+//! Queues and throughput over time, on request.
+
+use gridhaul_scenario::answer::Recording;
+use gridhaul_scenario::scenario::Directions;
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::slots::Slots;
+
+/// Looks at the first member of each row of directions in regular intervals.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    interval: Option<Duration>,
+    due: Instant,
+    last: Instant,
+    /// Number of the first direction of each row, and the bytes that had come out of it.
+    rows: Vec<(usize, u64)>,
+    recording: Recording,
+}
+
+impl Recorder {
+    /// Without an interval nothing is recorded.
+    pub(crate) fn new(directions: &Directions, interval: Option<Duration>) -> Self {
+        let row_of = directions.row_of();
+        let first = |row: usize| row_of.iter().position(|&of| of as usize == row).unwrap_or(0);
+        Self {
+            interval,
+            due: if interval.is_some() { Instant::ZERO } else { Instant::NEVER },
+            last: Instant::ZERO,
+            rows: (0..directions.rows().len()).map(|row| (first(row), 0)).collect(),
+            recording: Recording::default(),
+        }
+    }
+
+    /// When it wants to look next.
+    pub(crate) const fn due(&self) -> Instant {
+        self.due
+    }
+
+    /// Takes a sample, if one is due.
+    pub(crate) fn sample(&mut self, now: Instant, slots: &mut Slots) {
+        let Some(interval) = self.interval.filter(|_| now >= self.due) else { return };
+        for (row, (first, before)) in self.rows.iter_mut().enumerate() {
+            let slot = &mut slots.all[*first];
+            let waiting = (slot.link.queue_packets(now), slot.link.queue_bytes(now));
+            self.recording.on_queue(now, row as u32, waiting);
+            let arrived = slot.account.arrived_bytes;
+            let bits = (arrived - std::mem::replace(before, arrived)) * 8;
+            if now > self.last {
+                let rate = bits as f64 / now.since(self.last).as_secs_f64();
+                self.recording.on_throughput(now, row as u32, rate);
+            }
+        }
+        self.last = now;
+        self.due = self.due.max(now) + interval;
+    }
+
+    pub(crate) fn into_recording(self) -> Recording {
+        self.recording
+    }
+}

@@ -1,0 +1,180 @@
+//! Runs on the kernel of this machine. They need root, or user namespaces and /dev/net/tun; where
+//! that is missing they say so and pass, but fail where `CI` is set.
+
+use std::sync::{Mutex, PoisonError};
+
+use gridhaul_emu::Emu;
+use gridhaul_scenario::answer::{Answer, Metric, Row};
+use gridhaul_scenario::backend::{Backend, Quiet};
+use gridhaul_scenario::scenario::Scenario;
+
+/// Two nodes and a link between them; `flows` comes behind.
+fn pair(link: &str, flows: &str) -> String {
+    format!(
+        "title = 'test'\n\
+         [node]\nnear = {{}}\nfar = {{}}\n\
+         [link.wire]\nfrom = 'near'\nto = 'far'\n{link}\n\
+         {flows}"
+    )
+}
+
+/// The answer of the kernel; `None` where this machine does not let us ask it.
+fn ask(times: &str, text: &str) -> Option<Answer> {
+    let scenario =
+        Scenario::from_toml(&format!("{times}\n{text}"), "test.toml").expect("a scenario");
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    // Real time is a resource: runs beside each other would disturb each other.
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    match (Emu::default().run(&scenario, &Quiet), std::env::var_os("CI")) {
+        (Ok(answer), _) => Some(answer),
+        (Err(error), None) if error.to_string().contains("gridhaul doctor") => {
+            eprintln!("passed over, this machine lacks what a run needs: {error}");
+            None
+        }
+        (Err(error), _) => panic!("{error}"),
+    }
+}
+
+fn row<'a>(answer: &'a Answer, name: &str) -> &'a Row {
+    let rows = answer.points[0].flows.iter().chain(&answer.points[0].links);
+    rows.into_iter().find(|row| row.name == name).expect("a row of this name")
+}
+
+fn mean(answer: &Answer, name: &str, metric: Metric) -> f64 {
+    row(answer, name).mean(metric).unwrap_or_else(|| panic!("{name} knows {metric:?}"))
+}
+
+#[track_caller]
+fn close(value: f64, expected: f64, relative: f64) {
+    let off = (value / expected - 1.0).abs();
+    assert!(off <= relative, "{value} is {:.2} % off {expected}", off * 100.0);
+}
+
+#[test]
+fn a_bulk_flow_fills_its_link() {
+    let link = "both = { rate = '2 Mbit/s', delay = '10 ms', queue = '100 packets' }";
+    let flows = "[stack.s]\nvariant = 'cubic'\nreceive_window = '60 kB'\n\
+                 [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 's'";
+    let Some(answer) = ask("duration = '5 s'\nwarmup = '2 s'", &pair(link, flows)) else { return };
+    // Full segments: 1460 B in packets of 1460 + 40 + 12 B of timestamps.
+    close(mean(&answer, "up", Metric::Goodput), 2e6 * 1460.0 / 1512.0, 0.01);
+    close(mean(&answer, "wire.forward", Metric::LinkThroughput), 2e6, 0.01);
+    close(mean(&answer, "wire.forward", Metric::Utilisation), 1.0, 0.01);
+    assert_eq!(mean(&answer, "up", Metric::Retransmissions), 0.0, "the window fits into the queue");
+    // A window that is always full goes round in window / goodput (Little's law).
+    close(mean(&answer, "up", Metric::RttMean), 60e3 * 8.0 / (2e6 * 1460.0 / 1512.0), 0.05);
+}
+
+#[test]
+fn a_packet_takes_its_time_on_the_wire_and_on_the_way() {
+    // 222 + 28 B at 100 kbit/s take 20 ms, and the way 30 ms.
+    let link = "both = { rate = '100 kbit/s', delay = '30 ms' }";
+    let flows = "[flow.ping]\nfrom = 'near'\nto = 'far'\ntransport = 'datagram'\n\
+                 load = { periodic = { size = '222 B', every = '50 ms' } }";
+    let Some(answer) = ask("duration = '3 s'", &pair(link, flows)) else { return };
+    let median = mean(&answer, "ping", Metric::DelayMedian);
+    assert!((0.050..0.0515).contains(&median), "{median} s, expected 50 ms");
+    // Those that were ready in the last 50 ms are still under way.
+    assert!(mean(&answer, "ping", Metric::Messages) >= 58.0);
+    assert_eq!(mean(&answer, "ping", Metric::MessageLoss), 0.0);
+}
+
+#[test]
+fn echoes_come_back_over_ipv4_and_what_the_list_names_is_lost() {
+    let link = "forward = { rate = '1 Mbit/s', delay = '5 ms', loss = { packets = [3, 7] } }\n\
+                backward = { rate = '1 Mbit/s', delay = '15 ms' }";
+    let flows = "[flow.ping]\nfrom = 'near'\nto = 'far'\ntransport = 'echo'\n\
+                 load = { periodic = { size = '97 B', every = '100 ms', synchronised = true } }";
+    let Some(answer) = ask("duration = '2050 ms'", &pair(link, flows)) else { return };
+    let median = mean(&answer, "ping", Metric::DelayMedian);
+    // Twice 125 B at 1 Mbit/s are 2 ms, and 20 ms of propagation.
+    assert!((0.022..0.0235).contains(&median), "{median} s, expected 22 ms");
+    let arrived = mean(&answer, "ping", Metric::Messages);
+    assert_eq!(arrived, 21.0 - 2.0, "at 0 s, 0.1 s, ... 2 s, but for the third and the seventh");
+    assert_eq!(mean(&answer, "wire.forward", Metric::DropsLoss), 2.0);
+}
+
+#[test]
+fn a_lost_segment_is_repeated_and_a_transfer_completes() {
+    let link = "forward = { rate = '1 Mbit/s', delay = '20 ms', loss = { packets = [12] } }\n\
+                backward = { rate = '1 Mbit/s', delay = '20 ms' }";
+    let flows = "[flow.file]\nfrom = 'near'\nto = 'far'\nload = { transfer = { size = '100 kB' } }";
+    let Some(answer) = ask("duration = '3 s'", &pair(link, flows)) else { return };
+    assert_eq!(mean(&answer, "file", Metric::Retransmissions), 1.0);
+    assert_eq!(mean(&answer, "file", Metric::Timeouts), 0.0, "selective acknowledgements find it");
+    // 69 segments of 1460 B; 100 kB take at least 0.83 s, and a loss costs no more than some.
+    let time = mean(&answer, "file", Metric::CompletionTime);
+    assert!((0.83..1.3).contains(&time), "{time} s");
+    assert_eq!(mean(&answer, "file", Metric::SegmentsSent), 70.0);
+}
+
+#[test]
+fn ipv6_has_longer_headers() {
+    let link = "both = { rate = '1 Mbit/s', delay = '5 ms', queue = '30 packets' }";
+    let flows = "[stack.six]\nheader = '60 B'\ntimestamps = false\n\
+                 [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 'six'";
+    let Some(answer) = ask("duration = '3 s'\nwarmup = '1 s'", &pair(link, flows)) else { return };
+    close(mean(&answer, "up", Metric::Goodput), 1e6 * 1460.0 / 1520.0, 0.015);
+}
+
+#[test]
+fn damaged_packets_reach_the_kernel_and_are_thrown_away_there() {
+    let link = "both = { rate = '2 Mbit/s', delay = '5 ms', corrupt = '2 %', duplicate = '2 %' }";
+    let flows = "[flow.file]\nfrom = 'near'\nto = 'far'\nload = { transfer = { size = '300 kB' } }";
+    let Some(answer) = ask("duration = '6 s'", &pair(link, flows)) else { return };
+    let damaged = mean(&answer, "wire.forward", Metric::Corrupted);
+    assert!(damaged > 0.0, "with this seed some are");
+    assert!(mean(&answer, "wire.forward", Metric::Duplicated) > 0.0);
+    assert!(mean(&answer, "file", Metric::Retransmissions) >= damaged / 2.0);
+    assert!(mean(&answer, "file", Metric::CompletionTime) > 1.2, "the file is whole all the same");
+}
+
+#[test]
+fn meters_have_links_of_their_own_and_share_what_lies_behind() {
+    let text = "title = 'meters'\n\
+        [node]\nmeter = { count = 60 }\nrouter = {}\nhead = {}\n\
+        [link.drop]\nfrom = 'meter'\nto = 'router'\nboth = { rate = '100 kbit/s', delay = '2 ms' }\n\
+        [link.trunk]\nfrom = 'router'\nto = 'head'\nboth = { rate = '2 Mbit/s', delay = '20 ms' }\n\
+        [flow.reading]\nfrom = 'meter'\nto = 'head'\ndeadline = '1 s'\n\
+        load = { periodic = { size = '240 B', every = '1 s' } }";
+    let Some(answer) = ask("duration = '4 s'\nwarmup = '1 s'", text) else { return };
+    let reading = row(&answer, "reading");
+    assert_eq!(reading.count, 60);
+    let messages = mean(&answer, "reading", Metric::Messages);
+    assert!((170.0..=180.0).contains(&messages), "60 a second for 3 s: {messages}");
+    assert_eq!(mean(&answer, "reading", Metric::DeadlineMet), 1.0);
+    // 240 + 52 B at 100 kbit/s and at 2 Mbit/s, and 22 ms of way.
+    let expected = 292.0 * 8.0 / 1e5 + 292.0 * 8.0 / 2e6 + 0.022;
+    let median = mean(&answer, "reading", Metric::DelayMedian);
+    assert!((expected..expected + 0.002).contains(&median), "{median} s, expected {expected}");
+    assert_eq!(row(&answer, "drop.forward").count, 60);
+}
+
+#[test]
+fn answers_wait_for_questions() {
+    let link = "both = { rate = '10 Mbit/s', delay = '10 ms' }";
+    let flows = "[flow.poll]\nfrom = 'near'\nto = 'far'\n\
+        load = { request_response = { request = '50 B', response = '500 B', think = '5 ms', pause = '75 ms' } }";
+    let Some(answer) = ask("duration = '2 s'\nwarmup = '500 ms'", &pair(link, flows)) else {
+        return;
+    };
+    let median = mean(&answer, "poll", Metric::DelayMedian);
+    assert!((0.025..0.0275).contains(&median), "two ways of 10 ms and 5 ms of thought: {median} s");
+    // One round takes 25 ms, then a pause of 75 ms.
+    let rounds = mean(&answer, "poll", Metric::Messages);
+    assert!((13.0..=15.0).contains(&rounds), "{rounds}");
+}
+
+#[test]
+fn what_a_kernel_cannot_do_is_named() {
+    let link = "both = { rate = '1 Mbit/s', record = 1 }".replace(", record = 1", "");
+    let flows = "[stack.old]\nprofile = 'ns2'\nvariant = 'tahoe'\nack_every = 4\n\
+        [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 'old'";
+    let text = format!("duration = '1 s'\n{}", pair(&link, flows));
+    let scenario = Scenario::from_toml(&text, "test.toml").expect("a scenario");
+    let refused = Emu::default().supports(&scenario).unwrap_err();
+    let keys: Vec<_> = refused.iter().map(|refused| refused.key.as_str()).collect();
+    for key in ["stack.old.profile", "stack.old.variant", "stack.old.ack_every"] {
+        assert!(keys.contains(&key), "{key} in {keys:?}");
+    }
+}

@@ -1,0 +1,163 @@
+//! The series that packets leave behind: windows, queues, throughput and message delays over time.
+
+use super::{Column, ColumnData, Series};
+use crate::units::{Duration, Instant};
+
+/// Collects the rows of the series of one run. Flows and links are named by their rows in the
+/// answer.
+#[derive(Debug, Clone, Default)]
+pub struct Recording {
+    windows: Windows,
+    queues: Queues,
+    rates: Rates,
+    delays: Delays,
+}
+
+/// A look at the sender of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Congestion window in bytes.
+    pub cwnd: u64,
+    /// Slow-start threshold in bytes; `None` where there is none yet.
+    pub ssthresh: Option<u64>,
+    /// Bytes that are out.
+    pub in_flight: u64,
+    /// Smoothed round trip, once it was measured.
+    pub srtt: Option<Duration>,
+    /// Retransmission timeout.
+    pub rto: Duration,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Windows {
+    time: Vec<f64>,
+    flow: Vec<u32>,
+    cwnd: Vec<f64>,
+    ssthresh: Vec<f64>,
+    in_flight: Vec<f64>,
+    srtt: Vec<f64>,
+    rto: Vec<f64>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Queues {
+    time: Vec<f64>,
+    link: Vec<u32>,
+    packets: Vec<u64>,
+    bytes: Vec<u64>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Rates {
+    time: Vec<f64>,
+    link: Vec<u32>,
+    throughput: Vec<f64>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Delays {
+    time: Vec<f64>,
+    flow: Vec<u32>,
+    delay: Vec<f64>,
+}
+
+/// Most messages whose delay is recorded one by one.
+const DELAYS_MAX: usize = 1_000_000;
+
+impl Recording {
+    /// A look at the sender of a flow.
+    pub fn on_window(&mut self, at: Instant, flow: u32, look: Window) {
+        let windows = &mut self.windows;
+        windows.time.push(at.as_secs_f64());
+        windows.flow.push(flow);
+        windows.cwnd.push(look.cwnd as f64);
+        windows.ssthresh.push(look.ssthresh.map_or(f64::NAN, |bytes| bytes as f64));
+        windows.in_flight.push(look.in_flight as f64);
+        windows.srtt.push(look.srtt.map_or(f64::NAN, Duration::as_secs_f64));
+        windows.rto.push(look.rto.as_secs_f64());
+    }
+
+    /// What waits in a direction of a link.
+    pub fn on_queue(&mut self, at: Instant, link: u32, (packets, bytes): (u32, u64)) {
+        self.queues.time.push(at.as_secs_f64());
+        self.queues.link.push(link);
+        self.queues.packets.push(u64::from(packets));
+        self.queues.bytes.push(bytes);
+    }
+
+    /// Bits a second that came out of a direction since the look before.
+    pub fn on_throughput(&mut self, at: Instant, link: u32, bits_per_s: f64) {
+        self.rates.time.push(at.as_secs_f64());
+        self.rates.link.push(link);
+        self.rates.throughput.push(bits_per_s);
+    }
+
+    /// A message that was ready then has arrived after `delay`.
+    pub fn on_message(&mut self, ready: Instant, flow: u32, delay: Duration) {
+        if self.delays.time.len() < DELAYS_MAX {
+            self.delays.time.push(ready.as_secs_f64());
+            self.delays.flow.push(flow);
+            self.delays.delay.push(delay.as_secs_f64());
+        }
+    }
+
+    /// The tables that have rows.
+    #[must_use]
+    pub fn into_series(self, flow_names: &[String], link_names: &[String]) -> Vec<Series> {
+        let flow = |rows| text("flow", flow_names, rows);
+        let link = |rows| text("link", link_names, rows);
+        let Self { windows, queues, rates, delays } = self;
+        let tables = [
+            (
+                "windows",
+                vec![
+                    real("time_s", windows.time),
+                    flow(windows.flow),
+                    real("cwnd_byte", windows.cwnd),
+                    real("ssthresh_byte", windows.ssthresh),
+                    real("in_flight_byte", windows.in_flight),
+                    real("srtt_s", windows.srtt),
+                    real("rto_s", windows.rto),
+                ],
+            ),
+            (
+                "queues",
+                vec![
+                    real("time_s", queues.time),
+                    link(queues.link),
+                    whole("queue_packets", queues.packets),
+                    whole("queue_byte", queues.bytes),
+                ],
+            ),
+            (
+                "throughput",
+                vec![
+                    real("time_s", rates.time),
+                    link(rates.link),
+                    real("throughput_bit_per_s", rates.throughput),
+                ],
+            ),
+            (
+                "delays",
+                vec![real("time_s", delays.time), flow(delays.flow), real("delay_s", delays.delay)],
+            ),
+        ];
+        tables
+            .into_iter()
+            .filter(|(_, columns)| !columns[0].data.is_empty())
+            .map(|(name, columns)| Series { name: name.to_owned(), columns })
+            .collect()
+    }
+}
+
+fn real(name: &str, values: Vec<f64>) -> Column {
+    Column { name: name.to_owned(), data: ColumnData::Real(values) }
+}
+
+fn whole(name: &str, values: Vec<u64>) -> Column {
+    Column { name: name.to_owned(), data: ColumnData::Whole(values) }
+}
+
+fn text(name: &str, words: &[String], rows: Vec<u32>) -> Column {
+    Column { name: name.to_owned(), data: ColumnData::Text { words: words.to_vec(), rows } }
+}

@@ -1,0 +1,72 @@
+//! `gridhaul emu`: a network of namespaces for programs of one's own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context;
+use gridhaul_emu::{Held, Pair, clean};
+use gridhaul_report::TextTable;
+
+use crate::args::{EmuCommand, EmuUpArgs};
+use crate::ask;
+use crate::failure::Failure;
+use crate::terminal::print_tables;
+
+/// Runs one of the commands.
+pub(crate) fn run(command: &EmuCommand) -> Result<(), Failure> {
+    match command {
+        EmuCommand::Up(args) => up(args),
+        EmuCommand::Clean => sweep(),
+    }
+}
+
+fn up(args: &EmuUpArgs) -> Result<(), Failure> {
+    let scenario = ask::load(&args.file, &args.changes, &[])?;
+    let point = scenario.points()?.swap_remove(0);
+    clean().context("removing what dead runs have left")?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let ended = Arc::clone(&stop);
+    ctrlc::set_handler(move || ended.store(true, Ordering::Relaxed))
+        .context("listening for Ctrl-C")?;
+    let held = Held::build(&point.scenario, &args.prefix)?;
+    print_tables(&[table(&held.pairs(&args.prefix))])?;
+    eprintln!("the network stands until Ctrl-C");
+    held.carry(|| stop.load(Ordering::Relaxed))?;
+    Ok(())
+}
+
+fn sweep() -> Result<(), Failure> {
+    let removed = clean().context("removing what dead runs have left")?;
+    if removed.is_empty() {
+        eprintln!("nothing was left");
+    }
+    for name in removed {
+        println!("{name}");
+    }
+    Ok(())
+}
+
+fn table(pairs: &[Pair]) -> TextTable {
+    let row = |pair: &Pair| {
+        let [from, to] = [&pair.from, &pair.to];
+        vec![
+            pair.flow.clone(),
+            pair.count.to_string(),
+            from.0.clone(),
+            from.1.to_string(),
+            to.0.clone(),
+            to.1.to_string(),
+        ]
+    };
+    let headers = ["flow", "members", "from", "address", "to", "address"];
+    let try_it = pairs.first().map(|pair| {
+        format!("try: ip netns exec {} ping -I {} {}", pair.from.0, pair.from.1, pair.to.1)
+    });
+    TextTable {
+        headers: headers.map(String::from).to_vec(),
+        rows: pairs.iter().map(row).collect(),
+        key_columns: headers.len(),
+        note: try_it,
+        ..TextTable::default()
+    }
+}
