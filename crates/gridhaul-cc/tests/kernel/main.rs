@@ -4,6 +4,7 @@
 mod network;
 
 use std::fs;
+use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::thread;
@@ -84,6 +85,29 @@ fn medx_keeps_its_window_at_errors() {
     assert!(receiver.own_delay_us.is_some_and(|us| us < 500_000), "{receiver:?}");
     assert_eq!(ends(&reno), [None, None]);
     assert_eq!(medx_counters(&loaded).opened, 1);
+}
+
+/// The receiver has made the connection here, and nothing but the option in the answer to it tells it that
+/// delays are wanted.
+#[test]
+fn medx_serves_over_ipv6_and_outlives_its_unloading() {
+    let Some(_permit) = permit() else { return };
+    let loaded = Loaded::load(&[Algorithm::Medx], &Settings::default()).unwrap();
+    let network = Network::new(RATE, QUEUE);
+    let [mut server, mut client] = network.serve("gh_medx", 120_000);
+    let sender = loaded.connection(server.as_fd()).unwrap().unwrap();
+    let receiver = loaded.connection(client.as_fd()).unwrap().unwrap();
+    assert!(sender.delays > 30 && sender.without_delay < 3, "{sender:?}");
+    assert!(receiver.own_delay_us.is_some_and(|us| us < 200_000), "{receiver:?}");
+
+    drop(loaded);
+    let status = gridhaul_cc::status().unwrap();
+    assert_eq!((status.len(), status[0].registered), (1, false), "{status:?}");
+    assert_eq!(status[0].counters.unwrap().open(), 1);
+    server.write_all(&[7; 10_000]).unwrap();
+    client.read_exact(&mut [0; 10_000]).unwrap();
+    drop((server, client, network));
+    assert_nothing_is_left();
 }
 
 /// Below any average, and with two delays in the list, about half of the losses pass for congestion.

@@ -56,17 +56,18 @@ impl Network {
         }
         run(&format!("ip -n {a} link add name ab type veth peer name ra netns {r}"));
         run(&format!("ip -n {r} link add name rb type veth peer name ba netns {b}"));
-        for (space, device, address) in [
-            (&a, "ab", "10.1.0.1"),
-            (&r, "ra", "10.1.0.2"),
-            (&r, "rb", "10.2.0.2"),
-            (&b, "ba", "10.2.0.1"),
-        ] {
-            run(&format!("ip -n {space} address add {address}/24 dev {device}"));
+        for (space, device, net, host) in
+            [(&a, "ab", 1, 1), (&r, "ra", 1, 2), (&r, "rb", 2, 2), (&b, "ba", 2, 1)]
+        {
+            run(&format!("ip -n {space} address add 10.{net}.0.{host}/24 dev {device}"));
+            run(&format!("ip -n {space} address add fd00:{net}::{host}/64 dev {device} nodad"));
             run(&format!(
                 "ip -n {space} link set dev {device} up gso_max_segs 1 gso_max_size 1500"
             ));
         }
+        run(&format!("ip -n {a} route add default via fd00:1::2"));
+        run(&format!("ip -n {b} route add default via fd00:2::2"));
+        run(&format!("ip netns exec {r} sysctl -q net.ipv6.conf.all.forwarding=1"));
         run(&format!("ip -n {a} route add default via 10.1.0.2"));
         run(&format!("ip -n {b} route add default via 10.2.0.2 quickack 1"));
         run(&format!("ip netns exec {r} sysctl -q net.ipv4.ip_forward=1"));
@@ -178,6 +179,22 @@ impl Network {
             segment,
             ends: [stream, receiving],
         }
+    }
+
+    /// The sender waits for a connection, over IPv6, and sends so many bytes when it comes. Its socket, and the
+    /// receiver's.
+    pub(crate) fn serve(&self, control: &str, bytes: usize) -> [TcpStream; 2] {
+        let [a, _, b] = self.names();
+        run(&format!("ip netns exec {a} sysctl -q net.ipv4.tcp_congestion_control={control}"));
+        let listener = within(&a, || TcpListener::bind("[fd00:1::1]:7777").unwrap());
+        let receiver = thread::spawn(move || {
+            let mut stream = within(&b, || TcpStream::connect("[fd00:1::1]:7777").unwrap());
+            stream.read_exact(&mut vec![0; bytes]).unwrap();
+            stream
+        });
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(&vec![7; bytes]).unwrap();
+        [stream, receiver.join().unwrap()]
     }
 
     /// A number of the sender's socket, as `ss` shows it.
