@@ -28,14 +28,15 @@ fn vegas_holds_its_queue_and_reno_fills_it() {
     let Some(_permit) = permit() else { return };
     let reno = Network::new(RATE, QUEUE).send("reno", RUN);
     let vegas = |alpha, beta| {
-        let vegas = VegasSettings { alpha, beta, gamma: alpha };
+        let vegas = VegasSettings { alpha, beta, gamma: 1 };
         let settings = Settings { vegas, ..Settings::default() };
         let loaded = Loaded::load(&[Algorithm::Vegas], &settings).unwrap();
         let sent = Network::new(RATE, QUEUE).send("gh_vegas", RUN);
         (sent, vegas_counters(&loaded))
     };
     let (small, counted) = vegas(1, 3);
-    let (large, _) = vegas(20, 24);
+    // Slow start ends early, so the window has to grow to α step by step.
+    let (large, grown) = vegas(20, 24);
     for sent in [&reno, &small, &large] {
         println!("{sent:?}");
         assert!(sent.bytes > LEAST_BYTES, "{sent:?}");
@@ -43,7 +44,7 @@ fn vegas_holds_its_queue_and_reno_fills_it() {
     assert!(reno.waiting > 40 && reno.rtt_ms > 40.0, "{reno:?}");
     // A segment is on the wire and one is about to come: the sender counts more than the queue.
     assert!((1..=4).contains(&small.waiting) && small.rtt_ms < 8.0, "{small:?}");
-    assert!((16..=25).contains(&large.waiting), "{large:?}");
+    assert!((16..=25).contains(&large.waiting) && grown.grown >= 10, "{large:?} {grown:?}");
     assert!(counted.opened == 1 && counted.rounds > 50 && counted.held > 20, "{counted:?}");
 }
 
@@ -145,7 +146,8 @@ fn a_timeout_is_judged_once_and_then_collapses_the_window() {
     });
     let counted = medx_counters(&loaded);
     // Nothing comes back, so the second timeout has no delay to be judged by.
-    assert!(counted.timeouts >= 2 && counted.unjudged >= 1, "{counted:?}");
+    let judged = counted.error + counted.congestion;
+    assert!(counted.timeouts >= 2 && judged >= 1 && counted.unjudged >= 1, "{counted:?}");
     assert!(sent.bytes > LEAST_BYTES, "it goes on afterwards: {sent:?}");
 }
 

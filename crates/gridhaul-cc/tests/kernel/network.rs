@@ -146,7 +146,7 @@ impl Network {
             (bytes, stream)
         });
         let address = SocketAddr::from(([10, 2, 0, 1], 7777));
-        let stream = within(&a, move || TcpStream::connect(address).unwrap());
+        let stream = within(&a, move || connect(address));
         stream.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
         let over = Arc::new(AtomicBool::new(false));
         let (writing, mut writer) = (Arc::clone(&over), stream.try_clone().unwrap());
@@ -187,12 +187,13 @@ impl Network {
         let [a, _, b] = self.names();
         run(&format!("ip netns exec {a} sysctl -q net.ipv4.tcp_congestion_control={control}"));
         let listener = within(&a, || TcpListener::bind("[fd00:1::1]:7777").unwrap());
-        let receiver = thread::spawn(move || {
-            let mut stream = within(&b, || TcpStream::connect("[fd00:1::1]:7777").unwrap());
-            stream.read_exact(&mut vec![0; bytes]).unwrap();
-            stream
-        });
+        // The kernel takes it in before it is accepted.
+        let mut client = within(&b, || connect("[fd00:1::1]:7777".parse().unwrap()));
         let (mut stream, _) = listener.accept().unwrap();
+        let receiver = thread::spawn(move || {
+            client.read_exact(&mut vec![0; bytes]).unwrap();
+            client
+        });
         stream.write_all(&vec![7; bytes]).unwrap();
         [stream, receiver.join().unwrap()]
     }
@@ -237,6 +238,17 @@ pub(crate) struct Sent {
     pub(crate) segment: f64,
     /// Sockets of sender and receiver.
     pub(crate) ends: [TcpStream; 2],
+}
+
+/// Addresses and routes of new devices take a moment to work.
+fn connect(address: SocketAddr) -> TcpStream {
+    for _ in 0..20 {
+        if let Ok(stream) = TcpStream::connect_timeout(&address, Duration::from_millis(500)) {
+            return stream;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    panic!("{address} does not answer");
 }
 
 /// Runs something in a namespace, on a thread of its own.
