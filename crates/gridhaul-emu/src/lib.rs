@@ -25,3 +25,4 @@ pub use backend::Emu;
 pub use fault::Fault;
 pub use hold::{Held, Pair};
 pub use names::clean;
+pub use system::become_root;

@@ -54,6 +54,19 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
 }
 
+impl Command {
+    /// Whether it makes namespaces and devices.
+    pub(crate) fn needs_root(&self) -> bool {
+        match self {
+            Self::Run(RunArgs { engine, .. })
+            | Self::Sweep(SweepArgs { engine, .. })
+            | Self::Compare(CompareArgs { engine, .. }) => engine.on.contains(&On::Emu),
+            Self::Emu(_) => true,
+            _ => false,
+        }
+    }
+}
+
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXIT_CODES)]

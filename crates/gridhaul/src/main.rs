@@ -22,7 +22,12 @@ use failure::Failure;
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(failure::on_panic));
-    match run(&Cli::parse().command) {
+    let command = Cli::parse().command;
+    if command.needs_root() {
+        // Where it is refused, the run says what it could not do, and what would help.
+        let _ = gridhaul_emu::become_root();
+    }
+    match run(&command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

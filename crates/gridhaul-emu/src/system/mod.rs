@@ -5,12 +5,14 @@ mod options;
 mod priority;
 mod tcp_info;
 mod tun;
+mod user;
 
 pub(crate) use namespace::Namespace;
 pub(crate) use options::{SocketOption, set_option};
 pub(crate) use priority::go_first;
 pub(crate) use tcp_info::TcpInfo;
 pub(crate) use tun::Tun;
+pub use user::become_root;
 
 use std::io;
 use std::path::Path;

@@ -2,6 +2,7 @@
 
 mod broken;
 mod documents;
+mod emu;
 mod help;
 mod kernel;
 mod model;

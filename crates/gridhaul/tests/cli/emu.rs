@@ -1,0 +1,205 @@
+//! Networks of namespaces: what happens when something goes wrong, and what is left then. They need
+//! root; where that is missing they say so and pass, but fail in CI.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::{Desk, SMALL};
+
+/// Whether this machine lets us make networks.
+fn may() -> bool {
+    let root = succeeds("unshare", &["--net", "true"]) && Path::new("/dev/net/tun").exists();
+    let ci = std::env::var("CI").is_ok_and(|value| value == "true" || value == "1");
+    assert!(root || !ci, "CI needs root and /dev/net/tun");
+    if !root {
+        eprintln!("left out: needs root and /dev/net/tun");
+    }
+    root
+}
+
+fn succeeds(program: &str, args: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// Waits until something holds, for up to ten seconds.
+fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < Duration::from_secs(10), "waited in vain: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The network namespaces that a process keeps open, by their numbers.
+fn namespaces_of(process: u32) -> BTreeSet<String> {
+    let files = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    let targets = files.filter_map(|file| fs::read_link(file.path()).ok());
+    let names = targets.map(|target| target.to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with("net:[")).collect()
+}
+
+/// Those of them that anybody still has: a process, or a name.
+fn still_there(namespaces: &BTreeSet<String>) -> Vec<String> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let numbers = processes.filter_map(|process| process.file_name().to_str()?.parse::<u32>().ok());
+    let mut held: BTreeSet<String> = numbers.flat_map(namespaces_of).collect();
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    held.extend(mounts.split_whitespace().filter(|it| it.starts_with("net:[")).map(String::from));
+    namespaces.intersection(&held).cloned().collect()
+}
+
+/// Starts `emu up` and waits until its network stands.
+fn up(desk: &Desk, prefix: &str) -> Child {
+    let mut command = desk.command(&format!("emu up small.toml --prefix {prefix}"));
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let name = format!("/run/netns/{prefix}-b");
+    wait_for("the network stands", || {
+        Path::new(&name).exists() && namespaces_of(child.id()).len() == 2
+    });
+    child
+}
+
+fn signal(child: &Child, name: &str) {
+    assert!(succeeds("kill", &[name, &child.id().to_string()]));
+}
+
+fn names(prefix: &str) -> usize {
+    let all = fs::read_dir("/run/netns").into_iter().flatten().flatten();
+    all.filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix)).count()
+}
+
+#[test]
+fn a_killed_run_leaves_nothing() {
+    if !may() {
+        return;
+    }
+    let desk = Desk::new().file("small.toml", SMALL);
+    let mut child =
+        desk.command("run --on emu small.toml -q").stdout(Stdio::null()).spawn().unwrap();
+    let mut namespaces = BTreeSet::new();
+    wait_for("the run has its namespaces", || {
+        namespaces = namespaces_of(child.id());
+        namespaces.len() == 2
+    });
+    assert_eq!(still_there(&namespaces).len(), 2, "they are found while they are there");
+    signal(&child, "-KILL");
+    child.wait().unwrap();
+    wait_for("they are gone", || still_there(&namespaces).is_empty());
+    assert_eq!(desk.names(".").iter().filter(|name| *name == "results").count(), 0);
+}
+
+#[test]
+fn a_network_that_stands_is_used_and_ends_without_a_trace() {
+    if !may() {
+        return;
+    }
+    let desk = Desk::new().file("small.toml", SMALL);
+    let mut child = up(&desk, "ght1");
+    let taken = desk.run("emu up small.toml --prefix ght1");
+    assert_eq!(taken.code, Some(2));
+    assert!(taken.err.contains("namespace ght1-a already"), "{}", taken.err);
+    assert!(taken.err.contains("--prefix"), "the remedy: {}", taken.err);
+    let routes = ["netns", "exec", "ght1-a", "ip", "route", "get", "10.1.0.1"];
+    assert!(succeeds("ip", &routes), "a program finds its way");
+    let namespaces = namespaces_of(child.id());
+    signal(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(names("ght1"), 0);
+    assert_eq!(still_there(&namespaces), Vec::<String>::new());
+}
+
+#[test]
+fn what_a_killed_network_leaves_is_swept() {
+    if !may() {
+        return;
+    }
+    let desk = Desk::new().file("small.toml", SMALL);
+    let mut child = up(&desk, "ght2");
+    signal(&child, "-KILL");
+    child.wait().unwrap();
+    assert_eq!(names("ght2"), 2, "names outlive a kill");
+    let swept = desk.run("emu clean");
+    assert_eq!(swept.code, Some(0), "{}", swept.err);
+    // Another test's sweep may have come first.
+    assert_eq!(names("ght2"), 0);
+    assert!(desk.run("emu clean").out.is_empty(), "nothing is left for a second time");
+}
+
+#[test]
+fn a_device_that_somebody_deletes_ends_the_network_with_its_name() {
+    if !may() {
+        return;
+    }
+    let desk = Desk::new().file("small.toml", SMALL);
+    let child = up(&desk, "ght3");
+    assert!(succeeds("ip", &["-n", "ght3-a", "link", "del", "link0"]));
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert!(err.contains("the device of link `wire` at node `a` is gone"), "{err}");
+    assert_eq!(names("ght3"), 0);
+}
+
+#[test]
+fn too_few_files_is_an_error_that_says_what_to_do() {
+    if !may() {
+        return;
+    }
+    let meters = SMALL.replace("a = {}", "a = { count = 300 }");
+    let desk = Desk::new().file("small.toml", meters);
+    let program = env!("CARGO_BIN_EXE_gridhaul");
+    let line = format!("ulimit -n 64; exec {program} run --on emu small.toml -q");
+    let mut command = Command::new("sh");
+    let output = command.args(["-c", &line]).current_dir(desk.dir.path()).output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert!(err.contains("opening a socket") && err.contains("ulimit -n"), "{err}");
+    assert_eq!(desk.names("."), ["small.toml"], "nothing is half written");
+}
+
+/// Runs a line as a user without rights, with a copy of the program and the scenario.
+fn as_nobody(desk: &Desk, before: &str) -> (Option<i32>, String) {
+    let dir = desk.dir.path();
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o777)).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_gridhaul"), dir.join("gridhaul")).unwrap();
+    let line = format!(
+        "{before} exec setpriv --reuid=65534 --regid=65534 --clear-groups \
+         ./gridhaul run --on emu small.toml -q"
+    );
+    let mut command = Command::new("unshare");
+    let output = command.args(["--mount", "sh", "-c", &line]).current_dir(dir).output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn without_rights_the_error_names_the_remedy() {
+    if !may() {
+        return;
+    }
+    let desk = Desk::new().file("small.toml", SMALL);
+    // Whatever this machine's rules are: here the device is root's alone.
+    let private = "mknod tun c 10 200; chmod 600 tun; mount --bind tun /dev/net/tun;";
+    let (code, err) = as_nobody(&desk, private);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("gridhaul doctor"), "{err}");
+}
+
+#[test]
+fn a_user_without_rights_runs_where_the_device_is_open() {
+    if !may() {
+        return;
+    }
+    let desk = Desk::new().file("small.toml", SMALL.replace("5 s", "1 s"));
+    // A device that everybody may open, as most distributions have it.
+    let open = "mknod tun c 10 200; chmod 666 tun; mount --bind tun /dev/net/tun;";
+    let (code, err) = as_nobody(&desk, open);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(desk.names("results/small").contains(&"answer.json".to_owned()));
+}
