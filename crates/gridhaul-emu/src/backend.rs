@@ -9,6 +9,7 @@ use gridhaul_scenario::scenario::{Load, Scenario};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::clock::Clock;
+use crate::control::Controls;
 use crate::fault::Fault;
 use crate::network::{Lab, Plan};
 use crate::outcome;
@@ -86,8 +87,9 @@ struct Run {
 
 impl Emu {
     fn run_once(&self, scenario: &Scenario, plan: &Plan, repeat: u32) -> Result<Run, RunError> {
+        let controls = Controls::load(plan)?;
         let lab = Lab::build(plan)?;
-        let traffic = Traffic::new(scenario, plan, &lab, repeat)?;
+        let traffic = Traffic::new(scenario, plan, (&lab, &controls), repeat)?;
         let interval = scenario.record.interval.filter(|_| repeat == 0);
         let emulator = Emulator::new(scenario, plan, &lab.devices, repeat, interval)?;
         let (wire, traffic) = self.drive(scenario, emulator, traffic, interval)?;

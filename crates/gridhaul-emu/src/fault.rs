@@ -45,6 +45,9 @@ pub enum Fault {
         /// What there is.
         available: String,
     },
+    /// The kernel does not take our congestion control.
+    #[error("{}", chain(.0))]
+    Control(gridhaul_cc::Error),
     /// A namespace of that name exists.
     #[error(
         "there is a network namespace {name} already\n  \
@@ -88,4 +91,15 @@ fn remedy(error: &io::Error) -> &'static str {
         }
         _ => "",
     }
+}
+
+/// What failed, and why, in one line.
+fn chain(error: &gridhaul_cc::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text += &format!(": {cause}");
+        source = cause.source();
+    }
+    text
 }

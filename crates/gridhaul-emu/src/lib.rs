@@ -11,6 +11,7 @@
 
 mod backend;
 mod clock;
+mod control;
 mod fault;
 mod hold;
 mod names;

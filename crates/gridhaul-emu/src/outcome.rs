@@ -64,6 +64,7 @@ fn flow_row(
     data.metrics(secs, tcp, &mut metrics);
     if tcp {
         sender_metrics(row, &mut metrics);
+        judgement_metrics(row, after, &mut metrics);
         gridhaul_core::link::Crossings::totals(&[data], &mut metrics);
     } else {
         let lost = (after.lost - before.lost) as f64;
@@ -89,6 +90,24 @@ fn sender_metrics(row: &RowTraffic, into: &mut Metrics) {
     into.push((Metric::SegmentsReceived, counts.received as f64));
     into.extend(row.averages.rtt().map(|rtt| (Metric::RttMean, rtt)));
     into.extend(row.averages.cwnd().map(|cwnd| (Metric::CwndMean, cwnd)));
+}
+
+/// What MEDX said of losses beside their true cause. The kernel counts judgements and not of which
+/// packet, so the cause is only known where all losses of the run had the same.
+fn judgement_metrics(row: &RowTraffic, after: &Tally, into: &mut Metrics) {
+    let Some([before, now]) = &row.judgements else { return };
+    let said = now.since(before);
+    let (error, congestion) = (said.error as f64, said.congestion as f64);
+    let all = error + congestion;
+    if after.by_queue == 0 {
+        into.push((Metric::ErrorLossCalledCongestion, congestion));
+        into.push((Metric::ErrorLossCalledError, error));
+        into.extend((all > 0.0).then(|| (Metric::ErrorRecognised, error / all)));
+    } else if after.by_queue == after.data.lost {
+        into.push((Metric::QueueLossCalledCongestion, congestion));
+        into.push((Metric::QueueLossCalledError, error));
+        into.extend((all > 0.0).then(|| (Metric::CongestionRecognised, congestion / all)));
+    }
 }
 
 /// Adds the transfers of a row, whose size only the scenario knows.

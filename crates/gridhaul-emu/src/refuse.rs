@@ -2,9 +2,10 @@
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::Unsupported;
-use gridhaul_scenario::scenario::{Flow, Load, Profile, Scenario, Stack, Transport};
+use gridhaul_scenario::scenario::{Flow, Load, Profile, Scenario, Stack, Transport, Variant};
 use gridhaul_scenario::units::Duration;
 
+use crate::control;
 use crate::network::{FLOWS_MAX, MEMBERS_MAX};
 use crate::traffic::{NUMBER_BYTES, congestion_name};
 
@@ -125,22 +126,37 @@ fn stack_refusals(stack: &Stack) -> Vec<(&'static str, String)> {
     if params.clock_granularity != linux.clock_granularity {
         refuse("clock_granularity", "the kernel measures in microseconds; leave it out");
     }
-    if stack.vegas_alpha.is_some() || stack.vegas_beta.is_some() || stack.vegas_gamma.is_some() {
-        refuse("vegas_alpha", "α, β and γ of the kernel's vegas are those of its module");
+    if control::vegas(&params).is_none() {
+        refuse("vegas_alpha", "the kernel counts in whole segments: α, β and γ are whole numbers");
     }
     refused
 }
 
-/// Settings that a namespace has once for all its connections.
+/// Settings that a kernel has once for all its connections.
 fn mixed(scenario: &Scenario) -> Option<Unsupported> {
     let tcp = scenario.flow.iter().filter(|(_, flow)| flow.transport == Transport::Tcp);
     let stacks = tcp.flat_map(|(name, flow)| {
         let far = flow.to_stack.as_ref().or(flow.stack.as_ref());
         [(name, flow.stack.as_ref()), (name, far)]
     });
-    let mut first = None;
+    let (mut first, mut vegas, mut medx) = (None, None, None);
     for (name, stack) in stacks {
         let params = StackParams::named(scenario, stack);
+        let same = match params.variant {
+            Variant::Vegas => {
+                *vegas.get_or_insert(control::vegas(&params)) == control::vegas(&params)
+            }
+            Variant::Medx => *medx.get_or_insert(control::medx(&params)) == control::medx(&params),
+            _ => true,
+        };
+        if !same {
+            return Some(Unsupported {
+                key: format!("flow.{name}.stack"),
+                reason: "the kernel has one set of parameters of vegas and one of medx: make them \
+                         the same in all stacks"
+                    .to_owned(),
+            });
+        }
         let shared = (params.sack, params.timestamps, params.restart_after_idle, params.dupthresh);
         if *first.get_or_insert(shared) != shared {
             return Some(Unsupported {

@@ -18,9 +18,10 @@ use socket2::Socket;
 use super::application::Application;
 use super::connection::{Connection, Told};
 use super::datagrams::Datagrams;
-use super::samples::{Averages, SenderCounts, window};
+use super::samples::{Averages, Judgements, SenderCounts, window};
 use super::socket;
 use crate::clock::Clock;
+use crate::control::Controls;
 use crate::fault::Fault;
 use crate::network::{Address, Lab, Plan};
 use crate::system::{TcpInfo, go_first};
@@ -30,6 +31,7 @@ use crate::wire::Lateness;
 #[derive(Debug)]
 pub(crate) struct Traffic<'a> {
     plan: &'a Plan,
+    controls: &'a Controls,
     members: Vec<Member>,
     /// The first member of each flow.
     first: Vec<usize>,
@@ -64,6 +66,8 @@ pub(crate) struct RowTraffic {
     /// Counters of the senders at these times.
     pub counts: [SenderCounts; 2],
     pub averages: Averages,
+    /// What MEDX said of losses up to these times, where it is used.
+    pub judgements: Option<[Judgements; 2]>,
     /// Messages that were ready in the measured time.
     pub ready: u64,
     /// Start and end of each complete transfer.
@@ -97,13 +101,14 @@ impl<'a> Traffic<'a> {
     pub(crate) fn new(
         scenario: &Scenario,
         plan: &'a Plan,
-        lab: &Lab,
+        (lab, controls): (&Lab, &'a Controls),
         repeat: u32,
     ) -> Result<Self, Fault> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(Fault::call("making an epoll for sockets"))?;
         let mut traffic = Self {
             plan,
+            controls,
             members: Vec::new(),
             first: Vec::new(),
             listeners: Vec::new(),
@@ -364,6 +369,11 @@ impl<'a> Traffic<'a> {
             if let Some(info) = member.info() {
                 row.counts[time].add(&info);
             }
+            if let Member::Tcp(Connection { ends: [Some(near), _], .. }) = member
+                && let Some(judged) = self.controls.judgements(near)
+            {
+                row.judgements.get_or_insert_default()[time].add(&judged);
+            }
         }
     }
 
@@ -415,6 +425,7 @@ impl RowTraffic {
             after: Vec::new(),
             counts: Default::default(),
             averages: Averages::default(),
+            judgements: None,
             ready: 0,
             transfers: Vec::new(),
             failed: 0,

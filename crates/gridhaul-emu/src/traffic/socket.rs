@@ -22,10 +22,12 @@ pub(crate) fn congestion_name(stack: &StackParams) -> Option<&'static str> {
         Variant::Reno | Variant::NewReno | Variant::Sack => Some("reno"),
         Variant::Cubic => Some("cubic"),
         Variant::Bbr => Some("bbr"),
-        Variant::Vegas => Some("vegas"),
+        // Our own, loaded for the run.
+        Variant::Vegas => Some(gridhaul_cc::Algorithm::Vegas.name()),
+        Variant::Medx => Some(gridhaul_cc::Algorithm::Medx.name()),
         Variant::Veno => Some("veno"),
         Variant::Westwood => Some("westwood"),
-        Variant::Medx | Variant::Tahoe | Variant::Fixed => None,
+        Variant::Tahoe | Variant::Fixed => None,
     }
 }
 
@@ -125,8 +127,8 @@ fn furnish(socket: &Socket, stack: &StackParams) -> Result<(), Fault> {
     rustix::net::sockopt::set_tcp_nodelay(socket, !stack.nagle)
         .map_err(Fault::call("setting TCP_NODELAY"))?;
     // The kernel's MSS includes options; the scenario's is payload (RFC 6691).
-    let timestamps = if stack.timestamps { 12 } else { 0 };
-    set(SocketOption::MaxSegment, stack.mss + timestamps)?;
+    let clock_option = if stack.has_clock_option() { 12 } else { 0 };
+    set(SocketOption::MaxSegment, stack.mss + clock_option)?;
     // A buffer that is set stays so. The kernel doubles it, and its windows are at most half of it.
     set_receive_buffer(socket, window(stack).saturating_mul(2))?;
     clamp_window(socket, stack).map_err(Fault::call("limiting the window"))?;

@@ -228,7 +228,8 @@ impl<'a> Emulator<'a> {
         took: Duration,
     ) -> Result<(), Fault> {
         if !fate.arrives() {
-            self.note_lost(frame.place);
+            let by_queue = matches!(fate, Fate::Lost(reason) if reason.is_by_queue());
+            self.note_lost(frame.place, by_queue);
             return Ok(());
         }
         self.lateness.record(late);
@@ -264,14 +265,16 @@ impl<'a> Emulator<'a> {
     }
 
     fn drop_frame(&mut self, place: u32) {
-        self.note_lost(place);
+        self.note_lost(place, true);
         self.frames.release(place);
     }
 
-    fn note_lost(&mut self, place: u32) {
+    fn note_lost(&mut self, place: u32, by_queue: bool) {
         let header = *self.frames.header(place);
         let tally = &mut self.tallies[usize::from(header.to.flow)];
-        tally.data.lost += u64::from(header.goes_out() && header.payload > 0);
+        let data = header.goes_out() && header.payload > 0;
+        tally.data.lost += u64::from(data);
+        tally.by_queue += u64::from(data && by_queue);
         tally.lost += u64::from(header.payload > 0);
     }
 

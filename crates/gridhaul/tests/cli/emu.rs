@@ -29,6 +29,7 @@ fn succeeds(program: &str, args: &[&str]) -> bool {
 }
 
 /// Waits until something holds, for up to ten seconds.
+#[expect(clippy::disallowed_methods, reason = "another process is waited for, in real time")]
 fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
