@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: figures against their bars, peers measured in the same run.
 
+mod emu;
 mod meters;
 mod model;
 mod pep;
@@ -40,6 +41,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "plan", run: plan::run },
     Bench { name: "meters", run: meters::run },
     Bench { name: "pep", run: pep::run },
+    Bench { name: "emu", run: emu::run },
 ];
 
 /// Runs the benches; an error if a figure falls short.

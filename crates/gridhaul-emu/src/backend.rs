@@ -118,8 +118,9 @@ impl Emu {
         traffic: Traffic<'_>,
         recorded: Option<Duration>,
     ) -> Result<(WireOutcome, TrafficOutcome), Fault> {
+        let counts = emulator.plan().flows.iter().map(|flow| u64::from(flow.count));
         let times = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
-        let connections: u64 = scenario.flow.values().map(|flow| u64::from(flow.count)).sum();
+        let connections: u64 = counts.sum();
         let interval = scenario.record.interval.unwrap_or(LOOK.mul_f64(connections as f64 / 100.0));
         let sampling = Sampling {
             interval: interval.max(Duration::from_millis(1)),

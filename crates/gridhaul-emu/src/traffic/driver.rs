@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::time;
 
 use gridhaul_core::chance::Chance;
 use gridhaul_core::load::{Delays, Demand, Judge, SharedLoad};
@@ -20,7 +19,7 @@ use super::connection::{Connection, Told};
 use super::datagrams::Datagrams;
 use super::samples::{Averages, Judgements, SenderCounts, window};
 use super::socket;
-use crate::clock::Clock;
+use crate::clock::{Clock, Patience};
 use crate::control::Controls;
 use crate::fault::Fault;
 use crate::network::{Address, Lab, Plan};
@@ -41,6 +40,7 @@ pub(crate) struct Traffic<'a> {
     due: BinaryHeap<Reverse<(Instant, u32)>>,
     epoll: OwnedFd,
     scratch: Vec<MaybeUninit<u8>>,
+    patience: Patience,
 }
 
 #[derive(Debug)]
@@ -116,6 +116,7 @@ impl<'a> Traffic<'a> {
             due: BinaryHeap::new(),
             epoll,
             scratch: vec![MaybeUninit::uninit(); 1 << 18],
+            patience: Patience::default(),
         };
         for (number, (name, flow)) in scenario.flow.iter().enumerate() {
             traffic.first.push(traffic.members.len());
@@ -282,7 +283,7 @@ impl<'a> Traffic<'a> {
     /// Waits until somebody is due or a socket is ready, and serves the sockets.
     fn wait(&mut self, clock: Clock, limit: Instant) -> Result<(), Fault> {
         let next = self.due.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at);
-        let sleep = clock.until(next.min(limit)).min(LONGEST_SLEEP);
+        let sleep = self.patience.sleep(clock.until(next.min(limit)));
         let timeout = Timespec::try_from(sleep).expect("at most half a second");
         let nothing =
             epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
@@ -471,6 +472,3 @@ impl Told for RowTraffic {
 
 /// Messages that are kept one by one, in case a series is asked for.
 const MESSAGES_MAX: usize = 100_000;
-
-/// How long the loop sleeps at most before it looks whether it shall stop.
-const LONGEST_SLEEP: time::Duration = time::Duration::from_millis(100);

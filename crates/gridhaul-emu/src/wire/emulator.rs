@@ -1,7 +1,5 @@
 //! The loop: read from devices, hand to links, write what arrives.
 
-use std::time;
-
 use gridhaul_core::link::{Fate, LinkAccount};
 use gridhaul_scenario::answer::Recording;
 use gridhaul_scenario::scenario::Scenario;
@@ -15,7 +13,7 @@ use super::packet::{Header, damage};
 use super::recorder::Recorder;
 use super::slots::Slots;
 use super::{Lateness, Tally};
-use crate::clock::Clock;
+use crate::clock::{Clock, Patience};
 use crate::fault::Fault;
 use crate::network::{Plan, Port};
 use crate::system::{Tun, go_first};
@@ -35,6 +33,7 @@ pub(crate) struct Emulator<'a> {
     foreign: u64,
     epoll: OwnedFd,
     buffer: Vec<u8>,
+    patience: Patience,
 }
 
 /// What is counted at a time.
@@ -60,9 +59,6 @@ pub(crate) struct WireOutcome {
 
 /// Packets that are read from one device before others have their turn.
 const BATCH: usize = 64;
-
-/// The last part of a wait is spent looking at the clock, since waking up takes about this long.
-const SPIN: Duration = Duration::from_micros(60);
 
 impl<'a> Emulator<'a> {
     pub(crate) fn new(
@@ -92,7 +88,13 @@ impl<'a> Emulator<'a> {
             foreign: 0,
             epoll,
             buffer: vec![0; 1 << 16],
+            patience: Patience::default(),
         })
+    }
+
+    /// What it carries packets through.
+    pub(crate) const fn plan(&self) -> &'a Plan {
+        self.plan
     }
 
     /// Carries packets until the end, or until `stop` says so.
@@ -130,8 +132,7 @@ impl<'a> Emulator<'a> {
     /// Waits until a device has something to read or a link is due, and reads.
     fn wait(&mut self, clock: Clock, limit: Instant) -> Result<(), Fault> {
         let due = self.slots.next_deadline().min(limit);
-        let spin = time::Duration::from_nanos(SPIN.as_nanos());
-        let sleep = clock.until(due).saturating_sub(spin).min(LONGEST_SLEEP);
+        let sleep = self.patience.sleep(clock.until(due));
         let timeout = Timespec::try_from(sleep).expect("at most half a second");
         let mut ready = [epoll::Event {
             flags: epoll::EventFlags::empty(),
@@ -292,6 +293,3 @@ impl<'a> Emulator<'a> {
         }
     }
 }
-
-/// How long the loop sleeps at most before it looks whether it shall stop.
-const LONGEST_SLEEP: time::Duration = time::Duration::from_millis(100);

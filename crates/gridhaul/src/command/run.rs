@@ -7,7 +7,7 @@ use gridhaul_report::{Detail, Report, TextTable};
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::scenario::Scenario;
 
-use super::compare::Comparison;
+use super::comparison::Comparison;
 use crate::args::{Changes, Engine, Output, RunArgs, SweepArgs};
 use crate::ask::{self, Vary};
 use crate::backends;

@@ -1,0 +1,150 @@
+//! How exact emulated links are, seen from applications: a line of JSON for each measurement.
+//!
+//! Everything is measured with the stamps of datagrams at both ends: when a message was to be sent, and
+//! when its receiver had it. What the sender was late is part of the error.
+
+use gridhaul_emu::Emu;
+use gridhaul_scenario::answer::{Answer, ColumnData, Metric};
+use gridhaul_scenario::backend::{Backend, Quiet, RunError};
+use gridhaul_scenario::scenario::Scenario;
+
+/// Bytes of a packet, headers included.
+const PACKET: f64 = 1_000.0;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    for rate in [20e3, 100e3, 1e6, 10e6, 100e6] {
+        let error = rate_error(rate)?;
+        println!(r#"{{"measure": "rate", "bit_per_s": {rate}, "relative_error": {error}}}"#);
+    }
+    for millis in [1.0, 20.0, 300.0] {
+        let (p50, p99) = delay_error(millis)?;
+        println!(
+            r#"{{"measure": "delay", "delay_ms": {millis}, "p50_ms": {p50}, "p99_ms": {p99}}}"#
+        );
+    }
+    let (sent, lost) = loss(0.01)?;
+    println!(r#"{{"measure": "loss", "probability": 0.01, "sent": {sent}, "lost": {lost}}}"#);
+    let (per_s, lost, cpu_us) = throughput()?;
+    println!(
+        r#"{{"measure": "throughput", "packets_per_s": {per_s}, "lost": {lost}, "cpu_us_per_packet": {cpu_us}}}"#
+    );
+    Ok(())
+}
+
+/// Relative error of the rate of a wire that has always something to send, from the first to the last
+/// arrival.
+fn rate_error(rate: f64) -> Result<f64, RunError> {
+    let on_wire = PACKET * 8.0 / rate;
+    let answer = ask(&format!(
+        "duration = '{} s'\nrecord = {{ interval = '1 s' }}\n{}",
+        (on_wire * 30.0).max(3.0),
+        network(
+            // Room for a tenth of a second, in which the sender may not be on a processor.
+            &format!(
+                "rate = '{rate} bit/s', queue = '{} packets'",
+                (0.1 / on_wire).max(20.0) as u32
+            ),
+            972,
+            on_wire / 1.25,
+        ),
+    ))?;
+    let mut arrivals: Vec<f64> =
+        delays(&answer).iter().map(|(ready, delay)| ready + delay).collect();
+    arrivals.sort_by(f64::total_cmp);
+    let span = arrivals[arrivals.len() - 1] - arrivals[0];
+    Ok((arrivals.len() - 1) as f64 * PACKET * 8.0 / span / rate - 1.0)
+}
+
+/// Median and 99th percentile of how far delays are from what the link was to do, in milliseconds.
+fn delay_error(millis: f64) -> Result<(f64, f64), RunError> {
+    let answer = ask(&format!(
+        "duration = '8 s'\nrecord = {{ interval = '1 s' }}\n{}",
+        network(&format!("rate = '10 Mbit/s', delay = '{millis} ms'"), 97, 0.002),
+    ))?;
+    let expected = 125.0 * 8.0 / 10e6 + millis / 1e3;
+    let mut errors: Vec<f64> =
+        delays(&answer).iter().map(|(_, delay)| (delay - expected).abs() * 1e3).collect();
+    errors.sort_by(f64::total_cmp);
+    let quantile = |share: f64| errors[((errors.len() - 1) as f64 * share) as usize];
+    Ok((quantile(0.5), quantile(0.99)))
+}
+
+/// Packets that were sent, and those that did not arrive, with this probability of loss.
+fn loss(probability: f64) -> Result<(f64, f64), RunError> {
+    let answer = ask(&format!(
+        "duration = '8 s'\n{}",
+        network(
+            &format!("rate = '100 Mbit/s', loss = {{ bernoulli = '{} %' }}", probability * 100.0),
+            97,
+            0.0002
+        ),
+    ))?;
+    let sent = link(&answer, Metric::PacketsIn);
+    Ok((sent, sent - flow(&answer, Metric::Messages)))
+}
+
+/// 100,000 packets a second through one link: those that arrived a second, those that were lost without
+/// order, and microseconds of CPU for each, both ends included.
+fn throughput() -> Result<(f64, f64, f64), RunError> {
+    let seconds = 4.0;
+    let before = cpu_seconds();
+    // What was sent in the last tenth of a second may still be under way.
+    let answer = ask(&format!(
+        "duration = '{seconds} s'\n{}",
+        network("rate = '1 Gbit/s', queue = '5000 packets'", 72, 1e-5),
+    ))?;
+    let arrived = flow(&answer, Metric::Messages);
+    let lost = link(&answer, Metric::PacketsIn) - link(&answer, Metric::PacketsOut);
+    Ok((arrived / seconds, lost, (cpu_seconds() - before) * 1e6 / arrived))
+}
+
+/// One link, and one sender of datagrams of `size` bytes of payload in a fixed step.
+fn network(direction: &str, size: u32, step_s: f64) -> String {
+    format!(
+        "title = 'accuracy'\n\
+         [node]\na = {{}}\nb = {{}}\n\
+         [link.wire]\nfrom = 'a'\nto = 'b'\nforward = {{ {direction} }}\n\
+         [flow.stamps]\nfrom = 'a'\nto = 'b'\ntransport = 'datagram'\n\
+         load = {{ periodic = {{ size = '{size} B', every = '{} ns' }} }}",
+        (step_s * 1e9).round()
+    )
+}
+
+fn ask(text: &str) -> Result<Answer, RunError> {
+    let scenario = Scenario::from_toml(text, "accuracy")
+        .map_err(|error| RunError::Invalid(error.to_string()))?;
+    let answer = Emu::default().run(&scenario, &Quiet)?;
+    for warning in &answer.warnings {
+        eprintln!("warning: {}: {}", warning.about, warning.message);
+    }
+    Ok(answer)
+}
+
+/// When each message was ready and how long it took, in seconds.
+fn delays(answer: &Answer) -> Vec<(f64, f64)> {
+    let series = answer.series.iter().find(|series| series.name == "delays");
+    let columns = &series.expect("a series was asked for").columns;
+    match (&columns[0].data, &columns[2].data) {
+        (ColumnData::Real(times), ColumnData::Real(delays)) => {
+            times.iter().copied().zip(delays.iter().copied()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn flow(answer: &Answer, metric: Metric) -> f64 {
+    answer.points[0].flows[0].mean(metric).unwrap_or(f64::NAN)
+}
+
+fn link(answer: &Answer, metric: Metric) -> f64 {
+    answer.points[0].links[0].mean(metric).unwrap_or(f64::NAN)
+}
+
+/// CPU time of this process so far: user and system, fields 14 and 15 of `/proc/self/stat` in
+/// hundredths of a second (proc(5)).
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let behind_name = stat.rsplit(')').next().unwrap_or_default();
+    let ticks = behind_name.split_whitespace().skip(11).take(2);
+    ticks.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
+}
