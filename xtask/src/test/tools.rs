@@ -13,7 +13,7 @@ pub(super) struct Tool {
     works: &'static [&'static str],
 }
 
-const TOOLS: [Tool; 5] = [
+const TOOLS: [Tool; 6] = [
     Tool { program: "ns", package: "ns2", used_for: "the comparison with ns-2", works: &[] },
     Tool { program: "tshark", package: "tshark", used_for: "reading the pcapng files", works: &[] },
     Tool {
@@ -26,6 +26,12 @@ const TOOLS: [Tool; 5] = [
         program: "ip",
         package: "iproute2",
         used_for: "the network namespaces of the tests on the kernel",
+        works: &[],
+    },
+    Tool {
+        program: "ping",
+        package: "iputils-ping",
+        used_for: "programs on an emulated network",
         works: &[],
     },
     PYTHON,
