@@ -88,7 +88,9 @@ fn stack_refusals(stack: &Stack) -> Vec<(&'static str, String)> {
     let mut refused = Vec::new();
     let mut refuse = |key, reason: &str| refused.push((key, reason.to_owned()));
     if stack.profile != Profile::Linux {
+        // What else the profile brings would have to be refused key by key.
         refuse("profile", "a kernel is what it is: use the profile `linux`");
+        return refused;
     }
     if congestion_name(&params).is_none() {
         refuse("variant", "no kernel has it; use `--on sim`");

@@ -1,8 +1,7 @@
 //! `gridhaul doctor`: what this machine offers.
 
 use std::env;
-use std::fs;
-use std::path::Path;
+use std::fs::{self, File};
 use std::process::{Command, Stdio};
 
 use gridhaul_report::TextTable;
@@ -62,10 +61,11 @@ fn offers(lacking: &str) -> Vec<Offer<'_>> {
         ),
         offer(
             "TUN devices",
-            Path::new("/dev/net/tun").exists(),
+            File::options().read(true).write(true).open("/dev/net/tun").is_ok(),
             "runs on real kernels",
-            "modprobe tun; in a container, pass --device /dev/net/tun",
+            "modprobe tun; chmod 666 /dev/net/tun; in a container, pass --device /dev/net/tun",
         ),
+        offer("ip (iproute2)", program("ip"), "runs on real kernels", "apt-get install iproute2"),
         offer(
             "kernel TCP: cubic and reno",
             ["cubic", "reno"]
