@@ -33,6 +33,9 @@ pub(super) struct Coupling {
     /// By the side it came from.
     ways: [Way; 2],
     manner: Manner,
+    /// How many ends have nothing more to send, the left one first. One more when it was noted who
+    /// owes an answer.
+    asked: u8,
 }
 
 /// The data of one direction, and what its sender was told.
@@ -75,13 +78,14 @@ pub(super) fn unit_params(params: Arc<StackParams>, buffer: Bytes) -> Arc<StackP
 impl Coupling {
     pub(super) fn new(mut ends: [Connection; 2], manner: Manner) -> Self {
         ends.iter_mut().for_each(Connection::read_on_demand);
-        Self { ends, ways: [Way::NEW; 2], manner }
+        Self { ends, ways: [Way::NEW; 2], manner, asked: 0 }
     }
 
     /// Puts another end into the place of one that has not begun.
     pub(super) fn replace(&mut self, side: Side, mut end: Connection) {
         end.read_on_demand();
         self.ends[side.index()] = end;
+        self.asked = 0;
     }
 
     pub(super) const fn end(&self, side: Side) -> &Connection {
@@ -89,9 +93,11 @@ impl Coupling {
     }
 
     pub(super) fn end_mut(&mut self, side: Side) -> &mut Connection {
+        self.asked = 0;
         &mut self.ends[side.index()]
     }
 
+    /// Until [`Self::poll_transmit`] has returned `None`, nothing is known about who owes an answer.
     pub(super) fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
         self.ends[from.index()].handle_segment(now, segment);
         self.ways[from.index()].owes_since = Instant::NEVER;
@@ -99,20 +105,48 @@ impl Coupling {
     }
 
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing> {
-        for to in Side::BOTH {
-            if let Some(segment) = self.ends[to.index()].poll_transmit(now) {
-                let segment = self.tell(to, segment);
-                return Some(Outgoing { to, segment, passed: false });
+        // What one end sends changes nothing for the other: none is asked twice for nothing.
+        if self.asked == 0 {
+            let outgoing = self.ask(now, Side::Left);
+            if outgoing.is_some() {
+                return outgoing;
             }
         }
-        self.watch(now);
+        if self.asked == 1 {
+            let outgoing = self.ask(now, Side::Right);
+            if outgoing.is_some() {
+                return outgoing;
+            }
+        }
+        if self.asked == 2 {
+            self.watch(now);
+            self.asked = 3;
+        }
         None
     }
 
+    /// Asks an end for a segment, and goes on to the next one behind its last.
+    #[inline(always)]
+    fn ask(&mut self, now: Instant, to: Side) -> Option<Outgoing> {
+        let Some(segment) = self.ends[to.index()].poll_in_place(now) else {
+            self.asked += 1;
+            return None;
+        };
+        // An end that has data to send sends it before it acknowledges without.
+        self.asked += u8::from(segment.len == 0 && segment.flags == Flags::ACK);
+        let mut outgoing = Outgoing { to, segment, passed: false };
+        self.tell(to, &mut outgoing.segment);
+        Some(outgoing)
+    }
+
     pub(super) fn next_deadline(&self) -> Instant {
-        let ends = self.ends.iter().filter(|end| end.state() != State::Closed);
-        let give_up = Side::BOTH.map(|side| self.deserted_at(side));
-        ends.map(Connection::next_deadline).chain(give_up).fold(Instant::NEVER, Instant::min)
+        self.due(Side::Left).min(self.due(Side::Right))
+    }
+
+    fn due(&self, side: Side) -> Instant {
+        let end = self.end(side);
+        let own = if end.state() == State::Closed { Instant::NEVER } else { end.next_deadline() };
+        own.min(self.deserted_at(side))
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
@@ -143,6 +177,7 @@ impl Coupling {
 
     /// Resets both connections.
     pub(super) fn abort(&mut self) {
+        self.asked = 0;
         self.ends.iter_mut().for_each(Connection::abort);
         self.ways.iter_mut().for_each(|way| way.owes_since = Instant::NEVER);
     }
@@ -150,6 +185,20 @@ impl Coupling {
     /// Whether both connections are over.
     pub(super) fn is_over(&self) -> bool {
         self.ends.iter().all(|end| matches!(end.state(), State::Closed | State::TimeWait))
+    }
+
+    pub(super) fn only_copy(&self) -> u64 {
+        self.only_copy_of(Side::Left) + self.only_copy_of(Side::Right)
+    }
+
+    /// As much as [`Held::only_copy`].
+    fn only_copy_of(&self, from: Side) -> u64 {
+        let end = self.end(from);
+        if end.state() == State::Closed && !end.is_finished() {
+            return 0;
+        }
+        let way = &self.ways[from.index()];
+        end.last_ack().saturating_sub(1).min(way.moved).saturating_sub(way.released)
     }
 
     pub(super) fn held(&self, from: Side) -> Held {
@@ -162,7 +211,7 @@ impl Coupling {
         }
         Held {
             bytes: way.moved - way.released + end.receiver().beyond_gaps(),
-            only_copy: taken.saturating_sub(way.released),
+            only_copy: self.only_copy_of(from),
             taken,
             released: way.released,
         }
@@ -170,6 +219,7 @@ impl Coupling {
 
     /// Carries from each end to the other what has changed.
     fn relay(&mut self, now: Instant) {
+        self.asked = 0;
         for from in Side::BOTH {
             self.move_data(now, from);
         }
@@ -181,7 +231,6 @@ impl Coupling {
             }
         }
         Side::BOTH.into_iter().for_each(|side| self.reopen(side));
-        self.watch(now);
     }
 
     fn move_data(&mut self, now: Instant, from: Side) {
@@ -233,16 +282,15 @@ impl Coupling {
     /// Tells a side that its window is open again: a segment after less than one, or half the
     /// buffer more (RFC 9293, 3.8.6.2.2).
     fn reopen(&mut self, side: Side) {
-        let window = self.window(side);
         let offered = self.ways[side.index()].offered;
-        if self.keeps_window(side) {
-            return;
-        }
-        let end = &mut self.ends[side.index()];
-        let half = end.params().receive_window / 2;
-        let step = end.params().mss.min(half);
-        if offered < step && window >= step || window > offered && window - offered >= half {
-            end.request_ack();
+        let params = self.end(side).params();
+        let half = params.receive_window / 2;
+        let step = params.mss.min(half);
+        let window = self.window(side);
+        let wider =
+            offered < step && window >= step || window > offered && window - offered >= half;
+        if wider && !self.keeps_window(side) {
+            self.end_mut(side).request_ack();
         }
     }
 
@@ -255,20 +303,24 @@ impl Coupling {
         end.receiver().beyond_gaps() > 0 && told && way.offered >= end.params().mss
     }
 
-    /// A segment as its receiver is to see it.
-    fn tell(&mut self, to: Side, mut segment: Segment) -> Segment {
+    /// Makes of a segment what its receiver is to see.
+    #[inline(always)]
+    fn tell(&mut self, to: Side, segment: &mut Segment) {
         if segment.flags.has(Flags::RST) {
-            return segment;
+            return;
         }
         if self.withholds_close(to) {
             segment.ack = segment.ack.wrapping_sub(1);
         }
-        segment.window = segment.window.min(self.window(to));
-        if self.keeps_window(to) {
-            segment.window = segment.window.min(self.ways[to.index()].offered);
+        let mut window = segment.window;
+        if self.manner == Manner::AsOne {
+            window = window.min(self.end(to.other()).peer_window());
         }
-        self.ways[to.index()].offered = segment.window;
-        segment
+        if self.keeps_window(to) {
+            window = window.min(self.ways[to.index()].offered);
+        }
+        segment.window = window;
+        self.ways[to.index()].offered = window;
     }
 
     /// Notes who owes an answer. A side that answers without taking data, because its window is

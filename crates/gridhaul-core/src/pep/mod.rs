@@ -99,6 +99,11 @@ pub trait Proxy: fmt::Debug {
         Held::default()
     }
 
+    /// Payload of both directions of which the only copy is here.
+    fn only_copy(&self) -> u64 {
+        self.held(Side::Left).only_copy + self.held(Side::Right).only_copy
+    }
+
     /// Sequence number of the byte of `from` that [`Self::held`] counts as the first: `None` where
     /// it is the one behind SYN.
     fn first(&self, _from: Side) -> Option<u32> {

@@ -88,4 +88,8 @@ impl Proxy for Split {
     fn held(&self, from: Side) -> Held {
         self.coupling.held(from)
     }
+
+    fn only_copy(&self) -> u64 {
+        self.coupling.only_copy()
+    }
 }

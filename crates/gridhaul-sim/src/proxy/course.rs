@@ -17,7 +17,7 @@ impl World {
         let index = self.proxies.first[packet.flow() as usize] + ordinal;
         let unit = &mut self.proxies.units[index as usize];
         let from = if packet.returning() { Side::Right } else { Side::Left };
-        let Body::Tcp(segment) = packet.body else { return };
+        let Body::Tcp(segment) = &packet.body else { return };
         match unit.down {
             Some((_, Bypass::Lose)) => self.on_lost(&packet, Cause::Error),
             Some((_, Bypass::Pass)) => {
@@ -25,7 +25,7 @@ impl World {
                 self.forward(now, Packet { next, ..packet });
             }
             None => {
-                unit.machine.handle_segment(now, from, &segment);
+                unit.machine.handle_segment(now, from, segment);
                 let passed = self.pump_unit(now, index, Some(packet.sent));
                 let ends = self.proxies.units[index as usize].ends_connections();
                 if segment.len > 0 && from == Side::Left && ends && !passed {
@@ -62,21 +62,23 @@ impl World {
             if unit.down.is_some() {
                 break;
             }
-            let Some(outgoing) = unit.machine.poll_transmit(now) else { break };
+            // Read where it is: to move it would take longer than to send it.
+            let polled = unit.machine.poll_transmit(now);
+            let Some(outgoing) = &polled else { break };
             let Outgoing { to, segment, .. } = outgoing;
             let sent = sent.filter(|_| outgoing.passed).unwrap_or(now);
             let (flow, next) = (unit.flow, unit.next[to.index()]);
-            let own = segment.len > 0 && unit.note_sent(&outgoing);
+            let own = segment.len > 0 && unit.note_sent(outgoing);
             let row = self.flows[flow as usize].row as usize;
-            let data = segment.len > 0 && to == Side::Right;
+            let data = segment.len > 0 && *to == Side::Right;
             if data && own {
                 self.ledger.crossings[row].on_sent(segment.wire_bytes());
             }
             passed |= segment.len > 0 && outgoing.passed;
             let to = 2 * flow + to.index() as u32;
-            let packet = |next| Packet { to, next, sent, body: Body::Tcp(segment) };
+            let packet = |next| Packet { to, next, sent, body: Body::Tcp(*segment) };
             if !self.net.offer(now, next, segment.wire_bytes(), packet) && data {
-                self.ledger.on_segment_lost(row as u32, flow, &segment, Cause::Queue);
+                self.ledger.on_segment_lost(row as u32, flow, segment, Cause::Queue);
             }
         }
         let unit = &mut self.proxies.units[index as usize];

@@ -73,7 +73,7 @@ impl Unit {
     }
 
     fn note_held(&mut self, now: Instant) {
-        let only_copy: u64 = Side::BOTH.map(|from| self.machine.held(from).only_copy).iter().sum();
+        let only_copy = self.machine.only_copy();
         if only_copy != self.only_copy.value() {
             self.only_copy.set(now, only_copy);
         }

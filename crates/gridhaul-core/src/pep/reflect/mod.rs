@@ -209,6 +209,13 @@ impl Proxy for Reflect {
         }
     }
 
+    fn only_copy(&self) -> u64 {
+        match &self.phase {
+            Phase::Passing(_) => 0,
+            Phase::Engaged(engaged) => engaged.coupling.only_copy(),
+        }
+    }
+
     fn first(&self, from: Side) -> Option<u32> {
         match &self.phase {
             Phase::Passing(_) => None,

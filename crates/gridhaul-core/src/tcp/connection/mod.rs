@@ -245,6 +245,12 @@ impl Connection {
     /// What is to be sent now, if anything.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        self.poll_in_place(now)
+    }
+
+    /// The same for who changes the segment: then it is made in its place.
+    #[inline(always)]
+    pub(crate) fn poll_in_place(&mut self, now: Instant) -> Option<Segment> {
         if self.state != State::Established && !self.is_open_for_sending() {
             return self.poll_in_other_states(now);
         }
