@@ -24,7 +24,12 @@ pub(super) const MODES: [Mode; 2] = [Mode::Split, Mode::Reflect];
 
 /// A fresh machine.
 pub(super) fn machine(mode: Mode, buffer: u32) -> Box<dyn Proxy> {
-    let (params, buffer) = (stack(MSS, 1), Bytes::new(u64::from(buffer)));
+    machine_of(mode, MSS, buffer)
+}
+
+/// A fresh machine with segments of `mss` bytes.
+fn machine_of(mode: Mode, mss: u32, buffer: u32) -> Box<dyn Proxy> {
+    let (params, buffer) = (stack(mss, 1), Bytes::new(u64::from(buffer)));
     match mode {
         Mode::Split => Box::new(Split::new(params, buffer, [u32::MAX - 40, u32::MAX - 80])),
         Mode::Reflect => Box::new(Reflect::new(params, buffer)),
@@ -41,12 +46,13 @@ pub(super) fn chain(
     luck: Luck,
 ) -> Chain {
     let limit = u64::from(*buffers.iter().max().expect("a chain has units"));
+    let mss = hosts.mss;
     if handshake {
-        let machines = buffers.iter().map(|&buffer| machine(mode, buffer)).collect();
+        let machines = buffers.iter().map(|&buffer| machine_of(mode, mss, buffer)).collect();
         return Chain::opening(hosts, plans, machines, limit, luck);
     }
     let hosts = Arc::new(StackParams { timestamps: false, ..(**hosts).clone() });
-    let stacks: Vec<_> = buffers.iter().map(|&buffer| stack(MSS, buffer)).collect();
+    let stacks: Vec<_> = buffers.iter().map(|&buffer| stack(mss, buffer)).collect();
     let machines = (0..buffers.len()).map(|unit| {
         let left = if unit == 0 { &hosts } else { &stacks[unit - 1] };
         let right = stacks.get(unit + 1).unwrap_or(&hosts);

@@ -1,17 +1,17 @@
 //! `Split` and `Reflect` where something goes wrong: crashes, resets, changes of the path, hosts
-//! that do not read or do not answer, segments out of nowhere; and very many schedules.
+//! that do not read or do not answer, segments out of nowhere.
 
 use gridhaul_scenario::units::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::chain::{Chain, ISNS};
-use super::coupled::{MODES, Mode, a_quarter, chain, chains, machine, plans};
+use super::coupled::{MODES, Mode, a_quarter, chain, chains, machine};
 use super::garbage;
 use super::hop::{Luck, schedules};
 use super::host::{Close, Plan};
 use super::stack;
 use crate::pep::{Pass, Proxy, Side};
-use crate::tcp::State;
+use crate::tcp::{Flags, Segment, State};
 
 fn after(chain: &Chain, seconds: u64) -> Instant {
     chain.now + Duration::from_secs(seconds)
@@ -155,6 +155,49 @@ fn a_path_that_changes_while_nothing_is_out_costs_nothing() {
 }
 
 #[test]
+fn a_host_that_refuses_resets_the_other_through_a_split() {
+    for units in [1, 3] {
+        let plans = [Plan::new(300, Close::AtOnce), Plan::new(0, Close::Never)];
+        let buffers = vec![500; units];
+        let mut chain = chain(Mode::Split, &buffers, &stack(100, 500), plans, true, Luck::good());
+        chain.resets = true;
+        chain.hosts[1].connection.abort();
+        // SYN has to go all the way, and the refusal back, hop by hop.
+        assert!(chain.run(Instant::ZERO + Duration::from_secs(1)), "{}", chain.progress());
+        assert!(chain.hosts[0].is_reset(), "{}", chain.progress());
+        assert_eq!((chain.hosts[0].delivered(), chain.hosts[1].delivered()), (0, 0));
+        for unit in &chain.units {
+            assert_eq!(Side::BOTH.map(|side| unit.proxy.held(side).bytes), [0, 0]);
+            assert_eq!(unit.proxy.next_deadline(), Instant::NEVER);
+        }
+    }
+}
+
+#[test]
+fn a_split_that_restarts_resets_both_hosts_and_serves_the_next_connection() {
+    let plans = [Plan::new(50_000, Close::AtOnce); 2];
+    let mut chain = chain(Mode::Split, &[500], &stack(100, 500), plans, true, Luck::good());
+    chain.run(Instant::ZERO + Duration::from_secs(1));
+    let delivered = |chain: &Chain| chain.hosts.each_ref().map(super::host::Host::delivered);
+    let before = delivered(&chain);
+    assert!(before.iter().all(|&bytes| 0 < bytes && bytes < 50_000), "{before:?}");
+    chain.crash(0, machine(Mode::Split, 500));
+    chain.resets = true;
+    chain.run(after(&chain, 10));
+    assert!(chain.hosts.iter().all(super::host::Host::is_reset), "{}", chain.progress());
+    // What the hosts have is a prefix, and no more came than was on the last hop.
+    let at_most = before.map(|bytes| bytes + 500);
+    assert!(delivered(&chain).iter().zip(at_most).all(|(&bytes, most)| bytes <= most));
+    let (now, proxy) = (chain.now, &mut chain.units[0].proxy);
+    let syn = Segment { seq: 77, flags: Flags::SYN, window: 500, ..Segment::default() };
+    proxy.handle_segment(now, Side::Left, &syn);
+    let answers: Vec<_> = std::iter::from_fn(|| proxy.poll_transmit(now)).collect();
+    let flags: Vec<_> = answers.iter().map(|out| (out.to, out.segment.flags)).collect();
+    let accepted = Flags::SYN.with(Flags::ACK);
+    assert_eq!(flags, [(Side::Left, accepted), (Side::Right, Flags::SYN)]);
+}
+
+#[test]
 fn a_side_that_does_not_answer_is_given_up_after_its_time() {
     for mode in MODES {
         let plans = [Plan::new(5_000, Close::Never), Plan::new(0, Close::Never)];
@@ -167,39 +210,4 @@ fn a_side_that_does_not_answer_is_given_up_after_its_time() {
         chain.run(Instant::ZERO + Duration::from_secs(110));
         assert_eq!(chain.units[0].proxy.held(Side::Left).bytes, 0, "{mode:?}");
     }
-}
-
-/// Runs for as long as `GRIDHAUL_SCHEDULE_SECONDS` says and prints how many schedules that were:
-/// `GRIDHAUL_SCHEDULE_SECONDS=600 nice -n 19 cargo test --release -p gridhaul-core --lib very_many
-/// -- --ignored --nocapture`
-#[test]
-#[ignore = "takes as long as it is given"]
-#[expect(clippy::disallowed_methods, reason = "the test is limited by time on the clock")]
-fn very_many_random_schedules_lose_nothing() {
-    use proptest::strategy::ValueTree;
-    use proptest::test_runner::TestRunner;
-
-    let seconds =
-        std::env::var("GRIDHAUL_SCHEDULE_SECONDS").ok().and_then(|text| text.parse().ok());
-    let limit = std::time::Duration::from_secs(seconds.unwrap_or(10));
-    let begin = std::time::Instant::now();
-    let first: u64 = std::env::var("GRIDHAUL_SCHEDULE_FIRST")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(0);
-    let mut runner = TestRunner::deterministic();
-    let mut seed = first;
-    while begin.elapsed() < limit {
-        let drawn = (chains(), plans(), 150..2_000_u32, any::<bool>()).new_tree(&mut runner);
-        let (buffers, plans, window, handshake) = drawn.expect("a draw").current();
-        let luck = Luck::random(seed, 0.1, 0.2, 150);
-        let mut chain = chain(Mode::Reflect, &buffers, &stack(100, window), plans, handshake, luck);
-        chain.closes_end_to_end = true;
-        let run = std::panic::AssertUnwindSafe(|| chain.run_to_the_end());
-        if std::panic::catch_unwind(run).is_err() {
-            panic!("schedule {seed}: {buffers:?} {plans:?} {window} {handshake}");
-        }
-        seed += 1;
-    }
-    println!("{} schedules", seed - first);
 }

@@ -22,6 +22,7 @@ mod pass;
 mod snoop;
 mod two_hops;
 mod unit;
+mod very_many;
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! A proxy with its carrier, who keeps the bytes.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use gridhaul_scenario::units::Instant;
@@ -20,10 +20,18 @@ pub(super) struct Unit {
     passing: Option<(Side, Packet)>,
 }
 
+/// Bytes by their numbers, some of them missing.
+#[derive(Default)]
+struct Strip {
+    /// Number of the first of `bytes`.
+    base: u32,
+    bytes: VecDeque<Option<u8>>,
+}
+
 /// Payload of one direction. It is found by the numbers of the side that it came from.
 #[derive(Default)]
 struct Store {
-    bytes: BTreeMap<u32, u8>,
+    bytes: Strip,
     /// Initial sequence numbers, as they came in and as they went out.
     came: Option<u32>,
     went: Option<u32>,
@@ -47,7 +55,7 @@ impl Unit {
             store.came = Some(packet.segment.seq);
         }
         for (&byte, seq) in packet.bytes.iter().zip(numbers(&packet.segment)) {
-            store.bytes.entry(seq).or_insert(byte);
+            store.bytes.insert(seq, byte);
         }
         self.proxy.handle_segment(now, from, &packet.segment);
         self.passing = Some((from, packet));
@@ -72,16 +80,17 @@ impl Unit {
         Some((out.to, Packet { segment: out.segment, bytes }))
     }
 
-    /// Whether the byte at this offset of the stream of `from` is kept here. The host's initial
-    /// sequence number is `isn`.
-    pub(super) fn keeps(&self, from: Side, isn: u32, offset: u64) -> bool {
+    /// Up to where the stream of `from` is kept here without a gap, if the byte at this offset is.
+    /// The host's initial sequence number is `isn`.
+    pub(super) fn keeps_up_to(&self, from: Side, isn: u32, offset: u64) -> Option<u64> {
         let store = &self.stores[from.index()];
-        let Some(first) = self.first(from) else { return false };
+        let first = self.first(from)?;
         let before = self.before(from, isn);
         let held = self.proxy.held(from);
-        let at = offset.wrapping_sub(before);
-        let seq = first.wrapping_add(at as u32);
-        (held.released..held.taken).contains(&at) && store.bytes.contains_key(&seq)
+        let begin = offset.checked_sub(before).filter(|&at| at >= held.released)?;
+        let has = |at: &u64| store.bytes.get(first.wrapping_add(*at as u32)).is_some();
+        let kept = (begin..held.taken).take_while(has).count() as u64;
+        (kept > 0).then_some(offset + kept)
     }
 
     /// The bytes of the stream of `from` that are kept here and acknowledged to it.
@@ -115,9 +124,7 @@ impl Unit {
             let released = self.proxy.held(from).released as u32;
             let Some(first) = self.first(from) else { continue };
             let kept = first.wrapping_add(released);
-            self.stores[from.index()]
-                .bytes
-                .retain(|seq, _| seq.wrapping_sub(kept).cast_signed() >= 0);
+            self.stores[from.index()].bytes.drop_before(kept);
         }
     }
 }
@@ -131,10 +138,39 @@ impl Store {
         };
         numbers(segment)
             .map(|seq| {
-                let byte = self.bytes.get(&seq.wrapping_add(shift));
-                *byte.unwrap_or_else(|| panic!("sent without having it: {seq} of {segment:?}"))
+                let byte = self.bytes.get(seq.wrapping_add(shift));
+                byte.unwrap_or_else(|| panic!("sent without having it: {seq} of {segment:?}"))
             })
             .collect()
+    }
+}
+
+impl Strip {
+    /// Puts a byte into its place, if there is none.
+    fn insert(&mut self, seq: u32, byte: u8) {
+        if self.bytes.is_empty() {
+            self.base = seq;
+        }
+        while self.base.wrapping_sub(seq).cast_signed() > 0 {
+            self.bytes.push_front(None);
+            self.base = self.base.wrapping_sub(1);
+        }
+        let at = seq.wrapping_sub(self.base) as usize;
+        if at >= self.bytes.len() {
+            self.bytes.resize(at + 1, None);
+        }
+        self.bytes[at].get_or_insert(byte);
+    }
+
+    fn get(&self, seq: u32) -> Option<u8> {
+        self.bytes.get(seq.wrapping_sub(self.base) as usize).copied().flatten()
+    }
+
+    fn drop_before(&mut self, seq: u32) {
+        let ahead = seq.wrapping_sub(self.base).cast_signed();
+        let count = usize::try_from(ahead).unwrap_or(0).min(self.bytes.len());
+        self.bytes.drain(..count);
+        self.base = self.base.wrapping_add(count as u32);
     }
 }
 

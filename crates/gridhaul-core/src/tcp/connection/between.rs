@@ -22,8 +22,7 @@ impl Connection {
         let mut end = Self::new(params, isn, State::Established);
         end.peer_isn = peer_isn;
         let sender = end.sending.wake(&end.params);
-        sender.skip_handshake(window);
-        sender.set_window(window, peer_isn);
+        sender.skip_handshake(window, peer_isn);
         end.receiver.handle_syn();
         end.last_ack = end.receiver.next();
         end.agree(None, sack);
@@ -86,6 +85,31 @@ impl Connection {
     pub(crate) fn linger(&mut self, now: Instant) {
         if self.state == State::TimeWait {
             self.time_wait(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gridhaul_scenario::scenario::Stack;
+
+    use super::*;
+
+    /// RFC 9293, 3.10.7.4: SND.WL1 begins with the number of the other end's SYN. With 0 in its
+    /// place, half of all numbers would look older than that, and their windows be left unread.
+    #[test]
+    fn the_first_window_counts_whatever_the_numbers_are() {
+        for peer_isn in [0, 7, 1 << 31, u32::MAX - 3, u32::MAX] {
+            let params = Arc::new(StackParams::resolve(&Stack::default()));
+            let opened = Connection::established(params.clone(), 100, &params, peer_isn);
+            let adopted = Connection::adopted(params.clone(), 100, peer_isn, 9_000, false);
+            for mut end in [opened, adopted] {
+                let seq = peer_isn.wrapping_add(1);
+                let flags = Flags::ACK;
+                let news = Segment { seq, ack: 101, flags, window: 1_234, ..Segment::default() };
+                end.handle_segment(Instant::ZERO, &news);
+                assert_eq!(end.peer_window(), 1_234, "{peer_isn}");
+            }
         }
     }
 }

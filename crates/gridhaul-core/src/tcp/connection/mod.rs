@@ -98,7 +98,7 @@ impl Connection {
     ) -> Self {
         let mut connection = Self::new(params, isn, State::Established);
         connection.peer_isn = peer_isn;
-        connection.sending.wake(&connection.params).skip_handshake(peer.receive_window);
+        connection.sending.wake(&connection.params).skip_handshake(peer.receive_window, peer_isn);
         connection.receiver.handle_syn();
         connection.last_ack = connection.receiver.next();
         let clock = peer.has_clock_option().then(|| clock_option(peer));

@@ -165,8 +165,7 @@ impl Resting {
         if self.next == 0 {
             return sender;
         }
-        sender.skip_handshake(self.peer_window_max);
-        sender.set_window(self.peer_window, self.window_from);
+        sender.skip_handshake(self.peer_window, self.window_from);
         sender.note_largest_window(self.peer_window_max);
         sender
     }

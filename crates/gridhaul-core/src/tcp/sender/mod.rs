@@ -155,11 +155,12 @@ impl Sender {
         }
     }
 
-    /// Starts without SYN, with the other end's window known.
-    pub(crate) fn skip_handshake(&mut self, peer_window: u32) {
+    /// Starts without SYN: the other end's would have had the number `peer_isn` and offered this
+    /// window.
+    pub(crate) fn skip_handshake(&mut self, peer_window: u32, peer_isn: u32) {
         self.una = 1;
         self.next = 1;
-        self.set_window(peer_window, 0);
+        self.set_window(peer_window, peer_isn);
     }
 
     /// The other end has sent its first window, in the segment with this number.
