@@ -16,9 +16,11 @@ pub enum Fault {
         /// What the kernel said.
         source: io::Error,
     },
-    /// The program `ip` refused a line.
-    #[error("`ip` could not set up {node}: {said}")]
-    Ip {
+    /// A program of iproute2 refused a line.
+    #[error("`{program}` could not set up {node}: {said}")]
+    Refused {
+        /// `ip` or `tc`.
+        program: &'static str,
         /// Node whose namespace was being set up.
         node: String,
         /// What it wrote.

@@ -159,6 +159,32 @@ const MEANING: &[(&str, &str, &str)] = &[
     ),
     ("a period of nothing", "delay =", "load_latency = { period = \"0 s\" }, delay ="),
     ("faster under load", "delay =", "load_latency = { idle = \"3 s\" }, delay ="),
+    ("shaper of nothing", "delay =", "shaper = { rate = \"0 bit/s\", burst = \"0 B\" }, delay ="),
+    (
+        "share of an unknown flow",
+        "delay =",
+        "shaper = { rate = \"1 Mbit/s\", share.readings.guarantee = \"1 Mbit/s\" }, delay =",
+    ),
+    (
+        "share of nothing, and a limit beyond the rate",
+        "delay =",
+        "shaper = { rate = \"1 Mbit/s\", share.reading = { guarantee = \"0 bit/s\", limit = \"2 Mbit/s\" } }, delay =",
+    ),
+    (
+        "more guaranteed than there is",
+        "delay =",
+        "shaper = { rate = \"1 Mbit/s\", share.reading.guarantee = \"2 Mbit/s\" }, delay =",
+    ),
+    (
+        "share of a flow that goes elsewhere",
+        "[stack.plain]",
+        "[link.spare]\nfrom = \"meter\"\nto = \"head\"\nboth = { rate = \"1 Mbit/s\", shaper = { rate = \"1 Mbit/s\", share.reading.guarantee = \"1 Mbit/s\" } }\n\n[stack.plain]",
+    ),
+    (
+        "shaper before the links of a group",
+        "[node.meter]\n\n[node.head]\n\n[link.feeder]\nfrom = \"meter\"\nto = \"head\"\nboth = {",
+        "[node.meter]\ncount = 10\n\n[node.head]\n\n[link.feeder]\nfrom = \"meter\"\nto = \"head\"\nboth = { shaper.rate = \"1 Mbit/s\",",
+    ),
     (
         "critical throughput of nothing",
         "delay =",

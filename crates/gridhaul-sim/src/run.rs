@@ -30,6 +30,10 @@ impl Backend for Sim {
     fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
         let mut unsupported = refusals(scenario);
         unsupported.extend(proxy::refusals(scenario));
+        unsupported.extend(scenario.shapers().map(|(key, ..)| Unsupported {
+            key,
+            reason: "the simulator has no shapers; use `--on emu`, or set `on = false`".to_owned(),
+        }));
         if unsupported.is_empty() { Ok(()) } else { Err(unsupported) }
     }
 

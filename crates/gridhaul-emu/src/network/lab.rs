@@ -44,7 +44,11 @@ fn furnish(plan: &Plan, node: usize, name: &str) -> Result<Vec<(usize, Tun)>, Fa
         made.push((number, Tun::new(device).map_err(Fault::call(doing))?));
     }
     configure(plan, node, name)?;
-    run_ip(&plan.commands(node), name)?;
+    run("ip", &plan.commands(node), name)?;
+    let shaping = plan.shaping(node);
+    if !shaping.is_empty() {
+        run("tc", &shaping, name)?;
+    }
     Ok(made)
 }
 
@@ -81,22 +85,24 @@ fn configure(plan: &Plan, node: usize, name: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Hands lines to the program `ip`, in the namespace of the calling thread.
-fn run_ip(lines: &str, node: &str) -> Result<(), Fault> {
-    let mut command = Command::new("ip");
+/// Hands lines to a program of iproute2, in the namespace of the calling thread.
+fn run(program: &'static str, lines: &str, node: &str) -> Result<(), Fault> {
+    let mut command = Command::new(program);
     command.args(["-batch", "-"]).stdin(Stdio::piped());
     command.stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(Fault::call(
-        "starting `ip`, which sets up addresses and routes (Debian: apt-get install iproute2)",
-    ))?;
+    let doing = format!(
+        "starting `{program}`, which sets up the network of a node (Debian: apt-get install iproute2)"
+    );
+    let mut child = command.spawn().map_err(Fault::call(doing))?;
     if let Some(mut stdin) = child.stdin.take() {
-        // `ip` that ends early says why below.
+        // A program that ends early says why below.
         let _ = stdin.write_all(lines.as_bytes());
     }
-    let output = child.wait_with_output().map_err(Fault::call("waiting for `ip`"))?;
+    let output =
+        child.wait_with_output().map_err(Fault::call(format!("waiting for `{program}`")))?;
     if output.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(Fault::Ip { node: node.to_owned(), said })
+    Err(Fault::Refused { program, node: node.to_owned(), said })
 }

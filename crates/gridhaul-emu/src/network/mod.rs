@@ -4,6 +4,7 @@
 mod address;
 mod lab;
 mod plan;
+mod shaper;
 
 pub(crate) use address::{Address, FLOWS_MAX, Family, MEMBERS_MAX, Side};
 pub(crate) use lab::Lab;

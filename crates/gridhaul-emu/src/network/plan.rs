@@ -6,6 +6,7 @@ use gridhaul_scenario::scenario::{Directions, Flow, Hop, Scenario, Transport};
 use gridhaul_scenario::units::Duration;
 
 use super::address::{Address, Family, Side};
+use super::shaper::ShaperPlan;
 
 /// Everything that follows from the scenario before anything is made.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub(crate) struct Plan {
     pub directions: Directions,
     /// The device at which the directions of each row end.
     arrivals: Vec<usize>,
+    /// Shapers, each with the number of its device.
+    shapers: Vec<(usize, ShaperPlan)>,
 }
 
 /// A device: one end of a link, for all of its members.
@@ -80,7 +83,18 @@ impl Plan {
         // Rows stand in the order of links, forward before backward, as ports do.
         let leads = ports.iter().enumerate().filter(|(_, port)| port.leads.is_some());
         let arrivals = leads.map(|(number, _)| number ^ 1).collect();
-        Ok(Self { nodes, ports, flows, directions: Directions::new(scenario), arrivals })
+        let shapers = scenario
+            .shapers()
+            .map(|(_, hop, shaper)| (port_number(&hop, false), ShaperPlan::new(scenario, shaper)));
+        let shapers = shapers.collect();
+        Ok(Self { nodes, ports, flows, directions: Directions::new(scenario), arrivals, shapers })
+    }
+
+    /// What `tc` is told to shape what leaves a node: one line for each command, none where nothing
+    /// is shaped.
+    pub(crate) fn shaping(&self, node: usize) -> String {
+        let own = self.shapers.iter().filter(|(port, _)| self.ports[*port].node == node);
+        own.map(|(port, shaper)| shaper.commands(&self.ports[*port].device, &self.flows)).collect()
     }
 
     /// What `ip` is told to set up a node: one line for each command.
@@ -88,7 +102,12 @@ impl Plan {
         let mut lines = vec!["link set lo up".to_owned()];
         for port in self.ports.iter().filter(|port| port.node == node) {
             let device = &port.device;
-            lines.push(format!("link set {device} mtu {MTU} txqueuelen {DEVICE_QUEUE} up"));
+            let mut line = format!("link set {device} mtu {MTU} txqueuelen {DEVICE_QUEUE}");
+            // A shaper counts packets: none shall be cut into several behind it.
+            if self.shapers.iter().any(|(shaped, _)| self.ports[*shaped] == *port) {
+                line += " gso_max_segs 1";
+            }
+            lines.push(line + " up");
         }
         // Addresses come first: routes name them.
         let (mut addresses, mut routes) = (Vec::new(), Vec::new());
@@ -121,7 +140,7 @@ impl Plan {
 
     /// The device where a hop begins, or the one where it ends.
     fn port(&self, hop: &Hop, end: bool) -> &Port {
-        &self.ports[self.port_number(hop, end)]
+        &self.ports[port_number(hop, end)]
     }
 
     /// The device at which a direction ends.
@@ -132,8 +151,13 @@ impl Plan {
 
     /// Its number.
     pub(crate) fn port_number(&self, hop: &Hop, end: bool) -> usize {
-        2 * hop.link + usize::from(hop.forward == end)
+        port_number(hop, end)
     }
+}
+
+/// The device where a hop begins, or the one where it ends; two for each link.
+fn port_number(hop: &Hop, end: bool) -> usize {
+    2 * hop.link + usize::from(hop.forward == end)
 }
 
 impl FlowPlan {

@@ -93,6 +93,9 @@ impl Refused {
                 self.key(&format!("{key}.{name}"), "not in the equations; use `--on sim`");
             }
         }
+        if direction.working_shaper().is_some() {
+            self.key(&format!("{key}.shaper"), "not in the equations; use `--on emu`");
+        }
     }
 
     fn stack(&mut self, key: &str, stack: &Stack) {

@@ -221,6 +221,12 @@ fn refuse(key: &str, direction: &Direction, unsupported: &mut Vec<Unsupported>) 
             reason: format!("the formulas of the steady state know no {what}; ask `--on sim`"),
         });
     }
+    if direction.working_shaper().is_some() {
+        unsupported.push(Unsupported {
+            key: format!("{key}.shaper"),
+            reason: "the formulas of the steady state know no shapers; ask `--on emu`".to_owned(),
+        });
+    }
 }
 
 /// Names attenuation and noise that last for longer than a round trip. Padhye et al. (1998)

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::power_line::WrittenDirection;
-use super::{Aqm, Fading, Noise, PowerLine};
+use super::{Aqm, Fading, Noise, PowerLine, Shaper};
 use crate::units::{BitRate, Bytes, Duration, Probability, QueueLimit};
 
 /// A link between two nodes, with whatever a power line gives to its directions.
@@ -77,6 +77,9 @@ pub struct Direction<Rate = BitRate, Delay = Duration> {
     /// Delay that depends on the load, as measured on GPRS uplinks (paper `hybrid`, section 2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_latency: Option<LoadLatency>,
+    /// A shaper in front of it, at the node where it begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shaper: Option<Shaper>,
 }
 
 /// Loss on the way.
@@ -272,6 +275,11 @@ impl Link {
 }
 
 impl Direction {
+    /// The shaper in front of it, if it works.
+    #[must_use]
+    pub fn working_shaper(&self) -> Option<&Shaper> {
+        self.shaper.as_ref().filter(|shaper| shaper.on)
+    }
     /// A plain wire with the default queue.
     #[must_use]
     pub const fn new(rate: BitRate, delay: Duration) -> Self {
@@ -289,6 +297,7 @@ impl Direction {
             corrupt: None,
             outage: Vec::new(),
             load_latency: None,
+            shaper: None,
         }
     }
 }
@@ -310,6 +319,7 @@ impl WrittenDirection {
             corrupt: self.corrupt,
             outage: self.outage,
             load_latency: self.load_latency,
+            shaper: self.shaper,
         }
     }
 }

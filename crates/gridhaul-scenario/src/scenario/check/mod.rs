@@ -7,6 +7,7 @@ mod load;
 mod plan;
 mod power_line;
 mod proxy;
+mod shaper;
 mod stack;
 
 use super::error::{COLLECTED, Problem};
@@ -34,6 +35,7 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     report.stacks();
     // Ways make sense only where nodes and links do: nobody wants the same mistake told twice.
     let network = report.problems.is_empty().then(|| Network::new(scenario));
+    report.shapers(network.as_ref());
     report.flows(network.as_ref());
     report.plan();
     report.problems
