@@ -1,11 +1,11 @@
 //! The backend: one run after the other, in real time.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use gridhaul_scenario::answer::{Answer, Point, RunRows, Series, Warning};
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
-use gridhaul_scenario::scenario::{Load, Scenario};
+use gridhaul_scenario::scenario::{Load, Scenario, ScenarioPoint};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::clock::Clock;
@@ -14,13 +14,16 @@ use crate::fault::Fault;
 use crate::network::{Lab, Plan};
 use crate::outcome;
 use crate::refuse::refusals;
-use crate::system::raise_file_limit;
+use crate::system::{Namespace, Tun, raise_file_limit};
 use crate::traffic::{Sampling, Traffic, TrafficOutcome};
 use crate::wire::{Emulator, WireOutcome};
 
-/// Real kernels on this machine, one run at a time.
+/// Real kernels on this machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Emu {
+    /// Runs at the same time; 0 is one. More save real time where each takes little of the machine, as
+    /// on links of some Mbit/s; what they take from each other shows in the lateness.
+    pub beside: usize,
     /// Processor that the emulator keeps for itself. `None`: wherever the kernel puts it.
     pub pin: Option<usize>,
 }
@@ -47,13 +50,13 @@ impl Backend for Emu {
             self.supports(&point.scenario).map_err(RunError::Unsupported)?;
         }
         raise_file_limit();
-        let total = points.len() as u64 * u64::from(scenario.repeat);
+        let plans = points.iter().map(|point| Plan::new(&point.scenario));
+        let plans = plans.collect::<Result<Vec<_>, _>>()?;
+        let mut done = self.run_all(&points, &plans, progress)?.into_iter();
         let mut answer = Answer::without_points(scenario, self.name());
-        for point in &points {
-            let plan = Plan::new(&point.scenario)?;
+        for (point, plan) in points.iter().zip(&plans) {
             let mut runs: Vec<RunRows> = Vec::new();
-            for repeat in 0..scenario.repeat {
-                let run = self.run_once(&point.scenario, &plan, repeat)?;
+            for run in done.by_ref().take(scenario.repeat as usize) {
                 answer.warnings.extend(run.warnings);
                 let suffix = if points.len() > 1 {
                     format!("-{}", answer.points.len())
@@ -65,8 +68,6 @@ impl Backend for Emu {
                     answer.series.push(series);
                 }
                 runs.push(run.rows);
-                let done = answer.points.len() as u64 * u64::from(scenario.repeat);
-                progress.advance(done + u64::from(repeat) + 1, total);
             }
             let flows = point.scenario.flow.keys().zip(&plan.flows);
             let flows = flows.map(|(name, flow)| (name.clone(), u64::from(flow.count))).collect();
@@ -86,6 +87,56 @@ struct Run {
 }
 
 impl Emu {
+    /// Whether this machine lets us run anything: makes a network namespace with a device in it.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub fn available() -> Result<(), Fault> {
+        let device = Namespace::new()?.enter(|| Tun::new("link0"))?;
+        device.map(drop).map_err(Fault::call("making a device (/dev/net/tun)"))
+    }
+
+    /// All runs, point by point and repeat by repeat.
+    fn run_all(
+        &self,
+        points: &[ScenarioPoint],
+        plans: &[Plan],
+        progress: &dyn Progress,
+    ) -> Result<Vec<Run>, RunError> {
+        let all = points.iter().zip(plans);
+        let jobs: Vec<_> = all
+            .flat_map(|(point, plan)| {
+                (0..point.scenario.repeat).map(move |repeat| (&point.scenario, plan, repeat))
+            })
+            .collect();
+        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let work = || {
+            let mut own = Vec::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(&(scenario, plan, repeat)) = jobs.get(number) else { break };
+                let run = self.run_once(scenario, plan, repeat);
+                // Nobody begins another run after one has failed.
+                next.fetch_add(if run.is_err() { jobs.len() } else { 0 }, Ordering::Relaxed);
+                own.push((number, run));
+                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                progress.advance(done as u64, jobs.len() as u64);
+            }
+            own
+        };
+        let workers = self.beside.clamp(1, jobs.len().max(1));
+        let mut runs = thread::scope(|scope| {
+            let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+            let mut all = Vec::new();
+            for worker in workers {
+                all.extend(worker.join().map_err(|_| Fault::Panicked)?);
+            }
+            Ok::<_, RunError>(all)
+        })?;
+        runs.sort_by_key(|(number, _)| *number);
+        runs.into_iter().map(|(_, run)| run).collect()
+    }
+
     fn run_once(&self, scenario: &Scenario, plan: &Plan, repeat: u32) -> Result<Run, RunError> {
         let controls = Controls::load(plan)?;
         let lab = Lab::build(plan)?;

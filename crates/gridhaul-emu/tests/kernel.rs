@@ -20,12 +20,16 @@ fn pair(link: &str, flows: &str) -> String {
 
 /// The answer of the kernel; `None` where this machine does not let us ask it.
 fn ask(times: &str, text: &str) -> Option<Answer> {
-    let scenario =
-        Scenario::from_toml(&format!("{times}\n{text}"), "test.toml").expect("a scenario");
+    asked(&format!("{times}\n{text}"), Emu::default())
+}
+
+/// The same with an emulator of one's own.
+fn asked(text: &str, emu: Emu) -> Option<Answer> {
+    let scenario = Scenario::from_toml(text, "test.toml").expect("a scenario");
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     // Real time is a resource: runs beside each other would disturb each other.
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    match (Emu::default().run(&scenario, &Quiet), std::env::var_os("CI")) {
+    match (emu.run(&scenario, &Quiet), std::env::var_os("CI")) {
         (Ok(answer), _) => Some(answer),
         (Err(error), None) if error.to_string().contains("gridhaul doctor") => {
             eprintln!("passed over, this machine lacks what a run needs: {error}");
@@ -163,6 +167,67 @@ fn answers_wait_for_questions() {
     // One round takes 25 ms, then a pause of 75 ms.
     let rounds = mean(&answer, "poll", Metric::Messages);
     assert!((13.0..=15.0).contains(&rounds), "{rounds}");
+}
+
+#[test]
+fn a_shaper_guarantees_limits_and_lets_nothing_wait_behind_it() {
+    // 3 + 3 Mbit/s of datagrams want through 4 Mbit/s; one of them has 2.8 of it, and no more.
+    let link = "[link.wire.forward]\nrate = '10 Mbit/s'\ndelay = '1 ms'\n\
+        [link.wire.forward.shaper]\nrate = '4 Mbit/s'\n\
+        share.one = { guarantee = '2 Mbit/s', limit = '2800 kbit/s' }\n\
+        share.six.guarantee = '500 kbit/s'\n\
+        [link.wire.backward]\nrate = '10 Mbit/s'";
+    let datagrams = |name: &str| {
+        format!(
+            "[flow.{name}]\nfrom = 'near'\nto = 'far'\ntransport = 'datagram'\n\
+             load = {{ periodic = {{ size = '972 B', every = '2667 us' }} }}\n"
+        )
+    };
+    let six = "[stack.six]\nheader = '60 B'\n\
+        [flow.six]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 'six'";
+    let flows = format!("{}{}{six}", datagrams("one"), datagrams("two"));
+    let Some(answer) = ask("duration = '5 s'\nwarmup = '1 s'", &pair(link, &flows)) else { return };
+    let rate = |name| mean(&answer, name, Metric::Throughput);
+    close(mean(&answer, "wire.forward", Metric::LinkThroughput), 4e6, 0.01);
+    // Whatever the others send, each has its guarantee; what is left goes round.
+    assert!((2e6..2.81e6).contains(&rate("one")), "{}", rate("one"));
+    assert!(rate("six") > 0.45e6, "{}", rate("six"));
+    assert!(rate("two") > 0.3e6, "what nobody guarantees: {}", rate("two"));
+    // Packets leave one by one: they do not meet in the queue of the link.
+    let waiting = mean(&answer, "wire.forward", Metric::QueueMean);
+    assert!(waiting < 0.2, "{waiting} packets");
+}
+
+#[test]
+fn a_shaper_cuts_a_burst_into_packets() {
+    // A file of 60 kB at once: unshaped it would wait in the queue of the link. It leaves at 500 kbit/s.
+    let link = "[link.wire.forward]\nrate = '1 Mbit/s'\ndelay = '5 ms'\n\
+        [link.wire.forward.shaper]\nrate = '500 kbit/s'\nburst = '1500 B'\n\
+        [link.wire.backward]\nrate = '1 Mbit/s'";
+    let flows = "[stack.s]\ninitial_window = '60 kB'\n\
+        [flow.file]\nfrom = 'near'\nto = 'far'\nload = { transfer = { size = '60 kB' } }\nstack = 's'";
+    let Some(answer) = ask("duration = '2500 ms'", &pair(link, flows)) else { return };
+    // 42 segments with 52 B of headers, of which two at once.
+    let time = mean(&answer, "file", Metric::CompletionTime);
+    let expected = (60_000.0 + 42.0 * 52.0 - 3_000.0) * 8.0 / 500e3;
+    assert!((expected..expected + 0.1).contains(&time), "{time} s, expected {expected} s");
+    assert!(mean(&answer, "wire.forward", Metric::QueueMax) <= 2.0);
+    assert_eq!(mean(&answer, "file", Metric::Retransmissions), 0.0);
+}
+
+#[test]
+fn runs_beside_each_other_answer_as_runs_alone_in_their_order() {
+    let link = "both = { rate = '1 Mbit/s', delay = '5 ms', queue = '100 packets' }";
+    let flows = "[stack.s]\nreceive_window = '30 kB'\n\
+        [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 's'\n\
+        [[sweep]]\nvary.'link.wire.both.rate' = ['1 Mbit/s', '500 kbit/s', '250 kbit/s']";
+    let text = format!("duration = '3 s'\nwarmup = '1 s'\n{}", pair(link, flows));
+    let Some(answer) = asked(&text, Emu { beside: 3, ..Emu::default() }) else { return };
+    for (point, rate) in answer.points.iter().zip([1e6, 500e3, 250e3]) {
+        let found = point.links[0].mean(Metric::LinkThroughput).expect("packets have passed");
+        close(found, rate, 0.02);
+    }
+    assert_eq!(answer.points.len(), 3);
 }
 
 #[test]

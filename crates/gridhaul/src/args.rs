@@ -61,6 +61,8 @@ impl Command {
             Self::Run(RunArgs { engine, .. })
             | Self::Sweep(SweepArgs { engine, .. })
             | Self::Compare(CompareArgs { engine, .. }) => engine.on.contains(&On::Emu),
+            // A paper may ask real kernels.
+            Self::Paper(args) => args.name.is_some(),
             Self::Emu(_) => true,
             _ => false,
         }
@@ -185,6 +187,9 @@ pub(crate) struct Engine {
     /// Threads for repeats and sweep points; 0: one for each core
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) threads: usize,
+    /// 'emu': runs at the same time; more than one only where each takes little of the machine
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) beside: usize,
 }
 
 /// A backend.

@@ -66,7 +66,7 @@ fn backends(engine: &Engine) -> anyhow::Result<Vec<Box<dyn Backend>>> {
         }
         backends.push(match on {
             On::Sim => Box::new(Sim { threads: engine.threads }),
-            On::Emu => Box::new(Emu::default()),
+            On::Emu => Box::new(Emu { beside: engine.beside, ..Emu::default() }),
             On::Model => Box::new(Model),
             On::PaperModel => Box::new(PaperModel),
         });

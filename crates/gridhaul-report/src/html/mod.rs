@@ -77,6 +77,17 @@ pub fn charts_over_time(answer: &Answer, points: &[String]) -> Vec<NamedChart> {
     charts
 }
 
+/// One quantity over time (a column of a recorded series) of one flow or direction, with a line for
+/// each point of the sweep; `None` where it was not recorded.
+#[must_use]
+pub fn chart_over_time(
+    answer: &Answer,
+    points: &[String],
+    (title, column, of): (&str, &str, &str),
+) -> Option<Chart> {
+    series::chart_of(answer, points, (title, column, of))
+}
+
 /// Gives each chart a name of its own.
 fn distinct(charts: &mut [NamedChart]) {
     let mut names = std::collections::BTreeSet::new();

@@ -6,7 +6,7 @@ use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{Column, ColumnData, Series};
 
 use super::{NamedChart, capital, slug};
-use crate::chart::{Axis, DataPoint, LineChart, LineSeries};
+use crate::chart::{Axis, Chart, DataPoint, LineChart, LineSeries};
 use crate::format::column;
 use crate::key;
 
@@ -57,6 +57,30 @@ pub(super) fn charts(answers: &[(String, &Answer)], names: &[String]) -> Vec<Nam
         draw(lines, table, quantity)
     });
     charts.flatten().collect()
+}
+
+/// One quantity of one flow or direction, with a line for each point of the sweep.
+pub(super) fn chart_of(
+    answer: &Answer,
+    names: &[String],
+    (title, quantity, of): (&str, &str, &str),
+) -> Option<Chart> {
+    let has = |series: &&Series| series.columns.iter().any(|column| column.name == quantity);
+    let (table, _) = table_and_point(answer.series.iter().find(has)?, answer);
+    let mut lines = lines(&[(String::new(), answer)], names, table, quantity);
+    lines.retain(|line| line.parts[3..].iter().any(|part| part == of));
+    let (heading, unit) = column(quantity);
+    let y = Axis::new(heading, unit).including(0.0);
+    let mut chart = LineChart::new(title, Axis::new("time", "s"), y);
+    chart.series = lines
+        .into_iter()
+        .map(|Line { parts, points }| LineSeries {
+            name: parts[1].clone(),
+            points,
+            ..LineSeries::default()
+        })
+        .collect();
+    (!chart.series.is_empty()).then(|| chart.into())
 }
 
 /// Name of the table, and the point of the sweep that it is of.

@@ -2,7 +2,9 @@
 
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
+use gridhaul_emu::Emu;
 use gridhaul_scenario::answer::Answer;
+use serde::Serialize;
 
 use super::{Experiment, Paper};
 use crate::args::{Engine, On};
@@ -12,7 +14,19 @@ use crate::failure::Failure;
 
 /// All answers, in the order of `paper.toml`.
 #[derive(Debug, Default)]
-pub(crate) struct Answers(Vec<Found>);
+pub(crate) struct Answers {
+    found: Vec<Found>,
+    passed_over: Vec<PassedOver>,
+}
+
+/// A scenario that asks for real kernels, where this machine has none for us.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct PassedOver {
+    /// Its name.
+    pub(crate) scenario: String,
+    /// What is missing.
+    pub(crate) reason: String,
+}
 
 /// One answer.
 #[derive(Debug)]
@@ -32,11 +46,20 @@ impl Answers {
         engine: &Engine,
         quiet: bool,
     ) -> Result<Self, Failure> {
-        let mut all = Vec::new();
+        let mut all = Self::default();
         for experiment in &paper.about.scenario {
             let (name, scenario) = paper.scenario(experiment, quick).map_err(Failure::Fault)?;
             for on in experiment.backends(&engine.on).map_err(Failure::Fault)? {
-                let engine = Engine { on: vec![on], threads: engine.threads };
+                if on == On::Emu
+                    && let Err(fault) = Emu::available()
+                {
+                    let reason = fault.to_string();
+                    eprintln!("note: {name} is not run on real kernels: {reason}");
+                    all.passed_over.push(PassedOver { scenario: name.clone(), reason });
+                    continue;
+                }
+                let beside = engine.beside.max(experiment.beside);
+                let engine = Engine { on: vec![on], threads: engine.threads, beside };
                 let answer = backends::answer(&scenario, &engine, &name, quiet)?;
                 // Two ways to solve one kind of equations are one backend, but two names.
                 let backend = name_of(on);
@@ -46,17 +69,23 @@ impl Answers {
                         .map_err(Failure::Fault)?;
                     let answer = backends::answer(&scenario, &engine, &name, quiet)?;
                     let (scenario, backend) = (name.clone(), backend.clone());
-                    all.push(Found { scenario, backend, further: true, answer });
+                    all.found.push(Found { scenario, backend, further: true, answer });
                 }
-                all.push(Found { scenario: name.clone(), backend, further: false, answer });
+                all.found.push(Found { scenario: name.clone(), backend, further: false, answer });
             }
         }
-        Ok(Self(all))
+        Ok(all)
+    }
+
+    /// Scenarios that were not run on real kernels.
+    pub(crate) fn passed_over(&self) -> &[PassedOver] {
+        &self.passed_over
     }
 
     /// Who answered a scenario.
     pub(crate) fn backends<'a>(&'a self, scenario: &'a str) -> impl Iterator<Item = &'a str> {
-        let own = self.0.iter().filter(move |found| found.scenario == scenario && !found.further);
+        let own =
+            self.found.iter().filter(move |found| found.scenario == scenario && !found.further);
         own.map(|found| found.backend.as_str())
     }
 
@@ -67,19 +96,20 @@ impl Answers {
         backend: &'a str,
     ) -> impl Iterator<Item = &'a Answer> {
         let fits = move |found: &&Found| found.scenario == scenario && found.backend == backend;
-        self.0.iter().filter(fits).map(|found| &found.answer)
+        self.found.iter().filter(fits).map(|found| &found.answer)
     }
 
-    /// The answer that published figures are held to: the simulator's, or else the first.
+    /// The answer that published figures are held to: the kernel's, or else the simulator's, or else
+    /// the first.
     pub(crate) fn main(&self, scenario: &str) -> Option<&Answer> {
-        let own = || self.0.iter().filter(|found| found.scenario == scenario && !found.further);
-        let simulated = own().find(|found| found.backend == "sim");
-        simulated.or_else(|| own().next()).map(|found| &found.answer)
+        let own = || self.found.iter().filter(|found| found.scenario == scenario && !found.further);
+        let by = |backend| own().find(|found| found.backend == backend);
+        by("emu").or_else(|| by("sim")).or_else(|| own().next()).map(|found| &found.answer)
     }
 
     /// All answers with a name for a file: that of the scenario, and the backend where several answered.
     pub(crate) fn named(&self) -> impl Iterator<Item = (String, &Answer)> {
-        self.0.iter().map(|found| {
+        self.found.iter().map(|found| {
             let mut name = found.scenario.clone();
             if self.backends(&found.scenario).count() > 1 {
                 name += &format!("-{}", found.backend);

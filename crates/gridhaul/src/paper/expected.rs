@@ -51,7 +51,7 @@ pub(crate) struct Select {
 }
 
 /// How near is near.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Tolerance {
     /// `paper 1 %`: of the paper's figure.
     Paper(f64),
@@ -61,6 +61,8 @@ pub(crate) enum Tolerance {
     Ns2OrInterval(f64),
     /// `from 0 to 2`: what the text of a paper says.
     Between(f64, f64),
+    /// `0.9 to 1.1 of f5-up`: as a multiple of what gridhaul gives for another cell.
+    Of(f64, f64, String),
 }
 
 /// A unit of `expected.csv`.
@@ -89,6 +91,16 @@ impl Expected {
     pub(crate) fn settings(&self) -> impl Iterator<Item = (&str, &str)> {
         let pairs = self.parameters.split(';').filter_map(|pair| pair.split_once('='));
         pairs.map(|(key, value)| (key.trim(), value.trim()))
+    }
+}
+
+impl Tolerance {
+    /// The other cell that it is held to.
+    pub(crate) fn other(&self) -> Option<&str> {
+        match self {
+            Self::Of(_, _, other) => Some(other),
+            _ => None,
+        }
     }
 }
 
@@ -209,9 +221,12 @@ impl FromStr for Tolerance {
             ["ns2", percent, "%"] => Ok(Self::Ns2(number(percent)?)),
             ["ns2", percent, "%", "or", "interval"] => Ok(Self::Ns2OrInterval(number(percent)?)),
             ["from", low, "to", high] => Ok(Self::Between(number(low)?, number(high)?)),
+            [low, "to", high, "of", other] => {
+                Ok(Self::Of(number(low)?, number(high)?, other.to_owned()))
+            }
             _ => Err(format!(
                 "{text:?} is none of \"paper 1 %\", \"ns2 1 %\", \"ns2 3 % or interval\", \
-                 \"from 0 to 2\""
+                 \"from 0 to 2\", \"0.9 to 1.1 of other-cell\""
             )),
         }
     }
@@ -224,6 +239,7 @@ impl fmt::Display for Tolerance {
             Self::Ns2(percent) => write!(f, "ns2 {percent} %"),
             Self::Ns2OrInterval(percent) => write!(f, "ns2 {percent} % or interval"),
             Self::Between(low, high) => write!(f, "from {low} to {high}"),
+            Self::Of(low, high, other) => write!(f, "{low} to {high} of {other}"),
         }
     }
 }
@@ -256,7 +272,13 @@ mod tests {
         for text in ["flow:download:goodput_bit_per_s", "link:a.forward:utilisation_ratio*20000"] {
             assert_eq!(text.parse::<Select>().unwrap().to_string(), text);
         }
-        for text in ["paper 1 %", "ns2 0.5 %", "ns2 3 % or interval", "from 0.7 to 2"] {
+        for text in [
+            "paper 1 %",
+            "ns2 0.5 %",
+            "ns2 3 % or interval",
+            "from 0.7 to 2",
+            "0.9 to 1.1 of t2-up",
+        ] {
             assert_eq!(text.parse::<Tolerance>().unwrap().to_string(), text);
         }
         assert!("link:download:goodput_bit_per_s".parse::<Select>().is_err());

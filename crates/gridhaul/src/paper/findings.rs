@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::{
-    Agreement, Answers, Curve, Judged, Paper, Verdict, agreements, judge, points_of, verdicts,
+    Agreement, Answers, Curve, Expected, Judged, Paper, PassedOver, Verdict, agreements, found,
+    judge, points_of, verdicts,
 };
 
 /// What was checked, and the curves behind it.
@@ -17,16 +18,27 @@ pub(crate) struct Findings {
     pub(crate) agreements: Vec<Agreement>,
     /// Curves of the figures.
     pub(crate) curves: Vec<Curve>,
+    /// Scenarios that were not run on real kernels.
+    pub(crate) passed_over: Vec<PassedOver>,
 }
 
 impl Findings {
     /// Checks all that the paper's folder asks for.
     pub(crate) fn of(paper: &Paper, answers: &Answers, quick: bool) -> Self {
-        let cells = paper.cells.iter().map(|cell| {
+        let point = |cell: &Expected| {
             let answer = answers.main(&cell.scenario);
             let points = answer.map_or(&[][..], |answer| &answer.points);
-            let found = points_of(cell, points.iter().map(|point| &point.parameters));
-            judge(cell, found.first().and_then(|index| points.get(*index)))
+            let own = points_of(cell, points.iter().map(|point| &point.parameters));
+            own.first().and_then(|index| points.get(*index))
+        };
+        // What nobody could answer here is not judged; the note says so.
+        let passed_over = |cell: &&Expected| {
+            let passed = answers.passed_over().iter().any(|it| it.scenario == cell.scenario);
+            passed && answers.main(&cell.scenario).is_none()
+        };
+        let cells = paper.cells.iter().filter(|cell| !passed_over(cell)).map(|cell| {
+            let other = paper.cells.iter().find(|it| cell.tolerance.other() == Some(&it.cell));
+            judge(cell, point(cell), other.and_then(|it| found(it, point(it)).mean))
         });
         let curves: Vec<_> =
             paper.about.figure.iter().flat_map(|figure| figure.curves(answers)).collect();
@@ -35,6 +47,7 @@ impl Findings {
             claims: verdicts(&paper.claims, &curves, quick),
             agreements: agreements(paper, &curves),
             curves,
+            passed_over: answers.passed_over().to_vec(),
         }
     }
 
@@ -76,6 +89,10 @@ impl Findings {
                 self.agreements.iter().filter(|one| one.problem.is_none() && one.reason.is_some());
             let points = part(within.count(), self.agreements.len(), "points agree");
             parts.push(format!("{points}, {} are known to differ", listed.count()));
+        }
+        if !self.passed_over.is_empty() {
+            let names: Vec<_> = self.passed_over.iter().map(|it| it.scenario.as_str()).collect();
+            parts.push(format!("not run on real kernels on this machine: {}", names.join(", ")));
         }
         parts.join("; ") + "."
     }

@@ -35,9 +35,10 @@ pub(crate) fn points_of<'a>(
     points.enumerate().filter(|(_, point)| fits(point)).map(|(index, _)| index).collect()
 }
 
-/// Compares a published figure with the point that answers it.
-pub(crate) fn judge(expected: &Expected, point: Option<&Point>) -> Judged {
-    let found = point.map(|point| expected.select.find(point)).unwrap_or_default();
+/// Compares a published figure with the point that answers it; `other` is what gridhaul gives for the
+/// cell that it is held to, in base units, where it is held to one.
+pub(crate) fn judge(expected: &Expected, point: Option<&Point>, other: Option<f64>) -> Judged {
+    let found = found(expected, point);
     let gridhaul = scaled(found, 1.0 / expected.unit.in_base());
     let from = |reference: Option<f64>| match (gridhaul.mean, reference) {
         (Some(mean), Some(reference)) if reference != 0.0 => Some(mean / reference - 1.0),
@@ -47,17 +48,26 @@ pub(crate) fn judge(expected: &Expected, point: Option<&Point>) -> Judged {
     let within = |deviation: Option<f64>, percent: f64| {
         deviation.is_some_and(|deviation| deviation.abs() * 100.0 <= percent)
     };
-    let ok = match expected.tolerance {
-        Tolerance::Paper(percent) => within(from_paper, percent),
-        Tolerance::Ns2(percent) => within(from_ns2, percent),
+    let ok = match &expected.tolerance {
+        Tolerance::Paper(percent) => within(from_paper, *percent),
+        Tolerance::Ns2(percent) => within(from_ns2, *percent),
         Tolerance::Ns2OrInterval(percent) => {
-            within(from_ns2, percent) || within_interval(&gridhaul, expected)
+            within(from_ns2, *percent) || within_interval(&gridhaul, expected)
         }
         Tolerance::Between(low, high) => {
-            gridhaul.mean.is_some_and(|mean| (low..=high).contains(&mean))
+            gridhaul.mean.is_some_and(|mean| (low..=high).contains(&&mean))
         }
+        Tolerance::Of(low, high, _) => match (found.mean, other) {
+            (Some(mean), Some(other)) => (low * other..=high * other).contains(&mean),
+            _ => false,
+        },
     };
     Judged { expected: expected.clone(), gridhaul, from_paper, from_ns2, ok }
+}
+
+/// What gridhaul gives, in base units.
+pub(crate) fn found(expected: &Expected, point: Option<&Point>) -> Estimate {
+    point.map(|point| expected.select.find(point)).unwrap_or_default()
 }
 
 /// Whether the two means differ by no more than chance: the intervals of independent means add in
@@ -150,7 +160,7 @@ mod tests {
             links: vec![],
             verdicts: vec![],
         };
-        judge(&cells[0], Some(&point))
+        judge(&cells[0], Some(&point), Some(700_000.0))
     }
 
     #[test]
@@ -170,6 +180,14 @@ mod tests {
         assert!(!judged(&line, 105_100.0, Some(4_000.0)).ok);
         assert!(judged(&line, 100_900.0, None).ok);
         assert!(!judged(&line, 104_900.0, None).ok);
+    }
+
+    #[test]
+    fn as_a_multiple_of_another_cell() {
+        let line = "c,5,r,q,kbit_per_s,,,,1,t,,flow:down:goodput_bit_per_s,0.9 to 1.1 of alone";
+        assert!(judged(line, 640_000.0, None).ok);
+        assert!(!judged(line, 620_000.0, None).ok);
+        assert!(!judged(line, 780_000.0, None).ok);
     }
 
     #[test]

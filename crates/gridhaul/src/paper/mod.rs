@@ -26,12 +26,12 @@ use claim::Claim;
 use figure::Figure;
 
 pub(crate) use agree::{Agreement, agreements, tables as agreement_tables};
-pub(crate) use answers::Answers;
+pub(crate) use answers::{Answers, PassedOver};
 pub(crate) use claim::{Verdict, table as claim_table, verdicts};
 pub(crate) use expected::Expected;
 pub(crate) use figure::Curve;
 pub(crate) use findings::Findings;
-pub(crate) use judge::{Judged, judge, points_of, tables};
+pub(crate) use judge::{Judged, found, judge, points_of, tables};
 pub(crate) use page::{page, pictures};
 
 /// A paper as it stands in the repository.
@@ -70,6 +70,27 @@ pub(crate) struct About {
     /// Figures to draw.
     #[serde(default)]
     pub(crate) figure: Vec<Figure>,
+    /// Charts over time.
+    #[serde(default)]
+    pub(crate) course: Vec<Course>,
+}
+
+/// A recorded quantity over time, with a line for each point of a scenario's sweep.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Course {
+    /// Name, unique in the paper.
+    pub(crate) name: String,
+    /// Heading of the part of the report that shows it; a name in `[table]`.
+    pub(crate) table: String,
+    /// What it shows.
+    pub(crate) title: String,
+    /// Name of the scenario; it must set `record.interval`.
+    pub(crate) scenario: String,
+    /// The quantity: a column of a recorded series.
+    pub(crate) column: String,
+    /// The flow or the direction of a link that it is of.
+    pub(crate) of: String,
 }
 
 /// A scenario of a paper.
@@ -84,6 +105,9 @@ pub(crate) struct Experiment {
     /// Backends that answer, such as `["model", "sim"]`. Absent: the one of the command line.
     #[serde(default)]
     pub(crate) on: Vec<String>,
+    /// Runs on real kernels at the same time; more than one only where each takes little of the machine.
+    #[serde(default)]
+    pub(crate) beside: usize,
     /// Keys and values in place of those of the file: `key=value` sets, `key=a,b` sweeps.
     #[serde(default)]
     pub(crate) set: Vec<String>,
@@ -164,6 +188,13 @@ impl Paper {
                 }
             }
         }
+        for course in &self.about.course {
+            let Course { name, table, scenario, .. } = course;
+            let known = self.about.table.contains_key(table);
+            ensure!(known, "course {name}: [table] has no {table:?}");
+            let known = scenarios.contains(&scenario.as_str());
+            ensure!(known, "course {name}: there is no scenario {scenario:?}");
+        }
         Ok(())
     }
 
@@ -229,7 +260,18 @@ mod tests {
                         line_has_points(figure, line, &scenarios);
                     }
                 }
+                for course in &paper.about.course {
+                    let scenario = &scenarios[&course.scenario];
+                    let link = course.of.split('.').next().unwrap_or_default();
+                    let known =
+                        scenario.flow.contains_key(link) || scenario.link.contains_key(link);
+                    assert!(scenario.record.interval.is_some() && known, "course {}", course.name);
+                }
                 for cell in &paper.cells {
+                    if let Some(other) = cell.tolerance.other() {
+                        let known = paper.cells.iter().any(|cell| cell.cell == other);
+                        assert!(known, "{}: there is no cell {other}", cell.cell);
+                    }
                     let place = format!("papers/{}/expected.csv: {}", paper.name, cell.cell);
                     let scenario = scenarios.get(&cell.scenario).expect(&place);
                     let points = scenario.points().unwrap();

@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use gridhaul_report::chart::{Axis, Bar, BarSeries, STYLE};
 use gridhaul_report::html::{PAGE_STYLE, table_element};
-use gridhaul_report::{BarChart, NamedChart, TextTable, charts_over_time};
+use gridhaul_report::{BarChart, NamedChart, TextTable, chart_over_time, charts_over_time};
 use gridhaul_scenario::answer::Estimate;
 
 use super::expected::scaled;
 use super::judge::{Judged, quantity, tables};
-use super::{Answers, Findings, Paper, agreement_tables, claim_table};
+use super::{Answers, Course, Findings, Paper, agreement_tables, claim_table};
 
 /// One HTML file without scripts and without anything from elsewhere.
 pub(crate) fn page(paper: &Paper, findings: &Findings, pictures: &[NamedChart]) -> String {
@@ -78,12 +78,23 @@ pub(crate) fn pictures(paper: &Paper, findings: &Findings, answers: &Answers) ->
         }
         let figures = paper.about.figure.iter().filter(|figure| figure.table == *name);
         own.extend(figures.map(|figure| figure.chart(&findings.curves)));
+        let courses = paper.about.course.iter().filter(|course| course.table == *name);
+        own.extend(courses.filter_map(|course| chart_of(paper, course, answers)));
         for mut picture in own {
             picture.section.clone_from(heading);
             pictures.push(picture);
         }
     }
     pictures
+}
+
+/// A quantity over time, from the answer that figures are held to.
+fn chart_of(paper: &Paper, course: &Course, answers: &Answers) -> Option<NamedChart> {
+    let answer = answers.main(&course.scenario)?;
+    let experiment = paper.about.scenario.iter().find(|it| it.name() == course.scenario)?;
+    let Course { name, title, column, of, .. } = course;
+    let chart = chart_over_time(answer, &experiment.points, (title, column, of))?;
+    Some(NamedChart { name: format!("figure-{name}"), section: String::new(), chart })
 }
 
 fn with_heading(body: &mut String, table: &TextTable) {

@@ -68,6 +68,8 @@ fn desk() -> Desk {
 #[test]
 fn every_command_in_the_documents_works() {
     let mut run = 0;
+    // A paper takes a while and gives the same wherever it is named.
+    let mut papers = std::collections::BTreeSet::new();
     for file in documents() {
         let desk = desk();
         for line in commands(&fs::read_to_string(&file).unwrap()) {
@@ -76,7 +78,10 @@ fn every_command_in_the_documents_works() {
                 Some((call, target)) => (call, Some(target.trim())),
                 None => (line.as_str(), None),
             };
-            if crate::kernel::runs(&file, &line) || crate::emu::runs(&line) {
+            if crate::kernel::runs(&file, &line)
+                || crate::emu::runs(&line)
+                || line.starts_with("gridhaul paper ") && !papers.insert(line.clone())
+            {
                 continue;
             }
             if let Some(arguments) = arguments(call) {

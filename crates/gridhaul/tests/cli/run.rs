@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::support::{Desk, SMALL, repository};
+use crate::support::{Desk, Done, SMALL, repository};
 use gridhaul_scenario::answer::{Answer, Metric, Row};
 use gridhaul_scenario::scenario::Scenario;
 
@@ -177,8 +177,17 @@ fn every_scenario_of_the_repository_is_answered() {
     let mut answered = 0;
     for entry in std::fs::read_dir(repository().join("scenarios")).unwrap() {
         let path = entry.unwrap().path();
-        let line = format!("run '{}' --on sim --repeat 1 --quiet --json", path.display());
-        let done = desk.run(&line);
+        let ask = |on: &str| {
+            let line = format!("run '{}' --on {on} --repeat 1 --quiet --json", path.display());
+            (desk.run(&line), line)
+        };
+        let (mut done, mut line) = ask("sim");
+        if done.err.contains("use `--on emu`") {
+            (done, line) = ask("emu --beside 4");
+            if lacks_kernels(&done) {
+                continue;
+            }
+        }
         assert_eq!(done.code, Some(0), "{line}: {}", done.err);
         let answer: Answer = serde_json::from_str(&done.out).unwrap();
         let rows = answer.points.iter().flat_map(|point| &point.flows);
@@ -192,6 +201,13 @@ fn every_scenario_of_the_repository_is_answered() {
         answered += 1;
     }
     assert!(answered >= 5);
+}
+
+/// Whether this machine lets nobody run kernels, which in CI is an error.
+fn lacks_kernels(done: &Done) -> bool {
+    let lacks = done.code != Some(0) && done.err.contains("gridhaul doctor");
+    assert!(!lacks || std::env::var_os("CI").is_none(), "CI needs this: {}", done.err);
+    lacks
 }
 
 /// Whether the delays of a row can belong to one distribution, as far as they are known.
