@@ -33,7 +33,7 @@ from medx_net.space import Bounds, bounded, explore
 
 HERE = Path(__file__).resolve().parent
 RECOVERIES = ("new_reno", "sack", "each")
-SEEDS = 20
+SEEDS = {"new_reno": 100, "sack": 20, "each": 20}
 VARIED_SEEDS = 3
 VARIED_RECOVERIES = ("new_reno", "each")
 
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     match options.what:
         case "results":
-            rows = results(parameters, options.seeds or SEEDS)
+            rows = results(parameters, options.seeds)
             _write(options.into / "results.csv", rows)
             print(table(rows))
             _write(options.into / "delays.csv", delays(parameters))
@@ -64,13 +64,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def results(parameters: Parameters, seeds: int) -> list[dict[str, Any]]:
-    """One row for each recovery, protocol and seed."""
+def results(parameters: Parameters, seeds: int | None) -> list[dict[str, Any]]:
+    """One row for each recovery, protocol and seed; by default as many as the recovery scatters."""
     jobs = [
         (parameters.replaced({"sender.recovery": recovery}), protocol, seed)
         for recovery in RECOVERIES
         for protocol in PROTOCOLS
-        for seed in range(1, seeds + 1)
+        for seed in range(1, (seeds or SEEDS[recovery]) + 1)
     ]
     return [{"recovery": job[0]["sender.recovery"], **done.row()} for job, done in zip(jobs, _all(jobs), strict=True)]
 
@@ -215,7 +215,7 @@ def _value(text: str) -> int | float | str:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("what", nargs="?", default="results", choices=["results", "vary", "space", "draw"])
-    parser.add_argument("--seeds", type=int, help=f"runs of each kind (default: {SEEDS}; vary: {VARIED_SEEDS})")
+    parser.add_argument("--seeds", type=int, help="runs of each kind (default: see SEEDS; vary: 3)")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another value")
     parser.add_argument("--into", type=Path, default=HERE, help="folder to write into")
     options = parser.parse_args(arguments)

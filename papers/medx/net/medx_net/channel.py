@@ -18,12 +18,16 @@ class Segment(NamedTuple):
 
 
 class Acknowledgement(NamedTuple):
-    """What the receiver returns for each segment: the next that it expects, the one that came, and its delay."""
+    """
+    What the receiver returns for each segment: the next that it expects, the one that came, its delay, and when it
+    was sent. On the wire the last is the time of sending of the acknowledgement less the delay; it is nothing more.
+    """
 
     upto: int
     number: int
     copy: int
     delay: int
+    sent: int
 
 
 class Receiver(NamedTuple):
@@ -101,7 +105,8 @@ class Channel:
         """Section 2, receiver: every segment is acknowledged at once, with T_recv - T_snd attached."""
         now = max(p.at, r.at)
         upto = self.received(p, r).value.expected
-        return Stamped(now, Acknowledgement(upto, p.value.number, p.value.copy, now - p.value.sent))
+        number, copy, sent = p.value
+        return Stamped(now, Acknowledgement(upto, number, copy, now - sent, sent))
 
     def returned(self, a: Stamped) -> tuple[Stamped, ...]:
         """'Transmit ack': an acknowledgement after its way back, if it survives."""

@@ -85,6 +85,7 @@ class Protocol:
         self._receive_window = parameters["sender.receive_window"]
         self._by_name = parameters["sender.recovery"] in ("sack", "each")
         self._each = parameters["sender.recovery"] == "each"
+        self._by_option = parameters["sender.timing"] == "option"
         self._dupthresh = parameters["sender.dupthresh"]
         self._rto_initial = parameters["sender.rto_initial"]
         self._rto_min = parameters["sender.rto_min"]
@@ -164,9 +165,7 @@ class Protocol:
             duplicates=0,
             released=0,
         )
-        if covered[-1].copies == 1:
-            # RFC 6298, section 3 (Karn): what was sent twice measures nothing.
-            s = self._measured(s, now - covered[-1].sent)
+        s = self._timed(s, covered[-1], a, now)
         restart = True
         if not s.recovering:
             s = self._grown(s._replace(inflation=0.0))
@@ -242,12 +241,21 @@ class Protocol:
         return Step(self._after_acknowledgement(s, clear=progress), timer, judged)
 
     def _measured_by_name(self, s: Sender, a: Acknowledgement, came: Out | None, now: int) -> Sender:
-        """RFC 6298, section 3 (Karn), for what is acknowledged in order; "each" knows which copy came."""
+        """What is acknowledged in order; "each" knows which copy came."""
         if self._each:
             known = came is not None and came.copies == a.copy
             return self._measured(s, now - came.sent) if came is not None and known else s
         last = next((out for out in reversed(s.out) if out.number < a.upto), None)
-        return self._measured(s, now - last.sent) if last is not None and last.copies == 1 else s
+        return s if last is None else self._timed(s, last, a, now)
+
+    def _timed(self, s: Sender, last: Out, a: Acknowledgement, now: int) -> Sender:
+        """
+        The round trip of the last segment that is newly acknowledged. What was sent twice measures nothing (RFC 6298,
+        section 3, Karn), unless the acknowledgement says when the copy was sent that it answers (RFC 7323, section 4).
+        """
+        if last.copies == 1:
+            return self._measured(s, now - last.sent)
+        return self._measured(s, now - a.sent) if self._by_option else s
 
     def _overtaken(self, out: Out, came: Out | None, a: Acknowledgement) -> Out:
         """

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import pytest
 
 from medx_net import parameters as files
-from medx_net.channel import Channel, Receiver, Segment
+from medx_net.channel import Acknowledgement, Channel, Receiver, Segment
 from medx_net.medx import Delays, Discriminator
 from medx_net.parameters import Parameters
+from medx_net.sender import Out, Protocol
 from medx_net.source import Source
 from medx_net.timed import Stamped
 
@@ -140,6 +141,17 @@ def test_the_receiver_delivers_in_order_and_acknowledges_everything_with_its_del
     assert [ack.upto for ack in acks] == [0, 0, 2, 2, 2, 4]
     assert [ack.number for ack in acks] == [1, 1, 0, 3, 0, 2]
     assert {ack.delay for ack in acks} == {4}
+
+
+@pytest.mark.parametrize("recovery", ["new_reno", "sack"])
+def test_an_acknowledgement_times_the_copy_that_it_answers(recovery: str) -> None:
+    # Sent twice, the second time at 500,000; on the way for 12,304 and back for 10,000.
+    ack = Acknowledgement(upto=1, number=0, copy=2, delay=12_304, sent=500_000)
+    for timing, srtt in (("option", 22_304), ("karn", 0)):
+        protocol = Protocol(PARAMETERS.replaced({"sender.timing": timing, "sender.recovery": recovery}), None)
+        waits = protocol.start()._replace(next=1, out=(Out(0, 500_000, copies=2),), backoff=3)
+        after = protocol.acknowledged(waits, ack, Delays(), timer=9_000_000, now=522_304).sender
+        assert (after.srtt, after.backoff) == (srtt, 0 if srtt else 3)
 
 
 def test_parameters_that_do_not_exist_or_have_the_wrong_kind_are_named() -> None:
