@@ -29,6 +29,17 @@ pub enum HalvingBasis {
     Window,
 }
 
+/// Whose CUBIC it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CubicRules {
+    /// RFC 9438.
+    Rfc,
+    /// Linux: windows are whole segments, the Reno-friendly one keeps growing by `α_cubic` (section 4.3
+    /// would go on with 1), the target lies one least round trip ahead, and as long as no loss has
+    /// shown where the plateau is, the window grows by at least a twentieth in each round trip.
+    Linux,
+}
+
 /// What TCP options add to the size of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptionBytes {
@@ -95,10 +106,16 @@ pub struct StackParams {
     pub growth: Growth,
     /// Whether the window grows only while it is the limit (RFC 7661; Linux).
     pub grow_only_when_limited: bool,
+    /// Whether recovery follows proportional rate reduction (RFC 9937), where it is `rack`.
+    pub prr: bool,
+    /// Whether CUBIC leaves slow start by HyStart.
+    pub hystart: bool,
+    /// Whose CUBIC.
+    pub cubic: CubicRules,
     /// What is halved.
     pub halving: HalvingBasis,
     /// Whether the slow-start threshold is a whole number of segments (ns-2: `ssthresh_` is an
-    /// integer).
+    /// integer; Linux).
     pub whole_ssthresh: bool,
     /// Whether a timeout forgets selective acknowledgements (RFC 2018, section 8; ns-2).
     pub forget_sack_on_timeout: bool,
@@ -114,6 +131,8 @@ pub struct StackParams {
     /// Whether the timer is that of ns-2's Vegas: a fast retransmit doubles the timeout
     /// (`reset_rtx_timer`), and it runs on, and doubles, while nothing is out.
     pub vegas_timer: bool,
+    /// Repetitions of SYN after which data still begins with the initial window.
+    pub syn_repeats: u32,
     /// Whether connections open as between ns-2's one-way agents: SYN is a packet like others, the
     /// answer is not acknowledged, and only SYN is repeated.
     pub one_way_open: bool,
@@ -143,7 +162,8 @@ impl StackParams {
         params.mss = mss;
         params.variant = stack.variant.unwrap_or(params.variant);
         params.sack = stack.sack.unwrap_or(params.sack);
-        params.recovery = stack.recovery.unwrap_or_else(|| default_recovery(&params));
+        params.recovery =
+            stack.recovery.unwrap_or_else(|| default_recovery(stack.profile, &params));
         if stack.profile == Profile::Ns2 {
             params.sack = stack.sack.unwrap_or(params.recovery == Recovery::Sack);
             params.vegas_timer = params.variant == Variant::Vegas;
@@ -172,6 +192,8 @@ impl StackParams {
         params.rto_min = stack.rto_min.unwrap_or(params.rto_min);
         params.rto_max = stack.rto_max.unwrap_or(params.rto_max);
         params.clock_granularity = stack.clock_granularity.unwrap_or(params.clock_granularity);
+        params.prr = stack.prr.unwrap_or(params.prr);
+        params.hystart = stack.hystart.unwrap_or(params.hystart);
         params.restart_after_idle = stack.restart_after_idle.unwrap_or(params.restart_after_idle);
         params.nagle = stack.nagle.unwrap_or(params.nagle);
         let (alpha, beta, gamma) = *params.vegas;
@@ -211,8 +233,23 @@ fn clamp_bytes(bytes: Bytes) -> u32 {
     u32::try_from(bytes.get()).unwrap_or(u32::MAX)
 }
 
+/// Variants that Linux has, all with one loss recovery of its own.
+const IN_THE_KERNEL: [Variant; 8] = [
+    Variant::Reno,
+    Variant::NewReno,
+    Variant::Sack,
+    Variant::Vegas,
+    Variant::Veno,
+    Variant::Westwood,
+    Variant::Cubic,
+    Variant::Bbr,
+];
+
 /// What belongs to the variant; the modern ones use SACK where the stack has it.
-fn default_recovery(params: &StackParams) -> Recovery {
+fn default_recovery(profile: Profile, params: &StackParams) -> Recovery {
+    if profile == Profile::Linux && params.sack && IN_THE_KERNEL.contains(&params.variant) {
+        return Recovery::Rack;
+    }
     match (Controller::recovery_of(params.variant), params.sack) {
         (Recovery::Sack, false) if params.variant != Variant::Sack => Recovery::NewReno,
         (recovery, _) => recovery,
@@ -264,6 +301,9 @@ fn rfc() -> StackParams {
         nagle: true,
         growth: Growth::PerAckedUpToOne,
         grow_only_when_limited: true,
+        prr: false,
+        hystart: false,
+        cubic: CubicRules::Rfc,
         halving: HalvingBasis::Flight,
         whole_ssthresh: false,
         forget_sack_on_timeout: false,
@@ -271,6 +311,8 @@ fn rfc() -> StackParams {
         option_bytes: OptionBytes::All,
         ns2_recovery: false,
         vegas_timer: false,
+        // RFC 5681, section 3.1: after a lost SYN, one segment.
+        syn_repeats: 0,
         one_way_open: false,
         // Brakmo and Peterson 1995: α = 1 (their Vegas-1,3), β = 3, γ = 1.
         vegas: Arc::new((1.0, 3.0, 1.0)),
@@ -284,7 +326,12 @@ fn rfc() -> StackParams {
 fn linux() -> StackParams {
     StackParams {
         variant: Variant::Cubic,
-        recovery: Recovery::Sack,
+        recovery: Recovery::Rack,
+        prr: true,
+        hystart: true,
+        cubic: CubicRules::Linux,
+        // snd_ssthresh and snd_cwnd count segments.
+        whole_ssthresh: true,
         // tcp_rmem's upper default of 6 MB, half of it offered (tcp_adv_win_scale 1).
         receive_window: 3 << 20,
         // TCP_DELACK_MIN.
@@ -298,6 +345,8 @@ fn linux() -> StackParams {
         rto_floor_on_variance: true,
         growth: Growth::PerAcked,
         halving: HalvingBasis::Cwnd,
+        // A single repetition may have been needless.
+        syn_repeats: 1,
         // tcp_vegas.c: alpha 2, beta 4, gamma 1.
         vegas: Arc::new((2.0, 4.0, 1.0)),
         ..rfc()

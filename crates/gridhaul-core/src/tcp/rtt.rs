@@ -10,6 +10,8 @@ pub struct RttEstimator {
     srtt_ns: u64,
     rttvar_ns: u64,
     ticks: Ticks,
+    /// The least round trip in microseconds.
+    min_us: u32,
     measured: bool,
     /// SYN had to be repeated.
     syn_repeated: bool,
@@ -38,6 +40,7 @@ impl RttEstimator {
             srtt_ns: 0,
             rttvar_ns: 0,
             ticks: Ticks { srtt8: 0, rttvar4: 0 },
+            min_us: u32::MAX,
             measured: false,
             syn_repeated: false,
             backoff: 0,
@@ -48,6 +51,7 @@ impl RttEstimator {
     #[inline]
     pub fn measure(&mut self, sent: Instant, now: Instant, params: &StackParams) -> Duration {
         let rtt = now.since(sent);
+        self.min_us = self.min_us.min(u32::try_from(rtt.as_nanos() / 1_000).unwrap_or(u32::MAX));
         let sample = quantise(sent, now, params.clock_granularity);
         if counts_ticks(params) {
             self.ticks.measure(sample / params.clock_granularity.as_nanos());
@@ -112,6 +116,12 @@ impl RttEstimator {
     #[inline]
     pub fn reset_backoff(&mut self) {
         self.backoff = 0;
+    }
+
+    /// The least round trip, in whole microseconds; zero before the first measurement.
+    #[must_use]
+    pub fn least(&self) -> Duration {
+        if self.measured { Duration::from_micros(u64::from(self.min_us)) } else { Duration::ZERO }
     }
 
     /// Smoothed round-trip time, if one was measured.

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use gridhaul_scenario::units::Instant;
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::recovery::Delivered;
 
 /// A sent segment. What the delivery rate needs of it is kept by `RateAccount`, for those who ask.
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +71,11 @@ impl SentQueue {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.ring.is_empty()
+    }
+    /// The last segment and its place in the queue.
+    pub(crate) fn last_mut(&mut self) -> Option<(usize, &mut Sent)> {
+        let index = self.ring.len().checked_sub(1)?;
+        self.ring.get_mut(index).map(|sent| (index, sent))
     }
     /// Bytes selectively acknowledged.
     #[inline]
@@ -204,6 +211,65 @@ impl SentQueue {
             self.lost_hint = self.lost_hint.min(first);
         }
         u64::from(marked)
+    }
+
+    /// Marks as lost what was sent before `newest`, which has arrived, and has waited for `wait`
+    /// since (RFC 8985, section 6.2, step 5). Returns the bytes marked, and when the last of those
+    /// that are suspected has waited long enough.
+    pub(crate) fn mark_expired(
+        &mut self,
+        newest: &Delivered,
+        wait: Duration,
+        now: Instant,
+    ) -> (u64, Option<Instant>) {
+        let (mut marked, mut first, mut due) = (0, None, None);
+        for sent in &mut self.ring {
+            let before = (sent.sent_at, sent.end()) < (newest.sent_at, newest.end);
+            if !before && sent.transmits == 1 {
+                // All that follow were first sent later than this one.
+                break;
+            }
+            if !before || sent.sacked || sent.lost {
+                continue;
+            }
+            let expires = sent.sent_at + wait;
+            if expires <= now {
+                sent.lost = true;
+                marked += sent.len;
+                first.get_or_insert(sent.start);
+            } else {
+                due = due.max(Some(expires));
+            }
+        }
+        self.lost_bytes += marked;
+        if let Some(first) = first {
+            self.lost_hint = self.lost_hint.min(first);
+        }
+        (u64::from(marked), due)
+    }
+
+    /// After a timeout: the first segment is lost, and what was sent longer than `rtt` ago (RFC
+    /// 8985, section 6.3). A selective acknowledgement of the first one means that the receiver has
+    /// thrown away what it had (RFC 2018, section 8).
+    pub(crate) fn mark_timed_out(&mut self, rtt: Duration, now: Instant) {
+        if self.front().is_some_and(|front| front.sacked) {
+            self.forget_sacks();
+        }
+        let mut lost_bytes = 0;
+        for (index, sent) in self.ring.iter_mut().enumerate() {
+            sent.lost |= index == 0 || !sent.sacked && sent.sent_at + rtt <= now;
+            if sent.lost {
+                lost_bytes += sent.len;
+            }
+        }
+        self.lost_bytes = lost_bytes;
+        self.lost_hint = self.ring.front().map_or(0, |front| front.start);
+    }
+
+    /// Nothing was lost after all.
+    pub(crate) fn forget_losses(&mut self) {
+        self.ring.iter_mut().for_each(|sent| sent.lost = false);
+        self.lost_bytes = 0;
     }
 
     /// Marks the first segment as lost, whatever it was before.

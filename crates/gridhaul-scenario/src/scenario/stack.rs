@@ -79,6 +79,14 @@ pub struct Stack {
     /// Whether small segments wait while data is unacknowledged (Nagle's algorithm, RFC 9293).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nagle: Option<bool>,
+    /// Proportional rate reduction (RFC 9937): with recovery `rack`, the window comes down evenly
+    /// while a loss is repaired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prr: Option<bool>,
+    /// HyStart: `cubic` leaves slow start when the round trip grows or acknowledgements come in a
+    /// train as long as half of it, before the queue overflows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hystart: Option<bool>,
     /// Vegas: least number of segments kept in the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vegas_alpha: Option<f64>,
@@ -106,7 +114,8 @@ pub struct Stack {
 pub enum Profile {
     /// What the RFCs say today: initial window of RFC 6928, timer of RFC 6298, SACK, timestamps.
     Rfc,
-    /// What a current Linux does where it differs: timer floor of 200 ms, quick acknowledgements.
+    /// What a current Linux does where it differs: RACK-TLP, proportional rate reduction, HyStart, timer
+    /// floor of 200 ms, quick acknowledgements.
     #[default]
     Linux,
     /// What ns-2's one-way agents do: no handshake, initial window 2, clock of 10 ms.
@@ -184,6 +193,8 @@ pub enum Recovery {
     NewReno,
     /// Loss recovery of RFC 6675.
     Sack,
+    /// RACK-TLP (RFC 8985), as Linux has it: losses are found by time, the end of a flight is probed.
+    Rack,
     /// Vegas' early retransmission by the age of a segment (Brakmo and Peterson 1995).
     Vegas,
 }

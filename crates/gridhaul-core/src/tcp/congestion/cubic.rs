@@ -3,17 +3,19 @@
 //!
 //! The RFC counts windows in segments and time in seconds. Here windows are bytes: `C` appears as
 //! `C * SMSS`, and "segments_acked / cwnd" as acknowledged bytes over the window in bytes, times
-//! SMSS. Slow start is Reno's; HyStart++ (section 4.10, a SHOULD) and the undoing of spurious
-//! reductions (section 4.9) are left out.
+//! SMSS. Slow start is Reno's, or ends by HyStart where the stack has it (section 4.10 recommends its
+//! successor HyStart++). Where Linux differs from the RFC, [`CubicRules`] says how.
 
 mod cube;
+mod hystart;
 
 use gridhaul_scenario::scenario::Recovery;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use self::cube::cube_root;
+use self::hystart::HyStart;
 use super::{Ack, CongestionControl, Loss, Window};
-use crate::tcp::params::StackParams;
+use crate::tcp::params::{CubicRules, StackParams};
 
 /// Section 4.6, `β_cubic`: "CUBIC sets the multiplicative window decrease factor to 0.7".
 const BETA: f64 = 0.7;
@@ -24,6 +26,8 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// Section 4.2: the target is at most one and a half windows, "not more than the increase of slow
 /// start" would give with delayed acknowledgements.
 const MOST: f64 = 1.5;
+/// Linux: before the first loss, a segment more for at most twenty that are acknowledged.
+const UNKNOWN_PLATEAU: f64 = 20.0;
 
 /// CUBIC.
 #[derive(Debug, Clone)]
@@ -37,6 +41,10 @@ pub struct Cubic {
     epoch: Option<Epoch>,
     /// Avoidance was last held up by the application or the receiver since then (section 5.8).
     idle_since: Option<Instant>,
+    /// The least round trip since the start or the last timeout.
+    min_rtt: Option<Duration>,
+    hystart: Option<HyStart>,
+    rules: CubicRules,
 }
 
 /// A congestion avoidance stage: from one loss to the next.
@@ -63,9 +71,30 @@ impl CongestionControl for Cubic {
             cwnd_prior: 0.0,
             epoch: None,
             idle_since: None,
+            min_rtt: None,
+            hystart: params.hystart.then(HyStart::default),
+            rules: params.cubic,
         }
     }
     own_window!();
+
+    fn on_delivered(&mut self, ack: &Ack) {
+        let Some(rtt) = ack.rtt else { return };
+        // Right after a recovery, round trips say nothing about an empty queue (Linux); SYN's does
+        // not count.
+        let young = |epoch: Epoch| ack.now.since(epoch.start) < Duration::from_secs(1);
+        if ack.una <= 1 || self.epoch.is_some_and(young) {
+            return;
+        }
+        let min_rtt = self.min_rtt.map_or(rtt, |least| least.min(rtt));
+        self.min_rtt = Some(min_rtt);
+        if self.window.in_slow_start()
+            && let Some(hystart) = &mut self.hystart
+            && hystart.ends(ack, rtt, min_rtt, self.window.cwnd_f64())
+        {
+            self.window.set_ssthresh(self.window.cwnd_f64());
+        }
+    }
 
     fn on_ack(&mut self, ack: &Ack) {
         if !ack.window_limited {
@@ -99,6 +128,8 @@ impl CongestionControl for Cubic {
     fn on_timeout(&mut self, loss: &Loss) {
         self.remember();
         self.w_max = 0.0;
+        self.min_rtt = None;
+        self.hystart = self.hystart.map(|_| HyStart::default());
         if !loss.again {
             self.window.set_ssthresh(f64::from(loss.window) * BETA);
         }
@@ -116,7 +147,11 @@ impl CongestionControl for Cubic {
 impl Cubic {
     /// A congestion event: keeps the window that met it, and ends the stage.
     fn remember(&mut self) {
-        let cwnd = self.window.cwnd_f64();
+        let mss = self.window.mss();
+        let cwnd = match self.rules {
+            CubicRules::Rfc => self.window.cwnd_f64(),
+            CubicRules::Linux => (self.window.cwnd_f64() / mss).floor() * mss,
+        };
         // Section 4.7, fast convergence: a flow that did not get back to its last plateau makes
         // room for others: W_max = cwnd * (1 + β) / 2.
         self.w_max = if cwnd < self.w_max { cwnd * f64::midpoint(1.0, BETA) } else { cwnd };
@@ -142,11 +177,16 @@ impl Cubic {
         let share = f64::from(ack.avoidance_credit) / cwnd;
         // Section 4.3, figure 4: W_est += α * segments_acked / cwnd, times SMSS; "once W_est has
         // grown to reach cwnd_prior, [...] α_cubic to 1".
-        let alpha = if epoch.w_est < self.cwnd_prior { ALPHA } else { 1.0 };
+        let reno = self.rules == CubicRules::Rfc && epoch.w_est >= self.cwnd_prior;
+        let alpha = if reno { 1.0 } else { ALPHA };
         epoch.w_est += alpha * share * mss;
         self.epoch = Some(epoch);
 
-        if epoch.window_at(elapsed, mss) < epoch.w_est {
+        if self.rules == CubicRules::Linux {
+            let ahead = self.min_rtt.unwrap_or(ack.srtt);
+            let segments = epoch.acks_for_one(elapsed + ahead, cwnd, mss, self.w_max == 0.0);
+            self.window.set_cwnd(cwnd + f64::from(ack.avoidance_credit) / segments);
+        } else if epoch.window_at(elapsed, mss) < epoch.w_est {
             // Section 4.3: in the Reno-friendly region cwnd is W_est. A window that is already
             // larger stays: the region must not shrink it.
             self.window.set_cwnd(epoch.w_est.max(cwnd));
@@ -169,6 +209,27 @@ impl Epoch {
         let k = cube_root((w_max - cwnd) / (C * mss));
         // Section 4.3: "W_est is set equal to cwnd_epoch at the start".
         Self { start: now, k, w_max, w_est: cwnd }
+    }
+
+    /// Linux counts windows in whole segments, which matters where they are small: for how many
+    /// segments acknowledged the window of `cwnd` bytes grows by one.
+    fn acks_for_one(&self, at: Duration, cwnd: f64, mss: f64, no_plateau: bool) -> f64 {
+        let cwnd = (cwnd / mss).floor();
+        let from_plateau = at.as_secs_f64() - self.k;
+        let off = (C * from_plateau * from_plateau * from_plateau).trunc();
+        let target = (self.w_max / mss).floor() + off;
+        // Without a target above, a hundred windows.
+        let mut count = if target > cwnd { (cwnd / (target - cwnd)).floor() } else { 100.0 * cwnd };
+        if no_plateau {
+            count = count.min(UNKNOWN_PLATEAU);
+        }
+        // Section 4.3: at least as fast as the Reno-friendly window.
+        let ahead = (self.w_est / mss).floor() - cwnd;
+        if ahead > 0.0 {
+            count = count.min((cwnd / ahead).floor());
+        }
+        // Section 4.2: at most one and a half windows in a round trip.
+        count.max(2.0)
     }
 
     /// Section 4.2, figure 1: W_cubic(t) = C * (t - K)^3 + W_max, in bytes.

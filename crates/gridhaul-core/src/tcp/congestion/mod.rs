@@ -272,6 +272,18 @@ impl Controller {
             window.set_cwnd(window.cwnd_f64() + f64::from(bytes));
         });
     }
+    /// A reduction was needless: window and threshold are at least what they were before it (RFC
+    /// 4015). A controller that paces restores its window by itself.
+    pub(crate) fn restore(&mut self, cwnd: u32, ssthresh: u32) {
+        if self.is_paced() {
+            return;
+        }
+        dispatch!(self, inner => {
+            let window = inner.window_mut();
+            window.set_cwnd(window.cwnd_f64().max(f64::from(cwnd)));
+            window.set_ssthresh(f64::from(window.ssthresh().max(ssthresh)));
+        });
+    }
     /// See [`CongestionControl::on_delivered`], and [`CongestionControl::on_ack`] where the window
     /// may `grow`.
     #[inline]

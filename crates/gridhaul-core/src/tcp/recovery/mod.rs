@@ -5,16 +5,20 @@
 
 mod go_back;
 mod new_reno;
+mod prr;
+mod rack;
 mod reno;
 mod sack;
 mod vegas;
 
 use gridhaul_scenario::scenario::Recovery as Kind;
-use gridhaul_scenario::units::Instant;
+use gridhaul_scenario::units::{Duration, Instant};
 
 use super::congestion::{Controller, Loss};
 use super::params::{HalvingBasis, StackParams};
 use super::sent::SentQueue;
+
+pub(crate) use rack::Delivered;
 
 /// What a recovery may look at and change.
 pub(crate) struct Scene<'a> {
@@ -32,6 +36,17 @@ pub(crate) struct Scene<'a> {
     pub duplicates: u32,
     /// New data that duplicates have released (limited transmit), in bytes.
     pub limited: u64,
+    /// Bytes that this acknowledgement has delivered.
+    pub delivered: u32,
+    /// Of the segments that it has delivered, the one that was sent last.
+    pub newest: Option<Delivered>,
+    /// The time that it echoes, in milliseconds.
+    pub echo: Option<u32>,
+    /// The least round trip and the smoothed one; zero before the first measurement.
+    pub min_rtt: Duration,
+    pub srtt: Duration,
+    /// When the recovery wants to look again without an acknowledgement.
+    pub reorder_at: Option<Instant>,
     /// Set when a segment must go at once, whatever the window says.
     pub force_retransmit: bool,
     /// Set when the retransmission timer must be started afresh.
@@ -55,6 +70,14 @@ pub(crate) trait LossRecovery {
     /// `acked` bytes were newly acknowledged.
     fn on_new_ack(&mut self, scene: &mut Scene<'_>, acked: u64) -> Verdict;
 
+    /// The time at which it wanted to look again. Returns whether a fast retransmit begins.
+    fn on_reorder_timer(&mut self, _scene: &mut Scene<'_>) -> bool {
+        false
+    }
+
+    /// The retransmission timer has fired, and nothing is changed yet.
+    fn before_timeout(&mut self, _scene: &Scene<'_>) {}
+
     /// The retransmission timer has fired; everything is marked lost already.
     fn on_timeout(&mut self, next: u64);
 
@@ -62,6 +85,17 @@ pub(crate) trait LossRecovery {
     #[inline]
     fn inflation(&self) -> u32 {
         0
+    }
+
+    /// The window, where the recovery decides it instead of the controller.
+    #[inline]
+    fn window(&self) -> Option<u32> {
+        None
+    }
+
+    /// The round trip of the segment sent last of those that have arrived, where it is known.
+    fn round_trip(&self) -> Option<Duration> {
+        None
     }
 
     /// Packets believed to be in the pipe, where the recovery counts them itself.
@@ -114,6 +148,7 @@ recoveries! {
     Reno, reno;
     NewReno, new_reno;
     Sack, sack;
+    Rack, rack;
     Vegas, vegas;
 }
 
@@ -124,6 +159,19 @@ impl Recovery {
     #[inline]
     pub(crate) fn on_new_ack(&mut self, scene: &mut Scene<'_>, acked: u64) -> Verdict {
         dispatch!(self, inner => inner.on_new_ack(scene, acked))
+    }
+    pub(crate) fn on_reorder_timer(&mut self, scene: &mut Scene<'_>) -> bool {
+        dispatch!(self, inner => inner.on_reorder_timer(scene))
+    }
+    pub(crate) fn before_timeout(&mut self, scene: &Scene<'_>) {
+        dispatch!(self, inner => inner.before_timeout(scene));
+    }
+    #[inline]
+    pub(crate) fn window(&self) -> Option<u32> {
+        dispatch!(self, inner => inner.window())
+    }
+    pub(crate) fn round_trip(&self) -> Option<Duration> {
+        dispatch!(self, inner => inner.round_trip())
     }
     pub(crate) fn on_timeout(&mut self, next: u64) {
         dispatch!(self, inner => inner.on_timeout(next));
@@ -172,6 +220,11 @@ impl Scene<'_> {
         }
     }
 
+    /// Data believed to be in the network.
+    pub(crate) fn in_flight(&self) -> u64 {
+        (self.next - self.una) - self.queue.sacked_bytes() - self.queue.lost_bytes()
+    }
+
     /// Sends the first unacknowledged segment again at once.
     pub(crate) fn retransmit_first(&mut self) {
         self.queue.mark_front_lost();
@@ -193,7 +246,7 @@ impl Scene<'_> {
 fn halving_window(params: &StackParams, flight: u64, cwnd: u32, peer_window: u32) -> u32 {
     match params.halving {
         HalvingBasis::Flight => u32::try_from(flight).unwrap_or(u32::MAX),
-        HalvingBasis::Cwnd => cwnd,
+        HalvingBasis::Cwnd => cwnd - cwnd % params.mss.max(1),
         HalvingBasis::Window => cwnd.min(peer_window),
     }
 }

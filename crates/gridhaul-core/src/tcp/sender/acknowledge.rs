@@ -2,11 +2,12 @@
 
 use gridhaul_scenario::units::{Duration, Instant};
 
+use super::tail::Purpose;
 use super::timer::Probe;
 use super::{Sender, scene};
 use crate::tcp::congestion::Ack;
 use crate::tcp::params::{Growth, StackParams};
-use crate::tcp::recovery::{Scene, Verdict};
+use crate::tcp::recovery::{Delivered, Scene, Verdict};
 use crate::tcp::segment::{ClockOption, OneWayDelay, Segment, expand};
 use crate::tcp::sent::Sent;
 
@@ -21,6 +22,23 @@ struct News {
     lost: u64,
     prior_in_flight: u64,
     rtt: Option<Duration>,
+    /// For RACK: of the segments delivered, the one that was sent last; when the first and the last
+    /// newly sacked ones were sent that measure a round trip; the time that is echoed.
+    newest: Option<Delivered>,
+    /// End of the highest range that was sacked before.
+    highest: u64,
+    sacked: Option<(Instant, Instant)>,
+    echo: Option<u32>,
+}
+
+impl News {
+    fn on_sacked(&mut self, sent: &Sent) {
+        self.newest = Some(Delivered::of(sent, self.highest).later(self.newest));
+        if sent.transmits == 1 {
+            let first = self.sacked.map_or(sent.sent_at, |(first, _)| first);
+            self.sacked = Some((first, sent.sent_at));
+        }
+    }
 }
 
 impl Sender {
@@ -48,14 +66,24 @@ impl Sender {
         self.update_window(ack, segment);
         if self.una == self.next {
             // Nothing is out: only the window can be news.
+            if self.rack && segment.sequence_len() == 0 && segment.window == old_window {
+                self.forgive_probe();
+            }
             if self.edge() > self.next {
                 self.probe = Probe::default();
             }
             return true;
         }
-        let mut news = News { prior_in_flight: self.in_flight(), ..News::default() };
+        let mut news = News {
+            prior_in_flight: self.in_flight(),
+            highest: self.queue.highest_sacked(),
+            ..News::default()
+        };
         if self.sack && !segment.sack.is_empty() {
             self.take_sacks(now, ack, segment, isn, params, &mut news);
+        }
+        if self.rack && segment.clock == ClockOption::Timestamps {
+            news.echo = segment.timestamps.map(|(_, echo)| echo);
         }
         if ack > self.una {
             self.on_new_ack(now, ack, segment, news, params);
@@ -126,6 +154,7 @@ impl Sender {
                     if let Some(rate) = rate {
                         rate.on_sacked(now, index, sent);
                     }
+                    news.on_sacked(sent);
                 });
             }
         }
@@ -142,7 +171,11 @@ impl Sender {
     ) {
         news.acked = ack - self.una;
         let opened = self.una == 0;
-        let mut fresh: Option<Instant> = None;
+        let (mut fresh, mut oldest): (Option<Instant>, Option<Instant>) = (None, None);
+        let mut repeated = false;
+        self.attentive |= news.newest.is_some();
+        let watched = self.rack && self.attentive;
+        let probe_repaired = self.rack && self.probe_repaired(ack);
         let rate = &mut self.rate;
         let mut delivered = news.delivered;
         self.queue.acknowledge(ack, |sent| {
@@ -154,11 +187,23 @@ impl Sender {
             }
             // Karn: what was sent twice measures nothing; what was sacked was measured too late.
             fresh = (sent.transmits == 1 && !sent.sacked).then_some(sent.sent_at);
+            repeated |= sent.transmits > 1;
+            oldest = oldest.or(fresh);
+            if watched && !sent.sacked {
+                news.newest = Some(Delivered::of(sent, news.highest).later(news.newest));
+            }
         });
         news.delivered = delivered;
         self.una = ack;
         self.deaf = false;
-        self.measure(now, ack, fresh, segment, params);
+        let timed = if self.rack {
+            // Linux times the first segment that is acknowledged, so that a delayed acknowledgement
+            // counts in full; if some were sent twice, the first that is sacked.
+            oldest.filter(|_| !repeated).or(news.sacked.map(|(first, _)| first))
+        } else {
+            fresh
+        };
+        self.measure(now, ack, timed, segment, params);
         // Controllers that measure get every round trip, however the timeout is estimated.
         if let Some(sent_at) = fresh {
             let rtt = now.since(sent_at);
@@ -166,9 +211,14 @@ impl Sender {
             self.congestion.on_measured(rtt);
         }
         let mut verdict = Verdict::Grow;
-        let mut restart = true;
+        let (mut restart, mut reorder_at) = (true, None);
         if self.attentive {
-            (verdict, restart) = self.consult(now, &mut news, params);
+            (verdict, restart, reorder_at) = self.consult(now, &mut news, params);
+        }
+        if probe_repaired {
+            let loss = scene!(self, now, params).loss();
+            self.congestion.on_loss(&loss);
+            self.congestion.on_recovered(now);
         }
         if opened {
             // RFC 5681, section 3.1: the acknowledgement of SYN does not open the window.
@@ -176,28 +226,36 @@ impl Sender {
             self.on_opened(params);
         }
         if self.una == self.next {
-            self.rto_at = Instant::NEVER;
+            (self.rto_at, self.purpose) = (Instant::NEVER, Purpose::Timeout);
             if params.ns2_recovery {
                 // ns-2's timer runs on from here: see `Sender::restart_after_idle`.
                 self.last_sent = now;
             }
         } else if restart {
             // RFC 6298, 5.3: an acknowledgement of new data restarts the timer.
-            self.rto_at = now + self.rtt.rto(params);
+            self.arm(now, now, params);
         }
+        self.watch_reordering(now, reorder_at, params);
         self.probe = Probe::default();
         self.tell(now, &news, verdict, params);
     }
 
     /// Lets the recovery look at an acknowledgement of new data. Returns whether the window may
     /// grow, and whether the retransmission timer starts anew.
-    fn consult(&mut self, now: Instant, news: &mut News, params: &StackParams) -> (Verdict, bool) {
+    fn consult(
+        &mut self,
+        now: Instant,
+        news: &mut News,
+        params: &StackParams,
+    ) -> (Verdict, bool, Option<Instant>) {
         let was_recovering = self.recovery.in_recovery();
         let lost_before = self.queue.lost_bytes();
         let mut scene = scene!(self, now, params);
         scene.duplicates = 0;
+        (scene.delivered, scene.newest, scene.echo) = (news.delivered, news.newest, news.echo);
         let verdict = self.recovery.on_new_ack(&mut scene, news.acked);
-        let Scene { duplicates, force_retransmit, restart_timer, stop_timing, .. } = scene;
+        let Scene { duplicates, force_retransmit, restart_timer, stop_timing, reorder_at, .. } =
+            scene;
         self.duplicates = duplicates;
         self.limited = 0;
         self.force_retransmit = force_retransmit && !self.queue.is_empty();
@@ -207,7 +265,7 @@ impl Sender {
         news.lost = self.queue.lost_bytes().saturating_sub(lost_before);
         let recovering = self.recovery.in_recovery();
         self.attentive = recovering || self.recovery.is_watching() || self.duplicates > 0;
-        (verdict, !was_recovering || restart_timer || !recovering)
+        (verdict, !was_recovering || restart_timer || !recovering, reorder_at)
     }
 
     fn on_duplicate(&mut self, now: Instant, mut news: News, params: &StackParams) {
@@ -215,8 +273,9 @@ impl Sender {
         self.attentive = true;
         let lost_before = self.queue.lost_bytes();
         let mut scene = scene!(self, now, params);
+        (scene.delivered, scene.newest, scene.echo) = (news.delivered, news.newest, news.echo);
         let entered = self.recovery.on_duplicate(&mut scene);
-        let Scene { force_retransmit, restart_timer, stop_timing, .. } = scene;
+        let Scene { force_retransmit, restart_timer, stop_timing, reorder_at, .. } = scene;
         self.force_retransmit = force_retransmit;
         news.lost = self.queue.lost_bytes().saturating_sub(lost_before);
         if stop_timing {
@@ -228,11 +287,33 @@ impl Sender {
         if restart_timer {
             self.rto_at = now + self.rtt.rto(params);
         }
+        if self.rack {
+            self.time_duplicate(now, &mut news, params);
+            self.watch_reordering(now, reorder_at, params);
+        }
         self.stats.fast_retransmits += u32::from(entered);
         if news.delivered > 0 {
             self.tell(now, &news, Verdict::Hold, params);
         } else {
             self.refresh_window();
+        }
+    }
+
+    /// For RACK: what was sacked measures round trips as well (Linux). The timer starts anew if it was
+    /// sent before the first segment that is out, which has been repeated since.
+    fn time_duplicate(&mut self, now: Instant, news: &mut News, params: &StackParams) {
+        if let Some((first, last)) = news.sacked {
+            self.take_round_trip(first, now, params);
+            let rtt = now.since(last);
+            news.rtt = Some(rtt);
+            self.congestion.on_measured(rtt);
+            if self.queue.front().is_some_and(|head| first < head.sent_at) {
+                self.arm(now, now, params);
+            }
+        }
+        if self.purpose == Purpose::Probe {
+            // What is missing shows by itself now.
+            self.arm_from_first(now, params);
         }
     }
 
@@ -244,7 +325,7 @@ impl Sender {
         let (slow_start_credit, avoidance_credit) = match params.growth {
             Growth::PerAck => (params.mss, params.mss),
             Growth::PerAckedUpToOne => (acked.min(params.mss), params.mss),
-            Growth::PerAcked => (acked, acked),
+            Growth::PerAcked => (news.delivered, news.delivered),
         };
         let ack = Ack {
             now,
@@ -295,6 +376,11 @@ impl Sender {
         };
         let Some(sent) = sent else { return };
         self.timed_at = Instant::NEVER;
+        self.take_round_trip(sent, now, params);
+    }
+
+    #[inline]
+    fn take_round_trip(&mut self, sent: Instant, now: Instant, params: &StackParams) {
         self.rtt.reset_backoff();
         let rtt = self.rtt.measure(sent, now, params);
         self.stats.rtt_sum_ns += rtt.as_nanos();

@@ -4,6 +4,7 @@
 //! holds the retransmission and the persist timer.
 
 mod acknowledge;
+mod tail;
 mod timer;
 mod transmit;
 
@@ -67,12 +68,18 @@ pub struct Sender {
     force_retransmit: bool,
     /// Whether the other end sends selective acknowledgements and the recovery uses them.
     sack: bool,
+    /// Whether losses are found by RACK-TLP.
+    rack: bool,
+    purpose: tail::Purpose,
+    tail: tail::Tail,
     /// After a timeout that forgot selective acknowledgements: they count again with new data.
     deaf: bool,
     /// Whether the window held data back since the last acknowledgement.
     window_limited: bool,
     /// Whether the controller paces.
     paced: bool,
+    /// Low half of the position that was sent next when the probe was.
+    tail_end: u32,
     rto_at: Instant,
     last_sent: Instant,
     probe: timer::Probe,
@@ -102,6 +109,12 @@ macro_rules! scene {
             peer_window: $sender.peer_window,
             duplicates: $sender.duplicates,
             limited: u64::from($sender.limited),
+            delivered: 0,
+            newest: None,
+            echo: None,
+            min_rtt: $sender.rtt.least(),
+            srtt: $sender.rtt.srtt().unwrap_or_default(),
+            reorder_at: None,
             force_retransmit: $sender.force_retransmit,
             restart_timer: false,
             stop_timing: false,
@@ -128,7 +141,11 @@ impl Sender {
             closed: false,
             attentive: false,
             force_retransmit: false,
-            sack: params.sack && params.recovery == Kind::Sack,
+            sack: params.sack && matches!(params.recovery, Kind::Sack | Kind::Rack),
+            rack: params.sack && params.recovery == Kind::Rack,
+            purpose: tail::Purpose::default(),
+            tail: tail::Tail::default(),
+            tail_end: 0,
             deaf: false,
             window_limited: false,
             paced: congestion.is_paced(),
@@ -148,8 +165,8 @@ impl Sender {
 
     /// The other end does not send selective acknowledgements: recovery must do without.
     pub(crate) fn without_sack(&mut self, params: &StackParams) {
-        self.sack = false;
-        if params.recovery == Kind::Sack {
+        (self.sack, self.rack) = (false, false);
+        if matches!(params.recovery, Kind::Sack | Kind::Rack) {
             self.recovery =
                 Recovery::new(&StackParams { recovery: Kind::NewReno, ..params.clone() });
         }
@@ -286,8 +303,12 @@ impl Sender {
     /// The controller or the recovery has changed the window.
     #[inline]
     fn refresh_window(&mut self) {
-        let inflation = if self.attentive { self.recovery.inflation() } else { 0 };
-        self.window = self.congestion.cwnd().saturating_add(inflation);
+        if !self.attentive {
+            self.window = self.congestion.cwnd();
+            return;
+        }
+        let inflated = self.congestion.cwnd().saturating_add(self.recovery.inflation());
+        self.window = self.recovery.window().unwrap_or(inflated);
     }
 
     /// Before this time, a controller that paces lets no segment leave.

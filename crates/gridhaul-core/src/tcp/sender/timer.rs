@@ -3,6 +3,7 @@
 use gridhaul_scenario::scenario::Recovery as Kind;
 use gridhaul_scenario::units::{Duration, Instant};
 
+use super::tail::{Purpose, Tail};
 use super::{Sender, scene};
 use crate::tcp::congestion::Loss;
 use crate::tcp::params::StackParams;
@@ -24,6 +25,11 @@ impl Sender {
         if self.rto_at > now {
             return;
         }
+        if self.purpose != Purpose::Timeout && !self.queue.is_empty() {
+            self.handle_rack_timer(now, params);
+            return;
+        }
+        self.purpose = Purpose::Timeout;
         if self.queue.is_empty() {
             self.probe.expired = (self.probe.expired + 1).min(16);
             self.probe.due = true;
@@ -34,7 +40,14 @@ impl Sender {
         self.reduce(now, params);
         // RFC 6298, 5.4 to 5.6: send the first segment again, double the timeout, start it anew.
         self.queue.mark_first_timed_out();
-        self.queue.mark_all_lost(params.forget_sack_on_timeout);
+        if self.rack {
+            let latest = self.recovery.round_trip().or(self.rtt.srtt()).unwrap_or_default();
+            self.queue.mark_timed_out(latest, now);
+            // What was sent lately may still arrive: one segment more than that.
+            self.congestion.inflate(u32::try_from(self.in_flight()).unwrap_or(u32::MAX));
+        } else {
+            self.queue.mark_all_lost(params.forget_sack_on_timeout);
+        }
         self.deaf = params.forget_sack_on_timeout;
         self.recovery.on_timeout(self.next);
         self.attentive = true;
@@ -45,6 +58,7 @@ impl Sender {
             self.duplicates = 0;
         }
         self.limited = 0;
+        self.tail = Tail::None;
         self.pace_until(now);
         self.rto_at = now + self.rtt.rto(params);
         self.refresh_window();
@@ -59,9 +73,11 @@ impl Sender {
         }
         // RFC 5681, section 3.1: if the segment was repeated by the timer before, ssthresh is held
         // constant. ns-2 cuts again.
-        let again = self.queue.front().is_some_and(|sent| sent.timed_out) && !params.ns2_recovery;
+        let repairing = self.rack && self.recovery.in_recovery();
+        let again = repairing || self.queue.front().is_some_and(|sent| sent.timed_out) && !params.ns2_recovery;
         let mut scene = scene!(self, now, params);
         scene.limited = 0;
+        self.recovery.before_timeout(&scene);
         let loss = Loss { again, ..scene.loss() };
         self.congestion.on_timeout(&loss);
     }
@@ -77,8 +93,10 @@ impl Sender {
     /// SYN is acknowledged.
     pub(super) fn on_opened(&mut self, params: &StackParams) {
         if self.stats.timeouts > 0 && !params.ns2_recovery {
-            // RFC 5681, section 3.1: after the loss of a SYN the initial window is one segment.
-            self.congestion.deflate(u32::MAX);
+            if self.stats.timeouts > params.syn_repeats {
+                // RFC 5681, section 3.1: after the loss of a SYN the initial window is one segment.
+                self.congestion.deflate(u32::MAX);
+            }
             self.rtt.begin_anew();
         }
     }

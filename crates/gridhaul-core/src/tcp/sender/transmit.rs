@@ -2,6 +2,7 @@
 
 use gridhaul_scenario::units::{Duration, Instant};
 
+use super::tail::Tail;
 use super::{Sender, Stretch};
 use crate::tcp::params::StackParams;
 use crate::tcp::sent::Sent;
@@ -10,6 +11,9 @@ impl Sender {
     /// What is to be sent now, if anything: `None` until something changes.
     #[inline]
     pub(crate) fn poll_stretch(&mut self, now: Instant, params: &StackParams) -> Option<Stretch> {
+        if self.tail == Tail::Due {
+            return self.send_probe(now, params);
+        }
         if self.queue.lost_bytes() == 0 && (self.next >= self.end() || self.is_full(params)) {
             return None;
         }
@@ -77,6 +81,10 @@ impl Sender {
             self.recovery.on_sent(stretch.len);
         }
         self.stats.retransmissions += 1;
+        if index == 0 && self.rack {
+            // The first segment out has been sent anew, and its timer begins anew.
+            self.arm(now, now, params);
+        }
         self.after_sending(now, stretch.len, params);
         Some(stretch)
     }
@@ -192,7 +200,7 @@ impl Sender {
         room: u64,
         params: &StackParams,
     ) -> Option<u32> {
-        if self.sack && self.in_recovery() && self.queue.lost_bytes() == 0 {
+        if self.sack && !self.rack && self.in_recovery() && self.queue.lost_bytes() == 0 {
             // RFC 6675, `NextSeg` rule 3: without new data, a hole that is not yet proven lost.
             let boundary = self.queue.highest_sacked();
             self.queue.mark_lost_until(boundary, self.last_sent);
@@ -226,7 +234,7 @@ impl Sender {
     }
 
     #[inline(always)]
-    fn note_sent(&mut self, now: Instant, stretch: Stretch, params: &StackParams) {
+    pub(super) fn note_sent(&mut self, now: Instant, stretch: Stretch, params: &StackParams) {
         let nothing_out = self.una == self.next;
         if nothing_out && !params.vegas_timer {
             // A timer that still runs is the persist timer of a window that has opened since.
@@ -249,15 +257,18 @@ impl Sender {
         let in_flight = self.in_flight();
         self.congestion.on_sent(now, self.next, in_flight);
         self.after_sending(now, stretch.len, params);
+        if self.rack {
+            self.postpone_probe(now, params);
+        }
     }
 
     #[inline]
-    fn after_sending(&mut self, now: Instant, len: u32, params: &StackParams) {
+    pub(super) fn after_sending(&mut self, now: Instant, len: u32, params: &StackParams) {
         self.stats.segments += 1;
         self.last_sent = now;
         if self.rto_at == Instant::NEVER {
             // RFC 6298, 5.1.
-            self.rto_at = now + self.rtt.rto(params);
+            self.arm(now, now, params);
         }
         if self.paced
             && let Some(rate) = self.congestion.pacing_rate()

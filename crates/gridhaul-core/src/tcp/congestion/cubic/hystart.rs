@@ -1,0 +1,118 @@
+//! HyStart (Ha and Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011):
+//! slow start ends before the queue overflows, when acknowledgements come in a train that is as long
+//! as the way, or when the round trip has grown. The numbers are those of Linux.
+
+use gridhaul_scenario::units::{Duration, Instant};
+
+use crate::tcp::congestion::Ack;
+
+/// Linux, `hystart_low_window`: smaller windows are left alone. Segments.
+const LOW_WINDOW: f64 = 16.0;
+/// Linux, `hystart_ack_delta_us`: acknowledgements closer than this belong to one train.
+const TRAIN_GAP: Duration = Duration::from_millis(2);
+/// Linux: round trips of a round that are looked at for its least.
+const SAMPLES: u8 = 8;
+/// Section 4.2 of the paper, η: an eighth of the least round trip, within these bounds (Linux).
+const GROWTH: (Duration, Duration) = (Duration::from_millis(4), Duration::from_millis(16));
+/// Linux: what is added to the length of the train for how senders batch: the time of four bursts of
+/// 64 kB at twice the present rate, and no more than a millisecond.
+const BATCHES_BYTES: f64 = 4.0 * 65_536.0;
+const BATCHES_MOST: Duration = Duration::from_millis(1);
+
+/// A round of slow start.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct HyStart {
+    /// The round ends when more than this is acknowledged.
+    end: u64,
+    began: Instant,
+    last_ack: Instant,
+    /// Least of its first round trips.
+    least: Option<Duration>,
+    samples: u8,
+    /// It has ended slow start once: not again before a timeout.
+    found: bool,
+}
+
+impl HyStart {
+    /// Whether slow start ends with this acknowledgement, which has measured `rtt`. `min_rtt` is the
+    /// least of the connection, `window` is in bytes.
+    pub(super) fn ends(
+        &mut self,
+        ack: &Ack,
+        rtt: Duration,
+        min_rtt: Duration,
+        window: f64,
+    ) -> bool {
+        if self.found || window < LOW_WINDOW * f64::from(ack.mss) {
+            return false;
+        }
+        if ack.una > self.end {
+            *self = Self { end: ack.next, began: ack.now, last_ack: ack.now, ..Self::default() };
+        }
+        self.found = self.is_long_train(ack, min_rtt, window) || self.has_grown(rtt, min_rtt);
+        self.found
+    }
+
+    /// Paper, section 4.1: a train as long as the way in one direction fills it.
+    fn is_long_train(&mut self, ack: &Ack, min_rtt: Duration, window: f64) -> bool {
+        if ack.now.since(self.last_ack) > TRAIN_GAP {
+            return false;
+        }
+        self.last_ack = ack.now;
+        let rate = 2.0 * window / ack.srtt.as_secs_f64().max(1e-6);
+        let batches = Duration::from_secs_f64(BATCHES_BYTES / rate).min(BATCHES_MOST);
+        ack.now.since(self.began) * 2 > min_rtt + batches
+    }
+
+    /// Paper, section 4.2: the least round trip of the round exceeds that of the connection.
+    fn has_grown(&mut self, rtt: Duration, min_rtt: Duration) -> bool {
+        let least = self.least.map_or(rtt, |least| least.min(rtt));
+        self.least = Some(least);
+        if self.samples < SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        let eighth = Duration::from_nanos(min_rtt.as_nanos() / 8);
+        least > min_rtt + eighth.clamp(GROWTH.0, GROWTH.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::samples;
+    use super::*;
+
+    const MSS: u32 = 1_000;
+    const MIN_RTT: Duration = Duration::from_millis(100);
+
+    /// Acknowledgements of a round of `count` segments, `gap` apart, each after `rtt`: the number of
+    /// the one that ends slow start.
+    fn round(window: f64, count: u64, gap: Duration, rtt: Duration) -> Option<u64> {
+        let mut hystart = HyStart::default();
+        let mut now = Instant::ZERO + Duration::from_secs(1);
+        (1..=count).find(|&number| {
+            let (una, next) = (number * u64::from(MSS), (2 * number + count) * u64::from(MSS));
+            let ack = Ack { now, una, next, srtt: rtt, ..samples::ack(MSS) };
+            now += gap;
+            hystart.ends(&ack, rtt, MIN_RTT, window)
+        })
+    }
+
+    /// At 1 ms apart, the train is longer than half of 100 ms and a millisecond with the 52nd.
+    #[test]
+    fn a_train_as_long_as_the_way_ends_slow_start() {
+        let gap = Duration::from_millis(1);
+        assert_eq!(round(60e3, 60, gap, MIN_RTT), Some(52));
+        assert_eq!(round(60e3, 50, gap, MIN_RTT), None, "too short");
+        assert_eq!(round(60e3, 60, gap * 3, MIN_RTT), None, "not a train");
+        assert_eq!(round(15e3, 60, gap, MIN_RTT), None, "a small window");
+    }
+
+    /// An eighth of 100 ms more, seen in eight round trips and then once more.
+    #[test]
+    fn a_round_trip_that_has_grown_ends_slow_start() {
+        let gap = Duration::from_millis(3);
+        assert_eq!(round(20e3, 20, gap, Duration::from_millis(113)), Some(9));
+        assert_eq!(round(20e3, 20, gap, Duration::from_millis(112)), None);
+    }
+}

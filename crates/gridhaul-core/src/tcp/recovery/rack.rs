@@ -1,0 +1,264 @@
+//! RACK-TLP (RFC 8985): a segment is lost if one that was sent sufficiently later has arrived. The
+//! window follows proportional rate reduction meanwhile, where the stack has it; what turns out to
+//! have been needless is undone (RFC 4015) where timestamps tell (RFC 3522). The tail loss probe is
+//! the timer's business (`sender/tail.rs`).
+//!
+//! Left out: duplicate SACK (RFC 2883), by which Linux also learns of needless repetitions and
+//! widens the reordering window; ours stays at a quarter of the least round trip.
+
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::prr::{Prr, Step};
+use super::{LossRecovery, Scene, Verdict};
+use crate::tcp::params::StackParams;
+use crate::tcp::sent::Sent;
+
+/// RACK.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rack {
+    /// The recovery, or the repair after a timeout, ends when this is acknowledged.
+    recover: u64,
+    phase: Phase,
+    /// Whether something is out of order.
+    disorder: bool,
+    details: Option<Box<Details>>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Phase {
+    #[default]
+    Open,
+    /// Fast recovery.
+    Recovery,
+    /// After a timeout.
+    Loss,
+}
+
+/// What is kept from the first disorder on.
+#[derive(Debug, Clone, Default)]
+struct Details {
+    /// RFC 8985, section 5.2: `RACK.segment`, `RACK.rtt` and `RACK.reordering_seen`.
+    newest: Option<Delivered>,
+    rtt: Duration,
+    reordered: bool,
+    prr: Option<Prr>,
+    undo: Option<Undo>,
+}
+
+/// A delivered segment: of several, the one that was sent last counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Delivered {
+    pub sent_at: Instant,
+    /// Stream position of its end.
+    pub end: u64,
+    /// It was sent more than once.
+    pub repeated: bool,
+    /// It was sent once, and one behind it had arrived before: the network has reordered.
+    pub reordered: bool,
+}
+
+impl Delivered {
+    /// A segment that has just been delivered, while everything before `highest` was sacked or
+    /// missing.
+    pub(crate) const fn of(sent: &Sent, highest: u64) -> Self {
+        let repeated = sent.transmits > 1;
+        let reordered = !repeated && sent.end() <= highest;
+        Self { sent_at: sent.sent_at, end: sent.end(), repeated, reordered }
+    }
+
+    /// Whether this one was sent after another (RFC 8985, section 6.2, `RACK_sent_after`).
+    pub(crate) fn is_after(&self, other: &Self) -> bool {
+        (self.sent_at, self.end) > (other.sent_at, other.end)
+    }
+
+    /// The later of two, which remembers reordering that either has shown.
+    pub(crate) fn later(self, other: Option<Self>) -> Self {
+        let Some(other) = other else { return self };
+        let reordered = self.reordered || other.reordered;
+        let last = if self.is_after(&other) { self } else { other };
+        Self { reordered, ..last }
+    }
+}
+
+/// Window and threshold before a reduction that may prove needless.
+#[derive(Debug, Clone, Copy)]
+struct Undo {
+    cwnd: u32,
+    ssthresh: u32,
+    /// When the first segment was repeated.
+    repeated_at: Instant,
+}
+
+impl Rack {
+    pub(crate) fn new(_params: &StackParams) -> Self {
+        Self::default()
+    }
+
+    /// Section 6.2, steps 1 to 3: the segment sent last of those that have arrived.
+    fn update(&mut self, scene: &Scene<'_>) {
+        let Some(newest) = scene.newest else { return };
+        let details = self.details.get_or_insert_default();
+        details.reordered |= newest.reordered;
+        let rtt = scene.now.since(newest.sent_at);
+        if newest.repeated && rtt < scene.min_rtt {
+            // Step 2: so soon after the repetition, the first copy was acknowledged.
+            return;
+        }
+        details.rtt = rtt;
+        if details.newest.is_none_or(|before| newest.is_after(&before)) {
+            details.newest = Some(newest);
+        }
+    }
+
+    /// Section 6.2, steps 4 and 5: marks what is lost, and asks for a timer if more may follow.
+    /// Returns the bytes marked.
+    fn detect(&mut self, scene: &mut Scene<'_>) -> u64 {
+        let Some(details) = &self.details else { return 0 };
+        let Some(newest) = details.newest else { return 0 };
+        // Section 6.2, step 4: without reordering seen, no waiting in recovery or with DupThresh
+        // segments beyond; else a quarter of the least round trip.
+        let many = u64::from(scene.params.dupthresh) * u64::from(scene.params.mss);
+        let sure = self.phase != Phase::Open || scene.queue.sacked_bytes() >= many;
+        let window = if sure && !details.reordered {
+            Duration::ZERO
+        } else {
+            Duration::from_nanos(scene.min_rtt.as_nanos() / 4).min(scene.srtt)
+        };
+        let (marked, due) = scene.queue.mark_expired(&newest, details.rtt + window, scene.now);
+        scene.reorder_at = due;
+        marked
+    }
+
+    /// Detects, and enters recovery if something is lost. Returns whether it did.
+    fn look(&mut self, scene: &mut Scene<'_>, advanced: bool) -> bool {
+        let lost = self.detect(scene);
+        let entered = self.phase == Phase::Open && scene.queue.lost_bytes() > 0;
+        if entered {
+            self.enter(scene);
+        }
+        self.disorder = scene.queue.sacked_bytes() > 0;
+        let in_flight = scene.in_flight();
+        if let Some(prr) = self.details.as_mut().and_then(|details| details.prr.as_mut()) {
+            let (delivered, mss) = (scene.delivered, scene.params.mss);
+            prr.on_ack(&Step { delivered, lost, advanced, in_flight, mss });
+        }
+        entered
+    }
+
+    fn enter(&mut self, scene: &mut Scene<'_>) {
+        let undo = Undo::new(scene);
+        let loss = scene.loss();
+        scene.congestion.on_loss(&loss);
+        self.phase = Phase::Recovery;
+        self.recover = scene.next;
+        scene.stop_timing = true;
+        let prr = (scene.params.prr && !scene.congestion.is_paced())
+            .then(|| Prr::begin(undo.cwnd, scene.congestion.cwnd()));
+        // Without it the first repetition goes whatever the window says (RFC 6675, section 5).
+        scene.force_retransmit = prr.is_none();
+        let details = self.details.get_or_insert_default();
+        details.prr = prr;
+        details.undo = Some(undo);
+    }
+
+    /// RFC 3522, section 3.2, and RFC 4015: an acknowledgement that echoes a time before the first
+    /// repetition was caused by an original, so nothing was lost. Returns whether it was so.
+    fn undo(&mut self, scene: &mut Scene<'_>) -> bool {
+        let Some(details) = &mut self.details else { return false };
+        let (Some(undo), Some(echo)) = (details.undo, scene.echo) else { return false };
+        if u64::from(echo) >= undo.repeated_at.as_nanos() / 1_000_000 {
+            return false;
+        }
+        details.undo = None;
+        scene.queue.forget_losses();
+        scene.congestion.restore(undo.cwnd, undo.ssthresh);
+        true
+    }
+
+    fn leave(&mut self) {
+        self.phase = Phase::Open;
+        if let Some(details) = &mut self.details {
+            (details.prr, details.undo) = (None, None);
+        }
+    }
+}
+
+impl Undo {
+    fn new(scene: &Scene<'_>) -> Self {
+        Self {
+            cwnd: scene.congestion.cwnd(),
+            ssthresh: scene.congestion.ssthresh(),
+            repeated_at: scene.now,
+        }
+    }
+}
+
+impl LossRecovery for Rack {
+    fn on_duplicate(&mut self, scene: &mut Scene<'_>) -> bool {
+        self.update(scene);
+        self.look(scene, false)
+    }
+
+    #[inline]
+    fn on_new_ack(&mut self, scene: &mut Scene<'_>, _acked: u64) -> Verdict {
+        self.update(scene);
+        scene.restart_timer = true;
+        if self.phase != Phase::Open && scene.una >= self.recover {
+            let recovering = self.phase == Phase::Recovery;
+            let undone = self.undo(scene);
+            self.leave();
+            if recovering && !undone {
+                scene.congestion.on_recovered(scene.now);
+            }
+        } else if self.phase == Phase::Loss && self.undo(scene) {
+            self.leave();
+        }
+        self.look(scene, true);
+        if self.phase == Phase::Recovery { Verdict::Hold } else { Verdict::Grow }
+    }
+
+    fn on_reorder_timer(&mut self, scene: &mut Scene<'_>) -> bool {
+        self.look(scene, false)
+    }
+
+    fn before_timeout(&mut self, scene: &Scene<'_>) {
+        if self.phase == Phase::Open {
+            self.details.get_or_insert_default().undo = Some(Undo::new(scene));
+        }
+    }
+
+    fn on_timeout(&mut self, next: u64) {
+        self.recover = next;
+        self.phase = Phase::Loss;
+        if let Some(details) = &mut self.details {
+            details.prr = None;
+        }
+    }
+
+    #[inline]
+    fn window(&self) -> Option<u32> {
+        let prr = self.details.as_ref()?.prr.as_ref()?;
+        Some(prr.window())
+    }
+
+    #[inline]
+    fn on_sent(&mut self, len: u32) {
+        if let Some(prr) = self.details.as_mut().and_then(|details| details.prr.as_mut()) {
+            prr.on_sent(len);
+        }
+    }
+
+    #[inline]
+    fn in_recovery(&self) -> bool {
+        self.phase == Phase::Recovery
+    }
+
+    #[inline]
+    fn is_watching(&self) -> bool {
+        self.disorder || self.phase != Phase::Open
+    }
+
+    fn round_trip(&self) -> Option<Duration> {
+        self.details.as_ref().filter(|details| details.newest.is_some()).map(|details| details.rtt)
+    }
+}

@@ -1,0 +1,162 @@
+//! Timers of RACK-TLP (RFC 8985): the tail loss probe, which makes the other end say what is missing
+//! at the end of a flight before the retransmission timer runs out, and the one for reordering.
+
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::{Sender, Stretch, scene};
+use crate::tcp::params::StackParams;
+
+/// RFC 8985, section 7.2: what is added for a single segment, whose acknowledgement may be delayed
+/// (`TLP.max_ack_delay`; Linux takes the floor of its timeout for it), and for others, so that a
+/// probe does not fall on the acknowledgement (Linux: two ticks).
+const TICKS: Duration = Duration::from_millis(2);
+
+/// What the one timer of a sender stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Purpose {
+    /// Retransmission, or the persist timer.
+    #[default]
+    Timeout,
+    /// A look at what may be reordered or lost.
+    Reordering,
+    /// A tail loss probe.
+    Probe,
+}
+
+/// A tail loss probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Tail {
+    #[default]
+    None,
+    /// It is to be sent.
+    Due,
+    /// It was new data.
+    New,
+    /// It was the last segment again.
+    Repeat,
+}
+
+impl Sender {
+    /// Sets the retransmission timer, or the probe's if that comes first: with an acknowledgement
+    /// (`since` is now) or when data is sent (`since` is when the first segment out was).
+    pub(super) fn arm(&mut self, now: Instant, since: Instant, params: &StackParams) {
+        self.rto_at = (since + self.rtt.rto(params)).max(now);
+        self.purpose = Purpose::Timeout;
+        // Section 7.2: not in recovery, nor while data is out of order.
+        if !self.rack || self.attentive || self.una == 0 || self.is_probing() {
+            return;
+        }
+        let Some(srtt) = self.rtt.srtt() else { return };
+        // Section 7.2: PTO = 2 * SRTT, plus the delay of an acknowledgement for a single segment.
+        let single = self.next - self.una <= u64::from(params.mss);
+        let pto = srtt * 2 + if single { params.rto_min } else { TICKS };
+        self.rto_at = self.rto_at.min(now + pto);
+        self.purpose = Purpose::Probe;
+    }
+
+    /// New data was sent: a probe that was planned comes that much later.
+    #[inline]
+    pub(super) fn postpone_probe(&mut self, now: Instant, params: &StackParams) {
+        if self.purpose == Purpose::Probe
+            && let Some(first) = self.queue.front()
+        {
+            self.arm(now, first.sent_at, params);
+        }
+    }
+
+    /// Whether a probe is out and unanswered.
+    fn is_probing(&self) -> bool {
+        matches!(self.tail, Tail::New | Tail::Repeat)
+    }
+
+    /// Sets the timer from when the first segment out was sent.
+    pub(super) fn arm_from_first(&mut self, now: Instant, params: &StackParams) {
+        let first = self.queue.front().map_or(now, |first| first.sent_at);
+        self.arm(now, first, params);
+    }
+
+    /// The recovery wants to look again at that time, or no more.
+    pub(super) fn watch_reordering(
+        &mut self,
+        now: Instant,
+        at: Option<Instant>,
+        params: &StackParams,
+    ) {
+        match at {
+            Some(at) => (self.rto_at, self.purpose) = (at, Purpose::Reordering),
+            None if self.purpose == Purpose::Reordering => self.arm_from_first(now, params),
+            None => {}
+        }
+    }
+
+    /// A timer other than the retransmission timer has run out.
+    #[cold]
+    pub(super) fn handle_rack_timer(&mut self, now: Instant, params: &StackParams) {
+        let purpose = std::mem::take(&mut self.purpose);
+        if purpose == Purpose::Probe {
+            self.tail = Tail::Due;
+            self.rto_at = now + self.rtt.rto(params);
+            return;
+        }
+        let mut scene = scene!(self, now, params);
+        let entered = self.recovery.on_reorder_timer(&mut scene);
+        let (force, reorder_at) = (scene.force_retransmit, scene.reorder_at);
+        self.force_retransmit = force;
+        self.stats.fast_retransmits += u32::from(entered);
+        self.arm_from_first(now, params);
+        self.watch_reordering(now, reorder_at, params);
+        self.refresh_window();
+    }
+
+    /// Section 7.3: a segment of new data, whatever the congestion window says, or the last one
+    /// again.
+    #[cold]
+    pub(super) fn send_probe(&mut self, now: Instant, params: &StackParams) -> Option<Stretch> {
+        self.tail = Tail::None;
+        if self.queue.is_empty() {
+            return None;
+        }
+        let len = (self.end() - self.next).min(u64::from(params.mss)) as u32;
+        let stretch = if len > 0 && self.next + u64::from(len) <= self.edge() {
+            let stretch = Stretch { start: self.next, len };
+            self.note_sent(now, stretch, params);
+            self.tail = Tail::New;
+            stretch
+        } else {
+            let (index, last) = self.queue.last_mut()?;
+            last.transmits = last.transmits.saturating_add(1);
+            last.sent_at = now;
+            let stretch = Stretch { start: last.start, len: last.len };
+            if let Some(rate) = &mut self.rate {
+                rate.on_sent_again(now, index, false);
+            }
+            self.stats.retransmissions += 1;
+            self.after_sending(now, stretch.len, params);
+            self.tail = Tail::Repeat;
+            stretch
+        };
+        self.tail_end = self.next as u32;
+        self.rto_at = now + self.rtt.rto(params);
+        self.purpose = Purpose::Timeout;
+        Some(stretch)
+    }
+
+    /// Section 7.4: whether a repeated segment that was a probe has repaired a loss, which nothing
+    /// else has found: an acknowledgement goes beyond it.
+    pub(super) fn probe_repaired(&mut self, ack: u64) -> bool {
+        let beyond = (ack as u32).wrapping_sub(self.tail_end).cast_signed();
+        if !self.is_probing() || beyond < 0 {
+            return false;
+        }
+        let repeat = self.tail == Tail::Repeat;
+        if !repeat || beyond > 0 {
+            self.tail = Tail::None;
+        }
+        repeat && beyond > 0 && !self.in_recovery()
+    }
+
+    /// Section 7.4.2: an acknowledgement that says nothing new answers a needless probe.
+    pub(super) fn forgive_probe(&mut self) {
+        self.tail = Tail::None;
+    }
+}
