@@ -6,6 +6,7 @@ mod model;
 mod pep;
 mod plan;
 mod sim;
+mod three;
 
 use std::fs;
 use std::path::Path;
@@ -42,6 +43,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "meters", run: meters::run },
     Bench { name: "pep", run: pep::run },
     Bench { name: "emu", run: emu::run },
+    Bench { name: "three", run: three::run },
 ];
 
 /// Runs the benches; an error if a figure falls short.

@@ -164,6 +164,10 @@ impl StackParams {
         params.sack = stack.sack.unwrap_or(params.sack);
         params.recovery =
             stack.recovery.unwrap_or_else(|| default_recovery(stack.profile, &params));
+        if params.recovery == Recovery::Rack && !params.sack {
+            // It lives on selective acknowledgements.
+            params.recovery = Recovery::NewReno;
+        }
         if stack.profile == Profile::Ns2 {
             params.sack = stack.sack.unwrap_or(params.recovery == Recovery::Sack);
             params.vegas_timer = params.variant == Variant::Vegas;

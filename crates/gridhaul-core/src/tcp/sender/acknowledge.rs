@@ -66,7 +66,7 @@ impl Sender {
         self.update_window(ack, segment);
         if self.una == self.next {
             // Nothing is out: only the window can be news.
-            if self.rack && segment.sequence_len() == 0 && segment.window == old_window {
+            if self.is_rack() && segment.sequence_len() == 0 && segment.window == old_window {
                 self.forgive_probe();
             }
             if self.edge() > self.next {
@@ -82,7 +82,7 @@ impl Sender {
         if self.sack && !segment.sack.is_empty() {
             self.take_sacks(now, ack, segment, isn, params, &mut news);
         }
-        if self.rack && segment.clock == ClockOption::Timestamps {
+        if self.is_rack() && segment.clock == ClockOption::Timestamps {
             news.echo = segment.timestamps.map(|(_, echo)| echo);
         }
         if ack > self.una {
@@ -174,8 +174,8 @@ impl Sender {
         let (mut fresh, mut oldest): (Option<Instant>, Option<Instant>) = (None, None);
         let mut repeated = false;
         self.attentive |= news.newest.is_some();
-        let watched = self.rack && self.attentive;
-        let probe_repaired = self.rack && self.probe_repaired(ack);
+        let watched = self.is_rack() && self.attentive;
+        let probe_repaired = self.is_rack() && self.probe_repaired(ack);
         let rate = &mut self.rate;
         let mut delivered = news.delivered;
         self.queue.acknowledge(ack, |sent| {
@@ -196,7 +196,7 @@ impl Sender {
         news.delivered = delivered;
         self.una = ack;
         self.deaf = false;
-        let timed = if self.rack {
+        let timed = if self.is_rack() {
             // Linux times the first segment that is acknowledged, so that a delayed acknowledgement
             // counts in full; if some were sent twice, the first that is sacked.
             oldest.filter(|_| !repeated).or(news.sacked.map(|(first, _)| first))
@@ -287,7 +287,7 @@ impl Sender {
         if restart_timer {
             self.rto_at = now + self.rtt.rto(params);
         }
-        if self.rack {
+        if self.is_rack() {
             self.time_duplicate(now, &mut news, params);
             self.watch_reordering(now, reorder_at, params);
         }

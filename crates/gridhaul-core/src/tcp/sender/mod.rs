@@ -68,8 +68,6 @@ pub struct Sender {
     force_retransmit: bool,
     /// Whether the other end sends selective acknowledgements and the recovery uses them.
     sack: bool,
-    /// Whether losses are found by RACK-TLP.
-    rack: bool,
     purpose: tail::Purpose,
     tail: tail::Tail,
     /// After a timeout that forgot selective acknowledgements: they count again with new data.
@@ -78,13 +76,12 @@ pub struct Sender {
     window_limited: bool,
     /// Whether the controller paces.
     paced: bool,
-    /// Low half of the position that was sent next when the probe was.
-    tail_end: u32,
     rto_at: Instant,
     last_sent: Instant,
     probe: timer::Probe,
     /// Low half of the end of the segment that is being timed, and when it was sent, where one at
-    /// a time is; [`Instant::NEVER`] while none is.
+    /// a time is; [`Instant::NEVER`] while none is. With RACK-TLP, where none is: low half of the
+    /// position that was sent next when the probe was.
     timed_end: u32,
     timed_at: Instant,
     queue: SentQueue,
@@ -142,10 +139,8 @@ impl Sender {
             attentive: false,
             force_retransmit: false,
             sack: params.sack && matches!(params.recovery, Kind::Sack | Kind::Rack),
-            rack: params.sack && params.recovery == Kind::Rack,
             purpose: tail::Purpose::default(),
             tail: tail::Tail::default(),
-            tail_end: 0,
             deaf: false,
             window_limited: false,
             paced: congestion.is_paced(),
@@ -165,7 +160,7 @@ impl Sender {
 
     /// The other end does not send selective acknowledgements: recovery must do without.
     pub(crate) fn without_sack(&mut self, params: &StackParams) {
-        (self.sack, self.rack) = (false, false);
+        self.sack = false;
         if matches!(params.recovery, Kind::Sack | Kind::Rack) {
             self.recovery =
                 Recovery::new(&StackParams { recovery: Kind::NewReno, ..params.clone() });
@@ -298,6 +293,12 @@ impl Sender {
     /// No timer runs any more.
     pub(crate) const fn stop(&mut self) {
         (self.rto_at, self.paced) = (Instant::NEVER, false);
+    }
+
+    /// Whether losses are found by RACK-TLP.
+    #[inline]
+    const fn is_rack(&self) -> bool {
+        matches!(self.recovery, Recovery::Rack(_))
     }
 
     /// The controller or the recovery has changed the window.

@@ -43,7 +43,7 @@ impl Sender {
         self.rto_at = (since + self.rtt.rto(params)).max(now);
         self.purpose = Purpose::Timeout;
         // Section 7.2: not in recovery, nor while data is out of order.
-        if !self.rack || self.attentive || self.una == 0 || self.is_probing() {
+        if !self.is_rack() || self.attentive || self.una == 0 || self.is_probing() {
             return;
         }
         let Some(srtt) = self.rtt.srtt() else { return };
@@ -135,7 +135,7 @@ impl Sender {
             self.tail = Tail::Repeat;
             stretch
         };
-        self.tail_end = self.next as u32;
+        self.timed_end = self.next as u32;
         self.rto_at = now + self.rtt.rto(params);
         self.purpose = Purpose::Timeout;
         Some(stretch)
@@ -144,7 +144,7 @@ impl Sender {
     /// Section 7.4: whether a repeated segment that was a probe has repaired a loss, which nothing
     /// else has found: an acknowledgement goes beyond it.
     pub(super) fn probe_repaired(&mut self, ack: u64) -> bool {
-        let beyond = (ack as u32).wrapping_sub(self.tail_end).cast_signed();
+        let beyond = (ack as u32).wrapping_sub(self.timed_end).cast_signed();
         if !self.is_probing() || beyond < 0 {
             return false;
         }

@@ -40,7 +40,7 @@ impl Sender {
         self.reduce(now, params);
         // RFC 6298, 5.4 to 5.6: send the first segment again, double the timeout, start it anew.
         self.queue.mark_first_timed_out();
-        if self.rack {
+        if self.is_rack() {
             let latest = self.recovery.round_trip().or(self.rtt.srtt()).unwrap_or_default();
             self.queue.mark_timed_out(latest, now);
             // What was sent lately may still arrive: one segment more than that.
@@ -73,8 +73,9 @@ impl Sender {
         }
         // RFC 5681, section 3.1: if the segment was repeated by the timer before, ssthresh is held
         // constant. ns-2 cuts again.
-        let repairing = self.rack && self.recovery.in_recovery();
-        let again = repairing || self.queue.front().is_some_and(|sent| sent.timed_out) && !params.ns2_recovery;
+        let repairing = self.is_rack() && self.recovery.in_recovery();
+        let again = repairing
+            || self.queue.front().is_some_and(|sent| sent.timed_out) && !params.ns2_recovery;
         let mut scene = scene!(self, now, params);
         scene.limited = 0;
         self.recovery.before_timeout(&scene);

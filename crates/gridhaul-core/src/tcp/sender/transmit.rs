@@ -81,7 +81,7 @@ impl Sender {
             self.recovery.on_sent(stretch.len);
         }
         self.stats.retransmissions += 1;
-        if index == 0 && self.rack {
+        if index == 0 && self.is_rack() {
             // The first segment out has been sent anew, and its timer begins anew.
             self.arm(now, now, params);
         }
@@ -200,7 +200,7 @@ impl Sender {
         room: u64,
         params: &StackParams,
     ) -> Option<u32> {
-        if self.sack && !self.rack && self.in_recovery() && self.queue.lost_bytes() == 0 {
+        if self.sack && !self.is_rack() && self.in_recovery() && self.queue.lost_bytes() == 0 {
             // RFC 6675, `NextSeg` rule 3: without new data, a hole that is not yet proven lost.
             let boundary = self.queue.highest_sacked();
             self.queue.mark_lost_until(boundary, self.last_sent);
@@ -257,7 +257,7 @@ impl Sender {
         let in_flight = self.in_flight();
         self.congestion.on_sent(now, self.next, in_flight);
         self.after_sending(now, stretch.len, params);
-        if self.rack {
+        if self.is_rack() {
             self.postpone_probe(now, params);
         }
     }

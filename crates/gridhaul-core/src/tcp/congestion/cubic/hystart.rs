@@ -19,7 +19,8 @@ const GROWTH: (Duration, Duration) = (Duration::from_millis(4), Duration::from_m
 const BATCHES_BYTES: f64 = 4.0 * 65_536.0;
 const BATCHES_MOST: Duration = Duration::from_millis(1);
 
-/// A round of slow start.
+/// A round of slow start. Small windows count rounds, too: kernel 6.18 leaves slow start where only
+/// rounds that are in step with its flights can.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct HyStart {
     /// The round ends when more than this is acknowledged.
@@ -43,11 +44,14 @@ impl HyStart {
         min_rtt: Duration,
         window: f64,
     ) -> bool {
-        if self.found || window < LOW_WINDOW * f64::from(ack.mss) {
+        if self.found {
             return false;
         }
         if ack.una > self.end {
             *self = Self { end: ack.next, began: ack.now, last_ack: ack.now, ..Self::default() };
+        }
+        if window < LOW_WINDOW * f64::from(ack.mss) {
+            return false;
         }
         self.found = self.is_long_train(ack, min_rtt, window) || self.has_grown(rtt, min_rtt);
         self.found
