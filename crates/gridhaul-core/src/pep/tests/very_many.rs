@@ -72,6 +72,13 @@ fn random_schedules_lose_nothing() {
     lose_nothing(0..1_000);
 }
 
+/// Of a million, the one in which a unit took bytes for gone that were lost on the way three times in
+/// a row.
+#[test]
+fn bytes_that_are_lost_three_times_in_a_row_are_not_gone() {
+    lose_nothing(689_385..689_386);
+}
+
 /// `GRIDHAUL_SCHEDULES=1000000 cargo test --release -p gridhaul-core --lib very_many -- --ignored
 /// --nocapture` runs so many, from `GRIDHAUL_SCHEDULES_FROM` on, and prints how long it took.
 #[test]
