@@ -19,6 +19,7 @@ mod settings;
 mod status;
 mod sys;
 
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
@@ -50,6 +51,18 @@ impl Algorithm {
             Self::Medx => "gh_medx",
         }
     }
+}
+
+/// Waits until nobody else who asks here has algorithms loaded, and keeps others waiting as long as the
+/// file lives. Their names are the machine's: who loads some for a while takes turns.
+///
+/// # Errors
+/// The file of the lock cannot be made or locked.
+pub fn take_turn() -> io::Result<File> {
+    let path = std::env::temp_dir().join("gridhaul-cc.lock");
+    let file = File::options().create(true).append(true).open(path)?;
+    file.lock()?;
+    Ok(file)
 }
 
 /// Why the kernel does not get an algorithm, or keeps it.

@@ -1,13 +1,13 @@
 //! Congestion control that a run brings into the kernel: our own Vegas and MEDX, for as long as the
 //! run takes.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
+use std::os::fd::AsFd;
 
 use gridhaul_cc::{Algorithm, ConnectionCounters, Loaded, MedxSettings, Settings, VegasSettings};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::{Transport, Variant};
 use socket2::Socket;
-use std::os::fd::AsFd;
 
 use crate::fault::Fault;
 use crate::network::Plan;
@@ -43,7 +43,8 @@ impl Controls {
         if algorithms.is_empty() {
             return Ok(Self { loaded: None, _turn: None });
         }
-        let turn = take_turn().map_err(Fault::call("waiting for another run's algorithms"))?;
+        let turn = gridhaul_cc::take_turn()
+            .map_err(Fault::call("waiting for another run's algorithms"))?;
         let loaded = Loaded::load(&algorithms, &settings).map_err(Fault::Control)?;
         Ok(Self { loaded: Some(loaded), _turn: Some(turn) })
     }
@@ -67,11 +68,4 @@ pub(crate) fn vegas(stack: &StackParams) -> Option<VegasSettings> {
 pub(crate) fn medx(stack: &StackParams) -> MedxSettings {
     let (alpha, beta, buffer) = stack.medx;
     MedxSettings { alpha, beta, buffer }
-}
-
-fn take_turn() -> std::io::Result<File> {
-    let path = std::env::temp_dir().join("gridhaul-cc.lock");
-    let file = OpenOptions::new().create(true).append(true).open(path)?;
-    file.lock()?;
-    Ok(file)
 }

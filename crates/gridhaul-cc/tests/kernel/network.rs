@@ -1,6 +1,6 @@
 //! A sender, a router with a narrow queue, and a receiver: three network namespaces.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
@@ -23,10 +23,7 @@ pub(crate) fn permit() -> Option<Permit> {
         eprintln!("left out: {missing:#?}");
         return None;
     }
-    let path = std::env::temp_dir().join("gridhaul-cc.lock");
-    let file = OpenOptions::new().create(true).append(true).open(path).unwrap();
-    file.lock().unwrap();
-    Some(Permit { _alone: file })
+    Some(Permit { _alone: gridhaul_cc::take_turn().unwrap() })
 }
 
 /// Nobody else loads anything meanwhile, and nothing stays behind a test that fails.

@@ -2,6 +2,7 @@
 
 mod namespace;
 mod options;
+mod poll;
 mod priority;
 mod tcp_info;
 mod tun;
@@ -9,6 +10,7 @@ mod user;
 
 pub(crate) use namespace::Namespace;
 pub(crate) use options::{SocketOption, set_option};
+pub(crate) use poll::{EventFlags, Poll};
 pub(crate) use priority::go_first;
 pub(crate) use tcp_info::TcpInfo;
 pub(crate) use tun::Tun;

@@ -3,15 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
 
 use gridhaul_core::chance::Chance;
 use gridhaul_core::load::{Delays, Demand, Judge, SharedLoad};
 use gridhaul_scenario::answer::Recording;
 use gridhaul_scenario::scenario::{Flow, Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
-use rustix::event::{Timespec, epoll};
-use rustix::io::Errno;
 use socket2::Socket;
 
 use super::application::Application;
@@ -19,11 +16,11 @@ use super::connection::{Connection, Told};
 use super::datagrams::Datagrams;
 use super::samples::{Averages, Judgements, SenderCounts, window};
 use super::socket;
-use crate::clock::{Clock, Patience};
+use crate::clock::Clock;
 use crate::control::Controls;
 use crate::fault::Fault;
 use crate::network::{Address, Lab, Plan};
-use crate::system::{TcpInfo, go_first};
+use crate::system::{EventFlags, Poll, TcpInfo, go_first};
 use crate::wire::Lateness;
 
 /// All applications of a run.
@@ -38,9 +35,8 @@ pub(crate) struct Traffic<'a> {
     listeners: Vec<Option<Socket>>,
     rows: Vec<RowTraffic>,
     due: BinaryHeap<Reverse<(Instant, u32)>>,
-    epoll: OwnedFd,
+    poll: Poll,
     scratch: Vec<MaybeUninit<u8>>,
-    patience: Patience,
 }
 
 #[derive(Debug)]
@@ -96,6 +92,10 @@ pub(crate) struct Sampling {
 /// Numbers of listeners in the epoll begin here; below, members with their end.
 const LISTENER: u64 = 1 << 40;
 
+/// A connection is looked at when something about it has changed: it reads and writes until the kernel
+/// has no more.
+const BOTH_ON_CHANGE: EventFlags = EventFlags::IN.union(EventFlags::OUT).union(EventFlags::ET);
+
 impl<'a> Traffic<'a> {
     /// Opens the sockets of a run, each inside the namespace of its node.
     pub(crate) fn new(
@@ -104,8 +104,6 @@ impl<'a> Traffic<'a> {
         (lab, controls): (&Lab, &'a Controls),
         repeat: u32,
     ) -> Result<Self, Fault> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
-            .map_err(Fault::call("making an epoll for sockets"))?;
         let mut traffic = Self {
             plan,
             controls,
@@ -114,9 +112,8 @@ impl<'a> Traffic<'a> {
             listeners: Vec::new(),
             rows: Vec::new(),
             due: BinaryHeap::new(),
-            epoll,
+            poll: Poll::new()?,
             scratch: vec![MaybeUninit::uninit(); 1 << 18],
-            patience: Patience::default(),
         };
         for (number, (name, flow)) in scenario.flow.iter().enumerate() {
             traffic.first.push(traffic.members.len());
@@ -144,8 +141,8 @@ impl<'a> Traffic<'a> {
         let near = opened?;
         let mut far_ends = Vec::new();
         if tcp {
-            let listener = far.enter(|| socket::far(plan, number))??;
-            self.watch(&listener, LISTENER + u64::from(number), false)?;
+            let listener = far.enter(|| socket::listener(plan, number))??;
+            self.poll.watch(&listener, LISTENER + u64::from(number), EventFlags::IN)?;
             self.listeners.push(Some(listener));
         } else {
             self.listeners.push(None);
@@ -162,10 +159,10 @@ impl<'a> Traffic<'a> {
             let demand = Demand::of_member(&load, start, seed(member, "load"));
             let index = self.members.len();
             let who = (number, member);
-            self.watch(&near, 2 * index as u64, true)?;
+            self.poll.watch(&near, 2 * index as u64, BOTH_ON_CHANGE)?;
             let made = match (demand, far_ends.next()) {
                 (Demand::Open(source), Some(far)) => {
-                    self.watch(&far, 2 * index as u64 + 1, true)?;
+                    self.poll.watch(&far, 2 * index as u64 + 1, BOTH_ON_CHANGE)?;
                     let echo = plan.transport == Transport::Echo;
                     Member::Datagram(Datagrams::new(who, [near, far], source, (start, echo)))
                 }
@@ -183,13 +180,6 @@ impl<'a> Traffic<'a> {
             self.schedule(index);
         }
         Ok(())
-    }
-
-    fn watch(&self, socket: &Socket, number: u64, edge: bool) -> Result<(), Fault> {
-        let both = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET;
-        let flags = if edge { both } else { epoll::EventFlags::IN };
-        epoll::add(&self.epoll, socket, epoll::EventData::new_u64(number), flags)
-            .map_err(Fault::call("watching a socket"))
     }
 
     /// Drives the applications until the end, or until `stop` says so.
@@ -217,7 +207,7 @@ impl<'a> Traffic<'a> {
             if now >= end || stop() {
                 break;
             }
-            self.act(clock)?;
+            self.act(clock);
             let limit = if warm { end } else { warmup };
             self.wait(clock, limit.min(sample_at))?;
         }
@@ -238,7 +228,7 @@ impl<'a> Traffic<'a> {
     }
 
     /// Lets everybody act who is due.
-    fn act(&mut self, clock: Clock) -> Result<(), Fault> {
+    fn act(&mut self, clock: Clock) {
         let now = clock.now();
         while let Some(&Reverse((at, number))) = self.due.peek() {
             if at > now {
@@ -267,7 +257,6 @@ impl<'a> Traffic<'a> {
             }
             self.schedule(index);
         }
-        Ok(())
     }
 
     fn schedule(&mut self, index: usize) {
@@ -283,17 +272,7 @@ impl<'a> Traffic<'a> {
     /// Waits until somebody is due or a socket is ready, and serves the sockets.
     fn wait(&mut self, clock: Clock, limit: Instant) -> Result<(), Fault> {
         let next = self.due.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at);
-        let sleep = self.patience.sleep(clock.until(next.min(limit)));
-        let timeout = Timespec::try_from(sleep).expect("at most half a second");
-        let nothing =
-            epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
-        let mut ready = [nothing; 256];
-        let count = match epoll::wait(&self.epoll, &mut ready[..], Some(&timeout)) {
-            Ok(count) => count,
-            Err(Errno::INTR) => 0,
-            Err(error) => return Err(Fault::call("waiting for sockets")(error)),
-        };
-        for event in &ready[..count] {
+        for event in self.poll.wait::<256>(clock.until(next.min(limit)))? {
             let number = event.data.u64();
             if number >= LISTENER {
                 self.accept((number - LISTENER) as usize)?;
@@ -317,7 +296,7 @@ impl<'a> Traffic<'a> {
                     let Some(Address { number, .. }) = member else { continue };
                     socket.set_nonblocking(true).map_err(Fault::call("accepting"))?;
                     let index = self.first[flow] + number as usize;
-                    self.watch(&socket, 2 * index as u64 + 1, true)?;
+                    self.poll.watch(&socket, 2 * index as u64 + 1, BOTH_ON_CHANGE)?;
                     if let Some(Member::Tcp(connection)) = self.members.get_mut(index) {
                         connection.ends[1] = Some(socket);
                     }
@@ -334,17 +313,17 @@ impl<'a> Traffic<'a> {
         Ok(())
     }
 
-    fn serve(&mut self, index: usize, end: usize, flags: epoll::EventFlags, clock: Clock) {
+    fn serve(&mut self, index: usize, end: usize, flags: EventFlags, clock: Clock) {
         let scratch = &mut self.scratch[..];
         let mut woken = false;
         match &mut self.members[index] {
             Member::Tcp(connection) => {
                 let flow = usize::from(connection.flow);
                 let (plan, row) = (&self.plan.flows[flow], &mut self.rows[flow]);
-                if flags.intersects(!epoll::EventFlags::OUT) {
+                if flags.intersects(!EventFlags::OUT) {
                     woken = connection.read(end, plan, scratch, || clock.now(), row);
                 }
-                if flags.contains(epoll::EventFlags::OUT) && connection.begun {
+                if flags.contains(EventFlags::OUT) && connection.begun {
                     connection.write(end, clock.now(), row);
                 }
             }

@@ -39,17 +39,15 @@ pub(crate) fn near(flow: &FlowPlan, number: u16, member: u32) -> Result<Socket, 
     Ok(socket)
 }
 
-/// The socket of the `to` end: one for all members, which listens (TCP) or receives.
-pub(crate) fn far(flow: &FlowPlan, number: u16) -> Result<Socket, Fault> {
+/// The `to` end of TCP: one socket for all members, which listens.
+pub(crate) fn listener(flow: &FlowPlan, number: u16) -> Result<Socket, Fault> {
     let socket = open(flow, 1)?;
     let any: IpAddr = match flow.family {
         Family::V4 => IpAddr::from([0; 4]),
         Family::V6 => IpAddr::from([0_u16; 8]),
     };
     bind(&socket, flow.family, SocketAddr::new(any, FIRST_PORT + number))?;
-    if flow.transport == Transport::Tcp {
-        socket.listen(i32::from(i16::MAX)).map_err(Fault::call("listening"))?;
-    }
+    socket.listen(i32::from(i16::MAX)).map_err(Fault::call("listening"))?;
     Ok(socket)
 }
 

@@ -1,22 +1,19 @@
 //! The loop: read from devices, hand to links, write what arrives.
 
-use gridhaul_core::link::{Fate, LinkAccount};
+use gridhaul_core::link::{Fate, LinkAccount, Passage};
 use gridhaul_scenario::answer::Recording;
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::{Duration, Instant};
-use rustix::event::{Timespec, epoll};
-use rustix::io::Errno;
-use std::os::fd::OwnedFd;
 
 use super::frames::{Frame, Frames};
 use super::packet::{Header, damage};
 use super::recorder::Recorder;
 use super::slots::Slots;
 use super::{Lateness, Tally};
-use crate::clock::{Clock, Patience};
+use crate::clock::Clock;
 use crate::fault::Fault;
 use crate::network::{Plan, Port};
-use crate::system::{Tun, go_first};
+use crate::system::{EventFlags, Poll, Tun, go_first};
 
 /// Carries the packets of one run.
 #[derive(Debug)]
@@ -29,11 +26,8 @@ pub(crate) struct Emulator<'a> {
     tallies: Vec<Tally>,
     lateness: Lateness,
     recorder: Recorder,
-    /// Packets that belong to no flow.
-    foreign: u64,
-    epoll: OwnedFd,
+    poll: Poll,
     buffer: Vec<u8>,
-    patience: Patience,
 }
 
 /// What is counted at a time.
@@ -68,12 +62,9 @@ impl<'a> Emulator<'a> {
         repeat: u32,
         interval: Option<Duration>,
     ) -> Result<Self, Fault> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
-            .map_err(Fault::call("making an epoll for devices"))?;
-        for (port, device) in devices.iter().enumerate() {
-            let data = epoll::EventData::new_u64(port as u64);
-            epoll::add(&epoll, device, data, epoll::EventFlags::IN)
-                .map_err(Fault::call("watching a device"))?;
+        let poll = Poll::new()?;
+        for (device, port) in devices.iter().zip(0..) {
+            poll.watch(device, port, EventFlags::IN)?;
         }
         let slots = Slots::new(scenario, &plan.directions, repeat)
             .expect("a valid scenario pairs directions that it has");
@@ -85,10 +76,8 @@ impl<'a> Emulator<'a> {
             tallies: vec![Tally::default(); plan.flows.len()],
             lateness: Lateness::new(),
             recorder: Recorder::new(&plan.directions, interval),
-            foreign: 0,
-            epoll,
+            poll,
             buffer: vec![0; 1 << 16],
-            patience: Patience::default(),
         })
     }
 
@@ -132,18 +121,7 @@ impl<'a> Emulator<'a> {
     /// Waits until a device has something to read or a link is due, and reads.
     fn wait(&mut self, clock: Clock, limit: Instant) -> Result<(), Fault> {
         let due = self.slots.next_deadline().min(limit);
-        let sleep = self.patience.sleep(clock.until(due));
-        let timeout = Timespec::try_from(sleep).expect("at most half a second");
-        let mut ready = [epoll::Event {
-            flags: epoll::EventFlags::empty(),
-            data: epoll::EventData::new_u64(0),
-        }; 32];
-        let count = match epoll::wait(&self.epoll, &mut ready[..], Some(&timeout)) {
-            Ok(count) => count,
-            Err(Errno::INTR) => 0,
-            Err(error) => return Err(Fault::call("waiting for devices")(error)),
-        };
-        for event in &ready[..count] {
+        for event in self.poll.wait::<32>(clock.until(due))? {
             self.take_in(event.data.u64() as usize, clock)?;
         }
         Ok(())
@@ -164,12 +142,9 @@ impl<'a> Emulator<'a> {
         Ok(())
     }
 
-    /// A packet leaves a node for a link.
+    /// A packet leaves a node for a link. One that belongs to no flow goes nowhere.
     fn enter(&mut self, port: usize, packet: &[u8], now: Instant) {
-        let Some((header, direction)) = self.direction_of(port, packet) else {
-            self.foreign += 1;
-            return;
-        };
+        let Some((header, direction)) = self.direction_of(port, packet) else { return };
         let bytes = packet.len() as u32;
         let flow = usize::from(header.to.flow);
         let data = header.goes_out() && header.payload > 0;
@@ -179,7 +154,8 @@ impl<'a> Emulator<'a> {
         }
         let frame = self.frames.keep(header, packet);
         if !self.slots.offer(now, direction, bytes, frame) {
-            self.drop_frame(frame.place);
+            self.note_lost(frame.place, true);
+            self.frames.release(frame.place);
         }
     }
 
@@ -205,14 +181,7 @@ impl<'a> Emulator<'a> {
                 if let Some(previous) = previous.filter(|_| !passage.fate.is_copy()) {
                     self.frames.release(previous);
                 }
-                let late = now.since(passage.left);
-                self.leave(
-                    number,
-                    passage.payload,
-                    passage.fate,
-                    late,
-                    passage.left.since(passage.offered),
-                )?;
+                self.leave(number, passage, now)?;
             }
             self.slots.schedule(number);
         }
@@ -223,17 +192,16 @@ impl<'a> Emulator<'a> {
     fn leave(
         &mut self,
         direction: u32,
-        frame: Frame,
-        fate: Fate,
-        late: Duration,
-        took: Duration,
+        passage: Passage<Frame>,
+        now: Instant,
     ) -> Result<(), Fault> {
+        let Passage { payload: frame, fate, offered, left, .. } = passage;
         if !fate.arrives() {
             let by_queue = matches!(fate, Fate::Lost(reason) if reason.is_by_queue());
             self.note_lost(frame.place, by_queue);
             return Ok(());
         }
-        self.lateness.record(late);
+        self.lateness.record(now.since(left));
         let arrival = self.plan.arrival(direction);
         let (header, bytes) = self.frames.get_mut(frame.place);
         let header = *header;
@@ -247,7 +215,7 @@ impl<'a> Emulator<'a> {
         let last = way.last().is_some_and(|hop| self.plan.port_number(hop, true) == arrival);
         let data = header.goes_out() && header.payload > 0;
         if data && !fate.is_copy() {
-            tally.data.delay_ns += took.as_nanos();
+            tally.data.delay_ns += left.since(offered).as_nanos();
         }
         match (last, header.goes_out()) {
             (false, _) => {}
@@ -255,19 +223,11 @@ impl<'a> Emulator<'a> {
                 tally.arrived_bytes += length;
                 tally.data.arrived += u64::from(data && !fate.is_copy());
             }
-            (true, false) => {
-                tally.returned_bytes += length;
-                tally.returned += 1;
-            }
+            (true, false) => tally.returned_bytes += length,
         }
         let bytes = self.frames.get_mut(frame.place).1;
         let written = self.devices[arrival].write(bytes);
         written.map_err(|error| self.lost(&self.plan.ports[arrival], "writing to", error))
-    }
-
-    fn drop_frame(&mut self, place: u32) {
-        self.note_lost(place, true);
-        self.frames.release(place);
     }
 
     fn note_lost(&mut self, place: u32, by_queue: bool) {

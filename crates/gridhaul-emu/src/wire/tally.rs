@@ -10,9 +10,8 @@ pub(crate) struct Tally {
     pub data: Crossings,
     /// Bytes of packets that reached the `to` end.
     pub arrived_bytes: u64,
-    /// Bytes and number of packets that came back to the `from` end.
+    /// Bytes of packets that came back to the `from` end.
     pub returned_bytes: u64,
-    pub returned: u64,
     /// Of the data packets that were lost, those that a queue dropped.
     pub by_queue: u64,
     /// Datagrams lost on either way.

@@ -1,6 +1,6 @@
 //! `gridhaul cc` on this machine's kernel, as root, and every command of its guide.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -32,10 +32,7 @@ fn permit() -> Option<Permit> {
         eprintln!("left out: {missing:#?}");
         return None;
     }
-    let path = std::env::temp_dir().join("gridhaul-cc.lock");
-    let file = OpenOptions::new().create(true).append(true).open(path).unwrap();
-    file.lock().unwrap();
-    Some(Permit { _alone: file })
+    Some(Permit { _alone: gridhaul_cc::take_turn().unwrap() })
 }
 
 /// Nobody else loads anything meanwhile, and nothing stays behind a test that fails.
