@@ -5,7 +5,7 @@ use std::thread;
 
 use gridhaul_scenario::answer::{Answer, Point, RunRows, Series, Warning};
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
-use gridhaul_scenario::scenario::{Load, Scenario, ScenarioPoint};
+use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::clock::Clock;
@@ -144,13 +144,7 @@ impl Emu {
         let interval = scenario.record.interval.filter(|_| repeat == 0);
         let emulator = Emulator::new(scenario, plan, &lab.devices, repeat, interval)?;
         let (wire, traffic) = self.drive(scenario, emulator, traffic, interval)?;
-        let mut rows = outcome::rows(scenario, plan, &wire, &traffic);
-        for ((flow, row), metrics) in scenario.flow.values().zip(&traffic.rows).zip(&mut rows.flows)
-        {
-            if let Load::Transfer(transfer) = &flow.load {
-                outcome::transfers(row, transfer.size, metrics);
-            }
-        }
+        let rows = outcome::rows(scenario, plan, &wire, &traffic);
         let mut warnings = rows.warnings(scenario);
         warnings.extend(outcome::warnings(scenario, &wire, &traffic));
         let links: Vec<String> =

@@ -1,10 +1,10 @@
 //! From what the wire and the sockets have shown to the rows of an answer.
 
 use gridhaul_core::link::LinkAccount;
-use gridhaul_core::load::Judge;
+use gridhaul_core::load::{Goodputs, Judge};
 use gridhaul_scenario::answer::{Metric, Metrics, RunRows, Warning};
 use gridhaul_scenario::scenario::{Scenario, Transport};
-use gridhaul_scenario::units::{Bytes, Duration, Instant};
+use gridhaul_scenario::units::Duration;
 
 use crate::network::Plan;
 use crate::traffic::{RowTraffic, TrafficOutcome};
@@ -22,19 +22,9 @@ pub(crate) fn rows(
         let tallies = (&wire.before.flows[index], &wire.after.flows[index]);
         flow_row(row, plan.flows[index].transport, tallies, span)
     });
-    let row_of = plan.directions.row_of();
-    let links = (0..plan.directions.rows().len()).map(|row| {
-        let mut sum = LinkAccount::default();
-        let mut members = 0;
-        for ((now, then), &of) in wire.after.links.iter().zip(&wire.before.links).zip(row_of) {
-            if of as usize == row {
-                sum.add_difference(now, then);
-                members += 1;
-            }
-        }
-        sum.metrics(members, span)
-    });
-    RunRows { flows: flows.collect(), links: links.collect() }
+    let links =
+        LinkAccount::rows(wire.after.links.iter(), &wire.before.links, &plan.directions, span);
+    RunRows { flows: flows.collect(), links }
 }
 
 fn flow_row(
@@ -45,20 +35,15 @@ fn flow_row(
 ) -> Metrics {
     let secs = span.as_secs_f64();
     let rate = |now: u64, then: u64| (now - then) as f64 * 8.0 / secs;
-    let goodputs: Vec<f64> =
-        row.after.iter().zip(&row.before).map(|(now, then)| rate(*now, *then)).collect();
-    let (sum, squares) = goodputs
-        .iter()
-        .fold((0.0, 0.0), |(sum, squares), goodput| (sum + goodput, squares + goodput * goodput));
-    let mut metrics = vec![
-        (Metric::Goodput, sum),
-        (Metric::Throughput, rate(after.arrived_bytes, before.arrived_bytes)),
-        (Metric::ReverseThroughput, rate(after.returned_bytes, before.returned_bytes)),
-    ];
-    if goodputs.len() > 1 && squares > 0.0 {
-        // Jain, Chiu and Hawe 1984: (sum x)^2 / (n * sum x^2).
-        metrics.push((Metric::Fairness, sum * sum / (goodputs.len() as f64 * squares)));
+    let mut goodputs = Goodputs::default();
+    for (now, then) in row.after.iter().zip(&row.before) {
+        goodputs.add(now - then, secs);
     }
+    let mut metrics = Vec::new();
+    goodputs.metrics(&mut metrics);
+    metrics.push((Metric::Throughput, rate(after.arrived_bytes, before.arrived_bytes)));
+    metrics.push((Metric::ReverseThroughput, rate(after.returned_bytes, before.returned_bytes)));
+    row.transfers.metrics(&mut metrics);
     let tcp = transport == Transport::Tcp;
     let data = after.data.since(&before.data);
     data.metrics(secs, tcp, &mut metrics);
@@ -108,19 +93,6 @@ fn judgement_metrics(row: &RowTraffic, after: &Tally, into: &mut Metrics) {
         into.push((Metric::QueueLossCalledError, error));
         into.extend((all > 0.0).then(|| (Metric::CongestionRecognised, congestion / all)));
     }
-}
-
-/// Adds the transfers of a row, whose size only the scenario knows.
-pub(crate) fn transfers(row: &RowTraffic, size: Bytes, into: &mut Metrics) {
-    if row.transfers.is_empty() {
-        return;
-    }
-    let took = |&(start, end): &(Instant, Instant)| end.since(start).as_secs_f64();
-    let count = row.transfers.len() as f64;
-    let times: f64 = row.transfers.iter().map(took).sum();
-    let rates: f64 = row.transfers.iter().map(|it| size.get() as f64 * 8.0 / took(it)).sum();
-    into.push((Metric::CompletionTime, times / count));
-    into.push((Metric::TransferRate, rates / count));
 }
 
 /// What a reader must know of how the run went.

@@ -1,7 +1,7 @@
 //! From counters to metrics: what happened between the end of the warm-up and the end of the run.
 
 use gridhaul_core::link::{Crossings, LinkAccount};
-use gridhaul_core::load::{Delays, Judge};
+use gridhaul_core::load::{Delays, Goodputs, Judge, Transfers};
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::answer::{Metric, Metrics, RunRows};
 use gridhaul_scenario::units::{Duration, Instant};
@@ -179,25 +179,18 @@ pub(crate) fn rows(world: &World, layout: &Layout) -> RunRows {
         metrics
     };
     let flows = senders.enumerate().map(flow).collect();
-    let link_row = layout.directions.row_of();
-    let links =
-        (0..link_rows).map(|row| link_metrics(world, before, row, link_row, span)).collect();
+    let links = world.net.links.iter().map(|slot| &slot.stats);
+    let links = LinkAccount::rows(links, &before.links, &layout.directions, span);
     RunRows { flows, links }
 }
 
 /// What is gathered from the flows of a row.
 #[derive(Default)]
 struct Members {
-    count: u32,
-    /// Goodputs in bits a second and their squares, added up in the order of the flows.
-    goodput: f64,
-    goodput_squares: f64,
-    completion: Vec<f64>,
-    /// Bits a second of the transfers that are complete.
-    transfer_rates: Vec<f64>,
+    goodputs: Goodputs,
+    transfers: Transfers,
     tcp: bool,
     messages: bool,
-    transfer: bool,
 }
 
 fn flow_row(
@@ -224,13 +217,7 @@ fn flow_row(
     if members.tcp && !stages.is_empty() {
         Crossings::totals(stages, &mut metrics);
     }
-    if members.transfer && !members.completion.is_empty() {
-        let mean = members.completion.iter().sum::<f64>() / members.completion.len() as f64;
-        metrics.push((Metric::CompletionTime, mean));
-        let rates = &members.transfer_rates;
-        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-        metrics.push((Metric::TransferRate, mean));
-    }
+    members.transfers.metrics(&mut metrics);
     if members.tcp {
         senders.metrics(&mut metrics);
         metrics.push((Metric::SegmentsReceived, (account.returned - earlier.returned) as f64));
@@ -239,7 +226,7 @@ fn flow_row(
             truth.rows()[row].since(&before.confusions[row]).metrics(&mut metrics);
         }
         let integral = account.cwnd_integral_at(world.end) - before.cwnd_integrals[row];
-        let mean = integral as f64 / 1e9 / secs / f64::from(members.count);
+        let mean = integral as f64 / 1e9 / secs / f64::from(members.goodputs.count());
         metrics.push((Metric::CwndMean, mean));
     }
     if members.messages {
@@ -257,34 +244,22 @@ fn flow_row(
 
 impl Members {
     fn add(&mut self, flow: &Flow, delivered: u64, secs: f64) {
-        let goodput = (delivered * 8) as f64 / secs;
-        self.count += 1;
-        self.goodput += goodput;
-        self.goodput_squares += goodput * goodput;
+        self.goodputs.add(delivered, secs);
         self.tcp |= matches!(flow.ends, Ends::Tcp(_));
         self.messages |= !matches!(flow.app, App::Bulk | App::Transfer(_) | App::Upstream);
-        if let App::Transfer(transfer) = &flow.app {
-            self.transfer = true;
-            if transfer.completed != Instant::NEVER {
-                let took = transfer.completed.since(transfer.start).as_secs_f64();
-                self.completion.push(took);
-                self.transfer_rates.push(transfer.bytes as f64 * 8.0 / took);
-            }
+        if let App::Transfer(transfer) = &flow.app
+            && transfer.completed != Instant::NEVER
+        {
+            self.transfers.add(transfer.bytes, (transfer.start, transfer.completed));
         }
     }
 
     fn rates(&self, now: &RowAccount, then: &RowAccount, secs: f64, into: &mut Metrics) {
-        let (sum, squares) = (self.goodput, self.goodput_squares);
-        into.push((Metric::Goodput, sum));
+        self.goodputs.metrics(into);
         let arrived = now.arrived_bytes - then.arrived_bytes;
         into.push((Metric::Throughput, arrived as f64 * 8.0 / secs));
         let returned = now.returned_bytes - then.returned_bytes;
         into.push((Metric::ReverseThroughput, returned as f64 * 8.0 / secs));
-        if self.count > 1 && squares > 0.0 {
-            // Jain, Chiu and Hawe 1984: (sum x)^2 / (n * sum x^2).
-            let fairness = sum * sum / (f64::from(self.count) * squares);
-            into.push((Metric::Fairness, fairness));
-        }
     }
 }
 
@@ -307,22 +282,4 @@ impl SenderSums {
             into.push((Metric::MeasureEvaluations, self.evaluations as f64));
         }
     }
-}
-
-fn link_metrics(
-    world: &World,
-    before: &Before,
-    row: usize,
-    link_row: &[u32],
-    span: Duration,
-) -> Metrics {
-    let mut sum = LinkAccount::default();
-    let mut members = 0_u32;
-    for ((slot, earlier), &of) in world.net.links.iter().zip(&before.links).zip(link_row) {
-        if of as usize == row {
-            sum.add_difference(&slot.stats, earlier);
-            members += 1;
-        }
-    }
-    sum.metrics(members, span)
 }

@@ -1,7 +1,7 @@
 //! What is counted of a direction of a link, and what that says.
 
 use gridhaul_scenario::answer::{Metric, Metrics};
-use gridhaul_scenario::scenario::Direction;
+use gridhaul_scenario::scenario::{Direction, Directions};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::{DropReason, Fate, Passage};
@@ -116,6 +116,23 @@ impl LinkAccount {
         self.queue_max = self.queue_max.max(now.queue_max);
         self.fades |= now.fades;
         self.is_noisy |= now.is_noisy;
+    }
+
+    /// The metrics of all rows: what each direction has counted `now` and at an earlier time, and
+    /// the row of each.
+    pub fn rows<'a>(
+        now: impl Iterator<Item = &'a Self>,
+        earlier: &[Self],
+        directions: &Directions,
+        span: Duration,
+    ) -> Vec<Metrics> {
+        let mut sums = vec![(Self::default(), 0); directions.rows().len()];
+        for ((now, earlier), &row) in now.zip(earlier).zip(directions.row_of()) {
+            let (sum, members) = &mut sums[row as usize];
+            sum.add_difference(now, earlier);
+            *members += 1;
+        }
+        sums.into_iter().map(|(sum, members)| sum.metrics(members, span)).collect()
     }
 
     /// The metrics of a row of so many directions, of which this is the sum, over the measured

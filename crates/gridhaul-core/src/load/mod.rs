@@ -12,6 +12,7 @@ mod on_off;
 mod periodic;
 mod poisson;
 mod request_response;
+mod totals;
 
 use std::sync::Arc;
 
@@ -28,6 +29,7 @@ pub use on_off::OnOff;
 pub use periodic::Periodic;
 pub use poisson::Poisson;
 pub use request_response::RequestResponse;
+pub use totals::{Goodputs, Transfers};
 
 /// A message that the application hands over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::mem::MaybeUninit;
 
 use gridhaul_core::chance::Chance;
-use gridhaul_core::load::{Delays, Demand, Judge, SharedLoad};
+use gridhaul_core::load::{Delays, Demand, Judge, SharedLoad, Transfers};
 use gridhaul_scenario::answer::Recording;
 use gridhaul_scenario::scenario::{Flow, Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
@@ -66,8 +66,8 @@ pub(crate) struct RowTraffic {
     pub judgements: Option<[Judgements; 2]>,
     /// Messages that were ready in the measured time.
     pub ready: u64,
-    /// Start and end of each complete transfer.
-    pub transfers: Vec<(Instant, Instant)>,
+    /// Those that are complete.
+    pub transfers: Transfers,
     /// Connections that the kernel gave up, and why the first was.
     pub failed: u64,
     pub failure: Option<String>,
@@ -407,15 +407,17 @@ impl RowTraffic {
             averages: Averages::default(),
             judgements: None,
             ready: 0,
-            transfers: Vec::new(),
+            transfers: Transfers::default(),
             failed: 0,
             failure: None,
         }
     }
 
     fn finish(&mut self, connection: &Connection) {
-        if connection.completed != Instant::NEVER {
-            self.transfers.push((connection.start, connection.completed));
+        if let Application::Transfer { bytes } = connection.application
+            && connection.completed != Instant::NEVER
+        {
+            self.transfers.add(bytes, (connection.start, connection.completed));
         }
         if let Some(failure) = &connection.failure {
             self.failed += 1;
