@@ -8,7 +8,7 @@ use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::clock::Clock;
+use crate::clock::{Appointments, Clock};
 use crate::control::Controls;
 use crate::fault::Fault;
 use crate::network::{Lab, Plan};
@@ -171,18 +171,19 @@ impl Emu {
             interval: interval.max(Duration::from_millis(1)),
             recorded: recorded.is_some(),
         };
+        let appointments = Appointments::new();
         let stop = AtomicBool::new(false);
         let stopped = || stop.load(Ordering::Relaxed);
         let clock = Clock::starts_in(HEAD_START);
         thread::scope(|scope| {
             let wire = scope.spawn(|| {
                 self.pin();
-                let outcome = emulator.run(clock, times, stopped);
+                let outcome = emulator.run((clock, &appointments), times, stopped);
                 stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
                 outcome
             });
             let traffic = scope.spawn(|| {
-                let outcome = traffic.run(clock, times, sampling, stopped);
+                let outcome = traffic.run((clock, &appointments), times, sampling, stopped);
                 stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
                 outcome
             });

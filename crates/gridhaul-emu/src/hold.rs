@@ -6,7 +6,7 @@ use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::clock::Clock;
+use crate::clock::{Appointments, Clock};
 use crate::names::Names;
 use crate::network::{Address, Lab, Plan, Side};
 use crate::refuse::refusals;
@@ -79,7 +79,8 @@ impl Held {
     pub fn carry(self, stop: impl Fn() -> bool) -> Result<(), RunError> {
         let emulator = Emulator::new(&self.scenario, &self.plan, &self.lab.devices, 0, None)?;
         let clock = Clock::starts_in(Duration::ZERO);
-        let outcome = emulator.run(clock, (Instant::ZERO, Instant::NEVER), stop);
+        let outcome =
+            emulator.run((clock, &Appointments::new()), (Instant::ZERO, Instant::NEVER), stop);
         drop(self.names);
         outcome?;
         Ok(())

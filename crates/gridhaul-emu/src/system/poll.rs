@@ -45,6 +45,9 @@ impl Poll {
         &mut self,
         until: Duration,
     ) -> Result<impl Iterator<Item = Event> + use<MOST>, Fault> {
+        if let Some(rest) = self.patience.rest() {
+            pause(rest);
+        }
         let sleep = self.patience.sleep(until);
         let timeout = Timespec::try_from(sleep).expect("at most half a second");
         let mut ready = [NONE; MOST];
@@ -55,4 +58,9 @@ impl Poll {
         };
         Ok(ready.into_iter().take(count))
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a run on real kernels runs in real time")]
+fn pause(rest: Duration) {
+    std::thread::sleep(rest);
 }

@@ -16,7 +16,7 @@ use super::connection::{Connection, Told};
 use super::datagrams::Datagrams;
 use super::samples::{Averages, Judgements, SenderCounts, window};
 use super::socket;
-use crate::clock::Clock;
+use crate::clock::{Appointments, Clock, Thread};
 use crate::control::Controls;
 use crate::fault::Fault;
 use crate::network::{Address, Lab, Plan};
@@ -185,7 +185,7 @@ impl<'a> Traffic<'a> {
     /// Drives the applications until the end, or until `stop` says so.
     pub(crate) fn run(
         mut self,
-        clock: Clock,
+        (clock, appointments): (Clock, &Appointments),
         (warmup, end): (Instant, Instant),
         sampling: Sampling,
         stop: impl Fn() -> bool,
@@ -209,7 +209,9 @@ impl<'a> Traffic<'a> {
             }
             self.act(clock);
             let limit = if warm { end } else { warmup };
-            self.wait(clock, limit.min(sample_at))?;
+            let next = self.due.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at);
+            let due = next.min(limit).min(sample_at);
+            self.wait(clock, appointments.meet(Thread::Traffic, due, now))?;
         }
         self.note(1);
         for member in &self.members {
@@ -270,9 +272,8 @@ impl<'a> Traffic<'a> {
     }
 
     /// Waits until somebody is due or a socket is ready, and serves the sockets.
-    fn wait(&mut self, clock: Clock, limit: Instant) -> Result<(), Fault> {
-        let next = self.due.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at);
-        for event in self.poll.wait::<256>(clock.until(next.min(limit)))? {
+    fn wait(&mut self, clock: Clock, due: Instant) -> Result<(), Fault> {
+        for event in self.poll.wait::<256>(clock.until(due))? {
             let number = event.data.u64();
             if number >= LISTENER {
                 self.accept((number - LISTENER) as usize)?;

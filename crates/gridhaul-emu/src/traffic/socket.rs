@@ -99,6 +99,10 @@ fn open(flow: &FlowPlan, end: usize) -> Result<Socket, Fault> {
         .map_err(Fault::call("opening a socket"))?;
     if tcp {
         furnish(&socket, &flow.stacks[end])?;
+    } else {
+        // Datagrams are to be lost where the scenario says so, not at a socket.
+        set_receive_buffer(&socket, DATAGRAM_BUFFER)?;
+        set_send_buffer(&socket, DATAGRAM_BUFFER)?;
     }
     Ok(socket)
 }
@@ -142,12 +146,22 @@ fn furnish(socket: &Socket, stack: &StackParams) -> Result<(), Fault> {
 /// `TCP_DELACK_MIN`: what a kernel without further words does (it adapts, up to 200 ms).
 const KERNEL_DELAYED_ACK: Duration = Duration::from_millis(40);
 
+/// Room for some tens of milliseconds at 100,000 datagrams a second.
+const DATAGRAM_BUFFER: u32 = 4 << 20;
+
 fn set_receive_buffer(socket: &Socket, bytes: u32) -> Result<(), Fault> {
     let bytes = bytes as usize;
     // Beyond the limit of the system where that is allowed.
     rustix::net::sockopt::set_socket_recv_buffer_size_force(socket, bytes)
         .or_else(|_| rustix::net::sockopt::set_socket_recv_buffer_size(socket, bytes))
         .map_err(Fault::call("setting the receive buffer"))
+}
+
+fn set_send_buffer(socket: &Socket, bytes: u32) -> Result<(), Fault> {
+    let bytes = bytes as usize;
+    rustix::net::sockopt::set_socket_send_buffer_size_force(socket, bytes)
+        .or_else(|_| rustix::net::sockopt::set_socket_send_buffer_size(socket, bytes))
+        .map_err(Fault::call("setting the send buffer"))
 }
 
 fn no_congestion_control(name: &str, error: rustix::io::Errno) -> Fault {

@@ -10,7 +10,7 @@ use super::packet::{Header, damage};
 use super::recorder::Recorder;
 use super::slots::Slots;
 use super::{Lateness, Tally};
-use crate::clock::Clock;
+use crate::clock::{Appointments, Clock, Thread};
 use crate::fault::Fault;
 use crate::network::{Plan, Port};
 use crate::system::{EventFlags, Poll, Tun, go_first};
@@ -89,7 +89,7 @@ impl<'a> Emulator<'a> {
     /// Carries packets until the end, or until `stop` says so.
     pub(crate) fn run(
         mut self,
-        clock: Clock,
+        (clock, appointments): (Clock, &Appointments),
         (warmup, end): (Instant, Instant),
         stop: impl Fn() -> bool,
     ) -> Result<WireOutcome, Fault> {
@@ -106,7 +106,9 @@ impl<'a> Emulator<'a> {
             self.deliver(clock)?;
             self.recorder.sample(now, &mut self.slots);
             let limit = before.as_ref().map_or(warmup, |_| end);
-            self.wait(clock, limit.min(self.recorder.due()))?;
+            let due = self.slots.next_deadline().min(limit).min(self.recorder.due());
+            let due = appointments.meet(Thread::Wire, due, now);
+            self.wait(clock, due)?;
         }
         let after = self.state();
         let before = before.unwrap_or_else(|| after.clone());
@@ -119,8 +121,7 @@ impl<'a> Emulator<'a> {
     }
 
     /// Waits until a device has something to read or a link is due, and reads.
-    fn wait(&mut self, clock: Clock, limit: Instant) -> Result<(), Fault> {
-        let due = self.slots.next_deadline().min(limit);
+    fn wait(&mut self, clock: Clock, due: Instant) -> Result<(), Fault> {
         for event in self.poll.wait::<32>(clock.until(due))? {
             self.take_in(event.data.u64() as usize, clock)?;
         }
