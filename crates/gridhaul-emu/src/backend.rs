@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use gridhaul_scenario::answer::{Answer, Point, RunRows, Series, Warning};
+use gridhaul_scenario::answer::{Answer, Capture, Point, RunRows, Series, Warning};
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use gridhaul_scenario::units::{Duration, Instant};
@@ -58,15 +58,8 @@ impl Backend for Emu {
             let mut runs: Vec<RunRows> = Vec::new();
             for run in done.by_ref().take(scenario.repeat as usize) {
                 answer.warnings.extend(run.warnings);
-                let suffix = if points.len() > 1 {
-                    format!("-{}", answer.points.len())
-                } else {
-                    String::new()
-                };
-                for mut series in run.series {
-                    series.name.push_str(&suffix);
-                    answer.series.push(series);
-                }
+                let number = (points.len() > 1).then_some(answer.points.len());
+                answer.keep(number, (run.series, run.captures));
                 runs.push(run.rows);
             }
             let flows = point.scenario.flow.keys().zip(&plan.flows);
@@ -83,6 +76,7 @@ impl Backend for Emu {
 struct Run {
     rows: RunRows,
     series: Vec<Series>,
+    captures: Vec<Capture>,
     warnings: Vec<Warning>,
 }
 
@@ -152,7 +146,7 @@ impl Emu {
         let flows: Vec<String> = scenario.flow.keys().cloned().collect();
         let mut series = traffic.recording.into_series(&flows, &links);
         series.extend(wire.recording.into_series(&flows, &links));
-        Ok(Run { rows, series, warnings })
+        Ok(Run { rows, series, captures: wire.captures, warnings })
     }
 
     /// Lets both threads run. If one fails, the other stops.
@@ -162,7 +156,7 @@ impl Emu {
         emulator: Emulator<'_>,
         traffic: Traffic<'_>,
         recorded: Option<Duration>,
-    ) -> Result<(WireOutcome, TrafficOutcome), Fault> {
+    ) -> Result<(WireOutcome, TrafficOutcome), RunError> {
         let counts = emulator.plan().flows.iter().map(|flow| u64::from(flow.count));
         let times = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
         let connections: u64 = counts.sum();

@@ -26,9 +26,6 @@ pub(crate) fn refusals(scenario: &Scenario) -> Vec<Unsupported> {
             refuse(format!("node.{name}.proxy"), "kernels run no proxies yet; use `--on sim`");
         }
     }
-    if !scenario.record.pcap.is_empty() {
-        refuse("record.pcap".to_owned(), "not recorded on real kernels yet; use `--on sim`");
-    }
     if scenario.flow.len() > FLOWS_MAX {
         refuse(
             "flow".to_owned(),
@@ -60,12 +57,6 @@ fn flow_refusals(scenario: &Scenario, flow: &Flow) -> Vec<(&'static str, String)
         refused.push((
             "count",
             format!("{members} equal flows; at most {MEMBERS_MAX} have addresses"),
-        ));
-    }
-    if matches!(flow.load, Load::Trace(_)) {
-        refused.push((
-            "load.trace",
-            "recordings are not sent on real kernels yet; use `--on sim`".into(),
         ));
     }
     let size = match &*flow.load.plain() {

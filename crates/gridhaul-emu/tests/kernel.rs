@@ -289,3 +289,73 @@ fn our_medx_keeps_its_window_at_errors() {
     let (medx, reno) = (mean(&medx, "up", Metric::CwndMean), mean(&reno, "up", Metric::CwndMean));
     assert!(medx > 1.5 * reno, "the windows of medx, {medx} B, and of reno, {reno} B");
 }
+
+#[test]
+fn damaged_data_with_a_right_checksum_are_taken() {
+    let link = "both = { rate = '2 Mbit/s', delay = '5 ms', corrupt_unnoticed = '5 %' }";
+    let flows = "[flow.file]\nfrom = 'near'\nto = 'far'\nload = { transfer = { size = '300 kB' } }\n\
+        [flow.state]\nfrom = 'near'\nto = 'far'\ntransport = 'datagram'\n\
+        load = { periodic = { size = '101 B', every = '10 ms' } }";
+    let Some(answer) = ask("duration = '3 s'", &pair(link, flows)) else { return };
+    assert!(mean(&answer, "wire.forward", Metric::Corrupted) > 5.0, "with this seed some are");
+    assert_eq!(mean(&answer, "file", Metric::Retransmissions), 0.0);
+    assert!(mean(&answer, "file", Metric::CompletionTime) < 2.0);
+    assert!(mean(&answer, "state", Metric::Messages) >= 299.0, "nothing is lost");
+}
+
+#[test]
+fn recordings_are_played_and_packets_written_down() {
+    let folder = std::env::temp_dir().join(format!("gridhaul-day-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    // The last message comes behind the end of the run.
+    let day = folder.join("day.csv");
+    std::fs::write(
+        &day,
+        "time_s,bytes,member\n0.1,3000,0\n0.2,100,1\n0.2,100,0\n1.0,200,1\n9,1,1\n",
+    )
+    .expect("a file");
+    let text = format!(
+        "title = 'day'\nduration = '1500 ms'\nrecord = {{ pcap = ['wire'], interval = '1 s' }}\n\
+         [node]\nmeter = {{ count = 2 }}\nhead = {{}}\n\
+         [link.wire]\nfrom = 'meter'\nto = 'head'\nboth = {{ rate = '1 Mbit/s', delay = '10 ms' }}\n\
+         [flow.tcp]\nfrom = 'meter'\nto = 'head'\nload = {{ trace = {{ file = '{day}' }} }}\n\
+         [flow.udp]\nfrom = 'meter'\nto = 'head'\ntransport = 'datagram'\n\
+         load = {{ trace = {{ file = '{day}' }} }}",
+        day = day.display()
+    );
+    let answer = asked(&text, Emu::default());
+    std::fs::remove_dir_all(&folder).expect("the folder goes");
+    let Some(answer) = answer else { return };
+    for flow in ["tcp", "udp"] {
+        assert_eq!(mean(&answer, flow, Metric::Messages), 4.0, "{flow}");
+    }
+    // The first message of the first member by TCP is on its way from 0.1 s on: 3 segments, about 25 ms.
+    let delays = answer.series.iter().find(|series| series.name == "delays").expect("delays");
+    let (ColumnData::Real(at), ColumnData::Real(delay)) =
+        (&delays.columns[0].data, &delays.columns[2].data)
+    else {
+        panic!("times")
+    };
+    assert!(
+        at.iter().all(|at| [0.1, 0.2, 1.0].iter().any(|due| (at - due).abs() < 1e-9)),
+        "{at:?}"
+    );
+    assert!(delay.iter().all(|delay| (0.01..0.1).contains(delay)), "{delay:?}");
+    let captures: Vec<_> = answer.captures.iter().map(|capture| capture.name.as_str()).collect();
+    assert_eq!(captures, ["wire.forward", "wire.backward"]);
+    // Of the first meter: a handshake of two packets, three segments and one, and two datagrams.
+    assert!(packets(&answer.captures[0].pcapng) >= 8, "{}", packets(&answer.captures[0].pcapng));
+}
+
+/// Packets in a pcapng file: enhanced packet blocks (6).
+fn packets(mut file: &[u8]) -> usize {
+    let word = |file: &[u8], at: usize| {
+        u32::from_le_bytes(file[at..at + 4].try_into().expect("four bytes"))
+    };
+    let mut packets = 0;
+    while !file.is_empty() {
+        packets += usize::from(word(file, 0) == 6);
+        file = &file[word(file, 4) as usize..];
+    }
+    packets
+}

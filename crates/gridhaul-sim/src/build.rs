@@ -8,6 +8,7 @@ use gridhaul_core::load::{Demand, Judge, SharedLoad};
 use gridhaul_core::tcp::{Connection, StackParams};
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Directions, Flow as FlowSpec, Load, Scenario, Transport};
+use gridhaul_scenario::trace::Playback;
 use gridhaul_scenario::units::Instant;
 
 use crate::audit::LinkAudit;
@@ -19,7 +20,6 @@ use crate::flow::{App, Ends, Flow, Transfer};
 use crate::measure::Ledger;
 use crate::network::{ARRIVED, LinkSlot, Network};
 use crate::outbox::{Outbox, UnderWay};
-use crate::playback::Playback;
 use crate::proxy::ProxyWiring;
 use crate::record::Recorder;
 use crate::truth::Truth;

@@ -1,7 +1,8 @@
-//! Captures: packets as pcapng, which Wireshark opens. Payload bytes do not exist in a simulation,
+//! Captures: packets for Wireshark. Payload bytes do not exist in a simulation,
 //! so packets are cut behind their headers, as with a short snapshot length.
 
 use gridhaul_core::tcp::{ClockOption, Flags, OneWayDelay, Segment};
+use gridhaul_scenario::answer::Capture;
 use gridhaul_scenario::scenario::dealt;
 use gridhaul_scenario::units::Instant;
 
@@ -11,7 +12,7 @@ use crate::packet::{Body, Datagram, Packet};
 #[derive(Debug)]
 pub(crate) struct Tap {
     /// Name of the direction.
-    pub name: String,
+    name: String,
     packets: Vec<(Instant, Packet)>,
 }
 
@@ -57,16 +58,14 @@ impl Tap {
         }
     }
 
-    /// The pcapng file.
-    pub(crate) fn into_pcapng(self, addresses: &Addresses) -> Vec<u8> {
-        let mut file = Vec::with_capacity(self.packets.len() * 100 + 200);
-        section_header(&mut file);
-        interface(&mut file, &self.name);
+    /// The capture.
+    pub(crate) fn into_capture(self, addresses: &Addresses) -> Capture {
+        let mut capture = Capture::new(&self.name);
         for (at, packet) in &self.packets {
             let (headers, whole) = addresses.encode(packet);
-            enhanced_packet(&mut file, *at, &headers, whole);
+            capture.push(*at, &headers, whole);
         }
-        file
+        capture
     }
 }
 
@@ -208,56 +207,6 @@ fn udp(way: &Header, datagram: Datagram) -> Vec<u8> {
     packet.extend(((datagram.bytes + 8).min(65_535) as u16).to_be_bytes());
     packet.extend([0, 0]);
     packet
-}
-
-/// A block of pcapng: type, length, body padded to four bytes, length.
-fn block(file: &mut Vec<u8>, kind: u32, body: &[u8]) {
-    let padded = body.len().next_multiple_of(4);
-    let len = (padded + 12) as u32;
-    file.extend(kind.to_le_bytes());
-    file.extend(len.to_le_bytes());
-    file.extend(body);
-    file.resize(file.len() + padded - body.len(), 0);
-    file.extend(len.to_le_bytes());
-}
-
-fn section_header(file: &mut Vec<u8>) {
-    let mut body = Vec::new();
-    body.extend(0x1a2b_3c4d_u32.to_le_bytes());
-    body.extend([1, 0, 0, 0]);
-    body.extend(u64::MAX.to_le_bytes());
-    block(file, 0x0a0d_0d0a, &body);
-}
-
-fn interface(file: &mut Vec<u8>, name: &str) {
-    let mut body = Vec::new();
-    // LINKTYPE_IPV4; no limit on the length.
-    body.extend(228_u16.to_le_bytes());
-    body.extend([0; 6]);
-    option(&mut body, 2, name.as_bytes());
-    // if_tsresol: nanoseconds.
-    option(&mut body, 9, &[9]);
-    option(&mut body, 0, &[]);
-    block(file, 1, &body);
-}
-
-fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
-    body.extend(code.to_le_bytes());
-    body.extend((value.len() as u16).to_le_bytes());
-    body.extend(value);
-    body.resize(body.len().next_multiple_of(4), 0);
-}
-
-fn enhanced_packet(file: &mut Vec<u8>, at: Instant, headers: &[u8], whole: u32) {
-    let nanos = at.as_nanos();
-    let mut body = Vec::with_capacity(20 + headers.len());
-    body.extend(0_u32.to_le_bytes());
-    body.extend(((nanos >> 32) as u32).to_le_bytes());
-    body.extend((nanos as u32).to_le_bytes());
-    body.extend((headers.len() as u32).to_le_bytes());
-    body.extend(whole.max(headers.len() as u32).to_le_bytes());
-    body.extend(headers);
-    block(file, 6, &body);
 }
 
 #[cfg(test)]

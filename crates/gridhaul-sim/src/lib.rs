@@ -17,7 +17,6 @@ mod measure;
 mod network;
 mod outbox;
 mod packet;
-mod playback;
 mod proxy;
 mod record;
 mod run;

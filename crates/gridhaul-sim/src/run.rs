@@ -1,5 +1,6 @@
 //! The backend: all sweep points and repeats, on as many threads as wanted, as one answer.
 
+use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gridhaul_scenario::answer::{Answer, Capture, Point, RunRows, Series, Warning};
@@ -77,9 +78,7 @@ fn run_once(scenario: &Scenario, repeat: u32) -> Result<Outcome, RunError> {
     let rows = rows(&world, &layout);
     let names = addresses(scenario, &layout);
     let taps = world.net.links.iter_mut().filter_map(|slot| slot.tap.take());
-    let captures = taps
-        .map(|tap| Capture { name: tap.name.clone(), pcapng: tap.into_pcapng(&names) })
-        .collect();
+    let captures = taps.map(|tap| tap.into_capture(&names)).collect();
     let warnings = rows.warnings(scenario);
     let series = world.recorder.take().map_or_else(Vec::new, |recorder| recorder.into_series());
     Ok(Outcome { rows, series, captures, warnings })
@@ -128,15 +127,8 @@ fn answer(
             answer.warnings.append(&mut run.warnings);
         }
         if let Some(first) = runs.first_mut() {
-            let suffix = if points.len() > 1 { format!("-{index}") } else { String::new() };
-            for mut series in first.series.drain(..) {
-                series.name.push_str(&suffix);
-                answer.series.push(series);
-            }
-            for mut capture in first.captures.drain(..) {
-                capture.name.push_str(&suffix);
-                answer.captures.push(capture);
-            }
+            let recorded = (mem::take(&mut first.series), mem::take(&mut first.captures));
+            answer.keep((points.len() > 1).then_some(index), recorded);
         }
         let runs: Vec<RunRows> = runs.into_iter().map(|run| run.rows).collect();
         let names = (&layout.flows, layout.directions.rows());

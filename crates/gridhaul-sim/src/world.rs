@@ -3,6 +3,7 @@
 use gridhaul_core::link::Fate;
 use gridhaul_core::tcp::{Flags, Segment, Sender};
 use gridhaul_scenario::backend::RunError;
+use gridhaul_scenario::trace::Playback;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::account::RowAccount;
@@ -13,7 +14,6 @@ use crate::measure::Ledger;
 use crate::network::{ARRIVED, AT_PROXY, Network};
 use crate::outbox::UnderWay;
 use crate::packet::{Body, Datagram, Packet};
-use crate::playback::Playback;
 use crate::proxy::Proxies;
 use crate::record::Recorder;
 use crate::truth::Cause;
@@ -116,7 +116,9 @@ impl World {
     /// A packet has left a link and is not a segment at its end, or it is impaired.
     fn on_passed(&mut self, now: Instant, fate: Fate, packet: Packet) {
         match fate {
-            Fate::Arrived | Fate::Copy => self.forward(now, packet),
+            Fate::Arrived | Fate::Copy | Fate::Garbled | Fate::GarbledCopy => {
+                self.forward(now, packet);
+            }
             // The receiver's checksum rejects what is damaged; nothing answers it.
             Fate::Damaged => self.on_lost(&packet, Cause::Error),
             Fate::Lost(reason) if reason.is_by_queue() => self.on_lost(&packet, Cause::Queue),
@@ -297,7 +299,7 @@ impl World {
                 self.net.events.schedule(Target::Trace(trace), at);
                 return;
             }
-            let (bytes, flows) = playback.next();
+            let (bytes, flows) = playback.message();
             let more = playback.advance();
             for flow_index in flows {
                 let flow = &mut self.flows[flow_index as usize];

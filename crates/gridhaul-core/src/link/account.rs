@@ -95,7 +95,7 @@ impl LinkAccount {
             Fate::Lost(_) => self.dropped_loss += 1,
             _ => self.delay_ns += left.since(offered).as_nanos(),
         }
-        self.damaged += u64::from(fate.is_damaged());
+        self.damaged += u64::from(fate.is_damaged() || fate.is_garbled());
     }
 
     /// Adds what was counted between `earlier` and `now`.

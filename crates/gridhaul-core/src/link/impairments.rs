@@ -23,6 +23,7 @@ pub(super) struct Impairments {
     fading: Option<Fading>,
     noise: Noise,
     corrupt: Option<Coin>,
+    corrupt_unnoticed: Option<Coin>,
     duplicate: Option<Coin>,
     jitter: Option<Jitter>,
     load_latency: Option<LoadLatency>,
@@ -58,6 +59,7 @@ impl Impairments {
             && direction.fading.is_none()
             && direction.noise.is_empty()
             && direction.corrupt.is_none()
+            && direction.corrupt_unnoticed.is_none()
             && direction.duplicate.is_none()
             && direction.jitter.is_none()
             && direction.load_latency.is_none()
@@ -72,6 +74,7 @@ impl Impairments {
             fading: direction.fading.map(|keys| Fading::new(keys, chance)),
             noise: Noise::new(&direction.noise, chance),
             corrupt: direction.corrupt.map(|p| coin(p, "corrupt")),
+            corrupt_unnoticed: direction.corrupt_unnoticed.map(|p| coin(p, "corrupt unnoticed")),
             duplicate: direction.duplicate.map(|p| coin(p, "duplicate")),
             jitter: direction.jitter.map(|keys| Jitter::new(&keys, chance.stream("jitter"))),
             load_latency: direction
@@ -93,6 +96,7 @@ impl Impairments {
     /// Decides about a packet whose transmission is over.
     pub(super) fn judge(&mut self, packet: Sent, delay: Duration) -> Verdict {
         let damaged = self.corrupt.as_mut().is_some_and(Coin::flip);
+        let garbled = self.corrupt_unnoticed.as_mut().is_some_and(Coin::flip);
         let duplicated = self.duplicate.as_mut().is_some_and(Coin::flip);
         let faded = self.fading.as_mut().is_some_and(|fading| fading.is_below(packet.started));
         let destroyed = self.noise.destroys(packet.started, packet.sent);
@@ -106,6 +110,8 @@ impl Impairments {
             Fate::Lost(DropReason::Loss)
         } else if damaged {
             Fate::Damaged
+        } else if garbled {
+            Fate::Garbled
         } else {
             Fate::Arrived
         };

@@ -40,10 +40,14 @@ pub enum Fate {
     Arrived,
     /// It arrives damaged: its receiver's checksum rejects it.
     Damaged,
+    /// It arrives with damaged data that its checksum does not give away.
+    Garbled,
     /// A second copy of a packet arrives, directly behind the first.
     Copy,
     /// A second copy of a damaged packet.
     DamagedCopy,
+    /// A second copy of a packet with damaged data.
+    GarbledCopy,
     /// It does not arrive.
     Lost(DropReason),
 }
@@ -87,11 +91,17 @@ impl Fate {
     pub const fn is_damaged(self) -> bool {
         matches!(self, Self::Damaged | Self::DamagedCopy)
     }
+    /// Whether its data are damaged, and the receiver's checksum does not say so.
+    #[inline]
+    #[must_use]
+    pub const fn is_garbled(self) -> bool {
+        matches!(self, Self::Garbled | Self::GarbledCopy)
+    }
     /// Whether it is a second copy, which nobody handed in.
     #[inline]
     #[must_use]
     pub const fn is_copy(self) -> bool {
-        matches!(self, Self::Copy | Self::DamagedCopy)
+        matches!(self, Self::Copy | Self::DamagedCopy | Self::GarbledCopy)
     }
     /// The same fate for a second copy; `None` where nothing arrives that could be copied.
     #[inline]
@@ -100,6 +110,7 @@ impl Fate {
         match self {
             Self::Arrived | Self::Copy => Some(Self::Copy),
             Self::Damaged | Self::DamagedCopy => Some(Self::DamagedCopy),
+            Self::Garbled | Self::GarbledCopy => Some(Self::GarbledCopy),
             Self::Lost(_) => None,
         }
     }

@@ -16,6 +16,8 @@ pub(crate) enum Application {
     Messages(Source),
     /// Sends messages as fast as the connection takes them, in bursts.
     Greedy(Box<Greedy>),
+    /// Sends what a recording says.
+    Recorded,
     /// Asks, waits for the answer, pauses.
     Dialogue {
         machine: Box<RequestResponse>,
@@ -32,9 +34,9 @@ pub(crate) struct Outbox {
 }
 
 impl Application {
-    /// The application of a demand; `None` for a recording, which is not carried here.
-    pub(crate) fn new(demand: Demand) -> Option<Self> {
-        Some(match demand {
+    /// The application of a demand.
+    pub(crate) fn new(demand: Demand) -> Self {
+        match demand {
             Demand::Endless => Self::Bulk,
             Demand::Limited(bytes) => Self::Transfer { bytes },
             Demand::Open(source) => Self::Messages(source),
@@ -43,14 +45,14 @@ impl Application {
                 let next = Some((0, machine.first_request()));
                 Self::Dialogue { machine: Box::new(machine), next }
             }
-            Demand::Recorded => return None,
-        })
+            Demand::Recorded => Self::Recorded,
+        }
     }
 
     /// When it wants to do something next, by itself.
     pub(crate) fn due(&self) -> Instant {
         match self {
-            Self::Bulk | Self::Transfer { .. } => Instant::NEVER,
+            Self::Bulk | Self::Transfer { .. } | Self::Recorded => Instant::NEVER,
             Self::Messages(source) => source.coming(),
             Self::Greedy(greedy) => greedy.bursts.until(),
             Self::Dialogue { next, .. } => next.map_or(Instant::NEVER, |(_, message)| message.at),

@@ -4,6 +4,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
 
+use gridhaul_core::load::Message;
 use gridhaul_scenario::units::{Duration, Instant};
 use socket2::Socket;
 
@@ -96,7 +97,7 @@ impl Connection {
     /// The application is due: what it has to say is handed over.
     pub(crate) fn on_due(&mut self, now: Instant, told: &mut impl Told) {
         match &mut self.application {
-            Application::Bulk | Application::Transfer { .. } => {}
+            Application::Bulk | Application::Transfer { .. } | Application::Recorded => {}
             Application::Messages(source) => {
                 while let Some(message) = source.next_message_by(now) {
                     told.on_late(now.since(message.at));
@@ -117,6 +118,17 @@ impl Connection {
                 self.handed[end] += message.bytes;
                 self.outbox[end].push(self.handed[end], machine.asked());
             }
+        }
+    }
+
+    /// A recording has a message for it.
+    pub(crate) fn on_recorded(&mut self, now: Instant, message: Message, told: &mut impl Told) {
+        told.on_late(now.since(message.at));
+        told.on_ready(message.at);
+        self.handed[0] += message.bytes;
+        self.outbox[0].push(self.handed[0], message.at);
+        if self.begun {
+            self.write(0, now, told);
         }
     }
 

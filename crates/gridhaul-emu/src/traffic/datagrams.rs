@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use gridhaul_core::load::Source;
+use gridhaul_core::load::{Message, Source};
 use gridhaul_scenario::units::Instant;
 use socket2::Socket;
 
@@ -17,7 +17,8 @@ pub(crate) struct Datagrams {
     pub member: u32,
     /// The `from` and the `to` end.
     pub ends: [Socket; 2],
-    source: Source,
+    /// What it sends by itself; none if a recording says so.
+    source: Option<Source>,
     pub start: Instant,
     echo: bool,
     begun: bool,
@@ -35,7 +36,7 @@ impl Datagrams {
     pub(crate) fn new(
         (flow, member): (u16, u32),
         ends: [Socket; 2],
-        source: Source,
+        source: Option<Source>,
         (start, echo): (Instant, bool),
     ) -> Self {
         Self {
@@ -53,7 +54,11 @@ impl Datagrams {
     }
 
     pub(crate) fn due(&self) -> Instant {
-        if self.begun { self.source.coming() } else { self.start }
+        match &self.source {
+            _ if !self.begun => self.start,
+            Some(source) => source.coming(),
+            None => Instant::NEVER,
+        }
     }
 
     /// Sends what is due.
@@ -62,17 +67,24 @@ impl Datagrams {
             // Without a way nothing arrives, which the answer shows.
             let _ = socket::connect(&self.ends[0], plan.family, self.flow, self.member);
         }
-        while let Some(message) = self.source.next_message_by(now) {
-            told.on_late(now.since(message.at));
-            told.on_ready(message.at);
-            self.packet.clear();
-            self.packet.resize(message.bytes.max(NUMBER_BYTES) as usize, 0);
-            let number = self.ready.len() as u32;
-            self.packet[..NUMBER_BYTES as usize].copy_from_slice(&number.to_le_bytes());
-            self.ready.push(Some(message.at));
-            // A full socket loses datagrams, as it does for any program.
-            let _ = self.ends[0].send(&self.packet);
+        while let Some(message) =
+            self.source.as_mut().and_then(|source| source.next_message_by(now))
+        {
+            self.send(now, message, told);
         }
+    }
+
+    /// Sends a message, which is ready.
+    pub(crate) fn send(&mut self, now: Instant, message: Message, told: &mut impl Told) {
+        told.on_late(now.since(message.at));
+        told.on_ready(message.at);
+        self.packet.clear();
+        self.packet.resize(message.bytes.max(NUMBER_BYTES) as usize, 0);
+        let number = self.ready.len() as u32;
+        self.packet[..NUMBER_BYTES as usize].copy_from_slice(&number.to_le_bytes());
+        self.ready.push(Some(message.at));
+        // A full socket loses datagrams, as it does for any program.
+        let _ = self.ends[0].send(&self.packet);
     }
 
     /// Takes what has reached an end.

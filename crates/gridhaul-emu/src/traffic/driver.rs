@@ -5,9 +5,11 @@ use std::collections::BinaryHeap;
 use std::mem::MaybeUninit;
 
 use gridhaul_core::chance::Chance;
-use gridhaul_core::load::{Delays, Demand, Judge, SharedLoad, Transfers};
+use gridhaul_core::load::{Delays, Demand, Judge, Message, SharedLoad, Transfers};
 use gridhaul_scenario::answer::Recording;
+use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Flow, Scenario, Transport};
+use gridhaul_scenario::trace::Playback;
 use gridhaul_scenario::units::{Duration, Instant};
 use socket2::Socket;
 
@@ -34,6 +36,9 @@ pub(crate) struct Traffic<'a> {
     /// The `to` ends of TCP flows that wait for connections.
     listeners: Vec<Option<Socket>>,
     rows: Vec<RowTraffic>,
+    /// Recordings that are played to members.
+    playbacks: Vec<Playback>,
+    /// When members are due, and recordings: these are numbered from [`PLAYBACK`] on.
     due: BinaryHeap<Reverse<(Instant, u32)>>,
     poll: Poll,
     scratch: Vec<MaybeUninit<u8>>,
@@ -92,6 +97,9 @@ pub(crate) struct Sampling {
 /// Numbers of listeners in the epoll begin here; below, members with their end.
 const LISTENER: u64 = 1 << 40;
 
+/// Numbers of recordings among those that are due begin here; below, members.
+const PLAYBACK: u32 = 1 << 31;
+
 /// A connection is looked at when something about it has changed: it reads and writes until the kernel
 /// has no more.
 const BOTH_ON_CHANGE: EventFlags = EventFlags::IN.union(EventFlags::OUT).union(EventFlags::ET);
@@ -103,7 +111,7 @@ impl<'a> Traffic<'a> {
         plan: &'a Plan,
         (lab, controls): (&Lab, &'a Controls),
         repeat: u32,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, RunError> {
         let mut traffic = Self {
             plan,
             controls,
@@ -111,6 +119,7 @@ impl<'a> Traffic<'a> {
             first: Vec::new(),
             listeners: Vec::new(),
             rows: Vec::new(),
+            playbacks: Vec::new(),
             due: BinaryHeap::new(),
             poll: Poll::new()?,
             scratch: vec![MaybeUninit::uninit(); 1 << 18],
@@ -122,6 +131,12 @@ impl<'a> Traffic<'a> {
                 Chance::named(scenario.seed, repeat, name, u64::from(member), purpose)
             };
             traffic.open(number as u16, flow, lab, &seed)?;
+            let members = traffic.first[number] as u32..traffic.members.len() as u32;
+            if let Some(playback) = Playback::open(scenario, name, members)? {
+                let number = PLAYBACK + traffic.playbacks.len() as u32;
+                traffic.due.push(Reverse((playback.at(), number)));
+                traffic.playbacks.push(playback);
+            }
         }
         Ok(traffic)
     }
@@ -161,14 +176,18 @@ impl<'a> Traffic<'a> {
             let who = (number, member);
             self.poll.watch(&near, 2 * index as u64, BOTH_ON_CHANGE)?;
             let made = match (demand, far_ends.next()) {
-                (Demand::Open(source), Some(far)) => {
+                (demand, Some(far)) => {
                     self.poll.watch(&far, 2 * index as u64 + 1, BOTH_ON_CHANGE)?;
                     let echo = plan.transport == Transport::Echo;
+                    // A valid scenario gives datagrams a source or a recording.
+                    let source = match demand {
+                        Demand::Open(source) => Some(source),
+                        _ => None,
+                    };
                     Member::Datagram(Datagrams::new(who, [near, far], source, (start, echo)))
                 }
-                (demand, _) => {
-                    let application =
-                        Application::new(demand).expect("recordings were refused before");
+                (demand, None) => {
+                    let application = Application::new(demand);
                     if matches!(application, Application::Greedy(_)) {
                         socket::write_one_by_one(&near)?;
                     }
@@ -189,7 +208,7 @@ impl<'a> Traffic<'a> {
         (warmup, end): (Instant, Instant),
         sampling: Sampling,
         stop: impl Fn() -> bool,
-    ) -> Result<TrafficOutcome, Fault> {
+    ) -> Result<TrafficOutcome, RunError> {
         go_first();
         let mut recording = Recording::default();
         let mut sample_at = Instant::ZERO;
@@ -207,7 +226,7 @@ impl<'a> Traffic<'a> {
             if now >= end || stop() {
                 break;
             }
-            self.act(clock);
+            self.act(clock)?;
             let limit = if warm { end } else { warmup };
             let next = self.due.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at);
             let due = next.min(limit).min(sample_at);
@@ -230,13 +249,17 @@ impl<'a> Traffic<'a> {
     }
 
     /// Lets everybody act who is due.
-    fn act(&mut self, clock: Clock) {
+    fn act(&mut self, clock: Clock) -> Result<(), RunError> {
         let now = clock.now();
         while let Some(&Reverse((at, number))) = self.due.peek() {
             if at > now {
                 break;
             }
             self.due.pop();
+            if let Some(playback) = number.checked_sub(PLAYBACK) {
+                self.play(playback as usize, now)?;
+                continue;
+            }
             let index = number as usize;
             match &mut self.members[index] {
                 // What was noted may be out of date.
@@ -258,6 +281,37 @@ impl<'a> Traffic<'a> {
                 _ => continue,
             }
             self.schedule(index);
+        }
+        Ok(())
+    }
+
+    /// Hands over what a recording says that is ready.
+    fn play(&mut self, number: usize, now: Instant) -> Result<(), RunError> {
+        loop {
+            let playback = &mut self.playbacks[number];
+            let at = playback.at();
+            if at > now {
+                self.due.push(Reverse((at, PLAYBACK + number as u32)));
+                return Ok(());
+            }
+            let (bytes, members) = playback.message();
+            let more = playback.advance()?;
+            for index in members {
+                let message = Message { at, bytes };
+                match &mut self.members[index as usize] {
+                    Member::Tcp(connection) => {
+                        let row = &mut self.rows[usize::from(connection.flow)];
+                        connection.on_recorded(now, message, row);
+                    }
+                    Member::Datagram(datagrams) => {
+                        let row = &mut self.rows[usize::from(datagrams.flow)];
+                        datagrams.send(now, message, row);
+                    }
+                }
+            }
+            if !more {
+                return Ok(());
+            }
         }
     }
 

@@ -1,14 +1,15 @@
 //! The loop: read from devices, hand to links, write what arrives.
 
 use gridhaul_core::link::{Fate, LinkAccount, Passage};
-use gridhaul_scenario::answer::Recording;
+use gridhaul_scenario::answer::{Capture, Recording};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::frames::{Frame, Frames};
-use super::packet::{Header, damage};
+use super::packet::{Header, damage, garble};
 use super::recorder::Recorder;
 use super::slots::Slots;
+use super::tap::Tap;
 use super::{Lateness, Tally};
 use crate::clock::{Appointments, Clock, Thread};
 use crate::fault::Fault;
@@ -49,6 +50,7 @@ pub(crate) struct WireOutcome {
     pub lateness: Lateness,
     /// Queues and throughput over time.
     pub recording: Recording,
+    pub captures: Vec<Capture>,
 }
 
 /// Packets that are read from one device before others have their turn.
@@ -66,7 +68,7 @@ impl<'a> Emulator<'a> {
         for (device, port) in devices.iter().zip(0..) {
             poll.watch(device, port, EventFlags::IN)?;
         }
-        let slots = Slots::new(scenario, &plan.directions, repeat)
+        let slots = Slots::new(scenario, &plan.directions, (repeat, repeat == 0))
             .expect("a valid scenario pairs directions that it has");
         Ok(Self {
             plan,
@@ -113,7 +115,9 @@ impl<'a> Emulator<'a> {
         let after = self.state();
         let before = before.unwrap_or_else(|| after.clone());
         let recording = self.recorder.into_recording();
-        Ok(WireOutcome { before, after, lateness: self.lateness, recording })
+        let taps = self.slots.all.into_iter().filter_map(|slot| slot.tap);
+        let captures = taps.map(Tap::into_capture).collect();
+        Ok(WireOutcome { before, after, lateness: self.lateness, recording, captures })
     }
 
     fn state(&self) -> WireState {
@@ -152,6 +156,9 @@ impl<'a> Emulator<'a> {
         let way = &self.plan.flows[flow].ways[usize::from(!header.goes_out())];
         if data && way.first() == self.plan.ports[port].leads.as_ref() {
             self.tallies[flow].data.on_sent(bytes);
+        }
+        if let Some(tap) = &mut self.slots.all[direction as usize].tap {
+            tap.on_offered(now, packet);
         }
         let frame = self.frames.keep(header, packet);
         if !self.slots.offer(now, direction, bytes, frame) {
@@ -208,6 +215,9 @@ impl<'a> Emulator<'a> {
         let header = *header;
         if fate.is_damaged() && !fate.is_copy() {
             damage(bytes);
+        }
+        if fate.is_garbled() && !fate.is_copy() {
+            garble(bytes, header.payload);
         }
         let length = bytes.len() as u64;
         let tally = &mut self.tallies[usize::from(header.to.flow)];

@@ -8,6 +8,7 @@ mod packet;
 mod recorder;
 mod slots;
 mod tally;
+mod tap;
 
 pub(crate) use emulator::{Emulator, WireOutcome};
 pub(crate) use lateness::Lateness;

@@ -12,6 +12,7 @@ pub(crate) struct Header {
 }
 
 const TCP: u8 = 6;
+const UDP: u8 = 17;
 
 impl Header {
     /// Reads a packet; `None` where it is no packet of a flow (the kernel's own neighbour
@@ -63,6 +64,45 @@ pub(crate) fn damage(packet: &mut [u8]) {
     }
 }
 
+/// Flips a bit in the last byte of the data and sets the checksum of TCP or UDP right, so that the
+/// receiver takes them. A packet without data stays as it is.
+pub(crate) fn garble(packet: &mut [u8], payload: u32) {
+    let Some(first) = packet.first().filter(|_| payload > 0) else { return };
+    let (transport, protocol) = match first >> 4 {
+        4 => (usize::from(first & 15) * 4, packet.get(9).copied()),
+        _ => (40, packet.get(6).copied()),
+    };
+    let checksum = match protocol {
+        Some(TCP) => transport + 16,
+        Some(UDP) => transport + 6,
+        _ => return,
+    };
+    let Some(&[high, low]) = packet.get(checksum..checksum + 2) else { return };
+    let old = u16::from_be_bytes([high, low]);
+    // Sums are over words of two bytes, the last one filled up with a zero.
+    let last = packet.len() - 1;
+    let word = last - (last - transport) % 2;
+    let value = |packet: &[u8]| {
+        u16::from_be_bytes([packet[word], packet.get(word + 1).copied().unwrap_or(0)])
+    };
+    let before = value(packet);
+    packet[last] ^= 0x10;
+    let new = match (protocol, old, adjusted(old, before, value(packet))) {
+        // UDP may do without a checksum, and says so by a zero (RFC 768).
+        (Some(UDP), 0, _) => 0,
+        (Some(UDP), _, 0) => 0xffff,
+        (_, _, new) => new,
+    };
+    packet[checksum..checksum + 2].copy_from_slice(&new.to_be_bytes());
+}
+
+/// A checksum after one word has changed (RFC 1624, equation 3).
+fn adjusted(checksum: u16, before: u16, after: u16) -> u16 {
+    let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
+    let folded = (sum & 0xffff) + (sum >> 16);
+    !((folded & 0xffff) + (folded >> 16)) as u16
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,5 +146,43 @@ mod tests {
         let mut tiny = vec![0x45; 3];
         damage(&mut tiny);
         damage(&mut []);
+    }
+
+    /// RFC 1071 over the transport header and the data. The addresses do not change, so that it
+    /// stands for the whole.
+    fn sum(bytes: &[u8]) -> u16 {
+        let words = bytes.chunks(2).map(|pair| {
+            u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]))
+        });
+        let sum: u32 = words.sum();
+        let folded = (sum & 0xffff) + (sum >> 16);
+        ((folded & 0xffff) + (folded >> 16)) as u16
+    }
+
+    #[test]
+    fn garbled_data_has_a_right_checksum() {
+        for payload in [1, 2, 5, 100] {
+            let mut packet = tcp(payload);
+            for (byte, value) in packet[20 + 32..].iter_mut().zip(1..) {
+                *byte = value;
+            }
+            let right = !sum(&packet[20..]);
+            packet[36..38].copy_from_slice(&right.to_be_bytes());
+            assert_eq!(sum(&packet[20..]), 0xffff);
+            let whole = packet.clone();
+            garble(&mut packet, payload as u32);
+            assert_eq!(sum(&packet[20..]), 0xffff, "{payload} bytes");
+            assert_eq!(packet[..36], whole[..36]);
+            assert_ne!(packet.last(), whole.last());
+        }
+    }
+
+    #[test]
+    fn without_data_or_whole_headers_nothing_is_garbled() {
+        for (mut packet, payload) in [(tcp(0), 0), (vec![0x45; 3], 1), (vec![], 1)] {
+            let whole = packet.clone();
+            garble(&mut packet, payload);
+            assert_eq!(packet, whole);
+        }
     }
 }

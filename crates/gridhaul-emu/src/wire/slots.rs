@@ -8,6 +8,7 @@ use gridhaul_scenario::scenario::{Directions, Scenario};
 use gridhaul_scenario::units::Instant;
 
 use super::frames::Frame;
+use super::tap::Tap;
 
 /// One direction of a link.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub(crate) struct Slot {
     pub observers: Vec<u32>,
     /// The frame that left last. A second copy of it may come directly behind.
     pub last_left: Option<u32>,
+    /// Writes its packets down.
+    pub tap: Option<Tap>,
 }
 
 /// All of them, and when they are due.
@@ -32,10 +35,12 @@ impl Slots {
     pub(crate) fn new(
         scenario: &Scenario,
         directions: &Directions,
-        repeat: u32,
+        (repeat, record): (u32, bool),
     ) -> Result<Self, String> {
         let mut all = Vec::with_capacity(directions.row_of().len());
         for ((name, members), keys) in directions.rows().iter().zip(Directions::keys(scenario)) {
+            let link = name.rsplit_once('.').map_or(name.as_str(), |(link, _)| link);
+            let tapped = record && scenario.record.pcap.iter().any(|wanted| wanted == link);
             for member in 0..*members {
                 let chance = LinkChance::named(scenario.seed, repeat, name, member);
                 all.push(Slot {
@@ -43,6 +48,7 @@ impl Slots {
                     account: LinkAccount::of(keys),
                     observers: Vec::new(),
                     last_left: None,
+                    tap: (tapped && member == 0).then(|| Tap::new(name)),
                 });
             }
         }

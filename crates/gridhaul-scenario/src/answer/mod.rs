@@ -1,5 +1,6 @@
 //! What is answered: one schema for all backends.
 
+mod capture;
 mod metric;
 mod recording;
 mod runs;
@@ -10,6 +11,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use capture::Capture;
 pub use metric::{Metric, MetricInfo, Scope};
 pub use recording::{Recording, Window};
 pub use runs::{Metrics, RowNames, RunRows};
@@ -43,15 +45,6 @@ pub struct Answer {
     /// Recorded packets, as pcapng files.
     #[serde(skip)]
     pub captures: Vec<Capture>,
-}
-
-/// Packets of one link.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Capture {
-    /// File name without its ending.
-    pub name: String,
-    /// The pcapng file.
-    pub pcapng: Vec<u8>,
 }
 
 /// The answer for one combination of swept values.
@@ -103,6 +96,19 @@ pub struct Warning {
 impl Answer {
     /// Version of the schema that this code writes.
     pub const SCHEMA: u32 = 1;
+
+    /// Takes what was recorded in a run. Where there are several points, the names say of which.
+    pub fn keep(&mut self, point: Option<usize>, (series, captures): (Vec<Series>, Vec<Capture>)) {
+        let suffix = point.map_or_else(String::new, |point| format!("-{point}"));
+        self.series.extend(series.into_iter().map(|mut series| {
+            series.name.push_str(&suffix);
+            series
+        }));
+        self.captures.extend(captures.into_iter().map(|mut capture| {
+            capture.name.push_str(&suffix);
+            capture
+        }));
+    }
 }
 
 impl Row {

@@ -71,6 +71,10 @@ pub struct Direction<Rate = BitRate, Delay = Duration> {
     /// Probability that a packet arrives damaged; its receiver's checksum rejects it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrupt: Option<Probability>,
+    /// Probability that a packet arrives with damaged data and a right checksum, so that its receiver
+    /// takes it. The data of a simulation does not exist; real kernels hand it to the application.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corrupt_unnoticed: Option<Probability>,
     /// Times at which this direction does not work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outage: Vec<Outage>,
@@ -295,6 +299,7 @@ impl Direction {
             reorder: None,
             duplicate: None,
             corrupt: None,
+            corrupt_unnoticed: None,
             outage: Vec::new(),
             load_latency: None,
             shaper: None,
@@ -317,6 +322,7 @@ impl WrittenDirection {
             reorder: self.reorder,
             duplicate: self.duplicate,
             corrupt: self.corrupt,
+            corrupt_unnoticed: self.corrupt_unnoticed,
             outage: self.outage,
             load_latency: self.load_latency,
             shaper: self.shaper,

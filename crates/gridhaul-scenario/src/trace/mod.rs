@@ -8,6 +8,7 @@
 mod csv;
 mod error;
 mod parquet;
+mod playback;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek};
@@ -16,6 +17,7 @@ use std::path::Path;
 use crate::units::Duration;
 
 pub use error::TraceError;
+pub use playback::Playback;
 
 /// A message of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -132,11 +132,12 @@ fn direction() -> impl Strategy<Value = Direction> {
         });
     let impairments = (option::of(loss()), option::of(jitter), option::of(reorder));
     let channel = (option::of(fading()), prop::collection::vec(noise(), 0..3));
-    let damage = (option::of(probability()), option::of(probability()), channel);
+    let corrupt = (option::of(probability()), option::of(probability()));
+    let damage = (option::of(probability()), corrupt, channel);
     let outages = prop::collection::vec(outage, 0..3);
     (rate(), time(0), (queue, option::of(aqm())), impairments, damage, outages).prop_map(
         |(rate, delay, (queue, aqm), (loss, jitter, reorder), damage, outage)| {
-            let (duplicate, corrupt, (fading, noise)) = damage;
+            let (duplicate, (corrupt, corrupt_unnoticed), (fading, noise)) = damage;
             Direction {
                 // RED needs a queue that is longer than its minimum.
                 queue: if matches!(aqm, Some(Aqm::Red(_))) { QueueLimit::Unlimited } else { queue },
@@ -148,6 +149,7 @@ fn direction() -> impl Strategy<Value = Direction> {
                 reorder,
                 duplicate,
                 corrupt,
+                corrupt_unnoticed,
                 outage,
                 ..Direction::new(rate, delay)
             }

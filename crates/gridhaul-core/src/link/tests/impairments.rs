@@ -61,6 +61,16 @@ fn damage_and_duplication_have_their_shares() {
 }
 
 #[test]
+fn damage_that_nobody_notices_has_its_share_and_gives_way_to_damage() {
+    let direction = Direction { corrupt: Some(p(0.5)), corrupt_unnoticed: Some(p(0.1)), ..clean() };
+    let passages = stream(&direction, 50_000);
+    let count = |fate| passages.iter().filter(|passage| passage.fate == fate).count();
+    assert!(is_share(count(Fate::Damaged), 50_000, 0.5));
+    assert!(is_share(count(Fate::Garbled), 50_000, 0.05));
+    assert!(passages.iter().all(|passage| passage.fate.arrives()));
+}
+
+#[test]
 fn jitter_adds_up_to_its_size_and_keeps_the_order() {
     let size = Duration::from_micros(300);
     let jitter = Some(Jitter { size, shape: JitterShape::Uniform });

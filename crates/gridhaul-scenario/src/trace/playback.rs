@@ -2,24 +2,27 @@
 
 use std::ops::Range;
 
-use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::Scenario;
-use gridhaul_scenario::trace::{TraceReader, TraceRow};
-use gridhaul_scenario::units::Instant;
+use super::{TraceReader, TraceRow};
+use crate::backend::RunError;
+use crate::scenario::Scenario;
+use crate::units::Instant;
 
-/// A trace that is being played.
+/// A trace that is being played to the members of a flow, which the caller has numbered.
 #[derive(Debug)]
-pub(crate) struct Playback {
+pub struct Playback {
     reader: TraceReader,
     next: TraceRow,
-    /// Numbers of the flows of its members.
+    /// Numbers of its members.
     members: Range<u32>,
     start: Instant,
 }
 
 impl Playback {
-    /// Opens the trace of a flow, if its load is one, for these members.
-    pub(crate) fn open(
+    /// Opens the trace of a flow for these members; `None` if its load is no trace, or one without rows.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no trace.
+    pub fn open(
         scenario: &Scenario,
         flow: &str,
         members: Range<u32>,
@@ -35,25 +38,30 @@ impl Playback {
     }
 
     /// When the next message is ready.
-    pub(crate) fn at(&self) -> Instant {
+    #[must_use]
+    pub fn at(&self) -> Instant {
         self.start + self.next.at
     }
 
-    /// Size of the next message, and the flows that send it.
-    pub(crate) fn next(&self) -> (u64, Range<u32>) {
-        let flows = match self.next.member {
+    /// Size of the next message, and the numbers of the members that send it.
+    #[must_use]
+    pub fn message(&self) -> (u64, Range<u32>) {
+        let members = match self.next.member {
             None => self.members.clone(),
             Some(member) => {
                 // The reader refuses members that there are not.
-                let flow = self.members.start + member as u32;
-                flow..flow + 1
+                let number = self.members.start + member as u32;
+                number..number + 1
             }
         };
-        (self.next.bytes, flows)
+        (self.next.bytes, members)
     }
 
     /// Goes on to the next message. False at the end of the trace.
-    pub(crate) fn advance(&mut self) -> Result<bool, RunError> {
+    ///
+    /// # Errors
+    /// The next row is no message of a trace.
+    pub fn advance(&mut self) -> Result<bool, RunError> {
         match self.reader.next_row() {
             Ok(Some(row)) => {
                 self.next = row;
