@@ -8,24 +8,27 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Reads the monotonic clock, from the start of the run on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Clock {
+pub struct Clock {
     zero: time::Instant,
 }
 
 impl Clock {
     /// A run that starts after this time from now. Until then the clock says zero.
-    pub(crate) fn starts_in(delay: Duration) -> Self {
+    #[must_use]
+    pub fn starts_in(delay: Duration) -> Self {
         Self { zero: read() + time::Duration::from_nanos(delay.as_nanos()) }
     }
 
     /// Time since the start.
-    pub(crate) fn now(&self) -> Instant {
+    #[must_use]
+    pub fn now(&self) -> Instant {
         let since = read().saturating_duration_since(self.zero);
         Instant::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
     }
 
     /// Time until an instant, from the real now on; zero when it is over.
-    pub(crate) fn until(&self, instant: Instant) -> time::Duration {
+    #[must_use]
+    pub fn until(&self, instant: Instant) -> time::Duration {
         if instant == Instant::NEVER {
             return time::Duration::MAX;
         }

@@ -14,7 +14,7 @@ use crate::network::Plan;
 
 /// What was loaded, and goes when this does.
 #[derive(Debug)]
-pub(crate) struct Controls {
+pub struct Controls {
     loaded: Option<Loaded>,
     /// Names in the kernel are the machine's: runs that load something wait for each other.
     _turn: Option<File>,
@@ -24,7 +24,17 @@ impl Controls {
     /// Loads what the flows of a plan need and this kernel does not have.
     pub(crate) fn load(plan: &Plan) -> Result<Self, Fault> {
         let tcp = plan.flows.iter().filter(|flow| flow.transport == Transport::Tcp);
-        let stacks: Vec<&StackParams> = tcp.flat_map(|flow| &flow.stacks).collect();
+        Self::for_stacks(tcp.flat_map(|flow| &flow.stacks))
+    }
+
+    /// Loads what these stacks need and this kernel does not have; of stacks that set the parameters
+    /// of one algorithm differently, the last has its way.
+    ///
+    /// # Errors
+    /// What this machine lacks, or the kernel refuses.
+    pub fn for_stacks<'a>(
+        stacks: impl IntoIterator<Item = &'a StackParams>,
+    ) -> Result<Self, Fault> {
         let mut settings = Settings::default();
         let mut algorithms = Vec::new();
         for stack in stacks {

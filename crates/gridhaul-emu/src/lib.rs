@@ -18,12 +18,15 @@ mod names;
 mod network;
 mod outcome;
 mod refuse;
-mod system;
+pub mod system;
 mod traffic;
 mod wire;
 
 pub use backend::Emu;
+pub use clock::Clock;
+pub use control::Controls;
 pub use fault::Fault;
 pub use hold::{Held, Pair};
 pub use names::clean;
 pub use system::become_root;
+pub use traffic::{clamp_window, congestion_name, furnish};

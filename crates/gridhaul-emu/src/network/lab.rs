@@ -1,11 +1,8 @@
 //! The namespaces and devices of a run.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
-
 use super::plan::{Plan, Port};
 use crate::fault::Fault;
-use crate::system::{Namespace, Tun, set_sysctl};
+use crate::system::{Namespace, Tun, run_batch, set_sysctl};
 
 /// What was made for a run. It vanishes with this.
 #[derive(Debug)]
@@ -44,10 +41,10 @@ fn furnish(plan: &Plan, node: usize, name: &str) -> Result<Vec<(usize, Tun)>, Fa
         made.push((number, Tun::new(device).map_err(Fault::call(doing))?));
     }
     configure(plan, node, name)?;
-    run("ip", &plan.commands(node), name)?;
+    run_batch("ip", &plan.commands(node), name)?;
     let shaping = plan.shaping(node);
     if !shaping.is_empty() {
-        run("tc", &shaping, name)?;
+        run_batch("tc", &shaping, name)?;
     }
     Ok(made)
 }
@@ -83,26 +80,4 @@ fn configure(plan: &Plan, node: usize, name: &str) -> Result<(), Fault> {
         set("ipv4/tcp_reordering", &stack.dupthresh.to_string())?;
     }
     Ok(())
-}
-
-/// Hands lines to a program of iproute2, in the namespace of the calling thread.
-fn run(program: &'static str, lines: &str, node: &str) -> Result<(), Fault> {
-    let mut command = Command::new(program);
-    command.args(["-batch", "-"]).stdin(Stdio::piped());
-    command.stdout(Stdio::null()).stderr(Stdio::piped());
-    let doing = format!(
-        "starting `{program}`, which sets up the network of a node (Debian: apt-get install iproute2)"
-    );
-    let mut child = command.spawn().map_err(Fault::call(doing))?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // A program that ends early says why below.
-        let _ = stdin.write_all(lines.as_bytes());
-    }
-    let output =
-        child.wait_with_output().map_err(Fault::call(format!("waiting for `{program}`")))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(Fault::Refused { program, node: node.to_owned(), said })
 }

@@ -1,19 +1,23 @@
 //! Calls into the kernel that the standard library does not know.
 
+mod iproute;
 mod namespace;
 mod options;
 mod poll;
 mod priority;
+mod repair;
 mod tcp_info;
 mod tun;
 mod user;
 
-pub(crate) use namespace::Namespace;
-pub(crate) use options::{SocketOption, set_option};
-pub(crate) use poll::{EventFlags, Poll};
+pub use iproute::run_batch;
+pub use namespace::Namespace;
+pub use options::{SocketOption, set_option};
+pub use poll::{Event, EventFlags, Poll};
 pub(crate) use priority::go_first;
-pub(crate) use tcp_info::TcpInfo;
-pub(crate) use tun::Tun;
+pub use repair::Established;
+pub use tcp_info::TcpInfo;
+pub use tun::Tun;
 pub use user::become_root;
 
 use std::io;
@@ -23,7 +27,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// The kernel does not know the setting, or refuses the value.
-pub(crate) fn set_sysctl(name: &str, value: &str) -> io::Result<()> {
+pub fn set_sysctl(name: &str, value: &str) -> io::Result<()> {
     std::fs::write(Path::new("/proc/sys/net").join(name), value)
 }
 

@@ -11,13 +11,13 @@ use crate::fault::Fault;
 
 /// A network namespace. It lives as long as this does, and what is in it.
 #[derive(Debug)]
-pub(crate) struct Namespace {
+pub struct Namespace {
     handle: OwnedFd,
 }
 
 impl Namespace {
     /// A new one, with nothing in it but a loopback device that is down.
-    pub(crate) fn new() -> Result<Self, Fault> {
+    pub fn new() -> Result<Self, Fault> {
         let made = thread::scope(|scope| scope.spawn(make).join());
         let handle = made
             .map_err(|_| Fault::Panicked)?
@@ -26,7 +26,7 @@ impl Namespace {
     }
 
     /// Does something inside: on a thread of its own, since a namespace belongs to a thread.
-    pub(crate) fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Fault> {
+    pub fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Fault> {
         let inside = || {
             let network = Some(LinkNameSpaceType::Network);
             move_into_link_name_space(self.handle.as_fd(), network)?;

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd};
 /// An option at level `IPPROTO_TCP` whose value is a number. `<linux/tcp.h>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
-pub(crate) enum SocketOption {
+pub enum SocketOption {
     /// Largest segment that is sent and asked for.
     MaxSegment = 2,
     /// Largest window that is offered.
@@ -26,7 +26,7 @@ pub(crate) enum SocketOption {
 /// # Errors
 /// What the kernel says: it may be too old for the option, or the value out of its bounds.
 #[expect(unsafe_code, reason = "options that are newer than the crates that wrap them")]
-pub(crate) fn set_option(socket: impl AsFd, option: SocketOption, value: u32) -> io::Result<()> {
+pub fn set_option(socket: impl AsFd, option: SocketOption, value: u32) -> io::Result<()> {
     let value = i32::try_from(value).unwrap_or(i32::MAX);
     // SAFETY: the kernel reads the four bytes of `value`, which outlives the call.
     let done = unsafe {

@@ -9,11 +9,11 @@ use rustix::io::Errno;
 use crate::clock::Patience;
 use crate::fault::Fault;
 
-pub(crate) use rustix::event::epoll::{Event, EventFlags};
+pub use rustix::event::epoll::{Event, EventFlags};
 
 /// Files that are watched, each under a number.
 #[derive(Debug)]
-pub(crate) struct Poll {
+pub struct Poll {
     epoll: OwnedFd,
     patience: Patience,
 }
@@ -23,25 +23,20 @@ const NONE: Event = Event { flags: EventFlags::empty(), data: epoll::EventData::
 
 impl Poll {
     /// Nothing is watched yet.
-    pub(crate) fn new() -> Result<Self, Fault> {
+    pub fn new() -> Result<Self, Fault> {
         let epoll =
             epoll::create(epoll::CreateFlags::CLOEXEC).map_err(Fault::call("making an epoll"))?;
         Ok(Self { epoll, patience: Patience::default() })
     }
 
     /// Watches a file.
-    pub(crate) fn watch(
-        &self,
-        file: impl AsFd,
-        number: u64,
-        flags: EventFlags,
-    ) -> Result<(), Fault> {
+    pub fn watch(&self, file: impl AsFd, number: u64, flags: EventFlags) -> Result<(), Fault> {
         epoll::add(&self.epoll, file, epoll::EventData::new_u64(number), flags)
             .map_err(Fault::call("watching a file"))
     }
 
     /// Waits until something is ready or so much time is over. Returns at most `MOST` events.
-    pub(crate) fn wait<const MOST: usize>(
+    pub fn wait<const MOST: usize>(
         &mut self,
         until: Duration,
     ) -> Result<impl Iterator<Item = Event> + use<MOST>, Fault> {

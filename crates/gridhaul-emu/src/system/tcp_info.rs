@@ -8,7 +8,9 @@ use gridhaul_scenario::units::Duration;
 /// The fields of `struct tcp_info` (`<linux/tcp.h>`) that are used. What an older kernel does not
 /// know is zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct TcpInfo {
+pub struct TcpInfo {
+    /// State of the connection: 1 established, 2 SYN sent, and so on (`<net/tcp_states.h>`).
+    pub state: u8,
     /// Retransmission timeout.
     pub rto: Duration,
     /// Smoothed round trip; zero before the first measurement.
@@ -42,7 +44,7 @@ impl TcpInfo {
     /// # Errors
     /// Not a TCP socket.
     #[expect(unsafe_code, reason = "no crate knows the newer fields")]
-    pub(crate) fn of(socket: impl AsFd) -> io::Result<Self> {
+    pub fn of(socket: impl AsFd) -> io::Result<Self> {
         let mut raw = [0_u8; SIZE];
         let mut length = SIZE as libc::socklen_t;
         // SAFETY: the kernel writes at most `length` bytes into `raw`, and says how many.
@@ -64,6 +66,7 @@ impl TcpInfo {
         let word = |at: usize| u32::from_ne_bytes([raw[at], raw[at + 1], raw[at + 2], raw[at + 3]]);
         let micros = |at| Duration::from_micros(u64::from(word(at)));
         Self {
+            state: raw[0],
             rto: micros(8),
             mss: word(16),
             unacked: word(24),

@@ -9,7 +9,7 @@ use rustix::ioctl::{Setter, ioctl, opcode};
 
 /// A TUN device that carries bare IP packets. It vanishes when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Tun {
+pub struct Tun {
     file: File,
 }
 
@@ -27,7 +27,7 @@ const TUN_WITHOUT_PREFIX: u16 = 0x0001 | 0x1000;
 impl Tun {
     /// Makes a device in the network namespace of the calling thread.
     #[expect(unsafe_code, reason = "an ioctl that no crate wraps without bringing a runtime")]
-    pub(crate) fn new(name: &str) -> io::Result<Self> {
+    pub fn new(name: &str) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
         let file = options.open("/dev/net/tun")?;
@@ -46,7 +46,7 @@ impl Tun {
     ///
     /// # Errors
     /// The device is gone.
-    pub(crate) fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
+    pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         match rustix::io::read(&self.file, into) {
             Ok(length) => Ok(Some(length)),
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(None),
@@ -59,7 +59,7 @@ impl Tun {
     ///
     /// # Errors
     /// The device is gone.
-    pub(crate) fn write(&self, packet: &[u8]) -> io::Result<()> {
+    pub fn write(&self, packet: &[u8]) -> io::Result<()> {
         use rustix::io::Errno;
         match rustix::io::write(&self.file, packet) {
             Ok(_) | Err(Errno::INVAL | Errno::AGAIN | Errno::INTR | Errno::NOBUFS) => Ok(()),

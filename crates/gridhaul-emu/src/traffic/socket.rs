@@ -16,7 +16,8 @@ use crate::system::{SocketOption, set_option};
 const FIRST_PORT: u16 = 5_000;
 
 /// What the kernel calls a variant; `None` where it has none.
-pub(crate) fn congestion_name(stack: &StackParams) -> Option<&'static str> {
+#[must_use]
+pub fn congestion_name(stack: &StackParams) -> Option<&'static str> {
     match stack.variant {
         // With and without `sack`: the kernel's reno repairs losses as NewReno or by RFC 6675.
         Variant::Reno | Variant::NewReno | Variant::Sack => Some("reno"),
@@ -62,7 +63,10 @@ pub(crate) fn far_datagram(flow: &FlowPlan, number: u16, member: u32) -> Result<
 
 /// Limits the window that a socket offers. The kernel forgets the limit when it learns how much memory
 /// a full segment takes, so it is told again while the first data arrives.
-pub(crate) fn clamp_window(socket: &Socket, stack: &StackParams) -> io::Result<()> {
+///
+/// # Errors
+/// The kernel does not know the option.
+pub fn clamp_window(socket: &Socket, stack: &StackParams) -> io::Result<()> {
     set_option(socket, SocketOption::WindowClamp, window(stack))
 }
 
@@ -116,8 +120,12 @@ fn bind(socket: &Socket, family: Family, address: SocketAddr) -> Result<(), Faul
     socket.bind(&address.into()).map_err(Fault::call(format!("binding to {address}")))
 }
 
-/// Sets what belongs to a stack. What is left as the kernel has it was refused where it differs.
-fn furnish(socket: &Socket, stack: &StackParams) -> Result<(), Fault> {
+/// Sets what belongs to a stack at a socket of TCP. What is left as the kernel has it was refused
+/// where it differs.
+///
+/// # Errors
+/// A value that the kernel refuses, a congestion control that it does not have.
+pub fn furnish(socket: &Socket, stack: &StackParams) -> Result<(), Fault> {
     let set = |option, value: u32| {
         set_option(socket, option, value)
             .map_err(Fault::call(format!("setting {option:?} to {value}")))
