@@ -88,6 +88,8 @@ pub struct Observation {
     pub totals: IndexMap<String, Value>,
     /// What may never happen and did.
     pub violations: Vec<String>,
+    /// By how much the arm itself was late at most: zero on a virtual clock.
+    pub late: Duration,
 }
 
 impl Packet {

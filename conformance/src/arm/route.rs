@@ -1,23 +1,22 @@
 //! The way of packets from one end to the other: links in a row, and what befalls single packets.
 
 use gridhaul_core::link::{Fate as Passed, LinkChance, LinkDirection};
-use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::Instant;
 
 use crate::case::Fate;
 
-type Parcel = (Segment, Option<Fate>);
+type Parcel<T> = (T, Option<Fate>);
 
-/// One direction.
-pub(super) struct Route {
-    links: Vec<LinkDirection<Parcel>>,
-    late: Vec<(Instant, Segment)>,
+/// One direction, and what it carries.
+pub(super) struct Route<T: Copy> {
+    links: Vec<LinkDirection<Parcel<T>>>,
+    late: Vec<(Instant, T)>,
     /// Packets that the last link's queue had no room for.
     pub refused: u64,
 }
 
-impl Route {
+impl<T: Copy> Route<T> {
     /// `name` tells the streams of chance of the two directions apart.
     pub(super) fn new(directions: &[Direction], name: &str, seed: u64) -> Self {
         let link = |(index, direction): (usize, &Direction)| {
@@ -31,20 +30,20 @@ impl Route {
         }
     }
 
-    /// Hands in a segment.
-    pub(super) fn send(&mut self, now: Instant, segment: Segment, fate: Option<Fate>) {
-        self.offer(0, now, (segment, fate));
+    /// Hands in a packet of so many bytes.
+    pub(super) fn send(&mut self, now: Instant, packet: T, bytes: u32, fate: Option<Fate>) {
+        self.offer(0, now, (packet, fate), bytes);
     }
 
-    fn offer(&mut self, index: usize, now: Instant, parcel: Parcel) {
+    fn offer(&mut self, index: usize, now: Instant, parcel: Parcel<T>, bytes: u32) {
         let last = index + 1 == self.links.len();
-        let (segment, fate) = parcel;
+        let fate = parcel.1;
         if last && fate == Some(Fate::Lost) {
             return;
         }
         let copies = if last && fate == Some(Fate::Twice) { 2 } else { 1 };
         for _ in 0..copies {
-            let refused = self.links[index].handle_packet(now, segment.wire_bytes(), parcel);
+            let refused = self.links[index].handle_packet(now, bytes, parcel);
             self.refused += u64::from(refused.is_err());
         }
     }
@@ -56,20 +55,20 @@ impl Route {
     }
 
     /// What arrives at the other end now.
-    pub(super) fn arrived(&mut self, now: Instant) -> Vec<Segment> {
+    pub(super) fn arrived(&mut self, now: Instant) -> Vec<T> {
         let mut arrived = Vec::new();
         for index in 0..self.links.len() {
             while let Some(passage) = self.links[index].poll_output(now) {
-                let (segment, fate) = passage.payload;
+                let (packet, fate) = passage.payload;
                 if matches!(passage.fate, Passed::Lost(_)) || passage.fate.is_damaged() {
                     continue;
                 }
                 if index + 1 < self.links.len() {
-                    self.offer(index + 1, now, passage.payload);
+                    self.offer(index + 1, now, passage.payload, passage.bytes);
                 } else if let Some(Fate::Late(by)) = fate {
-                    self.late.push((now + by, segment));
+                    self.late.push((now + by, packet));
                 } else {
-                    arrived.push(segment);
+                    arrived.push(packet);
                 }
             }
         }

@@ -59,7 +59,7 @@ struct World {
     isn: [u32; 2],
     ends: [Option<Connection>; 2],
     /// From the client, from the server.
-    routes: [Route; 2],
+    routes: [Route<Segment>; 2],
     fates: Fates,
     steps: std::vec::IntoIter<Step>,
     next_step: Option<Step>,
@@ -216,7 +216,7 @@ impl World {
             let fate = self.fates.judge(&sent);
             self.seen.packets.push(sent);
             if self.ends[1 - index].is_some() {
-                self.routes[index].send(now, segment, fate);
+                self.routes[index].send(now, segment, segment.wire_bytes(), fate);
             }
             self.at_once += 1;
             if self.at_once > self.limits.events_at_once {

@@ -7,7 +7,7 @@ mod script;
 use std::fs;
 use std::path::{Path as FilePath, PathBuf};
 
-use gridhaul_scenario::scenario::{Direction, Stack};
+use gridhaul_scenario::scenario::{Direction, Stack, Variant};
 use gridhaul_scenario::units::Duration;
 use serde::Deserialize;
 
@@ -75,8 +75,13 @@ pub struct Case {
     pub source: String,
     /// What it says there, in its words or in short.
     pub says: String,
-    /// The arms that run it.
+    /// The arms that run it: `sim`, `kernel`.
     pub arms: Vec<String>,
+    /// Why no kernel can run it, where `arms` leaves it out.
+    pub not_kernel: Option<String>,
+    /// The variants to run it with, in place of that of its stacks.
+    #[serde(default)]
+    pub variants: Vec<Variant>,
     /// Reason why it cannot pass yet.
     pub ignore: Option<String>,
     /// Decision by which what is expected differs from the sentence quoted.
@@ -107,6 +112,22 @@ pub struct Case {
     pub server: Option<Stack>,
     /// What must be seen.
     pub expect: Expect,
+    /// What is otherwise on the kernel.
+    pub kernel: Option<OnKernel>,
+}
+
+/// What is otherwise on the kernel.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OnKernel {
+    /// Why, and where that is written.
+    pub deviation: String,
+    /// How long it runs there.
+    pub until: Option<Duration>,
+    /// What the ends do there.
+    pub input: Option<String>,
+    /// What must be seen there.
+    pub expect: Option<Expect>,
 }
 
 const fn initial_sequence_numbers() -> [u32; 2] {
@@ -124,7 +145,72 @@ impl Case {
         case.steps()?;
         case.fates()?;
         case.expect.check().map_err(|problem| format!("{name}: {problem}"))?;
+        case.check_kernel().map_err(|problem| format!("{name}: {problem}"))?;
         Ok(case)
+    }
+
+    /// Whether it names this arm.
+    #[must_use]
+    pub fn runs_on(&self, arm: &str) -> bool {
+        self.arms.iter().any(|named| named == arm)
+    }
+
+    /// A case says what it is on the kernel, or why it is nothing there.
+    fn check_kernel(&self) -> Result<(), String> {
+        let runs = self.runs_on("kernel");
+        if let Some(unknown) =
+            self.arms.iter().find(|arm| !["sim", "kernel"].contains(&arm.as_str()))
+        {
+            return Err(format!("no arm is called `{unknown}`; known: sim, kernel"));
+        }
+        match (&self.not_kernel, &self.kernel) {
+            (Some(_), _) if runs => Err("`not_kernel` in a case that runs there".to_owned()),
+            (None, _) if !runs => {
+                Err("add \"kernel\" to `arms`, or `not_kernel` with the reason".to_owned())
+            }
+            (_, Some(_)) if !runs => Err("`kernel` in a case that does not run there".to_owned()),
+            (Some(reason), _) if reason.trim().is_empty() => {
+                Err("`not_kernel` needs a reason".to_owned())
+            }
+            (_, Some(kernel)) if kernel.deviation.trim().is_empty() => {
+                Err("`kernel.deviation` needs a reason".to_owned())
+            }
+            (_, Some(kernel)) => {
+                self.on_kernel().steps()?;
+                kernel.expect.as_ref().map_or(Ok(()), Expect::check)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The case as it is on the kernel.
+    #[must_use]
+    pub fn on_kernel(&self) -> Self {
+        let mut case = self.clone();
+        if let Some(kernel) = &self.kernel {
+            case.until = kernel.until.unwrap_or(case.until);
+            case.input = kernel.input.clone().unwrap_or(case.input);
+            case.expect = kernel.expect.clone().unwrap_or(case.expect);
+        }
+        case
+    }
+
+    /// The case with each of its variants, and their names; with the one of its stacks where it
+    /// names none.
+    #[must_use]
+    pub fn each_variant(&self) -> Vec<(String, Self)> {
+        if self.variants.is_empty() {
+            return vec![(String::new(), self.clone())];
+        }
+        let with = |&variant: &Variant| {
+            let mut case = self.clone();
+            case.stack.variant = Some(variant);
+            if let Some(server) = &mut case.server {
+                server.variant = Some(variant);
+            }
+            (variant.name().to_owned(), case)
+        };
+        self.variants.iter().map(with).collect()
     }
 
     /// The input, in order of time.

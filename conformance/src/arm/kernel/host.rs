@@ -1,0 +1,326 @@
+//! One end: a network namespace with a device, and a socket in it.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::net::{Shutdown, SocketAddr};
+
+use gridhaul_core::tcp::StackParams;
+use gridhaul_emu::system::{Established, Namespace, TcpInfo, Tun, run_batch, set_sysctl};
+use gridhaul_emu::{clamp_window, congestion_name, furnish};
+use gridhaul_scenario::scenario::Profile;
+use gridhaul_scenario::units::Duration;
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use super::bytes::{ADDRESSES, PORTS};
+use crate::case::Action;
+
+/// An end that is a kernel's.
+pub(super) struct Host {
+    index: usize,
+    stack: StackParams,
+    namespace: Namespace,
+    /// Its only device, on the way to the other end.
+    pub tun: Tun,
+    /// Tables of the namespace: connections, counters.
+    connections: File,
+    counters: File,
+    listener: Option<Socket>,
+    socket: Option<Socket>,
+    /// Bytes that the application has handed over and the socket has not taken.
+    to_write: u64,
+    closing: bool,
+    reads: bool,
+    /// Bytes that the application has read.
+    pub received: u64,
+}
+
+/// What a stack brings that Linux has as well, but not the RFCs of the profile `rfc`: switched off.
+const BEYOND_THE_RFCS: [(&str, &str); 6] = [
+    // Tail loss probes (RFC 8985, section 7).
+    ("ipv4/tcp_early_retrans", "0"),
+    // Selective acknowledgements of what has come twice (RFC 2883).
+    ("ipv4/tcp_dsack", "0"),
+    // Undoing of needless timeouts (RFC 5682).
+    ("ipv4/tcp_frto", "0"),
+    // Repetitions of SYN at equal distances before they grow.
+    ("ipv4/tcp_syn_linear_timeouts", "0"),
+    // Answers to segments outside the window no more often than every half second.
+    ("ipv4/tcp_invalid_ratelimit", "0"),
+    // Selective acknowledgements put together.
+    ("ipv4/tcp_comp_sack_nr", "0"),
+];
+
+/// Payload; nobody looks at it.
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+
+impl Host {
+    /// The client or the server of a case, with nothing open yet.
+    pub(super) fn new(index: usize, stack: StackParams, profile: Profile) -> Result<Self, String> {
+        if congestion_name(&stack).is_none() {
+            return Err(format!("no kernel has the variant {}", stack.variant.name()));
+        }
+        let namespace = Namespace::new().map_err(|fault| fault.to_string())?;
+        let inside = || -> Result<_, String> {
+            let tun = Tun::new("link0").map_err(|error| format!("/dev/net/tun: {error}"))?;
+            configure(&stack, profile == Profile::Rfc)?;
+            run_batch("ip", &commands(index, &stack), "an end")
+                .map_err(|fault| fault.to_string())?;
+            let table = |name: &str| {
+                let path = format!("/proc/thread-self/net/{name}");
+                File::open(&path).map_err(|error| format!("{path}: {error}"))
+            };
+            Ok((tun, table("tcp")?, table("netstat")?))
+        };
+        let made = namespace.enter(inside).map_err(|fault| fault.to_string())?;
+        let (tun, connections, counters) = made?;
+        Ok(Self {
+            index,
+            stack,
+            namespace,
+            tun,
+            connections,
+            counters,
+            listener: None,
+            socket: None,
+            to_write: 0,
+            closing: false,
+            reads: true,
+            received: 0,
+        })
+    }
+
+    /// The connection exists from now on.
+    pub(super) fn establish(&mut self, state: &Established, ports: [u16; 2]) -> Result<(), String> {
+        let socket = self.bound(ports)?;
+        state.set(&socket, &address(1 - self.index, ports)).map_err(|error| {
+            format!("making a connection without opening it (TCP_REPAIR): {error}")
+        })?;
+        if self.stack.quick_ack == 0 && self.stack.delayed_ack > Duration::ZERO {
+            rustix::net::sockopt::set_tcp_quickack(&socket, false)
+                .map_err(|error| format!("setting TCP_QUICKACK: {error}"))?;
+        }
+        self.socket = Some(socket);
+        self.clamp();
+        Ok(())
+    }
+
+    /// Nothing is left of the connection at this end.
+    pub(super) fn forget(&mut self) {
+        (self.socket, self.to_write, self.closing, self.received) = (None, 0, false, 0);
+    }
+
+    /// Begins to connect.
+    pub(super) fn connect(&mut self) -> Result<(), String> {
+        let socket = self.bound(PORTS)?;
+        match socket.connect(&address(1 - self.index, PORTS)) {
+            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {
+                Err(format!("connecting: {error}"))
+            }
+            _ => {
+                self.socket = Some(socket);
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits for the other end.
+    pub(super) fn listen(&mut self) -> Result<(), String> {
+        let socket = self.bound(PORTS)?;
+        socket.listen(8).map_err(|error| format!("listening: {error}"))?;
+        self.listener = Some(socket);
+        Ok(())
+    }
+
+    fn bound(&self, ports: [u16; 2]) -> Result<Socket, String> {
+        let own = address(self.index, ports);
+        // What the route says instead is not within the bounds of the options.
+        let mut stack = self.stack.clone();
+        stack.rto_min = stack.rto_min.clamp(Duration::from_millis(8), Duration::from_millis(200));
+        let open = || -> Result<Socket, String> {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), Some(Protocol::TCP))
+                .map_err(|error| format!("opening a socket: {error}"))?;
+            furnish(&socket, &stack).map_err(|fault| fault.to_string())?;
+            socket.bind(&own).map_err(|error| format!("binding a socket: {error}"))?;
+            Ok(socket)
+        };
+        self.namespace.enter(open).map_err(|fault| fault.to_string())?
+    }
+
+    /// What the application does.
+    pub(super) fn act(&mut self, action: &Action) {
+        match action {
+            Action::Write(bytes) => self.to_write = self.to_write.saturating_add(*bytes),
+            Action::Close => self.closing = true,
+            Action::ReadOnDemand => self.reads = false,
+            Action::Read(bytes) => self.read(*bytes),
+            Action::Receive(_) => {}
+        }
+        self.serve();
+    }
+
+    /// Accepts, writes, closes and reads as far as it goes. What the connection has against it shows
+    /// in its state.
+    pub(super) fn serve(&mut self) {
+        if let (None, Some(listener)) = (&self.socket, &self.listener)
+            && let Ok((socket, _)) = listener.accept()
+        {
+            let _ = socket.set_nonblocking(true);
+            self.socket = Some(socket);
+        }
+        let Some(mut socket) = self.socket.as_ref() else { return };
+        while self.to_write > 0 {
+            let length =
+                usize::try_from(self.to_write).map_or(ZEROS.len(), |left| left.min(ZEROS.len()));
+            match socket.write(&ZEROS[..length]) {
+                Ok(taken) if self.to_write < u64::MAX => self.to_write -= taken as u64,
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        if self.closing && self.to_write == 0 && socket.shutdown(Shutdown::Write).is_ok() {
+            self.closing = false;
+        }
+        if self.reads {
+            self.read(u64::MAX);
+        }
+        self.clamp();
+    }
+
+    /// Limits the window anew: the kernel forgets it when it learns how much memory a segment takes.
+    fn clamp(&self) {
+        if let Some(socket) = &self.socket {
+            // A socket that does not know the option was refused when it was opened.
+            let _ = clamp_window(socket, &self.stack);
+        }
+    }
+
+    fn read(&mut self, most: u64) {
+        let Some(mut socket) = self.socket.as_ref() else { return };
+        let mut left = most;
+        let mut buffer = [0; 1 << 14];
+        while left > 0 {
+            let length = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
+            match socket.read(&mut buffer[..length]) {
+                Ok(count @ 1..) => {
+                    self.received += count as u64;
+                    left -= count as u64;
+                }
+                _ => break,
+            }
+        }
+    }
+
+    /// What the kernel says of the connection.
+    pub(super) fn info(&self) -> Option<TcpInfo> {
+        TcpInfo::of(self.socket.as_ref()?).ok()
+    }
+
+    /// The state of the socket, with its name as in RFC 9293 without hyphens. What waits for its time to
+    /// be over, or for the last part of its opening, has none: it is `Closed`, or `Listen`.
+    pub(super) fn state(&self) -> &'static str {
+        match self.info() {
+            Some(info) => name(info.state),
+            None if self.listener.is_some() => "Listen",
+            None => "Closed",
+        }
+    }
+
+    /// The state of the connection. It takes some milliseconds: the kernel goes through all connections
+    /// of the machine to tell those of a namespace.
+    pub(super) fn listed(&mut self) -> &'static str {
+        let state = self.state();
+        let hidden = [("Closed", "06", "TimeWait"), ("Listen", "03", "SynReceived")];
+        let Some((_, number, name)) = hidden.into_iter().find(|(known, ..)| *known == state) else {
+            return state;
+        };
+        let text = again(&mut self.connections).unwrap_or_default();
+        let mut states = text.lines().filter_map(|line| line.split_whitespace().nth(3));
+        if states.any(|listed| listed == number) { name } else { state }
+    }
+
+    /// How often a recovery has begun that was no timeout.
+    pub(super) fn recoveries(&mut self) -> u64 {
+        let text = again(&mut self.counters).unwrap_or_default();
+        let mut lines = text.lines().filter(|line| line.starts_with("TcpExt:"));
+        let (Some(names), Some(numbers)) = (lines.next(), lines.next()) else { return 0 };
+        let both = names.split_whitespace().zip(numbers.split_whitespace());
+        let counted =
+            both.filter(|(name, _)| ["TCPSackRecovery", "TCPRenoRecovery"].contains(name));
+        counted.filter_map(|(_, number)| number.parse::<u64>().ok()).sum()
+    }
+}
+
+/// Reads a table of the kernel anew.
+fn again(table: &mut File) -> io::Result<String> {
+    table.rewind()?;
+    let mut text = String::new();
+    table.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// `<net/tcp_states.h>`.
+const fn name(state: u8) -> &'static str {
+    match state {
+        1 => "Established",
+        2 => "SynSent",
+        3 | 12 => "SynReceived",
+        4 => "FinWait1",
+        5 => "FinWait2",
+        6 => "TimeWait",
+        8 => "CloseWait",
+        9 => "LastAck",
+        10 => "Listen",
+        11 => "Closing",
+        _ => "Closed",
+    }
+}
+
+fn address(index: usize, ports: [u16; 2]) -> SockAddr {
+    SocketAddr::from((ADDRESSES[index], ports[index])).into()
+}
+
+/// Settings of the namespace of the calling thread.
+fn configure(stack: &StackParams, rfc: bool) -> Result<(), String> {
+    let set = |setting: &str, value: &str| {
+        set_sysctl(setting, value).map_err(|error| format!("setting {setting} = {value}: {error}"))
+    };
+    let flag = |on: bool| if on { "1" } else { "0" };
+    // No packets but those of the connection.
+    set("ipv6/conf/all/disable_ipv6", "1")?;
+    set("ipv4/tcp_ecn", "0")?;
+    set("ipv4/tcp_wmem", "4096 65536 67108864")?;
+    set("ipv4/tcp_rmem", &format!("4096 131072 {}", stack.receive_window.max(131_072)))?;
+    set("ipv4/tcp_no_ssthresh_metrics_save", "0")?;
+    set("ipv4/tcp_sack", flag(stack.sack))?;
+    set("ipv4/tcp_timestamps", flag(stack.timestamps))?;
+    set("ipv4/tcp_slow_start_after_idle", flag(stack.restart_after_idle))?;
+    set("ipv4/tcp_reordering", &stack.dupthresh.to_string())?;
+    for (setting, value) in BEYOND_THE_RFCS.into_iter().filter(|_| rfc) {
+        set(setting, value)?;
+    }
+    Ok(())
+}
+
+/// What `ip` is told: one line for each command.
+fn commands(index: usize, stack: &StackParams) -> String {
+    let [own, other] = [ADDRESSES[index], ADDRESSES[1 - index]].map(std::net::Ipv4Addr::from);
+    let mut route = format!(
+        "route add {other} dev link0 src {own} initcwnd {} rto_min {}ms",
+        (stack.initial_window / stack.mss).max(1),
+        stack.rto_min.as_nanos().div_ceil(1_000_000),
+    );
+    if stack.rto_initial > stack.rto_min {
+        // The first timeout is three times this, in whole ticks of 4 ms at 250 Hz.
+        let third = (stack.rto_initial.as_nanos() / 1_000_000).div_ceil(12) * 4;
+        route += &format!(" rtt lock {third}ms");
+    }
+    if stack.initial_ssthresh != u32::MAX {
+        route += &format!(" ssthresh lock {}", stack.initial_ssthresh / stack.mss);
+    }
+    if stack.delayed_ack == Duration::ZERO {
+        route += " quickack 1";
+    }
+    format!(
+        "link set link0 mtu 65535 txqueuelen 10000 gso_max_segs 1 up\naddress add {own}/32 dev link0\n{route}\n"
+    )
+}

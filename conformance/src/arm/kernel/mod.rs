@@ -1,0 +1,93 @@
+//! The kernel arm: the TCP of the Linux that this runs on, in real time.
+//!
+//! Each end of a case is a network namespace with a TUN device. Where the other end is a script, its
+//! segments are written to the device at their times; where there are two ends, the links of the case lie
+//! between the devices. A case that begins with an open connection begins so: its state is given to the
+//! kernel as to a connection that was moved from another machine (`TCP_REPAIR`), and so a window begins
+//! where the case says.
+//!
+//! Everything hangs on files of this process; nothing is left when it ends.
+
+mod bytes;
+mod host;
+mod world;
+
+use gridhaul_core::tcp::StackParams;
+use gridhaul_emu::{Controls, Emu};
+use gridhaul_scenario::units::Duration;
+
+use self::world::World;
+use super::Arm;
+use crate::case::Case;
+use crate::judge::{Allowance, judge};
+use crate::observe::Observation;
+
+/// Runs of a case until one is punctual.
+const ATTEMPTS: u32 = 4;
+
+/// What is written later than this after its time makes a run untrustworthy.
+const PUNCTUAL: Duration = Duration::from_millis(2);
+
+/// Runs the kernel's TCP.
+pub struct KernelArm;
+
+impl Arm for KernelArm {
+    fn name(&self) -> &'static str {
+        "kernel"
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance::KERNEL
+    }
+
+    fn own(&self, case: &Case) -> Case {
+        case.on_kernel()
+    }
+
+    /// A run that was late itself says nothing against the kernel, and is repeated.
+    fn check(&self, case: &Case) -> Result<(), String> {
+        let case = self.own(case);
+        let mut attempts = ATTEMPTS;
+        loop {
+            let seen = self.run(&case)?;
+            let verdict = judge(&case, &seen, &self.allowance());
+            attempts -= 1;
+            match verdict {
+                Err(_) if seen.late > PUNCTUAL && attempts > 0 => {}
+                Err(verdict) if seen.late > PUNCTUAL => {
+                    return Err(format!(
+                        "not trustworthy: this machine was late in {ATTEMPTS} runs, by {} in the last\n{verdict}",
+                        seen.late
+                    ));
+                }
+                verdict => return verdict,
+            }
+        }
+    }
+
+    fn run(&self, case: &Case) -> Result<Observation, String> {
+        let mut world = World::new(case)?;
+        world.run(case)?;
+        Ok(world.finish(case))
+    }
+}
+
+impl KernelArm {
+    /// Whether this machine lets us run anything.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub fn available() -> Result<(), String> {
+        Emu::available().map_err(|fault| fault.to_string())
+    }
+
+    /// Loads what the cases need and this kernel does not have, for as long as the result lives.
+    ///
+    /// # Errors
+    /// What this machine lacks, or the kernel refuses.
+    pub fn load<'a>(cases: impl IntoIterator<Item = &'a Case>) -> Result<Controls, String> {
+        let stacks: Vec<_> =
+            cases.into_iter().map(|case| StackParams::resolve(&case.stack)).collect();
+        Controls::for_stacks(&stacks).map_err(|fault| fault.to_string())
+    }
+}
