@@ -33,6 +33,8 @@ pub(super) struct Coupling {
     /// By the side it came from.
     ways: [Way; 2],
     manner: Manner,
+    /// Both ends were reset: nobody waits for what is held.
+    aborted: bool,
     /// How many ends have nothing more to send, the left one first. One more when it was noted who
     /// owes an answer.
     asked: u8,
@@ -78,7 +80,7 @@ pub(super) fn unit_params(params: Arc<StackParams>, buffer: Bytes) -> Arc<StackP
 impl Coupling {
     pub(super) fn new(mut ends: [Connection; 2], manner: Manner) -> Self {
         ends.iter_mut().for_each(Connection::read_on_demand);
-        Self { ends, ways: [Way::NEW; 2], manner, asked: 0 }
+        Self { ends, ways: [Way::NEW; 2], manner, aborted: false, asked: 0 }
     }
 
     /// Puts another end into the place of one that has not begun.
@@ -178,7 +180,12 @@ impl Coupling {
     /// Resets both connections.
     pub(super) fn abort(&mut self) {
         self.asked = 0;
-        self.ends.iter_mut().for_each(Connection::abort);
+        self.aborted = true;
+        for side in Side::BOTH {
+            // TIME-WAIT of an end that withholds an acknowledgement is none for its peer.
+            let owes = self.withholds_close(side);
+            self.ends[side.index()].abort(owes);
+        }
         self.ways.iter_mut().for_each(|way| way.owes_since = Instant::NEVER);
     }
 
@@ -193,11 +200,10 @@ impl Coupling {
 
     /// As much as [`Held::only_copy`].
     fn only_copy_of(&self, from: Side) -> u64 {
-        let end = self.end(from);
-        if end.state() == State::Closed && !end.is_finished() {
+        if self.aborted {
             return 0;
         }
-        let way = &self.ways[from.index()];
+        let (end, way) = (self.end(from), &self.ways[from.index()]);
         end.last_ack().saturating_sub(1).min(way.moved).saturating_sub(way.released)
     }
 
@@ -205,8 +211,7 @@ impl Coupling {
         let (end, way) = (self.end(from), &self.ways[from.index()]);
         // Position 0 is SYN; FIN follows the data.
         let taken = end.last_ack().saturating_sub(1).min(way.moved);
-        if end.state() == State::Closed && !end.is_finished() {
-            // Reset: nobody waits for it any more.
+        if self.aborted {
             return Held { taken, released: way.released, ..Held::default() };
         }
         Held {

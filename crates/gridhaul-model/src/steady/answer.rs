@@ -69,13 +69,12 @@ pub fn answer(
         answered.push(answer_one(point, rules, &mut heard));
         progress.advance(index as u64 + 1, points.len() as u64);
     }
-    Ok(Answer {
-        // Equations know no chance.
-        repeats: 1,
-        points: answered,
-        warnings: heard.warnings(points.len()),
-        ..Answer::without_points(scenario, "model")
-    })
+    let mut answer = Answer::without_points(scenario, "model");
+    // Equations know no chance.
+    answer.repeats = 1;
+    answer.points = answered;
+    answer.warnings.extend(heard.warnings(points.len()));
+    Ok(answer)
 }
 
 /// What was said, and at which points.

@@ -33,11 +33,19 @@ impl Answer {
             seed: scenario.seed,
             repeats: scenario.repeat,
             points: Vec::new(),
-            warnings: Vec::new(),
+            warnings: idle_keys(scenario),
             series: Vec::new(),
             captures: Vec::new(),
         }
     }
+}
+
+fn idle_keys(scenario: &Scenario) -> Vec<Warning> {
+    let warn = |(about, mode)| Warning {
+        about,
+        message: format!("a proxy in mode `{mode}` has no use for it: it changes nothing"),
+    };
+    scenario.idle_proxy_keys().map(warn).collect()
 }
 
 impl Point {

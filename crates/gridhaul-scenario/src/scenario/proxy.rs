@@ -1,5 +1,7 @@
 //! Proxies: nodes that do more than forward the packets of a TCP connection (RFC 3135).
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +53,18 @@ pub enum ProxyMode {
     Snoop,
     /// Lets fewer acknowledgements through where they carry no news (RFC 3449, section 5.2).
     Ack,
+}
+
+impl fmt::Display for ProxyMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Split => "split",
+            Self::Reflect => "reflect",
+            Self::Snoop => "snoop",
+            Self::Ack => "ack",
+        })
+    }
 }
 
 impl ProxyMode {
@@ -133,7 +147,36 @@ impl Proxy {
     }
 }
 
+impl Proxy {
+    /// The keys that are set, but that its mode has no use for.
+    fn idle_keys(&self) -> Vec<&'static str> {
+        use ProxyMode::{Ack, None, Reflect, Snoop, Split};
+        let default = (default_buffer(), default_hold());
+        let keys = [
+            ("buffer", self.buffer != default.0, matches!(self.mode, Split | Reflect | Snoop)),
+            ("stack", self.stack.is_some(), matches!(self.mode, Split | Reflect)),
+            ("hold", self.hold != default.1, self.mode == Ack),
+            ("toward", self.toward.is_some(), matches!(self.mode, Snoop | Ack)),
+        ];
+        let idle = keys.iter().filter(|(_, set, used)| *set && !used && self.mode != None);
+        idle.map(|(key, ..)| *key).collect()
+    }
+}
+
 impl Scenario {
+    /// Keys of proxies that change nothing, since the mode of the proxy does not know them. Where a
+    /// sweep varies the mode, each key may be for another one.
+    pub(crate) fn idle_proxy_keys(&self) -> impl Iterator<Item = (String, ProxyMode)> {
+        let proxies =
+            self.node.iter().filter_map(|(name, node)| Some((name, node.proxy.as_ref()?)));
+        proxies.flat_map(|(name, proxy)| {
+            let mode = format!("node.{name}.proxy.mode");
+            let swept = self.sweep.iter().any(|axis| axis.vary.contains_key(&mode));
+            let idle = if swept { Vec::new() } else { proxy.idle_keys() };
+            idle.into_iter().map(move |key| (format!("node.{name}.proxy.{key}"), proxy.mode))
+        })
+    }
+
     /// The proxies that serve a flow, in the order of its way out.
     ///
     /// # Errors
@@ -186,4 +229,31 @@ const fn default_buffer() -> Bytes {
 }
 const fn default_hold() -> Duration {
     Duration::from_millis(10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn idle(proxy: &str, sweep: &str) -> Vec<String> {
+        let text = format!(
+            "title = 'idle'\nduration = '1 s'\n{sweep}\n\
+             [node]\na = {{}}\nu = {{ proxy = {proxy} }}\nb = {{}}\n\
+             [link.one]\nfrom = 'a'\nto = 'u'\nboth = {{ rate = '1 Mbit/s' }}\n\
+             [link.two]\nfrom = 'u'\nto = 'b'\nboth = {{ rate = '1 Mbit/s' }}\n\
+             [flow.up]\nfrom = 'a'\nto = 'b'\nload = 'bulk'\n"
+        );
+        let scenario = Scenario::from_toml(&text, "idle.toml").expect("a scenario");
+        scenario.idle_proxy_keys().map(|(key, _)| key).collect()
+    }
+
+    #[test]
+    fn keys_of_another_mode_are_named_unless_the_mode_is_swept() {
+        let hold = "{ mode = 'split', hold = '5 ms', toward = 'to', buffer = '10 kB' }";
+        let sweep = "sweep = [{ vary = { 'node.u.proxy.mode' = ['split', 'ack'] } }]";
+        assert_eq!(idle(hold, ""), ["node.u.proxy.hold", "node.u.proxy.toward"]);
+        assert_eq!(idle(hold, sweep), [""; 0]);
+        assert_eq!(idle("{ mode = 'ack', hold = '5 ms' }", ""), [""; 0]);
+        assert_eq!(idle("{ mode = 'none', hold = '5 ms' }", ""), [""; 0]);
+    }
 }

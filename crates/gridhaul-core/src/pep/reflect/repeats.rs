@@ -13,16 +13,24 @@ const TIME: Duration = Duration::from_secs(3);
 /// A sender repeats its oldest unacknowledged segment first (RFC 6298, section 5.4). If the oldest
 /// that it repeats begins beyond what the next hop is waiting for, then it was told that the bytes
 /// between have arrived, and the one who told it has them no more.
+///
+/// Old copies that come late and never again say nothing: a segment counts from the last time that one
+/// before it came.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Repeats {
-    oldest: Option<Oldest>,
+    /// Those that have come, and none before them since.
+    watched: [Option<Repeated>; WATCHED],
 }
 
+/// A sender repeats few different segments; the one that has not come for longest gives way.
+const WATCHED: usize = 4;
+
 #[derive(Debug, Clone, Copy)]
-struct Oldest {
+struct Repeated {
     seq: u32,
     repeats: u32,
     since: Instant,
+    last: Instant,
 }
 
 impl Repeats {
@@ -31,21 +39,23 @@ impl Repeats {
     pub(super) fn note(&mut self, now: Instant, seq: u32, expected: u32) -> Option<u32> {
         let missing = seq.wrapping_sub(expected);
         if missing.cast_signed() <= 0 {
-            self.oldest = None;
+            *self = Self::default();
             return None;
         }
-        match &mut self.oldest {
-            Some(oldest) if oldest.seq == seq => {
-                oldest.repeats += 1;
-                let certain = oldest.repeats >= REPEATS && now.since(oldest.since) >= TIME;
-                certain.then_some(missing)
-            }
-            Some(oldest) if seq.wrapping_sub(oldest.seq).cast_signed() > 0 => None,
-            _ => {
-                self.oldest = Some(Oldest { seq, repeats: 0, since: now });
-                None
-            }
+        for place in &mut self.watched {
+            *place = place.filter(|known| seq.wrapping_sub(known.seq).cast_signed() >= 0);
         }
+        let known = self.watched.iter_mut().flatten().find(|known| known.seq == seq);
+        let Some(known) = known else {
+            let place = self.watched.iter_mut().min_by_key(|place| place.map(|known| known.last));
+            let place = place.expect("there are some");
+            *place = Some(Repeated { seq, repeats: 0, since: now, last: now });
+            return None;
+        };
+        known.repeats += 1;
+        known.last = now;
+        let certain = known.repeats >= REPEATS && now.since(known.since) >= TIME;
+        certain.then_some(missing)
     }
 }
 
@@ -80,5 +90,29 @@ mod tests {
         // The gap is filled.
         assert_eq!(repeats.note(at(9), 500, 500), None);
         assert_eq!(repeats.note(at(9), 600, 500), None);
+    }
+
+    #[test]
+    fn a_late_old_copy_hides_no_gap() {
+        // Copies of 300 and 400 come late and never again; what is repeated is 500.
+        for expected in [200, 300] {
+            let mut repeats = Repeats::default();
+            assert_eq!(repeats.note(at(0), 400, 200), None);
+            assert_eq!(repeats.note(at(0), 300, 200), None);
+            assert_eq!(repeats.note(at(0), 400, 200), None);
+            for second in 1..=6 {
+                assert_eq!(repeats.note(at(second), 500, expected), None);
+            }
+            assert_eq!(repeats.note(at(7), 500, expected), Some(500 - expected));
+        }
+    }
+
+    #[test]
+    fn while_the_oldest_is_repeated_those_behind_it_do_not_count() {
+        let mut repeats = Repeats::default();
+        for second in 0..12 {
+            let seq = if second % 4 == 0 { 300 } else { 500 };
+            assert_eq!(repeats.note(at(second), seq, 200), None, "second {second}");
+        }
     }
 }

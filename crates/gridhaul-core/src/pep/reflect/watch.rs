@@ -100,6 +100,9 @@ impl Watch {
         match (from, answer, self.opening[0]) {
             // A repeated one changes nothing: what has passed since has passed.
             (Side::Left, false, Some(left)) if left.isn == isn => {}
+            // An old copy of the SYN of this connection, whose data has begun to pass: a new one begins
+            // behind the numbers of the old one (RFC 9293, section 3.4.1).
+            (Side::Left, false, _) if self.has_passed(isn) => {}
             (Side::Left, false, _) => *self = Self { opening: [opening, None], ..Self::default() },
             (Side::Right, true, Some(left)) if segment.ack == left.isn.wrapping_add(1) => {
                 self.opening[1] = opening;
@@ -107,6 +110,12 @@ impl Watch {
             // Opened by both at once, or out of nowhere: it passes.
             _ => {}
         }
+    }
+
+    /// Whether data behind this number of the left host has passed.
+    fn has_passed(&self, isn: u32) -> bool {
+        let [left, _] = self.ways;
+        left.top.is_some_and(|top| top.wrapping_sub(isn).cast_signed() > 0)
     }
 
     fn note(&mut self, from: Side, segment: &Segment) {

@@ -116,8 +116,8 @@ proptest! {
         let mut chain = chain(mode, &buffers, &stack(MSS, window), plans, handshake, luck);
         chain.closes_end_to_end = mode == Mode::Reflect;
         chain.run_to_the_end();
-        // The last acknowledgements, sent again if need be.
-        chain.run(chain.now + Duration::from_secs(15));
+        // The last acknowledgements, sent again if need be: twelve in a row may be lost.
+        chain.run(chain.now + Duration::from_secs(60));
         for unit in &chain.units {
             for side in Side::BOTH {
                 prop_assert_eq!(unit.proxy.held(side).only_copy, 0);

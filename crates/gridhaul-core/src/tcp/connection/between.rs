@@ -65,10 +65,12 @@ impl Connection {
     }
 
     /// The connection is given up from here (RFC 9293, 3.10.5). The other end is told also in
-    /// LAST-ACK and CLOSING: here, it is not its own application that gives up.
-    pub(crate) fn abort(&mut self) {
+    /// LAST-ACK and CLOSING: here, it is not its own application that gives up. In TIME-WAIT it is told
+    /// if its close was not acknowledged (`owes_close`).
+    pub(crate) fn abort(&mut self, owes_close: bool) {
         match self.state {
-            State::Closed | State::TimeWait => return,
+            State::Closed => return,
+            State::TimeWait if !owes_close => return,
             State::Listen | State::SynSent => {}
             _ => {
                 let seq = self.isn.wrapping_add(self.sending.next() as u32);
