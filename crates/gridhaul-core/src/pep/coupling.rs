@@ -234,6 +234,10 @@ impl Coupling {
                 self.abort();
                 return;
             }
+            if end.state() == State::Closed && self.withholds_close(side) && !self.aborted {
+                // The last acknowledgement is still to come from here.
+                self.ends[side.index()].linger(now);
+            }
         }
         Side::BOTH.into_iter().for_each(|side| self.reopen(side));
     }

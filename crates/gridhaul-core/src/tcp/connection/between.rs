@@ -83,10 +83,11 @@ impl Connection {
         self.end();
     }
 
-    /// TIME-WAIT begins anew.
+    /// TIME-WAIT begins anew, or begins where LAST-ACK has just ended: the other end is still to be told
+    /// something.
     pub(crate) fn linger(&mut self, now: Instant) {
-        if self.state == State::TimeWait {
-            self.time_wait(now);
+        if self.state == State::TimeWait || self.state == State::Closed && self.is_finished() {
+            self.state = self.time_wait(now);
         }
     }
 }
