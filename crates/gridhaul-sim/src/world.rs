@@ -186,8 +186,10 @@ impl World {
             // Read where it is: to move it into a packet would take longer than to send it.
             let polled = connection.poll_transmit(now);
             let Some(segment) = &polled else { break connection.next_deadline() };
-            // An end that has data to send sends it before it acknowledges without.
-            let last = segment.len == 0 && segment.flags == Flags::ACK;
+            // An end that has data to send sends it before it acknowledges without, unless that
+            // acknowledges nothing but SYN.
+            let last =
+                segment.len == 0 && segment.flags == Flags::ACK && connection.receiver().next() > 1;
             let data = segment.len > 0 && side == 0;
             if data {
                 self.ledger.crossings[flow.row as usize].on_sent(segment.wire_bytes());

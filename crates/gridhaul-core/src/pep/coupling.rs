@@ -130,12 +130,15 @@ impl Coupling {
     /// Asks an end for a segment, and goes on to the next one behind its last.
     #[inline(always)]
     fn ask(&mut self, now: Instant, to: Side) -> Option<Outgoing> {
-        let Some(segment) = self.ends[to.index()].poll_in_place(now) else {
+        let end = &mut self.ends[to.index()];
+        let Some(segment) = end.poll_in_place(now) else {
             self.asked += 1;
             return None;
         };
-        // An end that has data to send sends it before it acknowledges without.
-        self.asked += u8::from(segment.len == 0 && segment.flags == Flags::ACK);
+        // An end that has data to send sends it before it acknowledges without, unless that
+        // acknowledges nothing but SYN.
+        let opens = end.receiver().next() == 1;
+        self.asked += u8::from(segment.len == 0 && segment.flags == Flags::ACK && !opens);
         let mut outgoing = Outgoing { to, segment, passed: false };
         self.tell(to, &mut outgoing.segment);
         Some(outgoing)

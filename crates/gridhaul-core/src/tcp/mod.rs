@@ -16,7 +16,7 @@ mod sender;
 mod sent;
 
 pub use connection::{Connection, State};
-pub use params::{CubicRules, Growth, HalvingBasis, OptionBytes, StackParams};
+pub use params::{Growth, HalvingBasis, OptionBytes, Rules, StackParams};
 pub use rate::RateSample;
 pub use receiver::Receiver;
 pub use rtt::RttEstimator;

@@ -29,14 +29,16 @@ pub enum HalvingBasis {
     Window,
 }
 
-/// Whose CUBIC it is.
+/// Whose CUBIC and whose BBR it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CubicRules {
-    /// RFC 9438.
+pub enum Rules {
+    /// RFC 9438, and draft-cardwell-iccrg-bbr-congestion-control-00.
     Rfc,
-    /// Linux: windows are whole segments, the Reno-friendly one keeps growing by `α_cubic` (section 4.3
-    /// would go on with 1), the target lies one least round trip ahead, and as long as no loss has
-    /// shown where the plateau is, the window grows by at least a twentieth in each round trip.
+    /// Linux. CUBIC: windows are whole segments, the Reno-friendly one keeps growing by `α_cubic`
+    /// (section 4.3 would go on with 1), the target lies one least round trip ahead, and as long as no
+    /// loss has shown where the plateau is, the window grows by at least a twentieth in each round
+    /// trip. BBR: windows are an even number of whole segments, two more while probing, and make room
+    /// for acknowledgements that come in bursts; pacing stays one per cent below the bandwidth.
     Linux,
 }
 
@@ -72,6 +74,8 @@ pub struct StackParams {
     pub handshake: bool,
     /// Time that an acknowledgement may wait; zero: never waits.
     pub delayed_ack: Duration,
+    /// The same where the receiver adapts it ([`Rules::Linux`]): the longest that comes of it.
+    pub delayed_ack_max: Duration,
     /// Segments after which a waiting acknowledgement goes.
     pub ack_every: u32,
     /// Segments at the start that are acknowledged at once.
@@ -110,8 +114,8 @@ pub struct StackParams {
     pub prr: bool,
     /// Whether CUBIC leaves slow start by HyStart.
     pub hystart: bool,
-    /// Whose CUBIC.
-    pub cubic: CubicRules,
+    /// Whose CUBIC, and whose BBR.
+    pub rules: Rules,
     /// What is halved.
     pub halving: HalvingBasis,
     /// Whether the slow-start threshold is a whole number of segments (ns-2: `ssthresh_` is an
@@ -187,6 +191,7 @@ impl StackParams {
         params.fixed_window = stack.fixed_window.map_or(params.receive_window, window);
         params.handshake = stack.handshake.unwrap_or(params.handshake);
         params.delayed_ack = stack.delayed_ack.unwrap_or(params.delayed_ack);
+        params.delayed_ack_max = stack.delayed_ack.unwrap_or(params.delayed_ack_max);
         params.ack_every = stack.ack_every.unwrap_or(params.ack_every);
         params.quick_ack = stack.quick_ack.unwrap_or(params.quick_ack);
         params.timestamps = stack.timestamps.unwrap_or(params.timestamps);
@@ -224,6 +229,7 @@ impl StackParams {
         self.one_way_delay = true;
         self.timestamps = false;
         self.delayed_ack = Duration::ZERO;
+        self.delayed_ack_max = Duration::ZERO;
     }
 
     /// Whether segments carry an option with times, of either kind.
@@ -285,6 +291,7 @@ fn rfc() -> StackParams {
         handshake: true,
         // RFC 9293, 3.8.6.3: below 0.5 s, and for every second full segment; BSD's 200 ms.
         delayed_ack: Duration::from_millis(200),
+        delayed_ack_max: Duration::from_millis(200),
         ack_every: 2,
         quick_ack: 0,
         timestamps: true,
@@ -307,7 +314,7 @@ fn rfc() -> StackParams {
         grow_only_when_limited: true,
         prr: false,
         hystart: false,
-        cubic: CubicRules::Rfc,
+        rules: Rules::Rfc,
         halving: HalvingBasis::Flight,
         whole_ssthresh: false,
         forget_sack_on_timeout: false,
@@ -333,12 +340,12 @@ fn linux() -> StackParams {
         recovery: Recovery::Rack,
         prr: true,
         hystart: true,
-        cubic: CubicRules::Linux,
+        rules: Rules::Linux,
         // snd_ssthresh and snd_cwnd count segments.
         whole_ssthresh: true,
         // tcp_rmem's upper default of 6 MB, half of it offered (tcp_adv_win_scale 1).
         receive_window: 3 << 20,
-        // TCP_DELACK_MIN.
+        // TCP_DELACK_MIN; TCP_DELACK_MAX is that of the RFCs above.
         delayed_ack: Duration::from_millis(40),
         // TCP_MAX_QUICKACKS.
         quick_ack: 16,
@@ -366,6 +373,7 @@ fn ns2() -> StackParams {
         handshake: true,
         // TCPSink acknowledges every segment; TCPSink/DelAck is asked for with `delayed_ack`.
         delayed_ack: Duration::ZERO,
+        delayed_ack_max: Duration::ZERO,
         timestamps: false,
         sack: false,
         // rtxcur_init_ 3.0, minrto_ 0.2, maxrto_ 60, tcpTick_ 0.01.

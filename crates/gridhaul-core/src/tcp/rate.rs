@@ -56,6 +56,9 @@ pub(super) struct RateAccount {
     newest: Option<(Instant, RateStamp)>,
     /// When a controller that paces lets the next segment leave.
     pub(super) paced_until: Instant,
+    /// When the last burst left, and how many more segments belong to it.
+    pub(super) burst_at: Instant,
+    pub(super) burst_left: u32,
     /// One for each segment that is sent and not yet acknowledged, in their order.
     stamps: VecDeque<RateStamp>,
 }

@@ -1,8 +1,11 @@
 //! The receiving half: reassembly, delayed and selective acknowledgements, the offered window.
 
-use gridhaul_scenario::units::Instant;
+mod patience;
 
-use super::params::StackParams;
+use gridhaul_scenario::units::{Duration, Instant};
+
+use self::patience::Patience;
+use super::params::{Rules, StackParams};
 use super::segment::SackBlocks;
 
 /// The receiving half of a connection. Positions are 64-bit stream positions: 0 is SYN.
@@ -17,8 +20,10 @@ pub struct Receiver {
     beyond: Option<Box<Beyond>>,
     /// Bytes that the application has not taken yet.
     unread: u32,
-    unacknowledged: u32,
-    quick_left: u32,
+    /// How long acknowledgements wait, where that adapts.
+    patience: Patience,
+    unacknowledged: u16,
+    quick_left: u16,
     /// Whether the application takes everything at once.
     eager: bool,
     ack_now: bool,
@@ -47,8 +52,9 @@ impl Receiver {
             ack_at: Instant::NEVER,
             beyond: None,
             unread: 0,
+            patience: Patience::default(),
             unacknowledged: 0,
-            quick_left: params.quick_ack,
+            quick_left: quick(params),
             eager: true,
             ack_now: false,
             finished: false,
@@ -181,9 +187,16 @@ impl Receiver {
     pub fn request_ack(&mut self) {
         self.ack_now = true;
     }
+    /// The round trip of SYN and its answer, where it was measured.
+    pub(crate) fn know_way(&mut self, rtt: Duration) {
+        self.patience.know_way(rtt);
+    }
     /// A segment with an acknowledgement has been sent.
     #[inline]
-    pub fn on_ack_sent(&mut self, params: &StackParams) {
+    pub fn on_ack_sent(&mut self, now: Instant, params: &StackParams) {
+        if self.ack_at <= now && !self.ack_now {
+            self.patience.on_waited();
+        }
         self.offered = self.edge(params);
         self.ack_now = false;
         self.unacknowledged = 0;
@@ -202,17 +215,24 @@ impl Receiver {
     }
 
     fn schedule_ack(&mut self, now: Instant, at_once: bool, params: &StackParams) {
-        self.unacknowledged += 1;
+        self.unacknowledged = self.unacknowledged.saturating_add(1);
+        if params.rules == Rules::Linux && self.patience.on_data(now) {
+            self.quick_left = quick(params);
+        }
         let quick = self.quick_left > 0;
         self.quick_left = self.quick_left.saturating_sub(1);
         if at_once
             || quick
-            || self.unacknowledged >= params.ack_every
+            || u32::from(self.unacknowledged) >= params.ack_every
             || params.delayed_ack.is_zero()
         {
             self.ack_now = true;
         } else if self.ack_at == Instant::NEVER {
-            self.ack_at = now + params.delayed_ack;
+            let wait = match params.rules {
+                Rules::Rfc => params.delayed_ack,
+                Rules::Linux => self.patience.wait(params.delayed_ack_max),
+            };
+            self.ack_at = now + wait;
         }
     }
 
@@ -230,6 +250,11 @@ impl Receiver {
             self.beyond = None;
         }
     }
+}
+
+/// Segments that are acknowledged at once.
+fn quick(params: &StackParams) -> u16 {
+    u16::try_from(params.quick_ack).unwrap_or(u16::MAX)
 }
 
 impl Beyond {

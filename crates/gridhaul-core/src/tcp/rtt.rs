@@ -1,15 +1,17 @@
 //! Round-trip estimate and retransmission timeout (RFC 6298).
 
+mod deviation;
+
 use gridhaul_scenario::units::{Duration, Instant};
 
+use self::deviation::{Deviation, Flight};
 use super::params::StackParams;
 
 /// Smoothed round-trip time, its variation, and the timeout with its back-off.
 #[derive(Debug, Clone, Copy)]
 pub struct RttEstimator {
     srtt_ns: u64,
-    rttvar_ns: u64,
-    ticks: Ticks,
+    variation: Variation,
     /// The least round trip in microseconds.
     min_us: u32,
     measured: bool,
@@ -17,6 +19,11 @@ pub struct RttEstimator {
     syn_repeated: bool,
     backoff: u8,
 }
+
+/// The variation in whatever form the stack keeps it; its parameters say which, so that the estimate of
+/// each of many connections needs no word for it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Variation([u32; 4]);
 
 /// RFC 6298, 5.7: the timeout with which data begins after SYN had to be repeated.
 const RTO_AFTER_SYN_LOSS: Duration = Duration::from_secs(3);
@@ -38,8 +45,7 @@ impl RttEstimator {
     pub const fn new() -> Self {
         Self {
             srtt_ns: 0,
-            rttvar_ns: 0,
-            ticks: Ticks { srtt8: 0, rttvar4: 0 },
+            variation: Variation([0; 4]),
             min_us: u32::MAX,
             measured: false,
             syn_repeated: false,
@@ -47,27 +53,55 @@ impl RttEstimator {
         }
     }
 
-    /// Takes a measurement of a segment sent at `sent` and acknowledged at `now`.
+    /// Takes a measurement of a segment sent at `sent` and acknowledged at `now`, with the first
+    /// unacknowledged position after that and the one that is sent next.
     #[inline]
-    pub fn measure(&mut self, sent: Instant, now: Instant, params: &StackParams) -> Duration {
+    pub fn measure(
+        &mut self,
+        (sent, now): (Instant, Instant),
+        (una, next): (u64, u64),
+        params: &StackParams,
+    ) -> Duration {
         let rtt = now.since(sent);
-        self.min_us = self.min_us.min(u32::try_from(rtt.as_nanos() / 1_000).unwrap_or(u32::MAX));
         let sample = quantise(sent, now, params.clock_granularity);
         if counts_ticks(params) {
-            self.ticks.measure(sample / params.clock_granularity.as_nanos());
+            let mut ticks = self.variation.ticks();
+            ticks.measure(sample / params.clock_granularity.as_nanos());
+            self.variation.set_ticks(ticks);
         }
-        if self.measured {
-            // RFC 6298, 2.3: alpha = 1/8, beta = 1/4, RTTVAR before SRTT.
-            let error = self.srtt_ns.abs_diff(sample);
-            self.rttvar_ns = self.rttvar_ns - self.rttvar_ns / 4 + error / 4;
-            self.srtt_ns = self.srtt_ns - self.srtt_ns / 8 + sample / 8;
-        } else {
-            // RFC 6298, 2.2.
-            self.srtt_ns = sample;
-            self.rttvar_ns = sample / 2;
-            self.measured = true;
+        let flight = Flight { una: una as u32, next: next as u32 };
+        let before = self.srtt_ns;
+        // RFC 6298, 2.2 and 2.3: alpha = 1/8.
+        self.srtt_ns = if self.measured { before - before / 8 + sample / 8 } else { sample };
+        if params.rto_floor_on_variance {
+            let floor = in_micros(params.rto_min.as_nanos());
+            let deviation = if self.measured {
+                let mut deviation = Deviation::of(self.variation.0);
+                let error = i64::from(in_micros(sample)) - i64::from(in_micros(before));
+                deviation.measure(error, floor, flight);
+                deviation
+            } else {
+                Deviation::first(in_micros(sample), floor, flight)
+            };
+            self.variation.0 = deviation.words();
+        } else if !counts_ticks(params) {
+            let rttvar = self.variation.rttvar_ns();
+            // RFC 6298, 2.2 and 2.3: beta = 1/4, with SRTT as it was before.
+            self.variation.set_rttvar_ns(if self.measured {
+                rttvar - rttvar / 4 + before.abs_diff(sample) / 4
+            } else {
+                sample / 2
+            });
         }
+        self.measured = true;
         rtt
+    }
+
+    /// Notes the round trip of the newest segment of an acknowledgement: the least of them is how long
+    /// the way takes.
+    #[inline]
+    pub fn note_least(&mut self, rtt: Duration) {
+        self.min_us = self.min_us.min(in_micros(rtt.as_nanos()));
     }
 
     /// The timeout, back-off included.
@@ -75,18 +109,16 @@ impl RttEstimator {
     #[must_use]
     pub fn rto(&self, params: &StackParams) -> Duration {
         let base = if self.measured && counts_ticks(params) {
-            let ticks = self.ticks.rto() * params.clock_granularity.as_nanos();
+            let ticks = self.variation.ticks().rto() * params.clock_granularity.as_nanos();
             ticks.max(params.rto_min.as_nanos())
+        } else if self.measured && params.rto_floor_on_variance {
+            // Linux, __tcp_set_rto: the floor is within the variation.
+            self.srtt_ns + u64::from(Deviation::of(self.variation.0).rttvar) * 1_000
         } else if self.measured {
-            let variance = 4 * self.rttvar_ns;
-            if params.rto_floor_on_variance {
-                // Linux, __tcp_set_rto: srtt + max(4 * mdev, rto_min).
-                self.srtt_ns + variance.max(params.rto_min.as_nanos())
-            } else {
-                // RFC 6298, 2.3 and 2.4: SRTT + max(G, 4 * RTTVAR), at least the minimum.
-                let spread = variance.max(params.clock_granularity.as_nanos());
-                (self.srtt_ns + spread).max(params.rto_min.as_nanos())
-            }
+            // RFC 6298, 2.3 and 2.4: SRTT + max(G, 4 * RTTVAR), at least the minimum.
+            let variance = 4 * self.variation.rttvar_ns();
+            let spread = variance.max(params.clock_granularity.as_nanos());
+            (self.srtt_ns + spread).max(params.rto_min.as_nanos())
         } else if self.syn_repeated {
             params.rto_initial.max(RTO_AFTER_SYN_LOSS).as_nanos()
         } else {
@@ -101,7 +133,9 @@ impl RttEstimator {
     pub fn back_off(&mut self, params: &StackParams) {
         self.backoff = (self.backoff + 1).min(16);
         if counts_ticks(params) && self.backoff > 3 {
-            self.ticks.clobber();
+            let mut ticks = self.variation.ticks();
+            ticks.clobber();
+            self.variation.set_ticks(ticks);
         }
     }
 
@@ -135,6 +169,33 @@ impl Default for RttEstimator {
     fn default() -> Self {
         Self::new()
     }
+}
+
+impl Variation {
+    /// RFC 6298: RTTVAR in nanoseconds.
+    #[inline]
+    const fn rttvar_ns(self) -> u64 {
+        self.0[0] as u64 | (self.0[1] as u64) << 32
+    }
+    #[inline]
+    const fn set_rttvar_ns(&mut self, ns: u64) {
+        (self.0[0], self.0[1]) = (ns as u32, (ns >> 32) as u32);
+    }
+
+    #[inline]
+    const fn ticks(self) -> Ticks {
+        Ticks { srtt8: self.0[0], rttvar4: self.0[1] }
+    }
+    #[inline]
+    const fn set_ticks(&mut self, ticks: Ticks) {
+        (self.0[0], self.0[1]) = (ticks.srtt8, ticks.rttvar4);
+    }
+}
+
+/// Whole microseconds; what is longer than an hour stays so.
+#[inline]
+fn in_micros(ns: u64) -> u32 {
+    u32::try_from(ns / 1_000).unwrap_or(u32::MAX)
 }
 
 /// Whether one segment at a time is timed with a coarse clock: then the estimate is kept in ticks.

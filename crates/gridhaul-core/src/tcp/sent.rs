@@ -43,6 +43,17 @@ impl Sent {
     }
 }
 
+/// What has been found lost by its age.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Expired {
+    /// Bytes marked.
+    pub bytes: u64,
+    /// Whether some of them had been sent again.
+    pub repeated: bool,
+    /// When the last of those that are suspected has waited long enough.
+    pub due: Option<Instant>,
+}
+
 /// Sent segments in order of the stream, without gaps.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SentQueue {
@@ -214,15 +225,14 @@ impl SentQueue {
     }
 
     /// Marks as lost what was sent before `newest`, which has arrived, and has waited for `wait`
-    /// since (RFC 8985, section 6.2, step 5). Returns the bytes marked, and when the last of those
-    /// that are suspected has waited long enough.
+    /// since (RFC 8985, section 6.2, step 5).
     pub(crate) fn mark_expired(
         &mut self,
         newest: &Delivered,
         wait: Duration,
         now: Instant,
-    ) -> (u64, Option<Instant>) {
-        let (mut marked, mut first, mut due) = (0, None, None);
+    ) -> Expired {
+        let (mut marked, mut repeated, mut first, mut due) = (0, false, None, None);
         for sent in &mut self.ring {
             let before = (sent.sent_at, sent.end()) < (newest.sent_at, newest.end);
             if !before && sent.transmits == 1 {
@@ -236,6 +246,7 @@ impl SentQueue {
             if expires <= now {
                 sent.lost = true;
                 marked += sent.len;
+                repeated |= sent.transmits > 1;
                 first.get_or_insert(sent.start);
             } else {
                 due = due.max(Some(expires));
@@ -245,7 +256,7 @@ impl SentQueue {
         if let Some(first) = first {
             self.lost_hint = self.lost_hint.min(first);
         }
-        (u64::from(marked), due)
+        Expired { bytes: u64::from(marked), repeated, due }
     }
 
     /// After a timeout: the first segment is lost, and what was sent longer than `rtt` ago (RFC

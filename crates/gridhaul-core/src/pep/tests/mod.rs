@@ -52,6 +52,7 @@ fn stack(mss: u32, window: u32) -> Arc<StackParams> {
     Arc::new(StackParams {
         receive_window: window,
         delayed_ack: Duration::from_millis(40),
+        delayed_ack_max: Duration::from_millis(40),
         rto_min: Duration::from_millis(200),
         rto_max: Duration::from_secs(5),
         ..StackParams::resolve(&stack)

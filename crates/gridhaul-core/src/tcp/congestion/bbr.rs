@@ -4,12 +4,14 @@
 //! flight. Loss hardly enters.
 //!
 //! The draft counts the window in packets; here it is payload bytes. Left out: the long-term
-//! bandwidth estimate by which Linux meets token-bucket policers, as our links have none, and the
-//! send quantum as a size of bursts: segments leave one by one, it only adds to the window.
+//! bandwidth estimate by which Linux meets token-bucket policers, as our links have none; and, but in
+//! profile `linux`, the send quantum as a size of bursts: segments leave one by one, it only adds to
+//! the window. Where Linux differs from the draft, [`Rules`] says how.
 //!
 //! The draft draws the first phase of the gain cycle at random. Here it is derived from the time at
 //! which the cycle begins: no entropy, and flows that begin at different times still differ.
 
+mod aggregation;
 mod drain;
 mod min_rtt;
 mod probe_bw;
@@ -20,8 +22,9 @@ mod startup;
 mod windowed_filter;
 
 use gridhaul_scenario::scenario::Recovery as Kind;
-use gridhaul_scenario::units::Instant;
+use gridhaul_scenario::units::{Duration, Instant};
 
+use self::aggregation::Aggregation;
 use self::min_rtt::MinRtt;
 use self::probe_bw::ProbeBw;
 use self::probe_rtt::ProbeRtt;
@@ -30,12 +33,15 @@ use self::round::Round;
 use self::startup::{FullPipe, HIGH_GAIN};
 use self::windowed_filter::WindowedMax;
 use super::{Ack, CongestionControl, Loss, Window};
-use crate::tcp::params::StackParams;
+use crate::tcp::params::{Rules, StackParams};
 use crate::tcp::rate::RateSample;
 
 /// Section 4.2.3.3, `BBRMinPipeCwnd`: four segments keep an acknowledgement of every second one
 /// from starving the sender.
 const MIN_PIPE_SEGMENTS: f64 = 4.0;
+/// Linux, `bbr_pacing_margin_percent`: one per cent below the estimate, so that no queue is built by
+/// chance.
+const MARGIN: f64 = 0.99;
 
 /// BBR.
 #[derive(Debug, Clone)]
@@ -53,6 +59,8 @@ pub struct Bbr {
     min_rtt: MinRtt,
     full_pipe: FullPipe,
     recovery: Recovery,
+    aggregation: Aggregation,
+    rules: Rules,
     /// Payload bytes per second.
     pacing_rate: f64,
     rtt_seen: bool,
@@ -90,6 +98,8 @@ impl CongestionControl for Bbr {
             min_rtt: MinRtt::new(),
             full_pipe: FullPipe::new(),
             recovery: Recovery::new(),
+            aggregation: Aggregation::new(),
+            rules: params.rules,
             // Section 4.2.1, `BBRInitPacingRate`: the initial window in a millisecond, as long as
             // no round trip is measured.
             pacing_rate: HIGH_GAIN * initial_window / 1e-3,
@@ -107,6 +117,7 @@ impl CongestionControl for Bbr {
     /// Section 4.1, `BBRUpdateOnACK`: first the model, then what follows from it.
     fn on_delivered(&mut self, ack: &Ack) {
         self.update_bandwidth(ack);
+        self.update_aggregation(ack);
         self.check_cycle(ack);
         self.check_full_pipe(ack);
         self.check_drain(ack);
@@ -152,13 +163,21 @@ impl CongestionControl for Bbr {
     fn pacing_rate(&self) -> Option<f64> {
         Some(self.pacing_rate * self.wire_per_payload)
     }
+
+    #[inline]
+    fn burst(&self) -> u32 {
+        match self.rules {
+            Rules::Rfc => 1,
+            Rules::Linux => self.quantum_segments() as u32,
+        }
+    }
 }
 
 impl Bbr {
     /// Section 4.1.1.5, `BBRUpdateBtlBw`: what the application has limited only ever raises it.
     #[inline]
     fn update_bandwidth(&mut self, ack: &Ack) {
-        let Some(sample) = ack.rate else {
+        let Some(sample) = self.sample(ack) else {
             self.round.pass();
             return;
         };
@@ -166,6 +185,26 @@ impl Bbr {
         let rate = sample.bytes_per_sec();
         if rate >= self.bandwidth.max() || !self.is_limited(&sample) {
             self.bandwidth.update(self.round.count(), rate);
+        }
+    }
+
+    /// The delivery rate that an acknowledgement tells. Linux takes none over less than the least round
+    /// trip: the first copy of a segment that was sent again has been acknowledged.
+    #[inline]
+    fn sample(&self, ack: &Ack) -> Option<RateSample> {
+        let least = self.min_rtt.get().filter(|_| self.rules == Rules::Linux).unwrap_or_default();
+        ack.rate.filter(|sample| sample.interval >= least)
+    }
+
+    #[inline]
+    fn update_aggregation(&mut self, ack: &Ack) {
+        if self.rules == Rules::Linux && self.sample(ack).is_some() {
+            let (bandwidth, mss) = (self.bandwidth.max(), self.window.mss());
+            let cwnd = self.window.cwnd_f64();
+            let delivered = f64::from(ack.delivered);
+            let starts = self.round.starts();
+            let expected = |time| whole_segments(bandwidth, time, mss);
+            self.aggregation.on_ack(ack.now, delivered, starts, cwnd, expected);
         }
     }
 
@@ -184,7 +223,7 @@ impl Bbr {
                 now: ack.now,
                 min_rtt: self.min_rtt.get().unwrap_or_default(),
                 lost: ack.lost > 0,
-                prior_in_flight: ack.prior_in_flight as f64,
+                prior_in_flight: self.when_next_leaves(ack, ack.prior_in_flight, cycle.gain()),
                 at_gain: self.inflight(cycle.gain()),
                 at_one: self.inflight(1.0),
             };
@@ -192,10 +231,25 @@ impl Bbr {
         }
     }
 
+    /// Linux, `bbr_packets_in_net_at_edt`: what will be in the network when pacing lets the next burst
+    /// leave; with that burst, where the rate probes upwards.
+    #[inline]
+    fn when_next_leaves(&self, ack: &Ack, in_flight: u64, gain: f64) -> f64 {
+        let in_flight = in_flight as f64;
+        if self.rules == Rules::Rfc {
+            return in_flight;
+        }
+        let mss = self.window.mss();
+        let burst = if gain > 1.0 { self.quantum_segments() * mss } else { 0.0 };
+        let until = ack.paced_until.since(ack.now);
+        let arrived = whole_segments(self.bandwidth.max(), until, mss);
+        (in_flight + burst - arrived).max(0.0)
+    }
+
     /// Section 4.3.2.2, `BBRCheckFullPipe`.
     #[inline]
     fn check_full_pipe(&mut self, ack: &Ack) {
-        let limited = ack.rate.is_none_or(|sample| self.is_limited(&sample));
+        let limited = self.sample(ack).is_none_or(|sample| self.is_limited(&sample));
         if self.round.starts() && !limited {
             self.full_pipe.on_round(self.bandwidth.max());
         }
@@ -207,7 +261,9 @@ impl Bbr {
         if matches!(self.state, State::Startup) && self.full_pipe.is_full() {
             self.state = State::Drain;
         }
-        if matches!(self.state, State::Drain) && ack.in_flight as f64 <= self.inflight(1.0) {
+        if matches!(self.state, State::Drain)
+            && self.when_next_leaves(ack, ack.in_flight, drain::GAIN) <= self.inflight(1.0)
+        {
             self.state = State::ProbeBw(ProbeBw::enter(ack.now));
         }
     }
@@ -243,17 +299,26 @@ impl Bbr {
     fn set_pacing_rate(&mut self, ack: &Ack) {
         if !self.rtt_seen && !ack.srtt.is_zero() {
             self.rtt_seen = true;
-            self.pacing_rate = HIGH_GAIN * self.initial_window / ack.srtt.as_secs_f64();
+            let rate = HIGH_GAIN * self.initial_window / ack.srtt.as_secs_f64();
+            self.pacing_rate = rate * self.margin();
         }
         self.set_rate(self.pacing_gain());
     }
 
     #[inline]
     fn set_rate(&mut self, gain: f64) {
-        let rate = gain * self.bandwidth.max();
+        let rate = gain * self.bandwidth.max() * self.margin();
         // Until the pipe is full the estimate is young: the rate does not fall with it.
         if rate > 0.0 && (self.full_pipe.is_full() || rate > self.pacing_rate) {
             self.pacing_rate = rate;
+        }
+    }
+
+    #[inline]
+    const fn margin(&self) -> f64 {
+        match self.rules {
+            Rules::Rfc => 1.0,
+            Rules::Linux => MARGIN,
         }
     }
 
@@ -278,7 +343,7 @@ impl Bbr {
         if self.recovery.conserves() {
             cwnd = cwnd.max(in_flight + delivered);
         } else {
-            let target = self.inflight(self.window_gain());
+            let target = self.target();
             if self.full_pipe.is_full() {
                 cwnd = (cwnd + delivered).min(target);
             } else if cwnd < target || (ack.delivered_total as f64) < self.initial_window {
@@ -293,15 +358,41 @@ impl Bbr {
         self.window.set_cwnd(cwnd);
     }
 
+    /// Section 4.2.3.3, `BBRUpdateTargetCwnd`; in Linux with room for acknowledgements in bursts, once
+    /// the pipe is full.
+    fn target(&self) -> f64 {
+        if self.rules == Rules::Rfc || !self.full_pipe.is_full() || self.min_rtt.get().is_none() {
+            return self.inflight(self.window_gain());
+        }
+        let (bandwidth, mss) = (self.bandwidth.max(), self.window.mss());
+        let room = self.aggregation.room(|time| whole_segments(bandwidth, time, mss));
+        self.rounded(self.product(self.window_gain()) + room)
+    }
+
     /// Section 4.2.3.2, `BBRInflight`: a multiple of the bandwidth-delay product, with three send
     /// quanta for what waits in hosts and between acknowledgements.
     fn inflight(&self, gain: f64) -> f64 {
-        match self.min_rtt.get() {
-            None => self.initial_window,
-            Some(rtt) => {
-                gain * self.bandwidth.max() * rtt.as_secs_f64() + 3.0 * self.send_quantum()
-            }
+        match self.rules {
+            _ if self.min_rtt.get().is_none() => self.initial_window,
+            Rules::Rfc => self.product(gain) + 3.0 * self.send_quantum(),
+            Rules::Linux => self.rounded(self.product(gain)),
         }
+    }
+
+    /// A multiple of the bandwidth-delay product in bytes.
+    fn product(&self, gain: f64) -> f64 {
+        gain * self.bandwidth.max() * self.min_rtt.get().unwrap_or_default().as_secs_f64()
+    }
+
+    /// Linux, `bbr_quantization_budget`: whole segments with three send quanta, an even number of them
+    /// so that a receiver that acknowledges every second one leaves none over, and two more while the
+    /// pacing probes for bandwidth.
+    fn rounded(&self, bytes: f64) -> f64 {
+        let mss = self.window.mss();
+        let segments = (bytes / mss).ceil() + 3.0 * self.quantum_segments();
+        let even = 2.0 * (segments / 2.0).ceil();
+        let probing = matches!(&self.state, State::ProbeBw(cycle) if cycle.gain() > 1.0);
+        (even + if probing { 2.0 } else { 0.0 }) * mss
     }
 
     /// Section 4.2.2, `BBRSetSendQuantum`: one segment below 1.2 Mbit/s, two below 24 Mbit/s, else
@@ -315,6 +406,14 @@ impl Bbr {
         } else {
             (self.pacing_rate * 1e-3).min(64.0 * 1024.0)
         }
+    }
+
+    /// The same in Linux: whole segments of 1/1024 of a second, at least one or, from 1.2 Mbit/s on,
+    /// two.
+    fn quantum_segments(&self) -> f64 {
+        let least = if self.pacing_rate * 8.0 < 1.2e6 { 1.0 } else { 2.0 };
+        let bytes = (self.pacing_rate / 1024.0).min(64.0 * 1024.0);
+        (bytes / self.window.mss()).floor().clamp(least, 127.0)
     }
 
     fn pacing_gain(&self) -> f64 {
@@ -353,6 +452,12 @@ impl Bbr {
     fn restore_window(&mut self) {
         self.window.set_cwnd(self.window.cwnd_f64().max(self.recovery.saved()));
     }
+}
+
+/// What a bandwidth brings in a time, in bytes of whole segments (as Linux counts).
+#[inline]
+fn whole_segments(bandwidth: f64, time: Duration, mss: f64) -> f64 {
+    (bandwidth * time.as_secs_f64() / mss).floor() * mss
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! The RFC counts windows in segments and time in seconds. Here windows are bytes: `C` appears as
 //! `C * SMSS`, and "segments_acked / cwnd" as acknowledged bytes over the window in bytes, times
 //! SMSS. Slow start is Reno's, or ends by HyStart where the stack has it (section 4.10 recommends its
-//! successor HyStart++). Where Linux differs from the RFC, [`CubicRules`] says how.
+//! successor HyStart++). Where Linux differs from the RFC, [`Rules`] says how.
 
 mod cube;
 mod hystart;
@@ -15,7 +15,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use self::cube::cube_root;
 use self::hystart::HyStart;
 use super::{Ack, CongestionControl, Loss, Window};
-use crate::tcp::params::{CubicRules, StackParams};
+use crate::tcp::params::{Rules, StackParams};
 
 /// Section 4.6, `β_cubic`: "CUBIC sets the multiplicative window decrease factor to 0.7".
 const BETA: f64 = 0.7;
@@ -44,7 +44,9 @@ pub struct Cubic {
     /// The least round trip since the start or the last timeout.
     min_rtt: Option<Duration>,
     hystart: Option<HyStart>,
-    rules: CubicRules,
+    rules: Rules,
+    /// Linux: segments acknowledged that have not made the window grow yet.
+    credit: f64,
 }
 
 /// A congestion avoidance stage: from one loss to the next.
@@ -73,7 +75,8 @@ impl CongestionControl for Cubic {
             idle_since: None,
             min_rtt: None,
             hystart: params.hystart.then(HyStart::default),
-            rules: params.cubic,
+            rules: params.rules,
+            credit: 0.0,
         }
     }
     own_window!();
@@ -107,11 +110,14 @@ impl CongestionControl for Cubic {
             // application-limited behavior": the stage begins that much later.
             epoch.start += ack.now.since(since);
         }
-        if self.window.in_slow_start() {
-            self.epoch = None;
-            self.slow_start(ack);
-        } else {
-            self.avoid(ack);
+        if !self.window.in_slow_start() {
+            self.avoid(ack, f64::from(ack.avoidance_credit));
+            return;
+        }
+        self.epoch = None;
+        let rest = self.slow_start(ack);
+        if self.rules == Rules::Linux && rest > 0.0 {
+            self.avoid(ack, rest);
         }
     }
 
@@ -149,8 +155,8 @@ impl Cubic {
     fn remember(&mut self) {
         let mss = self.window.mss();
         let cwnd = match self.rules {
-            CubicRules::Rfc => self.window.cwnd_f64(),
-            CubicRules::Linux => (self.window.cwnd_f64() / mss).floor() * mss,
+            Rules::Rfc => self.window.cwnd_f64(),
+            Rules::Linux => (self.window.cwnd_f64() / mss).floor() * mss,
         };
         // Section 4.7, fast convergence: a flow that did not get back to its last plateau makes
         // room for others: W_max = cwnd * (1 + β) / 2.
@@ -158,34 +164,38 @@ impl Cubic {
         self.cwnd_prior = cwnd;
         self.epoch = None;
         self.idle_since = None;
+        self.credit = 0.0;
     }
 
     /// Section 4.10: slow start while cwnd is below ssthresh. An acknowledgement of many segments,
     /// as after a timeout, takes the window to ssthresh and no further (Linux: `tcp_slow_start`).
-    fn slow_start(&mut self, ack: &Ack) {
+    /// Returns what is left of it.
+    fn slow_start(&mut self, ack: &Ack) -> f64 {
         let (cwnd, mss) = (self.window.cwnd_f64(), self.window.mss());
         let room = (f64::from(self.window.ssthresh()) - cwnd).max(mss);
-        self.window.set_cwnd(cwnd + f64::from(ack.slow_start_credit).min(room));
+        let credit = f64::from(ack.slow_start_credit);
+        self.window.set_cwnd(cwnd + credit.min(room));
+        (credit - room).max(0.0)
     }
 
-    /// Congestion avoidance: section 4.2 on each acknowledgement.
-    fn avoid(&mut self, ack: &Ack) {
+    /// Congestion avoidance: section 4.2 on each acknowledgement, of `acked` bytes.
+    fn avoid(&mut self, ack: &Ack, acked: f64) {
         let (cwnd, mss) = (self.window.cwnd_f64(), self.window.mss());
         let mut epoch = self.epoch.unwrap_or_else(|| Epoch::begin(ack.now, cwnd, self.w_max, mss));
         let elapsed = ack.now.since(epoch.start);
         // Section 4.2: segments_acked / cwnd, here bytes over bytes.
-        let share = f64::from(ack.avoidance_credit) / cwnd;
+        let share = acked / cwnd;
         // Section 4.3, figure 4: W_est += α * segments_acked / cwnd, times SMSS; "once W_est has
         // grown to reach cwnd_prior, [...] α_cubic to 1".
-        let reno = self.rules == CubicRules::Rfc && epoch.w_est >= self.cwnd_prior;
+        let reno = self.rules == Rules::Rfc && epoch.w_est >= self.cwnd_prior;
         let alpha = if reno { 1.0 } else { ALPHA };
         epoch.w_est += alpha * share * mss;
         self.epoch = Some(epoch);
 
-        if self.rules == CubicRules::Linux {
+        if self.rules == Rules::Linux {
             let ahead = self.min_rtt.unwrap_or(ack.srtt);
             let segments = epoch.acks_for_one(elapsed + ahead, cwnd, mss, self.w_max == 0.0);
-            self.window.set_cwnd(cwnd + f64::from(ack.avoidance_credit) / segments);
+            self.step(acked / mss, segments);
         } else if epoch.window_at(elapsed, mss) < epoch.w_est {
             // Section 4.3: in the Reno-friendly region cwnd is W_est. A window that is already
             // larger stays: the region must not shrink it.
@@ -196,6 +206,22 @@ impl Cubic {
             let target = epoch.window_at(elapsed + ack.srtt, mss).clamp(cwnd, MOST * cwnd);
             self.window.set_cwnd(cwnd + (target - cwnd) * share);
         }
+    }
+}
+
+impl Cubic {
+    /// Linux, `tcp_cong_avoid_ai`: a segment more for each `count` that are acknowledged. What was put by
+    /// while the count was higher is worth one segment at once when it falls, so that the window
+    /// follows each step of its target without delay.
+    fn step(&mut self, acked: f64, count: f64) {
+        let mut more = 0.0;
+        if self.credit >= count {
+            (self.credit, more) = (0.0, 1.0);
+        }
+        self.credit += acked;
+        let whole = (self.credit / count).floor();
+        self.credit -= whole * count;
+        self.window.set_cwnd(self.window.cwnd_f64() + (more + whole) * self.window.mss());
     }
 }
 

@@ -100,6 +100,12 @@ pub trait CongestionControl: Sized {
         None
     }
 
+    /// Segments that leave together where [`Self::pacing_rate`] spaces bursts (segmentation offload).
+    #[inline]
+    fn burst(&self) -> u32 {
+        1
+    }
+
     /// What it has computed so far about the network; `None` where that is not counted.
     fn effort(&self) -> Option<Effort> {
         None
@@ -167,6 +173,8 @@ pub struct Ack {
     pub delivered_total: u64,
     /// Delivery rate of the acknowledged flight.
     pub rate: Option<RateSample>,
+    /// When pacing lets the next segment leave; in the past if it holds none back.
+    pub paced_until: Instant,
     /// Full segment.
     pub mss: u32,
 }
@@ -337,6 +345,12 @@ impl Controller {
     pub fn pacing_rate(&self) -> Option<f64> {
         dispatch!(self, inner => inner.pacing_rate())
     }
+    /// See [`CongestionControl::burst`].
+    #[inline]
+    #[must_use]
+    pub fn burst(&self) -> u32 {
+        dispatch!(self, inner => inner.burst())
+    }
     /// See [`CongestionControl::expired`].
     #[must_use]
     pub fn expired(&self, now: Instant, sent_at: Instant) -> bool {
@@ -367,6 +381,7 @@ mod samples {
             lost: 0,
             delivered_total: 0,
             rate: None,
+            paced_until: Instant::ZERO,
             mss,
         }
     }

@@ -1,7 +1,7 @@
 //! The congestion window and its arithmetic (RFC 5681), shared by Reno and its relatives.
 
 use super::{Ack, Loss};
-use crate::tcp::params::StackParams;
+use crate::tcp::params::{Rules, StackParams};
 
 /// Congestion window and slow-start threshold.
 #[derive(Debug, Clone, Copy)]
@@ -11,6 +11,9 @@ pub struct Window {
     ssthresh: f64,
     mss: u32,
     whole_ssthresh: bool,
+    /// Linux: the window is a whole number of segments, and its fraction what has been acknowledged
+    /// towards the next.
+    whole_cwnd: bool,
 }
 
 impl Window {
@@ -22,6 +25,7 @@ impl Window {
             ssthresh: f64::from(params.initial_ssthresh),
             mss: params.mss,
             whole_ssthresh: params.whole_ssthresh,
+            whole_cwnd: params.rules == Rules::Linux,
         }
     }
 
@@ -62,8 +66,7 @@ impl Window {
     }
     /// Sets the slow-start threshold, to at least two segments (RFC 5681, equation 4).
     pub fn set_ssthresh(&mut self, bytes: f64) {
-        let bytes =
-            if self.whole_ssthresh { (bytes / self.mss()).floor() * self.mss() } else { bytes };
+        let bytes = if self.whole_ssthresh { self.whole(bytes) } else { bytes };
         self.ssthresh = bytes.max(2.0 * self.mss());
     }
 
@@ -80,7 +83,8 @@ impl Window {
             self.cwnd += credit.min((self.ssthresh - self.cwnd).max(self.mss()));
         } else {
             // Equation 3: cwnd += SMSS * SMSS / cwnd.
-            self.cwnd += f64::from(ack.avoidance_credit) * self.mss() / self.cwnd;
+            let cwnd = if self.whole_cwnd { self.whole(self.cwnd) } else { self.cwnd };
+            self.cwnd += f64::from(ack.avoidance_credit) * self.mss() / cwnd;
         }
     }
 
@@ -88,7 +92,7 @@ impl Window {
     pub fn halve(&mut self, loss: &Loss) {
         let half = f64::from(loss.window) / 2.0;
         self.set_ssthresh(half);
-        self.set_cwnd(half);
+        self.set_cwnd(if self.whole_cwnd { self.ssthresh } else { half });
     }
 
     /// A timeout: ssthresh to half the window and cwnd to one segment.
@@ -97,6 +101,12 @@ impl Window {
             self.set_ssthresh(f64::from(loss.window) / 2.0);
         }
         self.cwnd = self.mss();
+    }
+
+    /// Whole segments of so many bytes, in bytes; at least one.
+    #[inline]
+    fn whole(&self, bytes: f64) -> f64 {
+        ((bytes / self.mss()).floor() * self.mss()).max(self.mss())
     }
 
     /// Takes bytes off, but leaves one segment.

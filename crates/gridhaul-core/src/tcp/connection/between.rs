@@ -94,9 +94,40 @@ impl Connection {
 
 #[cfg(test)]
 mod tests {
-    use gridhaul_scenario::scenario::Stack;
+    use gridhaul_scenario::scenario::{Profile, Stack};
+    use gridhaul_scenario::units::Duration;
 
     use super::*;
+
+    /// The end that only receives knows how long the way is from SYN and its answer, and waits no longer
+    /// than that with acknowledgements (Linux), also when it keeps no sender.
+    #[test]
+    fn an_acknowledgement_waits_no_longer_than_the_way() {
+        let stack = Stack { profile: Profile::Linux, quick_ack: Some(0), ..Stack::default() };
+        let params = Arc::new(StackParams::resolve(&stack));
+        let mut near = Connection::connect(Arc::clone(&params), 3);
+        let mut far = Connection::listen(params, 7);
+        far.receive_only();
+        near.write(100_000);
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        let syn = near.poll_transmit(at(0)).unwrap();
+        far.handle_segment(at(30), &syn);
+        let answer = far.poll_transmit(at(30)).unwrap();
+        near.handle_segment(at(60), &answer);
+        let sent: Vec<_> = std::iter::from_fn(|| near.poll_transmit(at(60))).collect();
+        let mut waits = Vec::new();
+        for (segment, ms) in sent.iter().zip([90, 92, 200, 300, 400, 500, 600]) {
+            far.handle_segment(at(ms), segment);
+            let due = far.next_deadline();
+            if due != Instant::NEVER {
+                waits.push(due.since(at(ms)).as_nanos() / 1_000_000);
+                far.handle_timeout(due);
+                far.poll_transmit(due).unwrap();
+            }
+        }
+        // Twice as long each time that it ran out in vain, but no longer than the 60 ms of the way.
+        assert_eq!(waits, [40, 60, 60, 60, 60, 60]);
+    }
 
     /// RFC 9293, 3.10.7.4: SND.WL1 begins with the number of the other end's SYN. With 0 in its
     /// place, half of all numbers would look older than that, and their windows be left unread.

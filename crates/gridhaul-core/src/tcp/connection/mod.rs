@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::tcp::params::{OptionBytes, StackParams};
+use crate::tcp::params::{OptionBytes, Rules, StackParams};
 use crate::tcp::receiver::Receiver;
 use crate::tcp::segment::{ClockOption, Flags, OneWayDelay, SackBlocks, Segment, expand};
 use crate::tcp::sender::{Sender, Stretch};
@@ -254,6 +254,11 @@ impl Connection {
         if self.state != State::Established && !self.is_open_for_sending() {
             return self.poll_in_other_states(now);
         }
+        if self.last_ack == 0 && self.params.rules == Rules::Linux && self.receiver.ack_due(now) {
+            // The answer to SYN is acknowledged before the application writes anything.
+            let nothing = Stretch { start: self.sending.next(), len: 0 };
+            return Some(self.segment(now, nothing));
+        }
         if let Some(stretch) = self.sending.poll(now, &self.params) {
             self.on_stretch(stretch);
             return Some(self.segment(now, stretch));
@@ -310,7 +315,7 @@ impl Connection {
     fn end(&mut self) {
         self.state = State::Closed;
         self.sending.stop();
-        self.receiver.on_ack_sent(&self.params);
+        self.receiver.on_ack_sent(Instant::ZERO, &self.params);
     }
 
     /// The acceptability test of RFC 9293, 3.10.7.4, for a segment that does not begin at the next
@@ -470,7 +475,7 @@ impl Connection {
         };
         let header = params.header as usize + options_len(&sack, timestamps.is_some(), params);
         let next = self.receiver.next();
-        self.receiver.on_ack_sent(params);
+        self.receiver.on_ack_sent(now, params);
         self.last_ack = next;
         Segment {
             seq: self.isn.wrapping_add(stretch.start as u32),

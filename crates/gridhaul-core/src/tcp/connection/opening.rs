@@ -96,6 +96,9 @@ impl Connection {
 
     fn on_established(&mut self) {
         self.state = State::Established;
+        if let Some(rtt) = self.sending.whole().and_then(|sender| sender.rtt().srtt()) {
+            self.receiver.know_way(rtt);
+        }
         if self.receive_only {
             self.sending.rest();
         }
@@ -158,7 +161,7 @@ impl Connection {
                 }
             }
         } else if self.receiver.ack_due(now) && self.state == State::SynReceived {
-            self.receiver.on_ack_sent(&self.params);
+            self.receiver.on_ack_sent(now, &self.params);
         } else {
             self.sending.poll_syn(now, &self.params)?;
         }

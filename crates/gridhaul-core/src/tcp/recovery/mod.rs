@@ -108,6 +108,18 @@ pub(crate) trait LossRecovery {
     #[inline]
     fn on_sent(&mut self, _len: u32) {}
 
+    /// Whether new data goes now instead of what is lost (F-RTO).
+    #[inline]
+    fn prefers_new(&self) -> bool {
+        false
+    }
+
+    /// No more new data may go; `next` is the position that is sent next. Returns whether lost segments
+    /// are sent again after all, as nothing new has been sent.
+    fn repeat_after_all(&mut self, _next: u64) -> bool {
+        true
+    }
+
     /// Whether fast recovery is under way.
     fn in_recovery(&self) -> bool;
 
@@ -191,6 +203,13 @@ impl Recovery {
     #[inline]
     pub(crate) fn in_recovery(&self) -> bool {
         dispatch!(self, inner => inner.in_recovery())
+    }
+    #[inline]
+    pub(crate) fn prefers_new(&self) -> bool {
+        dispatch!(self, inner => inner.prefers_new())
+    }
+    pub(crate) fn repeat_after_all(&mut self, next: u64) -> bool {
+        dispatch!(self, inner => inner.repeat_after_all(next))
     }
     pub(crate) fn is_watching(&self) -> bool {
         dispatch!(self, inner => inner.is_watching())

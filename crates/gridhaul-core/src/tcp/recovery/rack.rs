@@ -1,7 +1,7 @@
 //! RACK-TLP (RFC 8985): a segment is lost if one that was sent sufficiently later has arrived. The
 //! window follows proportional rate reduction meanwhile, where the stack has it; what turns out to
-//! have been needless is undone (RFC 4015) where timestamps tell (RFC 3522). The tail loss probe is
-//! the timer's business (`sender/tail.rs`).
+//! have been needless is undone (RFC 4015), where timestamps tell (RFC 3522) or F-RTO does (RFC 5682).
+//! The tail loss probe is the timer's business (`sender/tail.rs`).
 //!
 //! Left out: duplicate SACK (RFC 2883), by which Linux also learns of needless repetitions and
 //! widens the reordering window; ours stays at a quarter of the least round trip.
@@ -43,6 +43,21 @@ struct Details {
     reordered: bool,
     prr: Option<Prr>,
     undo: Option<Undo>,
+    doubt: Doubt,
+}
+
+/// Whether the last timeout was needed (RFC 5682, section 3.1, for SACK as Linux has it).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Doubt {
+    /// It was, or nobody asks.
+    #[default]
+    None,
+    /// Step 1: the first segment was sent again, and nothing else.
+    Waiting,
+    /// Step 2b: it has been acknowledged, and new data goes instead of what counts as lost.
+    NewData,
+    /// New data has been sent: what is acknowledged now tells.
+    Sent,
 }
 
 /// A delivered segment: of several, the one that was sent last counts.
@@ -55,6 +70,8 @@ pub(crate) struct Delivered {
     pub repeated: bool,
     /// It was sent once, and one behind it had arrived before: the network has reordered.
     pub reordered: bool,
+    /// Stream position at which the first of them begins that was sent once; [`u64::MAX`]: none was.
+    pub original: u64,
 }
 
 impl Delivered {
@@ -63,7 +80,8 @@ impl Delivered {
     pub(crate) const fn of(sent: &Sent, highest: u64) -> Self {
         let repeated = sent.transmits > 1;
         let reordered = !repeated && sent.end() <= highest;
-        Self { sent_at: sent.sent_at, end: sent.end(), repeated, reordered }
+        let original = if repeated { u64::MAX } else { sent.start };
+        Self { sent_at: sent.sent_at, end: sent.end(), repeated, reordered, original }
     }
 
     /// Whether this one was sent after another (RFC 8985, section 6.2, `RACK_sent_after`).
@@ -75,8 +93,9 @@ impl Delivered {
     pub(crate) fn later(self, other: Option<Self>) -> Self {
         let Some(other) = other else { return self };
         let reordered = self.reordered || other.reordered;
+        let original = self.original.min(other.original);
         let last = if self.is_after(&other) { self } else { other };
-        Self { reordered, ..last }
+        Self { reordered, original, ..last }
     }
 }
 
@@ -111,10 +130,10 @@ impl Rack {
     }
 
     /// Section 6.2, steps 4 and 5: marks what is lost, and asks for a timer if more may follow.
-    /// Returns the bytes marked.
-    fn detect(&mut self, scene: &mut Scene<'_>) -> u64 {
-        let Some(details) = &self.details else { return 0 };
-        let Some(newest) = details.newest else { return 0 };
+    /// Returns the bytes marked, and whether there are repetitions among them.
+    fn detect(&mut self, scene: &mut Scene<'_>) -> (u64, bool) {
+        let Some(details) = &self.details else { return (0, false) };
+        let Some(newest) = details.newest else { return (0, false) };
         // Section 6.2, step 4: without reordering seen, no waiting in recovery or with DupThresh
         // segments beyond; else a quarter of the least round trip.
         let many = u64::from(scene.params.dupthresh) * u64::from(scene.params.mss);
@@ -124,15 +143,20 @@ impl Rack {
         } else {
             Duration::from_nanos(scene.min_rtt.as_nanos() / 4).min(scene.srtt)
         };
-        let (marked, due) = scene.queue.mark_expired(&newest, details.rtt + window, scene.now);
-        scene.reorder_at = due;
-        marked
+        let found = scene.queue.mark_expired(&newest, details.rtt + window, scene.now);
+        scene.reorder_at = found.due;
+        (found.bytes, found.repeated)
     }
 
     /// Detects, and enters recovery if something is lost. Returns whether it did.
     fn look(&mut self, scene: &mut Scene<'_>, advanced: bool) -> bool {
-        let lost = self.detect(scene);
-        let entered = self.phase == Phase::Open && scene.queue.lost_bytes() > 0;
+        let (lost, again) = self.detect(scene);
+        // A repetition that is lost in the repair after a timeout is a loss of its own (Linux).
+        let entered = match self.phase {
+            Phase::Open => scene.queue.lost_bytes() > 0,
+            Phase::Loss => again,
+            Phase::Recovery => false,
+        };
         if entered {
             self.enter(scene);
         }
@@ -159,6 +183,7 @@ impl Rack {
         let details = self.details.get_or_insert_default();
         details.prr = prr;
         details.undo = Some(undo);
+        details.doubt = Doubt::None;
     }
 
     /// RFC 3522, section 3.2, and RFC 4015: an acknowledgement that echoes a time before the first
@@ -169,16 +194,46 @@ impl Rack {
         if u64::from(echo) >= undo.repeated_at.as_nanos() / 1_000_000 {
             return false;
         }
-        details.undo = None;
-        scene.queue.forget_losses();
-        scene.congestion.restore(undo.cwnd, undo.ssthresh);
+        self.restore(scene);
         true
+    }
+
+    fn restore(&mut self, scene: &mut Scene<'_>) {
+        let undo = self.details.as_mut().and_then(|details| details.undo.take());
+        scene.queue.forget_losses();
+        if let Some(undo) = undo {
+            scene.congestion.restore(undo.cwnd, undo.ssthresh);
+        }
+    }
+
+    /// RFC 5682, section 3.1, with an acknowledgement after a timeout: step 3b, whether one of the
+    /// segments has arrived that were out then and not sent again, so that the timeout was needless;
+    /// else whether new data is to show that (step 2b) or repetitions go on (steps 2a and 3a).
+    fn was_needless(&mut self, scene: &Scene<'_>, advanced: bool) -> bool {
+        let recover = self.recover;
+        let Some(details) = self.details.as_mut() else { return false };
+        if details.doubt == Doubt::None {
+            return false;
+        }
+        if scene.newest.is_some_and(|newest| newest.original < recover) {
+            return true;
+        }
+        details.doubt = match details.doubt {
+            Doubt::Waiting if advanced && scene.una < recover => {
+                self.recover = scene.next;
+                Doubt::NewData
+            }
+            Doubt::Waiting => Doubt::Waiting,
+            Doubt::NewData | Doubt::Sent if advanced => Doubt::Sent,
+            Doubt::NewData | Doubt::Sent | Doubt::None => Doubt::None,
+        };
+        false
     }
 
     fn leave(&mut self) {
         self.phase = Phase::Open;
         if let Some(details) = &mut self.details {
-            (details.prr, details.undo) = (None, None);
+            (details.prr, details.undo, details.doubt) = (None, None, Doubt::None);
         }
     }
 }
@@ -196,6 +251,10 @@ impl Undo {
 impl LossRecovery for Rack {
     fn on_duplicate(&mut self, scene: &mut Scene<'_>) -> bool {
         self.update(scene);
+        if self.phase == Phase::Loss && self.was_needless(scene, false) {
+            self.restore(scene);
+            self.leave();
+        }
         self.look(scene, false)
     }
 
@@ -203,7 +262,10 @@ impl LossRecovery for Rack {
     fn on_new_ack(&mut self, scene: &mut Scene<'_>, _acked: u64) -> Verdict {
         self.update(scene);
         scene.restart_timer = true;
-        if self.phase != Phase::Open && scene.una >= self.recover {
+        if self.phase == Phase::Loss && self.was_needless(scene, true) {
+            self.restore(scene);
+            self.leave();
+        } else if self.phase != Phase::Open && scene.una >= self.recover {
             let recovering = self.phase == Phase::Recovery;
             let undone = self.undo(scene);
             self.leave();
@@ -222,8 +284,13 @@ impl LossRecovery for Rack {
     }
 
     fn before_timeout(&mut self, scene: &Scene<'_>) {
-        if self.phase == Phase::Open {
-            self.details.get_or_insert_default().undo = Some(Undo::new(scene));
+        let open = self.phase == Phase::Open;
+        // RFC 5682, section 3.2: asked for after a recovery only if the same segment times out again.
+        let again = scene.queue.front().is_some_and(|first| first.timed_out);
+        let details = self.details.get_or_insert_default();
+        details.doubt = if open || again { Doubt::Waiting } else { Doubt::None };
+        if open {
+            details.undo = Some(Undo::new(scene));
         }
     }
 
@@ -239,6 +306,19 @@ impl LossRecovery for Rack {
     fn window(&self) -> Option<u32> {
         let prr = self.details.as_ref()?.prr.as_ref()?;
         Some(prr.window())
+    }
+
+    #[inline]
+    fn prefers_new(&self) -> bool {
+        self.details.as_ref().is_some_and(|details| details.doubt == Doubt::NewData)
+    }
+
+    fn repeat_after_all(&mut self, next: u64) -> bool {
+        let sent_nothing = next <= self.recover;
+        if let Some(details) = self.details.as_mut().filter(|_| sent_nothing) {
+            details.doubt = Doubt::None;
+        }
+        sent_nothing
     }
 
     #[inline]

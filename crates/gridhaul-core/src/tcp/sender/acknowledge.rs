@@ -199,13 +199,17 @@ impl Sender {
         let timed = if self.is_rack() {
             // Linux times the first segment that is acknowledged, so that a delayed acknowledgement
             // counts in full; if some were sent twice, the first that is sacked.
-            oldest.filter(|_| !repeated).or(news.sacked.map(|(first, _)| first))
+            let last = news.sacked.map(|(_, last)| last).or(fresh);
+            let first = oldest.filter(|_| !repeated).or(news.sacked.map(|(first, _)| first));
+            first.map(|first| (first, last.unwrap_or(first)))
         } else {
-            fresh
+            fresh.map(|sent_at| (sent_at, sent_at))
         };
-        self.measure(now, ack, timed, segment, params);
-        // Controllers that measure get every round trip, however the timeout is estimated.
-        if let Some(sent_at) = fresh {
+        let measured = self.measure(now, ack, timed, segment, params);
+        // Controllers that measure get every round trip, however the timeout is estimated; in Linux those
+        // that timestamps tell, too.
+        let newest = if self.is_rack() { measured } else { fresh };
+        if let Some(sent_at) = newest {
             let rtt = now.since(sent_at);
             news.rtt = Some(rtt);
             self.congestion.on_measured(rtt);
@@ -303,7 +307,7 @@ impl Sender {
     /// sent before the first segment that is out, which has been repeated since.
     fn time_duplicate(&mut self, now: Instant, news: &mut News, params: &StackParams) {
         if let Some((first, last)) = news.sacked {
-            self.take_round_trip(first, now, params);
+            self.take_round_trip((first, last), now, params);
             let rtt = now.since(last);
             news.rtt = Some(rtt);
             self.congestion.on_measured(rtt);
@@ -343,6 +347,7 @@ impl Sender {
             lost: news.lost,
             delivered_total: self.rate.as_ref().map_or(0, |rate| rate.delivered()),
             rate: self.rate.as_mut().and_then(|rate| rate.take_sample()),
+            paced_until: self.paced_until(),
             mss: params.mss,
         };
         self.congestion.on_acknowledged(&ack, grow);
@@ -350,39 +355,54 @@ impl Sender {
         self.refresh_window();
     }
 
+    /// Returns when the segment was sent that measures the way, if one does.
     #[inline]
     fn measure(
         &mut self,
         now: Instant,
         ack: u64,
-        fresh: Option<Instant>,
+        timed: Option<(Instant, Instant)>,
         segment: &Segment,
         params: &StackParams,
-    ) {
+    ) -> Option<Instant> {
         let sent = if params.time_every_segment {
             // A segment sent twice is measured by the timestamp that the other end echoes
             // (RFC 7323, section 4), with its resolution of a millisecond.
-            fresh.or_else(|| {
+            timed.or_else(|| {
                 let (value, echo) = segment.timestamps?;
-                if segment.clock == ClockOption::OneWayDelay {
-                    return OneWayDelay::answered(now, (value, echo));
-                }
-                let echoed = Instant::from_nanos(u64::from(echo) * 1_000_000);
-                (echo > 0 && echoed <= now).then_some(echoed)
+                let sent = if segment.clock == ClockOption::OneWayDelay {
+                    OneWayDelay::answered(now, (value, echo))
+                } else {
+                    let echoed = Instant::from_nanos(u64::from(echo) * 1_000_000);
+                    // Zero stands for no echo; but Linux, whose clock begins anywhere, has the round
+                    // trip of SYN in any case.
+                    let known = echo > 0 || self.is_rack() && ack == 1;
+                    (known && echoed <= now).then_some(echoed)
+                };
+                sent.map(|sent| (sent, sent))
             })
         } else {
             let covered = (ack as u32).wrapping_sub(self.timed_end).cast_signed() >= 0;
-            (self.timed_at != Instant::NEVER && covered).then_some(self.timed_at)
+            (self.timed_at != Instant::NEVER && covered).then_some((self.timed_at, self.timed_at))
         };
-        let Some(sent) = sent else { return };
+        let sent = sent?;
         self.timed_at = Instant::NEVER;
         self.take_round_trip(sent, now, params);
+        Some(sent.1)
     }
 
+    /// The first segment that an acknowledgement measures makes the timeout, so that the delay of the
+    /// acknowledgement counts; the last one tells the way.
     #[inline]
-    fn take_round_trip(&mut self, sent: Instant, now: Instant, params: &StackParams) {
+    fn take_round_trip(
+        &mut self,
+        (first, last): (Instant, Instant),
+        now: Instant,
+        params: &StackParams,
+    ) {
         self.rtt.reset_backoff();
-        let rtt = self.rtt.measure(sent, now, params);
+        self.rtt.note_least(now.since(last));
+        let rtt = self.rtt.measure((first, now), (self.una, self.next), params);
         self.stats.rtt_sum_ns += rtt.as_nanos();
         self.stats.rtt_count += 1;
     }

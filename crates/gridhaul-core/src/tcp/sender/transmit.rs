@@ -4,8 +4,11 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use super::tail::Tail;
 use super::{Sender, Stretch};
-use crate::tcp::params::StackParams;
+use crate::tcp::params::{Rules, StackParams};
 use crate::tcp::sent::Sent;
+
+/// Linux: SYN and ten segments leave unpaced.
+const UNPACED: u64 = 11;
 
 impl Sender {
     /// What is to be sent now, if anything: `None` until something changes.
@@ -42,10 +45,15 @@ impl Sender {
     }
 
     fn poll_something(&mut self, now: Instant, params: &StackParams) -> Option<Stretch> {
-        if self.queue.lost_bytes() > 0
-            && let Some(stretch) = self.retransmission(now, params)
-        {
-            return Some(stretch);
+        if self.queue.lost_bytes() > 0 {
+            let stretch = if self.recovery.prefers_new() {
+                self.new_data_first(now, params)
+            } else {
+                self.retransmission(now, params)
+            };
+            if stretch.is_some() {
+                return stretch;
+            }
         }
         let stretch = self.new_data(now, params);
         if self.paced && stretch.is_none() && self.paced_until() <= now {
@@ -87,6 +95,17 @@ impl Sender {
         }
         self.after_sending(now, stretch.len, params);
         Some(stretch)
+    }
+
+    /// RFC 5682, section 3.1, step 2b: new data, as much as the window allows; what is lost follows with
+    /// the next acknowledgement, or now if there is no new data.
+    #[cold]
+    fn new_data_first(&mut self, now: Instant, params: &StackParams) -> Option<Stretch> {
+        let stretch = self.new_data(now, params);
+        if stretch.is_none() && self.recovery.repeat_after_all(self.next) {
+            return self.retransmission(now, params);
+        }
+        stretch
     }
 
     #[inline(always)]
@@ -275,12 +294,37 @@ impl Sender {
         {
             let bytes = f64::from(len + params.header);
             let gap = Duration::from_secs_f64(bytes / rate.max(1.0));
-            self.pace_until(self.paced_until().max(now) + gap);
+            let from = self.paced_until().max(now);
+            match params.rules {
+                Rules::Rfc => self.pace_until(from + gap),
+                Rules::Linux => self.pace_burst(now, gap),
+            }
         }
+    }
+
+    /// Linux hands the segments of a burst to the device together and then waits as long as all of them
+    /// take. Of a wait that ran out unused, up to half of the next is forgiven. The first ten segments
+    /// of a connection do not wait.
+    fn pace_burst(&mut self, now: Instant, gap: Duration) {
+        if self.stats.segments <= UNPACED {
+            return;
+        }
+        let burst = self.congestion.burst();
+        let Some(rate) = &mut self.rate else { return };
+        let unused = now.since(rate.paced_until);
+        if rate.burst_at == now && rate.burst_left > 0 {
+            rate.burst_left -= 1;
+        } else {
+            (rate.burst_at, rate.burst_left) = (now, burst.saturating_sub(1));
+        }
+        let half = Duration::from_nanos(gap.as_nanos() / 2);
+        rate.paced_until = rate.paced_until.max(now) + gap - half.min(unused);
     }
 
     #[inline]
     fn held_by_pacing(&self, now: Instant) -> bool {
-        self.paced && self.paced_until() > now && self.congestion.pacing_rate().is_some()
+        let Some(rate) = self.rate.as_ref().filter(|_| self.paced) else { return false };
+        let of_a_burst = rate.burst_left > 0 && rate.burst_at == now;
+        rate.paced_until > now && !of_a_burst && self.congestion.pacing_rate().is_some()
     }
 }

@@ -16,6 +16,11 @@ fn cubic(cwnd_segments: f64) -> Cubic {
     cubic
 }
 
+/// As Linux has it, with the least round trip measured.
+fn linux(cwnd_segments: f64, min_rtt: Duration) -> Cubic {
+    Cubic { rules: Rules::Linux, min_rtt: Some(min_rtt), ..cubic(cwnd_segments) }
+}
+
 fn segments(cubic: &Cubic) -> f64 {
     cubic.window.cwnd_f64() / f64::from(MSS)
 }
@@ -172,6 +177,82 @@ fn time_stands_still_while_the_application_is_the_limit() {
     let busy = run(&mut busy, Instant::from_secs_f64(2.0), 2.0, rtt);
     let paused = run(&mut paused, Instant::from_secs_f64(12.0), 2.0, rtt);
     assert!((busy - paused).abs() < 0.05, "{busy} {paused}");
+}
+
+#[test]
+fn the_curve_of_linux_after_a_loss_at_100_segments() {
+    // As the table above, but the aim is a least round trip of 200 ms ahead of the formula, in whole
+    // segments: 0.4 (t + 0.2 - 4.217)^3 without its fraction, so that the window stands on the
+    // plateau for half of the time.
+    let rtt = Duration::from_millis(200);
+    let table: Vec<String> = (0..=8)
+        .map(|seconds| {
+            let mut cubic = linux(100.0, rtt);
+            lose(&mut cubic, Instant::ZERO, Cubic::on_loss);
+            let seconds = f64::from(seconds);
+            let window = run(&mut cubic, Instant::ZERO, seconds, rtt);
+            let aim = 100.0 + (0.4 * (seconds + 0.2 - 4.217_163).powi(3)).trunc();
+            format!("{seconds} s {window:.1} ({aim:.0})")
+        })
+        .collect();
+    let expected = [
+        "0 s 70.0 (75)",
+        "1 s 87.0 (90)",
+        "2 s 96.0 (97)",
+        "3 s 100.0 (100)",
+        "4 s 100.0 (100)",
+        "5 s 100.0 (100)",
+        "6 s 103.0 (103)",
+        "7 s 109.0 (110)",
+        "8 s 122.0 (125)",
+    ];
+    assert_eq!(table, expected);
+}
+
+#[test]
+fn the_friendly_window_of_linux_keeps_its_slope() {
+    // At 10 ms and 10 segments as in the RFC up to the window of the loss; beyond it the RFC goes on
+    // with a segment for each round trip, Linux with 0.53.
+    let rtt = Duration::from_millis(10);
+    let mut cubic = linux(10.0, rtt);
+    lose(&mut cubic, Instant::ZERO, Cubic::on_loss);
+    let first = run(&mut cubic, Instant::ZERO, 0.1, rtt);
+    let later = run(&mut cubic, Instant::from_secs_f64(0.1), 0.2, rtt);
+    assert!((first - (7.0 + 10.0 * ALPHA)).abs() < 1.0, "{first}");
+    assert!((later - first - 20.0 * ALPHA).abs() < 1.5, "{first} -> {later}");
+}
+
+#[test]
+fn without_a_loss_linux_grows_by_a_twentieth() {
+    // HyStart has ended slow start at 40 segments: two more with each round trip of 40, far above what
+    // the curve would give in its first second.
+    let rtt = Duration::from_millis(100);
+    let mut cubic = linux(40.0, rtt);
+    cubic.window.set_ssthresh(40e3);
+    for _ in 0..40 {
+        cubic.on_ack(&ack(Instant::ZERO, rtt));
+    }
+    assert!((segments(&cubic) - 42.0).abs() < 0.01, "{}", segments(&cubic));
+}
+
+#[test]
+fn linux_counts_whole_segments() {
+    // Lost at 10.9 segments: W_max is 10, not 10.9; ssthresh seven of them.
+    let mut cubic = linux(10.9, Duration::from_millis(100));
+    cubic.remember();
+    assert_eq!(cubic.w_max, 10e3);
+    // A window that is four segments below its target grows by one for each quarter of it.
+    let epoch = Epoch { start: Instant::ZERO, k: 0.0, w_max: 24e3, w_est: 0.0 };
+    assert_eq!(epoch.acks_for_one(Duration::ZERO, 20.9e3, 1e3, false), 5.0);
+    assert_eq!(epoch.acks_for_one(Duration::ZERO, 24e3, 1e3, false), 2_400.0, "on its target");
+    assert_eq!(
+        epoch.acks_for_one(Duration::ZERO, 2e3, 1e3, false),
+        2.0,
+        "at most half as much more"
+    );
+    // The friendly window is two segments ahead: one for each eight of 16.
+    let epoch = Epoch { w_max: 16e3, w_est: 18.9e3, ..epoch };
+    assert_eq!(epoch.acks_for_one(Duration::ZERO, 16e3, 1e3, false), 8.0);
 }
 
 proptest! {

@@ -1,0 +1,105 @@
+//! How far round trips deviate, as Linux keeps it for the timeout (`tcp_rtt_estimator`): the largest of
+//! the deviations within a round trip counts at once, and only one round trip of smaller ones lets it
+//! sink. A queue that fills and empties so leaves a timeout that its longest round trip does not reach.
+
+/// Four times the mean deviation, and what becomes of it; in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Deviation {
+    /// What the timeout adds to the smoothed round trip.
+    pub rttvar: u32,
+    mdev: u32,
+    /// The largest `mdev` of this round trip.
+    mdev_max: u32,
+    /// The round trip ends when more than this is acknowledged: low half of the position.
+    end: u32,
+}
+
+/// What is out when a round trip is measured: low halves of the first unacknowledged position and of
+/// the one that is sent next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Flight {
+    pub una: u32,
+    pub next: u32,
+}
+
+impl Deviation {
+    /// The first round trip: RFC 6298, 2.2, with the floor of the timeout on this part of it.
+    pub(super) const fn first(rtt_us: u32, floor_us: u32, flight: Flight) -> Self {
+        let mdev = rtt_us.saturating_mul(2);
+        let rttvar = if mdev > floor_us { mdev } else { floor_us };
+        Self { rttvar, mdev, mdev_max: rttvar, end: flight.next }
+    }
+
+    /// Another round trip, `error_us` beside the smoothed one.
+    pub(super) fn measure(&mut self, error_us: i64, floor_us: u32, flight: Flight) {
+        let size = error_us.unsigned_abs().min(u64::from(u32::MAX / 2)) as i64;
+        let more = size - i64::from(self.mdev / 4);
+        // A round trip that is shorter than usual counts for an eighth: a queue that empties does not
+        // make the timeout longer.
+        let change = if error_us < 0 && more > 0 { more >> 3 } else { more };
+        self.mdev = (i64::from(self.mdev) + change).clamp(0, i64::from(u32::MAX)) as u32;
+        if self.mdev > self.mdev_max {
+            self.mdev_max = self.mdev;
+            self.rttvar = self.rttvar.max(self.mdev_max);
+        }
+        if flight.una.wrapping_sub(self.end).cast_signed() > 0 {
+            self.rttvar -= self.rttvar.saturating_sub(self.mdev_max) / 4;
+            self.end = flight.next;
+            self.mdev_max = floor_us;
+        }
+    }
+
+    /// As four words, for [`super::RttEstimator`].
+    pub(super) const fn words(self) -> [u32; 4] {
+        [self.rttvar, self.mdev, self.mdev_max, self.end]
+    }
+
+    pub(super) const fn of(words: [u32; 4]) -> Self {
+        let [rttvar, mdev, mdev_max, end] = words;
+        Self { rttvar, mdev, mdev_max, end }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLOOR: u32 = 200_000;
+
+    fn flight(una: u32, next: u32) -> Flight {
+        Flight { una, next }
+    }
+
+    #[test]
+    fn the_largest_of_a_round_trip_counts_at_once_and_sinks_slowly() {
+        let mut deviation = Deviation::first(100_000, FLOOR, flight(0, 10));
+        assert_eq!((deviation.rttvar, deviation.mdev), (200_000, 200_000));
+        // 450 ms late: 450 - 200 / 4 more.
+        deviation.measure(450_000, FLOOR, flight(1, 11));
+        assert_eq!((deviation.rttvar, deviation.mdev), (600_000, 600_000));
+        // On time nine times: the mean falls by a quarter each time, the timeout not at all.
+        for una in 2..=10 {
+            deviation.measure(0, FLOOR, flight(una, 20));
+        }
+        assert_eq!((deviation.rttvar, deviation.mdev), (600_000, 45_052));
+        // The first round trip ends; its largest was 600 ms. The second one's is the floor: a quarter
+        // of the 400 ms between goes.
+        deviation.measure(0, FLOOR, flight(11, 21));
+        assert_eq!((deviation.rttvar, deviation.end), (600_000, 21));
+        deviation.measure(0, FLOOR, flight(22, 30));
+        assert_eq!(deviation.rttvar, 500_000);
+    }
+
+    #[test]
+    fn a_queue_that_empties_counts_for_an_eighth() {
+        let mut late = Deviation::first(100_000, FLOOR, flight(0, 10));
+        let mut early = late;
+        late.measure(130_000, FLOOR, flight(1, 11));
+        early.measure(-130_000, FLOOR, flight(1, 11));
+        assert_eq!((late.mdev - 200_000, early.mdev - 200_000), (80_000, 10_000));
+        // Less than the mean deviation is as good as none, on either side.
+        let before = early;
+        early.measure(-10_000, FLOOR, flight(2, 12));
+        assert!(early.mdev < before.mdev);
+    }
+}
