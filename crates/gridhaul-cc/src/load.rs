@@ -30,6 +30,8 @@ pub struct Loaded {
 
 #[derive(Debug)]
 struct Part {
+    /// Its name in the kernel.
+    name: String,
     /// What holds the programs in their places, with names for pins.
     links: Vec<(&'static str, OwnedFd)>,
     counters: OwnedFd,
@@ -54,7 +56,7 @@ impl Loaded {
         let mut parts = BTreeMap::new();
         for &algorithm in algorithms {
             let Entry::Vacant(place) = parts.entry(algorithm) else { continue };
-            if machine::is_registered(algorithm.name()) {
+            if machine::is_registered(&settings.name(algorithm)?) {
                 return Err(status::registered(algorithm));
             }
             place.insert(Part::load(algorithm, settings, &kernel)?);
@@ -86,6 +88,12 @@ impl Loaded {
             });
         }
         pinned
+    }
+
+    /// The name by which the kernel knows an algorithm that was loaded by this.
+    #[must_use]
+    pub fn name(&self, algorithm: Algorithm) -> Option<&str> {
+        self.parts.get(&algorithm).map(|part| part.name.as_str())
     }
 
     /// What an algorithm has counted so far; `None` if it was not loaded by this.
@@ -136,27 +144,30 @@ pub(crate) fn read_counters(map: BorrowedFd<'_>, of: Algorithm) -> Result<Counte
 
 impl Part {
     fn load(algorithm: Algorithm, settings: &Settings, kernel: &Types) -> Result<Self, Error> {
-        let name = algorithm.name();
-        let unreadable = |why: &str| Error::Object(name, why.to_owned());
+        let name = settings.name(algorithm)?;
+        let unreadable = |why: &str| Error::Object(algorithm.name(), why.to_owned());
         let bytes = program(algorithm).map_err(unreadable)?;
         let object = Object::parse(bytes).map_err(|why| unreadable(&why))?;
         let types = sys::types_load(&object.linked_types)
             .map_err(Error::system(format!("type information of {name}")))?;
-        let mut loader = Loader { name, object: &object, types, maps: BTreeMap::new() };
+        let maps = BTreeMap::new();
+        let mut loader = Loader { algorithm, name: &name, object: &object, types, maps };
         loader.make_maps(&settings.words(algorithm)?)?;
         let mut links = Vec::new();
         if let Some(program) = object.programs.get("sockops/delays") {
             links.push(("option", loader.attach_to_cgroup(program, settings.cgroup.as_deref())?));
         }
-        links.push(("control", loader.register(algorithm, kernel)?));
+        links.push(("control", loader.register(kernel)?));
         let mut take = |map: &str| loader.maps.remove(map);
         let counters = take("counters").ok_or_else(|| unreadable("no counters"))?;
-        Ok(Self { links, counters, connections: take("connections") })
+        let connections = take("connections");
+        Ok(Self { name, links, counters, connections })
     }
 }
 
 struct Loader<'a> {
-    name: &'static str,
+    algorithm: Algorithm,
+    name: &'a str,
     object: &'a Object,
     types: OwnedFd,
     maps: BTreeMap<String, OwnedFd>,
@@ -187,7 +198,8 @@ impl Loader<'_> {
             if name == "settings" {
                 let bytes: Vec<u8> = settings.iter().flat_map(|word| word.to_le_bytes()).collect();
                 if bytes.len() != value.size as usize {
-                    return Err(Error::Object(self.name, "other settings than expected".into()));
+                    let why = "other settings than expected";
+                    return Err(Error::Object(self.algorithm.name(), why.into()));
                 }
                 sys::map_update(map.as_fd(), 0, &bytes)
                     .map_err(Error::system(format!("writing the settings of {}", self.name)))?;
@@ -210,7 +222,7 @@ impl Loader<'_> {
     }
 
     /// Fills in a `tcp_congestion_ops` of the kernel and registers it.
-    fn register(&self, algorithm: Algorithm, kernel: &Types) -> Result<OwnedFd, Error> {
+    fn register(&self, kernel: &Types) -> Result<OwnedFd, Error> {
         let structure = |name: &str| kernel.structure(name).ok_or_else(|| no_types(name));
         let ops = structure("tcp_congestion_ops")?;
         let wrapper = structure("bpf_struct_ops_tcp_congestion_ops")?;
@@ -252,7 +264,7 @@ impl Loader<'_> {
             .map_err(Error::system(format!("filling in the structure of {}", self.name)))?;
         sys::link(map.as_fd(), None, sys::TO_STRUCT_OPS).map_err(|error| {
             if error.kind() == io::ErrorKind::AlreadyExists {
-                return status::registered(algorithm);
+                return status::registered(self.algorithm);
             }
             Error::system(format!("registering {}", self.name))(error)
         })
@@ -270,13 +282,14 @@ impl Loader<'_> {
             let (Some(instruction), Some(map)) =
                 (instructions.get_mut(*at..at + 8), self.maps.get(name))
             else {
-                return Err(Error::Object(self.name, format!("{function} refers to {name}")));
+                let why = format!("{function} refers to {name}");
+                return Err(Error::Object(self.algorithm.name(), why));
             };
             // BPF_PSEUDO_MAP_FD in the upper half of the registers: the number is a file descriptor.
             instruction[1] = instruction[1] & 0x0f | 0x10;
             instruction[4..].copy_from_slice(&map.as_raw_fd().to_le_bytes());
         }
-        let called = format!("{}_{function}", self.name.trim_start_matches("gh_"));
+        let called = format!("{}_{function}", self.algorithm.name().trim_start_matches("gh_"));
         let given = sys::Program {
             kind,
             name: &called,

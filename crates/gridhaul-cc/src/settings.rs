@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use crate::{Algorithm, Error};
 
+/// `TCP_CA_NAME_MAX`, without the zero at the end.
+const NAME_BYTES: usize = 15;
+
 /// Parameters, fixed when an algorithm is loaded.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Settings {
@@ -14,6 +17,10 @@ pub struct Settings {
     /// Control group (version 2) whose connections may write and read MEDX's option; `None`: the root, which is
     /// every process.
     pub cgroup: Option<PathBuf>,
+    /// What is added to the names in the kernel, so that several processes may each have an algorithm of
+    /// their own; the whole name takes at most 15 bytes. What has a name of its own does not show in
+    /// [`status`](crate::status()).
+    pub suffix: String,
 }
 
 /// Thresholds of Vegas, in segments that wait in queues.
@@ -53,6 +60,18 @@ impl Default for MedxSettings {
 }
 
 impl Settings {
+    /// The name of an algorithm in the kernel.
+    pub(crate) fn name(&self, of: Algorithm) -> Result<String, Error> {
+        let name = format!("{}{}", of.name(), self.suffix);
+        if name.len() > NAME_BYTES {
+            return Err(Error::Settings(format!(
+                "the name `{name}` has {} bytes: expected at most {NAME_BYTES}",
+                name.len()
+            )));
+        }
+        Ok(name)
+    }
+
     /// As the program of an algorithm reads them (`struct settings`).
     pub(crate) fn words(&self, of: Algorithm) -> Result<[u32; 3], Error> {
         let (vegas, medx) = (self.vegas, self.medx);
@@ -99,5 +118,11 @@ mod tests {
                 Settings { medx: MedxSettings { alpha, beta, buffer }, ..settings.clone() };
             assert!(settings.words(Algorithm::Medx).is_err(), "{alpha} {beta} {buffer}");
         }
+        let suffix = "_much_too_long".to_owned();
+        let error = Settings { suffix, ..settings }.name(Algorithm::Vegas).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the name `gh_vegas_much_too_long` has 22 bytes: expected at most 15"
+        );
     }
 }

@@ -35,6 +35,13 @@ impl Clock {
         let at = self.zero + time::Duration::from_nanos(instant.as_nanos());
         at.saturating_duration_since(read())
     }
+
+    /// Sleeps until the start. What is sent before would wait for the links, and make a first round trip
+    /// that long.
+    #[expect(clippy::disallowed_methods, reason = "waits for the start of a run in real time")]
+    pub(crate) fn await_start(&self) {
+        std::thread::sleep(self.until(Instant::ZERO));
+    }
 }
 
 /// When the two threads of a run are due next: one that is about to hand something over finds the other

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use gridhaul_cc::{Algorithm, ConnectionCounters, Loaded, MedxSettings, Settings, VegasSettings};
 use gridhaul_core::tcp::StackParams;
@@ -11,58 +12,101 @@ use socket2::Socket;
 
 use crate::fault::Fault;
 use crate::network::Plan;
+use crate::traffic::congestion_name;
 
 /// What was loaded, and goes when this does.
 #[derive(Debug)]
 pub struct Controls {
-    loaded: Option<Loaded>,
-    /// Names in the kernel are the machine's: runs that load something wait for each other.
+    vegas: Option<Loaded>,
+    medx: Option<Loaded>,
+    /// Names in the kernel are the machine's, and MEDX's option is for all its connections: those who
+    /// load what is not theirs alone wait for each other.
     _turn: Option<File>,
 }
 
 impl Controls {
-    /// Loads what the flows of a plan need and this kernel does not have.
+    /// Loads what the flows of a plan need and this kernel does not have; Vegas under a name of its own,
+    /// so that other runs may have theirs.
     pub(crate) fn load(plan: &Plan) -> Result<Self, Fault> {
         let tcp = plan.flows.iter().filter(|flow| flow.transport == Transport::Tcp);
-        Self::for_stacks(tcp.flat_map(|flow| &flow.stacks))
+        Self::bring(tcp.flat_map(|flow| &flow.stacks), own_suffix())
     }
 
-    /// Loads what these stacks need and this kernel does not have; of stacks that set the parameters
-    /// of one algorithm differently, the last has its way.
+    /// Loads what these stacks need and this kernel does not have, under the names that
+    /// [`furnish`](crate::furnish) uses; of stacks that set the parameters of one algorithm differently,
+    /// the last has its way.
     ///
     /// # Errors
     /// What this machine lacks, or the kernel refuses.
     pub fn for_stacks<'a>(
         stacks: impl IntoIterator<Item = &'a StackParams>,
     ) -> Result<Self, Fault> {
-        let mut settings = Settings::default();
-        let mut algorithms = Vec::new();
+        Self::bring(stacks, String::new())
+    }
+
+    fn bring<'a>(
+        stacks: impl IntoIterator<Item = &'a StackParams>,
+        suffix: String,
+    ) -> Result<Self, Fault> {
+        let shared = suffix.is_empty();
+        let mut settings = Settings { suffix, ..Settings::default() };
+        let (mut with_vegas, mut with_medx) = (false, false);
         for stack in stacks {
             match stack.variant {
                 Variant::Vegas => {
                     settings.vegas = vegas(stack).expect("others were refused");
-                    algorithms.push(Algorithm::Vegas);
+                    with_vegas = true;
                 }
                 Variant::Medx => {
                     settings.medx = medx(stack);
-                    algorithms.push(Algorithm::Medx);
+                    with_medx = true;
                 }
                 _ => {}
             }
         }
-        if algorithms.is_empty() {
-            return Ok(Self { loaded: None, _turn: None });
-        }
-        let turn = gridhaul_cc::take_turn()
+        let turn = (with_medx || with_vegas && shared)
+            .then(gridhaul_cc::take_turn)
+            .transpose()
             .map_err(Fault::call("waiting for another run's algorithms"))?;
-        let loaded = Loaded::load(&algorithms, &settings).map_err(Fault::Control)?;
-        Ok(Self { loaded: Some(loaded), _turn: Some(turn) })
+        let load = |algorithm, settings: &Settings| {
+            Loaded::load(&[algorithm], settings).map_err(Fault::Control)
+        };
+        let vegas = with_vegas.then(|| load(Algorithm::Vegas, &settings)).transpose()?;
+        settings.suffix.clear();
+        let medx = with_medx.then(|| load(Algorithm::Medx, &settings)).transpose()?;
+        Ok(Self { vegas, medx, _turn: turn })
+    }
+
+    /// What the kernel calls the congestion control of a stack; `None` where it is left as it is.
+    pub(crate) fn name(&self, stack: &StackParams) -> Option<&str> {
+        match stack.variant {
+            Variant::Vegas => self.vegas.as_ref()?.name(Algorithm::Vegas),
+            _ => congestion_name(stack),
+        }
     }
 
     /// What MEDX has judged on the connection of this socket.
     pub(crate) fn judgements(&self, socket: &Socket) -> Option<ConnectionCounters> {
-        self.loaded.as_ref()?.connection(socket.as_fd()).ok()?
+        self.medx.as_ref()?.connection(socket.as_fd()).ok()?
     }
+}
+
+/// What tells the algorithms of this run from those of others.
+fn own_suffix() -> String {
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    suffix(std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Process and run in seven letters and digits: 22 bits of one, the last nine of the other.
+fn suffix(process: u32, run: u32) -> String {
+    const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    let mut number = u64::from(process) << 9 | u64::from(run & 511);
+    let mut suffix = String::from("_");
+    for _ in 0..6 {
+        suffix.push(char::from(DIGITS[(number % 36) as usize]));
+        number /= 36;
+    }
+    suffix
 }
 
 /// Parameters of Vegas for the kernel, which counts in whole segments.
@@ -78,4 +122,18 @@ pub(crate) fn vegas(stack: &StackParams) -> Option<VegasSettings> {
 pub(crate) fn medx(stack: &StackParams) -> MedxSettings {
     let (alpha, beta, buffer) = stack.medx;
     MedxSettings { alpha, beta, buffer }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_runs_have_the_same_name() {
+        let names = [(1, 0), (1, 1), (2, 0), (4_194_303, 511), (4_194_303, 510)];
+        let mut suffixes = names.map(|(process, run)| suffix(process, run));
+        suffixes.sort_unstable();
+        assert!(suffixes.windows(2).all(|pair| pair[0] != pair[1]), "{suffixes:?}");
+        assert!(suffixes.iter().all(|suffix| suffix.len() == 7));
+    }
 }

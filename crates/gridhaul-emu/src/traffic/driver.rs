@@ -151,18 +151,23 @@ impl<'a> Traffic<'a> {
         let plan = &self.plan.flows[usize::from(number)];
         let [near, far] = plan.ends.map(|node| &lab.namespaces[node]);
         let tcp = plan.transport == Transport::Tcp;
-        let opened: Result<Vec<Socket>, Fault> = near
-            .enter(|| (0..plan.count).map(|member| socket::near(plan, number, member)).collect())?;
+        let opened: Result<Vec<Socket>, Fault> = near.enter(|| {
+            (0..plan.count)
+                .map(|member| socket::near(plan, number, member, self.controls))
+                .collect()
+        })?;
         let near = opened?;
         let mut far_ends = Vec::new();
         if tcp {
-            let listener = far.enter(|| socket::listener(plan, number))??;
+            let listener = far.enter(|| socket::listener(plan, number, self.controls))??;
             self.poll.watch(&listener, LISTENER + u64::from(number), EventFlags::IN)?;
             self.listeners.push(Some(listener));
         } else {
             self.listeners.push(None);
             let opened: Result<Vec<Socket>, Fault> = far.enter(|| {
-                (0..plan.count).map(|member| socket::far_datagram(plan, number, member)).collect()
+                (0..plan.count)
+                    .map(|member| socket::far_datagram(plan, number, member, self.controls))
+                    .collect()
             })?;
             far_ends = opened?;
         }
@@ -210,6 +215,7 @@ impl<'a> Traffic<'a> {
         stop: impl Fn() -> bool,
     ) -> Result<TrafficOutcome, RunError> {
         go_first();
+        clock.await_start();
         let mut recording = Recording::default();
         let mut sample_at = Instant::ZERO;
         let mut warm = false;

@@ -8,6 +8,7 @@ use gridhaul_scenario::scenario::{Transport, Variant};
 use gridhaul_scenario::units::Duration;
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::control::Controls;
 use crate::fault::Fault;
 use crate::network::{Address, Family, FlowPlan, Side};
 use crate::system::{SocketOption, set_option};
@@ -33,16 +34,21 @@ pub fn congestion_name(stack: &StackParams) -> Option<&'static str> {
 }
 
 /// The socket of the `from` end of one member, bound to its address. Call it inside the namespace.
-pub(crate) fn near(flow: &FlowPlan, number: u16, member: u32) -> Result<Socket, Fault> {
-    let socket = open(flow, 0)?;
+pub(crate) fn near(
+    flow: &FlowPlan,
+    number: u16,
+    member: u32,
+    controls: &Controls,
+) -> Result<Socket, Fault> {
+    let socket = open(flow, 0, controls)?;
     let address = Address { flow: number, side: Side::From, number: member };
     bind(&socket, flow.family, SocketAddr::new(address.ip(flow.family), 0))?;
     Ok(socket)
 }
 
 /// The `to` end of TCP: one socket for all members, which listens.
-pub(crate) fn listener(flow: &FlowPlan, number: u16) -> Result<Socket, Fault> {
-    let socket = open(flow, 1)?;
+pub(crate) fn listener(flow: &FlowPlan, number: u16, controls: &Controls) -> Result<Socket, Fault> {
+    let socket = open(flow, 1, controls)?;
     let any: IpAddr = match flow.family {
         Family::V4 => IpAddr::from([0; 4]),
         Family::V6 => IpAddr::from([0_u16; 8]),
@@ -53,8 +59,13 @@ pub(crate) fn listener(flow: &FlowPlan, number: u16) -> Result<Socket, Fault> {
 }
 
 /// The `to` end of one member for datagrams: bound to its own address, so that answers come from it.
-pub(crate) fn far_datagram(flow: &FlowPlan, number: u16, member: u32) -> Result<Socket, Fault> {
-    let socket = open(flow, 1)?;
+pub(crate) fn far_datagram(
+    flow: &FlowPlan,
+    number: u16,
+    member: u32,
+    controls: &Controls,
+) -> Result<Socket, Fault> {
+    let socket = open(flow, 1, controls)?;
     let address = Address { flow: number, side: Side::To, number: member };
     let port = FIRST_PORT + number;
     bind(&socket, flow.family, SocketAddr::new(address.ip(flow.family), port))?;
@@ -91,7 +102,7 @@ pub(crate) fn connect(socket: &Socket, family: Family, number: u16, member: u32)
     }
 }
 
-fn open(flow: &FlowPlan, end: usize) -> Result<Socket, Fault> {
+fn open(flow: &FlowPlan, end: usize, controls: &Controls) -> Result<Socket, Fault> {
     let domain = match flow.family {
         Family::V4 => Domain::IPV4,
         Family::V6 => Domain::IPV6,
@@ -102,7 +113,8 @@ fn open(flow: &FlowPlan, end: usize) -> Result<Socket, Fault> {
     let socket = Socket::new(domain, kind.nonblocking(), Some(protocol))
         .map_err(Fault::call("opening a socket"))?;
     if tcp {
-        furnish(&socket, &flow.stacks[end])?;
+        let stack = &flow.stacks[end];
+        furnish_with(&socket, stack, controls.name(stack))?;
     } else {
         // Datagrams are to be lost where the scenario says so, not at a socket.
         set_receive_buffer(&socket, DATAGRAM_BUFFER)?;
@@ -126,11 +138,16 @@ fn bind(socket: &Socket, family: Family, address: SocketAddr) -> Result<(), Faul
 /// # Errors
 /// A value that the kernel refuses, a congestion control that it does not have.
 pub fn furnish(socket: &Socket, stack: &StackParams) -> Result<(), Fault> {
+    furnish_with(socket, stack, congestion_name(stack))
+}
+
+/// The same with a congestion control of this name.
+fn furnish_with(socket: &Socket, stack: &StackParams, control: Option<&str>) -> Result<(), Fault> {
     let set = |option, value: u32| {
         set_option(socket, option, value)
             .map_err(Fault::call(format!("setting {option:?} to {value}")))
     };
-    if let Some(name) = congestion_name(stack) {
+    if let Some(name) = control {
         rustix::net::sockopt::set_tcp_congestion(socket, name)
             .map_err(|error| no_congestion_control(name, error))?;
     }
@@ -145,14 +162,14 @@ pub fn furnish(socket: &Socket, stack: &StackParams) -> Result<(), Fault> {
     let micros = |time: Duration| u32::try_from(time.as_nanos() / 1_000).unwrap_or(u32::MAX);
     set(SocketOption::RtoMinMicros, micros(stack.rto_min))?;
     set(SocketOption::RtoMaxMillis, micros(stack.rto_max) / 1_000)?;
-    if stack.delayed_ack > Duration::ZERO && stack.delayed_ack != KERNEL_DELAYED_ACK {
-        set(SocketOption::DelayedAckMaxMicros, micros(stack.delayed_ack))?;
+    if stack.delayed_ack > Duration::ZERO && stack.delayed_ack_max != KERNEL_DELAYED_ACK {
+        set(SocketOption::DelayedAckMaxMicros, micros(stack.delayed_ack_max))?;
     }
     Ok(())
 }
 
-/// `TCP_DELACK_MIN`: what a kernel without further words does (it adapts, up to 200 ms).
-const KERNEL_DELAYED_ACK: Duration = Duration::from_millis(40);
+/// `TCP_DELACK_MAX`: up to where a kernel adapts without further words.
+const KERNEL_DELAYED_ACK: Duration = Duration::from_millis(200);
 
 /// Room for some tens of milliseconds at 100,000 datagrams a second.
 const DATAGRAM_BUFFER: u32 = 4 << 20;

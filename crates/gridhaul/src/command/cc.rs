@@ -35,6 +35,7 @@ fn load(args: &CcLoadArgs) -> Result<(), Failure> {
             buffer: args.medx_buffer,
         },
         cgroup: args.cgroup.clone(),
+        ..Settings::default()
     };
     // Before anything is loaded: an end that comes early must not be missed.
     let (end, ended) = mpsc::channel();

@@ -172,6 +172,8 @@ fn assert_nothing_is_left(desk: &Desk) {
     }
     assert_eq!(status, "nothing is loaded\n");
     let names = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
-    assert!(!names.contains("gh_"), "{names}");
+    // Emulated runs beside this one have theirs under names of their own.
+    let ours = |name: &str| ["gh_vegas", "gh_medx"].contains(&name);
+    assert!(!names.split_whitespace().any(ours), "{names}");
     assert!(!Path::new("/sys/fs/bpf/gridhaul").exists());
 }
