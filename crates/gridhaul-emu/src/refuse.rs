@@ -105,7 +105,10 @@ fn stack_refusals(stack: &Stack) -> Vec<(&'static str, String)> {
         refuse("ack_every", "the kernel acknowledges every second full segment");
     }
     if params.quick_ack != linux.quick_ack && params.delayed_ack > Duration::ZERO {
-        refuse("quick_ack", "the kernel's first 16 acknowledgements are quick; leave it out");
+        refuse(
+            "quick_ack",
+            "the kernel's first acknowledgements are quick, as many as it likes; leave it out",
+        );
     }
     if !params.limited_transmit {
         refuse("limited_transmit", "always on in the kernel; leave it out");

@@ -137,6 +137,8 @@ pub struct StackParams {
     pub vegas_timer: bool,
     /// Repetitions of SYN after which data still begins with the initial window.
     pub syn_repeats: u32,
+    /// Repetitions of SYN before the distance between them begins to double.
+    pub syn_linear: u32,
     /// Whether connections open as between ns-2's one-way agents: SYN is a packet like others, the
     /// answer is not acknowledged, and only SYN is repeated.
     pub one_way_open: bool,
@@ -324,6 +326,7 @@ fn rfc() -> StackParams {
         vegas_timer: false,
         // RFC 5681, section 3.1: after a lost SYN, one segment.
         syn_repeats: 0,
+        syn_linear: 0,
         one_way_open: false,
         // Brakmo and Peterson 1995: α = 1 (their Vegas-1,3), β = 3, γ = 1.
         vegas: Arc::new((1.0, 3.0, 1.0)),
@@ -347,8 +350,9 @@ fn linux() -> StackParams {
         receive_window: 3 << 20,
         // TCP_DELACK_MIN; TCP_DELACK_MAX is that of the RFCs above.
         delayed_ack: Duration::from_millis(40),
-        // TCP_MAX_QUICKACKS.
-        quick_ack: 16,
+        // TCP_MAX_QUICKACKS, 16, and one more since the window grows with the first segment
+        // (tcp_grow_window: `quick |= 1`).
+        quick_ack: 17,
         // TCP_RTO_MIN, and TCP_RTO_MAX of 120 s.
         rto_min: Duration::from_millis(200),
         rto_max: Duration::from_secs(120),
@@ -358,6 +362,8 @@ fn linux() -> StackParams {
         halving: HalvingBasis::Cwnd,
         // A single repetition may have been needless.
         syn_repeats: 1,
+        // tcp_syn_linear_timeouts.
+        syn_linear: 4,
         // tcp_vegas.c: alpha 2, beta 4, gamma 1.
         vegas: Arc::new((2.0, 4.0, 1.0)),
         ..rfc()

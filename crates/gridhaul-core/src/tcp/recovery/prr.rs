@@ -11,6 +11,8 @@ pub(crate) struct Prr {
     delivered: u64,
     out: u64,
     window: u32,
+    /// What is sent is rounded up to: a byte, or a segment (Linux).
+    unit: u32,
 }
 
 /// What an acknowledgement means for it.
@@ -26,9 +28,9 @@ pub(super) struct Step {
 }
 
 impl Prr {
-    /// A recovery begins with a window of `prior` bytes.
-    pub(super) const fn begin(prior: u32, ssthresh: u32) -> Self {
-        Self { ssthresh, prior, delivered: 0, out: 0, window: prior }
+    /// A recovery begins with a window of `prior` bytes; what is sent is rounded up to a `unit`.
+    pub(super) const fn begin(prior: u32, ssthresh: u32, unit: u32) -> Self {
+        Self { ssthresh, prior, delivered: 0, out: 0, window: prior, unit }
     }
 
     /// RFC 9937, section 6.2, for each acknowledgement of the recovery.
@@ -38,7 +40,7 @@ impl Prr {
         let mut quota = if step.in_flight > ssthresh {
             // In proportion: sndcnt = ceil (prr_delivered * ssthresh / RecoverFS) - prr_out.
             let share = (self.delivered * ssthresh).div_ceil(u64::from(self.prior.max(1)));
-            share.saturating_sub(self.out)
+            share.next_multiple_of(u64::from(self.unit)).saturating_sub(self.out)
         } else {
             // At or below the threshold: what was delivered is made up for, and a segment more with
             // every acknowledgement that finds no further loss (slow start).
@@ -80,7 +82,7 @@ mod tests {
     /// second one is replaced.
     #[test]
     fn every_second_arrival_is_replaced_while_the_window_halves() {
-        let mut prr = Prr::begin(20 * MSS, 10 * MSS);
+        let mut prr = Prr::begin(20 * MSS, 10 * MSS, 1);
         let (mut in_flight, mut sent) = (19_000, 0);
         for _ in 0..18 {
             in_flight -= u64::from(MSS);
@@ -99,7 +101,7 @@ mod tests {
     /// each arrival lets one segment go, with progress one more.
     #[test]
     fn below_the_threshold_progress_is_worth_a_segment_more() {
-        let mut prr = Prr::begin(20 * MSS, 10 * MSS);
+        let mut prr = Prr::begin(20 * MSS, 10 * MSS, 1);
         prr.on_ack(&step(3_000));
         assert_eq!(prr.window(), 4_000);
         prr.on_sent(MSS);

@@ -11,6 +11,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use super::prr::{Prr, Step};
 use super::{LossRecovery, Scene, Verdict};
 use crate::tcp::params::StackParams;
+use crate::tcp::sender::TICKS;
 use crate::tcp::sent::Sent;
 
 /// RACK.
@@ -144,7 +145,8 @@ impl Rack {
             Duration::from_nanos(scene.min_rtt.as_nanos() / 4).min(scene.srtt)
         };
         let found = scene.queue.mark_expired(&newest, details.rtt + window, scene.now);
-        scene.reorder_at = found.due;
+        // Linux, tcp_rack_mark_lost: two ticks more, TCP_TIMEOUT_MIN.
+        scene.reorder_at = found.due.map(|at| at + TICKS);
         (found.bytes, found.repeated)
     }
 
@@ -176,8 +178,10 @@ impl Rack {
         self.phase = Phase::Recovery;
         self.recover = scene.next;
         scene.stop_timing = true;
+        // Linux counts segments.
+        let unit = if scene.params.whole_ssthresh { scene.params.mss } else { 1 };
         let prr = (scene.params.prr && !scene.congestion.is_paced())
-            .then(|| Prr::begin(undo.cwnd, scene.congestion.cwnd()));
+            .then(|| Prr::begin(undo.cwnd, scene.congestion.cwnd(), unit));
         // Without it the first repetition goes whatever the window says (RFC 6675, section 5).
         scene.force_retransmit = prr.is_none();
         let details = self.details.get_or_insert_default();

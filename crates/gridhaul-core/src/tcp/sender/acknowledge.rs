@@ -275,6 +275,13 @@ impl Sender {
     fn on_duplicate(&mut self, now: Instant, mut news: News, params: &StackParams) {
         self.duplicates += 1;
         self.attentive = true;
+        if self.is_rack()
+            && let Some((first, last)) = news.sacked
+        {
+            // What was sacked measures round trips as well, before the recovery looks (Linux).
+            self.take_round_trip((first, last), now, params);
+            news.rtt = Some(now.since(last));
+        }
         let lost_before = self.queue.lost_bytes();
         let mut scene = scene!(self, now, params);
         (scene.delivered, scene.newest, scene.echo) = (news.delivered, news.newest, news.echo);
@@ -292,7 +299,7 @@ impl Sender {
             self.rto_at = now + self.rtt.rto(params);
         }
         if self.is_rack() {
-            self.time_duplicate(now, &mut news, params);
+            self.time_duplicate(now, &news, params);
             self.watch_reordering(now, reorder_at, params);
         }
         self.stats.fast_retransmits += u32::from(entered);
@@ -303,13 +310,10 @@ impl Sender {
         }
     }
 
-    /// For RACK: what was sacked measures round trips as well (Linux). The timer starts anew if it was
-    /// sent before the first segment that is out, which has been repeated since.
-    fn time_duplicate(&mut self, now: Instant, news: &mut News, params: &StackParams) {
-        if let Some((first, last)) = news.sacked {
-            self.take_round_trip((first, last), now, params);
-            let rtt = now.since(last);
-            news.rtt = Some(rtt);
+    /// For RACK: the timer starts anew if what was sacked was sent before the first segment that is out,
+    /// which has been repeated since.
+    fn time_duplicate(&mut self, now: Instant, news: &News, params: &StackParams) {
+        if let (Some((first, _)), Some(rtt)) = (news.sacked, news.rtt) {
             self.congestion.on_measured(rtt);
             if self.queue.front().is_some_and(|head| first < head.sent_at) {
                 self.arm(now, now, params);

@@ -18,6 +18,8 @@ use super::recovery::Recovery;
 use super::rtt::RttEstimator;
 use super::sent::SentQueue;
 
+pub(super) use self::tail::TICKS;
+
 /// Counters of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SenderStats {

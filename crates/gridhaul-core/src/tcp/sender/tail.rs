@@ -8,8 +8,8 @@ use crate::tcp::params::StackParams;
 
 /// RFC 8985, section 7.2: what is added for a single segment, whose acknowledgement may be delayed
 /// (`TLP.max_ack_delay`; Linux takes the floor of its timeout for it), and for others, so that a
-/// probe does not fall on the acknowledgement (Linux: two ticks).
-const TICKS: Duration = Duration::from_millis(2);
+/// probe does not fall on the acknowledgement (Linux: two ticks). The reordering timer waits as much longer.
+pub(in crate::tcp) const TICKS: Duration = Duration::from_millis(2);
 
 /// What the one timer of a sender stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -51,7 +51,11 @@ impl Sender {
         self.deaf = params.forget_sack_on_timeout;
         self.recovery.on_timeout(self.next);
         self.attentive = true;
-        self.rtt.back_off(params);
+        // Nothing was heard of the other end yet: this was SYN.
+        let opens = self.una == 0 && self.peer_window_max == 0;
+        if !opens || self.stats.timeouts > params.syn_linear {
+            self.rtt.back_off(params);
+        }
         self.timed_at = Instant::NEVER;
         if !(params.ns2_recovery && params.recovery == Kind::GoBack) {
             // ns-2's Tahoe keeps its count of duplicates over a timeout.
