@@ -69,6 +69,7 @@ title = "replay"
 source = "ns-2"
 says = "the same packets"
 arms = ["sim"]
+not_kernel = "compared with ns-2"
 until = "10 s"
 input = "0 write forever"
 fate = "{fate}"

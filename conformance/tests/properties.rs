@@ -47,6 +47,7 @@ title = "any"
 source = "any"
 says = "any"
 arms = ["sim"]
+not_kernel = "many random runs"
 until = "20000 s"
 input = """
 0 write {SEGMENTS} segments

@@ -34,6 +34,8 @@ pub(super) struct World {
     /// From the client, from the server.
     routes: [Route<Frame>; 2],
     frames: Vec<Vec<u8>>,
+    /// For the packet that is being read.
+    buffer: Vec<u8>,
     fates: Fates,
     steps: VecDeque<Step>,
     scripted: Scripted,
@@ -84,6 +86,7 @@ impl World {
             hosts,
             routes: [Route::new(&path.forward, "forward", 1), Route::new(back, "backward", 1)],
             frames: Vec::new(),
+            buffer: vec![0; 1 << 16],
             fates: case.fates()?,
             steps: steps.into(),
             scripted: Scripted::new(case),
@@ -219,7 +222,7 @@ impl World {
     /// Reads what the kernels have sent, and notes their state. Says whether there was anything.
     fn look(&mut self) -> Result<bool, String> {
         let mut any = false;
-        let mut buffer = vec![0; 1 << 16];
+        let mut buffer = std::mem::take(&mut self.buffer);
         for index in 0..self.hosts.len() {
             while let Some(length) = self.hosts[index]
                 .tun
@@ -233,6 +236,7 @@ impl World {
             }
             self.note(index);
         }
+        self.buffer = buffer;
         Ok(any)
     }
 
@@ -358,8 +362,7 @@ impl World {
             return Err(format!("the connection before the first one is {state}, not closed"));
         }
         self.hosts[index].forget();
-        let mut buffer = vec![0; 1 << 16];
-        while let Ok(Some(_)) = self.hosts[index].tun.read(&mut buffer) {}
+        while let Ok(Some(_)) = self.hosts[index].tun.read(&mut self.buffer) {}
         Ok(())
     }
 
