@@ -26,6 +26,15 @@ struct clocks {
     u32 most;
 };
 
+/* A loss: the number of the first byte that was missing, and what it was called (`cause`). */
+struct judgement {
+    u32 missing;
+    u32 called;
+};
+
+/* The most judgements that are kept for those who look at them. */
+#define SAID_MAX 16
+
 /* A connection, at either end. Delays are kept as they arrive, less `base`, a constant that makes them
  * positive: differences of clocks that wrap may be anything. */
 struct connection {
@@ -48,6 +57,9 @@ struct connection {
     u32 error;
     u32 congestion;
     u32 unjudged;
+    /* How many losses were judged, and the newest of them. */
+    u32 judged;
+    struct judgement said[SAID_MAX];
 };
 
 /* Where the newest delay starts out: any change of up to 17 minutes stays positive. */

@@ -184,9 +184,21 @@ inlined enum cause judge_loss(struct connection *mine)
     return cause;
 }
 
-inlined void count_cause(struct connection *mine, enum cause cause)
+/* For those who know why packets were lost: a loss is that of the first segment that is not acknowledged. */
+inlined void note_judgement(struct connection *mine, const struct tcp_sock *tcp, enum cause cause)
+{
+    if (!mine)
+        return;
+    struct judgement *said = &mine->said[mine->judged % SAID_MAX];
+    said->missing = tcp->snd_una;
+    said->called = cause;
+    mine->judged += 1;
+}
+
+inlined void count_cause(struct connection *mine, const struct tcp_sock *tcp, enum cause cause)
 {
     struct counters *all = the_entry(counters);
+    note_judgement(mine, tcp, cause);
     if (cause == ERROR) {
         count(all, error);
         count(mine, error);
@@ -283,7 +295,7 @@ int medx_set_state(u64 *context)
         if (cause == ERROR)
             tcp->snd_ssthresh = medx->window = larger(medx->window / 2, 2);
     } else if (state == RECOVERY) {
-        count_cause(mine, cause);
+        count_cause(mine, tcp, cause);
     } else if (state == LOSS) {
         /* The kernel has collapsed the window already, and does not ask about a timeout within a
          * recovery or after another timeout. A loss by error gets its window back. */
@@ -294,7 +306,7 @@ int medx_set_state(u64 *context)
         }
         if (cause == ERROR)
             set_window(tcp, larger(medx->window, tcp->snd_cwnd));
-        count_cause(mine, cause);
+        count_cause(mine, tcp, cause);
         count(all, timeouts);
     }
     return 0;

@@ -69,6 +69,19 @@ pub struct ConnectionCounters {
     /// As receiver: how long the newest segment with data was on its way by the two clocks, in microseconds mod
     /// 2^32; `None` before the first.
     pub own_delay_us: Option<u32>,
+    /// Losses that were judged so far.
+    pub judged: u32,
+    /// The newest of them; see [`Self::judged_since`].
+    said: [Judged; SAID_MAX],
+}
+
+/// A loss that MEDX has judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Judged {
+    /// Number of the first byte that was missing, as it stands in the packets.
+    pub missing: u32,
+    /// Taken for congestion, also for want of delays; otherwise for an error.
+    pub congestion: bool,
 }
 
 impl Counters {
@@ -111,8 +124,11 @@ impl Counters {
     }
 }
 
+/// Judgements that a connection keeps.
+const SAID_MAX: usize = 16;
+
 /// Bytes of the memory of a connection (`struct connection` in `bpf/medx.bpf.c`), and of counters at most.
-pub(crate) const CONNECTION_LEN: usize = 88;
+pub(crate) const CONNECTION_LEN: usize = 88 + 8 * SAID_MAX;
 pub(crate) const COUNTERS_LEN: usize = 72;
 
 impl VegasCounters {
@@ -148,9 +164,22 @@ impl MedxCounters {
     }
 }
 
+/// `ERROR` of `enum cause`.
+const ERROR: u32 = 1;
+
 impl ConnectionCounters {
+    /// The judgements behind the first `seen` ones, oldest first; no more than the 16 newest.
+    pub fn judged_since(&self, seen: u32) -> impl Iterator<Item = Judged> + '_ {
+        let kept = self.judged.saturating_sub(SAID_MAX as u32);
+        (seen.max(kept)..self.judged).map(|number| self.said[number as usize % SAID_MAX])
+    }
+
     pub(crate) fn read(bytes: &[u8]) -> Self {
         let at = |offset: usize| crate::btf::read(bytes, offset).unwrap_or(0);
+        let said = |index: usize| Judged {
+            missing: at(88 + 8 * index),
+            congestion: at(92 + 8 * index) != ERROR,
+        };
         Self {
             delays: at(52),
             own_delay_us: (at(64) != 0).then(|| at(60)),
@@ -158,6 +187,8 @@ impl ConnectionCounters {
             error: at(72),
             congestion: at(76),
             unjudged: at(80),
+            judged: at(84),
+            said: std::array::from_fn(said),
         }
     }
 }
@@ -165,4 +196,28 @@ impl ConnectionCounters {
 fn long(bytes: &[u8], index: usize) -> u64 {
     let bytes = bytes.get(8 * index..8 * index + 8).and_then(|bytes| bytes.try_into().ok());
     bytes.map_or(0, u64::from_le_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_judgements_are_read_in_their_order() {
+        let mut bytes = vec![0; CONNECTION_LEN];
+        let mut put = |at: usize, word: u32| bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
+        put(84, 18);
+        for number in 0..18_usize {
+            let place = 88 + 8 * (number % SAID_MAX);
+            put(place, 1000 * number as u32);
+            put(place + 4, if number == 17 { 2 } else { ERROR });
+        }
+        let read = ConnectionCounters::read(&bytes);
+        let since = |seen| read.judged_since(seen).collect::<Vec<_>>();
+        assert_eq!(since(18), []);
+        let [before, last] = since(16)[..] else { panic!("{:?}", since(16)) };
+        assert_eq!(before, Judged { missing: 16_000, congestion: false });
+        assert_eq!(last, Judged { missing: 17_000, congestion: true });
+        assert_eq!((since(0).len(), since(0)[0].missing), (SAID_MAX, 2_000));
+    }
 }

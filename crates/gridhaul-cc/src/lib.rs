@@ -23,7 +23,7 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
-pub use counters::{ConnectionCounters, Counters, MedxCounters, VegasCounters};
+pub use counters::{ConnectionCounters, Counters, Judged, MedxCounters, VegasCounters};
 pub use load::Loaded;
 pub use machine::{Missing, missing};
 pub use settings::{MedxSettings, Settings, VegasSettings};

@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use gridhaul_cc::{Algorithm, ConnectionCounters, Loaded, MedxSettings, Settings, VegasSettings};
 use gridhaul_core::tcp::StackParams;
@@ -18,11 +19,23 @@ use crate::traffic::congestion_name;
 #[derive(Debug)]
 pub struct Controls {
     vegas: Option<Loaded>,
-    medx: Option<Loaded>,
-    /// Names in the kernel are the machine's, and MEDX's option is for all its connections: those who
-    /// load what is not theirs alone wait for each other.
+    medx: Option<Arc<Medx>>,
+    /// Names in the kernel are the machine's: those who load what is not theirs alone wait for each other.
     _turn: Option<File>,
 }
+
+/// MEDX in the kernel, for runs of this process that want the same of it: its option is for all
+/// connections of the machine.
+#[derive(Debug)]
+struct Medx {
+    settings: MedxSettings,
+    /// Goes before the turn ends.
+    loaded: Loaded,
+    _turn: File,
+}
+
+/// What this process holds now.
+static MEDX: Mutex<Weak<Medx>> = Mutex::new(Weak::new());
 
 impl Controls {
     /// Loads what the flows of a plan need and this kernel does not have; Vegas under a name of its own,
@@ -64,16 +77,11 @@ impl Controls {
                 _ => {}
             }
         }
-        let turn = (with_medx || with_vegas && shared)
-            .then(gridhaul_cc::take_turn)
-            .transpose()
-            .map_err(Fault::call("waiting for another run's algorithms"))?;
-        let load = |algorithm, settings: &Settings| {
-            Loaded::load(&[algorithm], settings).map_err(Fault::Control)
-        };
-        let vegas = with_vegas.then(|| load(Algorithm::Vegas, &settings)).transpose()?;
-        settings.suffix.clear();
-        let medx = with_medx.then(|| load(Algorithm::Medx, &settings)).transpose()?;
+        // MEDX's turn is one for both.
+        let medx = with_medx.then(|| Medx::shared(settings.medx)).transpose()?;
+        let turn = (with_vegas && shared && !with_medx).then(take_turn).transpose()?;
+        let vegas = with_vegas.then(|| Loaded::load(&[Algorithm::Vegas], &settings)).transpose();
+        let vegas = vegas.map_err(Fault::Control)?;
         Ok(Self { vegas, medx, _turn: turn })
     }
 
@@ -87,8 +95,28 @@ impl Controls {
 
     /// What MEDX has judged on the connection of this socket.
     pub(crate) fn judgements(&self, socket: &Socket) -> Option<ConnectionCounters> {
-        self.medx.as_ref()?.connection(socket.as_fd()).ok()?
+        self.medx.as_ref()?.loaded.connection(socket.as_fd()).ok()?
     }
+}
+
+impl Medx {
+    /// That of another run, if it is the same; or loads it when nobody else has one.
+    fn shared(settings: MedxSettings) -> Result<Arc<Self>, Fault> {
+        let mut known = MEDX.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(medx) = known.upgrade().filter(|medx| medx.settings == settings) {
+            return Ok(medx);
+        }
+        let turn = take_turn()?;
+        let all = Settings { medx: settings, ..Settings::default() };
+        let loaded = Loaded::load(&[Algorithm::Medx], &all).map_err(Fault::Control)?;
+        let medx = Arc::new(Self { settings, loaded, _turn: turn });
+        *known = Arc::downgrade(&medx);
+        Ok(medx)
+    }
+}
+
+fn take_turn() -> Result<File, Fault> {
+    gridhaul_cc::take_turn().map_err(Fault::call("waiting for another run's algorithms"))
 }
 
 /// What tells the algorithms of this run from those of others.

@@ -20,6 +20,7 @@ mod outcome;
 mod refuse;
 pub mod system;
 mod traffic;
+mod truth;
 mod wire;
 
 pub use backend::Emu;

@@ -4,10 +4,11 @@ use gridhaul_core::link::LinkAccount;
 use gridhaul_core::load::{Goodputs, Judge};
 use gridhaul_scenario::answer::{Metric, Metrics, RunRows, Warning};
 use gridhaul_scenario::scenario::{Scenario, Transport};
-use gridhaul_scenario::units::Duration;
+use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::network::Plan;
 use crate::traffic::{RowTraffic, TrafficOutcome};
+use crate::truth;
 use crate::wire::{Lateness, Tally, WireOutcome};
 
 /// The rows of one run.
@@ -20,7 +21,13 @@ pub(crate) fn rows(
     let span = scenario.duration.saturating_sub(scenario.warmup);
     let flows = traffic.rows.iter().enumerate().map(|(index, row)| {
         let tallies = (&wire.before.flows[index], &wire.after.flows[index]);
-        flow_row(row, plan.flows[index].transport, tallies, span)
+        let mut metrics = flow_row(row, plan.flows[index].transport, tallies, span);
+        if let Some(judgements) = &row.judgements {
+            let lost = wire.lost.iter().filter(|lost| usize::from(lost.flow) == index);
+            let begin = Instant::ZERO + scenario.warmup;
+            truth::confusion(judgements, lost, begin).metrics(&mut metrics);
+        }
+        metrics
     });
     let links =
         LinkAccount::rows(wire.after.links.iter(), &wire.before.links, &plan.directions, span);
@@ -49,7 +56,6 @@ fn flow_row(
     data.metrics(secs, tcp, &mut metrics);
     if tcp {
         sender_metrics(row, &mut metrics);
-        judgement_metrics(row, after, &mut metrics);
         gridhaul_core::link::Crossings::totals(&[data], &mut metrics);
     } else {
         let lost = (after.lost - before.lost) as f64;
@@ -75,24 +81,6 @@ fn sender_metrics(row: &RowTraffic, into: &mut Metrics) {
     into.push((Metric::SegmentsReceived, counts.received as f64));
     into.extend(row.averages.rtt().map(|rtt| (Metric::RttMean, rtt)));
     into.extend(row.averages.cwnd().map(|cwnd| (Metric::CwndMean, cwnd)));
-}
-
-/// What MEDX said of losses beside their true cause. The kernel counts judgements and not of which
-/// packet, so the cause is only known where all losses of the run had the same.
-fn judgement_metrics(row: &RowTraffic, after: &Tally, into: &mut Metrics) {
-    let Some([before, now]) = &row.judgements else { return };
-    let said = now.since(before);
-    let (error, congestion) = (said.error as f64, said.congestion as f64);
-    let all = error + congestion;
-    if after.by_queue == 0 {
-        into.push((Metric::ErrorLossCalledCongestion, congestion));
-        into.push((Metric::ErrorLossCalledError, error));
-        into.extend((all > 0.0).then(|| (Metric::ErrorRecognised, error / all)));
-    } else if after.by_queue == after.data.lost {
-        into.push((Metric::QueueLossCalledCongestion, congestion));
-        into.push((Metric::QueueLossCalledError, error));
-        into.extend((all > 0.0).then(|| (Metric::CongestionRecognised, congestion / all)));
-    }
 }
 
 /// What a reader must know of how the run went.

@@ -72,6 +72,9 @@ fn flow_refusals(scenario: &Scenario, flow: &Flow) -> Vec<(&'static str, String)
     refused
 }
 
+/// The smallest window that can be asked for (`tcp_set_window_clamp`): half of what a buffer holds at least.
+const WINDOW_MIN: u32 = 1152;
+
 /// What of a stack no kernel offers.
 fn stack_refusals(stack: &Stack) -> Vec<(&'static str, String)> {
     let params = StackParams::resolve(stack);
@@ -97,6 +100,9 @@ fn stack_refusals(stack: &Stack) -> Vec<(&'static str, String)> {
     }
     if !params.handshake {
         refuse("handshake", "kernels open connections; leave it out");
+    }
+    if params.receive_window < WINDOW_MIN {
+        refuse("receive_window", "no kernel offers less than 1152 B (SOCK_MIN_RCVBUF / 2)");
     }
     if params.delayed_ack > Duration::from_millis(200) {
         refuse("delayed_ack", "the kernel's acknowledgements wait 200 ms at most (TCP_DELACK_MAX)");

@@ -268,6 +268,25 @@ fn our_vegas_keeps_a_few_segments_in_the_queue() {
 }
 
 #[test]
+fn what_our_medx_says_of_a_loss_stands_beside_its_cause() {
+    // A queue that overflows, and errors: the kernel says which byte was missing, the wire why.
+    let link = "forward = { rate = '4 Mbit/s', delay = '10 ms', queue = '20 packets', loss = { bernoulli = '4 %' } }\n\
+                backward = { rate = '4 Mbit/s', delay = '10 ms' }";
+    let flows = "[stack.s]\nvariant = 'medx'\n\
+                 [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 's'";
+    let times = "duration = '8 s'\nwarmup = '1 s'";
+    let Some(answer) = ask(times, &pair(link, flows)) else { return };
+    let count = |metric| mean(&answer, "up", metric);
+    let of_queue = count(Metric::QueueLossCalledCongestion) + count(Metric::QueueLossCalledError);
+    let of_errors = count(Metric::ErrorLossCalledCongestion) + count(Metric::ErrorLossCalledError);
+    let of_nothing = count(Metric::NoLossCalledCongestion) + count(Metric::NoLossCalledError);
+    let all = format!("{of_queue} by the queue, {of_errors} by errors, {of_nothing} by nothing");
+    assert!(of_queue >= 2.0 && of_errors >= 5.0, "{all}");
+    // A segment that is late is missing as well.
+    assert!(of_nothing <= 0.2 * (of_queue + of_errors), "{all}");
+}
+
+#[test]
 fn our_medx_keeps_its_window_at_errors() {
     let link = "forward = { rate = '4 Mbit/s', delay = '20 ms', queue = 'unlimited', loss = { bernoulli = '2 %' } }\n\
                 backward = { rate = '4 Mbit/s', delay = '20 ms' }";

@@ -1,6 +1,6 @@
 //! From counters to metrics: what happened between the end of the warm-up and the end of the run.
 
-use gridhaul_core::link::{Crossings, LinkAccount};
+use gridhaul_core::link::{Cause, Confusion, Crossings, LinkAccount};
 use gridhaul_core::load::{Delays, Goodputs, Judge, Transfers};
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::answer::{Metric, Metrics, RunRows};
@@ -12,7 +12,7 @@ use crate::collect::{Collectors, Levels};
 use crate::flow::{App, Ends, Flow};
 use crate::network::Network;
 use crate::proxy::{Proxies, ProxySums};
-use crate::truth::{Cause, Confusion, Truth};
+use crate::truth::Truth;
 use crate::world::World;
 
 /// The account of a run.

@@ -1,6 +1,6 @@
 //! A run: the loop that wakes links, ends and applications in the order of time.
 
-use gridhaul_core::link::Fate;
+use gridhaul_core::link::{Cause, Fate};
 use gridhaul_core::tcp::{Flags, Segment, Sender};
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::trace::Playback;
@@ -16,7 +16,6 @@ use crate::outbox::UnderWay;
 use crate::packet::{Body, Datagram, Packet};
 use crate::proxy::Proxies;
 use crate::record::Recorder;
-use crate::truth::Cause;
 
 /// Everything that lives during one run.
 #[derive(Debug)]

@@ -36,6 +36,7 @@ mod passage;
 mod queue;
 mod reorder;
 mod ring;
+mod truth;
 mod wire;
 
 #[cfg(test)]
@@ -47,6 +48,7 @@ pub use account::LinkAccount;
 pub use crossing::Crossings;
 pub use direction::LinkDirection;
 pub use passage::{DropReason, Fate, Passage, Payload};
+pub use truth::{Called, Cause, Confusion, Losses};
 
 /// The chance of one direction: a stream for each purpose, all independent of each other.
 #[derive(Debug, Clone, Copy)]

@@ -245,12 +245,13 @@ fn clamp_bytes(bytes: Bytes) -> u32 {
     u32::try_from(bytes.get()).unwrap_or(u32::MAX)
 }
 
-/// Variants that Linux has, all with one loss recovery of its own.
-const IN_THE_KERNEL: [Variant; 8] = [
+/// Variants that Linux has, or gets from gridhaul, all with one loss recovery of its own.
+const IN_THE_KERNEL: [Variant; 9] = [
     Variant::Reno,
     Variant::NewReno,
     Variant::Sack,
     Variant::Vegas,
+    Variant::Medx,
     Variant::Veno,
     Variant::Westwood,
     Variant::Cubic,

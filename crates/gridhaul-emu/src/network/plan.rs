@@ -2,7 +2,7 @@
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::{Directions, Flow, Hop, Scenario, Transport};
+use gridhaul_scenario::scenario::{Directions, Flow, Hop, Scenario, Transport, Variant};
 use gridhaul_scenario::units::Duration;
 
 use super::address::{Address, Family, Side};
@@ -161,6 +161,11 @@ fn port_number(hop: &Hop, end: bool) -> usize {
 }
 
 impl FlowPlan {
+    /// Whether its senders tell causes of losses apart and count what they say.
+    pub(crate) fn judges(&self) -> bool {
+        self.transport == Transport::Tcp && self.stacks[0].variant == Variant::Medx
+    }
+
     fn new(
         scenario: &Scenario,
         name: &str,

@@ -16,13 +16,14 @@ use socket2::Socket;
 use super::application::Application;
 use super::connection::{Connection, Told};
 use super::datagrams::Datagrams;
-use super::samples::{Averages, Judgements, SenderCounts, window};
+use super::samples::{Averages, SenderCounts, window};
 use super::socket;
 use crate::clock::{Appointments, Clock, Thread};
 use crate::control::Controls;
 use crate::fault::Fault;
 use crate::network::{Address, Lab, Plan};
 use crate::system::{EventFlags, Poll, TcpInfo, go_first};
+use crate::truth::Judgement;
 use crate::wire::Lateness;
 
 /// All applications of a run.
@@ -38,6 +39,8 @@ pub(crate) struct Traffic<'a> {
     rows: Vec<RowTraffic>,
     /// Recordings that are played to members.
     playbacks: Vec<Playback>,
+    /// Members whose congestion control judges, and how many of its judgements were seen.
+    judges: Vec<(usize, u32)>,
     /// When members are due, and recordings: these are numbered from [`PLAYBACK`] on.
     due: BinaryHeap<Reverse<(Instant, u32)>>,
     poll: Poll,
@@ -67,8 +70,8 @@ pub(crate) struct RowTraffic {
     /// Counters of the senders at these times.
     pub counts: [SenderCounts; 2],
     pub averages: Averages,
-    /// What MEDX said of losses up to these times, where it is used.
-    pub judgements: Option<[Judgements; 2]>,
+    /// What MEDX said of losses, in the order of time; nothing where it is not used.
+    pub judgements: Option<Vec<Judgement>>,
     /// Messages that were ready in the measured time.
     pub ready: u64,
     /// Those that are complete.
@@ -93,6 +96,11 @@ pub(crate) struct Sampling {
     pub interval: Duration,
     pub recorded: bool,
 }
+
+/// How often MEDX is asked what it has said, and what each of many connections adds to that: it keeps its newest
+/// 16 judgements, and makes one in a round trip at most.
+const HEAR: Duration = Duration::from_millis(5);
+const HEAR_EACH: Duration = Duration::from_micros(50);
 
 /// Numbers of listeners in the epoll begin here; below, members with their end.
 const LISTENER: u64 = 1 << 40;
@@ -120,6 +128,7 @@ impl<'a> Traffic<'a> {
             listeners: Vec::new(),
             rows: Vec::new(),
             playbacks: Vec::new(),
+            judges: Vec::new(),
             due: BinaryHeap::new(),
             poll: Poll::new()?,
             scratch: vec![MaybeUninit::uninit(); 1 << 18],
@@ -200,6 +209,10 @@ impl<'a> Traffic<'a> {
                     Member::Tcp(Connection::new(who, near, application, start))
                 }
             };
+            if plan.judges() {
+                self.judges.push((index, 0));
+                self.rows[usize::from(number)].judgements.get_or_insert_default();
+            }
             self.members.push(made);
             self.schedule(index);
         }
@@ -218,6 +231,8 @@ impl<'a> Traffic<'a> {
         clock.await_start();
         let mut recording = Recording::default();
         let mut sample_at = Instant::ZERO;
+        let hear_every = HEAR + HEAR_EACH.mul_f64(self.judges.len() as f64);
+        let mut hear_at = if self.judges.is_empty() { Instant::NEVER } else { Instant::ZERO };
         let mut warm = false;
         loop {
             let now = clock.now();
@@ -229,16 +244,21 @@ impl<'a> Traffic<'a> {
                 self.sample(now, warm, sampling.recorded.then_some(&mut recording));
                 sample_at = sample_at.max(now) + sampling.interval;
             }
+            if now >= hear_at {
+                self.hear(now);
+                hear_at = now + hear_every;
+            }
             if now >= end || stop() {
                 break;
             }
             self.act(clock)?;
             let limit = if warm { end } else { warmup };
             let next = self.due.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at);
-            let due = next.min(limit).min(sample_at);
+            let due = next.min(limit).min(sample_at).min(hear_at);
             self.wait(clock, appointments.meet(Thread::Traffic, due, now))?;
         }
         self.note(1);
+        self.hear(end);
         for member in &self.members {
             if let Member::Tcp(connection) = member {
                 self.rows[usize::from(connection.flow)].finish(connection);
@@ -410,11 +430,22 @@ impl<'a> Traffic<'a> {
             if let Some(info) = member.info() {
                 row.counts[time].add(&info);
             }
-            if let Member::Tcp(Connection { ends: [Some(near), _], .. }) = member
-                && let Some(judged) = self.controls.judgements(near)
-            {
-                row.judgements.get_or_insert_default()[time].add(&judged);
-            }
+        }
+    }
+
+    /// Takes down what MEDX has said of losses since it was asked last.
+    fn hear(&mut self, at: Instant) {
+        for (index, seen) in &mut self.judges {
+            let Member::Tcp(connection) = &self.members[*index] else { continue };
+            let Connection { flow, member, ends: [Some(near), _], .. } = connection else {
+                continue;
+            };
+            let Some(counters) = self.controls.judgements(near) else { continue };
+            let row = &mut self.rows[usize::from(*flow)];
+            let new = counters.judged_since(*seen);
+            let new = new.map(|judged| Judgement { at, member: *member, judged });
+            row.judgements.get_or_insert_default().extend(new);
+            *seen = counters.judged;
         }
     }
 

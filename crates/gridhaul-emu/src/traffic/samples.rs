@@ -1,6 +1,5 @@
 //! What the kernel says of connections, added up and over time.
 
-use gridhaul_cc::ConnectionCounters;
 use gridhaul_scenario::answer::Window;
 use gridhaul_scenario::units::Duration;
 
@@ -13,27 +12,6 @@ pub(crate) struct SenderCounts {
     pub retransmissions: u64,
     pub timeouts: u64,
     pub received: u64,
-}
-
-/// What MEDX said of the losses of a row.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Judgements {
-    pub error: u64,
-    /// Those without enough delays to judge by are taken for congestion.
-    pub congestion: u64,
-}
-
-impl Judgements {
-    pub(crate) fn add(&mut self, of: &ConnectionCounters) {
-        self.error += u64::from(of.error);
-        self.congestion += u64::from(of.congestion) + u64::from(of.unjudged);
-    }
-
-    /// What was added since an earlier time.
-    pub(crate) const fn since(&self, earlier: &Self) -> Self {
-        let Self { error, congestion } = *earlier;
-        Self { error: self.error - error, congestion: self.congestion - congestion }
-    }
 }
 
 /// Windows and round trips, looked at in regular intervals.

@@ -151,6 +151,8 @@ fn furnish_with(socket: &Socket, stack: &StackParams, control: Option<&str>) -> 
         rustix::net::sockopt::set_tcp_congestion(socket, name)
             .map_err(|error| no_congestion_control(name, error))?;
     }
+    // Who closes resets: what was not sent would go on in a network that is no more, for minutes.
+    socket.set_linger(Some(std::time::Duration::ZERO)).map_err(Fault::call("setting SO_LINGER"))?;
     rustix::net::sockopt::set_tcp_nodelay(socket, !stack.nagle)
         .map_err(Fault::call("setting TCP_NODELAY"))?;
     // The kernel's MSS includes options; the scenario's is payload (RFC 6691).

@@ -1,6 +1,6 @@
 //! The loop: read from devices, hand to links, write what arrives.
 
-use gridhaul_core::link::{Fate, LinkAccount, Passage};
+use gridhaul_core::link::{Cause, Fate, LinkAccount, Passage};
 use gridhaul_scenario::answer::{Capture, Recording};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::{Duration, Instant};
@@ -13,7 +13,7 @@ use super::tap::Tap;
 use super::{Lateness, Tally};
 use crate::clock::{Appointments, Clock, Thread};
 use crate::fault::Fault;
-use crate::network::{Plan, Port};
+use crate::network::{Address, Plan, Port};
 use crate::system::{EventFlags, Poll, Tun, go_first};
 
 /// Carries the packets of one run.
@@ -25,6 +25,8 @@ pub(crate) struct Emulator<'a> {
     frames: Frames,
     /// One for each flow of the scenario.
     tallies: Vec<Tally>,
+    /// Lost data of flows whose congestion control judges losses.
+    lost: Vec<LostData>,
     lateness: Lateness,
     recorder: Recorder,
     poll: Poll,
@@ -40,12 +42,25 @@ pub(crate) struct WireState {
     pub flows: Vec<Tally>,
 }
 
+/// A segment with data that did not arrive.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LostData {
+    pub at: Instant,
+    pub flow: u16,
+    pub member: u32,
+    pub seq: u32,
+    pub len: u32,
+    pub cause: Cause,
+}
+
 /// What a run has shown on the wire.
 #[derive(Debug)]
 pub(crate) struct WireOutcome {
     /// At the end of the warm-up, and at the end.
     pub before: WireState,
     pub after: WireState,
+    /// Lost data of flows whose congestion control judges losses, in the order of time.
+    pub lost: Vec<LostData>,
     /// How late packets were handed on, against the time at which they were due.
     pub lateness: Lateness,
     /// Queues and throughput over time.
@@ -76,6 +91,7 @@ impl<'a> Emulator<'a> {
             slots,
             frames: Frames::default(),
             tallies: vec![Tally::default(); plan.flows.len()],
+            lost: Vec::new(),
             lateness: Lateness::new(),
             recorder: Recorder::new(&plan.directions, interval),
             poll,
@@ -117,7 +133,8 @@ impl<'a> Emulator<'a> {
         let recording = self.recorder.into_recording();
         let taps = self.slots.all.into_iter().filter_map(|slot| slot.tap);
         let captures = taps.map(Tap::into_capture).collect();
-        Ok(WireOutcome { before, after, lateness: self.lateness, recording, captures })
+        let (lost, lateness) = (self.lost, self.lateness);
+        Ok(WireOutcome { before, after, lost, lateness, recording, captures })
     }
 
     fn state(&self) -> WireState {
@@ -162,7 +179,7 @@ impl<'a> Emulator<'a> {
         }
         let frame = self.frames.keep(header, packet);
         if !self.slots.offer(now, direction, bytes, frame) {
-            self.note_lost(frame.place, true);
+            self.note_lost(frame.place, Cause::Queue, now);
             self.frames.release(frame.place);
         }
     }
@@ -206,20 +223,21 @@ impl<'a> Emulator<'a> {
         let Passage { payload: frame, fate, offered, left, .. } = passage;
         if !fate.arrives() {
             let by_queue = matches!(fate, Fate::Lost(reason) if reason.is_by_queue());
-            self.note_lost(frame.place, by_queue);
+            let cause = if by_queue { Cause::Queue } else { Cause::Error };
+            self.note_lost(frame.place, cause, now);
             return Ok(());
         }
         self.lateness.record(now.since(left));
         let arrival = self.plan.arrival(direction);
         let (header, bytes) = self.frames.get_mut(frame.place);
-        let header = *header;
-        if fate.is_damaged() && !fate.is_copy() {
-            damage(bytes);
-        }
+        let (header, length) = (*header, bytes.len() as u64);
         if fate.is_garbled() && !fate.is_copy() {
             garble(bytes, header.payload);
         }
-        let length = bytes.len() as u64;
+        if fate.is_damaged() && !fate.is_copy() {
+            damage(bytes);
+            self.note_cause(&header, Cause::Error, now);
+        }
         let tally = &mut self.tallies[usize::from(header.to.flow)];
         let flow = &self.plan.flows[usize::from(header.to.flow)];
         let way = &flow.ways[usize::from(!header.goes_out())];
@@ -241,13 +259,21 @@ impl<'a> Emulator<'a> {
         written.map_err(|error| self.lost(&self.plan.ports[arrival], "writing to", error))
     }
 
-    fn note_lost(&mut self, place: u32, by_queue: bool) {
+    fn note_lost(&mut self, place: u32, cause: Cause, at: Instant) {
         let header = *self.frames.header(place);
         let tally = &mut self.tallies[usize::from(header.to.flow)];
         let data = header.goes_out() && header.payload > 0;
         tally.data.lost += u64::from(data);
-        tally.by_queue += u64::from(data && by_queue);
         tally.lost += u64::from(header.payload > 0);
+        self.note_cause(&header, cause, at);
+    }
+
+    /// Remembers why a segment with data is not there, where its sender judges.
+    fn note_cause(&mut self, header: &Header, cause: Cause, at: Instant) {
+        let Header { to: Address { flow, number: member, .. }, payload: len, seq } = *header;
+        if header.goes_out() && len > 0 && self.plan.flows[usize::from(flow)].judges() {
+            self.lost.push(LostData { at, flow, member, seq, len, cause });
+        }
     }
 
     /// The error of a device that does not work any more.

@@ -10,6 +10,6 @@ mod slots;
 mod tally;
 mod tap;
 
-pub(crate) use emulator::{Emulator, WireOutcome};
+pub(crate) use emulator::{Emulator, LostData, WireOutcome};
 pub(crate) use lateness::Lateness;
 pub(crate) use tally::Tally;

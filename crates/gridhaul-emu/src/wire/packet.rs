@@ -9,6 +9,8 @@ pub(crate) struct Header {
     pub to: Address,
     /// Bytes behind the TCP or UDP header.
     pub payload: u32,
+    /// Of TCP: the number of the first of them.
+    pub seq: u32,
 }
 
 const TCP: u8 = 6;
@@ -30,12 +32,15 @@ impl Header {
             }
             _ => return None,
         };
-        let header = match protocol {
-            TCP => usize::from(*transport.get(12)? >> 4) * 4,
+        let (header, seq) = match protocol {
+            TCP => {
+                let header = usize::from(*transport.get(12)? >> 4) * 4;
+                (header, u32::from_be_bytes(transport.get(4..8)?.try_into().ok()?))
+            }
             // UDP, and the echoes of ICMP.
-            _ => 8,
+            _ => (8, 0),
         };
-        Some(Self { to, payload: transport.len().saturating_sub(header) as u32 })
+        Some(Self { to, payload: transport.len().saturating_sub(header) as u32, seq })
     }
 
     /// Whether it goes from the `from` end to the `to` end of its flow.
@@ -112,6 +117,7 @@ mod tests {
         packet[0] = 0x45;
         packet[9] = TCP;
         packet[12..20].copy_from_slice(&[10, 2, 0, 7, 10, 3, 0, 7]);
+        packet[20 + 4..20 + 8].copy_from_slice(&[1, 2, 3, 4]);
         packet[20 + 12] = 8 << 4;
         packet
     }
@@ -119,7 +125,7 @@ mod tests {
     #[test]
     fn options_are_no_payload() {
         let header = Header::read(&tcp(100)).unwrap();
-        assert_eq!(header.payload, 100);
+        assert_eq!((header.payload, header.seq), (100, 0x0102_0304));
         assert_eq!(header.to, Address { flow: 1, side: Side::To, number: 6 });
         assert!(header.goes_out());
     }

@@ -12,8 +12,6 @@ pub(crate) struct Tally {
     pub arrived_bytes: u64,
     /// Bytes of packets that came back to the `from` end.
     pub returned_bytes: u64,
-    /// Of the data packets that were lost, those that a queue dropped.
-    pub by_queue: u64,
     /// Datagrams lost on either way.
     pub lost: u64,
 }

@@ -1,11 +1,11 @@
 //! What happens at the collectors of a run.
 
+use gridhaul_core::link::Cause;
 use gridhaul_core::tcp::{Flags, Segment};
 use gridhaul_scenario::units::Instant;
 
 use super::{Collectors, Parcel};
 use crate::flow::{App, Ends, Flow};
-use crate::truth::Cause;
 use crate::world::World;
 
 impl World {

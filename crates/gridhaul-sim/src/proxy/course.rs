@@ -1,5 +1,6 @@
 //! What happens at the proxies of a run.
 
+use gridhaul_core::link::Cause;
 use gridhaul_core::pep::{Outgoing, Side};
 use gridhaul_scenario::scenario::Bypass;
 use gridhaul_scenario::units::Instant;
@@ -7,7 +8,6 @@ use gridhaul_scenario::units::Instant;
 use super::Unit;
 use crate::events::Target;
 use crate::packet::{Body, Packet};
-use crate::truth::Cause;
 use crate::world::World;
 
 impl World {

@@ -1,0 +1,161 @@
+//! Why data was really lost, and what a congestion control that tells causes apart called the loss.
+//!
+//! When a sender judges, it has just found its first unacknowledged segment missing: the newest loss
+//! of that segment is the truth. A repeated segment that is lost again counts for itself.
+
+use std::collections::VecDeque;
+
+use gridhaul_scenario::answer::{Metric, Metrics};
+
+/// Why a packet does not arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// A queue or a collector's buffer was full, or active queue management dropped it.
+    Queue,
+    /// It was lost or damaged on the way.
+    Error,
+}
+
+/// Lost data of a flow that was not judged yet, in the order in which it was lost.
+#[derive(Debug, Default)]
+pub struct Losses {
+    lost: VecDeque<Lost>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Lost {
+    seq: u32,
+    len: u32,
+    cause: Cause,
+}
+
+/// Most losses that are remembered: what recoveries repair without asking stays, until an
+/// acknowledgement has passed it and the sender judges again.
+const REMEMBERED: usize = 4096;
+
+/// Judgements by the true cause: what was called congestion, and what was called an error.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Confusion {
+    queue: Called,
+    error: Called,
+    /// Nothing was lost, or only acknowledgements.
+    nothing: Called,
+}
+
+/// How often losses were called one and the other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Called {
+    /// Congestion.
+    pub congestion: u64,
+    /// A transmission error.
+    pub error: u64,
+}
+
+impl Losses {
+    /// A segment is lost that begins with the number `seq` and has `len` bytes.
+    pub fn add(&mut self, seq: u32, len: u32, cause: Cause) {
+        if self.lost.len() == REMEMBERED {
+            self.lost.pop_front();
+        }
+        self.lost.push_back(Lost { seq, len, cause });
+    }
+
+    /// The cause of the newest loss of the segment that holds this number. Its other losses, and what
+    /// lies before it, are forgotten.
+    pub fn take(&mut self, seq: u32) -> Option<Cause> {
+        let holds = |lost: &Lost| seq.wrapping_sub(lost.seq) < lost.len;
+        let newest = self.lost.iter().rev().find(|lost| holds(lost)).map(|lost| lost.cause);
+        // What begins behind the number is still to be judged or repaired.
+        self.lost.retain(|lost| lost.seq.wrapping_sub(seq).cast_signed() > 0);
+        newest
+    }
+}
+
+impl Confusion {
+    /// Losses with this cause, or of nothing at all, were judged.
+    pub fn add(&mut self, cause: Option<Cause>, called: Called) {
+        let of_cause = match cause {
+            Some(Cause::Queue) => &mut self.queue,
+            Some(Cause::Error) => &mut self.error,
+            None => &mut self.nothing,
+        };
+        of_cause.congestion += called.congestion;
+        of_cause.error += called.error;
+    }
+
+    /// What was added since an earlier time.
+    #[must_use]
+    pub const fn since(&self, earlier: &Self) -> Self {
+        Self {
+            queue: self.queue.since(&earlier.queue),
+            error: self.error.since(&earlier.error),
+            nothing: self.nothing.since(&earlier.nothing),
+        }
+    }
+
+    /// As columns of an answer.
+    pub fn metrics(&self, into: &mut Metrics) {
+        let Self { queue, error, nothing } = self;
+        into.extend([
+            (Metric::QueueLossCalledCongestion, queue.congestion as f64),
+            (Metric::QueueLossCalledError, queue.error as f64),
+            (Metric::ErrorLossCalledCongestion, error.congestion as f64),
+            (Metric::ErrorLossCalledError, error.error as f64),
+            (Metric::NoLossCalledCongestion, nothing.congestion as f64),
+            (Metric::NoLossCalledError, nothing.error as f64),
+        ]);
+        let share = |right: u64, wrong: u64| {
+            (right + wrong > 0).then(|| right as f64 / (right + wrong) as f64)
+        };
+        let congestion = share(queue.congestion, queue.error);
+        into.extend(congestion.map(|share| (Metric::CongestionRecognised, share)));
+        let errors = share(error.error, error.congestion);
+        into.extend(errors.map(|share| (Metric::ErrorRecognised, share)));
+    }
+}
+
+impl Called {
+    const fn since(&self, earlier: &Self) -> Self {
+        Self { congestion: self.congestion - earlier.congestion, error: self.error - earlier.error }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_loss_of_the_missing_segment_counts() {
+        let mut losses = Losses::default();
+        // Numbers wrap between the first and the second segment.
+        let first = u32::MAX - 99;
+        losses.add(first, 100, Cause::Error);
+        losses.add(0, 100, Cause::Error);
+        losses.add(300, 100, Cause::Queue);
+        losses.add(0, 100, Cause::Queue);
+        // The first was repaired without a judgement; of the second, the repetition is missing.
+        assert_eq!(losses.take(0), Some(Cause::Queue));
+        assert_eq!(losses.take(0), None, "nothing of it has been lost since");
+        assert_eq!(losses.take(200), None, "a segment that was not lost");
+        assert_eq!(losses.take(300), Some(Cause::Queue));
+        assert!(losses.lost.is_empty());
+    }
+
+    #[test]
+    fn shares_are_of_what_had_the_cause() {
+        let mut all = Confusion::default();
+        all.add(Some(Cause::Queue), Called { congestion: 3, error: 1 });
+        let before = all;
+        all.add(Some(Cause::Error), Called { congestion: 1, error: 4 });
+        all.add(None, Called { congestion: 0, error: 2 });
+        let shares = |confusion: Confusion| {
+            let mut metrics = Metrics::new();
+            confusion.metrics(&mut metrics);
+            [Metric::CongestionRecognised, Metric::ErrorRecognised].map(|wanted| {
+                metrics.iter().find(|(metric, _)| *metric == wanted).map(|(_, value)| *value)
+            })
+        };
+        assert_eq!(shares(all), [Some(0.75), Some(0.8)]);
+        assert_eq!(shares(all.since(&before)), [None, Some(0.8)]);
+    }
+}
