@@ -13,9 +13,16 @@ use super::Paper;
 use super::expected::serde_as_text;
 use super::figure::{Curve, Figure, Place, smooth, told};
 
-/// How near two values must be: `0.02` apart, or `10 %` of the second.
+/// How near two values must be: `0.02` apart, or `10 %` of the second; `10 % or interval` if they may
+/// also lie within the joint 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Tolerance {
+pub(crate) struct Tolerance {
+    limit: Limit,
+    or_interval: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Limit {
     /// In the unit of the figure.
     Absolute(f64),
     /// Of the value that the first one is held to, in percent.
@@ -36,6 +43,9 @@ pub(crate) struct Known {
     pub(crate) to: f64,
     /// The largest difference that is known.
     pub(crate) at_most: Tolerance,
+    /// The two backends, such as `sim emu`. Empty or absent: any two.
+    #[serde(default)]
+    pub(crate) between: String,
     /// Why.
     pub(crate) reason: String,
 }
@@ -53,8 +63,8 @@ pub(crate) struct Agreement {
     pub(crate) backends: [String; 2],
     /// What they give.
     pub(crate) values: [f64; 2],
-    /// Half width of the 95 % interval of the second.
-    pub(crate) ci95: Option<f64>,
+    /// Half widths of their 95 % intervals.
+    pub(crate) ci95: [Option<f64>; 2],
     /// How near they must be.
     pub(crate) tolerance: Tolerance,
     /// Why they differ, where that is known.
@@ -84,25 +94,48 @@ pub(crate) fn check(known: &[Known], figures: &[Figure]) -> anyhow::Result<()> {
         ensure!(found.agree.is_some(), "figure {figure} does not ask for agreement");
         ensure!(from <= to, "figure {figure}, line {line}: from {from} to {to} is no range");
         ensure!(!reason.trim().is_empty(), "figure {figure}, line {line}: there is no reason");
+        let between = entry.between.split_whitespace().count();
+        ensure!(
+            [0, 2].contains(&between),
+            "figure {figure}, line {line}: between {:?} are not two backends, such as \"sim emu\"",
+            entry.between
+        );
     }
     Ok(())
 }
 
-/// Compares the curves of every figure that asks for it: what was measured with the first backend.
-pub(crate) fn agreements(paper: &Paper, curves: &[Curve]) -> Vec<Agreement> {
+/// Compares the curves of every figure that asks for it: what was measured with the first backend, and
+/// real kernels with the simulator as well. A quick run has too few real packets to be held to anything.
+pub(crate) fn agreements(paper: &Paper, curves: &[Curve], quick: bool) -> Vec<Agreement> {
     let mut all = Vec::new();
     for figure in &paper.about.figure {
         let Some(tolerance) = figure.agree else { continue };
         for line in &figure.line {
-            let mut own = curves.iter().filter(|c| c.figure == figure.name && c.line == line.name);
-            let Some(first) = own.next() else { continue };
-            for other in own.filter(|curve| !smooth(&curve.backend)) {
+            let own = curves.iter().filter(|c| c.figure == figure.name && c.line == line.name);
+            let own: Vec<_> = own.collect();
+            for (first, other) in pairs(&own) {
+                if quick && [first, other].iter().any(|curve| curve.backend == KERNEL) {
+                    continue;
+                }
                 let both = other.points.iter().filter_map(|at| Some((first.at(at.x)?, *at)));
                 all.extend(both.map(|pair| judge(first, other, pair, tolerance, &paper.differs)));
             }
         }
     }
     all
+}
+
+/// The backend whose packets are real, and no two runs of which are the same.
+const KERNEL: &str = "emu";
+
+/// The curves of a line that are compared.
+fn pairs<'a>(own: &[&'a Curve]) -> Vec<(&'a Curve, &'a Curve)> {
+    let Some((first, others)) = own.split_first() else { return Vec::new() };
+    let measured = others.iter().filter(|curve| !smooth(&curve.backend));
+    let mut pairs: Vec<_> = measured.map(|other| (*first, *other)).collect();
+    let by = |backend: &str| others.iter().find(|curve| curve.backend == backend);
+    pairs.extend(by("sim").zip(by(KERNEL)).map(|(sim, kernel)| (*sim, *kernel)));
+    pairs
 }
 
 fn judge(
@@ -113,26 +146,30 @@ fn judge(
     known: &[Known],
 ) -> Agreement {
     let x = theirs.x;
+    let backends = [first.backend.as_str(), other.backend.as_str()];
     let listed = known.iter().find(|known| {
         known.figure == other.figure
             && known.line == other.line
+            && known.is_between(backends)
             && (known.from..=known.to).contains(&x)
     });
-    let within = tolerance.holds(ours.y, theirs.y);
+    let within = tolerance.holds(ours, theirs);
+    // A kernel answers anew each time: there a difference that is known may be missing.
+    let listed = listed.filter(|_| !(within && backends.contains(&KERNEL)));
     let problem = match listed {
         None if within => None,
         None => Some("they differ".to_owned()),
         Some(_) if within => Some("listed in differs.csv, but they agree".to_owned()),
-        Some(known) if known.at_most.holds(ours.y, theirs.y) => None,
+        Some(known) if known.at_most.holds(ours, theirs) => None,
         Some(known) => Some(format!("they differ by more than the {} listed", known.at_most)),
     };
     Agreement {
         figure: other.figure.clone(),
         line: other.line.clone(),
         x,
-        backends: [first.backend.clone(), other.backend.clone()],
+        backends: backends.map(String::from),
         values: [ours.y, theirs.y],
-        ci95: theirs.ci95,
+        ci95: [ours.ci95, theirs.ci95],
         tolerance,
         reason: listed.map(|known| known.reason.clone()),
         problem,
@@ -144,10 +181,10 @@ pub(crate) fn tables(paper: &Paper, all: &[Agreement]) -> Vec<TextTable> {
     if all.is_empty() {
         return Vec::new();
     }
-    let mut groups: BTreeMap<(usize, &str, &str), Vec<&Agreement>> = BTreeMap::new();
+    let mut groups: BTreeMap<(usize, &str, &[String; 2]), Vec<&Agreement>> = BTreeMap::new();
     for one in all {
         let place = paper.about.figure.iter().position(|figure| figure.name == one.figure);
-        let key = (place.unwrap_or(usize::MAX), one.line.as_str(), one.backends[1].as_str());
+        let key = (place.unwrap_or(usize::MAX), one.line.as_str(), &one.backends);
         groups.entry(key).or_default().push(one);
     }
     let summary = groups.values().map(|group| {
@@ -155,18 +192,18 @@ pub(crate) fn tables(paper: &Paper, all: &[Agreement]) -> Vec<TextTable> {
         let agree = count(|one| one.problem.is_none() && one.reason.is_none());
         let listed = count(|one| one.problem.is_none() && one.reason.is_some());
         let largest =
-            group.iter().map(|one| one.tolerance.difference(one.values)).fold(0.0, f64::max);
+            group.iter().map(|one| one.tolerance.limit.difference(one.values)).fold(0.0, f64::max);
         let one = group[0];
         vec![
             one.figure.clone(),
             one.line.clone(),
-            format!("{} and {}", told(&one.backends[0]), told(&one.backends[1])),
+            between(one),
             one.tolerance.to_string(),
             group.len().to_string(),
             agree.to_string(),
             listed.to_string(),
             (group.len() - agree - listed).to_string(),
-            one.tolerance.with(largest).to_string(),
+            one.tolerance.limit.with(largest).to_string(),
         ]
     });
     let headers =
@@ -182,7 +219,8 @@ pub(crate) fn tables(paper: &Paper, all: &[Agreement]) -> Vec<TextTable> {
     let rows: Vec<_> = apart.map(row).collect();
     let mut tables = vec![summary];
     if !rows.is_empty() {
-        let headers = ["figure", "line", "at", "first", "second", "difference", "", "reason"];
+        let headers =
+            ["figure", "line", "between", "at", "first", "second", "difference", "", "reason"];
         tables.push(TextTable {
             title: "Points at which they differ".into(),
             headers: headers.map(String::from).to_vec(),
@@ -194,13 +232,19 @@ pub(crate) fn tables(paper: &Paper, all: &[Agreement]) -> Vec<TextTable> {
     tables
 }
 
+fn between(one: &Agreement) -> String {
+    format!("{} and {}", told(&one.backends[0]), told(&one.backends[1]))
+}
+
 fn row(one: &Agreement) -> Vec<String> {
-    let difference = one.tolerance.with(one.tolerance.difference(one.values));
+    let limit = one.tolerance.limit;
+    let difference = limit.with(limit.difference(one.values));
     let problem =
         one.problem.as_ref().map_or("listed".into(), |problem| format!("FAIL: {problem}"));
     vec![
         one.figure.clone(),
         one.line.clone(),
+        between(one),
         format::number(one.x),
         format::number(one.values[0]),
         format::number(one.values[1]),
@@ -210,8 +254,25 @@ fn row(one: &Agreement) -> Vec<String> {
     ]
 }
 
+impl Known {
+    fn is_between(&self, backends: [&str; 2]) -> bool {
+        let mut named = self.between.split_whitespace();
+        self.between.trim().is_empty() || named.all(|name| backends.contains(&name))
+    }
+}
+
 impl Tolerance {
-    /// How far two values are apart, in the measure of this tolerance.
+    /// The intervals of independent means add in squares; what has none is exact.
+    fn holds(self, ours: Place, theirs: Place) -> bool {
+        let joint = ours.ci95.unwrap_or(0.0).hypot(theirs.ci95.unwrap_or(0.0));
+        let (Limit::Absolute(limit) | Limit::Relative(limit)) = self.limit;
+        self.limit.difference([ours.y, theirs.y]) <= limit
+            || self.or_interval && (ours.y - theirs.y).abs() <= joint
+    }
+}
+
+impl Limit {
+    /// How far two values are apart, in the measure of this limit.
     fn difference(self, [ours, theirs]: [f64; 2]) -> f64 {
         let apart = (ours - theirs).abs();
         match self {
@@ -219,11 +280,6 @@ impl Tolerance {
             Self::Relative(_) if apart == 0.0 => 0.0,
             Self::Relative(_) => apart / theirs.abs() * 100.0,
         }
-    }
-
-    fn holds(self, ours: f64, theirs: f64) -> bool {
-        let (Self::Absolute(limit) | Self::Relative(limit)) = self;
-        self.difference([ours, theirs]) <= limit
     }
 
     /// The same measure with another number.
@@ -238,17 +294,31 @@ impl Tolerance {
 impl FromStr for Tolerance {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is neither like \"0.02\" nor like \"10 %\"");
+        let wrong = || {
+            format!(
+                "{text:?} is none of \"0.02\", \"10 %\", \"0.02 or interval\", \"10 % or interval\""
+            )
+        };
         let number = |text: &str| text.trim().parse().ok().filter(|number: &f64| *number >= 0.0);
-        match text.split_once('%') {
-            Some((percent, "")) => number(percent).map(Self::Relative).ok_or_else(wrong),
-            Some(_) => Err(wrong()),
-            None => number(text).map(Self::Absolute).ok_or_else(wrong),
-        }
+        let alone = text.strip_suffix("or interval").map(str::trim_end);
+        let limit = match alone.unwrap_or(text).split_once('%') {
+            Some((percent, "")) => number(percent).map(Limit::Relative),
+            Some(_) => None,
+            None => number(alone.unwrap_or(text)).map(Limit::Absolute),
+        };
+        let limit = limit.ok_or_else(wrong)?;
+        Ok(Self { limit, or_interval: alone.is_some() })
     }
 }
 
 impl fmt::Display for Tolerance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let or = if self.or_interval { " or interval" } else { "" };
+        write!(f, "{}{or}", self.limit)
+    }
+}
+
+impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Absolute(number) => f.write_str(&format::number(*number)),
@@ -264,15 +334,25 @@ mod tests {
     use super::*;
 
     fn curve(backend: &str, y: f64) -> Curve {
-        let points = vec![Place { x: 50.0, y, ci95: None }];
+        let points = vec![Place { x: 50.0, y, ci95: Some(0.03) }];
         Curve { figure: "1".into(), line: "reno".into(), backend: backend.into(), points }
     }
 
-    fn judged(tolerance: &str, values: [f64; 2], differs: &str) -> Option<String> {
-        let [first, other] = [curve("model", values[0]), curve("sim", values[1])];
-        let known = read(&format!("figure,line,from,to,at_most,reason\n{differs}")).unwrap();
+    fn judged_on(
+        backends: [&str; 2],
+        tolerance: &str,
+        values: [f64; 2],
+        differs: &str,
+    ) -> Option<String> {
+        let [first, other] = [curve(backends[0], values[0]), curve(backends[1], values[1])];
+        let known =
+            read(&format!("figure,line,from,to,at_most,between,reason\n{differs}")).unwrap();
         let pair = (first.points[0], other.points[0]);
         judge(&first, &other, pair, tolerance.parse().unwrap(), &known).problem
+    }
+
+    fn judged(tolerance: &str, values: [f64; 2], differs: &str) -> Option<String> {
+        judged_on(["model", "sim"], tolerance, values, differs)
     }
 
     #[test]
@@ -283,17 +363,53 @@ mod tests {
         assert!(judged("10 %", [0.111, 0.1], "").is_some());
         assert_eq!(judged("10 %", [0.0, 0.0], ""), None);
         assert!(judged("10 %", [0.1, 0.0], "").is_some());
-        assert!("ten".parse::<Tolerance>().is_err());
-        assert!("-1".parse::<Tolerance>().is_err());
+        for wrong in ["ten", "-1", "10 % of it", "or interval"] {
+            assert!(wrong.parse::<Tolerance>().is_err(), "{wrong}");
+        }
+        for text in ["0.02", "10 %", "0.02 or interval", "10 % or interval"] {
+            assert_eq!(text.parse::<Tolerance>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn values_agree_within_their_joint_interval_where_that_is_asked_for() {
+        // Joint half width: 0.03 * sqrt(2) = 0.0424.
+        assert_eq!(judged("1 % or interval", [0.542, 0.5], ""), None);
+        assert!(judged("1 % or interval", [0.543, 0.5], "").is_some());
+        assert!(judged("1 %", [0.542, 0.5], "").is_some());
     }
 
     #[test]
     fn a_listed_point_must_differ_and_not_by_more() {
-        let listed = "1,reno,40,60,0.1,the timer\n";
+        let listed = "1,reno,40,60,0.1,,the timer\n";
         assert_eq!(judged("0.02", [0.55, 0.5], listed), None);
         assert!(judged("0.02", [0.65, 0.5], listed).unwrap().contains("more"));
         assert!(judged("0.02", [0.51, 0.5], listed).unwrap().contains("agree"));
-        // Of another place.
-        assert!(judged("0.02", [0.55, 0.5], "1,reno,60,70,0.1,the timer\n").is_some());
+        // Of another place, and of other backends.
+        assert!(judged("0.02", [0.55, 0.5], "1,reno,60,70,0.1,,the timer\n").is_some());
+        assert!(judged("0.02", [0.55, 0.5], "1,reno,40,60,0.1,sim emu,the timer\n").is_some());
+        assert_eq!(judged("0.02", [0.55, 0.5], "1,reno,40,60,0.1,sim model,the timer\n"), None);
+    }
+
+    #[test]
+    fn a_kernel_may_agree_where_it_is_known_to_differ() {
+        let on_kernel = |value| {
+            let listed = "1,reno,40,60,0.1,sim emu,the timer\n";
+            judged_on(["sim", "emu"], "0.02", [value, 0.5], listed)
+        };
+        assert_eq!((on_kernel(0.51), on_kernel(0.55)), (None, None));
+        assert!(on_kernel(0.65).unwrap().contains("more"));
+    }
+
+    #[test]
+    fn a_kernel_is_compared_with_the_equations_and_with_the_simulator() {
+        let all = ["model", "paper-model", "sim", "emu"].map(|backend| curve(backend, 0.5));
+        let own: Vec<_> = all.iter().collect();
+        let named = |own: &[&Curve]| -> Vec<[String; 2]> {
+            let pairs = pairs(own).into_iter();
+            pairs.map(|(a, b)| [a.backend.clone(), b.backend.clone()]).collect()
+        };
+        assert_eq!(named(&own), [["model", "sim"], ["model", "emu"], ["sim", "emu"]]);
+        assert_eq!(named(&own[2..]), [["sim", "emu"]]);
     }
 }

@@ -45,7 +45,7 @@ impl Findings {
         Self {
             cells: cells.collect(),
             claims: verdicts(&paper.claims, &curves, quick),
-            agreements: agreements(paper, &curves),
+            agreements: agreements(paper, &curves, quick),
             curves,
             passed_over: answers.passed_over().to_vec(),
         }
