@@ -52,6 +52,17 @@ class Run:
         ages = [at - self.written[number] for at, number, _ in self.first_arrivals()]
         return sum(ages) / max(1, len(ages))
 
+    @property
+    def ages(self) -> list[int]:
+        """From generation to delivery in order, segment by segment, of those that were delivered."""
+        came = {number: at for at, number, _ in self.first_arrivals()}
+        ages: list[int] = []
+        delivered_at = 0
+        for number in range(self.delivered):
+            delivered_at = max(delivered_at, came[number])
+            ages.append(delivered_at - self.written[number])
+        return ages
+
     def confusion(self) -> Counter[tuple[str, bool]]:
         """
         How many of the judged losses had which cause and were called congestion or not. "none": the segment
@@ -84,6 +95,16 @@ class Run:
             row[f"{cause}_called_congestion"] = confusion[cause, True]
             row[f"{cause}_called_error"] = confusion[cause, False]
         return row
+
+
+def same_segments(standard: Run, medx: Run) -> tuple[int, float, float]:
+    """
+    How many segments both have delivered, and the mean of their ages under each. The source draws the same for
+    both, so that it is the same segments that are compared.
+    """
+    both = list(zip(standard.ages, medx.ages, strict=False))
+    count = max(1, len(both))
+    return len(both), sum(age for age, _ in both) / count, sum(age for _, age in both) / count
 
 
 def run(parameters: Parameters, protocol: str, seed: int) -> Run:

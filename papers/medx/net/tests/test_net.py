@@ -9,7 +9,7 @@ from snakes.nets import Variable
 from medx_net import net as nets
 from medx_net import parameters as files
 from medx_net.draw import picture
-from medx_net.experiment import run
+from medx_net.experiment import Run, run, same_segments
 from medx_net.net import PROTOCOLS, Net
 from medx_net.parameters import Parameters
 from medx_net.timed import Scheduler, only, tokens
@@ -102,9 +102,32 @@ def test_both_protocols_differ_in_nothing_but_the_test_of_a_loss(monkeypatch: py
         assert len(standard.judgements) > 3
 
 
-def stored() -> list[dict[str, str]]:
-    with (HERE / "results.csv").open(encoding="utf-8", newline="") as file:
+def test_the_same_segments_are_compared_from_generation_to_delivery_in_order() -> None:
+    # Of the one, segment 1 comes last and holds up segment 2; of the other, segment 2 is not there yet.
+    written = [10, 20, 30]
+    standard = Run("standard", 1, delivered=3, delays=[(30, 0, 5), (50, 2, 5), (90, 1, 5)], written=written)
+    medx = Run("medx", 1, delivered=2, delays=[(20, 0, 5), (40, 1, 5), (45, 1, 5)], written=written)
+    assert (standard.ages, medx.ages) == ([20, 70, 60], [10, 20])
+    assert same_segments(standard, medx) == (2, 45.0, 15.0)
+    assert same_segments(standard, Run("medx", 1)) == (0, 0.0, 0.0)
+
+
+def test_the_source_makes_the_same_segments_for_both_protocols() -> None:
+    standard, medx = (run(SHORT, protocol, 3) for protocol in PROTOCOLS)
+    assert standard.written == medx.written
+    assert len(standard.ages) == standard.delivered
+
+
+def stored(name: str = "results.csv") -> list[dict[str, str]]:
+    with (HERE / name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def test_the_stored_ages_of_the_same_segments_come_out_again() -> None:
+    (row,) = [row for row in stored("same.csv") if (row["recovery"], row["seed"]) == ("new_reno", "1")]
+    count, standard, medx = same_segments(*(run(PARAMETERS, protocol, 1) for protocol in PROTOCOLS))
+    again = {"segments": count, "standard_units": round(standard), "medx_units": round(medx)}
+    assert {name: str(value) for name, value in again.items()}.items() <= row.items()
 
 
 @pytest.mark.parametrize("recovery", RECOVERIES)
