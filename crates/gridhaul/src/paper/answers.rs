@@ -49,7 +49,7 @@ impl Answers {
         let mut all = Self::default();
         for experiment in &paper.about.scenario {
             let (name, scenario) = paper.scenario(experiment, quick).map_err(Failure::Fault)?;
-            for on in experiment.backends(&engine.on).map_err(Failure::Fault)? {
+            for on in experiment.backends(&engine.on, quick).map_err(Failure::Fault)? {
                 if on == On::Emu
                     && let Err(fault) = Emu::available()
                 {
@@ -124,8 +124,9 @@ impl Answers {
 
 impl Experiment {
     /// The backends that answer.
-    fn backends(&self, default: &[On]) -> anyhow::Result<Vec<On>> {
-        if self.on.is_empty() {
+    fn backends(&self, default: &[On], quick: bool) -> anyhow::Result<Vec<On>> {
+        let names = self.quick_on.as_ref().filter(|_| quick).unwrap_or(&self.on);
+        if names.is_empty() {
             return Ok(default.to_vec());
         }
         let read = |name: &String| {
@@ -135,7 +136,7 @@ impl Experiment {
                 anyhow!("on: there is no backend {name:?}\n  help: choose among: {known}")
             })
         };
-        self.on.iter().map(read).collect::<Result<_, _>>().with_context(|| self.file.clone())
+        names.iter().map(read).collect::<Result<_, _>>().with_context(|| self.file.clone())
     }
 }
 

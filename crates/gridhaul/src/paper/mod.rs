@@ -105,6 +105,9 @@ pub(crate) struct Experiment {
     /// Backends that answer, such as `["model", "sim"]`. Absent: the one of the command line.
     #[serde(default)]
     pub(crate) on: Vec<String>,
+    /// The same for a quick run, where they are others.
+    #[serde(default)]
+    pub(crate) quick_on: Option<Vec<String>>,
     /// Runs on real kernels at the same time; more than one only where each takes little of the machine.
     #[serde(default)]
     pub(crate) beside: usize,
