@@ -141,6 +141,23 @@ impl Reflect {
         }
     }
 
+    /// The unit has come in at the wrong moment, behind old copies of segments. If nobody depends on it, it
+    /// lets the connection pass again; otherwise it ends it.
+    fn leave(&mut self, now: Instant, from: Side, segment: &Segment) {
+        let Phase::Engaged(engaged) = &mut self.phase else { return };
+        match engaged.coupling.only_copy() {
+            0 => {
+                self.phase = Phase::Passing(Watch::default());
+                self.repeats = Default::default();
+                self.pass(now, from, segment);
+            }
+            held => {
+                self.lost += held;
+                engaged.coupling.abort();
+            }
+        }
+    }
+
     fn look_for_loss(&mut self, now: Instant, from: Side, segment: &Segment, expected: u32) {
         let counts = segment.sequence_len() > 0 && !segment.flags.has(Flags::SYN);
         if !counts {
@@ -161,9 +178,23 @@ impl Reflect {
     }
 }
 
+impl Engaged {
+    /// Whether a host acknowledges what it was never sent from here.
+    fn is_misled(&self, from: Side, segment: &Segment) -> bool {
+        let answers = segment.flags.has(Flags::ACK)
+            && !segment.flags.has(Flags::RST)
+            && !segment.flags.has(Flags::SYN);
+        answers && self.coupling.end(from).is_unsent(segment.ack)
+    }
+}
+
 impl Proxy for Reflect {
     fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
         if let Phase::Engaged(engaged) = &mut self.phase {
+            if engaged.is_misled(from, segment) {
+                self.leave(now, from, segment);
+                return;
+            }
             let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
             if !(opens && from == Side::Left && engaged.coupling.is_over()) {
                 engaged.coupling.handle_segment(now, from, segment);

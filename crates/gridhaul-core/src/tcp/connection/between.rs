@@ -49,6 +49,15 @@ impl Connection {
         self.peer_isn.wrapping_add(self.receiver.next() as u32)
     }
 
+    /// Whether this acknowledges what was never sent from here. A probe of a closed window is a byte that
+    /// does not count as sent.
+    pub(crate) fn is_unsent(&self, ack: u32) -> bool {
+        let next = self.isn.wrapping_add(self.sending.next() as u32);
+        let open = !matches!(self.state, State::Closed | State::Listen);
+        let probe = self.sender().is_some_and(|sender| sender.offer().0 < self.params.mss);
+        open && ack.wrapping_sub(next).cast_signed() > i32::from(probe)
+    }
+
     /// The window that the other end offers.
     pub(crate) fn peer_window(&self) -> u32 {
         self.sender().map_or(u32::MAX, |sender| sender.offer().0)
