@@ -95,8 +95,9 @@ impl Round {
             }
             self.lower_base(mean);
             Verdict {
-                // The segment just acknowledged belongs to the window that is judged.
-                out: (ack.in_flight + u64::from(ack.mss)) as f64,
+                // What was just acknowledged belongs to the window that is judged: a segment, or all
+                // that a delayed acknowledgement covers where the stack counts so (Linux).
+                out: (ack.in_flight + u64::from(ack.avoidance_credit)) as f64,
                 sent: f64::from(sent),
                 base_share: self.base.as_nanos() as f64 / mean.as_nanos() as f64,
             }

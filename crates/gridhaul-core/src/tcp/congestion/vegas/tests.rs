@@ -214,6 +214,22 @@ fn the_first_measurement_gives_one_and_a_half_round_trips() {
     assert!(!vegas.expired(ms(233), ms(0)) && vegas.expired(ms(234), ms(0)));
 }
 
+#[test]
+fn all_that_a_delayed_acknowledgement_covers_was_out() {
+    let verdict = |credit| {
+        let mut round = Round::new();
+        round.measure(Duration::from_millis(100));
+        let ended = ack(Instant::from_secs_f64(1.0), 10_000, 8_000, None);
+        round.restart(&ended);
+        round.measure(Duration::from_millis(100));
+        let later = ack(Instant::from_secs_f64(2.0), 20_000, 8_000, None);
+        round.on_ack(&Ack { avoidance_credit: credit, ..later }).map(|it| it.queued_segments(1e3))
+    };
+    // Ten segments were sent in a round trip without a queue; eight are still out. With the two that
+    // were acknowledged they are ten: nothing queues. Counted as one they are fewer than were sent.
+    assert_eq!((verdict(2 * MSS), verdict(MSS)), (Some(0.0), Some(-1.0)));
+}
+
 proptest! {
     #[test]
     fn the_window_stays_sane_whatever_arrives(
