@@ -20,6 +20,8 @@ const TIME: Duration = Duration::from_secs(3);
 pub(super) struct Repeats {
     /// Those that have come, and none before them since.
     watched: [Option<Repeated>; WATCHED],
+    /// Whether there are any: nearly always there are none.
+    watches: bool,
 }
 
 /// A sender repeats few different segments; the one that has not come for longest gives way.
@@ -39,9 +41,12 @@ impl Repeats {
     pub(super) fn note(&mut self, now: Instant, seq: u32, expected: u32) -> Option<u32> {
         let missing = seq.wrapping_sub(expected);
         if missing.cast_signed() <= 0 {
-            *self = Self::default();
+            if self.watches {
+                *self = Self::default();
+            }
             return None;
         }
+        self.watches = true;
         for place in &mut self.watched {
             *place = place.filter(|known| seq.wrapping_sub(known.seq).cast_signed() >= 0);
         }

@@ -51,11 +51,14 @@ impl Connection {
 
     /// Whether this acknowledges what was never sent from here. A probe of a closed window is a byte that
     /// does not count as sent.
+    #[inline]
     pub(crate) fn is_unsent(&self, ack: u32) -> bool {
         let next = self.isn.wrapping_add(self.sending.next() as u32);
-        let open = !matches!(self.state, State::Closed | State::Listen);
-        let probe = self.sender().is_some_and(|sender| sender.offer().0 < self.params.mss);
-        open && ack.wrapping_sub(next).cast_signed() > i32::from(probe)
+        let beyond = ack.wrapping_sub(next).cast_signed();
+        if beyond <= 0 || matches!(self.state, State::Closed | State::Listen) {
+            return false;
+        }
+        beyond > 1 || self.peer_window() >= self.params.mss
     }
 
     /// The window that the other end offers.
