@@ -4,6 +4,7 @@ mod ends;
 mod kernel;
 mod route;
 mod sim;
+mod witness;
 
 use crate::case::Case;
 use crate::judge::{Allowance, judge};

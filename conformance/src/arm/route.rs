@@ -4,7 +4,7 @@ use gridhaul_core::link::{Fate as Passed, LinkChance, LinkDirection};
 use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::Instant;
 
-use crate::case::Fate;
+use crate::case::{Case, Fate, Peer};
 
 type Parcel<T> = (T, Option<Fate>);
 
@@ -16,9 +16,26 @@ pub(super) struct Route<T: Copy> {
     pub refused: u64,
 }
 
+/// The routes of a case, from the client and from the server. Where the peer is a script there is
+/// nothing on the way.
+///
+/// # Errors
+/// A case with a path and a script, or with neither.
+pub(super) fn routes<T: Copy>(case: &Case, seed: u64) -> Result<[Route<T>; 2], String> {
+    let (forward, backward) = match (&case.path, case.peer) {
+        (Some(path), Peer::Stack) if path.backward.is_empty() => {
+            (&path.forward[..], &path.forward[..])
+        }
+        (Some(path), Peer::Stack) => (&path.forward[..], &path.backward[..]),
+        (None, Peer::Script) => (&[][..], &[][..]),
+        _ => return Err(format!("{}: a path, or a script, not both", case.name)),
+    };
+    Ok([Route::new(forward, "forward", seed), Route::new(backward, "backward", seed)])
+}
+
 impl<T: Copy> Route<T> {
     /// `name` tells the streams of chance of the two directions apart.
-    pub(super) fn new(directions: &[Direction], name: &str, seed: u64) -> Self {
+    fn new(directions: &[Direction], name: &str, seed: u64) -> Self {
         let link = |(index, direction): (usize, &Direction)| {
             let chance = LinkChance::named(seed, 0, &format!("{name}.{index}"), 0);
             LinkDirection::new(direction, chance)

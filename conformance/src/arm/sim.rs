@@ -4,10 +4,11 @@ use gridhaul_core::tcp::{Connection, Segment};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::Arm;
-use super::ends::{Scripted, connections, packet};
-use super::route::Route;
-use crate::case::{Action, Case, End, Fates, Peer, Step};
-use crate::observe::{Change, Observation, Sample, Value};
+use super::ends::{Scripted, connections};
+use super::route::{Route, routes};
+use super::witness::Witness;
+use crate::case::{Action, Case, Step};
+use crate::observe::{Observation, Sample, Value};
 
 /// Runs the machines of `gridhaul-core`.
 pub struct SimArm;
@@ -60,26 +61,14 @@ struct World {
     ends: [Option<Connection>; 2],
     /// From the client, from the server.
     routes: [Route<Segment>; 2],
-    fates: Fates,
     steps: std::vec::IntoIter<Step>,
     next_step: Option<Step>,
     scripted: Scripted,
-    /// First number that each end has not sent yet.
-    fresh: [u64; 2],
-    seen: Observation,
+    witness: Witness,
 }
-
-const ENDS: [End; 2] = [End::Client, End::Server];
 
 impl World {
     fn new(case: &Case, limits: Limits) -> Result<Self, String> {
-        let none = crate::case::Path { forward: Vec::new(), backward: Vec::new() };
-        let path = match (&case.path, case.peer) {
-            (Some(path), Peer::Stack) => path,
-            (None, Peer::Script) => &none,
-            _ => return Err(format!("{}: a path, or a script, not both", case.name)),
-        };
-        let back = if path.backward.is_empty() { &path.forward } else { &path.backward };
         let mut steps = case.steps()?;
         for step in &mut steps {
             step.at += limits.start.since(Instant::ZERO);
@@ -91,22 +80,17 @@ impl World {
             at_once: 0,
             isn: case.isn,
             ends: connections(case),
-            routes: [
-                Route::new(&path.forward, "forward", limits.seed),
-                Route::new(back, "backward", limits.seed),
-            ],
-            fates: case.fates()?,
+            routes: routes(case, limits.seed)?,
             next_step: steps.next(),
             steps,
             scripted: Scripted::new(case),
-            fresh: [0; 2],
-            seen: Observation::default(),
+            witness: Witness::new(case)?,
         })
     }
 
     fn run(&mut self, until: Instant) {
-        self.seen.mss = self.ends[0].as_ref().map_or(0, |end| end.params().mss);
-        self.seen.scripted = self.ends[1].is_none();
+        self.witness.seen.mss = self.ends[0].as_ref().map_or(0, |end| end.params().mss);
+        self.witness.seen.scripted = self.ends[1].is_none();
         self.settle(0);
         self.settle(1);
         loop {
@@ -116,12 +100,15 @@ impl World {
             }
             if next < self.now {
                 let late = self.now.since(next).as_nanos();
-                self.seen.violations.push(format!("a deadline lies {late} ns in the past"));
+                self.witness.seen.violations.push(format!("a deadline lies {late} ns in the past"));
                 return;
             }
             self.at_once = if next == self.now { self.at_once + 1 } else { 0 };
             if self.at_once > self.limits.events_at_once {
-                self.seen.violations.push(format!("spins at {} ms", next.as_secs_f64() * 1e3));
+                self.witness
+                    .seen
+                    .violations
+                    .push(format!("spins at {} ms", next.as_secs_f64() * 1e3));
                 return;
             }
             self.now = next;
@@ -188,16 +175,7 @@ impl World {
     }
 
     fn arrive(&mut self, index: usize, segment: &Segment) {
-        let from = ENDS[1 - index];
-        let mut seen = packet(self.clock(), ENDS[index], from, segment, self.isn);
-        // The far end has marked it already when it left; here its mark is looked up.
-        let sent = self.seen.packets.iter().rev().find(|sent| {
-            sent.seen_at == from
-                && sent.from == from
-                && (sent.seq, sent.len) == (seen.seq, seen.len)
-        });
-        seen.again = sent.is_some_and(|sent| sent.again);
-        self.seen.packets.push(seen);
+        self.witness.arrived(self.clock(), index, segment, self.isn);
         if let Some(end) = &mut self.ends[index] {
             end.handle_segment(self.now, segment);
         }
@@ -208,13 +186,7 @@ impl World {
     fn settle(&mut self, index: usize) {
         let now = self.now;
         while let Some(segment) = self.ends[index].as_mut().and_then(|end| end.poll_transmit(now)) {
-            let end = ENDS[index];
-            let mut sent = packet(self.clock(), end, end, &segment, self.isn);
-            let after = sent.seq + u64::from(segment.sequence_len());
-            sent.again = segment.sequence_len() > 0 && sent.seq < self.fresh[index];
-            self.fresh[index] = self.fresh[index].max(after);
-            let fate = self.fates.judge(&sent);
-            self.seen.packets.push(sent);
+            let fate = self.witness.sent(self.clock(), index, &segment, self.isn);
             if self.ends[1 - index].is_some() {
                 self.routes[index].send(now, segment, segment.wire_bytes(), fate);
             }
@@ -229,21 +201,18 @@ impl World {
     fn note(&mut self, index: usize) {
         let Some(end) = &self.ends[index] else { return };
         let name = state(end);
-        let known = self.seen.changes.iter().rev().find(|change| change.end == ENDS[index]);
-        if known.is_none_or(|known| known.state != name) {
-            self.seen.changes.push(Change { at: self.clock(), end: ENDS[index], state: name });
-        }
+        self.witness.note_state(self.clock(), index, &name);
         if index == 0 {
             let Some(sender) = end.sender() else { return };
             let flight = sender.next() - sender.una();
             let (cwnd, ssthresh) = (sender.cwnd(), sender.ssthresh());
-            self.seen.samples.push(Sample { at: self.clock(), cwnd, ssthresh, flight });
+            self.witness.seen.samples.push(Sample { at: self.clock(), cwnd, ssthresh, flight });
         }
     }
 
     fn finish(mut self, case: &Case) -> Observation {
         let mut put = |name: &str, number: f64| {
-            self.seen.totals.insert(name.to_owned(), Value::Number(number));
+            self.witness.seen.totals.insert(name.to_owned(), Value::Number(number));
         };
         let names = [("client", "server"), ("server", "client")];
         for (index, (own, other)) in names.into_iter().enumerate() {
@@ -268,10 +237,10 @@ impl World {
         for (end, index) in [("client", 0), ("server", 1)] {
             if let Some(connection) = &self.ends[index] {
                 let word = Value::Word(state(connection));
-                self.seen.totals.insert(format!("{end}_state"), word);
+                self.witness.seen.totals.insert(format!("{end}_state"), word);
             }
         }
-        self.seen
+        self.witness.seen
     }
 }
 

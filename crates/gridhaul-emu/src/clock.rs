@@ -39,7 +39,7 @@ impl Clock {
     /// Sleeps until the start. What is sent before would wait for the links, and make a first round trip
     /// that long.
     #[expect(clippy::disallowed_methods, reason = "waits for the start of a run in real time")]
-    pub(crate) fn await_start(&self) {
+    pub fn await_start(&self) {
         std::thread::sleep(self.until(Instant::ZERO));
     }
 }

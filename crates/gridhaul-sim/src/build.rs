@@ -262,8 +262,7 @@ fn links(
     for ((full_name, members), keys) in
         layout.directions.rows().iter().zip(Directions::keys(scenario))
     {
-        let link = full_name.rsplit_once('.').map_or(full_name.as_str(), |(link, _)| link);
-        let tapped = record && scenario.record.pcap.iter().any(|wanted| wanted == link);
+        let tapped = record && scenario.record.captures(full_name);
         for member in 0..*members {
             let chance = LinkChance::named(scenario.seed, repeat, full_name, member);
             slots.push(LinkSlot {

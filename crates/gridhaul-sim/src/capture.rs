@@ -1,6 +1,7 @@
 //! Captures: packets for Wireshark. Payload bytes do not exist in a simulation,
 //! so packets are cut behind their headers, as with a short snapshot length.
 
+use gridhaul_core::checksum;
 use gridhaul_core::tcp::{ClockOption, Flags, OneWayDelay, Segment};
 use gridhaul_scenario::answer::Capture;
 use gridhaul_scenario::scenario::dealt;
@@ -15,9 +16,6 @@ pub(crate) struct Tap {
     name: String,
     packets: Vec<(Instant, Packet)>,
 }
-
-/// Most packets in one capture.
-const PACKETS_MAX: usize = 2_000_000;
 
 /// Addresses and ports of the flows.
 #[derive(Debug)]
@@ -53,7 +51,7 @@ impl Tap {
     }
 
     pub(crate) fn on_offered(&mut self, now: Instant, packet: &Packet) {
-        if self.packets.len() < PACKETS_MAX {
+        if self.packets.len() < Capture::PACKETS_MAX {
             self.packets.push((now, *packet));
         }
     }
@@ -134,19 +132,9 @@ fn ipv4(way: &Header, protocol: u8, total: u32) -> Vec<u8> {
     header.extend([0, 0, 0x40, 0, 64, protocol, 0, 0]);
     header.extend(way.source);
     header.extend(way.target);
-    let checksum = internet_checksum(&header);
+    let checksum = checksum::internet(0, &header);
     header[10..12].copy_from_slice(&checksum.to_be_bytes());
     header
-}
-
-/// RFC 1071.
-fn internet_checksum(bytes: &[u8]) -> u16 {
-    let words = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]));
-    let mut sum: u32 = words.sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
 }
 
 fn tcp(way: &Header, segment: &Segment) -> Vec<u8> {

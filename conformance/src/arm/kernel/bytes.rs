@@ -1,5 +1,6 @@
 //! Segments as bytes, between two addresses of IPv4.
 
+use gridhaul_core::checksum;
 use gridhaul_core::tcp::{Flags, SackBlocks, Segment};
 
 /// Addresses of the two ends: client, server.
@@ -106,7 +107,7 @@ impl Wire {
         packet.extend([0, 0, 0x40, 0, 64, TCP, 0, 0]);
         packet.extend(ADDRESSES[from]);
         packet.extend(ADDRESSES[1 - from]);
-        let sum = checksum(0, &packet);
+        let sum = checksum::internet(0, &packet);
         packet[10..12].copy_from_slice(&sum.to_be_bytes());
         packet.extend(ports[from].to_be_bytes());
         packet.extend(ports[1 - from].to_be_bytes());
@@ -122,7 +123,7 @@ impl Wire {
         let pseudo: u32 =
             pseudo.map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
         let pseudo = pseudo + u32::from(TCP) + (total - IP_HEADER) as u32;
-        let sum = checksum(pseudo, &packet[IP_HEADER..]);
+        let sum = checksum::internet(pseudo, &packet[IP_HEADER..]);
         packet[IP_HEADER + 16..IP_HEADER + 18].copy_from_slice(&sum.to_be_bytes());
         packet
     }
@@ -160,18 +161,6 @@ fn word(bytes: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(..4)?.try_into().ok()?))
 }
 
-/// RFC 1071: the complement of the sum, in ones' complement, of 16-bit words.
-fn checksum(start: u32, bytes: &[u8]) -> u16 {
-    let halves = bytes.chunks(2).map(|pair| {
-        u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or_default()]))
-    });
-    let mut sum = start + halves.sum::<u32>();
-    while sum >> 16 != 0 {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,11 +187,8 @@ mod tests {
 
     #[test]
     fn checksums_are_right() {
-        // The example of RFC 1071, section 3: the words 0001 f203 f4f5 f6f7 add up to ddf2.
-        let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
-        assert_eq!(checksum(0, &bytes), !0xddf2);
         let packet = Wire::default().write(0, PORTS);
-        assert_eq!(checksum(0, &packet[..20]), 0, "a right header adds up to nothing");
+        assert_eq!(checksum::internet(0, &packet[..20]), 0, "a right header adds up to nothing");
     }
 
     #[test]

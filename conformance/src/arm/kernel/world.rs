@@ -13,10 +13,11 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use super::bytes::{BEFORE, PORTS, Wire};
 use super::host::Host;
-use crate::arm::ends::{Scripted, packet};
-use crate::arm::route::Route;
-use crate::case::{Action, Case, Crafted, End, Fates, Open, Peer, Step};
-use crate::observe::{Change, Observation, Sample, Value};
+use crate::arm::ends::Scripted;
+use crate::arm::route::{Route, routes};
+use crate::arm::witness::{ENDS, Witness};
+use crate::case::{Action, Case, Crafted, End, Open, Peer, Step};
+use crate::observe::{Observation, Sample, Value};
 
 /// A packet under way: its number among all.
 type Frame = usize;
@@ -36,28 +37,16 @@ pub(super) struct World {
     frames: Vec<Vec<u8>>,
     /// For the packet that is being read.
     buffer: Vec<u8>,
-    fates: Fates,
     steps: VecDeque<Step>,
     scripted: Scripted,
-    /// First number that each end has not sent yet.
-    fresh: [u64; 2],
-    seen: Observation,
+    witness: Witness,
 }
-
-const ENDS: [End; 2] = [End::Client, End::Server];
 
 /// Everything is made by then.
 const HEAD_START: Duration = Duration::from_millis(2);
 
 impl World {
     pub(super) fn new(case: &Case) -> Result<Self, String> {
-        let none = crate::case::Path { forward: Vec::new(), backward: Vec::new() };
-        let path = match (&case.path, case.peer) {
-            (Some(path), Peer::Stack) => path,
-            (None, Peer::Script) => &none,
-            _ => return Err(format!("{}: a path, or a script, not both", case.name)),
-        };
-        let back = if path.backward.is_empty() { &path.forward } else { &path.backward };
         let of_server = case.server.as_ref().unwrap_or(&case.stack);
         let stacks = [StackParams::resolve(&case.stack), StackParams::resolve(of_server)];
         let ends = if case.peer == Peer::Script { 1 } else { 2 };
@@ -84,20 +73,18 @@ impl World {
             stacks,
             scales,
             hosts,
-            routes: [Route::new(&path.forward, "forward", 1), Route::new(back, "backward", 1)],
+            routes: routes(case, 1)?,
             frames: Vec::new(),
             buffer: vec![0; 1 << 16],
-            fates: case.fates()?,
             steps: steps.into(),
             scripted: Scripted::new(case),
-            fresh: [0; 2],
-            seen: Observation::default(),
+            witness: Witness::new(case)?,
         })
     }
 
     pub(super) fn run(&mut self, case: &Case) -> Result<(), String> {
-        self.seen.mss = self.stacks[0].mss;
-        self.seen.scripted = self.hosts.len() == 1;
+        self.witness.seen.mss = self.stacks[0].mss;
+        self.witness.seen.scripted = self.hosts.len() == 1;
         if case.open == Open::Established {
             self.isn = case.isn.map(Some);
             for index in 0..self.hosts.len() {
@@ -107,12 +94,7 @@ impl World {
             }
         }
         self.clock = Clock::starts_in(HEAD_START);
-        while !self.clock.until(Instant::ZERO).is_zero() {
-            self.poll
-                .wait::<2>(self.clock.until(Instant::ZERO))
-                .map_err(|fault| fault.to_string())?
-                .for_each(drop);
-        }
+        self.clock.await_start();
         for (index, host) in self.hosts.iter_mut().enumerate() {
             match (case.open, ENDS[index]) {
                 (Open::Established, _) => {}
@@ -151,7 +133,7 @@ impl World {
                 return Ok(true);
             }
             if real >= due && self.clock.until(due).is_zero() {
-                self.seen.late = self.seen.late.max(real.since(due));
+                self.witness.seen.late = self.witness.seen.late.max(real.since(due));
                 return Ok(false);
             }
             let until = self.clock.until(due);
@@ -174,7 +156,8 @@ impl World {
             for frame in self.routes[from].arrived(self.now) {
                 let bytes = std::mem::take(&mut self.frames[frame]);
                 let arrived = Wire::read(&bytes).ok_or("a packet that is none of TCP")?;
-                self.note_arrival(from, &self.scaled(from, arrived));
+                let (segment, isn) = (self.scaled(from, arrived), self.known_isn());
+                self.witness.arrived(self.now, 1 - from, &segment, isn);
                 self.deliver(1 - from, &bytes)?;
                 // It may arrive twice.
                 self.frames[frame] = bytes;
@@ -188,7 +171,7 @@ impl World {
     fn inject(&mut self, made: &Crafted) -> Result<(), String> {
         let isn = self.known_isn();
         let segment = self.scripted.segment(made, isn);
-        self.note_arrival(1, &segment);
+        self.witness.arrived(self.now, 0, &segment, isn);
         let syn = segment.flags.has(Flags::SYN);
         let clock_option = if segment.timestamps.is_some() { 12 } else { 0 };
         let window = (segment.window >> self.scales[1]).min(u32::from(u16::MAX));
@@ -205,18 +188,6 @@ impl World {
         host.tun.write(bytes).map_err(|error| format!("writing to the device: {error}"))?;
         host.serve();
         Ok(())
-    }
-
-    fn note_arrival(&mut self, from: usize, segment: &Segment) {
-        let isn = self.known_isn();
-        let mut seen = packet(self.now, ENDS[1 - from], ENDS[from], segment, isn);
-        let sent = self.seen.packets.iter().rev().find(|sent| {
-            sent.seen_at == ENDS[from]
-                && sent.from == ENDS[from]
-                && (sent.seq, sent.len) == (seen.seq, seen.len)
-        });
-        seen.again = sent.is_some_and(|sent| sent.again);
-        self.seen.packets.push(seen);
     }
 
     /// Reads what the kernels have sent, and notes their state. Says whether there was anything.
@@ -247,12 +218,7 @@ impl World {
             self.scales[index] = wire.scale.filter(|_| self.hosts.len() == 2).unwrap_or(0);
         }
         let segment = self.scaled(index, wire);
-        let mut sent = packet(self.now, ENDS[index], ENDS[index], &segment, self.known_isn());
-        let after = sent.seq + u64::from(segment.sequence_len());
-        sent.again = segment.sequence_len() > 0 && sent.seq < self.fresh[index];
-        self.fresh[index] = self.fresh[index].max(after);
-        let fate = self.fates.judge(&sent);
-        self.seen.packets.push(sent);
+        let fate = self.witness.sent(self.now, index, &segment, self.known_isn());
         if self.hosts.len() == 2 {
             self.frames.push(bytes.to_vec());
             self.routes[index].send(self.now, self.frames.len() - 1, bytes.len() as u32, fate);
@@ -271,16 +237,12 @@ impl World {
 
     fn note(&mut self, index: usize) {
         let name = self.state(index);
-        let known = self.seen.changes.iter().rev().find(|change| change.end == ENDS[index]);
-        if known.is_none_or(|known| known.state != name) {
-            let state = name.to_owned();
-            self.seen.changes.push(Change { at: self.now, end: ENDS[index], state });
-        }
+        self.witness.note_state(self.now, index, name);
         if index == 0
             && let Some(info) = self.hosts[0].info()
         {
             let mss = self.stacks[0].mss;
-            self.seen.samples.push(Sample {
+            self.witness.seen.samples.push(Sample {
                 at: self.now,
                 cwnd: info.cwnd.saturating_mul(mss),
                 ssthresh: info.ssthresh.saturating_mul(mss),
@@ -292,9 +254,9 @@ impl World {
     /// The state of an end. A kernel shows it where there is a socket; where there is none, packets do.
     fn state(&self, index: usize) -> &'static str {
         let state = self.hosts[index].state();
-        let mut packets = self.seen.packets.iter().filter(|packet| packet.seen_at == ENDS[index]);
-        let known = self.seen.changes.iter().rev().find(|change| change.end == ENDS[index]);
-        let known = known.map(|change| change.state.as_str());
+        let mut packets =
+            self.witness.seen.packets.iter().filter(|packet| packet.seen_at == ENDS[index]);
+        let known = self.witness.state(index);
         match (state, packets.next_back()) {
             ("Listen", Some(last)) if last.from == ENDS[index] && last.syn => "SynReceived",
             ("Listen", Some(last)) if known == Some("SynReceived") && !last.rst => "SynReceived",
@@ -367,7 +329,7 @@ impl World {
     }
 
     pub(super) fn finish(mut self, case: &Case) -> Observation {
-        let mut totals = std::mem::take(&mut self.seen.totals);
+        let mut totals = std::mem::take(&mut self.witness.seen.totals);
         let mut put = |name: &str, number: f64| {
             totals.insert(name.to_owned(), Value::Number(number));
         };
@@ -391,8 +353,8 @@ impl World {
         for (host, end) in self.hosts.iter_mut().zip(["client", "server"]) {
             totals.insert(format!("{end}_state"), Value::Word(host.listed().to_owned()));
         }
-        self.seen.totals = totals;
-        self.seen
+        self.witness.seen.totals = totals;
+        self.witness.seen
     }
 }
 

@@ -100,10 +100,7 @@ impl Connection {
             Application::Bulk | Application::Transfer { .. } | Application::Recorded => {}
             Application::Messages(source) => {
                 while let Some(message) = source.next_message_by(now) {
-                    told.on_late(now.since(message.at));
-                    told.on_ready(message.at);
-                    self.handed[0] += message.bytes;
-                    self.outbox[0].push(self.handed[0], message.at);
+                    hand_over(message, now, (&mut self.handed[0], &mut self.outbox[0]), told);
                 }
             }
             Application::Greedy(greedy) => greedy.bursts.advance(now),
@@ -123,10 +120,7 @@ impl Connection {
 
     /// A recording has a message for it.
     pub(crate) fn on_recorded(&mut self, now: Instant, message: Message, told: &mut impl Told) {
-        told.on_late(now.since(message.at));
-        told.on_ready(message.at);
-        self.handed[0] += message.bytes;
-        self.outbox[0].push(self.handed[0], message.at);
+        hand_over(message, now, (&mut self.handed[0], &mut self.outbox[0]), told);
         if self.begun {
             self.write(0, now, told);
         }
@@ -250,6 +244,19 @@ impl Connection {
             self.failure = Some(error.to_string());
         }
     }
+}
+
+/// The application has a message, which is written behind the `handed` bytes before.
+fn hand_over(
+    message: Message,
+    now: Instant,
+    (handed, outbox): (&mut u64, &mut Outbox),
+    told: &mut impl Told,
+) {
+    told.on_late(now.since(message.at));
+    told.on_ready(message.at);
+    *handed += message.bytes;
+    outbox.push(*handed, message.at);
 }
 
 fn is_wait(error: &io::Error) -> bool {

@@ -1,5 +1,7 @@
 //! What the emulator reads of a packet: between whom it goes, and whether it carries data.
 
+use gridhaul_core::checksum;
+
 use crate::network::{Address, Side};
 
 /// What is known of a packet from its headers.
@@ -58,12 +60,9 @@ impl Header {
 /// Flips a bit behind the IP header, so that the checksum of TCP or UDP rejects the packet; the IP
 /// header stays whole, or the packet would not be delivered anywhere.
 pub(crate) fn damage(packet: &mut [u8]) {
-    let header = match packet.first().map(|first| first >> 4) {
-        Some(4) => usize::from(packet[0] & 15) * 4,
-        _ => 40,
-    };
+    let Some((transport, _)) = transport(packet) else { return };
     // The first byte of the window field in TCP; in a short datagram, the last byte.
-    let at = (header + 14).min(packet.len().saturating_sub(1));
+    let at = (transport + 14).min(packet.len().saturating_sub(1));
     if let Some(byte) = packet.get_mut(at) {
         *byte ^= 0x10;
     }
@@ -72,17 +71,13 @@ pub(crate) fn damage(packet: &mut [u8]) {
 /// Flips a bit in the last byte of the data and sets the checksum of TCP or UDP right, so that the
 /// receiver takes them. A packet without data stays as it is.
 pub(crate) fn garble(packet: &mut [u8], payload: u32) {
-    let Some(first) = packet.first().filter(|_| payload > 0) else { return };
-    let (transport, protocol) = match first >> 4 {
-        4 => (usize::from(first & 15) * 4, packet.get(9).copied()),
-        _ => (40, packet.get(6).copied()),
-    };
-    let checksum = match protocol {
+    let Some((transport, protocol)) = transport(packet).filter(|_| payload > 0) else { return };
+    let place = match protocol {
         Some(TCP) => transport + 16,
         Some(UDP) => transport + 6,
         _ => return,
     };
-    let Some(&[high, low]) = packet.get(checksum..checksum + 2) else { return };
+    let Some(&[high, low]) = packet.get(place..place + 2) else { return };
     let old = u16::from_be_bytes([high, low]);
     // Sums are over words of two bytes, the last one filled up with a zero.
     let last = packet.len() - 1;
@@ -92,20 +87,21 @@ pub(crate) fn garble(packet: &mut [u8], payload: u32) {
     };
     let before = value(packet);
     packet[last] ^= 0x10;
-    let new = match (protocol, old, adjusted(old, before, value(packet))) {
+    let new = match (protocol, old, checksum::adjusted(old, before, value(packet))) {
         // UDP may do without a checksum, and says so by a zero (RFC 768).
         (Some(UDP), 0, _) => 0,
         (Some(UDP), _, 0) => 0xffff,
         (_, _, new) => new,
     };
-    packet[checksum..checksum + 2].copy_from_slice(&new.to_be_bytes());
+    packet[place..place + 2].copy_from_slice(&new.to_be_bytes());
 }
 
-/// A checksum after one word has changed (RFC 1624, equation 3).
-fn adjusted(checksum: u16, before: u16, after: u16) -> u16 {
-    let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
-    let folded = (sum & 0xffff) + (sum >> 16);
-    !((folded & 0xffff) + (folded >> 16)) as u16
+/// Where the header of TCP or UDP begins, and which of them it is, as far as the packet goes.
+fn transport(packet: &[u8]) -> Option<(usize, Option<u8>)> {
+    Some(match packet.first()? >> 4 {
+        4 => (usize::from(packet[0] & 15) * 4, packet.get(9).copied()),
+        _ => (40, packet.get(6).copied()),
+    })
 }
 
 #[cfg(test)]
@@ -154,17 +150,6 @@ mod tests {
         damage(&mut []);
     }
 
-    /// RFC 1071 over the transport header and the data. The addresses do not change, so that it
-    /// stands for the whole.
-    fn sum(bytes: &[u8]) -> u16 {
-        let words = bytes.chunks(2).map(|pair| {
-            u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]))
-        });
-        let sum: u32 = words.sum();
-        let folded = (sum & 0xffff) + (sum >> 16);
-        ((folded & 0xffff) + (folded >> 16)) as u16
-    }
-
     #[test]
     fn garbled_data_has_a_right_checksum() {
         for payload in [1, 2, 5, 100] {
@@ -172,12 +157,13 @@ mod tests {
             for (byte, value) in packet[20 + 32..].iter_mut().zip(1..) {
                 *byte = value;
             }
-            let right = !sum(&packet[20..]);
+            // The addresses do not change, so that the sum without them stands for the whole.
+            let right = checksum::internet(0, &packet[20..]);
             packet[36..38].copy_from_slice(&right.to_be_bytes());
-            assert_eq!(sum(&packet[20..]), 0xffff);
+            assert_eq!(checksum::internet(0, &packet[20..]), 0);
             let whole = packet.clone();
             garble(&mut packet, payload as u32);
-            assert_eq!(sum(&packet[20..]), 0xffff, "{payload} bytes");
+            assert_eq!(checksum::internet(0, &packet[20..]), 0, "{payload} bytes");
             assert_eq!(packet[..36], whole[..36]);
             assert_ne!(packet.last(), whole.last());
         }

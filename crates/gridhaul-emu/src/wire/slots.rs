@@ -39,8 +39,7 @@ impl Slots {
     ) -> Result<Self, String> {
         let mut all = Vec::with_capacity(directions.row_of().len());
         for ((name, members), keys) in directions.rows().iter().zip(Directions::keys(scenario)) {
-            let link = name.rsplit_once('.').map_or(name.as_str(), |(link, _)| link);
-            let tapped = record && scenario.record.pcap.iter().any(|wanted| wanted == link);
+            let tapped = record && scenario.record.captures(name);
             for member in 0..*members {
                 let chance = LinkChance::named(scenario.seed, repeat, name, member);
                 all.push(Slot {

@@ -13,9 +13,6 @@ pub(crate) struct Tap {
 /// Bytes of a packet that are kept: room for all headers.
 const SNAP: usize = 128;
 
-/// Most packets in one capture, as in the simulator's.
-const PACKETS_MAX: usize = 2_000_000;
-
 impl Tap {
     /// For a direction of this name.
     pub(crate) fn new(name: &str) -> Self {
@@ -23,7 +20,7 @@ impl Tap {
     }
 
     pub(crate) fn on_offered(&mut self, now: Instant, packet: &[u8]) {
-        if self.packets < PACKETS_MAX {
+        if self.packets < Capture::PACKETS_MAX {
             self.packets += 1;
             self.capture.push(now, &packet[..packet.len().min(SNAP)], packet.len() as u32);
         }

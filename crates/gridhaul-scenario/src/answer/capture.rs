@@ -12,6 +12,9 @@ pub struct Capture {
 }
 
 impl Capture {
+    /// Most packets in one.
+    pub const PACKETS_MAX: usize = 2_000_000;
+
     /// No packet yet, of the interface that is named.
     #[must_use]
     pub fn new(interface: &str) -> Self {

@@ -108,6 +108,15 @@ pub struct Record {
     pub pcap: Vec<String>,
 }
 
+impl Record {
+    /// Whether the packets of a direction, such as `feeder.forward`, are written down.
+    #[must_use]
+    pub fn captures(&self, direction: &str) -> bool {
+        let link = direction.rsplit_once('.').map_or(direction, |(link, _)| link);
+        self.pcap.iter().any(|wanted| wanted == link)
+    }
+}
+
 const fn one() -> u64 {
     1
 }

@@ -73,15 +73,18 @@ pub(super) fn chains() -> impl Strategy<Value = Vec<u32>> {
         .prop_flat_map(|units| prop::collection::vec(150..1_500_u32, units))
 }
 
+/// Ways in which a connection may be closed.
+pub(super) const CLOSES: [[Close; 2]; 6] = [
+    [Close::AtOnce, Close::AtOnce],
+    [Close::AtOnce, Close::AfterPeer],
+    [Close::AfterPeer, Close::AtOnce],
+    [Close::AtOnce, Close::Never],
+    [Close::Never, Close::AtOnce],
+    [Close::Never, Close::Never],
+];
+
 fn closes() -> impl Strategy<Value = [Close; 2]> {
-    prop::sample::select(vec![
-        [Close::AtOnce, Close::AtOnce],
-        [Close::AtOnce, Close::AfterPeer],
-        [Close::AfterPeer, Close::AtOnce],
-        [Close::AtOnce, Close::Never],
-        [Close::Never, Close::AtOnce],
-        [Close::Never, Close::Never],
-    ])
+    prop::sample::select(&CLOSES[..])
 }
 
 pub(super) fn plans() -> impl Strategy<Value = [Plan; 2]> {

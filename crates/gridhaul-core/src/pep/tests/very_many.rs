@@ -3,9 +3,9 @@
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::chain::Chain;
-use super::coupled::{Mode, chain};
+use super::coupled::{CLOSES, Mode, chain};
 use super::hop::Luck;
-use super::host::{Close, Plan};
+use super::host::Plan;
 use super::stack;
 use crate::chance::Chance;
 use crate::pep::Side;
@@ -26,14 +26,7 @@ fn drawn(seed: u64) -> Chain {
     let units = [1, 2, 3, 7][between(0, 3) as usize];
     let buffers: Vec<u32> = (0..units).map(|_| between(12, 120) as u32).collect();
     let window = between(12, 160) as u32;
-    let closes = [
-        [Close::AtOnce, Close::AtOnce],
-        [Close::AtOnce, Close::AfterPeer],
-        [Close::AfterPeer, Close::AtOnce],
-        [Close::AtOnce, Close::Never],
-        [Close::Never, Close::AtOnce],
-        [Close::Never, Close::Never],
-    ][between(0, 5) as usize];
+    let closes = CLOSES[between(0, 5) as usize];
     let plans = Side::BOTH.map(|side| {
         let slow = between(0, 4) == 0;
         let reads = (between(5, 32), Duration::from_millis(between(100, 900)));

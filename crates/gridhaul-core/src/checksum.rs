@@ -1,0 +1,44 @@
+//! The checksum of IP, TCP and UDP (RFC 1071).
+
+/// The complement of the sum, in ones' complement, of 16-bit words in network order, the last one
+/// filled up with a zero. `start` is what counts besides: the sum of a pseudo header, or 0.
+#[must_use]
+pub fn internet(start: u32, bytes: &[u8]) -> u16 {
+    let words = bytes.chunks(2).map(|pair| {
+        u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or_default()]))
+    });
+    !folded(start + words.sum::<u32>())
+}
+
+/// A checksum after one word under it has changed (RFC 1624, equation 3).
+#[must_use]
+pub fn adjusted(checksum: u16, before: u16, after: u16) -> u16 {
+    !folded(u32::from(!checksum) + u32::from(!before) + u32::from(after))
+}
+
+fn folded(mut sum: u32) -> u16 {
+    while sum >> 16 != 0 {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_of_the_rfc_comes_out() {
+        // RFC 1071, section 3: the words 0001 f203 f4f5 f6f7 add up to ddf2.
+        let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
+        assert_eq!(internet(0, &bytes), !0xddf2);
+    }
+
+    #[test]
+    fn an_adjusted_checksum_is_that_of_the_changed_bytes() {
+        // RFC 1624, section 4: the word 5555 becomes 3285, and the checksum dd2f becomes 0000.
+        assert_eq!(adjusted(0xdd2f, 0x5555, 0x3285), 0);
+        let (before, after) = ([0x12, 0x34, 0xab, 0xcd, 0x01], [0x12, 0x34, 0xab, 0xdd, 0x01]);
+        assert_eq!(adjusted(internet(0, &before), 0xabcd, 0xabdd), internet(0, &after));
+    }
+}
