@@ -78,9 +78,11 @@ impl World {
             let slot = &mut self.net.links[link as usize];
             let Some(passage) = slot.front(now) else { break };
             let packet = &passage.payload;
+            let next = self.net.routes[packet.next as usize];
+            let whole = matches!(passage.fate, Fate::Arrived);
             if let Body::Tcp(segment) = &packet.body
-                && matches!(passage.fate, Fate::Arrived)
-                && self.net.routes[packet.next as usize] == ARRIVED
+                && whole
+                && next == ARRIVED
             {
                 // The end reads the segment where the link has it: most are never moved again.
                 let to = packet.to;
@@ -102,6 +104,16 @@ impl World {
                     self.on_progress(now, to);
                 }
                 self.pump(now, to);
+                continue;
+            }
+            // So does a proxy, if it takes the segment in.
+            if whole
+                && next != ARRIVED
+                && next >= AT_PROXY
+                && let Some(taken) = self.proxies.take_in(now, packet, next - AT_PROXY)
+            {
+                slot.link.drop_front();
+                self.on_taken_in(now, taken);
                 continue;
             }
             let (packet, fate) = (*packet, passage.fate);

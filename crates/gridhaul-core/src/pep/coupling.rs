@@ -52,8 +52,8 @@ struct Way {
     close_acknowledged: bool,
     /// Window that was offered last.
     offered: u32,
-    /// Since when this side owes an answer to what was sent to it.
-    owes_since: Instant,
+    /// When this side will have owed an answer to what was sent to it for too long.
+    deserted_at: Instant,
 }
 
 impl Way {
@@ -63,7 +63,7 @@ impl Way {
         closed: false,
         close_acknowledged: false,
         offered: u32::MAX,
-        owes_since: Instant::NEVER,
+        deserted_at: Instant::NEVER,
     };
 }
 
@@ -102,10 +102,14 @@ impl Coupling {
     /// Until [`Self::poll_transmit`] has returned `None`, nothing is known about who owes an answer.
     pub(super) fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
         self.ends[from.index()].handle_segment(now, segment);
-        self.ways[from.index()].owes_since = Instant::NEVER;
-        self.relay(now);
+        self.ways[from.index()].deserted_at = Instant::NEVER;
+        // It brings data of this side, and acknowledges data of the other one.
+        self.take_data(from);
+        self.give_back(now, from.other());
+        self.settle(now);
     }
 
+    #[inline]
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing> {
         // What one end sends changes nothing for the other: none is asked twice for nothing.
         if self.asked == 0 {
@@ -131,27 +135,47 @@ impl Coupling {
     #[inline(always)]
     fn ask(&mut self, now: Instant, to: Side) -> Option<Outgoing> {
         let end = &mut self.ends[to.index()];
-        let Some(segment) = end.poll_in_place(now) else {
+        if !end.may_send() {
+            return self.ask_in_other_states(now, to);
+        }
+        // Made where it is handed over: to move what was just written takes longer than to write it.
+        let Some(stretch) = end.poll_stretch(now) else {
             self.asked += 1;
             return None;
         };
-        // An end that has data to send sends it before it acknowledges without, unless that
-        // acknowledges nothing but SYN.
-        let opens = end.receiver().next() == 1;
-        self.asked += u8::from(segment.len == 0 && segment.flags == Flags::ACK && !opens);
-        let mut outgoing = Outgoing { to, segment, passed: false };
-        self.tell(to, &mut outgoing.segment);
-        Some(outgoing)
+        let segment = end.segment(now, stretch);
+        Some(self.hand_out(to, segment))
     }
 
+    #[cold]
+    fn ask_in_other_states(&mut self, now: Instant, to: Side) -> Option<Outgoing> {
+        let Some(segment) = self.ends[to.index()].poll_transmit(now) else {
+            self.asked += 1;
+            return None;
+        };
+        Some(self.hand_out(to, segment))
+    }
+
+    #[inline(always)]
+    fn hand_out(&mut self, to: Side, mut segment: Segment) -> Outgoing {
+        // An end that has data to send sends it before it acknowledges without, unless that
+        // acknowledges nothing but SYN.
+        let opens = self.end(to).receiver().next() == 1;
+        self.asked += u8::from(segment.len == 0 && segment.flags == Flags::ACK && !opens);
+        self.tell(to, &mut segment);
+        Outgoing { to, segment, passed: false }
+    }
+
+    #[inline]
     pub(super) fn next_deadline(&self) -> Instant {
         self.due(Side::Left).min(self.due(Side::Right))
     }
 
+    #[inline]
     fn due(&self, side: Side) -> Instant {
         let end = self.end(side);
         let own = if end.state() == State::Closed { Instant::NEVER } else { end.next_deadline() };
-        own.min(self.deserted_at(side))
+        own.min(self.ways[side.index()].deserted_at)
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
@@ -164,20 +188,12 @@ impl Coupling {
                 end.handle_timeout(now);
             }
         }
-        self.relay(now);
+        self.settle(now);
     }
 
     /// Whether a side has not answered for so long that there is no use in going on.
     pub(super) fn is_deserted(&self, now: Instant) -> bool {
-        Side::BOTH.into_iter().any(|side| self.deserted_at(side) <= now)
-    }
-
-    fn deserted_at(&self, side: Side) -> Instant {
-        match self.ways[side.index()].owes_since {
-            Instant::NEVER => Instant::NEVER,
-            since if self.end(side).sent_and_acknowledged().1 == 0 => since + GIVE_UP_OPENING,
-            since => since + GIVE_UP,
-        }
+        self.ways.iter().any(|way| way.deserted_at <= now)
     }
 
     /// Resets both connections.
@@ -189,7 +205,7 @@ impl Coupling {
             let owes = self.withholds_close(side);
             self.ends[side.index()].abort(owes);
         }
-        self.ways.iter_mut().for_each(|way| way.owes_since = Instant::NEVER);
+        self.ways.iter_mut().for_each(|way| way.deserted_at = Instant::NEVER);
     }
 
     /// Whether both connections are over.
@@ -197,11 +213,13 @@ impl Coupling {
         self.ends.iter().all(|end| matches!(end.state(), State::Closed | State::TimeWait))
     }
 
+    #[inline]
     pub(super) fn only_copy(&self) -> u64 {
         self.only_copy_of(Side::Left) + self.only_copy_of(Side::Right)
     }
 
     /// As much as [`Held::only_copy`].
+    #[inline]
     fn only_copy_of(&self, from: Side) -> u64 {
         if self.aborted {
             return 0;
@@ -225,31 +243,47 @@ impl Coupling {
         }
     }
 
-    /// Carries from each end to the other what has changed.
-    fn relay(&mut self, now: Instant) {
+    /// Behind each event: a connection that is over ends the other one, and a window that has opened
+    /// is told.
+    fn settle(&mut self, now: Instant) {
         self.asked = 0;
-        for from in Side::BOTH {
-            self.move_data(now, from);
+        let is_closed = |end: &Connection| end.state() == State::Closed;
+        if self.ends.iter().any(is_closed) && !self.outlives_closed(now) {
+            self.abort();
+            return;
         }
+        Side::BOTH.into_iter().for_each(|side| self.reopen(side));
+    }
+
+    /// Whether what is closed was closed in order, so that the rest goes on.
+    #[cold]
+    fn outlives_closed(&mut self, now: Instant) -> bool {
         for side in Side::BOTH {
             let end = self.end(side);
             if end.state() == State::Closed && !end.is_finished() {
-                self.abort();
-                return;
+                return false;
             }
             if end.state() == State::Closed && self.withholds_close(side) && !self.aborted {
                 // The last acknowledgement is still to come from here.
                 self.ends[side.index()].linger(now);
             }
         }
-        Side::BOTH.into_iter().for_each(|side| self.reopen(side));
+        true
     }
 
-    fn move_data(&mut self, now: Instant, from: Side) {
-        let (source, sink) = match (&mut self.ends, from) {
+    /// The two ends of a direction: the one that takes its data in, and the one that sends it on.
+    #[inline]
+    const fn ends_of(ends: &mut [Connection; 2], from: Side) -> (&mut Connection, &mut Connection) {
+        match (ends, from) {
             ([left, right], Side::Left) => (left, right),
             ([left, right], Side::Right) => (right, left),
-        };
+        }
+    }
+
+    /// Hands on what has come from a side.
+    #[inline]
+    fn take_data(&mut self, from: Side) {
+        let (source, sink) = Self::ends_of(&mut self.ends, from);
         let way = &mut self.ways[from.index()];
         let delivered = source.receiver().delivered();
         if delivered > way.moved {
@@ -260,6 +294,13 @@ impl Coupling {
             way.closed = true;
             sink.close();
         }
+    }
+
+    /// Frees what the next hop has acknowledged of the data of a side.
+    #[inline]
+    fn give_back(&mut self, now: Instant, from: Side) {
+        let (source, sink) = Self::ends_of(&mut self.ends, from);
+        let way = &mut self.ways[from.index()];
         let (_, una) = sink.sent_and_acknowledged();
         let released = una.saturating_sub(1).min(way.moved);
         if released > way.released {
@@ -276,12 +317,14 @@ impl Coupling {
     }
 
     /// Whether FIN from this side has come and is not to be acknowledged yet.
+    #[inline]
     fn withholds_close(&self, from: Side) -> bool {
         let way = &self.ways[from.index()];
         self.manner == Manner::AsOne && way.closed && !way.close_acknowledged
     }
 
     /// The window for a side.
+    #[inline]
     fn window(&self, to: Side) -> u32 {
         let end = self.end(to);
         let own = end.receiver().window(end.params());
@@ -293,14 +336,17 @@ impl Coupling {
 
     /// Tells a side that its window is open again: a segment after less than one, or half the
     /// buffer more (RFC 9293, 3.8.6.2.2).
+    #[inline]
     fn reopen(&mut self, side: Side) {
         let offered = self.ways[side.index()].offered;
+        let window = self.window(side);
+        if window <= offered {
+            return;
+        }
         let params = self.end(side).params();
         let half = params.receive_window / 2;
         let step = params.mss.min(half);
-        let window = self.window(side);
-        let wider =
-            offered < step && window >= step || window > offered && window - offered >= half;
+        let wider = offered < step && window >= step || window - offered >= half;
         if wider && !self.keeps_window(side) {
             self.end_mut(side).request_ack();
         }
@@ -309,6 +355,7 @@ impl Coupling {
     /// Whether a side has to be told the same window again. While something is missing, only an
     /// acknowledgement that repeats the window counts as a duplicate (RFC 5681, section 2), and room
     /// that becomes free meanwhile would make each of them look like news.
+    #[inline]
     fn keeps_window(&self, side: Side) -> bool {
         let (end, way) = (self.end(side), &self.ways[side.index()]);
         let told = end.last_ack() == end.receiver().next();
@@ -337,6 +384,7 @@ impl Coupling {
 
     /// Notes who owes an answer. A side that answers without taking data, because its window is
     /// closed, does answer (RFC 1122, section 4.2.2.17).
+    #[inline]
     fn watch(&mut self, now: Instant) {
         for side in Side::BOTH {
             let end = self.end(side);
@@ -347,9 +395,10 @@ impl Coupling {
             let owes = open && (waits || source.closed && !end.fin_acknowledged());
             let way = &mut self.ways[side.index()];
             if !owes {
-                way.owes_since = Instant::NEVER;
-            } else if way.owes_since == Instant::NEVER {
-                way.owes_since = now;
+                way.deserted_at = Instant::NEVER;
+            } else if way.deserted_at == Instant::NEVER {
+                // No answer at all has come if not even SYN is acknowledged.
+                way.deserted_at = now + if una == 0 { GIVE_UP_OPENING } else { GIVE_UP };
             }
         }
     }

@@ -127,11 +127,9 @@ impl Receiver {
     }
 
     /// Payload bytes beyond gaps.
+    #[inline]
     pub(crate) fn beyond_gaps(&self) -> u64 {
-        self.beyond.as_ref().map_or(0, |beyond| {
-            let bytes: u64 = beyond.ranges.iter().map(|(left, right)| right - left).sum();
-            bytes - u64::from(beyond.end.is_some())
-        })
+        self.beyond.as_ref().map_or(0, |beyond| beyond.payload())
     }
 
     /// Next byte expected.
@@ -289,6 +287,13 @@ impl Beyond {
         let until = known.unwrap_or(SackBlocks::MAX - 1);
         self.recent.copy_within(0..until, 1);
         self.recent[0] = position;
+    }
+
+    /// Payload bytes in the ranges.
+    #[inline(never)]
+    fn payload(&self) -> u64 {
+        let bytes: u64 = self.ranges.iter().map(|(left, right)| right - left).sum();
+        bytes - u64::from(self.end.is_some())
     }
 
     /// Removes the ranges that begin at or before `next`; returns where the last of them ends.

@@ -5,35 +5,41 @@ use gridhaul_core::pep::{Outgoing, Side};
 use gridhaul_scenario::scenario::Bypass;
 use gridhaul_scenario::units::Instant;
 
-use super::Unit;
+use super::{Proxies, Unit};
 use crate::events::Target;
 use crate::packet::{Body, Packet};
 use crate::world::World;
 
 impl World {
-    /// A packet is at the proxy with this number on its way.
-    #[inline(never)]
+    /// A packet is at the proxy with this number on its way, which may be down.
+    #[cold]
     pub(crate) fn on_proxied(&mut self, now: Instant, packet: Packet, ordinal: u32) {
-        let index = self.proxies.first[packet.flow() as usize] + ordinal;
-        let unit = &mut self.proxies.units[index as usize];
-        let from = if packet.returning() { Side::Right } else { Side::Left };
-        let Body::Tcp(segment) = &packet.body else { return };
+        if let Some(taken) = self.proxies.take_in(now, &packet, ordinal) {
+            self.on_taken_in(now, taken);
+            return;
+        }
+        let index = self.proxies.index(&packet, ordinal);
+        let unit = &self.proxies.units[index as usize];
         match unit.down {
             Some((_, Bypass::Lose)) => self.on_lost(&packet, Cause::Error),
             Some((_, Bypass::Pass)) => {
-                let next = unit.next[from.other().index()];
+                let next = unit.next[side_of(&packet).other().index()];
                 self.forward(now, Packet { next, ..packet });
             }
-            None => {
-                unit.machine.handle_segment(now, from, segment);
-                let passed = self.pump_unit(now, index, Some(packet.sent));
-                let ends = self.proxies.units[index as usize].ends_connections();
-                if segment.len > 0 && from == Side::Left && ends && !passed {
-                    // It ends here: what goes on is another packet.
-                    let row = self.flows[packet.flow() as usize].row as usize;
-                    self.ledger.crossings[row].on_arrived(now.since(packet.sent));
-                }
-            }
+            // No segment.
+            None => {}
+        }
+    }
+
+    /// A proxy has taken a segment in.
+    #[inline(never)]
+    pub(crate) fn on_taken_in(&mut self, now: Instant, taken: TakenIn) {
+        let passed = self.pump_unit(now, taken.unit, Some(taken.sent));
+        let unit = &self.proxies.units[taken.unit as usize];
+        if taken.is_data && unit.ends_connections() && !passed {
+            // It ends here: what goes on is another packet.
+            let row = self.flows[unit.flow as usize].row as usize;
+            self.ledger.crossings[row].on_arrived(now.since(taken.sent));
         }
     }
 
@@ -56,36 +62,74 @@ impl World {
     /// Sends what a proxy has to send. `sent` is when the segment was sent that has just come in.
     /// Returns whether a data segment was let through.
     fn pump_unit(&mut self, now: Instant, index: u32, sent: Option<Instant>) -> bool {
+        let unit = &mut self.proxies.units[index as usize];
+        let (flow, row) = (unit.flow, self.flows[unit.flow as usize].row);
         let mut passed = false;
-        loop {
-            let unit = &mut self.proxies.units[index as usize];
-            if unit.down.is_some() {
-                break;
-            }
-            // Read where it is: to move it would take longer than to send it.
-            let polled = unit.machine.poll_transmit(now);
-            let Some(outgoing) = &polled else { break };
+        // Read where it is: to move it would take longer than to send it.
+        while unit.down.is_none()
+            && let Some(outgoing) = &unit.machine.poll_transmit(now)
+        {
             let Outgoing { to, segment, .. } = outgoing;
             let sent = sent.filter(|_| outgoing.passed).unwrap_or(now);
-            let (flow, next) = (unit.flow, unit.next[to.index()]);
             let own = segment.len > 0 && unit.note_sent(outgoing);
-            let row = self.flows[flow as usize].row as usize;
             let data = segment.len > 0 && *to == Side::Right;
             if data && own {
-                self.ledger.crossings[row].on_sent(segment.wire_bytes());
+                self.ledger.crossings[row as usize].on_sent(segment.wire_bytes());
             }
             passed |= segment.len > 0 && outgoing.passed;
-            let to = 2 * flow + to.index() as u32;
+            let (to, next) = (2 * flow + to.index() as u32, unit.next[to.index()]);
             let packet = |next| Packet { to, next, sent, body: Body::Tcp(*segment) };
             if !self.net.offer(now, next, segment.wire_bytes(), packet) && data {
-                self.ledger.on_segment_lost(row as u32, flow, segment, Cause::Queue);
+                self.ledger.on_segment_lost(row, flow, segment, Cause::Queue);
             }
         }
-        let unit = &mut self.proxies.units[index as usize];
         unit.note_held(now);
         self.net.events.schedule(Target::Unit(index), unit.next_deadline());
         passed
     }
+}
+
+/// A segment that a proxy has taken in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TakenIn {
+    unit: u32,
+    sent: Instant,
+    /// Whether it brings data of the `from` end.
+    is_data: bool,
+}
+
+impl Proxies {
+    /// Lets the proxy with this number on the way of a packet take it in: `None` if it does not,
+    /// because it is down.
+    #[inline]
+    pub(crate) fn take_in(
+        &mut self,
+        now: Instant,
+        packet: &Packet,
+        ordinal: u32,
+    ) -> Option<TakenIn> {
+        let index = self.index(packet, ordinal);
+        let unit = &mut self.units[index as usize];
+        let Body::Tcp(segment) = &packet.body else { return None };
+        if unit.down.is_some() {
+            return None;
+        }
+        unit.machine.handle_segment(now, side_of(packet), segment);
+        let is_data = segment.len > 0 && !packet.returning();
+        Some(TakenIn { unit: index, sent: packet.sent, is_data })
+    }
+
+    /// Number of the unit.
+    #[inline]
+    fn index(&self, packet: &Packet, ordinal: u32) -> u32 {
+        self.first[packet.flow() as usize] + ordinal
+    }
+}
+
+/// Where a packet comes from.
+#[inline]
+const fn side_of(packet: &Packet) -> Side {
+    if packet.returning() { Side::Right } else { Side::Left }
 }
 
 impl Unit {

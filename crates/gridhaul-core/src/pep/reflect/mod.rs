@@ -158,13 +158,21 @@ impl Reflect {
         }
     }
 
+    #[inline]
     fn look_for_loss(&mut self, now: Instant, from: Side, segment: &Segment, expected: u32) {
         let counts = segment.sequence_len() > 0 && !segment.flags.has(Flags::SYN);
         if !counts {
             return;
         }
         let repeats = &mut self.repeats[from.index()];
-        let Some(gone) = repeats.note(now, segment.seq, expected) else { return };
+        if let Some(gone) = repeats.note(now, segment.seq, expected) {
+            self.on_gone(gone);
+        }
+    }
+
+    /// So many bytes were acknowledged, and nobody has them: both hosts are reset.
+    #[cold]
+    fn on_gone(&mut self, gone: u32) {
         self.lost += u64::from(gone);
         self.repeats = Default::default();
         match &mut self.phase {
@@ -180,6 +188,7 @@ impl Reflect {
 
 impl Engaged {
     /// Whether a host acknowledges what it was never sent from here.
+    #[inline]
     fn is_misled(&self, from: Side, segment: &Segment) -> bool {
         let answers = segment.flags.has(Flags::ACK)
             && !segment.flags.has(Flags::RST)
@@ -209,12 +218,11 @@ impl Proxy for Reflect {
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing> {
-        if let Some(outgoing) = self.leaving.pop_front() {
-            return Some(outgoing);
-        }
         match &mut self.phase {
-            Phase::Passing(_) => None,
-            Phase::Engaged(engaged) => engaged.coupling.poll_transmit(now),
+            Phase::Engaged(engaged) if self.leaving.is_empty() => {
+                engaged.coupling.poll_transmit(now)
+            }
+            _ => self.leaving.pop_front(),
         }
     }
 

@@ -38,6 +38,7 @@ struct Repeated {
 impl Repeats {
     /// A segment that takes sequence space begins at `seq`, and the next hop waits for `expected`.
     /// Returns how many bytes before `seq` are gone for good, once that is certain.
+    #[inline]
     pub(super) fn note(&mut self, now: Instant, seq: u32, expected: u32) -> Option<u32> {
         let missing = seq.wrapping_sub(expected);
         if missing.cast_signed() <= 0 {
@@ -46,6 +47,14 @@ impl Repeats {
             }
             return None;
         }
+        let certain = self.note_behind_gap(now, seq);
+        certain.then_some(missing)
+    }
+
+    /// A segment begins beyond what the next hop is waiting for. Returns whether it has come so often
+    /// that what is missing will not come.
+    #[cold]
+    fn note_behind_gap(&mut self, now: Instant, seq: u32) -> bool {
         self.watches = true;
         for place in &mut self.watched {
             *place = place.filter(|known| seq.wrapping_sub(known.seq).cast_signed() >= 0);
@@ -55,12 +64,11 @@ impl Repeats {
             let place = self.watched.iter_mut().min_by_key(|place| place.map(|known| known.last));
             let place = place.expect("there are some");
             *place = Some(Repeated { seq, repeats: 0, since: now, last: now });
-            return None;
+            return false;
         };
         known.repeats += 1;
         known.last = now;
-        let certain = known.repeats >= REPEATS && now.since(known.since) >= TIME;
-        certain.then_some(missing)
+        known.repeats >= REPEATS && now.since(known.since) >= TIME
     }
 }
 

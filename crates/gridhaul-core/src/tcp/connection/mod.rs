@@ -243,31 +243,35 @@ impl Connection {
     }
 
     /// What is to be sent now, if anything.
-    #[inline]
-    pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        self.poll_in_place(now)
-    }
-
-    /// The same for who changes the segment: then it is made in its place.
     #[inline(always)]
-    pub(crate) fn poll_in_place(&mut self, now: Instant) -> Option<Segment> {
-        if self.state != State::Established && !self.is_open_for_sending() {
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        if !self.may_send() {
             return self.poll_in_other_states(now);
         }
-        if self.last_ack == 0 && self.params.rules == Rules::Linux && self.receiver.ack_due(now) {
-            // The answer to SYN is acknowledged before the application writes anything.
-            let nothing = Stretch { start: self.sending.next(), len: 0 };
-            return Some(self.segment(now, nothing));
-        }
-        if let Some(stretch) = self.sending.poll(now, &self.params) {
+        let stretch = self.poll_stretch(now)?;
+        Some(self.segment(now, stretch))
+    }
+
+    /// Whether the connection is open as far as sending goes: then [`Self::poll_transmit`] is
+    /// [`Self::poll_stretch`] and [`Self::segment`].
+    #[inline]
+    pub(crate) const fn may_send(&self) -> bool {
+        matches!(self.state, State::Established) || self.is_open_for_sending()
+    }
+
+    /// What the next segment of an open connection carries, if one is to go now; nothing, if it only
+    /// acknowledges.
+    #[inline(always)]
+    pub(crate) fn poll_stretch(&mut self, now: Instant) -> Option<Stretch> {
+        // Linux acknowledges the answer to SYN before the application writes anything.
+        let bare =
+            self.last_ack == 0 && self.params.rules == Rules::Linux && self.receiver.ack_due(now);
+        if !bare && let Some(stretch) = self.sending.poll(now, &self.params) {
             self.on_stretch(stretch);
-            return Some(self.segment(now, stretch));
+            return Some(stretch);
         }
-        if self.receiver.ack_due(now) {
-            let nothing = Stretch { start: self.sending.next(), len: 0 };
-            return Some(self.segment(now, nothing));
-        }
-        None
+        let due = bare || self.receiver.ack_due(now);
+        due.then(|| Stretch { start: self.sending.next(), len: 0 })
     }
 
     #[inline(always)]
@@ -445,8 +449,9 @@ impl Connection {
         }
     }
 
+    /// The segment with a stretch of the stream.
     #[inline(always)]
-    fn segment(&mut self, now: Instant, stretch: Stretch) -> Segment {
+    pub(crate) fn segment(&mut self, now: Instant, stretch: Stretch) -> Segment {
         let params = &*self.params;
         let mut len = stretch.len;
         let mut flags = Flags::ACK;

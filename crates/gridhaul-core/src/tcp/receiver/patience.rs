@@ -31,6 +31,7 @@ impl Patience {
     /// Data comes in order. Returns whether so much time has passed that the sender may have begun anew,
     /// with a small window that must not wait.
     pub(super) fn on_data(&mut self, now: Instant) -> bool {
+        let timeout = self.timeout();
         let now = (now.as_nanos() / TICK.as_nanos()) as u16;
         let since = now.wrapping_sub(self.last);
         self.last = now;
@@ -44,7 +45,7 @@ impl Patience {
         } else if since < wait {
             self.wait = u8::try_from(wait / 2 + since).unwrap_or(u8::MAX);
         }
-        since > self.timeout()
+        since > timeout
     }
 
     /// The wait has run out before more data came: the next one is twice as long.
