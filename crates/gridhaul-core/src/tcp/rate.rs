@@ -49,6 +49,8 @@ impl RateSample {
 #[derive(Debug, Clone, Default)]
 pub(super) struct RateAccount {
     delivered: u64,
+    /// Bytes found lost, each time that they were.
+    pub(super) lost: u64,
     delivered_at: Instant,
     first_sent_at: Instant,
     /// Data sent before this much was delivered is limited by the application.

@@ -3,16 +3,16 @@
 //! sends at the measured bandwidth of the bottleneck and keeps about its bandwidth-delay product in
 //! flight. Loss hardly enters.
 //!
-//! The draft counts the window in packets; here it is payload bytes. Left out: the long-term
-//! bandwidth estimate by which Linux meets token-bucket policers, as our links have none; and, but in
-//! profile `linux`, the send quantum as a size of bursts: segments leave one by one, it only adds to
-//! the window. Where Linux differs from the draft, [`Rules`] says how.
+//! The draft counts the window in packets; here it is payload bytes. Left out, but in profile `linux`,
+//! is the send quantum as a size of bursts: segments leave one by one, it only adds to the window.
+//! Where Linux differs from the draft, [`Rules`] says how.
 //!
 //! The draft draws the first phase of the gain cycle at random. Here it is derived from the time at
 //! which the cycle begins: no entropy, and flows that begin at different times still differ.
 
 mod aggregation;
 mod drain;
+mod long_term;
 mod min_rtt;
 mod probe_bw;
 mod probe_rtt;
@@ -25,6 +25,7 @@ use gridhaul_scenario::scenario::Recovery as Kind;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use self::aggregation::Aggregation;
+use self::long_term::{LongTerm, Progress};
 use self::min_rtt::MinRtt;
 use self::probe_bw::ProbeBw;
 use self::probe_rtt::ProbeRtt;
@@ -60,6 +61,9 @@ pub struct Bbr {
     full_pipe: FullPipe,
     recovery: Recovery,
     aggregation: Aggregation,
+    long_term: LongTerm,
+    /// With the last delivery.
+    progress: Progress,
     rules: Rules,
     /// Payload bytes per second.
     pacing_rate: f64,
@@ -99,6 +103,8 @@ impl CongestionControl for Bbr {
             full_pipe: FullPipe::new(),
             recovery: Recovery::new(),
             aggregation: Aggregation::new(),
+            long_term: LongTerm::new(),
+            progress: Progress { at: Instant::ZERO, delivered: 0, lost: 0 },
             rules: params.rules,
             // Section 4.2.1, `BBRInitPacingRate`: the initial window in a millisecond, as long as
             // no round trip is measured.
@@ -116,6 +122,8 @@ impl CongestionControl for Bbr {
 
     /// Section 4.1, `BBRUpdateOnACK`: first the model, then what follows from it.
     fn on_delivered(&mut self, ack: &Ack) {
+        self.progress =
+            Progress { at: ack.now, delivered: ack.delivered_total, lost: ack.lost_total };
         self.update_bandwidth(ack);
         self.update_aggregation(ack);
         self.check_cycle(ack);
@@ -139,10 +147,24 @@ impl CongestionControl for Bbr {
         self.leave_recovery();
     }
 
-    /// Section 4.2.3.4: one segment after a timeout, until all that was out is acknowledged.
+    /// Linux, `bbr_undo_cwnd`: what the loss seemed to say of the path is forgotten as well.
+    fn on_undone(&mut self, _cwnd: u32, _ssthresh: u32) {
+        self.leave_recovery();
+        self.full_pipe.begin_anew();
+        self.long_term = LongTerm::new();
+    }
+
+    /// Section 4.2.3.4: one segment after a timeout, until all that was out is acknowledged. In Linux it
+    /// also ends a round, and what the pipe held before says nothing any more.
     fn on_timeout(&mut self, loss: &Loss) {
         self.recovery.enter_after_timeout(self.window.cwnd_f64(), self.probing_rtt(), loss.next);
         self.window.set_cwnd(self.window.mss());
+        if self.rules == Rules::Linux {
+            self.full_pipe.forget_bandwidth();
+            let lost = self.progress.lost + loss.in_flight;
+            let progress = Progress { lost, ..self.progress };
+            self.look_for_policer(progress, true, true, false);
+        }
     }
 
     /// Section 4.3.4.4: pacing alone restrains what follows an idle time; the window stays.
@@ -182,10 +204,34 @@ impl Bbr {
             return;
         };
         self.round.update(sample.prior_delivered, ack.delivered_total);
+        if self.rules == Rules::Linux {
+            let (starts, limited) = (self.round.starts(), self.is_limited(&sample));
+            self.look_for_policer(self.progress, ack.lost > 0, starts, limited);
+        }
         let rate = sample.bytes_per_sec();
         if rate >= self.bandwidth.max() || !self.is_limited(&sample) {
             self.bandwidth.update(self.round.count(), rate);
         }
+    }
+
+    fn look_for_policer(
+        &mut self,
+        progress: Progress,
+        lost: bool,
+        begins_round: bool,
+        app_limited: bool,
+    ) {
+        let probing = matches!(self.state, State::ProbeBw(_));
+        let news = long_term::News { progress, lost, begins_round, app_limited, probing };
+        if self.long_term.update(&news) {
+            self.state = State::ProbeBw(ProbeBw::enter(progress.at));
+        }
+    }
+
+    /// The bandwidth to send with.
+    #[inline]
+    fn bandwidth(&self) -> f64 {
+        self.long_term.rate().unwrap_or(self.bandwidth.max())
     }
 
     /// The delivery rate that an acknowledgement tells. Linux takes none over less than the least round
@@ -199,7 +245,7 @@ impl Bbr {
     #[inline]
     fn update_aggregation(&mut self, ack: &Ack) {
         if self.rules == Rules::Linux && self.sample(ack).is_some() {
-            let (bandwidth, mss) = (self.bandwidth.max(), self.window.mss());
+            let (bandwidth, mss) = (self.bandwidth(), self.window.mss());
             let cwnd = self.window.cwnd_f64();
             let delivered = f64::from(ack.delivered);
             let starts = self.round.starts();
@@ -219,12 +265,14 @@ impl Bbr {
     #[inline]
     fn check_cycle(&mut self, ack: &Ack) {
         if let State::ProbeBw(cycle) = self.state {
+            let gain = self.pacing_gain();
             let scene = probe_bw::Scene {
                 now: ack.now,
+                gain,
                 min_rtt: self.min_rtt.get().unwrap_or_default(),
                 lost: ack.lost > 0,
-                prior_in_flight: self.when_next_leaves(ack, ack.prior_in_flight, cycle.gain()),
-                at_gain: self.inflight(cycle.gain()),
+                prior_in_flight: self.when_next_leaves(ack, ack.prior_in_flight, gain),
+                at_gain: self.inflight(gain),
                 at_one: self.inflight(1.0),
             };
             self.state = State::ProbeBw(cycle.next(&scene));
@@ -242,7 +290,7 @@ impl Bbr {
         let mss = self.window.mss();
         let burst = if gain > 1.0 { self.quantum_segments() * mss } else { 0.0 };
         let until = ack.paced_until.since(ack.now);
-        let arrived = whole_segments(self.bandwidth.max(), until, mss);
+        let arrived = whole_segments(self.bandwidth(), until, mss);
         (in_flight + burst - arrived).max(0.0)
     }
 
@@ -307,7 +355,7 @@ impl Bbr {
 
     #[inline]
     fn set_rate(&mut self, gain: f64) {
-        let rate = gain * self.bandwidth.max() * self.margin();
+        let rate = gain * self.bandwidth() * self.margin();
         // Until the pipe is full the estimate is young: the rate does not fall with it.
         if rate > 0.0 && (self.full_pipe.is_full() || rate > self.pacing_rate) {
             self.pacing_rate = rate;
@@ -364,9 +412,9 @@ impl Bbr {
         if self.rules == Rules::Rfc || !self.full_pipe.is_full() || self.min_rtt.get().is_none() {
             return self.inflight(self.window_gain());
         }
-        let (bandwidth, mss) = (self.bandwidth.max(), self.window.mss());
+        let (bandwidth, mss) = (self.bandwidth(), self.window.mss());
         let room = self.aggregation.room(|time| whole_segments(bandwidth, time, mss));
-        self.rounded(self.product(self.window_gain()) + room)
+        self.rounded(self.product(bandwidth, self.window_gain()) + room)
     }
 
     /// Section 4.2.3.2, `BBRInflight`: a multiple of the bandwidth-delay product, with three send
@@ -374,14 +422,14 @@ impl Bbr {
     fn inflight(&self, gain: f64) -> f64 {
         match self.rules {
             _ if self.min_rtt.get().is_none() => self.initial_window,
-            Rules::Rfc => self.product(gain) + 3.0 * self.send_quantum(),
-            Rules::Linux => self.rounded(self.product(gain)),
+            Rules::Rfc => self.product(self.bandwidth.max(), gain) + 3.0 * self.send_quantum(),
+            Rules::Linux => self.rounded(self.product(self.bandwidth.max(), gain)),
         }
     }
 
     /// A multiple of the bandwidth-delay product in bytes.
-    fn product(&self, gain: f64) -> f64 {
-        gain * self.bandwidth.max() * self.min_rtt.get().unwrap_or_default().as_secs_f64()
+    fn product(&self, bandwidth: f64, gain: f64) -> f64 {
+        gain * bandwidth * self.min_rtt.get().unwrap_or_default().as_secs_f64()
     }
 
     /// Linux, `bbr_quantization_budget`: whole segments with three send quanta, an even number of them
@@ -420,6 +468,8 @@ impl Bbr {
         match &self.state {
             State::Startup => HIGH_GAIN,
             State::Drain => drain::GAIN,
+            // A policer would only take what is more.
+            State::ProbeBw(_) if self.long_term.rate().is_some() => 1.0,
             State::ProbeBw(cycle) => cycle.gain(),
             State::ProbeRtt(_) => 1.0,
         }

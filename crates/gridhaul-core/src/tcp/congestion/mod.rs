@@ -37,7 +37,8 @@ pub trait CongestionControl: Sized {
     const RECOVERY: Recovery;
     /// Whether [`Self::pacing_rate`] ever says anything.
     const PACED: bool = false;
-    /// Whether it reads [`Ack::rate`] and [`Ack::delivered_total`]; others need not pay for them.
+    /// Whether it reads [`Ack::rate`], [`Ack::delivered_total`] and [`Ack::lost_total`]; others need not
+    /// pay for them.
     const SAMPLES_RATE: bool = false;
 
     /// The state at the start of a connection.
@@ -76,6 +77,14 @@ pub trait CongestionControl: Sized {
 
     /// Fast recovery has ended: everything sent before it is acknowledged.
     fn on_recovered(&mut self, _now: Instant) {}
+
+    /// A reduction was needless: window and threshold are at least what they were before it (RFC
+    /// 4015).
+    fn on_undone(&mut self, cwnd: u32, ssthresh: u32) {
+        let window = self.window_mut();
+        window.set_cwnd(window.cwnd_f64().max(f64::from(cwnd)));
+        window.set_ssthresh(f64::from(window.ssthresh().max(ssthresh)));
+    }
 
     /// The retransmission timer has fired. RFC 5681, section 3.1: cwnd to the loss window of one
     /// segment, ssthresh as for a loss.
@@ -171,6 +180,8 @@ pub struct Ack {
     pub lost: u64,
     /// Payload delivered on the connection in all.
     pub delivered_total: u64,
+    /// Payload found lost on the connection in all, each time that it was.
+    pub lost_total: u64,
     /// Delivery rate of the acknowledged flight.
     pub rate: Option<RateSample>,
     /// When pacing lets the next segment leave; in the past if it holds none back.
@@ -280,17 +291,9 @@ impl Controller {
             window.set_cwnd(window.cwnd_f64() + f64::from(bytes));
         });
     }
-    /// A reduction was needless: window and threshold are at least what they were before it (RFC
-    /// 4015). A controller that paces restores its window by itself.
-    pub(crate) fn restore(&mut self, cwnd: u32, ssthresh: u32) {
-        if self.is_paced() {
-            return;
-        }
-        dispatch!(self, inner => {
-            let window = inner.window_mut();
-            window.set_cwnd(window.cwnd_f64().max(f64::from(cwnd)));
-            window.set_ssthresh(f64::from(window.ssthresh().max(ssthresh)));
-        });
+    /// See [`CongestionControl::on_undone`].
+    pub fn on_undone(&mut self, cwnd: u32, ssthresh: u32) {
+        dispatch!(self, inner => inner.on_undone(cwnd, ssthresh));
     }
     /// See [`CongestionControl::on_delivered`], and [`CongestionControl::on_ack`] where the window
     /// may `grow`.
@@ -380,6 +383,7 @@ mod samples {
             in_recovery: false,
             lost: 0,
             delivered_total: 0,
+            lost_total: 0,
             rate: None,
             paced_until: Instant::ZERO,
             mss,

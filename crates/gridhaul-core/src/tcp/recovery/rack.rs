@@ -182,8 +182,9 @@ impl Rack {
         let unit = if scene.params.whole_ssthresh { scene.params.mss } else { 1 };
         let prr = (scene.params.prr && !scene.congestion.is_paced())
             .then(|| Prr::begin(undo.cwnd, scene.congestion.cwnd(), unit));
-        // Without it the first repetition goes whatever the window says (RFC 6675, section 5).
-        scene.force_retransmit = prr.is_none();
+        // Without it the first repetition goes whatever the window says (RFC 6675, section 5); but in
+        // Linux a controller that paces does without it and waits for room.
+        scene.force_retransmit = !scene.params.prr;
         let details = self.details.get_or_insert_default();
         details.prr = prr;
         details.undo = Some(undo);
@@ -206,7 +207,7 @@ impl Rack {
         let undo = self.details.as_mut().and_then(|details| details.undo.take());
         scene.queue.forget_losses();
         if let Some(undo) = undo {
-            scene.congestion.restore(undo.cwnd, undo.ssthresh);
+            scene.congestion.on_undone(undo.cwnd, undo.ssthresh);
         }
     }
 

@@ -266,7 +266,7 @@ impl Sender {
         if stop_timing {
             self.timed_at = Instant::NEVER;
         }
-        news.lost = self.queue.lost_bytes().saturating_sub(lost_before);
+        news.lost = self.note_lost(lost_before);
         let recovering = self.recovery.in_recovery();
         self.attentive = recovering || self.recovery.is_watching() || self.duplicates > 0;
         (verdict, !was_recovering || restart_timer || !recovering, reorder_at)
@@ -288,7 +288,7 @@ impl Sender {
         let entered = self.recovery.on_duplicate(&mut scene);
         let Scene { force_retransmit, restart_timer, stop_timing, reorder_at, .. } = scene;
         self.force_retransmit = force_retransmit;
-        news.lost = self.queue.lost_bytes().saturating_sub(lost_before);
+        news.lost = self.note_lost(lost_before);
         if stop_timing {
             self.timed_at = Instant::NEVER;
         }
@@ -325,6 +325,15 @@ impl Sender {
         }
     }
 
+    /// What counts as lost is more than it was. Returns by how much.
+    pub(super) fn note_lost(&mut self, before: u64) -> u64 {
+        let lost = self.queue.lost_bytes().saturating_sub(before);
+        if let Some(rate) = &mut self.rate {
+            rate.lost += lost;
+        }
+        lost
+    }
+
     /// Tells the controller about an acknowledgement that delivered data.
     #[inline(always)]
     fn tell(&mut self, now: Instant, news: &News, verdict: Verdict, params: &StackParams) {
@@ -350,6 +359,7 @@ impl Sender {
             in_recovery: self.in_recovery(),
             lost: news.lost,
             delivered_total: self.rate.as_ref().map_or(0, |rate| rate.delivered()),
+            lost_total: self.rate.as_ref().map_or(0, |rate| rate.lost),
             rate: self.rate.as_mut().and_then(|rate| rate.take_sample()),
             paced_until: self.paced_until(),
             mss: params.mss,

@@ -98,10 +98,12 @@ impl Sender {
             self.rto_at = now + self.rtt.rto(params);
             return;
         }
+        let lost_before = self.queue.lost_bytes();
         let mut scene = scene!(self, now, params);
         let entered = self.recovery.on_reorder_timer(&mut scene);
         let (force, reorder_at) = (scene.force_retransmit, scene.reorder_at);
         self.force_retransmit = force;
+        self.note_lost(lost_before);
         self.stats.fast_retransmits += u32::from(entered);
         self.arm_from_first(now, params);
         self.watch_reordering(now, reorder_at, params);

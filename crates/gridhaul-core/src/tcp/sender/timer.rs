@@ -38,6 +38,7 @@ impl Sender {
         }
         self.stats.timeouts += 1;
         self.reduce(now, params);
+        let lost_before = self.queue.lost_bytes();
         // RFC 6298, 5.4 to 5.6: send the first segment again, double the timeout, start it anew.
         self.queue.mark_first_timed_out();
         if self.is_rack() {
@@ -48,6 +49,7 @@ impl Sender {
         } else {
             self.queue.mark_all_lost(params.forget_sack_on_timeout);
         }
+        self.note_lost(lost_before);
         self.deaf = params.forget_sack_on_timeout;
         self.recovery.on_timeout(self.next);
         self.attentive = true;

@@ -17,11 +17,13 @@ pub(super) struct ProbeBw {
 /// What decides whether a phase is over. Sizes in bytes.
 pub(super) struct Scene {
     pub now: Instant,
+    /// The gain that is used.
+    pub gain: f64,
     pub min_rtt: Duration,
     /// Whether something was found lost.
     pub lost: bool,
     pub prior_in_flight: f64,
-    /// `BBRInflight` at the gain of the phase, and at 1.
+    /// `BBRInflight` at that gain, and at 1.
     pub at_gain: f64,
     pub at_one: f64,
 }
@@ -45,7 +47,7 @@ impl ProbeBw {
     #[inline]
     pub(super) fn next(self, scene: &Scene) -> Self {
         let full_length = scene.now.since(self.since) > scene.min_rtt;
-        let gain = self.gain();
+        let gain = scene.gain;
         let over = if gain > 1.0 {
             // Until there is as much in flight as the gain asks for, or it does not fit.
             full_length && (scene.lost || scene.prior_in_flight >= scene.at_gain)

@@ -24,6 +24,18 @@ impl FullPipe {
         Self { bandwidth: 0.0, flat_rounds: 0 }
     }
 
+    /// Linux, after a timeout: the next round counts as growth.
+    pub(super) fn forget_bandwidth(&mut self) {
+        self.bandwidth = 0.0;
+    }
+
+    /// Linux, after a needless recovery: what came before says nothing, unless the pipe was full.
+    pub(super) fn begin_anew(&mut self) {
+        if !self.is_full() {
+            *self = Self::new();
+        }
+    }
+
     /// A round has begun, with this bandwidth, which the application did not limit.
     pub(super) fn on_round(&mut self, bandwidth: f64) {
         if self.is_full() {
