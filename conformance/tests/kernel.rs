@@ -2,6 +2,8 @@
 //!
 //! They need root and /dev/net/tun; where that is missing they say so and pass, but fail where `CI` is set.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::process::ExitCode;
 
 use gridhaul_conformance::arm::{Arm, KernelArm};
@@ -42,7 +44,22 @@ fn main() -> ExitCode {
         let title = format!("{} [{}]", case.name, ["kernel", &variant].join(" ").trim());
         Trial::test(title, move || KernelArm.check(&case).map_err(Failed::from))
     });
-    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+    let before = namespaces();
+    let conclusion = libtest_mimic::run(&arguments, trials.collect());
+    let left: Vec<_> = namespaces().difference(&before).cloned().collect();
+    if !left.is_empty() {
+        eprintln!("namespaces are left open: {left:?}");
+        return ExitCode::FAILURE;
+    }
+    conclusion.exit_code()
+}
+
+/// The network namespaces that this process keeps open, by their numbers: they live by its files alone.
+fn namespaces() -> BTreeSet<String> {
+    let files = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let targets = files.filter_map(|file| fs::read_link(file.path()).ok());
+    let names = targets.map(|target| target.to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with("net:[")).collect()
 }
 
 /// Says what this machine lacks. It may be lacking, but not where `CI` is set.

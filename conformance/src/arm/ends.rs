@@ -11,7 +11,7 @@ use crate::observe::Packet;
 /// The connections of a case; `None` where a script stands in.
 pub(super) fn connections(case: &Case) -> [Option<Connection>; 2] {
     let near = Arc::new(StackParams::resolve(&case.stack));
-    let far = Arc::new(StackParams::resolve(case.server.as_ref().unwrap_or(&case.stack)));
+    let far = Arc::new(StackParams::resolve(case.server_stack()));
     let [isn, peer_isn] = case.isn;
     let client = match case.open {
         Open::Client | Open::Both => Connection::connect(Arc::clone(&near), isn),
@@ -39,9 +39,7 @@ impl Scripted {
     pub(super) fn new(case: &Case) -> Self {
         let seq = i64::from(case.open == Open::Established);
         let window = match case.open {
-            Open::Established => {
-                StackParams::resolve(case.server.as_ref().unwrap_or(&case.stack)).receive_window
-            }
+            Open::Established => StackParams::resolve(case.server_stack()).receive_window,
             _ => 65_535,
         };
         Self { seq, ack: seq, window }

@@ -183,6 +183,12 @@ impl Case {
         }
     }
 
+    /// The stack of the server: that of the client, unless the case has another one.
+    #[must_use]
+    pub fn server_stack(&self) -> &Stack {
+        self.server.as_ref().unwrap_or(&self.stack)
+    }
+
     /// The case as it is on the kernel.
     #[must_use]
     pub fn on_kernel(&self) -> Self {

@@ -118,6 +118,43 @@ inlined void set_window(struct tcp_sock *tcp, u32 segments)
     tcp->snd_cwnd = smaller(segments, tcp->snd_cwnd_clamp);
 }
 
+/* The slow-start threshold of a connection that has lost nothing (`TCP_INFINITE_SSTHRESH`). */
+#define UNLIMITED 0x7fffffff
+
+/* Window and threshold as they were with the last acknowledgement. */
+struct known {
+    u32 window;
+    u32 threshold;
+};
+
+inlined void note(struct known *known, const struct tcp_sock *tcp)
+{
+    known->window = tcp->snd_cwnd;
+    known->threshold = tcp->snd_ssthresh;
+}
+
+/* Most segments that a window can have come to since: twice as many, or what it was before a loss. */
+inlined u64 most(const struct known *known, const struct tcp_sock *tcp)
+{
+    u64 before = larger(known->window, tcp->prior_cwnd);
+    return 2 * before + 10;
+}
+
+/* Whether the threshold is one that no rule leads to. A kernel that asks for one and does not run the
+ * program takes what it finds for the answer: seen on Linux 6.18 once in some thousand recoveries (in
+ * the context of a process with number 1), and on all before 6.1. Left alone, the sender would have no
+ * window any more. */
+inlined int threshold_is_wrong(const struct known *known, const struct tcp_sock *tcp)
+{
+    u32 threshold = tcp->snd_ssthresh;
+    return threshold != UNLIMITED && threshold > known->threshold && threshold > most(known, tcp);
+}
+
+inlined int window_is_wrong(const struct known *known, const struct tcp_sock *tcp)
+{
+    return tcp->snd_cwnd > most(known, tcp);
+}
+
 /* One segment more for each window that was acknowledged (RFC 5681, section 3.1, counted in segments
  * as in RFC 3465, section 2.1). */
 inlined void grow_by_one_a_window(struct tcp_sock *tcp, u32 acked)

@@ -30,6 +30,7 @@ struct counters {
     u64 timeouts;
     /* Judgements for which an offset between the clocks was taken out. */
     u64 offset_removed;
+    u64 mended;
 };
 
 array_of(struct settings) settings SEC(".maps");
@@ -163,6 +164,7 @@ int delays(struct bpf_sock_ops *ops)
 struct medx {
     /* The window that the algorithm wants, which the kernel's own reductions leave alone. */
     u32 window;
+    struct known known;
     /* Judged in `ssthresh`, and not yet counted. */
     u8 cause;
 };
@@ -219,6 +221,7 @@ int medx_init(u64 *context)
     struct counters *all = the_entry(counters);
     medx->window = tcp->snd_cwnd;
     medx->cause = NONE;
+    note(&medx->known, tcp);
     count(all, opened);
     return 0;
 }
@@ -231,11 +234,26 @@ int medx_release(unused u64 *context)
     return 0;
 }
 
+/* What `ssthresh` and `undo_cwnd` would have said, for a loss that was not judged. */
+inlined void mend(struct medx *medx, struct tcp_sock *tcp, struct counters *all)
+{
+    u8 threshold = threshold_is_wrong(&medx->known, tcp), window = window_is_wrong(&medx->known, tcp);
+    if (threshold || window) {
+        if (threshold)
+            tcp->snd_ssthresh = medx->window = larger(tcp->prior_cwnd / 2, 2);
+        if (window)
+            set_window(tcp, larger(tcp->prior_cwnd, 2));
+        count(all, mended);
+    }
+    note(&medx->known, tcp);
+}
+
 SEC("struct_ops/pkts_acked")
 int medx_pkts_acked(u64 *context)
 {
     struct connection *mine = connection_of(context);
     struct counters *all = the_entry(counters);
+    mend(memory(context), sender(context), all);
     if (mine && mine->heard) {
         mine->heard = 0;
         count(all, delays);

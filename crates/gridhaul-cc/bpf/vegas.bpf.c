@@ -24,6 +24,7 @@ struct counters {
     u64 shrunk;
     u64 losses;
     u64 timeouts;
+    u64 mended;
 };
 
 array_of(struct settings) settings SEC(".maps");
@@ -44,6 +45,7 @@ struct vegas {
     u32 newest_us;
     /* The window when a loss was found. */
     u32 window_at_loss;
+    struct known known;
     u32 alpha, beta, gamma;
     u8 slow_start;
     /* Slow start grows in every other round trip. */
@@ -81,6 +83,7 @@ int vegas_init(u64 *context)
     vegas->grows = 1;
     vegas->growing = 1;
     begin_round(vegas, tcp);
+    note(&vegas->known, tcp);
     count(all, opened);
     return 0;
 }
@@ -93,11 +96,45 @@ int vegas_release(unused u64 *context)
     return 0;
 }
 
+/* Section 3.1: a reduction for losses that follow the last one; the kernel asks once for each episode of
+ * recovery. A quarter less (ns-2), to two segments from three or less. That a segment was sent several
+ * times, for which core halves, the kernel does not tell. */
+inlined u32 reduced(u32 window)
+{
+    return window <= 3 ? 2 : window - window / 4;
+}
+
+/* ns-2: after a recovery slow start is over until a timeout. */
+inlined void end_slow_start(struct vegas *vegas)
+{
+    vegas->window_at_loss = 0;
+    vegas->slow_start = 0;
+    vegas->growing = 0;
+    vegas->stale = 1;
+}
+
+/* What `ssthresh` and `undo_cwnd` would have said. */
+inlined void mend(struct vegas *vegas, struct tcp_sock *tcp)
+{
+    u8 threshold = threshold_is_wrong(&vegas->known, tcp), window = window_is_wrong(&vegas->known, tcp);
+    if (threshold || window) {
+        struct counters *all = the_entry(counters);
+        if (threshold)
+            tcp->snd_ssthresh = reduced(tcp->prior_cwnd);
+        if (window)
+            set_window(tcp, larger(tcp->prior_cwnd, 2));
+        end_slow_start(vegas);
+        count(all, mended);
+    }
+    note(&vegas->known, tcp);
+}
+
 /* Each acknowledgement brings at most one measurement, of the newest segment that was sent once. */
 SEC("struct_ops/pkts_acked")
 int vegas_pkts_acked(u64 *context)
 {
     struct vegas *vegas = memory(context);
+    mend(vegas, sender(context));
     const struct ack_sample *sample = (void *)context[1];
     s32 rtt_us = sample->rtt_us;
     if (rtt_us > 0)
@@ -213,9 +250,6 @@ int vegas_cong_avoid(u64 *context)
     return 0;
 }
 
-/* Section 3.1: a reduction for losses that follow the last one; the kernel asks once for each episode of
- * recovery. A quarter less (ns-2), to two segments from three or less. That a segment was sent several
- * times, for which core halves, the kernel does not tell. */
 SEC("struct_ops/ssthresh")
 int vegas_ssthresh(u64 *context)
 {
@@ -223,7 +257,7 @@ int vegas_ssthresh(u64 *context)
     struct vegas *vegas = memory(context);
     u32 window = tcp->snd_cwnd;
     vegas->window_at_loss = window;
-    return window <= 3 ? 2 : window - window / 4;
+    return reduced(window);
 }
 
 SEC("struct_ops/set_state")
@@ -246,11 +280,7 @@ int vegas_set_state(u64 *context)
         vegas->stale = 1;
         count(all, timeouts);
     } else if (state == RECOVERY || state == REDUCED) {
-        /* ns-2: after a recovery slow start is over until a timeout. */
-        vegas->window_at_loss = 0;
-        vegas->slow_start = 0;
-        vegas->growing = 0;
-        vegas->stale = 1;
+        end_slow_start(vegas);
         count(all, losses);
     }
     return 0;

@@ -28,6 +28,8 @@ pub struct VegasCounters {
     pub losses: u64,
     /// Timeouts.
     pub timeouts: u64,
+    /// Windows and thresholds put right that no rule leads to: the kernel had not run a program.
+    pub mended: u64,
 }
 
 /// What MEDX did.
@@ -51,6 +53,8 @@ pub struct MedxCounters {
     pub timeouts: u64,
     /// Judgements before which an offset between the clocks was taken out.
     pub offset_removed: u64,
+    /// As with Vegas.
+    pub mended: u64,
 }
 
 /// What MEDX did for one connection.
@@ -108,6 +112,7 @@ impl Counters {
                 ("window shrank", it.shrunk),
                 ("recoveries", it.losses),
                 ("timeouts", it.timeouts),
+                ("wrong windows mended", it.mended),
             ],
             Self::Medx(it) => vec![
                 ("connections open", self.open()),
@@ -119,6 +124,7 @@ impl Counters {
                 ("losses not judged", it.unjudged),
                 ("timeouts among them", it.timeouts),
                 ("judged with clocks apart", it.offset_removed),
+                ("wrong windows mended", it.mended),
             ],
         }
     }
@@ -129,7 +135,7 @@ const SAID_MAX: usize = 16;
 
 /// Bytes of the memory of a connection (`struct connection` in `bpf/medx.bpf.c`), and of counters at most.
 pub(crate) const CONNECTION_LEN: usize = 88 + 8 * SAID_MAX;
-pub(crate) const COUNTERS_LEN: usize = 72;
+pub(crate) const COUNTERS_LEN: usize = 80;
 
 impl VegasCounters {
     pub(crate) fn read(bytes: &[u8]) -> Self {
@@ -143,6 +149,7 @@ impl VegasCounters {
             shrunk: at(5),
             losses: at(6),
             timeouts: at(7),
+            mended: at(8),
         }
     }
 }
@@ -160,6 +167,7 @@ impl MedxCounters {
             unjudged: at(6),
             timeouts: at(7),
             offset_removed: at(8),
+            mended: at(9),
         }
     }
 }

@@ -95,6 +95,18 @@ fn stack_refusals(stack: &Stack) -> Vec<(&'static str, String)> {
     if ![40, 60].contains(&params.header) {
         refuse("header", "\"40 B\" is IPv4, \"60 B\" is IPv6; there is nothing else");
     }
+    if params.initial_ssthresh != linux.initial_ssthresh {
+        refuse(
+            "initial_ssthresh",
+            "slow start begins without a threshold in the kernel; leave it out",
+        );
+    }
+    if params.prr != linux.prr {
+        refuse("prr", "always on in the kernel, but for `bbr`; leave it out");
+    }
+    if params.hystart != linux.hystart {
+        refuse("hystart", "a setting of the whole machine (module tcp_cubic); leave it out");
+    }
     if params.fixed_window != linux.fixed_window && stack.fixed_window.is_some() {
         refuse("fixed_window", "no kernel has the variant `fixed`");
     }

@@ -13,7 +13,7 @@ pub(super) struct Tool {
     works: &'static [&'static str],
 }
 
-const TOOLS: [Tool; 6] = [
+const TOOLS: [Tool; 7] = [
     Tool { program: "ns", package: "ns2", used_for: "the comparison with ns-2", works: &[] },
     Tool { program: "tshark", package: "tshark", used_for: "reading the pcapng files", works: &[] },
     Tool {
@@ -27,6 +27,12 @@ const TOOLS: [Tool; 6] = [
         package: "iproute2",
         used_for: "the network namespaces of the tests on the kernel",
         works: &[],
+    },
+    Tool {
+        program: "bpftool",
+        package: "bpftool",
+        used_for: "looking for what a killed run leaves in the kernel",
+        works: &["version"],
     },
     Tool {
         program: "ping",

@@ -47,10 +47,9 @@ const HEAD_START: Duration = Duration::from_millis(2);
 
 impl World {
     pub(super) fn new(case: &Case) -> Result<Self, String> {
-        let of_server = case.server.as_ref().unwrap_or(&case.stack);
-        let stacks = [StackParams::resolve(&case.stack), StackParams::resolve(of_server)];
+        let stacks = [&case.stack, case.server_stack()].map(StackParams::resolve);
         let ends = if case.peer == Peer::Script { 1 } else { 2 };
-        let profiles = [case.stack.profile, of_server.profile];
+        let profiles = [case.stack.profile, case.server_stack().profile];
         let poll = Poll::new().map_err(|fault| fault.to_string())?;
         let mut hosts = Vec::new();
         for (index, stack) in stacks.iter().enumerate().take(ends) {

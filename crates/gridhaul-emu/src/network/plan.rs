@@ -201,9 +201,6 @@ impl FlowPlan {
         }
         let stack = &self.stacks[end];
         attributes += &format!(" initcwnd {}", (stack.initial_window / stack.mss).max(1));
-        if stack.initial_ssthresh != u32::MAX {
-            attributes += &format!(" ssthresh {}", (stack.initial_ssthresh / stack.mss).max(2));
-        }
         // Every segment is acknowledged at once.
         if stack.delayed_ack == Duration::ZERO {
             attributes += " quickack 1";

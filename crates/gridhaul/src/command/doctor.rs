@@ -51,11 +51,16 @@ fn offers(lacking: &str) -> Vec<Offer<'_>> {
         offer("ns-2 (`ns`)", program("ns"), "conformance tests, benchmarks", "apt-get install ns2"),
         offer("ns-3", ns3(), "benchmarks", "apt-get install libns3-dev"),
         offer("tshark", program("tshark"), "tests of the pcapng files", "apt-get install tshark"),
+        offer(
+            "bpftool",
+            program("bpftool"),
+            "tests of what a killed run leaves",
+            "apt-get install bpftool",
+        ),
         offer("root", root(), "tests that install packages", "run as root, or use sudo"),
         offer(
             "network namespaces",
-            succeeds("unshare", &["--net", "true"])
-                || succeeds("unshare", &["--user", "--map-root-user", "--net", "true"]),
+            in_namespace(&["true"]),
             "runs on real kernels",
             "run as root, or allow user namespaces: sysctl kernel.unprivileged_userns_clone=1",
         ),
@@ -66,6 +71,12 @@ fn offers(lacking: &str) -> Vec<Offer<'_>> {
             "modprobe tun; chmod 666 /dev/net/tun; in a container, pass --device /dev/net/tun",
         ),
         offer("ip (iproute2)", program("ip"), "runs on real kernels", "apt-get install iproute2"),
+        offer(
+            "tc (iproute2) with HTB",
+            in_namespace(&["tc", "qdisc", "add", "dev", "lo", "root", "htb"]),
+            "shapers on real kernels",
+            "apt-get install iproute2; modprobe sch_htb",
+        ),
         offer(
             "kernel TCP: cubic and reno",
             ["cubic", "reno"]
@@ -93,6 +104,13 @@ fn succeeds(program: &str, args: &[&str]) -> bool {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
+}
+
+/// Whether a command succeeds in a network namespace of its own, as root or as a user that becomes root there.
+fn in_namespace(words: &[&str]) -> bool {
+    let as_user = ["--user", "--map-root-user", "--net"];
+    succeeds("unshare", &[&as_user[2..], words].concat())
+        || succeeds("unshare", &[&as_user[..], words].concat())
 }
 
 fn ns3() -> bool {

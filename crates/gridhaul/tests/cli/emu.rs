@@ -103,6 +103,71 @@ fn a_killed_run_leaves_nothing() {
     assert_eq!(desk.names(".").iter().filter(|name| *name == "results").count(), 0);
 }
 
+/// What a process keeps open of BPF: `prog`, `map` or `link`, and its number.
+fn bpf_of(process: u32) -> BTreeSet<(String, String)> {
+    let files = fs::read_dir(format!("/proc/{process}/fdinfo")).into_iter().flatten().flatten();
+    let texts = files.filter_map(|file| fs::read_to_string(file.path()).ok());
+    let kept = |line: &str| {
+        let (kind, number) = line.split_once("_id:")?;
+        ["prog", "map", "link"].contains(&kind).then(|| (kind.into(), number.trim().into()))
+    };
+    texts.flat_map(|text| text.lines().filter_map(kept).collect::<Vec<_>>()).collect()
+}
+
+/// Whether this machine takes our congestion control, and lists what it has taken.
+fn may_load() -> bool {
+    let mut missing: Vec<_> = gridhaul_cc::missing().iter().map(|it| it.what.clone()).collect();
+    if !succeeds("bpftool", &["version"]) {
+        missing.push("bpftool".into());
+    }
+    let ci = std::env::var("CI").is_ok_and(|value| value == "true" || value == "1");
+    assert!(missing.is_empty() || !ci, "CI needs these: {missing:?}");
+    if !missing.is_empty() {
+        eprintln!("left out, for lack of: {missing:?}");
+    }
+    missing.is_empty()
+}
+
+/// Whether the kernel has such an object.
+fn is_loaded((kind, number): &(String, String)) -> bool {
+    succeeds("bpftool", &[kind, "show", "id", number])
+}
+
+/// Links and queueing disciplines of the machine itself.
+fn devices() -> String {
+    let said = |program: &str, words: &[&str]| {
+        let output = Command::new(program).args(words).output().unwrap();
+        assert!(output.status.success(), "{program}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    said("ip", &["-brief", "link", "show"]) + &said("tc", &["qdisc", "show"])
+}
+
+#[test]
+fn a_killed_run_leaves_no_device_no_discipline_and_no_program_in_the_kernel() {
+    if !may() || !may_load() {
+        return;
+    }
+    let shaped = SMALL.replace("both = {", "both = { shaper.rate = \"500 kbit/s\",");
+    let vegas = shaped + "stack = \"vegas\"\n[stack.vegas]\nvariant = \"vegas\"\n";
+    let desk = Desk::new().file("small.toml", vegas);
+    let before = devices();
+    let mut child =
+        desk.command("run --on emu small.toml -q").stdout(Stdio::null()).spawn().unwrap();
+    let (mut namespaces, mut objects) = (BTreeSet::new(), BTreeSet::new());
+    wait_for("the run has its namespaces and programs", || {
+        (namespaces, objects) = (namespaces_of(child.id()), bpf_of(child.id()));
+        namespaces.len() == 2 && !objects.is_empty()
+    });
+    assert!(objects.iter().all(is_loaded), "they are found while they are there: {objects:?}");
+    signal(&child, "-KILL");
+    child.wait().unwrap();
+    wait_for("they are gone", || {
+        still_there(&namespaces).is_empty() && !objects.iter().any(is_loaded)
+    });
+    assert_eq!(devices(), before);
+}
+
 #[test]
 fn a_network_that_stands_is_used_and_ends_without_a_trace() {
     if !may() {

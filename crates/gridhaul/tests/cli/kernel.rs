@@ -159,6 +159,22 @@ fn without_root_the_permissions_are_named() {
     );
 }
 
+/// As on a kernel that was built without type information.
+#[test]
+fn without_type_information_the_error_says_what_the_kernel_needs() {
+    let Some(_permit) = permit() else { return };
+    let hidden = format!(
+        "mount -t tmpfs none /sys/kernel/btf && exec {} cc load",
+        env!("CARGO_BIN_EXE_gridhaul")
+    );
+    let output = Command::new("unshare").args(["--mount", "sh", "-c", &hidden]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("/sys/kernel/btf/vmlinux"), "{said}");
+    assert!(said.contains("CONFIG_DEBUG_INFO_BTF=y"), "the remedy: {said}");
+    assert_nothing_is_left(&Desk::new());
+}
+
 /// The kernel frees what nobody uses a moment later.
 #[expect(clippy::disallowed_methods, reason = "waits for the kernel")]
 fn assert_nothing_is_left(desk: &Desk) {
