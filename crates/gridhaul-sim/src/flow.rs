@@ -92,6 +92,7 @@ impl Flow {
         let Ends::Tcp(ends) = &self.ends else { return Ok(()) };
         for (near, far) in [(&ends[0], &ends[1]), (&ends[1], &ends[0])] {
             let (next, una) = near.sent_and_acknowledged();
+            let next = near.sender().map_or(next, Sender::reach);
             let expected = far.receiver().next();
             // Positions count SYN: nothing is received that was not sent, nothing acknowledged
             // that was not received.
@@ -111,7 +112,7 @@ impl Flow {
     }
 }
 
-/// Payload of one end, in bytes.
+/// Payload of one end, in bytes. `sent` is all that may have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Books {
     pub sent: u64,
@@ -123,6 +124,7 @@ pub(crate) struct Books {
 impl Books {
     fn of(end: &Connection) -> Self {
         let (next, una) = end.sent_and_acknowledged();
+        let next = end.sender().map_or(next, Sender::reach);
         // Position 0 is SYN, and FIN has the one behind the last byte.
         let fin = end.sender().and_then(Sender::fin_position).unwrap_or(u64::MAX);
         let payload = |position: u64| position.min(fin).saturating_sub(1);

@@ -147,6 +147,37 @@ fn a_crash_loses_what_only_the_proxy_had() {
     }
 }
 
+/// The auditor re-checks each run. Units send on before they acknowledge, so that at the end of a run any
+/// of them may have more than anybody was told.
+#[test]
+fn wherever_a_run_ends_the_books_of_its_units_agree() {
+    let plain = "variant = \"sack\"\nreceive_window = \"1000 segments\"";
+    let stacks = [
+        "ack_every = 10",
+        "receive_window = \"1 segments\"",
+        "variant = \"cubic\"",
+        "profile = \"linux\"\nvariant = \"bbr\"",
+    ];
+    for (mode, stack) in ["reflect", "split"].iter().flat_map(|mode| stacks.map(|it| (mode, it))) {
+        for buffer in ["4 kB", "64 KiB"] {
+            let scenario = chain(
+                mode,
+                [1.0; 4],
+                &[
+                    ("300 s", "1500 ms"),
+                    ("repeat = 3", "repeat = 20"),
+                    ("load.transfer.size = \"2 MB\"", "load = \"bulk\""),
+                    ("profile = \"rfc\"\n", ""),
+                    (plain, stack),
+                    ("64 KiB", buffer),
+                ],
+            );
+            let answer = Sim::default().run(&scenario, &Quiet);
+            answer.unwrap_or_else(|fault| panic!("{mode}, {stack}, {buffer}: {fault}"));
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_is_refused_by_name() {
     let keys = |scenario: &Scenario| match Sim::default().run(scenario, &Quiet) {

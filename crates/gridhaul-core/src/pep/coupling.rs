@@ -232,15 +232,12 @@ impl Coupling {
         let (end, way) = (self.end(from), &self.ways[from.index()]);
         // Position 0 is SYN; FIN follows the data.
         let taken = end.last_ack().saturating_sub(1).min(way.moved);
+        let passed = Held { received: way.moved, taken, released: way.released, ..Held::default() };
         if self.aborted {
-            return Held { taken, released: way.released, ..Held::default() };
+            return passed;
         }
-        Held {
-            bytes: way.moved - way.released + end.receiver().beyond_gaps(),
-            only_copy: self.only_copy_of(from),
-            taken,
-            released: way.released,
-        }
+        let bytes = way.moved - way.released + end.receiver().beyond_gaps();
+        Held { bytes, only_copy: self.only_copy_of(from), ..passed }
     }
 
     /// Behind each event: a connection that is over ends the other one, and a window that has opened

@@ -119,6 +119,8 @@ pub struct Held {
     /// Acknowledged to its sender and not acknowledged by the next hop: lost with this proxy (RFC
     /// 3135, section 4.1.2, fate sharing).
     pub only_copy: u64,
+    /// Received in order from the beginning, and handed on. The acknowledgement may come later.
+    pub received: u64,
     /// Acknowledged to its sender from the beginning.
     pub taken: u64,
     /// Acknowledged by the next hop from the beginning.

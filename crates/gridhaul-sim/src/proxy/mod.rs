@@ -10,7 +10,7 @@ mod recipe;
 mod refuse;
 mod wire;
 
-use gridhaul_core::pep::{Level, Proxy, Side};
+use gridhaul_core::pep::{Held, Level, Proxy, Side};
 use gridhaul_scenario::scenario::Bypass;
 use gridhaul_scenario::units::Instant;
 
@@ -65,11 +65,11 @@ impl Unit {
         self.recipe.mode.ends_connections()
     }
 
-    /// What it has taken over of the payload from one side and handed on, if it does so.
-    pub(crate) fn forwarded(&self, from: Side) -> Option<(u64, u64)> {
+    /// What it has of the payload from one side, if it takes over any.
+    pub(crate) fn forwarded(&self, from: Side) -> Option<Held> {
         let held = self.machine.held(from);
-        // A unit that only lets pass has taken nothing yet.
-        (self.ends_connections() && held.taken > 0).then_some((held.taken, held.released))
+        // A unit that only lets pass has received nothing yet.
+        (self.ends_connections() && held.received > 0).then_some(held)
     }
 
     fn note_held(&mut self, now: Instant) {

@@ -1,6 +1,6 @@
 //! What a run says of its proxies: metrics, and whether the auditor agrees.
 
-use gridhaul_core::pep::Side;
+use gridhaul_core::pep::{Held, Side};
 use gridhaul_scenario::answer::{Metric, Metrics};
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -55,8 +55,9 @@ impl Proxies {
         (missing(left, right) + missing(right, left)).saturating_sub(held)
     }
 
-    /// Re-checks a flow: each unit has taken over no more than was sent to it, and handed on no
-    /// more than the next has taken over. Without units, the ends are looked at alone.
+    /// Re-checks a flow: each unit has received no more than was sent to it and acknowledged no more than
+    /// that, and nobody was told of more than was acknowledged. Without units, the ends are looked at
+    /// alone.
     pub(crate) fn audit(&self, index: usize, flow: &Flow) -> Result<(), String> {
         let first = self.first.get(index).copied().filter(|&first| first != u32::MAX);
         let Some(first) = first else { return flow.audit() };
@@ -71,22 +72,23 @@ impl Proxies {
                 Side::Left => units.clone(),
                 Side::Right => units.iter().rev().copied().collect(),
             };
-            // What lies with the one before: sent, and acknowledged to it.
+            // Of the one before: what it has sent on, and what it knows to be acknowledged.
             let (mut sent, mut acknowledged) = (near.sent, near.acknowledged);
             for unit in way {
-                let Some((taken, released)) = unit.forwarded(from) else { continue };
-                if taken > sent || acknowledged > taken {
+                let Some(held) = unit.forwarded(from) else { continue };
+                let Held { received, taken, released, .. } = held;
+                if received > sent || taken > received || acknowledged > taken {
                     return Err(format!(
-                        "{sent} B were sent and {acknowledged} B acknowledged to a proxy's left or \
-                         right, of which it has taken {taken} B"
+                        "{sent} B were sent to a proxy and {acknowledged} B are known to be \
+                         acknowledged, of which it has received {received} B and acknowledged {taken} B"
                     ));
                 }
-                (sent, acknowledged) = (taken, released);
+                (sent, acknowledged) = (received, released);
             }
             if far.delivered > sent || acknowledged > far.delivered {
                 return Err(format!(
-                    "the last proxy has {sent} B and had {acknowledged} B acknowledged; {} B were \
-                     delivered",
+                    "the last proxy has received {sent} B and had {acknowledged} B acknowledged; {} B \
+                     were delivered",
                     far.delivered
                 ));
             }

@@ -330,7 +330,8 @@ impl Proxy for Snoop {
         if from == self.toward {
             return Held::default();
         }
-        let (taken, released) = (self.released, self.released);
-        Held { bytes: self.cache.payload(), only_copy: 0, taken, released }
+        let known = self.released;
+        let bytes = self.cache.payload();
+        Held { bytes, only_copy: 0, received: known, taken: known, released: known }
     }
 }

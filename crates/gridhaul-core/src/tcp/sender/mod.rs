@@ -237,6 +237,12 @@ impl Sender {
     pub const fn fin_position(&self) -> Option<u64> {
         if self.closed { Some(self.written) } else { None }
     }
+    /// Stream position behind all that may have arrived: what is sent, and the byte of a probe of a closed
+    /// window, which does not count as sent.
+    #[must_use]
+    pub const fn reach(&self) -> u64 {
+        self.next + self.probe.out as u64
+    }
     /// Counters.
     #[must_use]
     pub const fn stats(&self) -> &SenderStats {
