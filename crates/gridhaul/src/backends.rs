@@ -10,6 +10,7 @@ use gridhaul_sim::Sim;
 
 use crate::args::{Engine, On};
 use crate::failure::Failure;
+use crate::memory;
 use crate::terminal::Bar;
 
 /// Answers a scenario by the one backend that was asked for.
@@ -42,6 +43,9 @@ pub(crate) fn answers(
             let name = backend.name();
             anyhow::anyhow!("backend `{name}` cannot honour every key:\n{}", keys.join("\n"))
         })?;
+    }
+    if engine.on.iter().any(|on| matches!(on, On::Sim | On::Emu)) {
+        memory::ensure_room(scenario)?;
     }
     let mut answers = Vec::with_capacity(backends.len());
     for backend in &backends {

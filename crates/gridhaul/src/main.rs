@@ -8,6 +8,7 @@ mod backends;
 mod command;
 mod failure;
 mod folder;
+mod memory;
 mod paper;
 mod plan;
 mod series_parquet;
