@@ -21,12 +21,15 @@ use crate::shell::{self, installed, output, program, target};
 pub(crate) struct Options {
     /// Names of the benches; without any, all of them
     names: Vec<String>,
+    /// Networks that `three` looks at, with commas between; without any, all of them
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    networks: Vec<String>,
 }
 
 /// A bench: prints what it measures and returns its figures.
 struct Bench {
     name: &'static str,
-    run: fn() -> anyhow::Result<Vec<Figure>>,
+    run: fn(&Options) -> anyhow::Result<Vec<Figure>>,
 }
 
 /// A figure against its bar.
@@ -37,13 +40,13 @@ struct Figure {
 }
 
 const BENCHES: &[Bench] = &[
-    Bench { name: "sim", run: sim::run },
-    Bench { name: "model", run: model::run },
-    Bench { name: "plan", run: plan::run },
-    Bench { name: "meters", run: meters::run },
-    Bench { name: "pep", run: pep::run },
-    Bench { name: "emu", run: emu::run },
-    Bench { name: "three", run: three::run },
+    Bench { name: "sim", run: |_| sim::run() },
+    Bench { name: "model", run: |_| model::run() },
+    Bench { name: "plan", run: |_| plan::run() },
+    Bench { name: "meters", run: |_| meters::run() },
+    Bench { name: "pep", run: |_| pep::run() },
+    Bench { name: "emu", run: |_| emu::run() },
+    Bench { name: "three", run: |options| three::run(&options.networks) },
 ];
 
 /// Runs the benches; an error if a figure falls short.
@@ -57,7 +60,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     };
     let mut figures = Vec::new();
     for bench in BENCHES.iter().filter(chosen) {
-        figures.extend((bench.run)()?);
+        figures.extend((bench.run)(options)?);
     }
     println!();
     for figure in &figures {

@@ -34,10 +34,10 @@ struct Cell {
 type Outcome = [Estimate; 2];
 
 /// Measures, prints a table; the figures are the caller's to print.
-pub(super) fn run() -> anyhow::Result<Vec<Figure>> {
+pub(super) fn run(only: &[String]) -> anyhow::Result<Vec<Figure>> {
     // What the kernel does in real time needs no release build.
     shell::run(cargo().args(["build", "--package", "gridhaul"]))?;
-    let cells = cells()?;
+    let cells = cells(only)?;
     println!("\nthree: {} flows, each by simulator and kernel", cells.len());
     let simulated = measure::simulate(&cells)?;
     let kernel = measure::run_on_kernel(&cells)?;
@@ -101,16 +101,28 @@ pub(super) fn run() -> anyhow::Result<Vec<Figure>> {
     Ok(vec![Figure { line, reached: missed.is_empty() }])
 }
 
-/// Every network with every variant. Vegas is our own: each run brings it into the kernel.
-fn cells() -> anyhow::Result<Vec<Cell>> {
+/// Every network, or those of these names, with every variant. Vegas is our own: each run brings it into
+/// the kernel.
+fn cells(only: &[String]) -> anyhow::Result<Vec<Cell>> {
     let networks = root().join("bench/three/networks.toml");
     let networks: Table = fs::read_to_string(networks)?.parse()?;
     let networks = networks["network"].as_array().context("no networks")?;
+    let names: Vec<_> = networks.iter().filter_map(|it| it.get("name")?.as_str()).collect();
+    for name in only {
+        ensure!(
+            names.contains(&name.as_str()),
+            "no network {name:?}; there is {}",
+            names.join(", ")
+        );
+    }
     let mut cells = Vec::new();
     for (variant, bar) in VARIANTS {
         for network in networks {
             let network = network.as_table().context("a network is a table")?.clone();
-            cells.push(Cell { network, variant, bar });
+            let name = value(&network, "name")?.to_owned();
+            if only.is_empty() || only.contains(&name) {
+                cells.push(Cell { network, variant, bar });
+            }
         }
     }
     Ok(cells)
