@@ -43,8 +43,19 @@ pub(crate) fn missing_for(algorithms: &[Algorithm], cgroup: Option<&Path>) -> Ve
                     .into(),
             }
         }),
+        cgroup.filter(|_| algorithms.contains(&Algorithm::Medx)).and_then(no_cgroup),
     ];
     found.into_iter().flatten().collect()
+}
+
+/// A folder that is no control group of version 2: each of those has a list of controllers.
+fn no_cgroup(folder: &Path) -> Option<Missing> {
+    (!folder.join("cgroup.controllers").exists()).then(|| Missing {
+        what: format!("a control group, version 2, at {}", folder.display()),
+        remedy: "name a folder below the mount of cgroup2 (`findmnt -t cgroup2`), or make one there with \
+                 mkdir"
+            .into(),
+    })
 }
 
 /// Capabilities that this process lacks.
@@ -126,6 +137,15 @@ mod tests {
         let what = |held| unprivileged(&status(held)).unwrap().what;
         assert_eq!(what(0), "permission (CAP_NET_ADMIN, CAP_PERFMON, CAP_BPF)");
         assert_eq!(what(1 << 12 | 1 << 39), "permission (CAP_PERFMON)");
+    }
+
+    #[test]
+    fn folders_that_are_no_control_groups_are_named() {
+        let missing = missing_for(&[Algorithm::Medx], Some(Path::new("/proc")));
+        let what = "a control group, version 2, at /proc";
+        assert!(missing.iter().any(|missing| missing.what == what), "{missing:?}");
+        let missing = missing_for(&[Algorithm::Vegas], Some(Path::new("/proc")));
+        assert!(missing.iter().all(|missing| missing.what != what), "only MEDX has a use for it");
     }
 
     #[test]

@@ -7,6 +7,9 @@ use crate::{Algorithm, Error};
 /// `TCP_CA_NAME_MAX`, without the zero at the end.
 const NAME_BYTES: usize = 15;
 
+/// More segments than wait in any queue: a larger threshold is a slip of the pen.
+const SEGMENTS_MAX: u32 = 1_000_000;
+
 /// Parameters, fixed when an algorithm is loaded.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Settings {
@@ -81,12 +84,17 @@ impl Settings {
                 "alpha ({}) of Vegas is above beta ({}): expected alpha <= beta",
                 vegas.alpha, vegas.beta
             )),
-            Algorithm::Vegas => Ok([vegas.alpha, vegas.beta, vegas.gamma]),
-            Algorithm::Medx if !(0.0..1.0).contains(&medx.alpha) => {
+            Algorithm::Vegas => match [vegas.alpha, vegas.beta, vegas.gamma] {
+                words if words.iter().all(|word| *word <= SEGMENTS_MAX) => Ok(words),
+                words => refuse(format!(
+                    "alpha, beta and gamma of Vegas are {words:?}: expected 0 to {SEGMENTS_MAX} segments"
+                )),
+            },
+            Algorithm::Medx if !(0.0..=0.999).contains(&medx.alpha) => {
                 refuse(format!("alpha of MEDX is {}: expected 0 to 0.999", medx.alpha))
             }
-            Algorithm::Medx if !(0.0..=1000.0).contains(&medx.beta) => {
-                refuse(format!("beta of MEDX is {}: expected 0 to 1000", medx.beta))
+            Algorithm::Medx if !(0.001..=1000.0).contains(&medx.beta) => {
+                refuse(format!("beta of MEDX is {}: expected 0.001 to 1000", medx.beta))
             }
             Algorithm::Medx if !(2..=8).contains(&medx.buffer) => {
                 refuse(format!("the buffer of MEDX is {}: expected 2 to 8 delays", medx.buffer))
@@ -112,8 +120,13 @@ mod tests {
             error.to_string(),
             "alpha (4) of Vegas is above beta (3): expected alpha <= beta"
         );
+        let vegas = VegasSettings { beta: u32::MAX, ..VegasSettings::default() };
+        let error = Settings { vegas, ..Settings::default() }.words(Algorithm::Vegas).unwrap_err();
+        assert!(error.to_string().contains("expected 0 to 1000000 segments"), "{error}");
         assert_eq!(settings.words(Algorithm::Medx).unwrap(), [500, 1200, 4]);
-        for (alpha, beta, buffer) in [(1.0, 1.2, 4), (0.5, f64::NAN, 4), (0.5, 1.2, 9)] {
+        for (alpha, beta, buffer) in
+            [(1.0, 1.2, 4), (0.5, 0.0, 4), (0.5, f64::NAN, 4), (0.5, 1.2, 9)]
+        {
             let settings =
                 Settings { medx: MedxSettings { alpha, beta, buffer }, ..settings.clone() };
             assert!(settings.words(Algorithm::Medx).is_err(), "{alpha} {beta} {buffer}");

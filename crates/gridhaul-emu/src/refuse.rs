@@ -1,13 +1,17 @@
 //! Which keys a kernel cannot honour, and why.
 
+use std::ops::RangeInclusive;
+
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::Unsupported;
-use gridhaul_scenario::scenario::{Flow, Load, Profile, Scenario, Stack, Transport, Variant};
-use gridhaul_scenario::units::Duration;
+use gridhaul_scenario::scenario::{
+    Flow, Load, Profile, ProxyMode, Scenario, Shaper, Stack, Transport, Variant,
+};
+use gridhaul_scenario::units::{BitRate, Duration};
 
 use crate::control;
 use crate::network::{FLOWS_MAX, MEMBERS_MAX};
-use crate::traffic::{NUMBER_BYTES, congestion_name};
+use crate::traffic::{NUMBER_BYTES, congestion_name, kernel_mss};
 
 /// Everything that this backend cannot carry.
 pub(crate) fn refusals(scenario: &Scenario) -> Vec<Unsupported> {
@@ -22,7 +26,7 @@ pub(crate) fn refusals(scenario: &Scenario) -> Vec<Unsupported> {
                 "kernels run no collectors yet; use `--on sim`",
             );
         }
-        if node.proxy.is_some() {
+        if node.proxy.as_ref().is_some_and(|proxy| proxy.mode != ProxyMode::None) {
             refuse(format!("node.{name}.proxy"), "kernels run no proxies yet; use `--on sim`");
         }
     }
@@ -46,8 +50,23 @@ pub(crate) fn refusals(scenario: &Scenario) -> Vec<Unsupported> {
             refuse(format!("stack.{name}.{key}"), &reason);
         }
     }
+    for (key, _, shaper) in scenario.shapers() {
+        for key in slow_rates(shaper).into_iter().map(|rate| format!("{key}.{rate}")) {
+            refuse(key, "the kernel counts in bytes a second: at least \"8 bit/s\"");
+        }
+    }
+    // One for both directions is told once.
+    refused.dedup();
     refused.extend(mixed(scenario));
     refused
+}
+
+/// Rates of a shaper that are nothing in whole bytes a second, as `sch_htb` keeps them.
+fn slow_rates(shaper: &Shaper) -> Vec<String> {
+    let slow = |rate: BitRate| rate.as_bits_per_sec() < 8;
+    let shares = shaper.share.iter().filter(|(_, share)| slow(share.guarantee));
+    let shares = shares.map(|(flow, _)| format!("share.{flow}.guarantee"));
+    slow(shaper.rate).then(|| "rate".to_owned()).into_iter().chain(shares).collect()
 }
 
 fn flow_refusals(scenario: &Scenario, flow: &Flow) -> Vec<(&'static str, String)> {
@@ -71,6 +90,9 @@ fn flow_refusals(scenario: &Scenario, flow: &Flow) -> Vec<(&'static str, String)
     }
     refused
 }
+
+/// What a kernel takes for a segment, options included: `TCP_MIN_MSS` to `MAX_TCP_WINDOW`.
+const KERNEL_MSS: RangeInclusive<u32> = 88..=32_767;
 
 /// The smallest window that can be asked for (`tcp_set_window_clamp`): half of what a buffer holds at least.
 const WINDOW_MIN: u32 = 1152;
@@ -113,8 +135,18 @@ fn stack_refusals(stack: &Stack) -> Vec<(&'static str, String)> {
     if !params.handshake {
         refuse("handshake", "kernels open connections; leave it out");
     }
+    let options = kernel_mss(&params) - params.mss;
+    if !KERNEL_MSS.contains(&kernel_mss(&params)) {
+        let (least, largest) = (KERNEL_MSS.start() - options, KERNEL_MSS.end() - options);
+        refuse(
+            "mss",
+            &format!("with these options a kernel takes \"{least} B\" to \"{largest} B\""),
+        );
+    }
     if params.receive_window < WINDOW_MIN {
         refuse("receive_window", "no kernel offers less than 1152 B (SOCK_MIN_RCVBUF / 2)");
+    } else if params.receive_window < params.mss.saturating_mul(2) {
+        refuse("receive_window", "no kernel offers less than two segments");
     }
     if params.delayed_ack > Duration::from_millis(200) {
         refuse("delayed_ack", "the kernel's acknowledgements wait 200 ms at most (TCP_DELACK_MAX)");

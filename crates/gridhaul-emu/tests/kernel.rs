@@ -251,6 +251,47 @@ fn what_a_kernel_cannot_do_is_named() {
 }
 
 #[test]
+fn sizes_that_a_kernel_does_not_take_are_refused_by_key() {
+    let refused = |link: &str, stack: &str| -> Vec<String> {
+        let flows = format!(
+            "[stack.s]\n{stack}\n[flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 's'"
+        );
+        let link = format!("both = {{ rate = '1 Mbit/s'{link} }}");
+        let text = format!("duration = '1 s'\n{}", pair(&link, &flows));
+        let scenario = Scenario::from_toml(&text, "test.toml").expect("a scenario");
+        let refused = Emu::default().supports(&scenario).err().unwrap_or_default();
+        refused.into_iter().map(|refused| refused.key).collect()
+    };
+    let none = [""; 0];
+    // 88 B in the kernel (TCP_MIN_MSS), of which timestamps take 12.
+    assert_eq!(refused("", "mss = '76 B'"), none);
+    assert_eq!(refused("", "mss = '75 B'"), ["stack.s.mss"]);
+    assert_eq!(refused("", "mss = '87 B'\ntimestamps = false"), ["stack.s.mss"]);
+    assert_eq!(refused("", "mss = '88 B'\ntimestamps = false"), none);
+    assert_eq!(refused("", "mss = '32756 B'"), ["stack.s.mss"]);
+    assert_eq!(refused("", "receive_window = '2 segments'"), none);
+    assert_eq!(refused("", "receive_window = '1 segments'"), ["stack.s.receive_window"]);
+    assert_eq!(refused("", "receive_window = '1 B'"), ["stack.s.receive_window"]);
+    assert_eq!(refused(", shaper = { rate = '8 bit/s' }", ""), none);
+    assert_eq!(refused(", shaper = { rate = '7 bit/s' }", ""), ["link.wire.both.shaper.rate"]);
+}
+
+#[test]
+fn a_proxy_that_does_nothing_needs_no_kernel() {
+    let text = |mode: &str| {
+        let link = "both = { rate = '1 Mbit/s' }";
+        let flows = "[flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'";
+        let proxy = format!("near.proxy.mode = '{mode}'");
+        format!("duration = '1 s'\n{}", pair(link, flows).replace("near = {}", &proxy))
+    };
+    let supports = |mode| {
+        Emu::default().supports(&Scenario::from_toml(&text(mode), "test.toml").expect("a scenario"))
+    };
+    assert!(supports("none").is_ok());
+    assert_eq!(supports("split").unwrap_err()[0].key, "node.near.proxy");
+}
+
+#[test]
 fn our_vegas_keeps_a_few_segments_in_the_queue() {
     // Slow start would end with a queue of some segments; then one segment is added or taken away
     // in a round trip, until between alpha = 2 and beta = 4 of them wait.

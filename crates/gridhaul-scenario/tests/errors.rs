@@ -159,7 +159,11 @@ const MEANING: &[(&str, &str, &str)] = &[
     ),
     ("a period of nothing", "delay =", "load_latency = { period = \"0 s\" }, delay ="),
     ("faster under load", "delay =", "load_latency = { idle = \"3 s\" }, delay ="),
-    ("shaper of nothing", "delay =", "shaper = { rate = \"0 bit/s\", burst = \"0 B\" }, delay ="),
+    (
+        "shaper of nothing",
+        "delay =",
+        "shaper = { rate = \"0 bit/s\", burst = \"0 B\", queue = \"0 packets\" }, delay =",
+    ),
     (
         "share of an unknown flow",
         "delay =",

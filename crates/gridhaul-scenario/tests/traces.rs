@@ -148,6 +148,10 @@ fn messages_are_as_expected() {
         page += &format!("## {name}\n\n{told}\n\n");
     };
     tell("no such file");
+    // As a pipe is, which nobody may ever write to.
+    std::os::unix::net::UnixListener::bind(&path).unwrap();
+    tell("not a regular file");
+    fs::remove_file(&path).unwrap();
     write_parquet(&path, &[0.0, f64::NAN], &[200, 200]);
     tell("a null");
     write_parquet(&path, &[0.0, 1.0], &[200, -1]);

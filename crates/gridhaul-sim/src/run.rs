@@ -1,7 +1,9 @@
 //! The backend: all sweep points and repeats, on as many threads as wanted, as one answer.
 
 use std::mem;
+use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 use gridhaul_scenario::answer::{Answer, Capture, Point, RunRows, Series, Warning};
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
@@ -52,13 +54,25 @@ impl Backend for Sim {
             progress.advance(done.fetch_add(1, Ordering::Relaxed) + 1, total);
             outcome
         };
+        let jobs = points.len() * repeats;
         let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads)
+            .num_threads(self.threads_for(jobs))
             .build()
             .map_err(|error| RunError::Invalid(format!("threads: {error}")))?;
         let outcomes: Result<Vec<Outcome>, RunError> =
-            pool.install(|| (0..points.len() * repeats).into_par_iter().map(job).collect());
+            pool.install(|| (0..jobs).into_par_iter().map(job).collect());
         answer(scenario, &points, outcomes?)
+    }
+}
+
+impl Sim {
+    /// A thread more than there are jobs would have nothing to do.
+    fn threads_for(self, jobs: usize) -> usize {
+        let wanted = match self.threads {
+            0 => thread::available_parallelism().map_or(1, NonZero::get),
+            wanted => wanted,
+        };
+        wanted.min(jobs).max(1)
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use gridhaul_cc::{MedxSettings, VegasSettings};
+use gridhaul_scenario::scenario::{NAME_RULE, Scenario};
 use gridhaul_scenario::units::{Duration, Probability};
 
 use crate::ask::{Setting, Vary};
@@ -103,7 +104,7 @@ pub(crate) struct EmuUpArgs {
     /// Scenario file (TOML)
     pub(crate) file: PathBuf,
     /// What the names of the namespaces begin with
-    #[arg(long, value_name = "NAME", default_value = "gh")]
+    #[arg(long, value_name = "NAME", default_value = "gh", value_parser = name)]
     pub(crate) prefix: String,
     #[command(flatten)]
     pub(crate) changes: Changes,
@@ -473,4 +474,9 @@ pub(crate) enum SchemaOf {
 pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: clap_complete::Shell,
+}
+
+/// A name that can be part of a path in the kernel's lists, by the rule for nodes.
+fn name(text: &str) -> Result<String, String> {
+    Scenario::is_name(text).then(|| text.to_owned()).ok_or_else(|| NAME_RULE.to_owned())
 }

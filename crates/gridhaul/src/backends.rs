@@ -11,7 +11,7 @@ use gridhaul_sim::Sim;
 use crate::args::{Engine, On};
 use crate::failure::Failure;
 use crate::memory;
-use crate::terminal::Bar;
+use crate::terminal::{Bar, say};
 
 /// Answers a scenario by the one backend that was asked for.
 pub(crate) fn answer(
@@ -55,7 +55,7 @@ pub(crate) fn answers(
         let answer = answer?;
         let by = if backends.len() > 1 { format!("{}: ", backend.name()) } else { String::new() };
         for warning in &answer.warnings {
-            eprintln!("warning: {by}{}: {}", warning.about, warning.message);
+            say(format_args!("warning: {by}{}: {}", warning.about, warning.message));
         }
         answers.push(answer);
     }

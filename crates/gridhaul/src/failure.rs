@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::ScenarioError;
 
+use crate::terminal::say;
+
 /// Why a command did not succeed. Each kind has an exit code of its own.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -29,9 +31,11 @@ impl Failure {
     /// Tells a person what happened, and the shell with which code to end.
     pub(crate) fn report(&self) -> ExitCode {
         match self {
-            Self::Check(message) => eprintln!("{message}"),
-            Self::Input(error) => eprintln!("error: {error:#}"),
-            Self::Fault(error) => eprintln!("fault of gridhaul, please report it: {error:#}"),
+            Self::Check(message) => say(format_args!("{message}")),
+            Self::Input(error) => say(format_args!("error: {error:#}")),
+            Self::Fault(error) => {
+                say(format_args!("fault of gridhaul, please report it: {error:#}"));
+            }
         }
         ExitCode::from(self.code())
     }
@@ -74,6 +78,6 @@ pub(crate) fn on_panic(info: &PanicHookInfo<'_>) {
     let text = info.payload().downcast_ref::<&str>().copied();
     let owned = info.payload().downcast_ref::<String>().map(String::as_str);
     let message = text.or(owned).unwrap_or("no message");
-    eprintln!("fault of gridhaul, please report it: {message}{place}");
+    say(format_args!("fault of gridhaul, please report it: {message}{place}"));
     std::process::exit(3);
 }

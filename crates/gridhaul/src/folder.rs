@@ -9,6 +9,8 @@ use std::sync::{Mutex, Once, PoisonError};
 use anyhow::{Context, bail, ensure};
 use gridhaul_report::NamedChart;
 
+use crate::terminal::say;
+
 /// A place for results that may be written to. Nothing has been touched yet.
 #[derive(Debug)]
 pub(crate) struct Place {
@@ -203,7 +205,7 @@ fn catch_signals() {
             std::process::exit(130);
         });
         if let Err(error) = handled {
-            eprintln!("warning: Ctrl-C may leave a hidden partial folder: {error}");
+            say(format_args!("warning: Ctrl-C may leave a hidden partial folder: {error}"));
         }
     });
 }

@@ -1,5 +1,6 @@
 //! What people see: tables on standard output, progress on standard error.
 
+use std::fmt;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use anyhow::Context;
@@ -16,6 +17,12 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
         result => result.context("cannot write to standard output"),
     }
+}
+
+/// Says something on standard error. Nobody is there to be told that nobody listens (`2>&-`, a full disk).
+pub(crate) fn say(line: fmt::Arguments<'_>) {
+    // In one piece, so that lines of several threads do not mix.
+    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 /// Prints tables, with rules on a terminal and plain elsewhere.

@@ -81,6 +81,11 @@ pub fn clamp_window(socket: &Socket, stack: &StackParams) -> io::Result<()> {
     set_option(socket, SocketOption::WindowClamp, window(stack))
 }
 
+/// The kernel's MSS includes options; the scenario's is payload (RFC 6691).
+pub(crate) fn kernel_mss(stack: &StackParams) -> u32 {
+    stack.mss + if stack.has_clock_option() { 12 } else { 0 }
+}
+
 /// The largest window that is offered: a kernel does not go below two segments.
 fn window(stack: &StackParams) -> u32 {
     stack.receive_window.max(2 * stack.mss)
@@ -155,9 +160,7 @@ fn furnish_with(socket: &Socket, stack: &StackParams, control: Option<&str>) -> 
     socket.set_linger(Some(std::time::Duration::ZERO)).map_err(Fault::call("setting SO_LINGER"))?;
     rustix::net::sockopt::set_tcp_nodelay(socket, !stack.nagle)
         .map_err(Fault::call("setting TCP_NODELAY"))?;
-    // The kernel's MSS includes options; the scenario's is payload (RFC 6691).
-    let clock_option = if stack.has_clock_option() { 12 } else { 0 };
-    set(SocketOption::MaxSegment, stack.mss + clock_option)?;
+    set(SocketOption::MaxSegment, kernel_mss(stack))?;
     // A buffer that is set stays so. The kernel doubles it, and its windows are at most half of it.
     set_receive_buffer(socket, window(stack).saturating_mul(2))?;
     clamp_window(socket, stack).map_err(Fault::call("limiting the window"))?;

@@ -33,19 +33,28 @@ impl Answer {
             seed: scenario.seed,
             repeats: scenario.repeat,
             points: Vec::new(),
-            warnings: idle_keys(scenario),
+            warnings: idle(scenario),
             series: Vec::new(),
             captures: Vec::new(),
         }
     }
 }
 
-fn idle_keys(scenario: &Scenario) -> Vec<Warning> {
-    let warn = |(about, mode)| Warning {
+/// What of the proxies changes nothing.
+fn idle(scenario: &Scenario) -> Vec<Warning> {
+    let keys = |(about, mode)| Warning {
         about,
         message: format!("a proxy in mode `{mode}` has no use for it: it changes nothing"),
     };
-    scenario.idle_proxy_keys().map(warn).collect()
+    let nodes = |node| Warning {
+        about: format!("node.{node}.proxy"),
+        message: "no TCP flow that it serves goes on from here: it changes nothing".to_owned(),
+    };
+    scenario
+        .idle_proxy_keys()
+        .map(keys)
+        .chain(scenario.idle_proxies().into_iter().map(nodes))
+        .collect()
 }
 
 impl Point {

@@ -108,6 +108,18 @@ pub struct Record {
     pub pcap: Vec<String>,
 }
 
+/// What names of nodes, links, stacks and flows are made of.
+pub const NAME_RULE: &str = "use letters from a to z, digits, `_` and `-`";
+
+impl Scenario {
+    /// Whether this can be the name of a node, a link, a stack or a flow ([`NAME_RULE`]).
+    #[must_use]
+    pub fn is_name(text: &str) -> bool {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        !text.is_empty() && text.chars().all(allowed)
+    }
+}
+
 impl Record {
     /// Whether the packets of a direction, such as `feeder.forward`, are written down.
     #[must_use]

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::Problem;
+use super::route::Network;
 use super::{Flow, Hop, Scenario, Transport};
 use crate::units::{Bytes, Duration};
 
@@ -177,6 +178,35 @@ impl Scenario {
         })
     }
 
+    /// Names of the nodes with a proxy that no flow passes which it serves. Where there is a sweep, none
+    /// may pass at any of its points.
+    pub(crate) fn idle_proxies(&self) -> Vec<&str> {
+        let mut idle = self.proxies_without_flows();
+        if !idle.is_empty() && !self.sweep.is_empty() {
+            for point in self.points().unwrap_or_default() {
+                let here = point.scenario.proxies_without_flows();
+                idle.retain(|node| here.contains(node));
+            }
+        }
+        idle
+    }
+
+    fn proxies_without_flows(&self) -> Vec<&str> {
+        let works = |proxy: &Proxy| proxy.mode != ProxyMode::None;
+        let mut idle: Vec<_> =
+            self.node.iter().filter(|(_, node)| node.proxy.as_ref().is_some_and(works)).collect();
+        let network = (!idle.is_empty()).then(|| Network::new(self));
+        for (name, flow) in network.iter().flat_map(|_| &self.flow) {
+            let Some(network) = network.as_ref().filter(|_| !idle.is_empty()) else { break };
+            // A flow without a way is told elsewhere.
+            let Ok(ways) = network.routes(name, flow) else { continue };
+            for (node, _) in self.served_at(name, flow, &ways.out) {
+                idle.retain(|(idle, _)| self.node.get_index_of(*idle) != Some(node));
+            }
+        }
+        idle.into_iter().map(|(name, _)| name.as_str()).collect()
+    }
+
     /// The proxies that serve a flow, in the order of its way out.
     ///
     /// # Errors
@@ -245,6 +275,26 @@ mod tests {
         );
         let scenario = Scenario::from_toml(&text, "idle.toml").expect("a scenario");
         scenario.idle_proxy_keys().map(|(key, _)| key).collect()
+    }
+
+    #[test]
+    fn proxies_that_no_flow_passes_are_named() {
+        let idle = |near: &str, middle: &str, rest: &str| {
+            let text = format!(
+                "title = 'idle'\nduration = '1 s'\n{rest}\n\
+                 [node]\na = {{ {near} }}\nu = {{ {middle} }}\nb = {{}}\nalone = {{ proxy.mode = 'ack' }}\n\
+                 [link.one]\nfrom = 'a'\nto = 'u'\nboth = {{ rate = '1 Mbit/s' }}\n\
+                 [link.two]\nfrom = 'u'\nto = 'b'\nboth = {{ rate = '1 Mbit/s' }}\n\
+                 [flow.up]\nfrom = 'a'\nto = 'b'\nload = 'bulk'\n"
+            );
+            let scenario = Scenario::from_toml(&text, "idle.toml").expect("a scenario");
+            scenario.idle_proxies().iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(idle("", "proxy.mode = 'split'", ""), ["alone"]);
+        assert_eq!(idle("proxy.mode = 'split'", "", ""), ["a", "alone"], "an end is not passed");
+        assert_eq!(idle("", "proxy = { mode = 'ack', flows = [] }", ""), ["u", "alone"]);
+        let swept = "sweep = [{ vary = { 'flow.up.from' = ['u', 'a'] } }]";
+        assert_eq!(idle("", "proxy.mode = 'split'", swept), ["alone"]);
     }
 
     #[test]

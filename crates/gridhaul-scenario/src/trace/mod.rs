@@ -109,8 +109,13 @@ impl TraceReader {
 
     fn rows_of(path: &Path) -> Result<Rows, Wrong> {
         let unreadable = |error: io::Error| error::unreadable(&error);
-        if path.metadata().map_err(unreadable)?.is_dir() {
+        let metadata = path.metadata().map_err(unreadable)?;
+        if metadata.is_dir() {
             return Err(error::of_file("this is a directory", "name a CSV or Parquet file"));
+        }
+        // Opening a pipe would wait for somebody who writes; a device may have no end.
+        if !metadata.is_file() {
+            return Err(error::of_file("this is not a regular file", "name a CSV or Parquet file"));
         }
         let mut file = File::open(path).map_err(unreadable)?;
         let mut magic = Vec::new();

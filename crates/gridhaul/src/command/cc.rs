@@ -9,7 +9,7 @@ use gridhaul_report::TextTable;
 
 use crate::args::{CcAlgorithm, CcCommand, CcLoadArgs};
 use crate::failure::Failure;
-use crate::terminal::{print, print_tables};
+use crate::terminal::{print, print_tables, say};
 
 /// Loads, takes out, lists.
 pub(crate) fn run(command: &CcCommand) -> Result<(), Failure> {
@@ -63,13 +63,13 @@ fn unload(algorithms: &[Algorithm]) -> Result<(), Failure> {
     let ended = gridhaul_cc::unload(algorithms)?;
     let default = fs::read_to_string(DEFAULT).unwrap_or_default();
     if ended.iter().any(|algorithm| algorithm.name() == default.trim()) {
-        eprintln!(
+        say(format_args!(
             "warning: it is still the default for new connections; change that: \
              sysctl net.ipv4.tcp_congestion_control=reno"
-        );
+        ));
     }
     if ended.is_empty() {
-        eprintln!("nothing was kept of {}", names(algorithms));
+        say(format_args!("nothing was kept of {}", names(algorithms)));
         return Ok(());
     }
     Ok(print(&format!("unloaded: {}\n", names(&ended)))?)

@@ -14,7 +14,7 @@ use crate::args::CompareArgs;
 use crate::backends;
 use crate::failure::Failure;
 use crate::folder::{MARKS, Place};
-use crate::terminal::{print, print_tables};
+use crate::terminal::{print, print_tables, say};
 
 /// Compares every answer with the first.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     if let Some(place) = place {
         let folder = write(place, &sides, &text)?;
         if !args.quiet {
-            eprintln!("report: {folder}");
+            say(format_args!("report: {folder}"));
         }
     }
     match comparison.differences() {

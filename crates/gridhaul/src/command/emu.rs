@@ -10,7 +10,7 @@ use gridhaul_report::TextTable;
 use crate::args::{EmuCommand, EmuUpArgs};
 use crate::ask;
 use crate::failure::Failure;
-use crate::terminal::print_tables;
+use crate::terminal::{print, print_tables, say};
 
 /// Runs one of the commands.
 pub(crate) fn run(command: &EmuCommand) -> Result<(), Failure> {
@@ -30,7 +30,7 @@ fn up(args: &EmuUpArgs) -> Result<(), Failure> {
         .context("listening for Ctrl-C")?;
     let held = Held::build(&point.scenario, &args.prefix)?;
     print_tables(&[table(&held.pairs(&args.prefix))])?;
-    eprintln!("the network stands until Ctrl-C");
+    say(format_args!("the network stands until Ctrl-C"));
     held.carry(|| stop.load(Ordering::Relaxed))?;
     Ok(())
 }
@@ -38,12 +38,10 @@ fn up(args: &EmuUpArgs) -> Result<(), Failure> {
 fn sweep() -> Result<(), Failure> {
     let removed = clean().context("removing what dead runs have left")?;
     if removed.is_empty() {
-        eprintln!("nothing was left");
+        say(format_args!("nothing was left"));
     }
-    for name in removed {
-        println!("{name}");
-    }
-    Ok(())
+    let lines: String = removed.iter().map(|name| format!("{name}\n")).collect();
+    Ok(print(&lines)?)
 }
 
 fn table(pairs: &[Pair]) -> TextTable {

@@ -13,7 +13,7 @@ use crate::folder::Place;
 use crate::paper::{
     Answers, Findings, Paper, agreement_tables, claim_table, page, pictures, tables,
 };
-use crate::terminal::{print, print_tables};
+use crate::terminal::{print, print_tables, say};
 
 /// Runs a paper, or lists all of them.
 pub(crate) fn run(args: &PaperArgs) -> Result<(), Failure> {
@@ -74,7 +74,7 @@ fn check(paper: &Paper, args: &PaperArgs) -> Result<(), Failure> {
         print_tables(&all)?;
     }
     if !output.quiet {
-        eprintln!("report: {folder}");
+        say(format_args!("report: {folder}"));
     }
     verdict(&findings)
 }
@@ -106,7 +106,7 @@ fn verdict(findings: &Findings) -> Result<(), Failure> {
         return Err(Failure::Fault(anyhow!("the paper has nothing to check")));
     }
     if failed.is_empty() {
-        eprintln!("{}", findings.summary());
+        say(format_args!("{}", findings.summary()));
         return Ok(());
     }
     let (failed_count, names) = (failed.len(), failed.join(", "));

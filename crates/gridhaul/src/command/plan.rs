@@ -16,7 +16,7 @@ use crate::ask;
 use crate::failure::Failure;
 use crate::folder::Place;
 use crate::plan::{Outcome, Verification, document, finding, plan, tables};
-use crate::terminal::{Bar, draw, print};
+use crate::terminal::{Bar, draw, print, say};
 
 /// Plans, writes a folder, prints what was found. A request without a choice is a failed check.
 pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
         print([finding, tables.join("\n")].join("\n").trim_start())?;
     }
     if !args.output.quiet {
-        eprintln!("report: {}", shown(&written.join("report.html")));
+        say(format_args!("report: {}", shown(&written.join("report.html"))));
     }
     match outcome.winner {
         Some(_) => Ok(()),

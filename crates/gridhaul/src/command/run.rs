@@ -14,7 +14,7 @@ use crate::backends;
 use crate::failure::Failure;
 use crate::folder::{MARKS, Place};
 use crate::series_parquet;
-use crate::terminal::{print, print_tables};
+use crate::terminal::{print, print_tables, say};
 
 /// Answers a scenario.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -68,7 +68,7 @@ impl Job<'_> {
             }
         }
         if !output.quiet {
-            eprintln!("report: {}", shown(&written.join("report.html")));
+            say(format_args!("report: {}", shown(&written.join("report.html"))));
         }
         Ok(())
     }

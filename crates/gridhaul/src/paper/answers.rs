@@ -11,6 +11,7 @@ use crate::args::{Engine, On};
 use crate::ask::{self, Vary};
 use crate::backends;
 use crate::failure::Failure;
+use crate::terminal::say;
 
 /// All answers, in the order of `paper.toml`.
 #[derive(Debug, Default)]
@@ -54,7 +55,7 @@ impl Answers {
                     && let Err(fault) = Emu::available()
                 {
                     let reason = fault.to_string();
-                    eprintln!("note: {name} is not run on real kernels: {reason}");
+                    say(format_args!("note: {name} is not run on real kernels: {reason}"));
                     all.passed_over.push(PassedOver { scenario: name.clone(), reason });
                     continue;
                 }

@@ -1,6 +1,7 @@
 //! Broken input: exit code 2, a message that names the place and the remedy, nothing left behind.
 
 use std::fs::File;
+use std::process::Stdio;
 
 use crate::support::{Desk, Done, SMALL};
 
@@ -82,8 +83,30 @@ fn mistakes_on_the_command_line() {
     run("--out .. --force", &["current folder"]);
     refused(&desk, "sweep small.toml --vary link.wire.both.delay='lin:1 ms:9 kB:3'", &["--vary"]);
     refused(&desk, "sweep small.toml --vary flow.up.too=1,2", &["--vary flow.up.too"]);
+    for prefix in ["../x", "a/b", "''"] {
+        let line = format!("emu up small.toml --prefix {prefix}");
+        refused(&desk, &line, &["--prefix", "letters", "digits"]);
+    }
     refused(&desk, "paper nothing", &["nothing", "hybrid"]);
     assert_eq!(desk.text("mine.txt"), "mine");
+}
+
+#[test]
+fn nobody_has_to_listen() {
+    let desk = Desk::new().file("small.toml", SMALL).file("bad.toml", "no toml");
+    for (line, code) in [("run small.toml --out results/there", 0), ("check bad.toml", 2)] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let status = desk.command(line).stdout(Stdio::null()).stderr(full).status().unwrap();
+        assert_eq!(status.code(), Some(code), "{line}: {status}");
+    }
+    assert!(desk.dir.path().join("results/there/answer.json").exists());
+}
+
+#[test]
+fn more_threads_than_runs_take_no_longer() {
+    let desk = Desk::new().file("small.toml", SMALL);
+    let done = desk.run("run small.toml --threads 100000 --repeat 2");
+    assert_eq!(done.code, Some(0), "{done:?}");
 }
 
 #[test]

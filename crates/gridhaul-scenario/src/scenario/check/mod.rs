@@ -12,7 +12,7 @@ mod stack;
 
 use super::error::{COLLECTED, Problem};
 use super::route::Network;
-use super::{Aggregate, Scenario, suggest};
+use super::{Aggregate, NAME_RULE, Scenario, suggest};
 use crate::units::{BufferLimit, Bytes};
 
 /// Most rows of a recorded series and most flows of a scenario: beyond, somebody has mistyped a
@@ -146,13 +146,12 @@ impl Report<'_> {
             .chain(scenario.link.keys().map(|name| ("link", name)))
             .chain(scenario.stack.keys().map(|name| ("stack", name)))
             .chain(scenario.flow.keys().map(|name| ("flow", name)));
-        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         for (table, name) in names {
-            if name.is_empty() || !name.chars().all(allowed) {
+            if !Scenario::is_name(name) {
                 self.refuse(
                     format!("{table}.{name:?}"),
                     format!("{name:?} cannot be the name of a {table}"),
-                    "use letters from a to z, digits, `_` and `-`",
+                    NAME_RULE,
                 );
             }
         }

@@ -3,6 +3,7 @@
 use super::Report;
 use crate::scenario::route::Network;
 use crate::scenario::{Hop, Link, Shaper};
+use crate::units::{Bytes, QueueLimit};
 
 impl Report<'_> {
     /// Shapers of all directions; `network` where nodes and links are known to be right.
@@ -40,6 +41,15 @@ impl Report<'_> {
                 format!("{key}.burst"),
                 "a burst of nothing lets no packet through",
                 "write the size of a packet or two, such as \"3 kB\"",
+            );
+        }
+        if matches!(shaper.queue, QueueLimit::Packets(0))
+            || shaper.queue == QueueLimit::Bytes(Bytes::new(0))
+        {
+            self.refuse(
+                format!("{key}.queue"),
+                "a shaper without room drops every packet",
+                "write \"100 packets\", or leave it out",
             );
         }
         if self.scenario.link_members(link) > 1 {
