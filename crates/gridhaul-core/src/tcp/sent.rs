@@ -83,6 +83,11 @@ impl SentQueue {
     pub(crate) fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
+    /// Whether one of them is shorter than `len`. Asked only when a small segment is about to follow,
+    /// which is not worth a word in the state of every connection; such a one is mostly the last.
+    pub(crate) fn has_shorter_than(&self, len: u32) -> bool {
+        self.ring.iter().rev().any(|sent| sent.len < len)
+    }
     /// The last segment and its place in the queue.
     pub(crate) fn last_mut(&mut self) -> Option<(usize, &mut Sent)> {
         let index = self.ring.len().checked_sub(1)?;

@@ -121,8 +121,7 @@ impl Sender {
         }
         if self.una == self.next {
             self.restart_after_idle(now, params);
-        } else if len < params.mss && params.nagle && !self.closed {
-            // RFC 9293, 3.7.4: a small segment waits for the acknowledgement of what is out.
+        } else if len < params.mss && !self.closed && self.small_ones_wait(params) {
             return None;
         }
         let in_flight = self.in_flight();
@@ -159,7 +158,7 @@ impl Sender {
         }
         let len = bytes.min(u64::from(params.mss));
         if self.una != self.next {
-            let nagle = params.nagle && len < u64::from(params.mss);
+            let nagle = len < u64::from(params.mss) && self.small_ones_wait(params);
             let dumb =
                 self.duplicates > 0 && self.sack && !params.limited_transmit && !self.in_recovery();
             let in_flight = self.in_flight();
@@ -168,6 +167,12 @@ impl Sender {
             }
         }
         self.next + len <= self.edge()
+    }
+
+    /// Whether a small segment waits, while data is out, for its acknowledgement (RFC 9293, 3.7.4). In
+    /// Linux it waits for earlier small segments only (`tcp_minshall_check`).
+    fn small_ones_wait(&self, params: &StackParams) -> bool {
+        params.nagle && (params.rules == Rules::Rfc || self.queue.has_shorter_than(params.mss))
     }
 
     /// RFC 5681, section 4.1: slow start again after an idle time longer than the RTO.
