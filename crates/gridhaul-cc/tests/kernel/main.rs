@@ -123,7 +123,7 @@ fn medx_reduces_its_window_at_congestion() {
         network.send("gh_medx", RUN);
         (medx_counters(&loaded), network.lost().1)
     };
-    let (eager, few) = send(MedxSettings { beta: 0.0, buffer: 2, ..MedxSettings::default() });
+    let (eager, few) = send(MedxSettings { beta: 0.001, buffer: 2, ..MedxSettings::default() });
     let (blind, many) = send(MedxSettings { beta: 1000.0, ..MedxSettings::default() });
     println!("{few} lost: {eager:?}; {many} lost: {blind:?}");
     assert!(eager.congestion >= 2, "{eager:?}");
