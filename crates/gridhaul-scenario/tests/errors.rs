@@ -271,6 +271,9 @@ const MEANING: &[(&str, &str, &str)] = &[
     ("acknowledgements every 0", "variant = \"reno\"", "ack_every = 0"),
     ("timeouts swapped", "variant = \"reno\"", "rto_min = \"2 s\"\nrto_max = \"1 s\""),
     ("Vegas swapped", "variant = \"reno\"", "vegas_alpha = 4\nvegas_beta = 2.5"),
+    ("Vegas above the beta of Linux", "variant = \"reno\"", "vegas_alpha = 5"),
+    ("Vegas below the alpha of RFCs", "variant = \"reno\"", "profile = \"rfc\"\nvegas_beta = 0.5"),
+    ("Vegas without a queue", "variant = \"reno\"", "vegas_alpha = 0\nvegas_beta = 0"),
     ("Vegas negative", "variant = \"reno\"", "vegas_gamma = -1"),
     ("Vegas not a number", "variant = \"reno\"", "vegas_gamma = nan"),
     (

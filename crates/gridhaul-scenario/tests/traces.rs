@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gridhaul_scenario::Scenario;
+use gridhaul_scenario::scenario::{Load, Trace};
 use gridhaul_scenario::trace::{TraceError, TraceLimits, TraceReader, TraceRow};
 use gridhaul_scenario::units::Duration;
 use parquet::data_type::{DoubleType, Int64Type};
@@ -112,6 +113,8 @@ const WRONG: &[(&str, &[u8])] = &[
     ("no time", b"seconds,bytes\n0,200\n"),
     ("no size", b"time_s,payload\n0,200\n"),
     ("no names", b"0,200\n1,200\n"),
+    ("two columns of times", b"time_s,time_ms,bytes\n0,0,200\n"),
+    ("a column twice", b"time_s,bytes,member,bytes\n0,200,0,200\n"),
     ("semicolons", b"time_s;bytes\n0;200\n"),
     ("a word", b"time_s,bytes\n0,200\nnoon,200\n"),
     ("a unit", b"time_s,bytes\n0 s,200\n"),
@@ -261,4 +264,29 @@ fn swept_traces_are_found_beside_the_scenario() {
         // What stands in answers is what people wrote.
         assert!(points[1].parameters.values().all(|value| !value.contains('/')));
     }
+}
+
+#[test]
+fn a_trace_that_a_sweep_or_a_change_replaces_need_not_be_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("day.toml");
+    fs::write(folder.path().join("night.csv"), "time_s,bytes\n0,90\n").unwrap();
+    fs::write(&path, SCENARIO).unwrap();
+    let mut scenario = Scenario::load_to_change(&path).unwrap();
+    let told = scenario.check_traces().unwrap_err().to_string();
+    assert!(told.starts_with("flow.reading.load.trace.file: "), "{told}");
+    assert!(told.contains("day.csv: cannot read this file"), "{told}");
+    let load = &mut scenario.flow["reading"].load;
+    *load = Load::Trace(Trace { file: "night.csv".into() });
+    scenario.check_traces().unwrap();
+    let swept = |files: &str| {
+        let sweep = format!("[[sweep]]\nvary.\"flow.reading.load.trace.file\" = [{files}]\n");
+        fs::write(&path, format!("{SCENARIO}{sweep}")).unwrap();
+        Scenario::load(&path).map_err(|error| error.to_string())
+    };
+    swept("'night.csv'").unwrap();
+    let told = swept("'night.csv', 'dusk.csv'").unwrap_err();
+    assert!(told.contains("dusk.csv: cannot read this file"), "{told}");
+    assert!(told.contains("day.toml:16:"), "the sweep names it: {told}");
+    assert_eq!(told.matches("cannot read").count(), 1, "{told}");
 }

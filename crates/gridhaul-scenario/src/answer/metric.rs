@@ -152,7 +152,7 @@ metrics! {
     LinkThroughput "link_throughput_bit_per_s" "throughput" "bit/s" Link
         "Packets that arrived at the far end, headers included, over the measured time.";
     Utilisation "utilisation_ratio" "utilisation" "" Link
-        "Share of the measured time in which the wire was busy.";
+        "Share of the measured time in which the wire was sending; a standstill in an outage is none of it.";
     PacketsIn "packets_in_count" "packets in" "" Link
         "Packets offered to this direction.";
     PacketsOut "packets_out_count" "packets out" "" Link

@@ -40,7 +40,7 @@ impl Answer {
     }
 }
 
-/// What of the proxies changes nothing.
+/// What of the scenario changes nothing.
 fn idle(scenario: &Scenario) -> Vec<Warning> {
     let keys = |(about, mode)| Warning {
         about,
@@ -50,10 +50,15 @@ fn idle(scenario: &Scenario) -> Vec<Warning> {
         about: format!("node.{node}.proxy"),
         message: "no TCP flow that it serves goes on from here: it changes nothing".to_owned(),
     };
+    let late = |about| Warning {
+        about,
+        message: "it begins when the run has ended (`duration`): it changes nothing".to_owned(),
+    };
     scenario
         .idle_proxy_keys()
         .map(keys)
         .chain(scenario.idle_proxies().into_iter().map(nodes))
+        .chain(scenario.late_keys().into_iter().map(late))
         .collect()
 }
 

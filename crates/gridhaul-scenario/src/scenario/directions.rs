@@ -1,6 +1,7 @@
 //! The directions of all links, one for each member of a group, numbered in the order of the file.
 
 use super::{Direction, Hop, Scenario};
+use crate::units::BitRate;
 
 /// Every direction of every link has a number. Equal ones, those of the members of a group, share
 /// a row of the answer.
@@ -8,6 +9,8 @@ use super::{Direction, Hop, Scenario};
 pub struct Directions {
     /// Name and number of equal directions of each row.
     rows: Vec<(String, u64)>,
+    /// Rate of the wires of each row.
+    rates: Vec<BitRate>,
     /// Row of each direction.
     row_of: Vec<u32>,
     /// For each link, forward and backward: number of its first member.
@@ -18,7 +21,8 @@ impl Directions {
     /// Numbers the directions of a scenario.
     #[must_use]
     pub fn new(scenario: &Scenario) -> Self {
-        let mut made = Self { rows: Vec::new(), row_of: Vec::new(), first: Vec::new() };
+        let rates = Self::keys(scenario).map(|direction| direction.rate).collect();
+        let mut made = Self { rows: Vec::new(), rates, row_of: Vec::new(), first: Vec::new() };
         for (name, link) in &scenario.link {
             let members = u64::from(scenario.link_members(link));
             let mut first = [None; 2];
@@ -37,6 +41,12 @@ impl Directions {
     #[must_use]
     pub const fn rows(&self) -> &Vec<(String, u64)> {
         &self.rows
+    }
+
+    /// Rate of the wires of each row.
+    #[must_use]
+    pub fn rates(&self) -> &[BitRate] {
+        &self.rates
     }
 
     /// Row of each direction.

@@ -151,10 +151,10 @@ pub struct Burst {
 }
 
 /// Recorded messages, read row by row while the run lasts, so that the file may be larger than
-/// memory. The columns are `time_s` (or `time_ms`, `time_us`, `time_ns`; from the start of the
-/// flow on), `bytes`, and `member` where there are several: 0 is the first. Without that column,
-/// every member sends every row. Rows stand in the order of time; in a time without rows nothing
-/// is sent.
+/// memory. The columns are `time_s` (or one of `time_ms`, `time_us`, `time_ns`; from the start of
+/// the flow on), `bytes`, and `member` where there are several: 0 is the first. Without that
+/// column, every member sends every row. Other columns are left alone. Rows stand in the order of
+/// time; in a time without rows nothing is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {

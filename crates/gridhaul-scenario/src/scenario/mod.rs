@@ -8,6 +8,7 @@ mod directions;
 mod error;
 mod file;
 mod flow;
+mod late;
 mod link;
 mod load;
 mod node;

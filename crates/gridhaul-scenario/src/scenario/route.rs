@@ -31,6 +31,13 @@ impl Scenario {
         Some(self.node.get(from)?.count.max(self.node.get(to)?.count))
     }
 
+    /// Number of connections that an entry stands for: `count` for each member. Nodes that do not
+    /// exist count once.
+    #[must_use]
+    pub fn connections(&self, flow: &Flow) -> u64 {
+        u64::from(self.members(&flow.from, &flow.to).unwrap_or(1)) * u64::from(flow.count)
+    }
+
     /// Number of links that this entry stands for: one for each member of the larger group or,
     /// where it is shared, of the smaller one (of the one group, where the other is a single
     /// node: one link).

@@ -124,6 +124,20 @@ pub enum Profile {
     Ns2,
 }
 
+impl Profile {
+    /// α, β and γ of Vegas where a stack does not give them.
+    #[must_use]
+    pub const fn vegas(self) -> (f64, f64, f64) {
+        match self {
+            // Brakmo and Peterson 1995: α = 1 (their Vegas-1,3), β = 3, γ = 1. ns-2.35 has the same in
+            // tcl/lib/ns-default.tcl (v_alpha_ 1, v_beta_ 3, v_gamma_ 1).
+            Self::Rfc | Self::Ns2 => (1.0, 3.0, 1.0),
+            // tcp_vegas.c: alpha 2, beta 4, gamma 1.
+            Self::Linux => (2.0, 4.0, 1.0),
+        }
+    }
+}
+
 /// Calls a macro with the list of TCP variants: this list is the one place that names them all.
 /// A new variant is one line here and one file in `gridhaul-core/src/tcp/congestion/`.
 #[macro_export]

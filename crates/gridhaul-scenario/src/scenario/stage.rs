@@ -39,13 +39,12 @@ impl Scenario {
 
     /// Cuts the ways of a flow into stages.
     pub(super) fn cut(&self, name: &str, flow: &Flow, ways: Routes) -> Result<Vec<Stage>, Problem> {
-        let members = u64::from(self.members(&flow.from, &flow.to).unwrap_or(1));
         let whole = Stage {
             from: flow.from.clone(),
             to: flow.to.clone(),
             out: ways.out,
             back: ways.back,
-            connections: members * u64::from(flow.count),
+            connections: self.connections(flow),
             stack: flow.stack.clone(),
         };
         if flow.transport != Transport::Tcp {

@@ -92,6 +92,16 @@ pub(super) fn missing_column(missing: &str, found: &[String]) -> Wrong {
     )
 }
 
+/// Two columns that say the same.
+pub(super) fn doubled_column(one: &str, other: &str) -> Wrong {
+    let message = if one == other {
+        format!("there are two columns `{one}`")
+    } else {
+        format!("there are two columns of times, `{one}` and `{other}`")
+    };
+    of_file(message, "keep one of them, or give the other a name of its own")
+}
+
 /// A cell that is empty.
 pub(super) fn gap(unit: Unit, place: u64, column: &str) -> Wrong {
     of_cell(

@@ -1,7 +1,7 @@
 //! Recorded traces: messages read from a CSV or Parquet file, row by row.
 //!
-//! A trace has the columns `time_s` (or `time_ms`, `time_us`, `time_ns`) and `bytes`, and may have
-//! `member`. Rows stand in the order of time. A time without rows is a time in which nothing is
+//! A trace has the columns `time_s` (or one of `time_ms`, `time_us`, `time_ns`) and `bytes`, and may
+//! have `member`; others are left alone. Rows stand in the order of time. A time without rows is a time in which nothing is
 //! sent; an empty cell is an error. However long the file, only a few thousand rows of it are in
 //! memory.
 
@@ -206,6 +206,19 @@ impl Columns {
     /// Finds the columns among those that a file has. Others are left alone.
     fn find(names: &[String]) -> Result<Self, Wrong> {
         let place = |wanted: &str| names.iter().position(|name| name == wanted);
+        let known = |name: &&String| {
+            matches!(name.as_str(), "bytes" | "member")
+                || TIME_UNITS.iter().any(|unit| unit.column == name.as_str())
+        };
+        // One of them would be ignored, and nobody knows whether the right one.
+        let meant: Vec<_> = names.iter().filter(known).collect();
+        let is_time = |name: &str| name.starts_with("time_");
+        for (index, name) in meant.iter().enumerate() {
+            let same = |before: &&&String| before == &name || is_time(before) && is_time(name);
+            if let Some(before) = meant[..index].iter().find(same) {
+                return Err(error::doubled_column(before, name));
+            }
+        }
         let time = TIME_UNITS.iter().find_map(|unit| Some((place(unit.column)?, *unit)));
         let (Some((time, unit)), Some(bytes)) = (time, place("bytes")) else {
             let missing = if time.is_none() { "time_s" } else { "bytes" };

@@ -25,8 +25,7 @@ impl Report<'_> {
             {
                 self.add(problem);
             }
-            let members = self.scenario.members(&flow.from, &flow.to).unwrap_or(1);
-            total = total.saturating_add(u64::from(members) * u64::from(flow.count));
+            total = total.saturating_add(self.scenario.connections(flow));
         }
         if total > FLOWS_MAX {
             self.refuse(

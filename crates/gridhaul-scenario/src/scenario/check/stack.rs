@@ -115,13 +115,29 @@ impl Report<'_> {
                 );
             }
         }
-        if let (Some(alpha), Some(beta)) = (stack.vegas_alpha, stack.vegas_beta)
-            && alpha > beta
-        {
+        // What is not written is the profile's, and must fit as well.
+        let usual = stack.profile.vegas();
+        let alpha = stack.vegas_alpha.unwrap_or(usual.0);
+        let beta = stack.vegas_beta.unwrap_or(usual.1);
+        let key = match stack.vegas_alpha {
+            Some(_) => format!("{key}.vegas_alpha"),
+            None => format!("{key}.vegas_beta"),
+        };
+        if alpha > beta {
+            let remedy = match (stack.vegas_alpha, stack.vegas_beta) {
+                (Some(_), Some(_)) => {
+                    "Vegas keeps from alpha to beta segments in the queue: swap them"
+                }
+                (Some(_), None) => "this beta is the profile's: give `vegas_beta` as well",
+                _ => "this alpha is the profile's: give `vegas_alpha` as well",
+            };
+            self.refuse(key, format!("alpha ({alpha}) is above beta ({beta})"), remedy);
+        } else if alpha == 0.0 {
             self.refuse(
-                format!("{key}.vegas_alpha"),
-                format!("alpha ({alpha}) is above beta ({beta})"),
-                "Vegas keeps from alpha to beta segments in the queue: swap them",
+                key,
+                "with alpha 0 the window never grows again after slow start: no queue is shorter \
+                 than none",
+                "the usual values are alpha 1, beta 3, gamma 1; alpha and beta may be the same",
             );
         }
     }

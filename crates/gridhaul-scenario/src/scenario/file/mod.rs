@@ -26,11 +26,16 @@ impl Scenario {
     /// A text that is not TOML, unknown keys, wrong types or units, and whatever contradicts
     /// itself (see [`Scenario::validate`]). All contradictions are told together.
     pub fn from_toml(text: &str, file: &str) -> Result<Self, ScenarioError> {
-        Self::read(text, file, None)
+        Self::read(text, file, None, Traces::Closed)
     }
 
-    /// Reads a scenario; with the folder of its file, opens its traces as well.
-    fn read(text: &str, file: &str, folder: Option<&Path>) -> Result<Self, ScenarioError> {
+    /// Reads a scenario that lies in a folder, if it lies anywhere.
+    fn read(
+        text: &str,
+        file: &str,
+        folder: Option<&Path>,
+        traces: Traces,
+    ) -> Result<Self, ScenarioError> {
         let fail = |problem| ScenarioError::one(file, problem);
         if text.len() as u64 > SIZE_MAX {
             return Err(fail(too_large()));
@@ -47,7 +52,9 @@ impl Scenario {
             && let Some(folder) = folder
         {
             scenario.lies_in(folder);
-            problems = traces::problems(&scenario);
+            if traces == Traces::Opened {
+                problems = traces::problems(&scenario);
+            }
         }
         if problems.is_empty() {
             return Ok(scenario);
@@ -66,10 +73,35 @@ impl Scenario {
     /// A file that is missing, unreadable, too large, not a regular file or not text, and the
     /// errors of [`Scenario::from_toml`] and of the traces.
     pub fn load(path: &Path) -> Result<Self, ScenarioError> {
+        Self::load_with(path, Traces::Opened)
+    }
+
+    /// Reads a scenario file like [`Scenario::load`], but opens no traces: what is changed next may
+    /// name others. See [`Scenario::check_traces`].
+    ///
+    /// # Errors
+    /// As [`Scenario::load`], without those of the traces.
+    pub fn load_to_change(path: &Path) -> Result<Self, ScenarioError> {
+        Self::load_with(path, Traces::Closed)
+    }
+
+    /// Opens the traces of the flows, at all points of a sweep, to see that they can be read.
+    ///
+    /// # Errors
+    /// All problems of traces together, without places.
+    pub fn check_traces(&self) -> Result<(), ScenarioError> {
+        let problems = traces::problems(self);
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(ScenarioError { file: String::new(), problems })
+    }
+
+    fn load_with(path: &Path, traces: Traces) -> Result<Self, ScenarioError> {
         let file = path.display().to_string();
         let text = text_of(path).map_err(|problem| ScenarioError::one(&file, problem))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        Self::read(&text, &file, Some(folder))
+        Self::read(&text, &file, Some(folder), traces)
     }
 
     /// Checks that the scenario does not contradict itself: names, routes, sizes and ranges. One
@@ -100,6 +132,13 @@ impl Scenario {
         let digest = Sha256::digest(Self { folder: None, ..self.clone() }.to_toml());
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
+}
+
+/// Whether traces are opened when a scenario is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Traces {
+    Opened,
+    Closed,
 }
 
 fn text_of(path: &Path) -> Result<String, Problem> {

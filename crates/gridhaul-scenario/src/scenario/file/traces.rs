@@ -1,11 +1,15 @@
 //! The recorded traces that a scenario names.
 
+use std::collections::BTreeSet;
 use std::path::{self, Path};
 
 use toml::Value;
 
 use crate::scenario::error::Problem;
-use crate::scenario::{DATAGRAM_HEADER, Load, PACKET_MAX, Scenario, Transport, Values};
+use crate::scenario::points;
+use crate::scenario::{
+    DATAGRAM_HEADER, Load, PACKET_MAX, Scenario, ScenarioPoint, Transport, Values,
+};
 use crate::trace::{TraceError, TraceLimits, TraceReader};
 
 impl Scenario {
@@ -14,12 +18,11 @@ impl Scenario {
     pub fn open_trace(&self, flow: &str) -> Option<Result<TraceReader, TraceError>> {
         let spec = self.flow.get(flow)?;
         let Load::Trace(trace) = &spec.load else { return None };
-        let members = self.members(&spec.from, &spec.to).map_or(1, u64::from);
         let bytes_max = match spec.transport {
             Transport::Tcp => u64::MAX,
             Transport::Datagram | Transport::Echo => PACKET_MAX.get() - DATAGRAM_HEADER.get(),
         };
-        let limits = TraceLimits { members: members * u64::from(spec.count), bytes_max };
+        let limits = TraceLimits { members: self.connections(spec), bytes_max };
         let folder = Path::new(self.folder.as_deref().unwrap_or_default());
         Some(TraceReader::open(&folder.join(&trace.file), limits))
     }
@@ -47,8 +50,38 @@ impl Scenario {
     }
 }
 
-/// Opens the traces of the flows.
+/// Opens the traces of the flows; where there is a sweep, those of its points and no others.
 pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
+    if scenario.sweep.is_empty() || !scenario.names_a_trace() {
+        return problems_here(scenario);
+    }
+    let Ok(all) = scenario.points() else { return Vec::new() };
+    let swept = |key: &str| scenario.sweep.iter().position(|entry| entry.vary.contains_key(key));
+    let mut seen = BTreeSet::new();
+    let mut problems = Vec::new();
+    for ScenarioPoint { scenario, .. } in all {
+        // Whether a trace is right depends on its flow, and a file is read once for each that is the same.
+        let traced = scenario.flow.iter().filter(|(_, flow)| matches!(flow.load, Load::Trace(_)));
+        let looks = traced.map(|(name, flow)| {
+            let limits = (scenario.connections(flow), flow.transport != Transport::Tcp);
+            format!("{name} {limits:?} {:?} {:?}", flow.load, scenario.folder)
+        });
+        if seen.insert(looks.collect::<Vec<_>>()) {
+            for mut problem in problems_here(&scenario) {
+                // The entry that brings the trace, where one does.
+                if let Some(entry) = swept(&problem.key) {
+                    problem.key = points::name(entry, &problem.key);
+                }
+                if !problems.contains(&problem) {
+                    problems.push(problem);
+                }
+            }
+        }
+    }
+    problems
+}
+
+fn problems_here(scenario: &Scenario) -> Vec<Problem> {
     let opened = scenario.flow.keys().filter_map(|name| {
         let error = scenario.open_trace(name)?.err()?;
         let key = format!("flow.{name}.load.trace.file");

@@ -160,7 +160,7 @@ fn blame(base: &Json, settings: &[Setting<'_>], error: &serde_json::Error) -> Pr
 }
 
 /// Path of a swept key in the scenario file.
-fn name(entry: usize, key: &str) -> String {
+pub(super) fn name(entry: usize, key: &str) -> String {
     format!("sweep[{entry}].vary.{key:?}")
 }
 
