@@ -89,7 +89,7 @@ impl Flow {
         let App::Messages { source, .. } = &mut self.app else { return None };
         let datagram = source.next_message_by(now).map(|message| {
             let bytes = u32::try_from(message.bytes).unwrap_or(u32::MAX);
-            Datagram { bytes, ready: message.at }
+            Datagram { bytes, number: 0, ready: message.at }
         });
         Some((datagram, source.coming()))
     }

@@ -7,13 +7,16 @@ use gridhaul_core::link::{LinkAccount, LinkChance, LinkDirection};
 use gridhaul_core::load::{Demand, Judge, SharedLoad};
 use gridhaul_core::tcp::{Connection, StackParams};
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::{Directions, Flow as FlowSpec, Load, Scenario, Transport};
+use gridhaul_scenario::scenario::{
+    Direction, Directions, Flow as FlowSpec, Load, Scenario, Transport,
+};
 use gridhaul_scenario::trace::Playback;
 use gridhaul_scenario::units::Instant;
 
 use crate::audit::LinkAudit;
 use crate::capture::{Addresses, Place, Tap, Way};
 use crate::collect::{Plan, Wiring};
+use crate::copies::Copies;
 use crate::dialogue::Dialogue;
 use crate::events::Events;
 use crate::flow::{App, Ends, Flow, Transfer};
@@ -46,8 +49,7 @@ impl Layout {
             group_row: Vec::new(),
         };
         for (name, flow) in &scenario.flow {
-            let members = members(scenario, &flow.from, &flow.to) * u64::from(flow.count);
-            layout.flows.push((name.clone(), members));
+            layout.flows.push((name.clone(), scenario.connections(flow)));
         }
         layout.add_groups();
         Ok(layout)
@@ -161,17 +163,18 @@ pub(crate) fn build(
     let apart = datagrams || !layout.plan.groups.is_empty();
     let apart = vec![0; if apart { flows.len() } else { 0 }];
     let start = Instant::ZERO;
+    let mut ledger =
+        Ledger::new(judges(scenario, layout), apart, Truth::new(&flows, layout.flows.len()));
+    let doubles = |direction: &Direction| direction.duplicate.is_some();
+    ledger.copies = (datagrams && Directions::keys(scenario).any(doubles))
+        .then(|| Copies::new(layout.flows.len()));
     Ok(World {
         net: Network {
             events: Events::new(links.len(), flows.len(), playbacks.len(), proxies.units.len()),
             links,
             routes,
         },
-        ledger: Ledger::new(
-            judges(scenario, layout),
-            apart,
-            Truth::new(&flows, layout.flows.len()),
-        ),
+        ledger,
         collect: wiring.build(into, first),
         flows,
         under_way: UnderWay::default(),

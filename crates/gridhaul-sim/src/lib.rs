@@ -9,6 +9,7 @@ mod audit;
 mod build;
 mod capture;
 mod collect;
+mod copies;
 mod dialogue;
 mod events;
 mod flow;

@@ -9,6 +9,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use crate::account::{RowAccount, SenderSums};
 use crate::build::Layout;
 use crate::collect::{Collectors, Levels};
+use crate::copies::Copies;
 use crate::flow::{App, Ends, Flow};
 use crate::network::Network;
 use crate::proxy::{Proxies, ProxySums};
@@ -29,6 +30,8 @@ pub(crate) struct Ledger {
     pub apart: Vec<u64>,
     /// Who judges the messages of each row of flows, if they have a deadline.
     pub judges: Vec<Option<Judge>>,
+    /// Which datagrams have arrived and are lost, where links make copies of packets.
+    pub copies: Option<Copies>,
     /// What senders say of losses, beside the truth.
     pub truth: Truth,
     /// The counters at the end of the warm-up.
@@ -65,6 +68,7 @@ impl Ledger {
             crossings: vec![Crossings::default(); rows],
             apart,
             judges,
+            copies: None,
             truth,
             before: None,
         }
@@ -75,6 +79,21 @@ impl Ledger {
     pub(crate) fn on_segment_lost(&mut self, row: u32, flow: u32, segment: &Segment, cause: Cause) {
         self.crossings[row as usize].lost += 1;
         self.truth.on_lost(flow, segment, cause);
+    }
+
+    /// A datagram is lost.
+    pub(crate) fn on_datagram_lost(&mut self, row: u32, number: u32) {
+        let account = &mut self.accounts[row as usize];
+        match &mut self.copies {
+            Some(copies) => copies.on_lost(row, number, account),
+            None => account.datagrams_lost += 1,
+        }
+    }
+
+    /// A datagram has arrived: whether nothing of its message has before.
+    pub(crate) fn is_first(&mut self, row: u32, number: u32) -> bool {
+        let account = &mut self.accounts[row as usize];
+        self.copies.as_mut().is_none_or(|copies| copies.on_arrived(row, number, account))
     }
 
     /// A message of a row is ready.
@@ -231,7 +250,8 @@ fn flow_row(
     }
     if members.messages {
         if !members.tcp {
-            let lost = account.datagrams_lost - earlier.datagrams_lost;
+            // What was lost in the warm-up may have arrived as a copy since.
+            let lost = account.datagrams_lost.saturating_sub(earlier.datagrams_lost);
             let sent = account.datagrams - earlier.datagrams;
             metrics.push((Metric::MessageLoss, lost as f64 / sent.max(1) as f64));
         }

@@ -29,6 +29,8 @@ pub(crate) enum Body {
 pub(crate) struct Datagram {
     /// Payload in bytes.
     pub bytes: u32,
+    /// Which one of its row of flows it is, from 0; given when it is sent.
+    pub number: u32,
     /// When the application had it ready.
     pub ready: Instant,
 }

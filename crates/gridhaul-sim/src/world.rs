@@ -243,7 +243,7 @@ impl World {
     pub(crate) fn on_lost(&mut self, packet: &Packet, cause: Cause) {
         let flow = &mut self.flows[packet.flow() as usize];
         match &packet.body {
-            Body::Datagram(_) => self.ledger.accounts[flow.row as usize].datagrams_lost += 1,
+            Body::Datagram(datagram) => self.ledger.on_datagram_lost(flow.row, datagram.number),
             Body::Tcp(segment) => {
                 if segment.len > 0 && !packet.returning() {
                     self.ledger.on_segment_lost(flow.row, packet.flow(), segment, cause);
@@ -269,7 +269,9 @@ impl World {
             return;
         }
         let row = flow.row;
-        self.on_message(now, row, datagram.ready);
+        if self.ledger.is_first(row, datagram.number) {
+            self.on_message(now, row, datagram.ready);
+        }
     }
 
     /// The application of a flow is due: it starts, or a message is ready.
@@ -318,7 +320,7 @@ impl World {
                 let flow = &mut self.flows[flow_index as usize];
                 if let Ends::Datagram { .. } = flow.ends {
                     let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-                    self.send_datagram(now, flow_index, Datagram { bytes, ready: now });
+                    self.send_datagram(now, flow_index, Datagram { bytes, number: 0, ready: now });
                 } else {
                     flow.on_recorded(now, bytes, &mut self.ledger, &mut self.under_way);
                     self.pump_apart(now, 2 * flow_index);
@@ -337,7 +339,9 @@ impl World {
 
     fn send_datagram(&mut self, now: Instant, flow_index: u32, datagram: Datagram) {
         let flow = &mut self.flows[flow_index as usize];
-        self.ledger.accounts[flow.row as usize].datagrams += 1;
+        let account = &mut self.ledger.accounts[flow.row as usize];
+        let datagram = Datagram { number: account.datagrams as u32, ..datagram };
+        account.datagrams += 1;
         let (to, next) = (2 * flow_index + 1, flow.routes[0]);
         let packet = Packet { to, next, sent: now, body: Body::Datagram(datagram) };
         self.ledger.on_ready(flow.row, datagram.ready);

@@ -247,3 +247,77 @@ fn a_trace_that_is_wrong_further_on_stops_the_run() {
     // What comes after the end of the run is not read.
     assert!(play("time_s,bytes\n20,200\n120,200\n130,many\n", "").is_ok());
 }
+
+#[test]
+fn a_message_counts_once_however_often_it_arrives() {
+    // 100 datagrams and echoes, each copied on either link; the second link loses the first two that come,
+    // which are the two copies of the first message, and then one copy of the fourth.
+    let text = |transport: &str| {
+        format!(
+            r#"
+            title = "copies"
+            duration = "9990 ms"
+            [node]
+            a = {{}}
+            m = {{}}
+            b = {{}}
+            [link.one]
+            from = "a"
+            to = "m"
+            both = {{ rate = "1 Mbit/s", duplicate = "100 %" }}
+            [link.two]
+            from = "m"
+            to = "b"
+            forward = {{ rate = "1 Mbit/s", loss.packets = [1, 2, 7] }}
+            backward = {{ rate = "1 Mbit/s" }}
+            [flow.reading]
+            from = "a"
+            to = "b"
+            transport = "{transport}"
+            deadline = "50 ms"
+            load.periodic = {{ size = "200 B", every = "100 ms", synchronised = true }}
+            "#
+        )
+    };
+    for transport in ["datagram", "echo"] {
+        let answer = run(&text(transport)).unwrap();
+        assert_eq!(metric(&answer, Metric::Messages), 99.0, "{transport}");
+        assert_eq!(metric(&answer, Metric::MessageLoss), 0.01, "{transport}");
+        assert_eq!(metric(&answer, Metric::DeadlineMet), 0.99, "{transport}");
+        // The application is handed every copy that arrives: 200 of 200 B less three.
+        let handed = metric(&answer, Metric::Goodput) * 9.99 / 8.0 / 200.0;
+        assert!((handed - 197.0).abs() < 1e-6, "{transport}: {handed}");
+    }
+}
+
+#[test]
+fn a_wire_that_stands_still_is_not_used() {
+    // 1000 B with headers take a second of the wire, and the outage 4 s in the middle of it.
+    let text = |mode: &str| {
+        format!(
+            r#"
+            title = "standstill"
+            duration = "10 s"
+            [node]
+            a = {{}}
+            b = {{}}
+            [link.wire]
+            from = "a"
+            to = "b"
+            forward = {{ rate = "8 kbit/s", outage = [{{ start = "500 ms", length = "4 s", mode = "{mode}" }}] }}
+            backward = {{ rate = "8 kbit/s" }}
+            [flow.reading]
+            from = "a"
+            to = "b"
+            transport = "datagram"
+            load.periodic = {{ size = "972 B", every = "20 s", synchronised = true }}
+            "#
+        )
+    };
+    for (mode, arrived) in [("hold", 1.0), ("lose", 0.0)] {
+        let answer = run(&text(mode)).unwrap();
+        let link = &answer.points[0].links[0];
+        assert_eq!(link.mean(Metric::PacketsOut), Some(arrived), "{mode}");
+        assert_eq!(link.mean(Metric::Utilisation), Some(0.1), "{mode}");
+    }
+}

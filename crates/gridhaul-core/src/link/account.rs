@@ -2,7 +2,7 @@
 
 use gridhaul_scenario::answer::{Metric, Metrics};
 use gridhaul_scenario::scenario::{Direction, Directions};
-use gridhaul_scenario::units::{Duration, Instant};
+use gridhaul_scenario::units::{BitRate, Duration, Instant};
 
 use super::{DropReason, Fate, Passage};
 
@@ -35,8 +35,8 @@ pub struct LinkAccount {
     pub copies: u64,
     /// Time that packets waited for the wire, added up.
     pub waited_ns: u64,
-    /// Time that the wire was busy.
-    pub busy_ns: u64,
+    /// Bytes that the wire has sent, whether they arrived or not.
+    pub wire_bytes: u64,
     /// Time from being handed in to arrival, added up over what arrived, copies left out.
     pub delay_ns: u64,
     /// Most packets that ever waited.
@@ -57,15 +57,15 @@ impl LinkAccount {
     /// A packet leaves the direction.
     #[inline]
     pub fn count<P>(&mut self, passage: &Passage<P>) {
-        let Passage { bytes, offered, started, sent, left, fate, .. } = *passage;
+        let Passage { bytes, offered, started, left, fate, .. } = *passage;
         if !matches!(fate, Fate::Arrived) {
             self.count_impaired(passage);
             return;
         }
         // The auditor has seen that these times are in order, or the run is an error.
-        let [offered, started, sent, left] = [offered, started, sent, left].map(Instant::as_nanos);
+        let [offered, started, left] = [offered, started, left].map(Instant::as_nanos);
         self.waited_ns += started.wrapping_sub(offered);
-        self.busy_ns += sent.wrapping_sub(started);
+        self.wire_bytes += u64::from(bytes);
         self.delay_ns += left.wrapping_sub(offered);
         self.arrived += 1;
         self.arrived_bytes += u64::from(bytes);
@@ -74,7 +74,7 @@ impl LinkAccount {
     #[cold]
     #[inline(never)]
     fn count_impaired<P>(&mut self, passage: &Passage<P>) {
-        let Passage { bytes, offered, started, sent, left, fate, .. } = *passage;
+        let Passage { bytes, offered, started, left, fate, .. } = *passage;
         if fate.arrives() {
             self.arrived += 1;
             self.arrived_bytes += u64::from(bytes);
@@ -86,7 +86,9 @@ impl LinkAccount {
         }
         // What the queue has dropped waited until then, and was never on the wire.
         self.waited_ns += started.since(offered).as_nanos();
-        self.busy_ns += sent.since(started).as_nanos();
+        if !matches!(fate, Fate::Lost(reason) if reason.is_by_queue()) {
+            self.wire_bytes += u64::from(bytes);
+        }
         match fate {
             Fate::Lost(DropReason::Outage) => add_one(&mut self.dropped_outage),
             Fate::Lost(DropReason::Fading) => add_one(&mut self.dropped_fading),
@@ -111,7 +113,7 @@ impl LinkAccount {
         self.damaged += now.damaged - earlier.damaged;
         self.copies += now.copies - earlier.copies;
         self.waited_ns += now.waited_ns - earlier.waited_ns;
-        self.busy_ns += now.busy_ns - earlier.busy_ns;
+        self.wire_bytes += now.wire_bytes - earlier.wire_bytes;
         self.delay_ns += now.delay_ns - earlier.delay_ns;
         self.queue_max = self.queue_max.max(now.queue_max);
         self.fades |= now.fades;
@@ -132,22 +134,25 @@ impl LinkAccount {
             sum.add_difference(now, earlier);
             *members += 1;
         }
-        sums.into_iter().map(|(sum, members)| sum.metrics(members, span)).collect()
+        let rows = sums.into_iter().zip(directions.rates());
+        rows.map(|((sum, members), rate)| sum.metrics((members, *rate), span)).collect()
     }
 
-    /// The metrics of a row of so many directions, of which this is the sum, over the measured
-    /// time.
+    /// The metrics of a row of so many directions with this rate, of which this is the sum, over the
+    /// measured time.
     #[must_use]
-    pub fn metrics(&self, members: u32, span: Duration) -> Metrics {
+    pub fn metrics(&self, (members, rate): (u32, BitRate), span: Duration) -> Metrics {
         let secs = span.as_secs_f64();
         let in_time = [self.dropped_outage, self.dropped_fading, self.dropped_noise];
         let lost = self.dropped_queue
             + self.dropped_loss
             + in_time.into_iter().map(u64::from).sum::<u64>();
         let per_link = span.as_nanos() as f64 * f64::from(members.max(1));
+        // A standstill in the middle of a packet is no sending: what was sent counts, not from when to when.
+        let busy_secs = self.wire_bytes as f64 * 8.0 / rate.as_bits_per_sec().max(1) as f64;
         let mut metrics = vec![
             (Metric::LinkThroughput, self.arrived_bytes as f64 * 8.0 / secs),
-            (Metric::Utilisation, self.busy_ns as f64 / per_link),
+            (Metric::Utilisation, busy_secs / secs / f64::from(members.max(1))),
             (Metric::PacketsIn, self.offered as f64),
             (Metric::PacketsOut, self.arrived as f64),
             (Metric::DropsQueue, self.dropped_queue as f64),

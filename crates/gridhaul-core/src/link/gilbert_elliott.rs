@@ -105,4 +105,23 @@ mod tests {
         let mut channel = channel(0.0, 0.0, 0.0, 1.0);
         assert!((0..1000).all(|_| !channel.loses()));
     }
+
+    #[test]
+    fn it_begins_in_its_stationary_state() {
+        // p = r = 0.01: half of the channels begin bad, and one packet changes little.
+        let p = |ratio| Probability::new(ratio).unwrap();
+        let keys = scenario::GilbertElliott {
+            good_to_bad: p(0.01),
+            bad_to_good: p(0.01),
+            loss_good: p(0.0),
+            loss_bad: p(1.0),
+        };
+        let first_lost = |seed| {
+            let chance = |purpose| Chance::named(seed, 0, "ge", 0, purpose);
+            GilbertElliott::new(&keys, chance("state"), chance("loss")).loses()
+        };
+        let lost = (0..1_000).filter(|seed| first_lost(*seed)).count();
+        // Four deviations of 16.
+        assert!((436..=564).contains(&lost), "{lost} of 1000");
+    }
 }

@@ -44,3 +44,22 @@ impl Wire {
         self.free_at = sent;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fraction_is_carried_on_while_busy_and_dropped_when_idle() {
+        // A byte at 3 Mbit/s takes 2666 ns and two thirds.
+        let mut wire = Wire::new(BitRate::from_bits_per_sec(3_000_000));
+        let mut send = |at: u64| {
+            let started = Instant::from_nanos(at);
+            let busy = wire.charge(started, 1);
+            wire.occupy_until(started + busy);
+            busy.as_nanos()
+        };
+        assert_eq!([send(0), send(2_666), send(5_333)], [2_666, 2_667, 2_667]);
+        assert_eq!([send(10_000), send(20_000)], [2_666, 2_666]);
+    }
+}

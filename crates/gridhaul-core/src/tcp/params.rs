@@ -329,8 +329,7 @@ fn rfc() -> StackParams {
         syn_repeats: 0,
         syn_linear: 0,
         one_way_open: false,
-        // Brakmo and Peterson 1995: α = 1 (their Vegas-1,3), β = 3, γ = 1.
-        vegas: Arc::new((1.0, 3.0, 1.0)),
+        vegas: Arc::new(Profile::Rfc.vegas()),
         // Paper `medx`, section 2: α = 0.5, β = 1.2. It leaves the length open: the three duplicates
         // that reveal a loss, and one delay from before it.
         medx: (0.5, 1.2, 4),
@@ -365,8 +364,7 @@ fn linux() -> StackParams {
         syn_repeats: 1,
         // tcp_syn_linear_timeouts.
         syn_linear: 4,
-        // tcp_vegas.c: alpha 2, beta 4, gamma 1.
-        vegas: Arc::new((2.0, 4.0, 1.0)),
+        vegas: Arc::new(Profile::Linux.vegas()),
         ..rfc()
     }
 }
@@ -401,8 +399,7 @@ fn ns2() -> StackParams {
         option_bytes: OptionBytes::SackBlocks,
         ns2_recovery: true,
         one_way_open: true,
-        // v_alpha_ 1, v_beta_ 3, v_gamma_ 1.
-        vegas: Arc::new((1.0, 3.0, 1.0)),
+        vegas: Arc::new(Profile::Ns2.vegas()),
         ..rfc()
     }
 }

@@ -53,7 +53,8 @@ pub(super) struct RateAccount {
     pub(super) lost: u64,
     delivered_at: Instant,
     first_sent_at: Instant,
-    /// Data sent before this much was delivered is limited by the application.
+    /// Data sent before more than this was delivered is limited by the application (`C.app_limited`); 0:
+    /// none is.
     app_limited_until: u64,
     newest: Option<(Instant, RateStamp)>,
     /// When a controller that paces lets the next segment leave.
@@ -113,7 +114,7 @@ impl RateAccount {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
-            app_limited: self.app_limited_until > self.delivered,
+            app_limited: self.app_limited_until > 0 && self.app_limited_until >= self.delivered,
         }
     }
 
@@ -152,5 +153,55 @@ impl RateAccount {
     #[inline]
     pub(super) const fn delivered(&self) -> u64 {
         self.delivered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sends and has acknowledged a message of so many segments; tells whether its samples are limited.
+    fn message(account: &mut RateAccount, at_ms: u64, from: u64, segments: u64) -> Vec<bool> {
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        let sent: Vec<_> =
+            (0..segments).map(|index| Sent::new(from + 100 * index, 100, at(at_ms))).collect();
+        for index in 0..segments {
+            account.on_sent(at(at_ms), index == 0);
+        }
+        account.on_app_limited(100 * segments);
+        let limited = |sent: &Sent| {
+            account.on_acknowledged(at(at_ms + 50), sent);
+            account.take_sample().unwrap().app_limited
+        };
+        sent.iter().map(limited).collect()
+    }
+
+    /// draft-ietf-ccwg-bbr, section 4.1.1.4: the mark goes when more than what was out then is delivered, so
+    /// what follows an idle time still bears it.
+    #[test]
+    fn a_message_after_an_idle_time_is_limited_by_the_application() {
+        let mut account = RateAccount::default();
+        assert_eq!(message(&mut account, 0, 1, 3), [false; 3]);
+        assert_eq!(message(&mut account, 500, 301, 2), [true; 2]);
+        // Data without end: the first flight only.
+        for _ in 0..2 {
+            account.on_sent(Instant::ZERO + Duration::from_secs(1), false);
+        }
+        account.on_acknowledged(
+            Instant::ZERO + Duration::from_millis(1050),
+            &Sent::new(501, 100, Instant::ZERO),
+        );
+        assert!(account.take_sample().unwrap().app_limited);
+        account.on_sent(Instant::ZERO + Duration::from_millis(1050), false);
+        account.on_acknowledged(
+            Instant::ZERO + Duration::from_millis(1060),
+            &Sent::new(601, 100, Instant::ZERO),
+        );
+        account.take_sample();
+        account.on_acknowledged(
+            Instant::ZERO + Duration::from_millis(1100),
+            &Sent::new(701, 100, Instant::ZERO),
+        );
+        assert!(!account.take_sample().unwrap().app_limited);
     }
 }

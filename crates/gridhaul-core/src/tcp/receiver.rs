@@ -215,7 +215,8 @@ impl Receiver {
     fn schedule_ack(&mut self, now: Instant, at_once: bool, params: &StackParams) {
         self.unacknowledged = self.unacknowledged.saturating_add(1);
         if params.rules == Rules::Linux && self.patience.on_data(now) {
-            self.quick_left = quick(params);
+            // `tcp_incr_quickack`: 16, where the opening of a connection gives one more.
+            self.quick_left = quick(params).saturating_sub(1);
         }
         let quick = self.quick_left > 0;
         self.quick_left = self.quick_left.saturating_sub(1);
@@ -342,6 +343,31 @@ mod tests {
         data(&mut receiver, &params, 201, 211);
         let blocks = receiver.sack_blocks(0, 3);
         assert_eq!(blocks.as_slice(), [(101, 211), (501, 601), (301, 401)]);
+    }
+
+    #[test]
+    fn a_range_that_changes_again_pushes_no_other_out() {
+        // RFC 2018, section 4: the blocks that were reported most recently are repeated.
+        let (mut receiver, params) = receiver();
+        for start in [101, 301, 501, 701] {
+            data(&mut receiver, &params, start, start + 100);
+        }
+        data(&mut receiver, &params, 601, 611);
+        let blocks = receiver.sack_blocks(0, 4);
+        assert_eq!(blocks.as_slice(), [(501, 611), (701, 801), (301, 401), (101, 201)]);
+    }
+
+    #[test]
+    fn a_buffer_below_a_segment_is_announced_by_halves() {
+        // RFC 9293, 3.8.6.2.2: min(Fr * RCV.BUFF, Eff.snd.MSS), with Fr of a half.
+        let (mut receiver, params) = receiver();
+        let params = StackParams { mss: 1_000, receive_window: 600, ..params };
+        receiver.set_lazy();
+        receiver.on_ack_sent(Instant::ZERO, &params);
+        data(&mut receiver, &params, 1, 601);
+        assert_eq!((receiver.window(&params), receiver.consume(299, &params)), (0, false));
+        assert!(receiver.consume(1, &params));
+        assert_eq!(receiver.window(&params), 300);
     }
 
     #[test]

@@ -172,3 +172,29 @@ fn red_and_pie_drop_what_arrives() {
     assert_eq!(results[49], Err(DropReason::Aqm));
     assert_eq!(drain_all(&mut link).len(), 5);
 }
+
+#[test]
+fn an_outage_that_holds_lets_a_managed_queue_wait_as_well() {
+    let held = Outage {
+        start: Duration::from_micros(150),
+        length: Duration::from_micros(1_000),
+        every: None,
+        mode: OutageMode::Hold,
+    };
+    let direction = Direction {
+        outage: vec![held],
+        ..managed(codel(1_000_000, 1_000_000), QueueLimit::Unlimited)
+    };
+    let mut link = link(&direction);
+    (0..3).for_each(|number| link.handle_packet(at(0), 100, number).unwrap());
+    // The second stands still after 50 of its 100 us; the third, and what comes meanwhile, begin behind it.
+    link.handle_packet(at(160), 100, 3).unwrap();
+    let begins: Vec<_> = rows(&mut link).iter().map(|row| (row.0, row.1)).collect();
+    assert_eq!(begins, [(0, 0), (1, 100), (2, 1_200), (3, 1_300)]);
+
+    // The wire is free at the very begin of the outage, and takes the next one at its end.
+    let mut link = super::link(&direction);
+    (0..4).for_each(|number| link.handle_packet(at(0), 50, number).unwrap());
+    let begins: Vec<_> = rows(&mut link).iter().map(|row| (row.0, row.1)).collect();
+    assert_eq!(begins, [(0, 0), (1, 50), (2, 100), (3, 1_150)]);
+}

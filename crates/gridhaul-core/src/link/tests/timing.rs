@@ -41,6 +41,8 @@ fn ties_and_limits() {
         // Bytes count what waits: two packets of 100 B fit into 299 B, not three.
         (bytes(299), &[0, 0, 0, 0], &[true, true, true, false]),
         (bytes(300), &[0, 0, 0, 0], &[true, true, true, true]),
+        // What waited has left when the wire is found free again.
+        (bytes(100), &[0, 0, 0, 900, 900, 900], &[true, true, false, true, true, false]),
         // A free wire takes a packet that is larger than the queue.
         (bytes(99), &[0, 50, 100], &[true, false, true]),
     ];

@@ -163,12 +163,19 @@ impl CongestionControl for Bbr {
             self.full_pipe.forget_bandwidth();
             let lost = self.progress.lost + loss.in_flight;
             let progress = Progress { lost, ..self.progress };
-            self.look_for_policer(progress, true, true, false);
+            self.look_for_policer(long_term::News {
+                progress,
+                lost: true,
+                begins_round: true,
+                app_limited: false,
+                probing: self.is_probing(),
+            });
         }
     }
 
     /// Section 4.3.4.4: pacing alone restrains what follows an idle time; the window stays.
     fn on_idle_restart(&mut self, _now: Instant, _initial_window: u32) {}
+    fn on_unused(&mut self, _cwnd: u32) {}
 
     /// Section 4.3.4.4, `BBRHandleRestartFromIdle`: at the estimated bandwidth, without gain.
     #[inline]
@@ -205,8 +212,13 @@ impl Bbr {
         };
         self.round.update(sample.prior_delivered, ack.delivered_total);
         if self.rules == Rules::Linux {
-            let (starts, limited) = (self.round.starts(), self.is_limited(&sample));
-            self.look_for_policer(self.progress, ack.lost > 0, starts, limited);
+            self.look_for_policer(long_term::News {
+                progress: self.progress,
+                lost: ack.lost > 0,
+                begins_round: self.round.starts(),
+                app_limited: self.is_limited(&sample),
+                probing: self.is_probing(),
+            });
         }
         let rate = sample.bytes_per_sec();
         if rate >= self.bandwidth.max() || !self.is_limited(&sample) {
@@ -214,18 +226,14 @@ impl Bbr {
         }
     }
 
-    fn look_for_policer(
-        &mut self,
-        progress: Progress,
-        lost: bool,
-        begins_round: bool,
-        app_limited: bool,
-    ) {
-        let probing = matches!(self.state, State::ProbeBw(_));
-        let news = long_term::News { progress, lost, begins_round, app_limited, probing };
+    fn look_for_policer(&mut self, news: long_term::News) {
         if self.long_term.update(&news) {
-            self.state = State::ProbeBw(ProbeBw::enter(progress.at));
+            self.state = State::ProbeBw(ProbeBw::enter(news.progress.at));
         }
+    }
+
+    fn is_probing(&self) -> bool {
+        matches!(self.state, State::ProbeBw(_))
     }
 
     /// The bandwidth to send with.

@@ -39,7 +39,8 @@ pub struct Cubic {
     cwnd_prior: f64,
     /// The congestion avoidance stage under way.
     epoch: Option<Epoch>,
-    /// Avoidance was last held up by the application or the receiver since then (section 5.8).
+    /// Avoidance has been held up by the application or the receiver since then (section 5.8). Linux: data
+    /// was last sent.
     idle_since: Option<Instant>,
     /// The least round trip since the start or the last timeout.
     min_rtt: Option<Duration>,
@@ -102,13 +103,13 @@ impl CongestionControl for Cubic {
     fn on_ack(&mut self, ack: &Ack) {
         if !ack.window_limited {
             // Section 5.8: "cwnd SHOULD NOT be increased" while the application is the limit.
-            self.idle_since.get_or_insert(ack.now);
+            if self.rules == Rules::Rfc {
+                self.idle_since.get_or_insert(ack.now);
+            }
             return;
         }
-        if let (Some(since), Some(epoch)) = (self.idle_since.take(), &mut self.epoch) {
-            // Section 4.2: t does not count "periods during which cwnd has not been updated due to
-            // application-limited behavior": the stage begins that much later.
-            epoch.start += ack.now.since(since);
+        if self.rules == Rules::Rfc {
+            self.end_idle(ack.now);
         }
         if !self.window.in_slow_start() {
             self.avoid(ack, f64::from(ack.avoidance_credit));
@@ -142,6 +143,17 @@ impl CongestionControl for Cubic {
         self.window.set_cwnd(self.window.mss());
     }
 
+    /// Linux: idle is when nothing is out (`CA_EVENT_TX_START`).
+    #[inline]
+    fn on_sent(&mut self, now: Instant, _next: u64, in_flight: u64) {
+        if self.rules == Rules::Linux {
+            if in_flight as f64 <= self.window.mss() {
+                self.end_idle(now);
+            }
+            self.idle_since = Some(now);
+        }
+    }
+
     /// RFC 5681, section 4.1. When the window is back at ssthresh, a new stage begins.
     fn on_idle_restart(&mut self, _now: Instant, initial_window: u32) {
         self.window.set_cwnd(self.window.cwnd_f64().min(f64::from(initial_window)));
@@ -151,6 +163,14 @@ impl CongestionControl for Cubic {
 }
 
 impl Cubic {
+    /// Section 4.2: t does not count "periods during which cwnd has not been updated due to
+    /// application-limited behavior": the stage begins that much later.
+    fn end_idle(&mut self, now: Instant) {
+        if let (Some(since), Some(epoch)) = (self.idle_since.take(), &mut self.epoch) {
+            epoch.start += now.since(since);
+        }
+    }
+
     /// A congestion event: keeps the window that met it, and ends the stage.
     fn remember(&mut self) {
         let mss = self.window.mss();

@@ -26,4 +26,5 @@ impl CongestionControl for Fixed {
     fn on_loss(&mut self, _loss: &Loss) {}
     fn on_timeout(&mut self, _loss: &Loss) {}
     fn on_idle_restart(&mut self, _now: Instant, _initial_window: u32) {}
+    fn on_unused(&mut self, _cwnd: u32) {}
 }

@@ -177,6 +177,25 @@ mod tests {
     }
 
     #[test]
+    fn alpha_is_the_weight_of_the_past() {
+        let mut medx = medx();
+        medx.alpha = 0.25;
+        [10_000, 30_000].into_iter().for_each(|us| medx.on_one_way_delay(us));
+        // 0.25 * 10 + 0.75 * 30 ms.
+        assert_eq!(medx.average, 25_000.0);
+    }
+
+    #[test]
+    fn a_delay_of_exactly_beta_averages_is_not_late() {
+        let mut medx = after(&[10, 10, 10, 12]);
+        // Section 2: congestion where the delay is greater than beta times the average.
+        (medx.beta, medx.average) = (1.5, 8_000.0);
+        assert!(!medx.is_late());
+        medx.average = 7_999.0;
+        assert!(medx.is_late());
+    }
+
+    #[test]
     fn both_criteria_together_mean_congestion() {
         // 40 > 1.2 * 31.25 = 37.5, and rising.
         assert_eq!(left_after(&[10, 20, 30, 40]), 10);

@@ -98,6 +98,19 @@ pub trait CongestionControl: Sized {
         window.set_cwnd(window.cwnd_f64().min(f64::from(initial_window)));
     }
 
+    /// The window was not used for so long that it comes down to `cwnd`; three quarters of it stay as the
+    /// threshold, if it was lower (RFC 2861, in the whole segments of Linux).
+    fn on_unused(&mut self, cwnd: u32) {
+        let window = self.window_mut();
+        let segments = (window.cwnd_f64() / window.mss()).floor();
+        let kept = ((segments / 2.0).floor() + (segments / 4.0).floor()) * window.mss();
+        if kept > f64::from(window.ssthresh()) {
+            window.set_ssthresh(kept);
+        }
+        let left = (f64::from(cwnd) / window.mss()).floor() * window.mss();
+        window.set_cwnd(left);
+    }
+
     /// A segment with new data is sent; `next` is the stream position after it.
     #[inline]
     fn on_sent(&mut self, _now: Instant, _next: u64, _in_flight: u64) {}
@@ -336,6 +349,10 @@ impl Controller {
     /// See [`CongestionControl::on_idle_restart`].
     pub fn on_idle_restart(&mut self, now: Instant, initial_window: u32) {
         dispatch!(self, inner => inner.on_idle_restart(now, initial_window));
+    }
+    /// See [`CongestionControl::on_unused`].
+    pub fn on_unused(&mut self, cwnd: u32) {
+        dispatch!(self, inner => inner.on_unused(cwnd));
     }
     /// See [`CongestionControl::on_sent`].
     #[inline]

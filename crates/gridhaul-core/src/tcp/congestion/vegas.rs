@@ -24,7 +24,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use self::fine_timer::FineTimer;
 use self::round::{Round, Verdict};
 use super::{Ack, CongestionControl, Effort, Loss, Window};
-use crate::tcp::params::StackParams;
+use crate::tcp::params::{Rules, StackParams};
 
 /// Vegas.
 #[derive(Debug, Clone)]
@@ -106,13 +106,19 @@ impl CongestionControl for Vegas {
     }
 
     /// Half of the window, in whole segments, remains as the threshold; slow start begins with two
-    /// segments (ns-2: `v_slowstart_`; section 3.3 starts no lower either).
+    /// segments (ns-2: `v_slowstart_`; section 3.3 starts no lower either). In ns-2 the round trip under
+    /// way goes on, and where it let nothing grow, two segments at a time repair all that was out. Linux
+    /// (`gh_vegas`) begins a new one, which grows.
     fn on_timeout(&mut self, loss: &Loss) {
         let mss = self.window.mss();
         let segments = loss.window / loss.mss.max(1);
         self.window.set_ssthresh(f64::from(segments / 2) * mss);
         self.window.set_cwnd(2.0 * mss);
         self.reduced_at = loss.now;
+        if self.window.rules() == Rules::Linux {
+            self.round.start_over();
+            self.growth = 1.0;
+        }
     }
 
     #[inline]
@@ -162,8 +168,8 @@ impl Vegas {
         }
     }
 
-    /// Growth by one acknowledgement, while the window is used: up to two segments may be missing
-    /// (ns-2, whose count of what is out includes the segment just acknowledged).
+    /// Growth by one acknowledgement, while the window is used: in ns-2 up to two segments may be missing
+    /// (its count of what is out includes the segment just acknowledged); Linux has a rule for all.
     #[inline]
     fn grow(&mut self, ack: &Ack) {
         let slow_start = self.window.in_slow_start();
@@ -175,8 +181,11 @@ impl Vegas {
             return;
         }
         let (cwnd, mss) = (self.window.cwnd_f64(), self.window.mss());
-        let used = ack.in_flight as f64 + mss;
-        if cwnd - used <= 2.0 * mss {
+        let used = match self.window.rules() {
+            Rules::Rfc => cwnd - (ack.in_flight as f64 + mss) <= 2.0 * mss,
+            Rules::Linux => ack.window_limited,
+        };
+        if used {
             let credit = if slow_start { ack.slow_start_credit } else { ack.avoidance_credit };
             self.window.set_cwnd(cwnd + self.growth * f64::from(credit));
         }

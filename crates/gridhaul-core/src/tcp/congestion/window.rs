@@ -11,9 +11,9 @@ pub struct Window {
     ssthresh: f64,
     mss: u32,
     whole_ssthresh: bool,
-    /// Linux: the window is a whole number of segments, and its fraction what has been acknowledged
+    /// In Linux the window is a whole number of segments, and its fraction what has been acknowledged
     /// towards the next.
-    whole_cwnd: bool,
+    rules: Rules,
 }
 
 impl Window {
@@ -25,7 +25,7 @@ impl Window {
             ssthresh: f64::from(params.initial_ssthresh),
             mss: params.mss,
             whole_ssthresh: params.whole_ssthresh,
-            whole_cwnd: params.rules == Rules::Linux,
+            rules: params.rules,
         }
     }
 
@@ -53,6 +53,12 @@ impl Window {
     pub const fn mss(&self) -> f64 {
         self.mss as f64
     }
+    /// Whose rules are followed.
+    #[inline]
+    #[must_use]
+    pub const fn rules(&self) -> Rules {
+        self.rules
+    }
     /// Whether the window is below the slow-start threshold.
     #[inline]
     #[must_use]
@@ -66,7 +72,9 @@ impl Window {
     }
     /// Sets the slow-start threshold, to at least two segments (RFC 5681, equation 4).
     pub fn set_ssthresh(&mut self, bytes: f64) {
-        let bytes = if self.whole_ssthresh { self.whole(bytes) } else { bytes };
+        // No threshold, as before the first loss, stays none when a reduction is taken back.
+        let is_none = bytes >= f64::from(u32::MAX);
+        let bytes = if self.whole_ssthresh && !is_none { self.whole(bytes) } else { bytes };
         self.ssthresh = bytes.max(2.0 * self.mss());
     }
 
@@ -83,7 +91,7 @@ impl Window {
             self.cwnd += credit.min((self.ssthresh - self.cwnd).max(self.mss()));
         } else {
             // Equation 3: cwnd += SMSS * SMSS / cwnd.
-            let cwnd = if self.whole_cwnd { self.whole(self.cwnd) } else { self.cwnd };
+            let cwnd = if self.rules == Rules::Linux { self.whole(self.cwnd) } else { self.cwnd };
             self.cwnd += f64::from(ack.avoidance_credit) * self.mss() / cwnd;
         }
     }
@@ -92,7 +100,7 @@ impl Window {
     pub fn halve(&mut self, loss: &Loss) {
         let half = f64::from(loss.window) / 2.0;
         self.set_ssthresh(half);
-        self.set_cwnd(if self.whole_cwnd { self.ssthresh } else { half });
+        self.set_cwnd(if self.rules == Rules::Linux { self.ssthresh } else { half });
     }
 
     /// A timeout: ssthresh to half the window and cwnd to one segment.
@@ -112,5 +120,25 @@ impl Window {
     /// Takes bytes off, but leaves one segment.
     pub fn deflate(&mut self, bytes: u32) {
         self.set_cwnd(self.cwnd - f64::from(bytes));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gridhaul_scenario::scenario::{Profile, Stack};
+
+    use super::*;
+
+    #[test]
+    fn no_threshold_is_not_rounded_to_whole_segments() {
+        for profile in [Profile::Rfc, Profile::Linux, Profile::Ns2] {
+            let params = StackParams::resolve(&Stack { profile, ..Stack::default() });
+            let mut window = Window::new(&params);
+            window.set_ssthresh(f64::from(u32::MAX));
+            assert_eq!(window.ssthresh(), u32::MAX, "{profile:?}");
+            window.set_ssthresh(10.5 * window.mss());
+            let segments = if params.whole_ssthresh { 10.0 } else { 10.5 };
+            assert_eq!(f64::from(window.ssthresh()), segments * window.mss(), "{profile:?}");
+        }
     }
 }

@@ -67,8 +67,8 @@ pub(crate) struct Delivered {
     pub sent_at: Instant,
     /// Stream position of its end.
     pub end: u64,
-    /// It was sent more than once.
-    pub repeated: bool,
+    /// When the one was sent that was looked at last.
+    pub last_sent_at: Instant,
     /// It was sent once, and one behind it had arrived before: the network has reordered.
     pub reordered: bool,
     /// Stream position at which the first of them begins that was sent once; [`u64::MAX`]: none was.
@@ -82,7 +82,8 @@ impl Delivered {
         let repeated = sent.transmits > 1;
         let reordered = !repeated && sent.end() <= highest;
         let original = if repeated { u64::MAX } else { sent.start };
-        Self { sent_at: sent.sent_at, end: sent.end(), repeated, reordered, original }
+        let (sent_at, end) = (sent.sent_at, sent.end());
+        Self { sent_at, end, last_sent_at: sent_at, reordered, original }
     }
 
     /// Whether this one was sent after another (RFC 8985, section 6.2, `RACK_sent_after`).
@@ -90,13 +91,13 @@ impl Delivered {
         (self.sent_at, self.end) > (other.sent_at, other.end)
     }
 
-    /// The later of two, which remembers reordering that either has shown.
+    /// The later of two, which remembers reordering that either has shown; `other` was looked at before.
     pub(crate) fn later(self, other: Option<Self>) -> Self {
         let Some(other) = other else { return self };
         let reordered = self.reordered || other.reordered;
         let original = self.original.min(other.original);
         let last = if self.is_after(&other) { self } else { other };
-        Self { reordered, original, ..last }
+        Self { reordered, original, last_sent_at: self.last_sent_at, ..last }
     }
 }
 
@@ -119,12 +120,8 @@ impl Rack {
         let Some(newest) = scene.newest else { return };
         let details = self.details.get_or_insert_default();
         details.reordered |= newest.reordered;
-        let rtt = scene.now.since(newest.sent_at);
-        if newest.repeated && rtt < scene.min_rtt {
-            // Step 2: so soon after the repetition, the first copy was acknowledged.
-            return;
-        }
-        details.rtt = rtt;
+        // Step 2 goes through what has arrived: the last of it makes the round trip.
+        details.rtt = scene.now.since(newest.last_sent_at);
         if details.newest.is_none_or(|before| newest.is_after(&before)) {
             details.newest = Some(newest);
         }

@@ -14,6 +14,9 @@ use crate::tcp::sent::Sent;
 /// What one acknowledgement has delivered and found.
 #[derive(Default)]
 struct News {
+    now: Instant,
+    /// The least round trip before it.
+    least: Duration,
     /// Bytes acknowledged in order.
     acked: u64,
     /// Bytes delivered, selectively acknowledged ones included.
@@ -33,10 +36,22 @@ struct News {
 
 impl News {
     fn on_sacked(&mut self, sent: &Sent) {
-        self.newest = Some(Delivered::of(sent, self.highest).later(self.newest));
+        // What arrives out of order echoes an older time (RFC 7323, section 4.3).
+        self.on_delivered(sent, None);
         if sent.transmits == 1 {
             let first = self.sacked.map_or(sent.sent_at, |(first, _)| first);
             self.sacked = Some((first, sent.sent_at));
+        }
+    }
+
+    /// RFC 8985, section 6.2, step 2: a repetition that was sent after the time that is echoed, or less
+    /// than the least round trip ago, tells nothing: it was the first copy that has arrived.
+    fn on_delivered(&mut self, sent: &Sent, echo: Option<u32>) {
+        let sent_ms = sent.sent_at.as_nanos() / 1_000_000;
+        let first_copy = echo.is_some_and(|echo| u64::from(echo) < sent_ms)
+            || self.now.since(sent.sent_at) < self.least;
+        if sent.transmits == 1 || !first_copy {
+            self.newest = Some(Delivered::of(sent, self.highest).later(self.newest));
         }
     }
 }
@@ -75,6 +90,8 @@ impl Sender {
             return true;
         }
         let mut news = News {
+            now,
+            least: self.rtt.least(),
             prior_in_flight: self.in_flight(),
             highest: self.queue.highest_sacked(),
             ..News::default()
@@ -190,7 +207,7 @@ impl Sender {
             repeated |= sent.transmits > 1;
             oldest = oldest.or(fresh);
             if watched && !sent.sacked {
-                news.newest = Some(Delivered::of(sent, news.highest).later(news.newest));
+                news.on_delivered(sent, news.echo);
             }
         });
         news.delivered = delivered;
@@ -355,7 +372,7 @@ impl Sender {
             in_flight: self.in_flight(),
             una: self.una,
             next: self.next,
-            window_limited: self.window_limited || !params.grow_only_when_limited,
+            window_limited: !params.grow_only_when_limited || self.window_was_limit(),
             in_recovery: self.in_recovery(),
             lost: news.lost,
             delivered_total: self.rate.as_ref().map_or(0, |rate| rate.delivered()),
@@ -367,6 +384,13 @@ impl Sender {
         self.congestion.on_acknowledged(&ack, grow);
         self.window_limited = false;
         self.refresh_window();
+    }
+
+    #[inline]
+    fn window_was_limit(&self) -> bool {
+        self.usage.as_ref().map_or(self.window_limited, |usage| {
+            usage.allows_growth(self.congestion.cwnd(), self.congestion.ssthresh())
+        })
     }
 
     /// Returns when the segment was sent that measures the way, if one does.

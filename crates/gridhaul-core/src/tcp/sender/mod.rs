@@ -1,12 +1,13 @@
 //! The sending half: what may be sent, when, and what is sent again.
 //!
 //! `acknowledge.rs` takes in acknowledgements, `transmit.rs` decides what goes out, `timer.rs`
-//! holds the retransmission and the persist timer.
+//! holds the retransmission and the persist timer, `usage.rs` sees whether the window is used.
 
 mod acknowledge;
 mod tail;
 mod timer;
 mod transmit;
+mod usage;
 
 use gridhaul_scenario::scenario::Recovery as Kind;
 use gridhaul_scenario::units::Instant;
@@ -74,7 +75,7 @@ pub struct Sender {
     tail: tail::Tail,
     /// After a timeout that forgot selective acknowledgements: they count again with new data.
     deaf: bool,
-    /// Whether the window held data back since the last acknowledgement.
+    /// Whether the window held data back since the last acknowledgement, where `usage` does not tell.
     window_limited: bool,
     /// Whether the controller paces.
     paced: bool,
@@ -93,6 +94,7 @@ pub struct Sender {
     stats: SenderStats,
     /// For controllers that want delivery rates, or pace.
     rate: Option<Box<RateAccount>>,
+    usage: Option<Box<usage::Usage>>,
 }
 
 /// What a recovery may look at and change; a macro, because it borrows field by field.
@@ -153,6 +155,7 @@ impl Sender {
             timed_at: Instant::NEVER,
             queue: SentQueue::default(),
             rtt: RttEstimator::new(),
+            usage: usage::Usage::new(params, congestion.is_paced()),
             rate: (congestion.samples_rate() || congestion.is_paced()).then(Box::default),
             congestion,
             recovery: Recovery::new(params),

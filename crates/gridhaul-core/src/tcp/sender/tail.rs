@@ -40,17 +40,27 @@ impl Sender {
     /// Sets the retransmission timer, or the probe's if that comes first: with an acknowledgement
     /// (`since` is now) or when data is sent (`since` is when the first segment out was).
     pub(super) fn arm(&mut self, now: Instant, since: Instant, params: &StackParams) {
-        self.rto_at = (since + self.rtt.rto(params)).max(now);
+        // Linux (tcp_rearm_rto): what should have run out before now does so a tick later.
+        let least = if since < now { now + TICKS / 2 } else { now };
+        self.rto_at = (since + self.rtt.rto(params)).max(least);
         self.purpose = Purpose::Timeout;
         // Section 7.2: not in recovery, nor while data is out of order.
-        if !self.is_rack() || self.attentive || self.una == 0 || self.is_probing() {
+        if !self.is_rack() || self.attentive || self.una == 0 {
             return;
         }
         let Some(srtt) = self.rtt.srtt() else { return };
         // Section 7.2: PTO = 2 * SRTT, plus the delay of an acknowledgement for a single segment.
         let single = self.next - self.una <= u64::from(params.mss);
         let pto = srtt * 2 + if single { params.rto_min } else { TICKS };
-        self.rto_at = self.rto_at.min(now + pto);
+        let probe_at = self.rto_at.min(now + pto);
+        if self.is_probing() {
+            // Section 7.3: one at a time. Linux finds that out when a second one is due, and counts the
+            // timeout from when the first segment was sent (tcp_send_loss_probe, tcp_rearm_rto).
+            let first = self.queue.front().map_or(now, |first| first.sent_at);
+            self.rto_at = probe_at.max(first + self.rtt.rto(params));
+            return;
+        }
+        self.rto_at = probe_at;
         self.purpose = Purpose::Probe;
     }
 

@@ -6,7 +6,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use super::tail::{Purpose, Tail};
 use super::{Sender, scene};
 use crate::tcp::congestion::Loss;
-use crate::tcp::params::StackParams;
+use crate::tcp::params::{Rules, StackParams};
 
 /// Probes of a closed window.
 #[derive(Debug, Clone, Copy, Default)]
@@ -68,6 +68,12 @@ impl Sender {
         self.pace_until(now);
         self.rto_at = now + self.rtt.rto(params);
         self.refresh_window();
+        if let (Rules::Linux, Some(first)) = (params.rules, self.queue.front()) {
+            // `tcp_retransmit_timer` sends the first segment alone: whatever the window, more waits for an
+            // acknowledgement.
+            let alone = self.in_flight() + u64::from(first.len);
+            self.window = self.window.min(u32::try_from(alone).unwrap_or(u32::MAX));
+        }
     }
 
     /// The window after a timeout.

@@ -17,7 +17,7 @@ impl Sender {
         if self.tail == Tail::Due {
             return self.send_probe(now, params);
         }
-        if self.queue.lost_bytes() == 0 && (self.next >= self.end() || self.is_full(params)) {
+        if self.queue.lost_bytes() == 0 && (self.next >= self.end() || self.is_full(now, params)) {
             return None;
         }
         self.poll_something(now, params)
@@ -33,14 +33,16 @@ impl Sender {
     /// Whether the congestion window holds back a full segment of new data, and nothing else has to
     /// be looked at: what comes of most questions of a sender that always has data.
     #[inline]
-    fn is_full(&mut self, params: &StackParams) -> bool {
+    fn is_full(&mut self, now: Instant, params: &StackParams) -> bool {
         let (out, mss) = (self.next - self.una, u64::from(params.mss));
         let full = out > 0
             && out + mss > u64::from(self.window)
             && !(self.attentive || self.paced)
             && self.queue.sacked_bytes() == 0
             && self.next + mss <= self.written.min(self.una + u64::from(self.peer_window));
-        self.window_limited |= full;
+        if full {
+            self.note_use(now, true, params);
+        }
         full
     }
 
@@ -69,6 +71,8 @@ impl Sender {
         let len = self.queue.next_lost()?.1.len;
         if !self.force_retransmit {
             let full = in_flight + u64::from(len) > u64::from(self.window) && in_flight > 0;
+            // What is lost and waits for room uses the window as new data does.
+            self.window_limited |= full;
             if full || self.held_by_pacing(now) {
                 return None;
             }
@@ -126,7 +130,7 @@ impl Sender {
         }
         let in_flight = self.in_flight();
         if in_flight + u64::from(len) > u64::from(self.window) && in_flight > 0 {
-            self.window_limited = true;
+            self.note_use(now, true, params);
             return None;
         }
         if self.duplicates > 0 && self.sack && !params.limited_transmit && !self.in_recovery() {
@@ -136,11 +140,10 @@ impl Sender {
         if self.held_by_pacing(now) {
             return None;
         }
-        if in_flight + 2 * u64::from(params.mss) > u64::from(self.window) {
-            self.window_limited = true;
-        }
+        let full = in_flight + 2 * u64::from(params.mss) > u64::from(self.window);
         let stretch = Stretch { start: self.next, len };
         self.note_sent(now, stretch, params);
+        self.note_use(now, full, params);
         if self.next >= end && self.rate.is_some() {
             let in_flight = self.in_flight();
             if let Some(rate) = &mut self.rate {
@@ -184,6 +187,8 @@ impl Sender {
         if idle && now.since(self.last_sent) > self.rtt.rto(params) {
             if params.ns2_recovery {
                 self.restart_as_ns2(now, params);
+            } else if params.rules == Rules::Linux {
+                self.restart_as_linux(now, params);
             } else {
                 self.congestion.on_idle_restart(now, params.initial_window);
             }

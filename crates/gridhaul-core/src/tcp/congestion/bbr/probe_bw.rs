@@ -38,6 +38,12 @@ impl ProbeBw {
         Self { phase, since: now }
     }
 
+    /// At the beginning of a phase that began at the start of the run.
+    #[cfg(test)]
+    pub(super) const fn at_phase(phase: usize) -> Self {
+        Self { phase, since: Instant::ZERO }
+    }
+
     #[inline]
     pub(super) const fn gain(&self) -> f64 {
         GAINS[self.phase]

@@ -119,4 +119,38 @@ mod tests {
         assert_eq!(round(20e3, 20, gap, Duration::from_millis(113)), Some(9));
         assert_eq!(round(20e3, 20, gap, Duration::from_millis(112)), None);
     }
+
+    #[test]
+    fn growth_is_an_eighth_but_at_least_4_and_at_most_16_ms() {
+        let ms = Duration::from_millis;
+        let grown = |least, rtt| {
+            let mut hystart = HyStart { samples: SAMPLES, ..HyStart::default() };
+            hystart.has_grown(ms(rtt), ms(least))
+        };
+        assert!(!grown(8, 12) && grown(8, 13), "4 ms, not 1");
+        assert!(!grown(80, 90) && grown(80, 91), "an eighth");
+        assert!(!grown(400, 416) && grown(400, 417), "16 ms, not 50");
+    }
+
+    #[test]
+    fn a_train_may_be_longer_by_four_bursts_but_no_more_than_a_millisecond() {
+        let is_long = |after_us, srtt| {
+            let began = Instant::ZERO + Duration::from_secs(1);
+            let now = began + Duration::from_micros(after_us);
+            let mut hystart = HyStart { began, last_ack: now, ..HyStart::default() };
+            let ack = Ack { now, srtt, ..samples::ack(MSS) };
+            hystart.is_long_train(&ack, MIN_RTT, 1e6)
+        };
+        // 2 * 1 MB in 100 ms: 262 kB last 13 ms, which is cut to one: half of 101 ms.
+        assert!(!is_long(50_500, MIN_RTT) && is_long(50_501, MIN_RTT));
+        // In 1 ms: 131 us.
+        let fast = Duration::from_millis(1);
+        assert!(!is_long(50_065, fast) && is_long(50_066, fast));
+    }
+
+    #[test]
+    fn it_ends_slow_start_once() {
+        let mut hystart = HyStart { found: true, samples: SAMPLES, ..HyStart::default() };
+        assert!(!hystart.ends(&samples::ack(MSS), MIN_RTT * 2, MIN_RTT, 1e6));
+    }
 }

@@ -255,6 +255,115 @@ fn linux_counts_whole_segments() {
     assert_eq!(epoch.acks_for_one(Duration::ZERO, 16e3, 1e3, false), 8.0);
 }
 
+#[test]
+fn a_second_timeout_keeps_the_threshold() {
+    // RFC 5681, section 3.1: held constant for a segment that the timer has repeated before.
+    let mut cubic = cubic(100.0);
+    lose(&mut cubic, Instant::ZERO, Cubic::on_timeout);
+    cubic.on_timeout(&Loss { again: true, ..samples::loss(MSS, 1) });
+    assert_eq!((cubic.window.cwnd(), cubic.window.ssthresh()), (1_000, 70_000));
+}
+
+#[test]
+fn the_friendly_region_does_not_shrink_a_window() {
+    // At the start of the stage W_est is cwnd; here the window has been larger since (an undone loss).
+    let mut cubic = cubic(50.0);
+    cubic.window.set_ssthresh(10e3);
+    cubic.cwnd_prior = 100e3;
+    cubic.epoch = Some(Epoch { start: Instant::ZERO, k: 10.0, w_max: 100e3, w_est: 40e3 });
+    // W_cubic(0) = 100 - 0.4 * 1000 segments, far below W_est.
+    cubic.on_ack(&ack(Instant::ZERO, Duration::from_millis(10)));
+    assert_eq!(segments(&cubic), 50.0);
+}
+
+#[test]
+fn a_timeout_forgets_the_least_round_trip_and_how_slow_start_ended() {
+    let mut cubic = linux(100.0, Duration::from_millis(100));
+    cubic.hystart = Some(HyStart::default());
+    // Slow start has ended by the round trip: 100 ms, then 200.
+    let mut now = Instant::from_secs_f64(1.0);
+    let mut grow = |cubic: &mut Cubic| {
+        cubic.window.set_ssthresh(1e9);
+        cubic.window.set_cwnd(20e3);
+        for una in 2..30 {
+            now += Duration::from_millis(3);
+            let rtt = Duration::from_millis(200);
+            cubic.on_delivered(&Ack { una, next: 1_000_000, ..ack(now, rtt) });
+        }
+        !cubic.window.in_slow_start()
+    };
+    assert!(grow(&mut cubic), "200 ms is an eighth more than 100");
+    assert!(!grow(&mut cubic), "once");
+    lose(&mut cubic, Instant::ZERO, Cubic::on_timeout);
+    assert!(!grow(&mut cubic), "200 ms is the least after the timeout");
+    cubic.min_rtt = Some(Duration::from_millis(100));
+    lose(&mut cubic, Instant::ZERO, Cubic::on_timeout);
+    cubic.min_rtt = Some(Duration::from_millis(100));
+    assert!(grow(&mut cubic), "again after a timeout");
+}
+
+#[test]
+fn neither_the_round_trip_of_syn_nor_those_after_a_loss_count() {
+    // Linux, cubictcp_acked: not within a second of the beginning of a stage.
+    let mut cubic = linux(10.0, Duration::from_millis(100));
+    cubic.min_rtt = None;
+    let short = Duration::from_millis(1);
+    let at = |seconds| Instant::from_secs_f64(seconds);
+    cubic.on_delivered(&Ack { una: 1, ..ack(at(5.0), short) });
+    assert_eq!(cubic.min_rtt, None, "of SYN");
+    cubic.epoch = Some(Epoch::begin(at(5.0), 10e3, 20e3, 1e3));
+    cubic.on_delivered(&Ack { una: 2, ..ack(at(5.9), short) });
+    assert_eq!(cubic.min_rtt, None, "0.9 s after a loss");
+    cubic.on_delivered(&Ack { una: 2, ..ack(at(6.1), short) });
+    assert_eq!(cubic.min_rtt, Some(short));
+}
+
+#[test]
+fn a_slow_start_or_an_idle_time_ends_the_stage() {
+    let rtt = Duration::from_millis(100);
+    let mut cubic = cubic(100.0);
+    lose(&mut cubic, Instant::ZERO, Cubic::on_loss);
+    cubic.on_ack(&ack(Instant::ZERO, rtt));
+    let mut idle = cubic.clone();
+    assert!(cubic.epoch.is_some());
+    // A loss that was none: the window is below the threshold again.
+    cubic.on_undone(100 * MSS, 200 * MSS);
+    cubic.on_ack(&ack(Instant::ZERO, rtt));
+    assert!(cubic.epoch.is_none());
+    // RFC 5681, section 4.1: the window begins anew, and so does the curve once it is back.
+    idle.on_idle_restart(Instant::ZERO, 10 * MSS);
+    assert!(idle.epoch.is_none());
+}
+
+#[test]
+fn in_linux_what_slow_start_leaves_of_an_acknowledgement_goes_to_avoidance() {
+    let grown = |mut cubic: Cubic| {
+        cubic.window.set_ssthresh(10e3);
+        let many =
+            Ack { slow_start_credit: 9 * MSS, ..ack(Instant::ZERO, Duration::from_millis(1)) };
+        cubic.on_ack(&many);
+        (segments(&cubic), cubic.credit)
+    };
+    // One segment to the threshold; eight of nine are left. Without a plateau the tenth window grows
+    // by one for at least twenty of them.
+    assert_eq!(grown(linux(9.0, Duration::from_millis(1))), (10.0, 8.0));
+    assert_eq!(grown(cubic(9.0)), (10.0, 0.0));
+}
+
+#[test]
+fn linux_aims_a_least_round_trip_ahead_and_begins_without_credit() {
+    let rtt = Duration::from_millis(200);
+    let after = |srtt| {
+        let mut cubic = linux(100.0, rtt);
+        cubic.credit = 50.0;
+        lose(&mut cubic, Instant::ZERO, Cubic::on_loss);
+        assert_eq!(cubic.credit, 0.0, "put by at another window");
+        (0..140).for_each(|_| cubic.on_ack(&ack(Instant::ZERO, srtt)));
+        segments(&cubic)
+    };
+    assert_eq!(after(rtt), after(rtt * 5));
+}
+
 proptest! {
     #[test]
     fn the_window_stays_sane_whatever_arrives(

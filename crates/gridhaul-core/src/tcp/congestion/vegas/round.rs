@@ -22,6 +22,8 @@ pub(super) struct Round {
 enum Times {
     /// It has not begun.
     Unknown,
+    /// It begins with the next acknowledgement.
+    Due,
     /// When it began: nothing was measured yet.
     Since(Instant),
     /// Measurements within it.
@@ -49,6 +51,12 @@ impl Round {
         self.verdicts & 1 == 1
     }
 
+    /// After a timeout: the next acknowledgement begins a round trip, in which slow start grows.
+    pub(super) const fn start_over(&mut self) {
+        self.times = Times::Due;
+        self.verdicts |= 1;
+    }
+
     /// Slow start grows in every other round trip.
     pub(super) const fn alternate(&mut self) {
         self.verdicts ^= 1;
@@ -72,7 +80,7 @@ impl Round {
     pub(super) fn measure(&mut self, rtt: Duration) {
         let (sum_ns, samples) = match self.times {
             Times::Measured { sum_ns, samples } => (sum_ns, samples),
-            Times::Unknown | Times::Since(_) => (0, 0),
+            Times::Unknown | Times::Due | Times::Since(_) => (0, 0),
         };
         let sum_ns = sum_ns.saturating_add(rtt.as_nanos());
         self.times = Times::Measured { sum_ns, samples: samples + 1 };
@@ -81,6 +89,10 @@ impl Round {
 
     /// The verdict, if this acknowledgement ends the round trip; then the next one begins.
     pub(super) fn on_ack(&mut self, ack: &Ack) -> Option<Verdict> {
+        if matches!(self.times, Times::Due) {
+            self.restart(ack);
+            return None;
+        }
         if (ack.una as u32).wrapping_sub(self.mark).cast_signed() <= 0 {
             return None;
         }
@@ -118,7 +130,7 @@ impl Round {
     /// and ns-2's base is wrong from then on.
     fn mean(&self, now: Instant) -> Option<Duration> {
         match self.times {
-            Times::Unknown => None,
+            Times::Unknown | Times::Due => None,
             Times::Since(marked_at) => {
                 Some(now.since(marked_at)).filter(|since| *since >= self.base)
             }

@@ -230,6 +230,95 @@ fn all_that_a_delayed_acknowledgement_covers_was_out() {
     assert_eq!((verdict(2 * MSS), verdict(MSS)), (Some(0.0), Some(-1.0)));
 }
 
+#[test]
+fn exactly_gamma_does_not_end_slow_start_and_more_takes_an_eighth() {
+    let mut path = Path::new(10_000);
+    path.vegas.thresholds = Arc::new((1.0, 3.0, 6.0));
+    let mut window = 0.0;
+    while path.vegas.window.ssthresh() > 2 * MSS {
+        window = path.round(ten_segments);
+    }
+    // At 16 six wait, which is γ; at 32 twenty-two: 28 are left, and one goes with that round trip's verdict.
+    assert!((27.0..=28.0).contains(&window), "{window}");
+}
+
+#[test]
+fn it_never_decreases_below_two_segments() {
+    let mut path = Path::new(2);
+    path.vegas.thresholds = Arc::new((0.0, 0.5, 1.0));
+    path.vegas.round.measure(Duration::from_millis(100));
+    // A segment in 100 ms: one of two waits, more than β.
+    let one_segment = |window: f64| Duration::from_millis(100).mul_f64(window);
+    for _ in 0..5 {
+        assert_eq!(path.round(one_segment), 2.0);
+    }
+}
+
+#[test]
+fn recovery_ends_slow_start_and_a_timeout_counts_as_a_reduction() {
+    let mut vegas = Vegas::new(&params(50));
+    vegas.on_recovered(ms(100));
+    assert_eq!(vegas.window.ssthresh(), 2 * MSS);
+    vegas.on_timeout(&loss(500, 300, 20, 1));
+    // Section 3.1: it was sent before the last decrease.
+    vegas.on_loss(&loss(600, 400, 20, 1));
+    assert_eq!(vegas.window.cwnd(), 2 * MSS);
+    vegas.on_loss(&loss(800, 501, 20, 1));
+    assert_eq!(vegas.window.cwnd(), 15 * MSS);
+}
+
+#[test]
+fn slow_start_that_passes_its_threshold_stops_within_the_round_trip() {
+    let mut vegas = Vegas::new(&params(5));
+    vegas.window.set_cwnd(f64::from(4 * MSS));
+    vegas.growth = 1.0;
+    // The round trip ends far behind.
+    vegas.round.restart(&ack(ms(100), 1, 100_000, None));
+    (2..8).for_each(|una| vegas.on_ack(&ack(ms(110), una, 8_000, None)));
+    assert_eq!(vegas.window.cwnd(), 5 * MSS);
+}
+
+#[test]
+fn nothing_is_judged_in_recovery() {
+    let evaluations = |in_recovery| {
+        let mut path = Path::settled(12);
+        let una = path.next + 1;
+        let ended = ack(path.now + Duration::from_millis(100), una, 5_000, None);
+        let before = path.vegas.round.verdicts();
+        let ended = Ack { in_recovery, ..ended };
+        path.vegas.on_delivered(&ended);
+        path.vegas.on_ack(&ended);
+        path.vegas.round.verdicts() - before
+    };
+    assert_eq!((evaluations(false), evaluations(true)), (1, 0));
+}
+
+#[test]
+fn with_a_single_segment_out_a_longer_way_is_the_new_base() {
+    let queued = |sent: u64| {
+        let mut round = Round::new();
+        round.measure(Duration::from_millis(100));
+        round.restart(&ack(ms(1_000), 10_000, sent - 1_000, None));
+        round.measure(Duration::from_millis(200));
+        let ended = ack(ms(2_000), 10_000 + sent - 1, sent - 1_000, None);
+        round.on_ack(&ended).map(|verdict| verdict.queued_segments(1e3))
+    };
+    // Two segments of which half the time is spent in a queue, so it seems; of one that cannot be.
+    assert_eq!((queued(1_000), queued(2_000)), (Some(0.0), Some(1.0)));
+}
+
+#[test]
+fn a_round_trip_without_measurement_lasts_at_least_the_base() {
+    let verdict = |after_ms: u64| {
+        let mut round = Round::new();
+        round.measure(Duration::from_millis(100));
+        round.restart(&ack(ms(1_000), 10_000, 5_000, None));
+        round.on_ack(&ack(ms(1_000 + after_ms), 20_000, 5_000, None)).is_some()
+    };
+    // Sooner is the acknowledgement of a first copy after a needless timeout.
+    assert_eq!((verdict(99), verdict(100)), (false, true));
+}
+
 proptest! {
     #[test]
     fn the_window_stays_sane_whatever_arrives(

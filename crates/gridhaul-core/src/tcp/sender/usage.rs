@@ -1,0 +1,120 @@
+//! Whether the congestion window is used, as Linux judges it (`tcp_cwnd_validate`, `tcp_is_cwnd_limited`): a
+//! window that the application leaves empty does not grow, and shrinks if that lasts (RFC 2861). Linux
+//! counts segments where this counts bytes.
+
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::Sender;
+use crate::tcp::params::{Rules, StackParams};
+
+/// How far the window was used.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Usage {
+    /// The window was full in the round trip under way.
+    full: bool,
+    /// Most that was out in that round trip, in bytes.
+    most: u64,
+    /// The round trip ends when what was sent before this position is acknowledged.
+    until: u64,
+    /// When the window was used last, and most that was out since.
+    used_at: Instant,
+    most_since: u64,
+}
+
+impl Usage {
+    /// For stacks that follow Linux; a controller that paces judges for itself.
+    pub(super) fn new(params: &StackParams, paced: bool) -> Option<Box<Self>> {
+        (params.rules == Rules::Linux && !paced).then(Box::default)
+    }
+
+    /// With this much out, the window is full or not.
+    fn note(&mut self, out: u64, una: u64, next: u64, full: bool) {
+        if una >= self.until || full || !self.full && out > self.most {
+            (self.full, self.most, self.until) = (full, out, next);
+        }
+    }
+
+    /// Whether the window may grow: it was full or, in slow start, half of it was out.
+    pub(super) fn allows_growth(&self, cwnd: u32, ssthresh: u32) -> bool {
+        self.full || cwnd < ssthresh && u64::from(cwnd) < 2 * self.most
+    }
+}
+
+impl Sender {
+    /// New data was sent, or the window held it back (`full`).
+    #[inline]
+    pub(super) fn note_use(&mut self, now: Instant, full: bool, params: &StackParams) {
+        if self.usage.is_some() {
+            self.judge_use(now, full, params);
+        } else {
+            self.window_limited |= full;
+        }
+    }
+
+    /// RFC 2861, section 3.2: after an RTO in which the window was not used, it comes half the way down to
+    /// what was. Not while more data waits, nor in a recovery.
+    fn judge_use(&mut self, now: Instant, full: bool, params: &StackParams) {
+        let out = self.next - self.una;
+        let (cwnd, ssthresh) = (self.congestion.cwnd(), self.congestion.ssthresh());
+        let more = self.next < self.end();
+        let Some(usage) = &mut self.usage else { return };
+        usage.note(out, self.una, self.next, full);
+        if usage.allows_growth(cwnd, ssthresh) || self.attentive {
+            (usage.used_at, usage.most_since) = (now, 0);
+            return;
+        }
+        usage.most_since = usage.most_since.max(out);
+        let long = now.since(usage.used_at) >= self.rtt.rto(params);
+        if !params.restart_after_idle || !long || more {
+            return;
+        }
+        let used = (usage.most_since as u32).max(params.initial_window);
+        (usage.used_at, usage.most_since) = (now, 0);
+        if used < cwnd {
+            self.congestion.on_unused(used.midpoint(cwnd));
+            self.refresh_window();
+        }
+    }
+
+    /// RFC 2861, section 3.1: the window halves for each RTO of idle time, down to the initial window
+    /// (`tcp_cwnd_restart`).
+    pub(super) fn restart_as_linux(&mut self, now: Instant, params: &StackParams) {
+        let Some(usage) = &mut self.usage else { return };
+        (usage.used_at, usage.most_since) = (now, 0);
+        let rto = self.rtt.rto(params);
+        let cwnd = self.congestion.cwnd();
+        let least = params.initial_window.min(cwnd);
+        let (mut left, mut idle) = (cwnd, now.since(self.last_sent).saturating_sub(rto));
+        while idle > Duration::ZERO && left > least {
+            left /= 2;
+            idle = idle.saturating_sub(rto);
+        }
+        self.congestion.on_unused(left.max(least));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Slow start goes on until the window is twice what the application fills of it.
+    #[test]
+    fn a_window_that_is_half_used_grows_in_slow_start_only() {
+        let mut usage = Usage::default();
+        usage.note(7_000, 1, 7_001, false);
+        assert!(usage.allows_growth(13_999, u32::MAX));
+        assert!(!usage.allows_growth(14_000, u32::MAX));
+        assert!(!usage.allows_growth(8_000, 8_000));
+    }
+
+    /// That it was full counts until what was sent then is acknowledged.
+    #[test]
+    fn a_full_window_counts_for_a_round_trip() {
+        let mut usage = Usage::default();
+        usage.note(10_000, 1, 10_001, true);
+        usage.note(4_000, 7_001, 11_001, false);
+        assert!(usage.allows_growth(10_000, 5_000));
+        usage.note(4_000, 10_001, 14_001, false);
+        assert!(!usage.allows_growth(10_000, 5_000));
+    }
+}
