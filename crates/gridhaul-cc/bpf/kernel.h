@@ -12,6 +12,7 @@
  * under the GPL (`check_struct_ops_btf_id`). The files of this folder are, beside the licence of the
  * rest. */
 
+#include "known.h"
 #include "plain.h"
 
 #define SEC(name) __attribute__((section(name), used))
@@ -36,6 +37,7 @@ struct tcp_sock {
     u32 snd_ssthresh;
     u32 prior_cwnd;
     u32 packets_out;
+    u32 max_packets_out;
     u32 retrans_out;
     u32 sacked_out;
     u32 lost_out;
@@ -118,14 +120,17 @@ inlined void set_window(struct tcp_sock *tcp, u32 segments)
     tcp->snd_cwnd = smaller(segments, tcp->snd_cwnd_clamp);
 }
 
-/* The slow-start threshold of a connection that has lost nothing (`TCP_INFINITE_SSTHRESH`). */
-#define UNLIMITED 0x7fffffff
+/* Whether the window was used, so that it may grow (RFC 2861; `tcp_is_cwnd_limited`): it held something
+ * back or, in slow start, half of it was out. */
+inlined int is_used(const struct tcp_sock *tcp)
+{
+    if (bit_of(tcp, is_cwnd_limited))
+        return 1;
+    return tcp->snd_cwnd < tcp->snd_ssthresh && tcp->snd_cwnd < 2 * tcp->max_packets_out;
+}
 
-/* Window and threshold as they were with the last acknowledgement. */
-struct known {
-    u32 window;
-    u32 threshold;
-};
+/* What was put right. */
+enum { MENDED_WINDOW = 1, MENDED_THRESHOLD = 2 };
 
 inlined void note(struct known *known, const struct tcp_sock *tcp)
 {
@@ -133,26 +138,21 @@ inlined void note(struct known *known, const struct tcp_sock *tcp)
     known->threshold = tcp->snd_ssthresh;
 }
 
-/* Most segments that a window can have come to since: twice as many, or what it was before a loss. */
-inlined u64 most(const struct known *known, const struct tcp_sock *tcp)
+/* With each acknowledgement: puts right what a program that was not run has left behind, if it has.
+ * `threshold` is what it would have said about the window before the loss. */
+inlined u32 mend(struct known *known, struct tcp_sock *tcp, u32 threshold)
 {
-    u64 before = larger(known->window, tcp->prior_cwnd);
-    return 2 * before + 10;
-}
-
-/* Whether the threshold is one that no rule leads to. A kernel that asks for one and does not run the
- * program takes what it finds for the answer: seen on Linux 6.18 once in some thousand recoveries (in
- * the context of a process with number 1), and on all before 6.1. Left alone, the sender would have no
- * window any more. */
-inlined int threshold_is_wrong(const struct known *known, const struct tcp_sock *tcp)
-{
-    u32 threshold = tcp->snd_ssthresh;
-    return threshold != UNLIMITED && threshold > known->threshold && threshold > most(known, tcp);
-}
-
-inlined int window_is_wrong(const struct known *known, const struct tcp_sock *tcp)
-{
-    return tcp->snd_cwnd > most(known, tcp);
+    u32 before = tcp->prior_cwnd, mended = 0;
+    if (threshold_is_wrong(known, tcp->snd_ssthresh, before))
+        mended |= MENDED_THRESHOLD;
+    if (window_is_wrong(known, tcp->snd_cwnd, before))
+        mended |= MENDED_WINDOW;
+    if (mended & MENDED_THRESHOLD)
+        tcp->snd_ssthresh = threshold;
+    if (mended & MENDED_WINDOW)
+        set_window(tcp, larger(before, 2));
+    note(known, tcp);
+    return mended;
 }
 
 /* One segment more for each window that was acknowledged (RFC 5681, section 3.1, counted in segments

@@ -234,26 +234,21 @@ int medx_release(unused u64 *context)
     return 0;
 }
 
-/* What `ssthresh` and `undo_cwnd` would have said, for a loss that was not judged. */
-inlined void mend(struct medx *medx, struct tcp_sock *tcp, struct counters *all)
-{
-    u8 threshold = threshold_is_wrong(&medx->known, tcp), window = window_is_wrong(&medx->known, tcp);
-    if (threshold || window) {
-        if (threshold)
-            tcp->snd_ssthresh = medx->window = larger(tcp->prior_cwnd / 2, 2);
-        if (window)
-            set_window(tcp, larger(tcp->prior_cwnd, 2));
-        count(all, mended);
-    }
-    note(&medx->known, tcp);
-}
+inlined u32 halved(u32 window) { return larger(window / 2, 2); }
 
 SEC("struct_ops/pkts_acked")
 int medx_pkts_acked(u64 *context)
 {
+    struct tcp_sock *tcp = sender(context);
+    struct medx *medx = memory(context);
     struct connection *mine = connection_of(context);
     struct counters *all = the_entry(counters);
-    mend(memory(context), sender(context), all);
+    /* As if for a loss that was not judged. */
+    u32 mended = mend(&medx->known, tcp, halved(tcp->prior_cwnd));
+    if (mended & MENDED_THRESHOLD)
+        medx->window = tcp->snd_ssthresh;
+    if (mended)
+        count(all, mended);
     if (mine && mine->heard) {
         mine->heard = 0;
         count(all, delays);
@@ -264,14 +259,14 @@ int medx_pkts_acked(u64 *context)
     return 0;
 }
 
-/* Reno (RFC 5681, section 3.1), while the window is used. */
+/* Reno (RFC 5681, section 3.1). */
 SEC("struct_ops/cong_avoid")
 int medx_cong_avoid(u64 *context)
 {
     struct tcp_sock *tcp = sender(context);
     struct medx *medx = memory(context);
     u32 acked = context[2];
-    if (bit_of(tcp, is_cwnd_limited)) {
+    if (is_used(tcp)) {
         u32 window = tcp->snd_cwnd;
         if (window < tcp->snd_ssthresh)
             set_window(tcp, smaller(window + acked, tcp->snd_ssthresh));
@@ -293,7 +288,7 @@ int medx_ssthresh(u64 *context)
     struct medx *medx = memory(context);
     u32 window = tcp->snd_cwnd;
     medx->cause = judge_loss(connection_of(context));
-    medx->window = medx->cause == ERROR ? window : larger(window / 2, 2);
+    medx->window = medx->cause == ERROR ? window : halved(window);
     return medx->window;
 }
 
@@ -311,7 +306,7 @@ int medx_set_state(u64 *context)
     if (state == REDUCED) {
         /* Not a loss: a mark (RFC 3168), or a queue of this host that is full. That is congestion. */
         if (cause == ERROR)
-            tcp->snd_ssthresh = medx->window = larger(medx->window / 2, 2);
+            tcp->snd_ssthresh = medx->window = halved(medx->window);
     } else if (state == RECOVERY) {
         count_cause(mine, tcp, cause);
     } else if (state == LOSS) {
@@ -320,7 +315,7 @@ int medx_set_state(u64 *context)
         if (cause == NONE) {
             cause = judge_loss(mine);
             if (cause != ERROR)
-                tcp->snd_ssthresh = medx->window = larger(medx->window / 2, 2);
+                tcp->snd_ssthresh = medx->window = halved(medx->window);
         }
         if (cause == ERROR)
             set_window(tcp, larger(medx->window, tcp->snd_cwnd));

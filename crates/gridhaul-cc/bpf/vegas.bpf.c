@@ -56,9 +56,17 @@ struct vegas {
     u8 stale;
 };
 
+/* Where the stream goes on, without what is lost and waits to be sent again (core: ns-2 goes back with its
+ * next sequence number at a timeout). */
+inlined u32 position(const struct tcp_sock *tcp)
+{
+    u32 next = tcp->snd_una + in_flight(tcp) * tcp->mss_cache;
+    return (s32)(next - tcp->snd_nxt) < 0 ? next : tcp->snd_nxt;
+}
+
 inlined void begin_round(struct vegas *vegas, const struct tcp_sock *tcp)
 {
-    vegas->mark = tcp->snd_nxt;
+    vegas->mark = position(tcp);
     vegas->begun_us = tcp->tcp_mstamp;
     vegas->sum_us = 0;
     vegas->samples = 0;
@@ -113,28 +121,17 @@ inlined void end_slow_start(struct vegas *vegas)
     vegas->stale = 1;
 }
 
-/* What `ssthresh` and `undo_cwnd` would have said. */
-inlined void mend(struct vegas *vegas, struct tcp_sock *tcp)
-{
-    u8 threshold = threshold_is_wrong(&vegas->known, tcp), window = window_is_wrong(&vegas->known, tcp);
-    if (threshold || window) {
-        struct counters *all = the_entry(counters);
-        if (threshold)
-            tcp->snd_ssthresh = reduced(tcp->prior_cwnd);
-        if (window)
-            set_window(tcp, larger(tcp->prior_cwnd, 2));
-        end_slow_start(vegas);
-        count(all, mended);
-    }
-    note(&vegas->known, tcp);
-}
-
 /* Each acknowledgement brings at most one measurement, of the newest segment that was sent once. */
 SEC("struct_ops/pkts_acked")
 int vegas_pkts_acked(u64 *context)
 {
+    struct tcp_sock *tcp = sender(context);
     struct vegas *vegas = memory(context);
-    mend(vegas, sender(context));
+    if (mend(&vegas->known, tcp, reduced(tcp->prior_cwnd))) {
+        struct counters *all = the_entry(counters);
+        end_slow_start(vegas);
+        count(all, mended);
+    }
     const struct ack_sample *sample = (void *)context[1];
     s32 rtt_us = sample->rtt_us;
     if (rtt_us > 0)
@@ -171,7 +168,7 @@ inlined u32 queued(const struct vegas *vegas, const struct tcp_sock *tcp, u64 me
 {
     u64 mss = larger(tcp->mss_cache, 1);
     u64 out = (u64)(in_flight(tcp) + acked) * mss;
-    u64 sent = tcp->snd_nxt - vegas->mark;
+    u64 sent = position(tcp) - vegas->mark;
     u64 expected = out * mean, actual = sent * vegas->base_us;
     if (actual >= expected)
         return 0;
@@ -228,7 +225,7 @@ int vegas_cong_avoid(u64 *context)
         u64 mean = mean_us(vegas, tcp->tcp_mstamp);
         if (mean) {
             /* ns-2: with a single segment in transit nothing queues, so a longer path shows. */
-            if (tcp->snd_nxt - vegas->mark <= tcp->mss_cache || !vegas->base_us || mean < vegas->base_us)
+            if (position(tcp) - vegas->mark <= tcp->mss_cache || !vegas->base_us || mean < vegas->base_us)
                 vegas->base_us = mean;
             judge(vegas, tcp, queued(vegas, tcp, mean, acked), all);
         }
@@ -239,8 +236,7 @@ int vegas_cong_avoid(u64 *context)
         leave_slow_start(vegas, tcp);
         vegas->growing = 0;
     }
-    /* Growth while the window is used; the kernel knows itself whether the window held it back. */
-    if (vegas->growing && bit_of(tcp, is_cwnd_limited)) {
+    if (vegas->growing && is_used(tcp)) {
         if (vegas->slow_start)
             set_window(tcp, smaller(tcp->snd_cwnd + acked, larger(tcp->snd_ssthresh, tcp->snd_cwnd)));
         else

@@ -60,7 +60,10 @@ impl Algorithm {
 /// The file of the lock cannot be made or locked.
 pub fn take_turn() -> io::Result<File> {
     let path = std::env::temp_dir().join("gridhaul-cc.lock");
-    let file = File::options().create(true).append(true).open(path)?;
+    // Where another user's run has made it, the kernel lets nobody but them create it (`fs.protected_regular`),
+    // root neither; to read is enough for a lock.
+    let file =
+        File::open(&path).or_else(|_| File::options().create(true).append(true).open(&path))?;
     file.lock()?;
     Ok(file)
 }

@@ -37,7 +37,7 @@ pub struct VegasSettings {
     pub gamma: u32,
 }
 
-/// Those of the scenarios (`stack.vegas_alpha` and its relatives), and of paper `sa-tcp`.
+/// Those of Brakmo and Peterson 1995 (their Vegas-1,3), and of paper `sa-tcp`.
 impl Default for VegasSettings {
     fn default() -> Self {
         Self { alpha: 1, beta: 3, gamma: 1 }
@@ -84,10 +84,16 @@ impl Settings {
                 "alpha ({}) of Vegas is above beta ({}): expected alpha <= beta",
                 vegas.alpha, vegas.beta
             )),
+            // The difference that is compared is never negative (Brakmo and Peterson 1995, section 3.2).
+            Algorithm::Vegas if vegas.alpha == 0 => refuse(
+                "alpha of Vegas is 0: expected at least 1, or the window never grows again after slow \
+                 start"
+                    .to_owned(),
+            ),
             Algorithm::Vegas => match [vegas.alpha, vegas.beta, vegas.gamma] {
                 words if words.iter().all(|word| *word <= SEGMENTS_MAX) => Ok(words),
                 words => refuse(format!(
-                    "alpha, beta and gamma of Vegas are {words:?}: expected 0 to {SEGMENTS_MAX} segments"
+                    "alpha, beta and gamma of Vegas are {words:?}: expected up to {SEGMENTS_MAX} segments"
                 )),
             },
             Algorithm::Medx if !(0.0..=0.999).contains(&medx.alpha) => {
@@ -120,9 +126,18 @@ mod tests {
             error.to_string(),
             "alpha (4) of Vegas is above beta (3): expected alpha <= beta"
         );
+        let vegas = VegasSettings { alpha: 0, beta: 0, gamma: 1 };
+        let error = Settings { vegas, ..Settings::default() }.words(Algorithm::Vegas).unwrap_err();
+        assert!(
+            error.to_string().starts_with("alpha of Vegas is 0: expected at least 1"),
+            "{error}"
+        );
+        let vegas = VegasSettings { alpha: 2, beta: 2, gamma: 0 };
+        let settled = Settings { vegas, ..Settings::default() };
+        assert_eq!(settled.words(Algorithm::Vegas).unwrap(), [2, 2, 0], "a queue of two segments");
         let vegas = VegasSettings { beta: u32::MAX, ..VegasSettings::default() };
         let error = Settings { vegas, ..Settings::default() }.words(Algorithm::Vegas).unwrap_err();
-        assert!(error.to_string().contains("expected 0 to 1000000 segments"), "{error}");
+        assert!(error.to_string().contains("expected up to 1000000 segments"), "{error}");
         assert_eq!(settings.words(Algorithm::Medx).unwrap(), [500, 1200, 4]);
         for (alpha, beta, buffer) in
             [(1.0, 1.2, 4), (0.5, 0.0, 4), (0.5, f64::NAN, 4), (0.5, 1.2, 9)]

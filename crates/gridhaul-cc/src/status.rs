@@ -82,7 +82,7 @@ pub fn unload(algorithms: &[Algorithm]) -> Result<Vec<Algorithm>, Error> {
     let mut ended = Vec::new();
     for &algorithm in algorithms {
         let folder = folder(algorithm);
-        if !folder.exists() {
+        if !is_there(&folder)? {
             continue;
         }
         let doing = format!("removing {}", folder.display());
@@ -93,6 +93,14 @@ pub fn unload(algorithms: &[Algorithm]) -> Result<Vec<Algorithm>, Error> {
         ended.push(algorithm);
     }
     Ok(ended)
+}
+
+/// Whether something is kept. Those who may not look must not be told that there is nothing.
+fn is_there(folder: &Path) -> Result<bool, Error> {
+    folder.try_exists().map_err(|source| match machine::missing_permission() {
+        Some(missing) => Error::Missing(vec![missing]),
+        None => Error::system(format!("looking for {}", folder.display()))(source),
+    })
 }
 
 const FILE_SYSTEM: &str = "/sys/fs/bpf";

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../bpf/judge.h"
+#include "../../bpf/judge.h"
 
 int main(void)
 {

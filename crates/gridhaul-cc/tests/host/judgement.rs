@@ -1,10 +1,6 @@
-//! What the kernel's MEDX makes of delays, without a kernel: `bpf/judge.h`, compiled for this machine, beside
-//! the paper's equations in floating point.
+//! What the kernel's MEDX makes of delays: `bpf/judge.h` beside the paper's equations in floating point.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use crate::compiled::ask;
 
 /// α and β, the list's length, and pairs of a reported delay and a round trip.
 struct Case {
@@ -12,49 +8,19 @@ struct Case {
     delays: Vec<(u32, u32)>,
 }
 
-/// The compiled code; `None` without clang, which in CI is an error.
-fn program() -> Option<&'static Path> {
-    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let compile = || {
-        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("judgement");
-        let compiler = std::env::var("CLANG").unwrap_or_else(|_| "clang".into());
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/judgement.c");
-        let mut command = Command::new(&compiler);
-        command.args(["-O1", "-Wall", "-Wno-pass-failed"]);
-        command.args(["-fsanitize=undefined", "-fsanitize-trap=all"]);
-        let Ok(output) = command.arg(source).arg("-o").arg(&program).output() else {
-            let ci = std::env::var("CI").is_ok_and(|value| value == "true" || value == "1");
-            assert!(!ci, "CI needs clang");
-            eprintln!("left out: {compiler} is missing; apt-get install clang");
-            return None;
-        };
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        Some(program)
-    };
-    PROGRAM.get_or_init(compile).as_deref()
-}
-
 /// Asks the compiled code about all cases.
 fn judged(cases: &[Case]) -> Option<Vec<(String, u32)>> {
-    let mut child =
-        Command::new(program()?).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut text = String::new();
     for Case { settings: (alpha, beta, kept), delays } in cases {
         text += &format!("{} {} {kept}", (alpha * 1000.0).round(), (beta * 1000.0).round());
         delays.iter().for_each(|(delay, round_trip)| text += &format!(" {delay} {round_trip}"));
         text += "\n";
     }
-    let mut input = child.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || input.write_all(text.as_bytes()).unwrap());
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap();
-    assert!(output.status.success(), "{:?}", output.status);
-    let lines = String::from_utf8(output.stdout).unwrap();
-    let answer = |line: &str| {
+    let answer = |line: &String| {
         let (cause, offset) = line.split_once(' ').unwrap();
         (cause.to_owned(), offset.parse().unwrap())
     };
-    Some(lines.lines().map(answer).collect())
+    Some(ask("judgement", text)?.iter().map(answer).collect())
 }
 
 /// The paper's settings, delays in milliseconds, a way back of 10 ms, and the receiver's clock ahead.
