@@ -7,10 +7,12 @@ use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::clock::{Appointments, Clock};
+use crate::control::Controls;
 use crate::names::Names;
 use crate::network::{Address, Lab, Plan, Side};
 use crate::refuse::refusals;
 use crate::system::raise_file_limit;
+use crate::traffic::require_congestion;
 use crate::wire::Emulator;
 
 /// A network of a scenario that stands.
@@ -20,6 +22,8 @@ pub struct Held {
     plan: Plan,
     lab: Lab,
     names: Names,
+    /// What routes name stays in the kernel as long as they do.
+    controls: Controls,
 }
 
 /// A flow of the scenario, as programs of one's own can use it.
@@ -34,10 +38,14 @@ pub struct Pair {
     pub to: (String, IpAddr),
     /// Members.
     pub count: u32,
+    /// Congestion control of TCP connections that begin at `from` and at `to`; `None` where programs
+    /// choose.
+    pub control: [Option<String>; 2],
 }
 
 impl Held {
-    /// Makes the network of a scenario, with namespaces `<prefix>-<node>`.
+    /// Makes the network of a scenario, with namespaces `<prefix>-<node>`. Routes say to programs what
+    /// stacks ask for, as far as routes can.
     ///
     /// # Errors
     /// A scenario that a kernel cannot honour, a name that is taken, a machine that refuses.
@@ -47,11 +55,16 @@ impl Held {
             return Err(RunError::Unsupported(refused));
         }
         raise_file_limit();
-        let plan = Plan::new(scenario)?;
+        let mut plan = Plan::new(scenario)?;
+        let controls = Controls::load(&plan)?;
+        plan.serve_programs(|stack| controls.name(stack));
+        for name in plan.flows.iter().flat_map(|flow| &flow.controls).flatten() {
+            require_congestion(name)?;
+        }
         let lab = Lab::build(&plan)?;
         let named = plan.nodes.iter().map(|node| format!("{prefix}-{node}"));
         let names = Names::give(named.zip(&lab.namespaces))?;
-        Ok(Self { scenario: scenario.clone(), plan, lab, names })
+        Ok(Self { scenario: scenario.clone(), plan, lab, names, controls })
     }
 
     /// Between whom the scenario has flows.
@@ -67,6 +80,7 @@ impl Held {
                 from: end(Side::From, flow.ends[0]),
                 to: end(Side::To, flow.ends[1]),
                 count: flow.count,
+                control: flow.controls.clone(),
             }
         };
         self.scenario.flow.keys().zip(&self.plan.flows).enumerate().map(pair).collect()
@@ -82,6 +96,7 @@ impl Held {
         let outcome =
             emulator.run((clock, &Appointments::new()), (Instant::ZERO, Instant::NEVER), stop);
         drop(self.names);
+        drop(self.controls);
         outcome?;
         Ok(())
     }

@@ -71,8 +71,8 @@ fn slow_rates(shaper: &Shaper) -> Vec<String> {
 
 fn flow_refusals(scenario: &Scenario, flow: &Flow) -> Vec<(&'static str, String)> {
     let mut refused = Vec::new();
-    let members = scenario.members(&flow.from, &flow.to).unwrap_or(1).saturating_mul(flow.count);
-    if members > MEMBERS_MAX {
+    let members = scenario.connections(flow);
+    if members > u64::from(MEMBERS_MAX) {
         refused.push((
             "count",
             format!("{members} equal flows; at most {MEMBERS_MAX} have addresses"),

@@ -313,22 +313,22 @@ pub(crate) struct CcLoadArgs {
     #[arg(long)]
     pub(crate) hold: bool,
     /// Vegas: the window grows while fewer segments than this wait in queues
-    #[arg(long, value_name = "SEGMENTS", default_value_t = VegasSettings::default().alpha)]
+    #[arg(long, allow_negative_numbers = true, value_name = "SEGMENTS", default_value_t = VegasSettings::default().alpha)]
     pub(crate) vegas_alpha: u32,
     /// Vegas: the window shrinks while more segments than this wait
-    #[arg(long, value_name = "SEGMENTS", default_value_t = VegasSettings::default().beta)]
+    #[arg(long, allow_negative_numbers = true, value_name = "SEGMENTS", default_value_t = VegasSettings::default().beta)]
     pub(crate) vegas_beta: u32,
     /// Vegas: slow start ends when more segments than this wait
-    #[arg(long, value_name = "SEGMENTS", default_value_t = VegasSettings::default().gamma)]
+    #[arg(long, allow_negative_numbers = true, value_name = "SEGMENTS", default_value_t = VegasSettings::default().gamma)]
     pub(crate) vegas_gamma: u32,
     /// MEDX: how much of the average delay stays when another arrives
-    #[arg(long, value_name = "SHARE", default_value_t = MedxSettings::default().alpha)]
+    #[arg(long, allow_negative_numbers = true, value_name = "SHARE", default_value_t = MedxSettings::default().alpha)]
     pub(crate) medx_alpha: f64,
     /// MEDX: a delay beyond this many times the average may mean congestion
-    #[arg(long, value_name = "FACTOR", default_value_t = MedxSettings::default().beta)]
+    #[arg(long, allow_negative_numbers = true, value_name = "FACTOR", default_value_t = MedxSettings::default().beta)]
     pub(crate) medx_beta: f64,
     /// MEDX: so many delays must keep rising as well (2 to 8)
-    #[arg(long, value_name = "DELAYS", default_value_t = MedxSettings::default().buffer)]
+    #[arg(long, allow_negative_numbers = true, value_name = "DELAYS", default_value_t = MedxSettings::default().buffer)]
     pub(crate) medx_buffer: u32,
     /// MEDX: control group (version 2) whose connections may carry its TCP option; by default all may
     #[arg(long, value_name = "FOLDER")]

@@ -26,10 +26,18 @@ pub(crate) struct Vary {
 
 /// Reads a scenario and changes it as the command line says.
 pub(crate) fn load(file: &Path, changes: &Changes, vary: &[Vary]) -> anyhow::Result<Scenario> {
-    let scenario = Scenario::load(file)?;
-    let mut scenario = change(scenario, &file.display().to_string(), changes, vary)?;
+    let shown = file.display().to_string();
+    if changes.set.is_empty() && vary.is_empty() {
+        return change(Scenario::load(file)?, &shown, changes, vary);
+    }
+    // What the file says of traces may be replaced: they are opened afterwards.
+    let scenario = Scenario::load_to_change(file)?;
+    let first = scenario.sweep.len();
+    let mut scenario = change(scenario, &shown, changes, vary)?;
     // A trace may be new. An own folder is a whole path already.
     scenario.lies_in(file.parent().unwrap_or(Path::new("")));
+    let keys = vary.iter().map(|vary| vary.key.as_str());
+    scenario.check_traces().map_err(|error| named(error, &shown, "--vary", first, keys))?;
     Ok(scenario)
 }
 

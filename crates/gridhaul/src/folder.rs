@@ -11,7 +11,7 @@ use gridhaul_report::NamedChart;
 
 use crate::terminal::say;
 
-/// A place for results that may be written to. Nothing has been touched yet.
+/// A place for results that may be written to. Nothing is there yet.
 #[derive(Debug)]
 pub(crate) struct Place {
     target: PathBuf,
@@ -44,6 +44,7 @@ impl Place {
         };
         let place = Self { target, force };
         place.check()?;
+        place.try_out()?;
         Ok(place)
     }
 
@@ -66,6 +67,20 @@ impl Place {
         match (self.target.parent(), name) {
             (Some(parent), Some(name)) => Ok((parent, name)),
             _ => bail!("--out {}: this cannot be a results folder", self.target.display()),
+        }
+    }
+
+    /// Makes a folder where the first one will be made, and takes it away again.
+    fn try_out(&self) -> anyhow::Result<()> {
+        let (parent, name) = self.parts()?;
+        let there = parent.ancestors().find(|parent| parent.exists()).unwrap_or(parent);
+        let trial = there.join(format!(".{name}.trial-{}", std::process::id()));
+        match fs::create_dir(&trial).and_then(|()| fs::remove_dir(&trial)) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => bail!(
+                "cannot make a folder in {}: {error}\n  help: name another place with --out",
+                there.display()
+            ),
+            _ => Ok(()),
         }
     }
 
@@ -255,6 +270,17 @@ mod tests {
         assert!(Place::new(Path::new("/"), true).is_err());
         let file = tempfile::NamedTempFile::new().unwrap();
         assert!(Place::new(file.path(), true).is_err());
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_is_refused_before_time_is_spent() {
+        let dir = tempfile::tempdir().unwrap();
+        Place::new(&dir.path().join("results/run"), false).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing was touched");
+        // Nobody makes folders in there, not even root.
+        let error = format!("{:#}", Place::new(Path::new("/proc/results/run"), false).unwrap_err());
+        assert!(error.starts_with("cannot make a folder in /proc: "), "{error}");
+        assert!(error.ends_with("\n  help: name another place with --out"), "{error}");
     }
 
     #[test]

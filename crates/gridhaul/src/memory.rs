@@ -4,7 +4,7 @@
 use std::fs;
 
 use anyhow::ensure;
-use gridhaul_scenario::scenario::{Flow, Scenario};
+use gridhaul_scenario::scenario::Scenario;
 
 /// A connection with its links and messages takes about this (`cargo xtask bench meters`: 958 MB for a million
 /// meters).
@@ -18,10 +18,7 @@ pub(crate) fn ensure_room(scenario: &Scenario) -> anyhow::Result<()> {
 }
 
 fn room(scenario: &Scenario, free: u64) -> anyhow::Result<()> {
-    let count = |flow: &Flow| {
-        let members = scenario.members(&flow.from, &flow.to).unwrap_or(1);
-        u64::from(members).saturating_mul(u64::from(flow.count))
-    };
+    let count = |flow| scenario.connections(flow);
     let all = scenario.flow.values().map(count).fold(0, u64::saturating_add);
     let needs = all.saturating_mul(BYTES_PER_FLOW);
     let Some((name, flow)) = scenario.flow.iter().max_by_key(|(_, flow)| count(flow)) else {

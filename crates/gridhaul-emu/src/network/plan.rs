@@ -7,6 +7,7 @@ use gridhaul_scenario::units::Duration;
 
 use super::address::{Address, Family, Side};
 use super::shaper::ShaperPlan;
+use crate::traffic::kernel_mss;
 
 /// Everything that follows from the scenario before anything is made.
 #[derive(Debug)]
@@ -52,6 +53,12 @@ pub(crate) struct FlowPlan {
     pub stacks: [StackParams; 2],
     /// From `from` to `to`, and back.
     pub ways: [Vec<Hop>; 2],
+    /// Whether the scenario chooses the variant of each end.
+    chosen: [bool; 2],
+    /// What routes say besides to programs that set nothing at their sockets.
+    for_programs: bool,
+    /// The congestion control that they say at each end, if any.
+    pub controls: [Option<String>; 2],
 }
 
 impl Plan {
@@ -88,6 +95,18 @@ impl Plan {
             .map(|(_, hop, shaper)| (port_number(&hop, false), ShaperPlan::new(scenario, shaper)));
         let shapers = shapers.collect();
         Ok(Self { nodes, ports, flows, directions: Directions::new(scenario), arrivals, shapers })
+    }
+
+    /// Lets routes say to programs of one's own what a run sets at its sockets, as far as routes can:
+    /// segments, the least timeout, and the congestion control where the scenario chooses it; `control`
+    /// says what the kernel calls that of a stack.
+    pub(crate) fn serve_programs<'c>(&mut self, control: impl Fn(&StackParams) -> Option<&'c str>) {
+        for flow in self.flows.iter_mut().filter(|flow| flow.transport == Transport::Tcp) {
+            flow.for_programs = true;
+            flow.controls = [0, 1].map(|end| {
+                flow.chosen[end].then(|| control(&flow.stacks[end]))?.map(str::to_owned)
+            });
+        }
     }
 
     /// What `tc` is told to shape what leaves a node: one line for each command, none where nothing
@@ -175,6 +194,9 @@ impl FlowPlan {
         let routes =
             scenario.routes(name).map_err(|problem| RunError::Invalid(problem.to_string()))?;
         let group = scenario.members(&flow.from, &flow.to).unwrap_or(1);
+        let chosen = |stack: Option<&String>| {
+            stack.and_then(|name| scenario.stack.get(name)).is_some_and(|it| it.variant.is_some())
+        };
         let near = StackParams::named(scenario, flow.stack.as_ref());
         let far = StackParams::named(scenario, flow.to_stack.as_ref().or(flow.stack.as_ref()));
         Ok(Self {
@@ -185,6 +207,10 @@ impl FlowPlan {
             ends,
             stacks: [near, far],
             ways: [routes.out, routes.back],
+            chosen: [flow.stack.as_ref(), flow.to_stack.as_ref().or(flow.stack.as_ref())]
+                .map(chosen),
+            for_programs: false,
+            controls: [None, None],
         })
     }
 
@@ -205,6 +231,24 @@ impl FlowPlan {
         if stack.delayed_ack == Duration::ZERO {
             attributes += " quickack 1";
         }
+        if self.for_programs {
+            attributes += &self.attributes_for_programs(end);
+        }
+        attributes
+    }
+
+    fn attributes_for_programs(&self, end: usize) -> String {
+        // Each end asks the other for no larger segments than both have, as their sockets do in a run.
+        let segment = self.stacks.each_ref().map(kernel_mss).into_iter().min().unwrap_or_default();
+        let mut attributes = format!(" advmss {segment}");
+        let least = self.stacks[end].rto_min;
+        if least != KERNEL_RTO_MIN {
+            // Routes count in milliseconds.
+            attributes += &format!(" rto_min {}ms", least.as_nanos().div_ceil(1_000_000).max(1));
+        }
+        if let Some(name) = &self.controls[end] {
+            attributes += &format!(" congctl {name}");
+        }
         attributes
     }
 }
@@ -221,6 +265,9 @@ pub(crate) const fn family(stack: &StackParams) -> Family {
 
 /// Whatever a scenario sends fits into one packet; the size of segments is set at the sockets.
 const MTU: u32 = 65_535;
+
+/// `TCP_RTO_MIN`: what a kernel has where nobody says anything.
+const KERNEL_RTO_MIN: Duration = Duration::from_millis(200);
 
 /// Packets that a device keeps until the emulator reads them. It reads at once; this is for the time
 /// in which it is not on a processor.

@@ -137,6 +137,17 @@ fn bind(socket: &Socket, family: Family, address: SocketAddr) -> Result<(), Faul
     socket.bind(&address.into()).map_err(Fault::call(format!("binding to {address}")))
 }
 
+/// Sees whether this kernel has a congestion control.
+///
+/// # Errors
+/// It does not, or does not let us have it.
+pub(crate) fn require_congestion(name: &str) -> Result<(), Fault> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))
+        .map_err(Fault::call("opening a socket"))?;
+    rustix::net::sockopt::set_tcp_congestion(&socket, name)
+        .map_err(|error| no_congestion_control(name, error))
+}
+
 /// Sets what belongs to a stack at a socket of TCP. What is left as the kernel has it was refused
 /// where it differs.
 ///

@@ -236,7 +236,8 @@ impl<'a> Emulator<'a> {
         }
         if fate.is_damaged() && !fate.is_copy() {
             damage(bytes);
-            self.note_cause(&header, Cause::Error, now);
+            // It travels on, but nobody will take it.
+            self.note_lost(frame.place, Cause::Error, now);
         }
         let tally = &mut self.tallies[usize::from(header.to.flow)];
         let flow = &self.plan.flows[usize::from(header.to.flow)];
@@ -248,6 +249,7 @@ impl<'a> Emulator<'a> {
         }
         match (last, header.goes_out()) {
             (false, _) => {}
+            _ if fate.is_damaged() => {}
             (true, true) => {
                 tally.arrived_bytes += length;
                 tally.data.arrived += u64::from(data && !fate.is_copy());

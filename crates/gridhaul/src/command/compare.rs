@@ -34,7 +34,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     if args.json {
         print(&text)?;
     } else {
-        print_tables(&comparison.tables())?;
+        let mut tables = comparison.tables();
+        tables.extend(gridhaul_report::verdicts(&answers));
+        print_tables(&tables)?;
     }
     if let Some(place) = place {
         let folder = write(place, &sides, &text)?;

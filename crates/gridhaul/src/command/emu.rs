@@ -54,9 +54,10 @@ fn table(pairs: &[Pair]) -> TextTable {
             from.1.to_string(),
             to.0.clone(),
             to.1.to_string(),
+            control(pair),
         ]
     };
-    let headers = ["flow", "members", "from", "address", "to", "address"];
+    let headers = ["flow", "members", "from", "address", "to", "address", "congestion control"];
     let try_it = pairs.first().map(|pair| {
         format!("try: ip netns exec {} ping -I {} {}", pair.from.0, pair.from.1, pair.to.1)
     });
@@ -68,3 +69,12 @@ fn table(pairs: &[Pair]) -> TextTable {
         ..TextTable::default()
     }
 }
+
+/// What TCP connections over these addresses get from their routes.
+fn control(pair: &Pair) -> String {
+    let [from, to] = pair.control.each_ref().map(|name| name.as_deref().unwrap_or(UNSAID));
+    if from == to { from.to_owned() } else { format!("{from}, back {to}") }
+}
+
+/// The scenario chooses no variant: programs do, or they get the machine's default.
+const UNSAID: &str = "the program's";

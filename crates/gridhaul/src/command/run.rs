@@ -12,7 +12,7 @@ use crate::args::{Changes, Engine, Output, RunArgs, SweepArgs};
 use crate::ask::{self, Vary};
 use crate::backends;
 use crate::failure::Failure;
-use crate::folder::{MARKS, Place};
+use crate::folder::Place;
 use crate::series_parquet;
 use crate::terminal::{print, print_tables, say};
 
@@ -57,10 +57,13 @@ impl Job<'_> {
         match (output.json, &comparison, &answers[..]) {
             (true, None, [answer]) => print(&json(answer)?)?,
             (true, ..) => print(&json(&answers)?)?,
-            (false, Some(comparison), [first, ..]) if first.points.len() > POINTS_WITH_LINKS => {
-                print_tables(&[comparison.overview()])?;
+            (false, Some(comparison), _) => {
+                let many = answers.iter().any(|it| it.points.len() > POINTS_WITH_LINKS);
+                let mut tables =
+                    if many { vec![comparison.overview()] } else { comparison.tables() };
+                tables.extend(gridhaul_report::verdicts(&labelled));
+                print_tables(&tables)?;
             }
-            (false, Some(comparison), _) => print_tables(&comparison.tables())?,
             (false, None, answers) => {
                 for answer in answers {
                     print_tables(&tables(answer))?;
@@ -117,7 +120,8 @@ struct Results<'a> {
 }
 
 impl Results<'_> {
-    /// The first answer is `answer.json`, those of further backends are `answer-<backend>.json`.
+    /// The first answer is `answer.json`, those of further backends are `answer-<backend>.json`; so are
+    /// their series and captures.
     fn write(&self, place: Place, comparison: Option<&Comparison>) -> Result<PathBuf, Failure> {
         let toml = self.scenario.to_toml();
         let report = gridhaul_report::html(&Report {
@@ -137,15 +141,14 @@ impl Results<'_> {
             folder.write_charts(&gridhaul_report::charts(self.answers))?;
         }
         for (index, (backend, answer)) in self.answers.iter().enumerate() {
-            let name =
-                if index == 0 { MARKS[0].to_owned() } else { format!("answer-{backend}.json") };
-            folder.write(&name, json(answer)?.as_bytes())?;
+            let of_backend = if index == 0 { String::new() } else { format!("-{backend}") };
+            folder.write(&format!("answer{of_backend}.json"), json(answer)?.as_bytes())?;
             for series in &answer.series {
                 let bytes = series_parquet::encode(series).map_err(Failure::Fault)?;
-                folder.write(&format!("{}.parquet", series.name), &bytes)?;
+                folder.write(&format!("{}{of_backend}.parquet", series.name), &bytes)?;
             }
             for capture in &answer.captures {
-                folder.write(&format!("{}.pcapng", capture.name), &capture.pcapng)?;
+                folder.write(&format!("{}{of_backend}.pcapng", capture.name), &capture.pcapng)?;
             }
         }
         Ok(folder.commit()?)

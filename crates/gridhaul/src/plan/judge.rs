@@ -151,9 +151,8 @@ fn overload(scenario: &Scenario, point: &Point) -> Option<String> {
             }
             _ => return None,
         };
-        let members = f64::from(scenario.members(&flow.from, &flow.to)?) * f64::from(flow.count);
         let row = point.flows.iter().find(|row| row.name == *name)?;
-        let carried = row.mean(Metric::Goodput)? / (each * members);
+        let carried = row.mean(Metric::Goodput)? / (each * scenario.connections(flow) as f64);
         (carried < CARRIED).then(|| {
             format!("{name} sends more than is carried ({:.0} % gets through)", carried * 100.0)
         })

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::documents::commands;
-use crate::support::{Desk, SMALL, repository, words};
+use crate::support::{Desk, SMALL, has_all, repository, words};
 
 /// Whether the tests here run this line of a document, or this machine cannot.
 pub(crate) fn runs(line: &str) -> bool {
@@ -21,12 +21,7 @@ pub(crate) fn runs(line: &str) -> bool {
 /// Whether this machine lets us make networks.
 fn may() -> bool {
     let root = succeeds("unshare", &["--net", "true"]) && Path::new("/dev/net/tun").exists();
-    let ci = std::env::var("CI").is_ok_and(|value| value == "true" || value == "1");
-    assert!(root || !ci, "CI needs root and /dev/net/tun");
-    if !root {
-        eprintln!("left out: needs root and /dev/net/tun");
-    }
-    root
+    has_all(if root { &[] } else { &["root and /dev/net/tun"] })
 }
 
 fn succeeds(program: &str, args: &[&str]) -> bool {
@@ -120,12 +115,7 @@ fn may_load() -> bool {
     if !succeeds("bpftool", &["version"]) {
         missing.push("bpftool".into());
     }
-    let ci = std::env::var("CI").is_ok_and(|value| value == "true" || value == "1");
-    assert!(missing.is_empty() || !ci, "CI needs these: {missing:?}");
-    if !missing.is_empty() {
-        eprintln!("left out, for lack of: {missing:?}");
-    }
-    missing.is_empty()
+    has_all(&missing)
 }
 
 /// Whether the kernel has such an object.
@@ -166,6 +156,23 @@ fn a_killed_run_leaves_no_device_no_discipline_and_no_program_in_the_kernel() {
         still_there(&namespaces).is_empty() && !objects.iter().any(is_loaded)
     });
     assert_eq!(devices(), before);
+}
+
+#[test]
+fn what_each_backend_records_has_its_name() {
+    if !may() {
+        return;
+    }
+    let desk = Desk::new().file("small.toml", SMALL.replace("5 s", "1 s"));
+    let done = desk.run("run small.toml --on sim,emu --series '100 ms' --pcap wire --out r -q");
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let names = desk.names("r");
+    let of_sim = |name: &&String| [".parquet", ".pcapng"].iter().any(|it| name.ends_with(it));
+    let (of_emu, of_sim): (Vec<_>, Vec<_>) =
+        names.iter().filter(of_sim).partition(|name| name.contains("-emu."));
+    assert_eq!(of_sim.len(), 5, "{names:?}");
+    let named: Vec<_> = of_emu.iter().map(|name| name.replace("-emu.", ".")).collect();
+    assert!(of_sim.iter().all(|name| named.contains(name)), "{names:?}");
 }
 
 #[test]

@@ -65,6 +65,18 @@ impl Desk {
     }
 }
 
+/// Whether a test can do without what this machine lacks: in CI it cannot, elsewhere it says that it is left
+/// out. True if nothing is missing.
+pub(crate) fn has_all(missing: &[impl std::fmt::Display]) -> bool {
+    let missing: Vec<_> = missing.iter().map(ToString::to_string).collect();
+    let ci = std::env::var("CI").is_ok_and(|value| value == "true" || value == "1");
+    assert!(missing.is_empty() || !ci, "CI needs these: {missing:#?}");
+    if !missing.is_empty() {
+        eprintln!("left out, for lack of: {missing:#?}");
+    }
+    missing.is_empty()
+}
+
 /// Splits a line as a shell does, with single and double quotes.
 pub(crate) fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote, mut any) = (Vec::new(), String::new(), None, false);
