@@ -25,6 +25,7 @@ struct sock;
 
 struct inet_connection_sock {
     u64 icsk_ca_priv[13];
+    u8 icsk_ca_state : 5;
 };
 
 struct tcp_sock {
@@ -51,10 +52,7 @@ struct ack_sample {
 
 #pragma clang attribute pop
 
-/* States of a sender (`set_state`). */
-enum { OPEN = 0, DISORDER = 1, REDUCED = 2, RECOVERY = 3, LOSS = 4 };
-
-/* A field of bits, wherever the kernel keeps it: the byte that holds it, shifted to both ends. The
+/* A field of bits within a byte, wherever the kernel keeps it: the byte that holds it, shifted to both ends. The
  * numbers ask the compiler for the offset of the byte and for the two shifts of a 64-bit word. */
 #define BYTE_OFFSET 0
 #define SHIFT_LEFT 4
@@ -102,6 +100,12 @@ unused static void *(*const storage_of)(void *map, void *sk, void *initial, u64 
 
 inlined struct tcp_sock *sender(const u64 *context) { return (struct tcp_sock *)context[0]; }
 
+inlined u8 state_of(const struct tcp_sock *tcp)
+{
+    const struct inet_connection_sock *connection = (const void *)tcp;
+    return bit_of(connection, icsk_ca_state);
+}
+
 /* Memory of an algorithm within the socket: 104 bytes. */
 inlined void *memory(const u64 *context)
 {
@@ -136,6 +140,7 @@ inlined void note(struct known *known, const struct tcp_sock *tcp)
 {
     known->window = tcp->snd_cwnd;
     known->threshold = tcp->snd_ssthresh;
+    known->told = state_of(tcp);
 }
 
 /* With each acknowledgement: puts right what a program that was not run has left behind, if it has.
@@ -143,9 +148,10 @@ inlined void note(struct known *known, const struct tcp_sock *tcp)
 inlined u32 mend(struct known *known, struct tcp_sock *tcp, u32 threshold)
 {
     u32 before = tcp->prior_cwnd, mended = 0;
-    if (threshold_is_wrong(known, tcp->snd_ssthresh, before))
+    u8 state = state_of(tcp);
+    if (threshold_is_wrong(known, tcp->snd_ssthresh, before, state))
         mended |= MENDED_THRESHOLD;
-    if (window_is_wrong(known, tcp->snd_cwnd, before))
+    if (window_is_wrong(known, tcp->snd_cwnd, before, state))
         mended |= MENDED_WINDOW;
     if (mended & MENDED_THRESHOLD)
         tcp->snd_ssthresh = threshold;

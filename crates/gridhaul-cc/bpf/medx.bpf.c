@@ -167,6 +167,8 @@ struct medx {
     struct known known;
     /* Judged in `ssthresh`, and not yet counted. */
     u8 cause;
+    /* The threshold is `proportion`'s, until recovery ends. */
+    u8 brings_down;
 };
 
 inlined struct connection *connection_of(const u64 *context)
@@ -221,6 +223,7 @@ int medx_init(u64 *context)
     struct counters *all = the_entry(counters);
     medx->window = tcp->snd_cwnd;
     medx->cause = NONE;
+    medx->brings_down = 0;
     note(&medx->known, tcp);
     count(all, opened);
     return 0;
@@ -277,6 +280,14 @@ int medx_cong_avoid(u64 *context)
     return 0;
 }
 
+/* What is out the kernel brings down in the proportion of threshold and window (RFC 6937, section 2.1), so
+ * after a burst beyond the window as much would stay out from error to error. The threshold with which
+ * `wanted` is out at the end. */
+inlined u32 proportion(u32 wanted, u32 window, u32 out)
+{
+    return larger((u64)wanted * window / out, 2);
+}
+
 /* The window behind a loss. The kernel asks when it enters a recovery, after a timeout, and when it has
  * been told to slow down by other means; which of these, it says only afterwards (`set_state`). During a
  * recovery it never sends more than this allows (RFC 6937), and at its end this is the window: one as
@@ -286,10 +297,11 @@ int medx_ssthresh(u64 *context)
 {
     struct tcp_sock *tcp = sender(context);
     struct medx *medx = memory(context);
-    u32 window = tcp->snd_cwnd;
+    u32 window = tcp->snd_cwnd, out = in_flight(tcp);
     medx->cause = judge_loss(connection_of(context));
     medx->window = medx->cause == ERROR ? window : halved(window);
-    return medx->window;
+    medx->brings_down = out > window;
+    return medx->brings_down ? proportion(medx->window, window, out) : medx->window;
 }
 
 SEC("struct_ops/set_state")
@@ -302,7 +314,12 @@ int medx_set_state(u64 *context)
     u8 state = context[1];
     enum cause cause = medx->cause;
     medx->cause = NONE;
+    medx->known.told = state;
 
+    if (medx->brings_down && !is_reducing(state)) {
+        tcp->snd_ssthresh = medx->window;
+        medx->brings_down = 0;
+    }
     if (state == REDUCED) {
         /* Not a loss: a mark (RFC 3168), or a queue of this host that is full. That is congestion. */
         if (cause == ERROR)

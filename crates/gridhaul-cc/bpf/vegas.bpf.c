@@ -263,6 +263,7 @@ int vegas_set_state(u64 *context)
     struct vegas *vegas = memory(context);
     u8 state = context[1];
     struct counters *all = the_entry(counters);
+    vegas->known.told = state;
 
     if (state == LOSS) {
         /* Core's `on_timeout`: half of the window as threshold, slow start from two segments. */

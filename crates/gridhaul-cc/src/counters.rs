@@ -99,6 +99,15 @@ impl Counters {
         opened.saturating_sub(closed)
     }
 
+    /// How often a window or a threshold was put right that the kernel had made up.
+    #[must_use]
+    pub const fn mended(&self) -> u64 {
+        match self {
+            Self::Vegas(it) => it.mended,
+            Self::Medx(it) => it.mended,
+        }
+    }
+
     /// Names and numbers, in an order for people.
     #[must_use]
     pub fn rows(&self) -> Vec<(&'static str, u64)> {

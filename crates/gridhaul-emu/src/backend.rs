@@ -133,6 +133,7 @@ impl Emu {
 
     fn run_once(&self, scenario: &Scenario, plan: &Plan, repeat: u32) -> Result<Run, RunError> {
         let controls = Controls::load(plan)?;
+        let mended_before = controls.mended();
         let lab = Lab::build(plan)?;
         let traffic = Traffic::new(scenario, plan, (&lab, &controls), repeat)?;
         let interval = scenario.record.interval.filter(|_| repeat == 0);
@@ -140,7 +141,8 @@ impl Emu {
         let (wire, traffic) = self.drive(scenario, emulator, traffic, interval)?;
         let rows = outcome::rows(scenario, plan, &wire, &traffic);
         let mut warnings = rows.warnings(scenario);
-        warnings.extend(outcome::warnings(scenario, &wire, &traffic));
+        let mended = controls.mended() - mended_before;
+        warnings.extend(outcome::warnings(scenario, &wire, &traffic, mended));
         let links: Vec<String> =
             plan.directions.rows().iter().map(|(name, _)| name.clone()).collect();
         let flows: Vec<String> = scenario.flow.keys().cloned().collect();

@@ -93,6 +93,18 @@ impl Controls {
         }
     }
 
+    /// How often our algorithms have put right what the kernel had made up, in this run and in those of
+    /// this process that share MEDX with it.
+    pub(crate) fn mended(&self) -> u64 {
+        let vegas = self.vegas.as_ref().map(|loaded| (loaded, Algorithm::Vegas));
+        let medx = self.medx.as_ref().map(|medx| (&medx.loaded, Algorithm::Medx));
+        let counters = vegas.into_iter().chain(medx).filter_map(|(loaded, algorithm)| {
+            // What a run has measured is not given up for a counter that cannot be read.
+            loaded.counters(algorithm).ok().flatten()
+        });
+        counters.map(|counters| counters.mended()).sum()
+    }
+
     /// What MEDX has judged on the connection of this socket.
     pub(crate) fn judgements(&self, socket: &Socket) -> Option<ConnectionCounters> {
         self.medx.as_ref()?.loaded.connection(socket.as_fd()).ok()?

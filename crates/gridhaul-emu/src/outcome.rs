@@ -83,11 +83,12 @@ fn sender_metrics(row: &RowTraffic, into: &mut Metrics) {
     into.extend(row.averages.cwnd().map(|cwnd| (Metric::CwndMean, cwnd)));
 }
 
-/// What a reader must know of how the run went.
+/// What a reader must know of how the run went; `mended`: how often our congestion control was not asked.
 pub(crate) fn warnings(
     scenario: &Scenario,
     wire: &WireOutcome,
     traffic: &TrafficOutcome,
+    mended: u64,
 ) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |about: String, message: String| warnings.push(Warning { about, message });
@@ -97,6 +98,15 @@ pub(crate) fn warnings(
             format!(
                 "2 % of the packets were handed on more than {late} after their time: this machine was \
                  too busy, and the run is not trustworthy; use slower links or a quieter machine"
+            ),
+        );
+    }
+    if mended > 0 {
+        warn(
+            "kernel".to_owned(),
+            format!(
+                "it did not ask our congestion control for {mended} of its windows, and the run is not \
+                 trustworthy; run it again"
             ),
         );
     }

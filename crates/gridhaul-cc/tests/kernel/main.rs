@@ -32,11 +32,12 @@ fn vegas_holds_its_queue_and_reno_fills_it() {
         let settings = Settings { vegas, ..Settings::default() };
         let loaded = Loaded::load(&[Algorithm::Vegas], &settings).unwrap();
         let sent = Network::new(RATE, QUEUE).send("gh_vegas", RUN);
-        (sent, vegas_counters(&loaded))
+        let counted = vegas_counters(&loaded);
+        ((sent, counted), counted.mended)
     };
-    let (small, counted) = vegas(1, 3);
+    let (small, counted) = undisturbed(|| vegas(1, 3));
     // Slow start ends early, so the window has to grow to α step by step.
-    let (large, grown) = vegas(20, 24);
+    let (large, grown) = undisturbed(|| vegas(20, 24));
     for sent in [&reno, &small, &large] {
         println!("{sent:?}");
         assert!(sent.bytes > LEAST_BYTES, "{sent:?}");
@@ -51,16 +52,18 @@ fn vegas_holds_its_queue_and_reno_fills_it() {
 #[test]
 fn medx_keeps_its_window_at_errors() {
     let Some(_permit) = permit() else { return };
-    let loaded = Loaded::load(&[Algorithm::Medx], &Settings::default()).unwrap();
     let lossy = || {
         let network = Network::new(RATE, "600000");
         network.lose_every(50);
         network
     };
-    let network = lossy();
-    let medx = network.send("gh_medx", RUN);
-    let (lost, overflowed) = network.lost();
-    let counted = medx_counters(&loaded);
+    let (loaded, medx, (lost, overflowed), counted) = undisturbed(|| {
+        let loaded = Loaded::load(&[Algorithm::Medx], &Settings::default()).unwrap();
+        let network = lossy();
+        let medx = network.send("gh_medx", RUN);
+        let counted = medx_counters(&loaded);
+        ((loaded, medx, network.lost(), counted), counted.mended)
+    });
     // The queue did not overflow, so every loss was an error.
     assert!(lost >= 15 && overflowed == 0, "{lost} {overflowed}");
     assert!(counted.error >= 4, "{counted:?}");
@@ -68,7 +71,6 @@ fn medx_keeps_its_window_at_errors() {
     // Beside four SACK blocks there is no room for a delay.
     assert!(counted.delays > 4 * counted.without_delay, "{counted:?}");
     assert_eq!(counted.offset_removed, 0, "one clock");
-    drop(network);
 
     let reno = lossy().send("reno", RUN);
     println!("{lost} errors; MEDX {medx:?}, {counted:?}; Reno {reno:?}");
@@ -121,10 +123,13 @@ fn medx_reduces_its_window_at_congestion() {
         let loaded = Loaded::load(&[Algorithm::Medx], &settings).unwrap();
         let network = Network::new(RATE, "30000");
         network.send("gh_medx", RUN);
-        (medx_counters(&loaded), network.lost().1)
+        let counted = medx_counters(&loaded);
+        ((counted, network.lost().1), counted.mended)
     };
-    let (eager, few) = send(MedxSettings { beta: 0.001, buffer: 2, ..MedxSettings::default() });
-    let (blind, many) = send(MedxSettings { beta: 1000.0, ..MedxSettings::default() });
+    let eager = MedxSettings { beta: 0.001, buffer: 2, ..MedxSettings::default() };
+    let blind = MedxSettings { beta: 1000.0, ..MedxSettings::default() };
+    let (eager, few) = undisturbed(|| send(eager));
+    let (blind, many) = undisturbed(|| send(blind));
     println!("{few} lost: {eager:?}; {many} lost: {blind:?}");
     assert!(eager.congestion >= 2, "{eager:?}");
     assert!(blind.congestion == 0 && blind.error >= 2, "{blind:?}");
@@ -184,6 +189,19 @@ fn what_is_kept_stays_until_it_is_unloaded() {
     assert_eq!(gridhaul_cc::unload(&Algorithm::ALL).unwrap(), Algorithm::ALL);
     assert_nothing_is_left();
     assert_eq!(gridhaul_cc::unload(&Algorithm::ALL).unwrap(), []);
+}
+
+/// Sends until the kernel has run the programs all the time. One that runs none in the context of process 1
+/// leaves them out whenever it handles a packet while it interrupts that (docs/limits/kernel.md).
+fn undisturbed<T>(send: impl Fn() -> (T, u64)) -> T {
+    for _ in 0..5 {
+        let (sent, mended) = send();
+        if mended == 0 {
+            return sent;
+        }
+        println!("the kernel has not run its programs, mended {mended} times: once more");
+    }
+    panic!("this kernel does not run its programs: five times of five");
 }
 
 /// The kernel frees what nobody uses a moment later.
