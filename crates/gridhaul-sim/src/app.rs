@@ -5,7 +5,6 @@ use gridhaul_scenario::units::Instant;
 use crate::flow::{App, Ends, Flow};
 use crate::measure::Ledger;
 use crate::outbox::UnderWay;
-use crate::packet::Datagram;
 
 impl Flow {
     /// The application of a TCP flow starts, or has a message ready. Returns when it is due again.
@@ -84,14 +83,14 @@ impl Flow {
         ledger.on_ready(self.row, now);
     }
 
-    /// A datagram that is ready now, if one is, and when the next one will be.
-    pub(crate) fn next_datagram(&mut self, now: Instant) -> Option<(Option<Datagram>, Instant)> {
+    /// Size in bytes of a datagram that is ready now, if one is, and since when; and when the next one will be.
+    pub(crate) fn next_datagram(
+        &mut self,
+        now: Instant,
+    ) -> Option<(Option<(u64, Instant)>, Instant)> {
         let App::Messages { source, .. } = &mut self.app else { return None };
-        let datagram = source.next_message_by(now).map(|message| {
-            let bytes = u32::try_from(message.bytes).unwrap_or(u32::MAX);
-            Datagram { bytes, number: 0, ready: message.at }
-        });
-        Some((datagram, source.coming()))
+        let message = source.next_message_by(now).map(|message| (message.bytes, message.at));
+        Some((message, source.coming()))
     }
 
     /// An end has received what the application waited for there.

@@ -29,7 +29,7 @@ pub(crate) enum Body {
 pub(crate) struct Datagram {
     /// Payload in bytes.
     pub bytes: u32,
-    /// Which one of its row of flows it is, from 0; given when it is sent.
+    /// Which one of its row of flows it is, from 0.
     pub number: u32,
     /// When the application had it ready.
     pub ready: Instant,

@@ -290,9 +290,9 @@ impl World {
                 again
             }
             Ends::Datagram { .. } => {
-                let Some((datagram, again)) = flow.next_datagram(now) else { return };
-                if let Some(datagram) = datagram {
-                    self.send_datagram(now, flow_index, datagram);
+                let Some((message, again)) = flow.next_datagram(now) else { return };
+                if let Some(message) = message {
+                    self.send_datagram(now, flow_index, message);
                 }
                 Some(again)
             }
@@ -319,8 +319,7 @@ impl World {
             for flow_index in flows {
                 let flow = &mut self.flows[flow_index as usize];
                 if let Ends::Datagram { .. } = flow.ends {
-                    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-                    self.send_datagram(now, flow_index, Datagram { bytes, number: 0, ready: now });
+                    self.send_datagram(now, flow_index, (bytes, now));
                 } else {
                     flow.on_recorded(now, bytes, &mut self.ledger, &mut self.under_way);
                     self.pump_apart(now, 2 * flow_index);
@@ -337,14 +336,16 @@ impl World {
         }
     }
 
-    fn send_datagram(&mut self, now: Instant, flow_index: u32, datagram: Datagram) {
+    /// Sends a message of so many bytes that was ready at this time.
+    fn send_datagram(&mut self, now: Instant, flow_index: u32, (bytes, ready): (u64, Instant)) {
         let flow = &mut self.flows[flow_index as usize];
         let account = &mut self.ledger.accounts[flow.row as usize];
-        let datagram = Datagram { number: account.datagrams as u32, ..datagram };
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let datagram = Datagram { bytes, number: account.datagrams as u32, ready };
         account.datagrams += 1;
         let (to, next) = (2 * flow_index + 1, flow.routes[0]);
         let packet = Packet { to, next, sent: now, body: Body::Datagram(datagram) };
-        self.ledger.on_ready(flow.row, datagram.ready);
+        self.ledger.on_ready(flow.row, ready);
         self.ledger.crossings[flow.row as usize].on_sent(packet.body.wire_bytes());
         self.forward(now, packet);
     }

@@ -248,39 +248,46 @@ fn a_trace_that_is_wrong_further_on_stops_the_run() {
     assert!(play("time_s,bytes\n20,200\n120,200\n130,many\n", "").is_ok());
 }
 
+/// Messages from `a` to `b` over these links; `flow` has the rest of the flow's keys.
+fn messages(duration: &str, links: &str, flow: &str) -> String {
+    format!(
+        r#"
+        title = "messages"
+        duration = "{duration}"
+        [node]
+        a = {{}}
+        m = {{}}
+        b = {{}}
+        {links}
+        [flow.reading]
+        from = "a"
+        to = "b"
+        {flow}
+        "#
+    )
+}
+
 #[test]
 fn a_message_counts_once_however_often_it_arrives() {
     // 100 datagrams and echoes, each copied on either link; the second link loses the first two that come,
     // which are the two copies of the first message, and then one copy of the fourth.
-    let text = |transport: &str| {
-        format!(
-            r#"
-            title = "copies"
-            duration = "9990 ms"
-            [node]
-            a = {{}}
-            m = {{}}
-            b = {{}}
-            [link.one]
-            from = "a"
-            to = "m"
-            both = {{ rate = "1 Mbit/s", duplicate = "100 %" }}
-            [link.two]
-            from = "m"
-            to = "b"
-            forward = {{ rate = "1 Mbit/s", loss.packets = [1, 2, 7] }}
-            backward = {{ rate = "1 Mbit/s" }}
-            [flow.reading]
-            from = "a"
-            to = "b"
-            transport = "{transport}"
-            deadline = "50 ms"
-            load.periodic = {{ size = "200 B", every = "100 ms", synchronised = true }}
-            "#
-        )
-    };
+    let links = r#"
+        [link.one]
+        from = "a"
+        to = "m"
+        both = { rate = "1 Mbit/s", duplicate = "100 %" }
+        [link.two]
+        from = "m"
+        to = "b"
+        forward = { rate = "1 Mbit/s", loss.packets = [1, 2, 7] }
+        backward = { rate = "1 Mbit/s" }"#;
     for transport in ["datagram", "echo"] {
-        let answer = run(&text(transport)).unwrap();
+        let flow = format!(
+            r#"transport = "{transport}"
+            deadline = "50 ms"
+            load.periodic = {{ size = "200 B", every = "100 ms", synchronised = true }}"#
+        );
+        let answer = run(&messages("9990 ms", links, &flow)).unwrap();
         assert_eq!(metric(&answer, Metric::Messages), 99.0, "{transport}");
         assert_eq!(metric(&answer, Metric::MessageLoss), 0.01, "{transport}");
         assert_eq!(metric(&answer, Metric::DeadlineMet), 0.99, "{transport}");
@@ -293,29 +300,17 @@ fn a_message_counts_once_however_often_it_arrives() {
 #[test]
 fn a_wire_that_stands_still_is_not_used() {
     // 1000 B with headers take a second of the wire, and the outage 4 s in the middle of it.
-    let text = |mode: &str| {
-        format!(
-            r#"
-            title = "standstill"
-            duration = "10 s"
-            [node]
-            a = {{}}
-            b = {{}}
-            [link.wire]
+    let flow = r#"transport = "datagram"
+        load.periodic = { size = "972 B", every = "20 s", synchronised = true }"#;
+    for (mode, arrived) in [("hold", 1.0), ("lose", 0.0)] {
+        let links = format!(
+            r#"[link.wire]
             from = "a"
             to = "b"
             forward = {{ rate = "8 kbit/s", outage = [{{ start = "500 ms", length = "4 s", mode = "{mode}" }}] }}
-            backward = {{ rate = "8 kbit/s" }}
-            [flow.reading]
-            from = "a"
-            to = "b"
-            transport = "datagram"
-            load.periodic = {{ size = "972 B", every = "20 s", synchronised = true }}
-            "#
-        )
-    };
-    for (mode, arrived) in [("hold", 1.0), ("lose", 0.0)] {
-        let answer = run(&text(mode)).unwrap();
+            backward = {{ rate = "8 kbit/s" }}"#
+        );
+        let answer = run(&messages("10 s", &links, flow)).unwrap();
         let link = &answer.points[0].links[0];
         assert_eq!(link.mean(Metric::PacketsOut), Some(arrived), "{mode}");
         assert_eq!(link.mean(Metric::Utilisation), Some(0.1), "{mode}");

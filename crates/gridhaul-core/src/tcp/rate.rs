@@ -160,9 +160,12 @@ impl RateAccount {
 mod tests {
     use super::*;
 
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
     /// Sends and has acknowledged a message of so many segments; tells whether its samples are limited.
     fn message(account: &mut RateAccount, at_ms: u64, from: u64, segments: u64) -> Vec<bool> {
-        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
         let sent: Vec<_> =
             (0..segments).map(|index| Sent::new(from + 100 * index, 100, at(at_ms))).collect();
         for index in 0..segments {
@@ -185,23 +188,14 @@ mod tests {
         assert_eq!(message(&mut account, 500, 301, 2), [true; 2]);
         // Data without end: the first flight only.
         for _ in 0..2 {
-            account.on_sent(Instant::ZERO + Duration::from_secs(1), false);
+            account.on_sent(at(1000), false);
         }
-        account.on_acknowledged(
-            Instant::ZERO + Duration::from_millis(1050),
-            &Sent::new(501, 100, Instant::ZERO),
-        );
+        account.on_acknowledged(at(1050), &Sent::new(501, 100, at(0)));
         assert!(account.take_sample().unwrap().app_limited);
-        account.on_sent(Instant::ZERO + Duration::from_millis(1050), false);
-        account.on_acknowledged(
-            Instant::ZERO + Duration::from_millis(1060),
-            &Sent::new(601, 100, Instant::ZERO),
-        );
+        account.on_sent(at(1050), false);
+        account.on_acknowledged(at(1060), &Sent::new(601, 100, at(0)));
         account.take_sample();
-        account.on_acknowledged(
-            Instant::ZERO + Duration::from_millis(1100),
-            &Sent::new(701, 100, Instant::ZERO),
-        );
+        account.on_acknowledged(at(1100), &Sent::new(701, 100, at(0)));
         assert!(!account.take_sample().unwrap().app_limited);
     }
 }

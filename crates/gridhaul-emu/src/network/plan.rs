@@ -197,18 +197,17 @@ impl FlowPlan {
         let chosen = |stack: Option<&String>| {
             stack.and_then(|name| scenario.stack.get(name)).is_some_and(|it| it.variant.is_some())
         };
-        let near = StackParams::named(scenario, flow.stack.as_ref());
-        let far = StackParams::named(scenario, flow.to_stack.as_ref().or(flow.stack.as_ref()));
+        let names = [flow.stack.as_ref(), flow.to_stack.as_ref().or(flow.stack.as_ref())];
+        let stacks = names.map(|name| StackParams::named(scenario, name));
         Ok(Self {
             count: group.saturating_mul(flow.count),
             group: u64::from(group),
-            family: family(&near),
+            family: family(&stacks[0]),
             transport: flow.transport,
             ends,
-            stacks: [near, far],
+            stacks,
             ways: [routes.out, routes.back],
-            chosen: [flow.stack.as_ref(), flow.to_stack.as_ref().or(flow.stack.as_ref())]
-                .map(chosen),
+            chosen: names.map(chosen),
             for_programs: false,
             controls: [None, None],
         })

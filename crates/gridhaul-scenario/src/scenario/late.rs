@@ -7,14 +7,7 @@ impl Scenario {
     /// Keys of crashes and outages that begin when the run has ended. Where there is a sweep, they
     /// do so at all of its points.
     pub(crate) fn late_keys(&self) -> Vec<String> {
-        let mut late = self.late_keys_here();
-        if !late.is_empty() && !self.sweep.is_empty() {
-            for point in self.points().unwrap_or_default() {
-                let here = point.scenario.late_keys_here();
-                late.retain(|key| here.contains(key));
-            }
-        }
-        late
+        self.at_all_points(Self::late_keys_here)
     }
 
     fn late_keys_here(&self) -> Vec<String> {
@@ -33,9 +26,8 @@ fn crashes(name: &str, node: &Node) -> impl Iterator<Item = (String, Duration)> 
 
 /// Each outage of a link, and when it begins for the first time.
 fn outages(name: &str, link: &Link) -> impl Iterator<Item = (String, Duration)> {
-    let ways = [("both", &link.both), ("forward", &link.forward), ("backward", &link.backward)];
-    ways.into_iter().flat_map(move |(way, direction)| {
-        let outages = direction.iter().flat_map(|direction| &direction.outage).enumerate();
+    link.given().flat_map(move |(way, direction)| {
+        let outages = direction.outage.iter().enumerate();
         outages.map(move |(index, outage)| {
             (format!("link.{name}.{way}.outage[{index}].start"), outage.start)
         })

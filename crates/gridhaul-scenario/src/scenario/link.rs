@@ -276,6 +276,11 @@ impl Link {
     pub fn backward(&self) -> Option<&Direction> {
         self.backward.as_ref().or(self.both.as_ref())
     }
+    /// The directions that a file gives, by their keys.
+    pub(crate) fn given(&self) -> impl Iterator<Item = (&'static str, &Direction)> {
+        let ways = [("both", &self.both), ("forward", &self.forward), ("backward", &self.backward)];
+        ways.into_iter().filter_map(|(way, direction)| Some((way, direction.as_ref()?)))
+    }
 }
 
 impl Direction {

@@ -180,18 +180,11 @@ impl Scenario {
 
     /// Names of the nodes with a proxy that no flow passes which it serves. Where there is a sweep, none
     /// may pass at any of its points.
-    pub(crate) fn idle_proxies(&self) -> Vec<&str> {
-        let mut idle = self.proxies_without_flows();
-        if !idle.is_empty() && !self.sweep.is_empty() {
-            for point in self.points().unwrap_or_default() {
-                let here = point.scenario.proxies_without_flows();
-                idle.retain(|node| here.contains(node));
-            }
-        }
-        idle
+    pub(crate) fn idle_proxies(&self) -> Vec<String> {
+        self.at_all_points(Self::proxies_without_flows)
     }
 
-    fn proxies_without_flows(&self) -> Vec<&str> {
+    fn proxies_without_flows(&self) -> Vec<String> {
         let works = |proxy: &Proxy| proxy.mode != ProxyMode::None;
         let mut idle: Vec<_> =
             self.node.iter().filter(|(_, node)| node.proxy.as_ref().is_some_and(works)).collect();
@@ -204,7 +197,7 @@ impl Scenario {
                 idle.retain(|(idle, _)| self.node.get_index_of(*idle) != Some(node));
             }
         }
-        idle.into_iter().map(|(name, _)| name.as_str()).collect()
+        idle.into_iter().map(|(name, _)| name.clone()).collect()
     }
 
     /// The proxies that serve a flow, in the order of its way out.
@@ -288,7 +281,7 @@ mod tests {
                  [flow.up]\nfrom = 'a'\nto = 'b'\nload = 'bulk'\n"
             );
             let scenario = Scenario::from_toml(&text, "idle.toml").expect("a scenario");
-            scenario.idle_proxies().iter().map(ToString::to_string).collect::<Vec<_>>()
+            scenario.idle_proxies()
         };
         assert_eq!(idle("", "proxy.mode = 'split'", ""), ["alone"]);
         assert_eq!(idle("proxy.mode = 'split'", "", ""), ["a", "alone"], "an end is not passed");

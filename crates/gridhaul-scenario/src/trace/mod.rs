@@ -1,9 +1,9 @@
 //! Recorded traces: messages read from a CSV or Parquet file, row by row.
 //!
 //! A trace has the columns `time_s` (or one of `time_ms`, `time_us`, `time_ns`) and `bytes`, and may
-//! have `member`; others are left alone. Rows stand in the order of time. A time without rows is a time in which nothing is
-//! sent; an empty cell is an error. However long the file, only a few thousand rows of it are in
-//! memory.
+//! have `member`; others are left alone. Rows stand in the order of time. A time without rows is a time in
+//! which nothing is sent; an empty cell is an error. However long the file, only a few thousand rows of it
+//! are in memory.
 
 mod csv;
 mod error;

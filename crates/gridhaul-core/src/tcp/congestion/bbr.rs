@@ -64,7 +64,6 @@ pub struct Bbr {
     long_term: LongTerm,
     /// With the last delivery.
     progress: Progress,
-    rules: Rules,
     /// Payload bytes per second.
     pacing_rate: f64,
     rtt_seen: bool,
@@ -105,7 +104,6 @@ impl CongestionControl for Bbr {
             aggregation: Aggregation::new(),
             long_term: LongTerm::new(),
             progress: Progress { at: Instant::ZERO, delivered: 0, lost: 0 },
-            rules: params.rules,
             // Section 4.2.1, `BBRInitPacingRate`: the initial window in a millisecond, as long as
             // no round trip is measured.
             pacing_rate: HIGH_GAIN * initial_window / 1e-3,
@@ -159,7 +157,7 @@ impl CongestionControl for Bbr {
     fn on_timeout(&mut self, loss: &Loss) {
         self.recovery.enter_after_timeout(self.window.cwnd_f64(), self.probing_rtt(), loss.next);
         self.window.set_cwnd(self.window.mss());
-        if self.rules == Rules::Linux {
+        if self.window.rules() == Rules::Linux {
             self.full_pipe.forget_bandwidth();
             let lost = self.progress.lost + loss.in_flight;
             let progress = Progress { lost, ..self.progress };
@@ -195,7 +193,7 @@ impl CongestionControl for Bbr {
 
     #[inline]
     fn burst(&self) -> u32 {
-        match self.rules {
+        match self.window.rules() {
             Rules::Rfc => 1,
             Rules::Linux => self.quantum_segments() as u32,
         }
@@ -211,7 +209,7 @@ impl Bbr {
             return;
         };
         self.round.update(sample.prior_delivered, ack.delivered_total);
-        if self.rules == Rules::Linux {
+        if self.window.rules() == Rules::Linux {
             self.look_for_policer(long_term::News {
                 progress: self.progress,
                 lost: ack.lost > 0,
@@ -246,13 +244,13 @@ impl Bbr {
     /// trip: the first copy of a segment that was sent again has been acknowledged.
     #[inline]
     fn sample(&self, ack: &Ack) -> Option<RateSample> {
-        let least = self.min_rtt.get().filter(|_| self.rules == Rules::Linux).unwrap_or_default();
+        let least = self.min_rtt.get().filter(|_| self.window.rules() == Rules::Linux).unwrap_or_default();
         ack.rate.filter(|sample| sample.interval >= least)
     }
 
     #[inline]
     fn update_aggregation(&mut self, ack: &Ack) {
-        if self.rules == Rules::Linux && self.sample(ack).is_some() {
+        if self.window.rules() == Rules::Linux && self.sample(ack).is_some() {
             let (bandwidth, mss) = (self.bandwidth(), self.window.mss());
             let cwnd = self.window.cwnd_f64();
             let delivered = f64::from(ack.delivered);
@@ -292,7 +290,7 @@ impl Bbr {
     #[inline]
     fn when_next_leaves(&self, ack: &Ack, in_flight: u64, gain: f64) -> f64 {
         let in_flight = in_flight as f64;
-        if self.rules == Rules::Rfc {
+        if self.window.rules() == Rules::Rfc {
             return in_flight;
         }
         let mss = self.window.mss();
@@ -372,7 +370,7 @@ impl Bbr {
 
     #[inline]
     const fn margin(&self) -> f64 {
-        match self.rules {
+        match self.window.rules() {
             Rules::Rfc => 1.0,
             Rules::Linux => MARGIN,
         }
@@ -417,7 +415,7 @@ impl Bbr {
     /// Section 4.2.3.3, `BBRUpdateTargetCwnd`; in Linux with room for acknowledgements in bursts, once
     /// the pipe is full.
     fn target(&self) -> f64 {
-        if self.rules == Rules::Rfc || !self.full_pipe.is_full() || self.min_rtt.get().is_none() {
+        if self.window.rules() == Rules::Rfc || !self.full_pipe.is_full() || self.min_rtt.get().is_none() {
             return self.inflight(self.window_gain());
         }
         let (bandwidth, mss) = (self.bandwidth(), self.window.mss());
@@ -428,7 +426,7 @@ impl Bbr {
     /// Section 4.2.3.2, `BBRInflight`: a multiple of the bandwidth-delay product, with three send
     /// quanta for what waits in hosts and between acknowledgements.
     fn inflight(&self, gain: f64) -> f64 {
-        match self.rules {
+        match self.window.rules() {
             _ if self.min_rtt.get().is_none() => self.initial_window,
             Rules::Rfc => self.product(self.bandwidth.max(), gain) + 3.0 * self.send_quantum(),
             Rules::Linux => self.rounded(self.product(self.bandwidth.max(), gain)),

@@ -45,7 +45,6 @@ pub struct Cubic {
     /// The least round trip since the start or the last timeout.
     min_rtt: Option<Duration>,
     hystart: Option<HyStart>,
-    rules: Rules,
     /// Linux: segments acknowledged that have not made the window grow yet.
     credit: f64,
 }
@@ -76,7 +75,6 @@ impl CongestionControl for Cubic {
             idle_since: None,
             min_rtt: None,
             hystart: params.hystart.then(HyStart::default),
-            rules: params.rules,
             credit: 0.0,
         }
     }
@@ -103,12 +101,12 @@ impl CongestionControl for Cubic {
     fn on_ack(&mut self, ack: &Ack) {
         if !ack.window_limited {
             // Section 5.8: "cwnd SHOULD NOT be increased" while the application is the limit.
-            if self.rules == Rules::Rfc {
+            if self.window.rules() == Rules::Rfc {
                 self.idle_since.get_or_insert(ack.now);
             }
             return;
         }
-        if self.rules == Rules::Rfc {
+        if self.window.rules() == Rules::Rfc {
             self.end_idle(ack.now);
         }
         if !self.window.in_slow_start() {
@@ -117,7 +115,7 @@ impl CongestionControl for Cubic {
         }
         self.epoch = None;
         let rest = self.slow_start(ack);
-        if self.rules == Rules::Linux && rest > 0.0 {
+        if self.window.rules() == Rules::Linux && rest > 0.0 {
             self.avoid(ack, rest);
         }
     }
@@ -146,7 +144,7 @@ impl CongestionControl for Cubic {
     /// Linux: idle is when nothing is out (`CA_EVENT_TX_START`).
     #[inline]
     fn on_sent(&mut self, now: Instant, _next: u64, in_flight: u64) {
-        if self.rules == Rules::Linux {
+        if self.window.rules() == Rules::Linux {
             if in_flight as f64 <= self.window.mss() {
                 self.end_idle(now);
             }
@@ -174,7 +172,7 @@ impl Cubic {
     /// A congestion event: keeps the window that met it, and ends the stage.
     fn remember(&mut self) {
         let mss = self.window.mss();
-        let cwnd = match self.rules {
+        let cwnd = match self.window.rules() {
             Rules::Rfc => self.window.cwnd_f64(),
             Rules::Linux => (self.window.cwnd_f64() / mss).floor() * mss,
         };
@@ -207,12 +205,12 @@ impl Cubic {
         let share = acked / cwnd;
         // Section 4.3, figure 4: W_est += α * segments_acked / cwnd, times SMSS; "once W_est has
         // grown to reach cwnd_prior, [...] α_cubic to 1".
-        let reno = self.rules == Rules::Rfc && epoch.w_est >= self.cwnd_prior;
+        let reno = self.window.rules() == Rules::Rfc && epoch.w_est >= self.cwnd_prior;
         let alpha = if reno { 1.0 } else { ALPHA };
         epoch.w_est += alpha * share * mss;
         self.epoch = Some(epoch);
 
-        if self.rules == Rules::Linux {
+        if self.window.rules() == Rules::Linux {
             let ahead = self.min_rtt.unwrap_or(ack.srtt);
             let segments = epoch.acks_for_one(elapsed + ahead, cwnd, mss, self.w_max == 0.0);
             self.step(acked / mss, segments);

@@ -15,12 +15,8 @@ impl Report<'_> {
             {
                 continue;
             }
-            let directions =
-                [("both", &link.both), ("forward", &link.forward), ("backward", &link.backward)];
-            for (way, direction) in directions {
-                if let Some(direction) = direction {
-                    self.direction(&format!("{key}.{way}"), name, way, direction);
-                }
+            for (way, direction) in link.given() {
+                self.direction(&format!("{key}.{way}"), name, way, direction);
             }
         }
     }

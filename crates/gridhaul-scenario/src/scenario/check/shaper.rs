@@ -9,19 +9,16 @@ impl Report<'_> {
     /// Shapers of all directions; `network` where nodes and links are known to be right.
     pub(super) fn shapers(&mut self, network: Option<&Network<'_>>) {
         for (index, (name, link)) in self.scenario.link.iter().enumerate() {
-            let ways: [(&str, _, &[bool]); 3] = [
-                ("both", &link.both, &[true, false]),
-                ("forward", &link.forward, &[true]),
-                ("backward", &link.backward, &[false]),
-            ];
-            for (way, direction, forward) in ways {
-                let Some(shaper) = direction.as_ref().and_then(|it| it.shaper.as_ref()) else {
-                    continue;
-                };
+            for (way, direction) in link.given() {
+                let Some(shaper) = &direction.shaper else { continue };
                 let key = format!("link.{name}.{way}.shaper");
                 self.shaper(&key, shaper, link);
+                let hops = match way {
+                    "both" => vec![true, false],
+                    way => vec![way == "forward"],
+                };
                 let hops: Vec<_> =
-                    forward.iter().map(|&forward| Hop { link: index, forward }).collect();
+                    hops.into_iter().map(|forward| Hop { link: index, forward }).collect();
                 self.shares_are_crossed(&key, shaper, &hops, network);
             }
         }

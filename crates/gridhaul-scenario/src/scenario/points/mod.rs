@@ -56,6 +56,20 @@ impl Scenario {
     }
 }
 
+impl Scenario {
+    /// What is found in this scenario and, where there is a sweep, at every one of its points.
+    pub(super) fn at_all_points(&self, find: impl Fn(&Self) -> Vec<String>) -> Vec<String> {
+        let mut found = find(self);
+        if !found.is_empty() && !self.sweep.is_empty() {
+            for point in self.points().unwrap_or_default() {
+                let here = find(&point.scenario);
+                found.retain(|one| here.contains(one));
+            }
+        }
+        found
+    }
+}
+
 /// What is wrong with the sweep of a scenario that is otherwise valid. Each value is tried once,
 /// together with the first values of the other entries.
 pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {

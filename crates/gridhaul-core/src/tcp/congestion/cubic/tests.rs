@@ -9,8 +9,12 @@ use super::*;
 const MSS: u32 = 1000;
 
 fn cubic(cwnd_segments: f64) -> Cubic {
+    by_rules(Rules::Rfc, cwnd_segments)
+}
+
+fn by_rules(rules: Rules, cwnd_segments: f64) -> Cubic {
     let stack = Stack { profile: Profile::Rfc, variant: Some(Variant::Cubic), ..Stack::default() };
-    let params = StackParams { mss: MSS, ..StackParams::resolve(&stack) };
+    let params = StackParams { mss: MSS, rules, ..StackParams::resolve(&stack) };
     let mut cubic = Cubic::new(&params);
     cubic.window.set_cwnd(cwnd_segments * f64::from(MSS));
     cubic
@@ -18,7 +22,7 @@ fn cubic(cwnd_segments: f64) -> Cubic {
 
 /// As Linux has it, with the least round trip measured.
 fn linux(cwnd_segments: f64, min_rtt: Duration) -> Cubic {
-    Cubic { rules: Rules::Linux, min_rtt: Some(min_rtt), ..cubic(cwnd_segments) }
+    Cubic { min_rtt: Some(min_rtt), ..by_rules(Rules::Linux, cwnd_segments) }
 }
 
 fn segments(cubic: &Cubic) -> f64 {
