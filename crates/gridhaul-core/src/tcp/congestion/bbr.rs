@@ -244,7 +244,8 @@ impl Bbr {
     /// trip: the first copy of a segment that was sent again has been acknowledged.
     #[inline]
     fn sample(&self, ack: &Ack) -> Option<RateSample> {
-        let least = self.min_rtt.get().filter(|_| self.window.rules() == Rules::Linux).unwrap_or_default();
+        let least =
+            self.min_rtt.get().filter(|_| self.window.rules() == Rules::Linux).unwrap_or_default();
         ack.rate.filter(|sample| sample.interval >= least)
     }
 
@@ -415,7 +416,10 @@ impl Bbr {
     /// Section 4.2.3.3, `BBRUpdateTargetCwnd`; in Linux with room for acknowledgements in bursts, once
     /// the pipe is full.
     fn target(&self) -> f64 {
-        if self.window.rules() == Rules::Rfc || !self.full_pipe.is_full() || self.min_rtt.get().is_none() {
+        if self.window.rules() == Rules::Rfc
+            || !self.full_pipe.is_full()
+            || self.min_rtt.get().is_none()
+        {
             return self.inflight(self.window_gain());
         }
         let (bandwidth, mss) = (self.bandwidth(), self.window.mss());
