@@ -145,6 +145,8 @@ const SAID_MAX: usize = 16;
 /// Bytes of the memory of a connection (`struct connection` in `bpf/medx.bpf.c`), and of counters at most.
 pub(crate) const CONNECTION_LEN: usize = 88 + 8 * SAID_MAX;
 pub(crate) const COUNTERS_LEN: usize = 80;
+/// Bytes of settings (`struct settings`).
+pub(crate) const SETTINGS_LEN: usize = 12;
 
 impl VegasCounters {
     pub(crate) fn read(bytes: &[u8]) -> Self {

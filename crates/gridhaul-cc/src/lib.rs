@@ -26,7 +26,7 @@ use std::path::PathBuf;
 pub use counters::{ConnectionCounters, Counters, Judged, MedxCounters, VegasCounters};
 pub use load::Loaded;
 pub use machine::{Missing, missing};
-pub use settings::{MedxSettings, Settings, VegasSettings};
+pub use settings::{Chosen, MedxSettings, Settings, VegasSettings};
 pub use status::{Holder, Status, status, unload};
 
 /// An algorithm that can be loaded.

@@ -8,12 +8,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use crate::btf::{Structure, Types};
-use crate::counters::{CONNECTION_LEN, COUNTERS_LEN};
+use crate::counters::{CONNECTION_LEN, COUNTERS_LEN, SETTINGS_LEN};
 use crate::machine::{self, KERNEL_TYPES};
 use crate::object::{Object, Program, Table};
 use crate::sys::{self, MapCreate, Records};
 use crate::{
-    Algorithm, ConnectionCounters, Counters, Error, MedxCounters, Settings, VegasCounters, status,
+    Algorithm, Chosen, ConnectionCounters, Counters, Error, MedxCounters, Settings, VegasCounters,
+    status,
 };
 
 mod compiled {
@@ -129,9 +130,20 @@ pub(crate) fn program(algorithm: Algorithm) -> Result<&'static [u8], &'static st
     }
 }
 
-/// Name of the map with counters, by which any process finds it.
-pub(crate) fn counters_name(algorithm: Algorithm) -> String {
-    format!("{}_count", algorithm.name())
+/// Name of a map of an algorithm that is kept, `settings` or `counters`, by which any process finds it.
+pub(crate) fn map_name(algorithm: Algorithm, map: &str) -> String {
+    format!("{}_{}", algorithm.name(), shortened(map))
+}
+
+/// The kernel keeps 15 letters of a name.
+fn shortened(map: &str) -> &str {
+    if map == "connection" { "conn" } else { &map[..map.len().min(5)] }
+}
+
+pub(crate) fn read_settings(map: BorrowedFd<'_>, of: Algorithm) -> Result<Chosen, Error> {
+    let bytes = sys::map_lookup(map, 0, SETTINGS_LEN).map_err(Error::system("reading settings"))?;
+    let word = |index: usize| crate::btf::read(&bytes, 4 * index).unwrap_or(0);
+    Ok(Chosen::read([word(0), word(1), word(2)], of))
 }
 
 pub(crate) fn read_counters(map: BorrowedFd<'_>, of: Algorithm) -> Result<Counters, Error> {
@@ -178,14 +190,13 @@ impl Loader<'_> {
         for name in ["settings", "counters", "connection"] {
             let Some(value) = self.object.types.structure(name) else { continue };
             let is_memory = name == "connection";
-            let short = if is_memory { "conn" } else { &name[..name.len().min(5)] };
             let mut attributes = MapCreate {
                 kind: if is_memory { sys::SOCKET_STORAGE } else { sys::ARRAY },
                 key_size: 4,
                 value_size: value.size,
                 max_entries: u32::from(!is_memory),
                 flags: if is_memory { sys::NOT_PREALLOCATED } else { 0 },
-                name: sys::object_name(&format!("{}_{short}", self.name)),
+                name: sys::object_name(&format!("{}_{}", self.name, shortened(name))),
                 ..MapCreate::default()
             };
             if is_memory {

@@ -113,9 +113,60 @@ impl Settings {
     }
 }
 
+/// What an algorithm that is in the kernel was loaded with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Chosen {
+    /// Of Vegas.
+    Vegas(VegasSettings),
+    /// Of MEDX, its shares to the thousandth.
+    Medx(MedxSettings),
+}
+
+impl Chosen {
+    /// From what its program reads: the reverse of [`Settings::words`].
+    pub(crate) fn read([first, second, third]: [u32; 3], of: Algorithm) -> Self {
+        let share = |thousandths: u32| f64::from(thousandths) / 1000.0;
+        match of {
+            Algorithm::Vegas => {
+                Self::Vegas(VegasSettings { alpha: first, beta: second, gamma: third })
+            }
+            Algorithm::Medx => {
+                Self::Medx(MedxSettings { alpha: share(first), beta: share(second), buffer: third })
+            }
+        }
+    }
+
+    /// Names and numbers, in an order for people.
+    #[must_use]
+    pub fn rows(&self) -> [(&'static str, String); 3] {
+        match *self {
+            Self::Vegas(it) => [
+                ("alpha, segments", it.alpha.to_string()),
+                ("beta, segments", it.beta.to_string()),
+                ("gamma, segments", it.gamma.to_string()),
+            ],
+            Self::Medx(it) => [
+                ("alpha", it.alpha.to_string()),
+                ("beta", it.beta.to_string()),
+                ("delays in the list", it.buffer.to_string()),
+            ],
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_program_reads_is_read_back() {
+        let vegas = VegasSettings { alpha: 2, beta: 4, gamma: 0 };
+        let medx = MedxSettings { alpha: 0.875, beta: 1.05, buffer: 8 };
+        let settings = Settings { vegas, medx, ..Settings::default() };
+        let read = |of| Chosen::read(settings.words(of).unwrap(), of);
+        assert_eq!(read(Algorithm::Vegas), Chosen::Vegas(vegas));
+        assert_eq!(read(Algorithm::Medx), Chosen::Medx(medx));
+    }
 
     #[test]
     fn what_makes_no_sense_is_refused() {

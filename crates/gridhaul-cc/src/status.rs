@@ -2,16 +2,16 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use crate::load::{counters_name, read_counters};
-use crate::{Algorithm, Counters, Error, machine, sys};
+use crate::load::{map_name, read_counters, read_settings};
+use crate::{Algorithm, Chosen, Counters, Error, machine, sys};
 
 /// An algorithm that is in the kernel.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Status {
     /// Which.
     pub algorithm: Algorithm,
@@ -21,6 +21,8 @@ pub struct Status {
     pub kept: bool,
     /// Processes that hold it.
     pub holders: Vec<Holder>,
+    /// What it was loaded with; `None` if the kernel does not say.
+    pub settings: Option<Chosen>,
     /// What it has counted; `None` if the kernel does not say.
     pub counters: Option<Counters>,
 }
@@ -60,6 +62,7 @@ pub fn status() -> Result<Vec<Status>, Error> {
             registered: true,
             kept: kept_link(algorithm) == Some(info.id),
             holders: holders(info.id),
+            settings: newest_settings(algorithm),
             counters: newest_counters(algorithm),
         });
     }
@@ -67,7 +70,8 @@ pub fn status() -> Result<Vec<Status>, Error> {
         let counters = newest_counters(algorithm);
         if counters.is_some() && found.iter().all(|it| it.algorithm != algorithm) {
             let (registered, kept, holders) = (false, false, Vec::new());
-            found.push(Status { algorithm, registered, kept, holders, counters });
+            let settings = newest_settings(algorithm);
+            found.push(Status { algorithm, registered, kept, holders, settings, counters });
         }
     }
     found.sort_by_key(|status| status.algorithm);
@@ -85,8 +89,7 @@ pub fn unload(algorithms: &[Algorithm]) -> Result<Vec<Algorithm>, Error> {
         if !is_there(&folder)? {
             continue;
         }
-        let doing = format!("removing {}", folder.display());
-        fs::remove_dir_all(&folder).map_err(Error::system(doing))?;
+        fs::remove_dir_all(&folder).map_err(|source| refused("removing", &folder, source))?;
         // With the last of them; other programs may have pins of their own.
         let _ = fs::remove_dir(Path::new(PINS));
         wait_for_end(algorithm)?;
@@ -97,10 +100,17 @@ pub fn unload(algorithms: &[Algorithm]) -> Result<Vec<Algorithm>, Error> {
 
 /// Whether something is kept. Those who may not look must not be told that there is nothing.
 fn is_there(folder: &Path) -> Result<bool, Error> {
-    folder.try_exists().map_err(|source| match machine::missing_permission() {
-        Some(missing) => Error::Missing(vec![missing]),
-        None => Error::system(format!("looking for {}", folder.display()))(source),
-    })
+    folder.try_exists().map_err(|source| refused("looking for", folder, source))
+}
+
+/// Whether others may look into the file system of BPF is a matter of how it was mounted; they may not remove.
+fn refused(doing: &str, folder: &Path, source: io::Error) -> Error {
+    match machine::missing_permission() {
+        Some(missing) if source.kind() == io::ErrorKind::PermissionDenied => {
+            Error::Missing(vec![missing])
+        }
+        _ => Error::system(format!("{doing} {}", folder.display()))(source),
+    }
 }
 
 const FILE_SYSTEM: &str = "/sys/fs/bpf";
@@ -177,14 +187,21 @@ fn holders(link: u32) -> Vec<Holder> {
     found.into_iter().map(|pid| Holder { pid, name: name(pid).trim().to_owned() }).collect()
 }
 
-/// Counters of the algorithm that was loaded last: those of an earlier one may live on with its connections.
 fn newest_counters(algorithm: Algorithm) -> Option<Counters> {
-    let name = counters_name(algorithm);
+    read_counters(newest(algorithm, "counters")?.as_fd(), algorithm).ok()
+}
+
+fn newest_settings(algorithm: Algorithm) -> Option<Chosen> {
+    read_settings(newest(algorithm, "settings")?.as_fd(), algorithm).ok()
+}
+
+/// A map of the algorithm that was loaded last: those of an earlier one may live on with its connections.
+fn newest(algorithm: Algorithm, map: &str) -> Option<OwnedFd> {
+    let name = map_name(algorithm, map);
     let maps = sys::maps().ok()?.into_iter();
     let named = maps.filter_map(|map| {
         let info: io::Result<_> = sys::map_info(map.as_fd());
         info.ok().filter(|info| info.name() == name).map(|info| (info.id, map))
     });
-    let (_, newest) = named.max_by_key(|(id, _)| *id)?;
-    read_counters(newest.as_fd(), algorithm).ok()
+    named.max_by_key(|(id, _)| *id).map(|(_, newest)| newest)
 }

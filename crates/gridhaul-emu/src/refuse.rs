@@ -50,7 +50,7 @@ pub(crate) fn refusals(scenario: &Scenario) -> Vec<Unsupported> {
             refuse(format!("stack.{name}.{key}"), &reason);
         }
     }
-    for (key, _, shaper) in scenario.shapers() {
+    for (key, shaper) in scenario.shaper_keys() {
         for key in slow_rates(shaper).into_iter().map(|rate| format!("{key}.{rate}")) {
             refuse(key, "the kernel counts in bytes a second: at least \"8 bit/s\"");
         }

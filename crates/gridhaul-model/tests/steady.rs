@@ -160,7 +160,7 @@ fn points_without_a_formula_are_null_with_a_warning() {
         answer.warnings.iter().any(|it| it.about == about && it.message.contains(part))
     };
     assert!(told("stack.x.variant", "BBR") && told("stack.x.variant", "variant = bbr"));
-    assert!(told("flow.f", "an approximation"), "{:?}", answer.warnings);
+    assert!(told("flow.f", "repairs them at once"), "{:?}", answer.warnings);
 }
 
 #[test]

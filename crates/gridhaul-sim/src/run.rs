@@ -33,7 +33,7 @@ impl Backend for Sim {
     fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
         let mut unsupported = refusals(scenario);
         unsupported.extend(proxy::refusals(scenario));
-        unsupported.extend(scenario.shapers().map(|(key, ..)| Unsupported {
+        unsupported.extend(scenario.shaper_keys().map(|(key, _)| Unsupported {
             key,
             reason: "the simulator has no shapers; use `--on emu`, or set `on = false`".to_owned(),
         }));

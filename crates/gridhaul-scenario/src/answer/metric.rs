@@ -7,6 +7,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::scenario::suggest;
+
 /// What a metric is measured on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
@@ -191,7 +193,10 @@ impl FromStr for Metric {
     type Err = String;
     fn from_str(column: &str) -> Result<Self, String> {
         let found = Self::ALL.iter().find(|metric| metric.info().column == column);
-        found.copied().ok_or_else(|| format!("unknown column {column:?}"))
+        found.copied().ok_or_else(|| {
+            let columns: Vec<_> = Self::ALL.iter().map(|metric| metric.info().column).collect();
+            format!("unknown column {column:?}: {}", suggest::remedy(column, &columns))
+        })
     }
 }
 

@@ -20,7 +20,7 @@ mod route;
 mod shaper;
 mod stack;
 mod stage;
-mod suggest;
+pub(crate) mod suggest;
 mod sweep;
 
 use indexmap::IndexMap;

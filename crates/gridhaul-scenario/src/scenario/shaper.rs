@@ -57,6 +57,16 @@ impl Scenario {
             })
         })
     }
+
+    /// The shapers that work as the file gives them: one for `both` directions counts once.
+    pub fn shaper_keys(&self) -> impl Iterator<Item = (String, &Shaper)> {
+        self.link.iter().flat_map(|(name, link)| {
+            let given = link.given();
+            given.filter_map(move |(way, direction)| {
+                Some((format!("link.{name}.{way}.shaper"), direction.working_shaper()?))
+            })
+        })
+    }
 }
 
 const fn works() -> bool {

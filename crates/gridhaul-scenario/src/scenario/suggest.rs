@@ -1,7 +1,7 @@
 //! "Did you mean": the known name that is nearest to a mistyped one.
 
 /// The remedy for an unknown name: the nearest known one, else all of them.
-pub(super) fn remedy(name: &str, known: &[&str]) -> String {
+pub(crate) fn remedy(name: &str, known: &[&str]) -> String {
     match nearest(name, known) {
         Some(known) => format!("did you mean `{known}`?"),
         None if known.is_empty() => "there are none in this file yet".into(),

@@ -4,7 +4,9 @@ use std::fs;
 use std::sync::mpsc;
 
 use anyhow::Context;
-use gridhaul_cc::{Algorithm, Error, Loaded, MedxSettings, Settings, Status, VegasSettings};
+use gridhaul_cc::{
+    Algorithm, Chosen, Counters, Error, Loaded, MedxSettings, Settings, Status, VegasSettings,
+};
 use gridhaul_report::TextTable;
 
 use crate::args::{CcAlgorithm, CcCommand, CcLoadArgs};
@@ -102,11 +104,14 @@ fn status() -> Result<(), Failure> {
     }
     let table = |status: &Status| TextTable {
         title: format!("{}: {}", status.algorithm.name(), state(status)),
-        headers: ["counted", ""].map(String::from).to_vec(),
-        rows: status.counters.map_or_else(Vec::new, |counters| {
-            let row = |(name, number): (&str, u64)| vec![name.to_owned(), number.to_string()];
-            counters.rows().into_iter().map(row).collect()
-        }),
+        headers: ["chosen and counted", ""].map(String::from).to_vec(),
+        rows: {
+            let chosen = status.settings.iter().flat_map(Chosen::rows);
+            let counters = status.counters.iter().flat_map(Counters::rows);
+            let counted = counters.map(|(name, number)| (name, number.to_string()));
+            let row = |(name, number): (&str, String)| vec![name.to_owned(), number];
+            chosen.chain(counted).map(row).collect()
+        },
         key_columns: 1,
         note: None,
     };

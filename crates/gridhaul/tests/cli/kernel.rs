@@ -108,6 +108,21 @@ fn a_second_load_names_the_first() {
 }
 
 #[test]
+fn status_tells_what_was_chosen() {
+    let Some(_permit) = permit() else { return };
+    let desk = Desk::new();
+    let line = "cc load --vegas-alpha 2 --vegas-beta 4 --medx-alpha 0.875 --medx-buffer 8";
+    assert_eq!(desk.run(line).code, Some(0));
+    let status = desk.run("cc status").out;
+    let rows: Vec<_> = status.lines().map(|row| words(row).join(" ")).collect();
+    for row in ["alpha, segments 2", "beta, segments 4", "alpha 0.875", "delays in the list 8"] {
+        assert!(rows.iter().any(|found| found == row), "{row}: {status}");
+    }
+    assert_eq!(desk.run("cc unload").code, Some(0));
+    assert_nothing_is_left(&desk);
+}
+
+#[test]
 fn a_killed_holder_leaves_nothing() {
     let Some(_permit) = permit() else { return };
     let desk = Desk::new();

@@ -129,6 +129,16 @@ fn answers_that_must_agree_and_do_not_end_with_1() {
 }
 
 #[test]
+fn a_column_that_there_is_not_is_told_with_the_nearest() {
+    let desk = Desk::new().file("small.toml", SMALL);
+    let done = desk.run("compare small.toml small.toml --only goodput_bits_per_s");
+    assert_eq!(done.code, Some(2), "{done:?}");
+    assert!(done.err.contains("did you mean `goodput_bit_per_s`?"), "{}", done.err);
+    let done = desk.run("compare small.toml small.toml --only foo");
+    assert!(done.err.contains("known are `goodput_bit_per_s`,"), "{}", done.err);
+}
+
+#[test]
 fn an_interrupted_run_leaves_nothing() {
     let endless = SMALL.replace("5 s", "300000 h");
     let desk = Desk::new().file("endless.toml", endless);
