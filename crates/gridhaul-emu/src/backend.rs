@@ -141,7 +141,7 @@ impl Emu {
         let (wire, traffic) = self.drive(scenario, emulator, traffic, interval)?;
         let rows = outcome::rows(scenario, plan, &wire, &traffic);
         let mut warnings = rows.warnings(scenario);
-        let mended = controls.mended() - mended_before;
+        let mended = controls.mended().saturating_sub(mended_before);
         warnings.extend(outcome::warnings(scenario, &wire, &traffic, mended));
         let links: Vec<String> =
             plan.directions.rows().iter().map(|(name, _)| name.clone()).collect();

@@ -121,12 +121,9 @@ impl BarChart {
 
     fn values(&self, series: &[BarSeries]) -> Vec<f64> {
         let bars = series.iter().flat_map(|series| series.bars.iter().take(self.groups.len()));
-        let values = bars.filter_map(|bar| {
-            let value = ruler::shown(bar.value?, self.y.scale)?;
-            let half = bar.ci95.filter(|half| half.is_finite()).unwrap_or(0.0);
-            Some([value, value - half, value + half])
-        });
-        values.flatten().collect()
+        let values =
+            bars.filter_map(|bar| Some((ruler::shown(bar.value?, self.y.scale)?, bar.ci95)));
+        ruler::reach(values)
     }
 
     fn bars(&self, index: usize, series: &BarSeries, frame: &Frame) -> Group {

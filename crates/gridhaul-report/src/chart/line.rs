@@ -173,10 +173,10 @@ impl LineChart {
         let (mut xs, mut ys) = (Vec::new(), Vec::new());
         for point in series.iter().flat_map(|series| &series.points) {
             let Some((x, y)) = self.shown(point) else { continue };
-            let half = point.ci95.filter(|half| half.is_finite()).unwrap_or(0.0);
             xs.push(x);
-            ys.extend([y, y - half, y + half]);
+            ys.push((y, point.ci95));
         }
+        let mut ys = ruler::reach(ys);
         for reference in &self.references {
             match reference {
                 Reference::X(at, _) => xs.push(*at),

@@ -11,6 +11,19 @@ pub(super) struct Tick {
     pub(super) label: String,
 }
 
+/// What an axis must show of values and the halves of their intervals. What is never negative is not made so
+/// by its interval, which few repeats make wide.
+pub(super) fn reach(estimates: impl IntoIterator<Item = (f64, Option<f64>)>) -> Vec<f64> {
+    let estimates: Vec<_> = estimates.into_iter().collect();
+    let is_signed = estimates.iter().any(|(value, _)| *value < 0.0);
+    let least = if is_signed { f64::NEG_INFINITY } else { 0.0 };
+    let ends = estimates.into_iter().flat_map(|(value, half)| {
+        let half = half.filter(|half| half.is_finite()).unwrap_or(0.0);
+        [value, (value - half).max(least), value + half]
+    });
+    ends.collect()
+}
+
 /// How an axis surrounds its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fit {
@@ -271,6 +284,13 @@ mod tests {
     fn labels(ruler: &Ruler) -> String {
         let labels: Vec<_> = ruler.ticks.iter().map(|tick| tick.label.as_str()).collect();
         format!("{}: {}", ruler.title, labels.join(" | "))
+    }
+
+    #[test]
+    fn intervals_reach_below_zero_only_where_values_do() {
+        assert_eq!(reach([(2.0, Some(3.0)), (1.0, None)]), [2.0, 0.0, 5.0, 1.0, 1.0, 1.0]);
+        assert_eq!(reach([(-2.0, Some(3.0)), (1.0, Some(4.0))]), [-2.0, -5.0, 1.0, 1.0, -3.0, 5.0]);
+        assert_eq!(reach([(1.0, Some(f64::NAN))]), [1.0; 3]);
     }
 
     #[test]

@@ -117,7 +117,7 @@ impl Sender {
             return false;
         }
         self.queue.push(Sent::probe(self.next, now));
-        if let Some(rate) = &mut self.rate {
+        if let Some(rate) = self.extras.rate_mut() {
             rate.on_probe();
         }
         self.next += 1;
@@ -166,9 +166,9 @@ impl Sender {
             let (Some(left), Some(right)) = bounds else { continue };
             // Blocks below the cumulative point (RFC 2883) or above what was sent say nothing new.
             if left < right && right > self.una && right <= self.next {
-                let rate = &mut self.rate;
+                let mut rate = self.extras.rate_mut();
                 covered += self.queue.sack(left.max(self.una), right, |index, sent| {
-                    if let Some(rate) = rate {
+                    if let Some(rate) = &mut rate {
                         rate.on_sacked(now, index, sent);
                     }
                     news.on_sacked(sent);
@@ -193,13 +193,13 @@ impl Sender {
         self.attentive |= news.newest.is_some();
         let watched = self.is_rack() && self.attentive;
         let probe_repaired = self.is_rack() && self.probe_repaired(ack);
-        let rate = &mut self.rate;
+        let mut rate = self.extras.rate_mut();
         let mut delivered = news.delivered;
         self.queue.acknowledge(ack, |sent| {
             if !sent.sacked {
                 delivered += sent.len;
             }
-            if let Some(rate) = rate {
+            if let Some(rate) = &mut rate {
                 rate.on_acknowledged(now, sent);
             }
             // Karn: what was sent twice measures nothing; what was sacked was measured too late.
@@ -345,7 +345,7 @@ impl Sender {
     /// What counts as lost is more than it was. Returns by how much.
     pub(super) fn note_lost(&mut self, before: u64) -> u64 {
         let lost = self.queue.lost_bytes().saturating_sub(before);
-        if let Some(rate) = &mut self.rate {
+        if let Some(rate) = self.extras.rate_mut() {
             rate.lost += lost;
         }
         lost
@@ -375,9 +375,9 @@ impl Sender {
             window_limited: !params.grow_only_when_limited || self.window_was_limit(),
             in_recovery: self.in_recovery(),
             lost: news.lost,
-            delivered_total: self.rate.as_ref().map_or(0, |rate| rate.delivered()),
-            lost_total: self.rate.as_ref().map_or(0, |rate| rate.lost),
-            rate: self.rate.as_mut().and_then(|rate| rate.take_sample()),
+            delivered_total: self.extras.rate().map_or(0, |rate| rate.delivered()),
+            lost_total: self.extras.rate().map_or(0, |rate| rate.lost),
+            rate: self.extras.rate_mut().and_then(|rate| rate.take_sample()),
             paced_until: self.paced_until(),
             mss: params.mss,
         };
@@ -388,7 +388,7 @@ impl Sender {
 
     #[inline]
     fn window_was_limit(&self) -> bool {
-        self.usage.as_ref().map_or(self.window_limited, |usage| {
+        self.extras.usage().map_or(self.window_limited, |usage| {
             usage.allows_growth(self.congestion.cwnd(), self.congestion.ssthresh())
         })
     }

@@ -1,9 +1,11 @@
 //! The sending half: what may be sent, when, and what is sent again.
 //!
 //! `acknowledge.rs` takes in acknowledgements, `transmit.rs` decides what goes out, `timer.rs`
-//! holds the retransmission and the persist timer, `usage.rs` sees whether the window is used.
+//! holds the retransmission and the persist timer, `usage.rs` sees whether the window is used, `extras.rs`
+//! keeps what few stacks need.
 
 mod acknowledge;
+mod extras;
 mod tail;
 mod timer;
 mod transmit;
@@ -20,6 +22,8 @@ use super::rtt::RttEstimator;
 use super::sent::SentQueue;
 
 pub(super) use self::tail::TICKS;
+use extras::Extras;
+use usage::Usage;
 
 /// Counters of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -75,7 +79,7 @@ pub struct Sender {
     tail: tail::Tail,
     /// After a timeout that forgot selective acknowledgements: they count again with new data.
     deaf: bool,
-    /// Whether the window held data back since the last acknowledgement, where `usage` does not tell.
+    /// Whether the window held data back since the last acknowledgement, where [`Usage`] does not tell.
     window_limited: bool,
     /// Whether the controller paces.
     paced: bool,
@@ -92,9 +96,7 @@ pub struct Sender {
     congestion: Controller,
     recovery: Recovery,
     stats: SenderStats,
-    /// For controllers that want delivery rates, or pace.
-    rate: Option<Box<RateAccount>>,
-    usage: Option<Box<usage::Usage>>,
+    extras: Extras,
 }
 
 /// What a recovery may look at and change; a macro, because it borrows field by field.
@@ -155,8 +157,10 @@ impl Sender {
             timed_at: Instant::NEVER,
             queue: SentQueue::default(),
             rtt: RttEstimator::new(),
-            usage: usage::Usage::new(params, congestion.is_paced()),
-            rate: (congestion.samples_rate() || congestion.is_paced()).then(Box::default),
+            extras: Extras::new(
+                (congestion.samples_rate() || congestion.is_paced()).then(RateAccount::default),
+                Usage::new(params, congestion.is_paced()),
+            ),
             congestion,
             recovery: Recovery::new(params),
             stats: SenderStats::default(),
@@ -325,11 +329,11 @@ impl Sender {
 
     /// Before this time, a controller that paces lets no segment leave.
     fn paced_until(&self) -> Instant {
-        self.rate.as_ref().map_or(Instant::ZERO, |rate| rate.paced_until)
+        self.extras.rate().map_or(Instant::ZERO, |rate| rate.paced_until)
     }
 
     fn pace_until(&mut self, at: Instant) {
-        if let Some(rate) = &mut self.rate {
+        if let Some(rate) = self.extras.rate_mut() {
             rate.paced_until = at;
         }
     }

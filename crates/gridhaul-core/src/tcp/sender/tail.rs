@@ -139,7 +139,7 @@ impl Sender {
             last.transmits = last.transmits.saturating_add(1);
             last.sent_at = now;
             let stretch = Stretch { start: last.start, len: last.len };
-            if let Some(rate) = &mut self.rate {
+            if let Some(rate) = self.extras.rate_mut() {
                 rate.on_sent_again(now, index, false);
             }
             self.stats.retransmissions += 1;

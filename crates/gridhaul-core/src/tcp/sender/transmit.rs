@@ -81,7 +81,7 @@ impl Sender {
         sent.lost = false;
         sent.transmits = sent.transmits.saturating_add(1);
         sent.sent_at = now;
-        if let Some(rate) = &mut self.rate {
+        if let Some(rate) = self.extras.rate_mut() {
             rate.on_sent_again(now, index, in_flight == 0);
         }
         let stretch = Stretch { start: sent.start, len: sent.len };
@@ -144,9 +144,9 @@ impl Sender {
         let stretch = Stretch { start: self.next, len };
         self.note_sent(now, stretch, params);
         self.note_use(now, full, params);
-        if self.next >= end && self.rate.is_some() {
+        if self.next >= end && self.extras.rate().is_some() {
             let in_flight = self.in_flight();
-            if let Some(rate) = &mut self.rate {
+            if let Some(rate) = self.extras.rate_mut() {
                 rate.on_app_limited(in_flight);
             }
         }
@@ -269,7 +269,7 @@ impl Sender {
             // A timer that still runs is the persist timer of a window that has opened since.
             self.rto_at = Instant::NEVER;
         }
-        if let Some(rate) = &mut self.rate {
+        if let Some(rate) = self.extras.rate_mut() {
             rate.on_sent(now, nothing_out);
         }
         self.queue.push(Sent::new(stretch.start, stretch.len, now));
@@ -320,7 +320,7 @@ impl Sender {
             return;
         }
         let burst = self.congestion.burst();
-        let Some(rate) = &mut self.rate else { return };
+        let Some(rate) = self.extras.rate_mut() else { return };
         let unused = now.since(rate.paced_until);
         if rate.burst_at == now && rate.burst_left > 0 {
             rate.burst_left -= 1;
@@ -333,7 +333,7 @@ impl Sender {
 
     #[inline]
     fn held_by_pacing(&self, now: Instant) -> bool {
-        let Some(rate) = self.rate.as_ref().filter(|_| self.paced) else { return false };
+        let Some(rate) = self.extras.rate().filter(|_| self.paced) else { return false };
         let of_a_burst = rate.burst_left > 0 && rate.burst_at == now;
         rate.paced_until > now && !of_a_burst && self.congestion.pacing_rate().is_some()
     }

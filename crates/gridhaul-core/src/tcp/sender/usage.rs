@@ -23,8 +23,8 @@ pub(super) struct Usage {
 
 impl Usage {
     /// For stacks that follow Linux; a controller that paces judges for itself.
-    pub(super) fn new(params: &StackParams, paced: bool) -> Option<Box<Self>> {
-        (params.rules == Rules::Linux && !paced).then(Box::default)
+    pub(super) fn new(params: &StackParams, paced: bool) -> Option<Self> {
+        (params.rules == Rules::Linux && !paced).then(Self::default)
     }
 
     /// With this much out, the window is full or not.
@@ -44,7 +44,7 @@ impl Sender {
     /// New data was sent, or the window held it back (`full`).
     #[inline]
     pub(super) fn note_use(&mut self, now: Instant, full: bool, params: &StackParams) {
-        if self.usage.is_some() {
+        if self.extras.usage().is_some() {
             self.judge_use(now, full, params);
         } else {
             self.window_limited |= full;
@@ -57,7 +57,7 @@ impl Sender {
         let out = self.next - self.una;
         let (cwnd, ssthresh) = (self.congestion.cwnd(), self.congestion.ssthresh());
         let more = self.next < self.end();
-        let Some(usage) = &mut self.usage else { return };
+        let Some(usage) = self.extras.usage_mut() else { return };
         usage.note(out, self.una, self.next, full);
         if usage.allows_growth(cwnd, ssthresh) || self.attentive {
             (usage.used_at, usage.most_since) = (now, 0);
@@ -79,7 +79,7 @@ impl Sender {
     /// RFC 2861, section 3.1: the window halves for each RTO of idle time, down to the initial window
     /// (`tcp_cwnd_restart`).
     pub(super) fn restart_as_linux(&mut self, now: Instant, params: &StackParams) {
-        let Some(usage) = &mut self.usage else { return };
+        let Some(usage) = self.extras.usage_mut() else { return };
         (usage.used_at, usage.most_since) = (now, 0);
         let rto = self.rtt.rto(params);
         let cwnd = self.congestion.cwnd();
