@@ -142,7 +142,7 @@ impl Emu {
         let rows = outcome::rows(scenario, plan, &wire, &traffic);
         let mut warnings = rows.warnings(scenario);
         let mended = controls.mended().saturating_sub(mended_before);
-        warnings.extend(outcome::warnings(scenario, &wire, &traffic, mended));
+        warnings.extend(outcome::warnings(scenario, plan, &wire, &traffic, mended));
         let links: Vec<String> =
             plan.directions.rows().iter().map(|(name, _)| name.clone()).collect();
         let flows: Vec<String> = scenario.flow.keys().cloned().collect();

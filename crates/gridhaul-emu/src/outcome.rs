@@ -86,6 +86,7 @@ fn sender_metrics(row: &RowTraffic, into: &mut Metrics) {
 /// What a reader must know of how the run went; `mended`: how often our congestion control was not asked.
 pub(crate) fn warnings(
     scenario: &Scenario,
+    plan: &Plan,
     wire: &WireOutcome,
     traffic: &TrafficOutcome,
     mended: u64,
@@ -101,7 +102,8 @@ pub(crate) fn warnings(
             ),
         );
     }
-    if mended > 0 {
+    let connections: u64 = plan.flows.iter().map(|flow| u64::from(flow.count)).sum();
+    if mended * UNASKED > connections {
         warn(
             "kernel".to_owned(),
             format!(
@@ -129,6 +131,9 @@ pub(crate) fn warnings(
     }
     warnings
 }
+
+/// One window that was made up is much for a connection, and little for a hundred.
+const UNASKED: u64 = 100;
 
 /// The lateness that 2 % exceeded, where that touches the trust in the run.
 fn late(lateness: &Lateness) -> Option<Duration> {

@@ -29,14 +29,21 @@ fn asked(text: &str, emu: Emu) -> Option<Answer> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     // Real time is a resource: runs beside each other would disturb each other.
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    match (emu.run(&scenario, &Quiet), std::env::var_os("CI")) {
-        (Ok(answer), _) => Some(answer),
-        (Err(error), None) if error.to_string().contains("gridhaul doctor") => {
-            eprintln!("passed over, this machine lacks what a run needs: {error}");
-            None
+    for _ in 0..5 {
+        match (emu.run(&scenario, &Quiet), std::env::var_os("CI")) {
+            // It has not run our congestion control each time: such a run says nothing about that.
+            (Ok(answer), _) if answer.warnings.iter().any(|warning| warning.about == "kernel") => {
+                eprintln!("{:?}: once more", answer.warnings);
+            }
+            (Ok(answer), _) => return Some(answer),
+            (Err(error), None) if error.to_string().contains("gridhaul doctor") => {
+                eprintln!("passed over, this machine lacks what a run needs: {error}");
+                return None;
+            }
+            (Err(error), _) => panic!("{error}"),
         }
-        (Err(error), _) => panic!("{error}"),
     }
+    panic!("this kernel does not run our congestion control: five times of five");
 }
 
 fn row<'a>(answer: &'a Answer, name: &str) -> &'a Row {
