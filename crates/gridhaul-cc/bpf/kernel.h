@@ -52,8 +52,8 @@ struct ack_sample {
 
 #pragma clang attribute pop
 
-/* A field of bits within a byte, wherever the kernel keeps it: the byte that holds it, shifted to both ends. The
- * numbers ask the compiler for the offset of the byte and for the two shifts of a 64-bit word. */
+/* A field of bits within a byte, wherever the kernel keeps it: the byte that holds it, shifted to both
+ * ends. The numbers ask the compiler for the offset of the byte and for the two shifts of a 64-bit word. */
 #define BYTE_OFFSET 0
 #define SHIFT_LEFT 4
 #define SHIFT_RIGHT 5
