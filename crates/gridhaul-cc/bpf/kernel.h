@@ -15,11 +15,16 @@
 #include "known.h"
 #include "plain.h"
 
+/* Tests without a kernel have stand-ins of their own. */
+#ifdef __bpf__
+#include "target.h"
+#endif
+
 #define SEC(name) __attribute__((section(name), used))
 
 /* --- structures of the kernel ------------------------------------------------------------------ */
 
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+FIELDS_BY_NAME
 
 struct sock;
 
@@ -29,6 +34,7 @@ struct inet_connection_sock {
 };
 
 struct tcp_sock {
+    struct inet_connection_sock inet_conn;
     u32 mss_cache;
     u32 snd_una;
     u32 snd_nxt;
@@ -50,26 +56,7 @@ struct ack_sample {
     s32 rtt_us;
 };
 
-#pragma clang attribute pop
-
-/* A field of bits within a byte, wherever the kernel keeps it: the byte that holds it, shifted to both
- * ends. The numbers ask the compiler for the offset of the byte and for the two shifts of a 64-bit word. */
-#define BYTE_OFFSET 0
-#define SHIFT_LEFT 4
-#define SHIFT_RIGHT 5
-#define bit_of(pointer, field)                                                                     \
-    ({                                                                                             \
-        u32 _at = __builtin_preserve_field_info((pointer)->field, BYTE_OFFSET);                    \
-        u64 _byte = *((const volatile u8 *)(pointer) + _at);                                       \
-        _byte <<= __builtin_preserve_field_info((pointer)->field, SHIFT_LEFT);                     \
-        _byte >> __builtin_preserve_field_info((pointer)->field, SHIFT_RIGHT);                     \
-    })
-
-/* --- functions of the kernel ------------------------------------------------------------------- */
-
-unused static void *(*const map_lookup)(void *map, const void *key) = (void *)1;
-unused static u64 (*const clock_ns)(void) = (void *)5;
-unused static void *(*const storage_of)(void *map, void *sk, void *initial, u64 flags) = (void *)107;
+FIELDS_END
 
 #define CREATE 1 /* for `storage_of`: make it if there is none */
 

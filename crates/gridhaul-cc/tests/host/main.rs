@@ -1,5 +1,6 @@
-//! What the programs of `bpf/` do with numbers, without a kernel: their headers, compiled for this machine.
+//! What the programs of `bpf/` do with numbers, without a kernel: compiled for this machine.
 
 mod compiled;
 mod judgement;
 mod known;
+mod medx;

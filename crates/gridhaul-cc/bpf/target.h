@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+ *
+ * What only the compiler for the kernel's machine has: fields that the loader finds by name, and the
+ * kernel's functions.
+ */
+#pragma once
+
+#include "plain.h"
+
+#define FIELDS_BY_NAME                                                                             \
+    _Pragma("clang attribute push(__attribute__((preserve_access_index)), apply_to = record)")
+#define FIELDS_END _Pragma("clang attribute pop")
+
+/* A field of bits within a byte, wherever the kernel keeps it: the byte that holds it, shifted to both
+ * ends. The numbers ask the compiler for the offset of the byte and for the two shifts of a 64-bit word. */
+#define BYTE_OFFSET 0
+#define SHIFT_LEFT 4
+#define SHIFT_RIGHT 5
+#define bit_of(pointer, field)                                                                     \
+    ({                                                                                             \
+        u32 _at = __builtin_preserve_field_info((pointer)->field, BYTE_OFFSET);                    \
+        u64 _byte = *((const volatile u8 *)(pointer) + _at);                                       \
+        _byte <<= __builtin_preserve_field_info((pointer)->field, SHIFT_LEFT);                     \
+        _byte >> __builtin_preserve_field_info((pointer)->field, SHIFT_RIGHT);                     \
+    })
+
+unused static void *(*const map_lookup)(void *map, const void *key) = (void *)1;
+unused static u64 (*const clock_ns)(void) = (void *)5;
+unused static void *(*const storage_of)(void *map, void *sk, void *initial, u64 flags) = (void *)107;

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+ *
+ * The congestion control of gh_medx on a socket of this program. Reads senders from standard input, a line of
+ * words each:
+ *
+ *   w=N t=N o=N    window, threshold, segments that are out
+ *   d=N            a delay of N milliseconds comes back, after a round trip that is 10 ms longer
+ *   s=N            the kernel asks for a threshold, and then tells that state N has begun
+ *   n=N            it tells of state N only
+ *   q=N            state N begins and the program is not run: the threshold stays what it is
+ *   k=0            new data are acknowledged
+ *   a=N            N segments are acknowledged outside of recovery
+ *   u=0            the loss was none
+ *
+ * Writes window, threshold, and how many losses were called error, congestion, and nothing, timeouts, and how
+ * often something was mended.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../bpf/plain.h"
+
+/* --- stand-ins for bpf/target.h ---------------------------------------------------------------- */
+
+#define FIELDS_BY_NAME
+#define FIELDS_END
+#define bit_of(pointer, field) ((pointer)->field)
+
+static void *map_lookup(void *map, const void *key);
+static void *storage_of(void *map, void *sk, void *initial, u64 flags);
+static u64 clock_ns(void) { return 0; }
+
+#include "../../bpf/medx.bpf.c"
+
+static struct {
+    struct settings settings;
+    struct counters counters;
+    struct connection connection;
+    struct tcp_sock tcp;
+} host;
+
+static void *map_lookup(void *map, unused const void *key)
+{
+    return map == (void *)&settings ? (void *)&host.settings : (void *)&host.counters;
+}
+
+static void *storage_of(unused void *map, unused void *sk, unused void *initial, unused u64 flags)
+{
+    return &host.connection;
+}
+
+/* --- the kernel's part -------------------------------------------------------------------------- */
+
+static u64 context[3] = {(u64)&host.tcp};
+
+static void tell(u8 state)
+{
+    context[1] = state;
+    medx_set_state(context);
+    host.tcp.inet_conn.icsk_ca_state = state;
+}
+
+static void begin(u8 state)
+{
+    host.tcp.prior_cwnd = host.tcp.snd_cwnd;
+    host.tcp.snd_ssthresh = medx_ssthresh(context);
+    /* `tcp_enter_loss`, with nothing on its way any more. */
+    if (state == LOSS)
+        host.tcp.snd_cwnd = 1;
+    tell(state);
+}
+
+static void act(char word, u32 number)
+{
+    switch (word) {
+    case 'w':
+        host.tcp.snd_cwnd = number;
+        break;
+    case 't':
+        host.tcp.snd_ssthresh = number;
+        break;
+    case 'o':
+        host.tcp.packets_out = number;
+        break;
+    case 'd':
+        take_delay(&host.connection, &host.settings, 1000 * number, 1000 * number + 10000);
+        break;
+    case 's':
+        begin(number);
+        break;
+    case 'n':
+        tell(number);
+        break;
+    case 'q':
+        host.tcp.prior_cwnd = host.tcp.snd_cwnd;
+        host.tcp.inet_conn.icsk_ca_state = number;
+        break;
+    case 'k':
+        medx_pkts_acked(context);
+        break;
+    case 'a':
+        context[2] = number;
+        host.tcp.is_cwnd_limited = 1;
+        medx_cong_avoid(context);
+        break;
+    case 'u':
+        host.tcp.snd_cwnd = medx_undo_cwnd(context);
+        break;
+    default:
+        exit(1);
+    }
+}
+
+int main(void)
+{
+    static char line[1 << 16];
+    while (fgets(line, sizeof(line), stdin)) {
+        memset(&host, 0, sizeof(host));
+        host.settings = (struct settings){.alpha_permille = 500, .beta_permille = 1200, .kept = 4};
+        host.tcp.snd_cwnd = 10;
+        host.tcp.snd_ssthresh = UNLIMITED;
+        host.tcp.snd_cwnd_clamp = -1;
+        medx_init(context);
+        for (char *word = strtok(line, " \n"); word; word = strtok(NULL, " \n"))
+            act(word[0], strtoul(word + 2, NULL, 10));
+        const struct counters *all = &host.counters;
+        printf("%u %u %llu %llu %llu %llu %llu\n", host.tcp.snd_cwnd, host.tcp.snd_ssthresh, all->error,
+               all->congestion, all->unjudged, all->timeouts, all->mended);
+    }
+    return 0;
+}
