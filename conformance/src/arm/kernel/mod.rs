@@ -22,8 +22,8 @@ use crate::case::Case;
 use crate::judge::{Allowance, judge};
 use crate::observe::Observation;
 
-/// Runs of a case until one is punctual.
-const ATTEMPTS: u32 = 4;
+/// Runs of a case until one is as expected.
+const ATTEMPTS: u32 = 3;
 
 /// What is written later than this after its time makes a run untrustworthy.
 const PUNCTUAL: Duration = Duration::from_millis(2);
@@ -44,23 +44,29 @@ impl Arm for KernelArm {
         case.on_kernel()
     }
 
-    /// A run that was late itself says nothing against the kernel, and is repeated.
+    /// The kernel does the same each time; what differs once and not again is the machine that was busy, which
+    /// [`Observation::late`] shows where this process was waited for, and nothing where the kernel's timers were.
     fn check(&self, case: &Case) -> Result<(), String> {
         let case = self.own(case);
-        let mut attempts = ATTEMPTS;
+        let mut differed = 0;
         loop {
             let seen = self.run(&case)?;
-            let verdict = judge(&case, &seen, &self.allowance());
-            attempts -= 1;
-            match verdict {
-                Err(_) if seen.late > PUNCTUAL && attempts > 0 => {}
-                Err(verdict) if seen.late > PUNCTUAL => {
-                    return Err(format!(
-                        "not trustworthy: this machine was late in {ATTEMPTS} runs, by {} in the last\n{verdict}",
-                        seen.late
-                    ));
-                }
-                verdict => return verdict,
+            let Err(verdict) = judge(&case, &seen, &self.allowance()) else { return Ok(()) };
+            differed += 1;
+            if differed < ATTEMPTS {
+                eprintln!(
+                    "{}: run {differed}, late by {}, differs: {verdict}",
+                    case.name, seen.late
+                );
+            } else if seen.late > PUNCTUAL {
+                return Err(format!(
+                    "not trustworthy: this machine was late, by {} in the last of {ATTEMPTS} runs\n{verdict}",
+                    seen.late
+                ));
+            } else {
+                return Err(format!(
+                    "in {ATTEMPTS} runs of {ATTEMPTS}, the last of them:\n{verdict}"
+                ));
             }
         }
     }
