@@ -82,6 +82,22 @@ fn keys_that_are_absent_but_exist_can_be_varied() {
 }
 
 #[test]
+fn entries_of_lists_have_numbers_behind_a_dot_or_in_brackets() {
+    for key in ["link.l.both.outage.1.start", "link.l.both.outage[1].start"] {
+        let text = BASE.replace(
+            "both.rate = \"3 Mbit/s\"",
+            "both.rate = \"3 Mbit/s\", both.outage = [{ start = \"1 s\", length = \"1 s\" }, \
+             { start = \"9 s\", length = \"1 s\" }]",
+        );
+        let text = format!("{text}\n[[sweep]]\nvary.\"{key}\" = [\"20 s\"]");
+        let points = Scenario::from_toml(&text, "sweep.toml").unwrap().points().unwrap();
+        let both = points[0].scenario.link["l"].both.as_ref().unwrap();
+        let starts: Vec<_> = both.outage.iter().map(|outage| outage.start.to_string()).collect();
+        assert_eq!(starts, ["1 s", "20 s"]);
+    }
+}
+
+#[test]
 fn whole_values_can_be_varied() {
     assert_eq!(
         points("[[sweep]]\nvary.\"flow.f.load\" = [\"bulk\", { transfer = { size = \"1 MB\" } }]"),

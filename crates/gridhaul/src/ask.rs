@@ -204,7 +204,8 @@ impl FromStr for Vary {
 fn split(text: &str) -> Result<(String, &str), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
-            Ok((key.trim().to_owned(), value.trim()))
+            // Errors write the number of a list's entry in brackets.
+            Ok((key.trim().replace('[', ".").replace(']', ""), value.trim()))
         }
         _ => Err("write KEY=VALUE, such as 'link.uplink.forward.rate=3 Mbit/s'".into()),
     }
@@ -258,6 +259,8 @@ mod tests {
         assert_eq!(value("seed=7"), Value::Integer(7));
         assert_eq!(value("stack.a.sack=true"), Value::Boolean(true));
         assert!(value("link.a.forward.loss={bernoulli = \"1 %\"}").is_table());
+        let setting: Setting = "link.a.forward.outage[0].start=1 s".parse().unwrap();
+        assert_eq!(setting.key, "link.a.forward.outage.0.start");
         assert!("seed".parse::<Setting>().is_err());
         assert!("=7".parse::<Setting>().is_err());
         // Nothing may be smuggled in behind the value.

@@ -113,7 +113,7 @@ pub(super) fn varied(
 /// Checks that a key leads somewhere. Its last step may be absent where it is optional; whether
 /// it exists at all is known when it is set.
 fn find(base: &Json, key: &str) -> Result<(), Refusal> {
-    let steps: Vec<_> = key.split('.').collect();
+    let steps: Vec<_> = setting::steps(key).collect();
     let mut tree = base;
     for (depth, step) in steps.iter().enumerate() {
         if depth == 0 && *step == "sweep" {

@@ -16,7 +16,7 @@ pub(super) struct Setting<'a> {
 impl Setting<'_> {
     pub(super) fn apply(&self, tree: &mut Json) -> Result<(), Problem> {
         let mut place = tree;
-        for step in self.key.split('.') {
+        for step in steps(self.key) {
             place = match place {
                 Json::Object(table) => {
                     table.entry(step).or_insert_with(|| Json::Object(serde_json::Map::new()))
@@ -40,6 +40,11 @@ impl Setting<'_> {
         let (message, remedy) = explain::reworded(&error.to_string(), self.key);
         Problem { remedy, ..self.refused(&message) }
     }
+}
+
+/// The steps of a key. The number of a list's entry stands behind a dot or, as in errors, in brackets.
+pub(super) fn steps(key: &str) -> impl Iterator<Item = &str> {
+    key.split(['.', '[']).map(|step| step.trim_end_matches(']'))
 }
 
 /// A value as a person would write it on a command line.
