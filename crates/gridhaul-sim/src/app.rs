@@ -51,19 +51,27 @@ impl Flow {
         }
     }
 
-    /// A burst is under way: a message is written if the connection could send it at once.
+    /// A burst is under way: a message is written if the connection takes it. Says whether it was.
     #[inline(never)]
-    pub(crate) fn feed(&mut self, now: Instant, ledger: &mut Ledger, under_way: &mut UnderWay) {
+    pub(crate) fn feed(
+        &mut self,
+        now: Instant,
+        ledger: &mut Ledger,
+        under_way: &mut UnderWay,
+    ) -> bool {
         let (Ends::Tcp(ends), App::Greedy { load, outbox }) = (&mut self.ends, &mut self.app)
         else {
-            return;
+            return false;
         };
-        if ends[0].could_send(load.bytes) {
-            let end = ends[0].write(load.bytes);
-            outbox.push(now, end, under_way);
-            self.watch = outbox.watch(under_way);
-            ledger.on_ready(self.row, now);
+        load.refused = !ends[0].takes(load.bytes, load.refused);
+        if load.refused {
+            return false;
         }
+        let end = ends[0].write(load.bytes);
+        outbox.push(now, end, under_way);
+        self.watch = outbox.watch(under_way);
+        ledger.on_ready(self.row, now);
+        true
     }
 
     /// A recording has a message for this TCP flow.

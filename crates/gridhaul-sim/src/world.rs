@@ -189,14 +189,18 @@ impl World {
         }
         let hungry = side == 0 && flow.is_hungry();
         let deadline = loop {
-            if hungry {
-                flow.feed(now, &mut self.ledger, &mut self.under_way);
-            }
+            let fed = hungry && flow.feed(now, &mut self.ledger, &mut self.under_way);
             let Ends::Tcp(ends) = &mut flow.ends else { return };
             let connection = &mut ends[side];
             // Read where it is: to move it into a packet would take longer than to send it.
             let polled = connection.poll_transmit(now);
-            let Some(segment) = &polled else { break connection.next_deadline() };
+            let Some(segment) = &polled else {
+                if fed {
+                    // It waits for more.
+                    continue;
+                }
+                break connection.next_deadline();
+            };
             // An end that has data to send sends it before it acknowledges without, unless that
             // acknowledges nothing but SYN.
             let last =

@@ -50,8 +50,8 @@ pub enum Demand {
     /// Messages at times of their own (`periodic`, `poisson`, `burst`, `on_off` with a rate).
     Open(Source),
     /// Messages as fast as the transport takes them, in bursts (`on_off` without a rate). While a
-    /// burst is under way, whoever carries it writes a message whenever the transport could send
-    /// one at once; the message is ready at that time.
+    /// burst is under way, whoever carries it writes a message whenever the transport takes one;
+    /// the message is ready at that time.
     Greedy(Greedy),
     /// Messages of a recording, handed over by whoever reads it (`trace`).
     Recorded,
@@ -66,6 +66,8 @@ pub struct Greedy {
     pub bytes: u64,
     /// When to write.
     pub bursts: Bursts,
+    /// The transport did not take the last message that was offered.
+    pub refused: bool,
 }
 
 /// An open-loop source of messages. Boxed: a row of the simulator has the size of the largest.
@@ -111,6 +113,7 @@ impl Demand {
             SharedLoad::OnOff(keys) => Self::Greedy(Greedy {
                 bytes: keys.size.get(),
                 bursts: Bursts::new(keys, start, chance),
+                refused: false,
             }),
             SharedLoad::Other(load) => Self::new(load, start, chance),
         }

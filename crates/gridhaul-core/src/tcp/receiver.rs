@@ -76,6 +76,9 @@ impl Receiver {
             // FIN there is nothing: "Ignore the segment text."
             self.finished |= fin;
             self.ack_now = true;
+            if params.rules == Rules::Linux {
+                self.begin_quick(params);
+            }
             return false;
         }
         if start > self.next {
@@ -215,8 +218,7 @@ impl Receiver {
     fn schedule_ack(&mut self, now: Instant, at_once: bool, params: &StackParams) {
         self.unacknowledged = self.unacknowledged.saturating_add(1);
         if params.rules == Rules::Linux && self.patience.on_data(now) {
-            // `tcp_incr_quickack`: 16, where the opening of a connection gives one more.
-            self.quick_left = quick(params).saturating_sub(1);
+            self.begin_quick(params);
         }
         let quick = self.quick_left > 0;
         self.quick_left = self.quick_left.saturating_sub(1);
@@ -233,6 +235,12 @@ impl Receiver {
             };
             self.ack_at = now + wait;
         }
+    }
+
+    /// Linux after a silence and an old segment: the other end may be in slow start, and wait
+    /// (`tcp_enter_quickack_mode`). 16, where the opening of a connection gives one more.
+    fn begin_quick(&mut self, params: &StackParams) {
+        self.quick_left = self.quick_left.max(quick(params).saturating_sub(1));
     }
 
     /// Takes what the cumulative acknowledgement has reached.

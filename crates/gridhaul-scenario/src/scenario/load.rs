@@ -87,7 +87,9 @@ pub struct OnOff {
     /// Mean length of a silence.
     pub off: Duration,
     /// Rate of payload in a burst. Absent: as fast as the transport takes it; a message is ready
-    /// whenever the connection could send it at once (the meters of paper `sa-tcp`, section 4.4).
+    /// whenever the connection could send it at once (the meters of paper `sa-tcp`, section 4.4), or
+    /// where it waits with others for a full segment (`nagle`). A `linux` stack takes some segments
+    /// that wait for the window, too, as the kernel's socket does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<BitRate>,
     /// Size of a message.

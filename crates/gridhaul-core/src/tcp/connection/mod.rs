@@ -152,12 +152,13 @@ impl Connection {
         self.receiver.consume(bytes, &self.params);
     }
 
-    /// Whether the first segment of `bytes` written now would leave at once, but for pacing: all
-    /// that was written before has been sent, and the windows have room.
+    /// Whether a message of `bytes` is taken from an application that was `refused` the last time or not: its
+    /// first segment would leave at once, but for pacing, or waits for more to fill it. Linux takes some
+    /// segments that wait for the window, too.
     #[must_use]
-    pub fn could_send(&self, bytes: u64) -> bool {
+    pub fn takes(&self, bytes: u64, refused: bool) -> bool {
         matches!(self.state, State::Established | State::CloseWait)
-            && self.sender().is_some_and(|sender| sender.could_send(bytes, &self.params))
+            && self.sender().is_some_and(|sender| sender.takes(bytes, refused, &self.params))
     }
 
     /// Which bytes of the other end's data, counted from 0, a segment brings that this end would

@@ -10,6 +10,9 @@ use crate::tcp::sent::Sent;
 /// Linux: SYN and ten segments leave unpaced.
 const UNPACED: u64 = 11;
 
+/// Linux: 64 KiB less the room for headers (`sk_dst_gso_max_size`). Bytes.
+const PIECE_MAX: u32 = 65_215;
+
 impl Sender {
     /// What is to be sent now, if anything: `None` until something changes.
     #[inline]
@@ -153,19 +156,42 @@ impl Sender {
         Some(stretch)
     }
 
-    /// Whether the first segment of `bytes` written now would leave at once: everything written
-    /// before has been sent, nothing lost waits to be sent again, and the windows have room.
-    pub(crate) fn could_send(&self, bytes: u64, params: &StackParams) -> bool {
-        if self.next < self.end() || self.closed || self.queue.lost_bytes() > 0 {
+    /// See [`Connection::takes`](crate::tcp::Connection::takes).
+    pub(crate) fn takes(&self, bytes: u64, refused: bool, params: &StackParams) -> bool {
+        let (unsent, mss) = (self.end() - self.next, u64::from(params.mss));
+        if params.rules == Rules::Linux {
+            let room = if refused { 1 } else { self.largest_piece(params) };
+            return !self.closed && unsent < room;
+        }
+        if unsent >= mss || self.closed {
             return false;
         }
-        let len = bytes.min(u64::from(params.mss));
+        let waits = self.una != self.next && self.small_ones_wait(params);
+        if waits && (unsent > 0 || bytes < mss) {
+            return true;
+        }
+        unsent == 0 && self.could_send(bytes.min(mss), params)
+    }
+
+    /// With TCP_NOTSENT_LOWAT of 1, Linux begins a piece when nothing waits and fills the one that does
+    /// (`tcp_sendmsg_locked`); who was refused hears when nothing waits (`tcp_stream_memory_free`). A piece is as many segments as a device may get at once, within half of the
+    /// other end's largest window (`tcp_xmit_size_goal`). Bytes.
+    fn largest_piece(&self, params: &StackParams) -> u64 {
+        let most = PIECE_MAX.min(self.peer_window_max / 2);
+        u64::from((most / params.mss).max(1) * params.mss)
+    }
+
+    /// Whether a segment of new data would leave at once: nothing lost waits to be sent again, and the
+    /// windows have room.
+    fn could_send(&self, len: u64, params: &StackParams) -> bool {
+        if self.queue.lost_bytes() > 0 {
+            return false;
+        }
         if self.una != self.next {
-            let nagle = len < u64::from(params.mss) && self.small_ones_wait(params);
             let dumb =
                 self.duplicates > 0 && self.sack && !params.limited_transmit && !self.in_recovery();
             let in_flight = self.in_flight();
-            if nagle || dumb || in_flight + len > u64::from(self.window) && in_flight > 0 {
+            if dumb || in_flight + len > u64::from(self.window) && in_flight > 0 {
                 return false;
             }
         }
