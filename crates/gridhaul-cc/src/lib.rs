@@ -25,7 +25,7 @@ use std::path::PathBuf;
 
 pub use counters::{ConnectionCounters, Counters, Judged, MedxCounters, VegasCounters};
 pub use load::Loaded;
-pub use machine::{Missing, missing};
+pub use machine::{Missing, missing, missing_for};
 pub use settings::{Chosen, MedxSettings, Settings, VegasSettings};
 pub use status::{Holder, Status, status, unload};
 

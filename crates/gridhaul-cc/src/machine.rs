@@ -22,7 +22,8 @@ pub fn missing() -> Vec<Missing> {
 }
 
 /// What lacks for these; with a control group that was chosen none is looked for.
-pub(crate) fn missing_for(algorithms: &[Algorithm], cgroup: Option<&Path>) -> Vec<Missing> {
+#[must_use]
+pub fn missing_for(algorithms: &[Algorithm], cgroup: Option<&Path>) -> Vec<Missing> {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let uncompiled = algorithms.iter().find_map(|algorithm| program(*algorithm).err());
     let found = [
@@ -60,8 +61,15 @@ fn no_cgroup(folder: &Path) -> Option<Missing> {
 
 /// Capabilities that this process lacks.
 pub(crate) fn missing_permission() -> Option<Missing> {
-    unprivileged(&fs::read_to_string("/proc/self/status").unwrap_or_default())
+    // Who is root in a user namespace alone has no rights over programs of the machine.
+    let namespace = fs::read_link("/proc/self/ns/user");
+    let own = namespace.is_ok_and(|it| it != Path::new(FIRST_USER_NAMESPACE));
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    unprivileged(if own { "CapEff:\t0" } else { &status })
 }
+
+/// `USER_NS_INIT_INO` (linux/nsfs.h): the user namespace that is there when a machine starts.
+const FIRST_USER_NAMESPACE: &str = "user:[4026531837]";
 
 pub(crate) const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 

@@ -75,41 +75,57 @@ impl Settings {
         Ok(name)
     }
 
-    /// As the program of an algorithm reads them (`struct settings`).
-    pub(crate) fn words(&self, of: Algorithm) -> Result<[u32; 3], Error> {
+    /// The first parameter that an algorithm does not take, in the order of its fields (α is 0), and what it
+    /// expects; `None` if it takes all.
+    #[must_use]
+    pub fn refusal(&self, of: Algorithm) -> Option<(usize, String)> {
         let (vegas, medx) = (self.vegas, self.medx);
-        let refuse = |text: String| Err(Error::Settings(text));
+        let words = [vegas.alpha, vegas.beta, vegas.gamma];
+        let refuse = |parameter: usize, text: String| Some((parameter, text));
         match of {
-            Algorithm::Vegas if vegas.alpha > vegas.beta => refuse(format!(
-                "alpha ({}) of Vegas is above beta ({}): expected alpha <= beta",
-                vegas.alpha, vegas.beta
-            )),
+            Algorithm::Vegas if vegas.alpha > vegas.beta => refuse(
+                0,
+                format!(
+                    "alpha ({}) of Vegas is above beta ({}): expected alpha <= beta",
+                    vegas.alpha, vegas.beta
+                ),
+            ),
             // The difference that is compared is never negative (Brakmo and Peterson 1995, section 3.2).
             Algorithm::Vegas if vegas.alpha == 0 => refuse(
+                0,
                 "alpha of Vegas is 0: expected at least 1, or the window never grows again after slow \
                  start"
                     .to_owned(),
             ),
-            Algorithm::Vegas => match [vegas.alpha, vegas.beta, vegas.gamma] {
-                words if words.iter().all(|word| *word <= SEGMENTS_MAX) => Ok(words),
-                words => refuse(format!(
-                    "alpha, beta and gamma of Vegas are {words:?}: expected up to {SEGMENTS_MAX} segments"
-                )),
-            },
+            Algorithm::Vegas => {
+                let large = words.iter().position(|word| *word > SEGMENTS_MAX)?;
+                let all = "alpha, beta and gamma of Vegas are";
+                refuse(large, format!("{all} {words:?}: expected up to {SEGMENTS_MAX} segments"))
+            }
             Algorithm::Medx if !(0.0..=0.999).contains(&medx.alpha) => {
-                refuse(format!("alpha of MEDX is {}: expected 0 to 0.999", medx.alpha))
+                refuse(0, format!("alpha of MEDX is {}: expected 0 to 0.999", medx.alpha))
             }
             Algorithm::Medx if !(0.001..=1000.0).contains(&medx.beta) => {
-                refuse(format!("beta of MEDX is {}: expected 0.001 to 1000", medx.beta))
+                refuse(1, format!("beta of MEDX is {}: expected 0.001 to 1000", medx.beta))
             }
             Algorithm::Medx if !(2..=8).contains(&medx.buffer) => {
-                refuse(format!("the buffer of MEDX is {}: expected 2 to 8 delays", medx.buffer))
+                refuse(2, format!("the buffer of MEDX is {}: expected 2 to 8 delays", medx.buffer))
             }
-            Algorithm::Medx => {
-                let thousandths = |number: f64| (number * 1000.0).round() as u32;
-                Ok([thousandths(medx.alpha), thousandths(medx.beta), medx.buffer])
-            }
+            Algorithm::Medx => None,
         }
+    }
+
+    /// As the program of an algorithm reads them (`struct settings`).
+    pub(crate) fn words(&self, of: Algorithm) -> Result<[u32; 3], Error> {
+        if let Some((_, text)) = self.refusal(of) {
+            return Err(Error::Settings(text));
+        }
+        let (vegas, medx) = (self.vegas, self.medx);
+        let thousandths = |number: f64| (number * 1000.0).round() as u32;
+        Ok(match of {
+            Algorithm::Vegas => [vegas.alpha, vegas.beta, vegas.gamma],
+            Algorithm::Medx => [thousandths(medx.alpha), thousandths(medx.beta), medx.buffer],
+        })
     }
 }
 

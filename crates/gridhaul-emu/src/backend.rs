@@ -40,15 +40,21 @@ impl Backend for Emu {
     }
 
     fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
-        let refused = refusals(scenario);
+        // What makes no points is no scenario, which a run says.
+        let points = scenario.points().unwrap_or_default();
+        let mut refused: Vec<Unsupported> = Vec::new();
+        for key in points.iter().flat_map(|point| refusals(&point.scenario)) {
+            // What holds at every point is told once.
+            if !refused.contains(&key) {
+                refused.push(key);
+            }
+        }
         if refused.is_empty() { Ok(()) } else { Err(refused) }
     }
 
     fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError> {
         let points = scenario.points().map_err(|error| RunError::Invalid(error.to_string()))?;
-        for point in &points {
-            self.supports(&point.scenario).map_err(RunError::Unsupported)?;
-        }
+        self.supports(scenario).map_err(RunError::Unsupported)?;
         raise_file_limit();
         let plans = points.iter().map(|point| Plan::new(&point.scenario));
         let plans = plans.collect::<Result<Vec<_>, _>>()?;

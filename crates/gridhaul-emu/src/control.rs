@@ -149,13 +149,22 @@ fn suffix(process: u32, run: u32) -> String {
     suffix
 }
 
-/// Parameters of Vegas for the kernel, which counts in whole segments.
-pub(crate) fn vegas(stack: &StackParams) -> Option<VegasSettings> {
-    let whole = |number: f64| {
-        ((0.0..=1e6).contains(&number) && number.fract() == 0.0).then_some(number as u32)
-    };
+/// Parameters for the kernel.
+///
+/// # Errors
+/// The parameter of Vegas that is no whole number of segments: 0 for α, 1 for β, 2 for γ.
+pub(crate) fn settings(stack: &StackParams) -> Result<Settings, usize> {
+    Ok(Settings { vegas: vegas(stack)?, medx: medx(stack), ..Settings::default() })
+}
+
+/// Parameters of Vegas for the kernel, which counts in whole segments; see [`settings`].
+pub(crate) fn vegas(stack: &StackParams) -> Result<VegasSettings, usize> {
     let (alpha, beta, gamma) = *stack.vegas;
-    Some(VegasSettings { alpha: whole(alpha)?, beta: whole(beta)?, gamma: whole(gamma)? })
+    let whole = |parameter: usize, number: f64| {
+        let counts = (0.0..=1e6).contains(&number) && number.fract() == 0.0;
+        counts.then_some(number as u32).ok_or(parameter)
+    };
+    Ok(VegasSettings { alpha: whole(0, alpha)?, beta: whole(1, beta)?, gamma: whole(2, gamma)? })
 }
 
 /// Parameters of MEDX.

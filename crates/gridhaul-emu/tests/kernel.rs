@@ -256,64 +256,47 @@ fn runs_beside_each_other_answer_as_runs_alone_in_their_order() {
 }
 
 #[test]
-fn what_a_kernel_cannot_do_is_named() {
-    let link = "both = { rate = '1 Mbit/s' }";
-    let flows = "[stack.old]\nprofile = 'ns2'\nvariant = 'tahoe'\nack_every = 4\n\
-        initial_ssthresh = '9 segments'\nprr = false\nhystart = false\n\
-        [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 'old'";
-    let text = format!("duration = '1 s'\n{}", pair(link, flows));
-    let scenario = Scenario::from_toml(&text, "test.toml").expect("a scenario");
-    let refused = Emu::default().supports(&scenario).unwrap_err();
-    let keys: Vec<_> = refused.iter().map(|refused| refused.key.as_str()).collect();
-    assert_eq!(keys, ["stack.old.profile"], "what follows from it is not listed");
-    let linux = text.replace("ns2", "linux");
-    let refused = Emu::default()
-        .supports(&Scenario::from_toml(&linux, "test.toml").expect("a scenario"))
-        .unwrap_err();
-    let keys: Vec<_> = refused.iter().map(|refused| refused.key.as_str()).collect();
-    let expected = ["variant", "initial_ssthresh", "prr", "hystart", "ack_every"];
-    assert_eq!(keys, expected.map(|key| format!("stack.old.{key}")));
-}
-
-#[test]
-fn sizes_that_a_kernel_does_not_take_are_refused_by_key() {
-    let refused = |link: &str, stack: &str| -> Vec<String> {
+fn a_kernel_takes_the_ends_of_the_ranges() {
+    let least = "dupthresh = 1\nreceive_window = '1152 B'\nmss = '500 B'\nrto_min = '11 ms'\n\
+        rto_max = '1 s'\ndelayed_ack = '11 ms'";
+    let most = "dupthresh = 300\nreceive_window = '1073725440 B'\nrto_min = '120 s'\n\
+        rto_max = '120 s'\ndelayed_ack = '200 ms'";
+    for stack in [least, most] {
         let flows = format!(
             "[stack.s]\n{stack}\n[flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 's'"
         );
-        let link = format!("both = {{ rate = '1 Mbit/s'{link} }}");
-        let text = format!("duration = '1 s'\n{}", pair(&link, &flows));
-        let scenario = Scenario::from_toml(&text, "test.toml").expect("a scenario");
-        let refused = Emu::default().supports(&scenario).err().unwrap_or_default();
-        refused.into_iter().map(|refused| refused.key).collect()
-    };
-    let none = [""; 0];
-    // 88 B in the kernel (TCP_MIN_MSS), of which timestamps take 12.
-    assert_eq!(refused("", "mss = '76 B'"), none);
-    assert_eq!(refused("", "mss = '75 B'"), ["stack.s.mss"]);
-    assert_eq!(refused("", "mss = '87 B'\ntimestamps = false"), ["stack.s.mss"]);
-    assert_eq!(refused("", "mss = '88 B'\ntimestamps = false"), none);
-    assert_eq!(refused("", "mss = '32756 B'"), ["stack.s.mss"]);
-    assert_eq!(refused("", "receive_window = '2 segments'"), none);
-    assert_eq!(refused("", "receive_window = '1 segments'"), ["stack.s.receive_window"]);
-    assert_eq!(refused("", "receive_window = '1 B'"), ["stack.s.receive_window"]);
-    assert_eq!(refused(", shaper = { rate = '8 bit/s' }", ""), none);
-    assert_eq!(refused(", shaper = { rate = '7 bit/s' }", ""), ["link.wire.both.shaper.rate"]);
+        let link = "both = { rate = '10 Mbit/s', delay = '1 ms' }";
+        let Some(answer) = ask("duration = '300 ms'", &pair(link, &flows)) else { return };
+        assert!(mean(&answer, "up", Metric::Goodput) > 1e5, "{stack}");
+    }
 }
 
 #[test]
-fn a_proxy_that_does_nothing_needs_no_kernel() {
-    let text = |mode: &str| {
-        let link = "both = { rate = '1 Mbit/s' }";
-        let flows = "[flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'";
-        let proxy = format!("near.proxy.mode = '{mode}'");
-        format!("duration = '1 s'\n{}", pair(link, flows).replace("near = {}", &proxy))
-    };
-    let supports = |mode| {
-        Emu::default().supports(&Scenario::from_toml(&text(mode), "test.toml").expect("a scenario"))
-    };
-    assert!(supports("none").is_ok());
-    assert_eq!(supports("split").unwrap_err()[0].key, "node.near.proxy");
+fn a_stack_of_a_node_waits_its_second_and_another_does_not() {
+    // A single segment is lost, and so is its first repetition, a probe that waits as long: only a timeout
+    // is left.
+    let text = "title = 'test'\nduration = '4 s'\n\
+        [node]\nnear = {}\nfar = {}\nother = {}\n\
+        [stack.rfc]\nrto_min = '1 s'\n[stack.six]\nrto_min = '1500 ms'\nheader = '60 B'\n";
+    let mut text = text.to_owned();
+    for (name, to, stack) in [("a", "far", "rfc"), ("b", "other", "own"), ("c", "far6", "six")] {
+        let own = if stack == "own" { "[stack.own]\n" } else { "" };
+        let node = if to == "far6" { "[node.far6]\n" } else { "" };
+        text += &format!(
+            "{own}{node}[link.{name}]\nfrom = 'near'\nto = '{to}'\n\
+             forward = {{ rate = '10 Mbit/s', delay = '10 ms', loss = {{ packets = [3, 4] }} }}\n\
+             backward = {{ rate = '10 Mbit/s', delay = '10 ms' }}\n\
+             [flow.{name}]\nfrom = 'near'\nto = '{to}'\nstack = '{stack}'\n\
+             load = {{ periodic = {{ size = '1 kB', every = '10 s', synchronised = true }} }}\n"
+        );
+    }
+    let Some(answer) = asked(&text, Emu::default()) else { return };
+    for (flow, least) in [("a", 1.0), ("b", 0.2), ("c", 1.5)] {
+        assert_eq!(mean(&answer, flow, Metric::Timeouts), 1.0, "flow {flow}");
+        // Both wait for a round trip longer, rounded up to ticks; then another one brings the answer.
+        let time = mean(&answer, flow, Metric::DelayMedian);
+        assert!((2.0 * least..2.0 * least + 0.3).contains(&time), "flow {flow}: {time} s");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use gridhaul_scenario::units::Duration;
 
 use super::address::{Address, Family, Side};
 use super::shaper::ShaperPlan;
-use crate::traffic::kernel_mss;
+use crate::traffic::{KERNEL_RTO_MIN, kernel_mss};
 
 /// Everything that follows from the scenario before anything is made.
 #[derive(Debug)]
@@ -230,6 +230,12 @@ impl FlowPlan {
         if stack.delayed_ack == Duration::ZERO {
             attributes += " quickack 1";
         }
+        let least = stack.rto_min;
+        // The sockets of a run say less than the kernel's own themselves, but take no more.
+        if least > KERNEL_RTO_MIN || self.for_programs && least < KERNEL_RTO_MIN {
+            // Routes count in milliseconds.
+            attributes += &format!(" rto_min {}ms", least.as_nanos().div_ceil(1_000_000));
+        }
         if self.for_programs {
             attributes += &self.attributes_for_programs(end);
         }
@@ -240,11 +246,6 @@ impl FlowPlan {
         // Each end asks the other for no larger segments than both have, as their sockets do in a run.
         let segment = self.stacks.each_ref().map(kernel_mss).into_iter().min().unwrap_or_default();
         let mut attributes = format!(" advmss {segment}");
-        let least = self.stacks[end].rto_min;
-        if least != KERNEL_RTO_MIN {
-            // Routes count in milliseconds.
-            attributes += &format!(" rto_min {}ms", least.as_nanos().div_ceil(1_000_000).max(1));
-        }
         if let Some(name) = &self.controls[end] {
             attributes += &format!(" congctl {name}");
         }
@@ -264,9 +265,6 @@ pub(crate) const fn family(stack: &StackParams) -> Family {
 
 /// Whatever a scenario sends fits into one packet; the size of segments is set at the sockets.
 const MTU: u32 = 65_535;
-
-/// `TCP_RTO_MIN`: what a kernel has where nobody says anything.
-const KERNEL_RTO_MIN: Duration = Duration::from_millis(200);
 
 /// Packets that a device keeps until the emulator reads them. It reads at once; this is for the time
 /// in which it is not on a processor.

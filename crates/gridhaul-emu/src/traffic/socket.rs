@@ -149,7 +149,7 @@ pub(crate) fn require_congestion(name: &str) -> Result<(), Fault> {
 }
 
 /// Sets what belongs to a stack at a socket of TCP. What is left as the kernel has it was refused
-/// where it differs.
+/// where it differs. A least timeout above 200 ms is for routes to say (`rto_min`), which come first.
 ///
 /// # Errors
 /// A value that the kernel refuses, a congestion control that it does not have.
@@ -175,8 +175,9 @@ fn furnish_with(socket: &Socket, stack: &StackParams, control: Option<&str>) -> 
     // A buffer that is set stays so. The kernel doubles it, and its windows are at most half of it.
     set_receive_buffer(socket, window(stack).saturating_mul(2))?;
     clamp_window(socket, stack).map_err(Fault::call("limiting the window"))?;
-    let micros = |time: Duration| u32::try_from(time.as_nanos() / 1_000).unwrap_or(u32::MAX);
-    set(SocketOption::RtoMinMicros, micros(stack.rto_min))?;
+    let micros =
+        |time: Duration| u32::try_from(time.as_nanos().div_ceil(1_000)).unwrap_or(u32::MAX);
+    set(SocketOption::RtoMinMicros, micros(stack.rto_min.min(KERNEL_RTO_MIN)))?;
     set(SocketOption::RtoMaxMillis, micros(stack.rto_max) / 1_000)?;
     if stack.delayed_ack > Duration::ZERO && stack.delayed_ack_max != KERNEL_DELAYED_ACK {
         set(SocketOption::DelayedAckMaxMicros, micros(stack.delayed_ack_max))?;
@@ -185,7 +186,10 @@ fn furnish_with(socket: &Socket, stack: &StackParams, control: Option<&str>) -> 
 }
 
 /// `TCP_DELACK_MAX`: up to where a kernel adapts without further words.
-const KERNEL_DELAYED_ACK: Duration = Duration::from_millis(200);
+pub(crate) const KERNEL_DELAYED_ACK: Duration = Duration::from_millis(200);
+
+/// `TCP_RTO_MIN`: what a kernel has where nobody says anything, and the most that a socket takes.
+pub(crate) const KERNEL_RTO_MIN: Duration = Duration::from_millis(200);
 
 /// Room for some tens of milliseconds at 100,000 datagrams a second.
 const DATAGRAM_BUFFER: u32 = 4 << 20;

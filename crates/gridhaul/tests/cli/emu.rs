@@ -301,6 +301,23 @@ fn without_rights_the_error_names_the_remedy() {
 }
 
 #[test]
+fn without_rights_our_congestion_control_is_refused_with_what_is_missing() {
+    if !may() {
+        return;
+    }
+    for variant in ["vegas", "medx"] {
+        let stack = format!("stack = \"own\"\n[stack.own]\nvariant = \"{variant}\"\n");
+        let desk = Desk::new().file("small.toml", SMALL.to_owned() + &stack);
+        let open = "mknod tun c 10 200; chmod 666 tun; mount --bind tun /dev/net/tun;";
+        let (code, err) = as_nobody(&desk, open);
+        assert_eq!(code, Some(2), "{err}");
+        let said = ["stack.own.variant", &format!("gh_{variant}"), "CAP_BPF", "run as root"];
+        assert!(said.iter().all(|it| err.contains(it)), "{err}");
+        assert!(err.contains("gridhaul doctor") && err.contains("--on sim"), "{err}");
+    }
+}
+
+#[test]
 fn a_user_without_rights_runs_where_the_device_is_open() {
     if !may() {
         return;

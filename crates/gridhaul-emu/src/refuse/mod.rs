@@ -1,17 +1,16 @@
 //! Which keys a kernel cannot honour, and why.
 
-use std::ops::RangeInclusive;
+mod stack;
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::Unsupported;
-use gridhaul_scenario::scenario::{
-    Flow, Load, Profile, ProxyMode, Scenario, Shaper, Stack, Transport, Variant,
-};
-use gridhaul_scenario::units::{BitRate, Duration};
+use gridhaul_scenario::scenario::{Flow, Load, ProxyMode, Scenario, Shaper, Transport, Variant};
+use gridhaul_scenario::units::BitRate;
 
 use crate::control;
 use crate::network::{FLOWS_MAX, MEMBERS_MAX};
-use crate::traffic::{NUMBER_BYTES, congestion_name, kernel_mss};
+use crate::traffic::NUMBER_BYTES;
+use stack::stack_refusals;
 
 /// Everything that this backend cannot carry.
 pub(crate) fn refusals(scenario: &Scenario) -> Vec<Unsupported> {
@@ -87,93 +86,6 @@ fn flow_refusals(scenario: &Scenario, flow: &Flow) -> Vec<(&'static str, String)
     };
     if flow.transport != Transport::Tcp && size.is_some_and(|size| size.get() < NUMBER_BYTES) {
         refused.push(("load", format!("a datagram carries its number: at least {NUMBER_BYTES} B")));
-    }
-    refused
-}
-
-/// What a kernel takes for a segment, options included: `TCP_MIN_MSS` to `MAX_TCP_WINDOW`.
-const KERNEL_MSS: RangeInclusive<u32> = 88..=32_767;
-
-/// The smallest window that can be asked for (`tcp_set_window_clamp`): half of what a buffer holds at least.
-const WINDOW_MIN: u32 = 1152;
-
-/// What of a stack no kernel offers.
-fn stack_refusals(stack: &Stack) -> Vec<(&'static str, String)> {
-    let params = StackParams::resolve(stack);
-    let linux = StackParams::resolve(&Stack { profile: Profile::Linux, ..Stack::default() });
-    let mut refused = Vec::new();
-    let mut refuse = |key, reason: &str| refused.push((key, reason.to_owned()));
-    if stack.profile != Profile::Linux {
-        // What else the profile brings would have to be refused key by key.
-        refuse("profile", "a kernel is what it is: use the profile `linux`");
-        return refused;
-    }
-    if congestion_name(&params).is_none() {
-        refuse("variant", "no kernel has it; use `--on sim`");
-    }
-    if stack.recovery.is_some() {
-        refuse("recovery", "the kernel repairs losses in its own way; leave it out");
-    }
-    if ![40, 60].contains(&params.header) {
-        refuse("header", "\"40 B\" is IPv4, \"60 B\" is IPv6; there is nothing else");
-    }
-    if params.initial_ssthresh != linux.initial_ssthresh {
-        refuse(
-            "initial_ssthresh",
-            "slow start begins without a threshold in the kernel; leave it out",
-        );
-    }
-    if params.prr != linux.prr {
-        refuse("prr", "always on in the kernel, but for `bbr`; leave it out");
-    }
-    if params.hystart != linux.hystart {
-        refuse("hystart", "a setting of the whole machine (module tcp_cubic); leave it out");
-    }
-    if params.fixed_window != linux.fixed_window && stack.fixed_window.is_some() {
-        refuse("fixed_window", "no kernel has the variant `fixed`");
-    }
-    if !params.handshake {
-        refuse("handshake", "kernels open connections; leave it out");
-    }
-    let options = kernel_mss(&params) - params.mss;
-    if !KERNEL_MSS.contains(&kernel_mss(&params)) {
-        let (least, largest) = (KERNEL_MSS.start() - options, KERNEL_MSS.end() - options);
-        refuse(
-            "mss",
-            &format!("with these options a kernel takes \"{least} B\" to \"{largest} B\""),
-        );
-    }
-    if params.receive_window < WINDOW_MIN {
-        refuse("receive_window", "no kernel offers less than 1152 B (SOCK_MIN_RCVBUF / 2)");
-    } else if params.receive_window < params.mss.saturating_mul(2) {
-        refuse("receive_window", "no kernel offers less than two segments");
-    }
-    if params.delayed_ack > Duration::from_millis(200) {
-        refuse("delayed_ack", "the kernel's acknowledgements wait 200 ms at most (TCP_DELACK_MAX)");
-    }
-    if params.ack_every != linux.ack_every {
-        refuse("ack_every", "the kernel acknowledges every second full segment");
-    }
-    if params.quick_ack != linux.quick_ack && params.delayed_ack > Duration::ZERO {
-        refuse(
-            "quick_ack",
-            "the kernel's first acknowledgements are quick, as many as it likes; leave it out",
-        );
-    }
-    if !params.limited_transmit {
-        refuse("limited_transmit", "always on in the kernel; leave it out");
-    }
-    if params.rto_initial != linux.rto_initial {
-        refuse("rto_initial", "1 s in the kernel; leave it out");
-    }
-    if params.rto_max < Duration::from_secs(1) {
-        refuse("rto_max", "at least 1 s in the kernel");
-    }
-    if params.clock_granularity != linux.clock_granularity {
-        refuse("clock_granularity", "the kernel measures in microseconds; leave it out");
-    }
-    if control::vegas(&params).is_none() {
-        refuse("vegas_alpha", "the kernel counts in whole segments: α, β and γ are whole numbers");
     }
     refused
 }

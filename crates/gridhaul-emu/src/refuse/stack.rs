@@ -1,0 +1,199 @@
+//! What of a stack no kernel offers, or this one does not.
+
+use std::ops::RangeInclusive;
+
+use gridhaul_cc::Algorithm;
+use gridhaul_core::tcp::StackParams;
+use gridhaul_scenario::scenario::{Profile, Stack, Variant};
+use gridhaul_scenario::units::Duration;
+
+use crate::control;
+use crate::system::tick;
+use crate::traffic::{KERNEL_DELAYED_ACK, congestion_name, kernel_mss};
+
+/// What a kernel takes for a segment, options included: `TCP_MIN_MSS` to `MAX_TCP_WINDOW`.
+const KERNEL_MSS: RangeInclusive<u32> = 88..=32_767;
+
+/// The smallest window that can be asked for (`tcp_set_window_clamp`): half of what a buffer holds at least.
+const WINDOW_MIN: u32 = 1152;
+
+/// The largest that a segment can tell (RFC 7323, section 2.3), which is what the largest buffer of a kernel has
+/// room for as well.
+const WINDOW_MAX: u32 = 65_535 << 14;
+
+/// What `TCP_RTO_MAX_MS` takes.
+const RTO_MAX: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(120);
+
+/// `tcp_max_reordering`, as every new namespace has it.
+const DUPTHRESH_MAX: u32 = 300;
+
+/// Keys of a stack, and why they are refused.
+type Refusals = Vec<(&'static str, String)>;
+
+/// What of a stack cannot be honoured here.
+pub(super) fn stack_refusals(stack: &Stack) -> Refusals {
+    if stack.profile != Profile::Linux {
+        // What else the profile brings would have to be refused key by key.
+        return vec![("profile", "a kernel is what it is: use the profile `linux`".to_owned())];
+    }
+    let params = StackParams::resolve(stack);
+    let mut refused = algorithm(&params);
+    refused.extend(habits(stack, &params));
+    refused.extend(sizes(&params));
+    refused.extend(timers(&params));
+    refused
+}
+
+/// The variant and its parameters.
+fn algorithm(params: &StackParams) -> Refusals {
+    if congestion_name(params).is_none() {
+        return vec![("variant", "no kernel has it; use `--on sim`".to_owned())];
+    }
+    let (algorithm, keys) = match params.variant {
+        Variant::Vegas => (Algorithm::Vegas, ["vegas_alpha", "vegas_beta", "vegas_gamma"]),
+        Variant::Medx => (Algorithm::Medx, ["medx_alpha", "medx_beta", "medx_buffer"]),
+        _ => return Vec::new(),
+    };
+    let settings = match control::settings(params) {
+        Ok(settings) => settings,
+        Err(parameter) => {
+            let why = "gh_vegas counts in whole segments, up to 1000000: write a whole number, or \
+                       use `--on sim`";
+            return vec![(keys[parameter], why.to_owned())];
+        }
+    };
+    let mut refused: Refusals = Vec::new();
+    if let Some((parameter, why)) = settings.refusal(algorithm) {
+        refused.push((keys[parameter], format!("{why}; or use `--on sim`")));
+    }
+    let missing = gridhaul_cc::missing_for(&[algorithm], None);
+    if !missing.is_empty() {
+        let missing = missing.iter().map(|it| format!("{}: {}", it.what, it.remedy));
+        let missing: Vec<_> = missing.collect();
+        let why = format!(
+            "{} needs what is missing here, as `gridhaul doctor` says: {}; or use `--on sim`",
+            algorithm.name(),
+            missing.join("; ")
+        );
+        refused.push(("variant", why));
+    }
+    refused
+}
+
+/// What a kernel does in its own way.
+fn habits(stack: &Stack, params: &StackParams) -> Refusals {
+    let linux = StackParams::resolve(&Stack { profile: Profile::Linux, ..Stack::default() });
+    let mut refused = Vec::new();
+    let mut refuse = |key, reason: &str| refused.push((key, reason.to_owned()));
+    if stack.recovery.is_some() {
+        refuse("recovery", "the kernel repairs losses in its own way; leave it out");
+    }
+    if ![40, 60].contains(&params.header) {
+        refuse("header", "\"40 B\" is IPv4, \"60 B\" is IPv6; there is nothing else");
+    }
+    if params.initial_ssthresh != linux.initial_ssthresh {
+        refuse(
+            "initial_ssthresh",
+            "slow start begins without a threshold in the kernel; leave it out",
+        );
+    }
+    if params.prr != linux.prr {
+        refuse("prr", "always on in the kernel, but for `bbr`; leave it out");
+    }
+    if params.hystart != linux.hystart {
+        refuse("hystart", "a setting of the whole machine (module tcp_cubic); leave it out");
+    }
+    if params.fixed_window != linux.fixed_window && stack.fixed_window.is_some() {
+        refuse("fixed_window", "no kernel has the variant `fixed`");
+    }
+    if !params.handshake {
+        refuse("handshake", "kernels open connections; leave it out");
+    }
+    if params.ack_every != linux.ack_every {
+        refuse("ack_every", "the kernel acknowledges every second full segment");
+    }
+    if params.quick_ack != linux.quick_ack && params.delayed_ack > Duration::ZERO {
+        refuse(
+            "quick_ack",
+            "the kernel's first acknowledgements are quick, as many as it likes; leave it out",
+        );
+    }
+    if !params.limited_transmit {
+        refuse("limited_transmit", "always on in the kernel; leave it out");
+    }
+    if params.clock_granularity != linux.clock_granularity {
+        refuse("clock_granularity", "the kernel measures in microseconds; leave it out");
+    }
+    if params.rto_initial != linux.rto_initial {
+        refuse("rto_initial", "1 s in the kernel; leave it out");
+    }
+    refused
+}
+
+/// Segments and windows.
+fn sizes(params: &StackParams) -> Refusals {
+    let mut refused = Vec::new();
+    let mut refuse = |key, reason: &str| refused.push((key, reason.to_owned()));
+    let options = kernel_mss(params) - params.mss;
+    if !KERNEL_MSS.contains(&kernel_mss(params)) {
+        let (least, largest) = (KERNEL_MSS.start() - options, KERNEL_MSS.end() - options);
+        refuse(
+            "mss",
+            &format!("with these options a kernel takes \"{least} B\" to \"{largest} B\""),
+        );
+    }
+    if params.receive_window < WINDOW_MIN {
+        refuse("receive_window", "no kernel offers less than 1152 B (SOCK_MIN_RCVBUF / 2)");
+    } else if params.receive_window < params.mss.saturating_mul(2) {
+        refuse("receive_window", "no kernel offers less than two segments");
+    } else if params.receive_window > WINDOW_MAX {
+        let most = format!("no kernel offers more than \"{WINDOW_MAX} B\"; use that or less");
+        refuse("receive_window", &most);
+    }
+    if params.dupthresh > DUPTHRESH_MAX {
+        let most = format!(
+            "the kernel takes 1 to {DUPTHRESH_MAX} (tcp_max_reordering); use {DUPTHRESH_MAX} or \
+             less, or `--on sim`"
+        );
+        refuse("dupthresh", &most);
+    }
+    refused
+}
+
+/// Timers. The kernel rounds them up to its ticks, and takes none of a single one for an option of a socket.
+fn timers(params: &StackParams) -> Refusals {
+    let mut refused = Vec::new();
+    let mut refuse = |key, reason: String| refused.push((key, reason));
+    let tick = tick();
+    let delayed = params.delayed_ack;
+    let waits = delayed > tick && delayed <= KERNEL_DELAYED_ACK;
+    if !delayed.is_zero() && !waits {
+        refuse(
+            "delayed_ack",
+            format!(
+                "the kernel's acknowledgements wait more than {tick} (one of its ticks) and \
+                 {KERNEL_DELAYED_ACK} at most (TCP_DELACK_MAX); use one of these, \"0 s\" to \
+                 acknowledge at once, or `--on sim`"
+            ),
+        );
+    }
+    if !RTO_MAX.contains(&params.rto_max) {
+        let (least, most) = RTO_MAX.into_inner();
+        let range = format!("the kernel takes \"{least}\" to \"{most}\"");
+        refuse("rto_max", format!("{range}; use the nearest of these, or `--on sim`"));
+    }
+    if params.rto_min <= tick {
+        refuse(
+            "rto_min",
+            format!(
+                "the kernel takes more than {tick} (one of its ticks); use \"{}\" or more, or \
+                 `--on sim`",
+                Duration::from_millis(tick.as_nanos() / 1_000_000 + 1)
+            ),
+        );
+    } else if params.rto_min > params.rto_max {
+        let range = format!("above `rto_max`, which is {}", params.rto_max);
+        refuse("rto_min", format!("{range}; use that or less"));
+    }
+    refused
+}
