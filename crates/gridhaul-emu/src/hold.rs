@@ -38,6 +38,8 @@ pub struct Pair {
     pub to: (String, IpAddr),
     /// Members.
     pub count: u32,
+    /// Whether anything comes back from `to`: not where datagrams go over one-way links.
+    pub answers: bool,
     /// Congestion control of TCP connections that begin at `from` and at `to`; `None` where programs
     /// choose.
     pub control: [Option<String>; 2],
@@ -57,7 +59,7 @@ impl Held {
         raise_file_limit();
         let mut plan = Plan::new(scenario)?;
         let controls = Controls::load(&plan)?;
-        plan.serve_programs(|stack| controls.name(stack));
+        plan.serve_programs(scenario, |stack| controls.name(stack));
         for name in plan.flows.iter().flat_map(|flow| &flow.controls).flatten() {
             require_congestion(name)?;
         }
@@ -80,6 +82,7 @@ impl Held {
                 from: end(Side::From, flow.ends[0]),
                 to: end(Side::To, flow.ends[1]),
                 count: flow.count,
+                answers: !flow.ways[1].is_empty(),
                 control: flow.controls.clone(),
             }
         };

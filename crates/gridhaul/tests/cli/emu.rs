@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -222,6 +223,44 @@ fn the_network_of_the_guide_stands_for_other_programs() {
     assert!((60.0..70.0).contains(&fastest), "{answer}");
     signal(&child, "-TERM");
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// In place of a bulk load.
+const DATAGRAMS: &str =
+    "transport = \"datagram\"\nload.periodic = { size = \"400 B\", every = \"50 ms\" }";
+
+#[test]
+fn the_line_to_try_is_answered_over_datagrams_too() {
+    if !may() {
+        return;
+    }
+    let desk = Desk::new().file("small.toml", SMALL.replace("load = \"bulk\"", DATAGRAMS));
+    let mut up = desk.command("emu up small.toml --prefix ght4");
+    let mut child = up.stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let line = said.find_map(|line| line.strip_prefix("try: ").map(words)).expect("a line to try");
+    let ping = Command::new(&line[0]).args(&line[1..]).args(["-c", "2"]).output().unwrap();
+    signal(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(ping.status.success(), "{line:?}: {}", String::from_utf8_lossy(&ping.stdout));
+}
+
+#[test]
+fn over_one_way_links_nothing_is_tried() {
+    if !may() {
+        return;
+    }
+    let one_way = SMALL.replace("load = \"bulk\"", DATAGRAMS).replace("both", "forward");
+    let desk = Desk::new().file("small.toml", one_way);
+    let mut up = desk.command("emu up small.toml --prefix ght5");
+    let child = up.stdout(Stdio::piped()).spawn().unwrap();
+    wait_for("the network stands", || Path::new("/run/netns/ght5-b").exists());
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(said.contains("nothing comes back") && said.contains("flow up"), "{said}");
+    assert!(!said.contains("ping -I"), "{said}");
 }
 
 #[test]
