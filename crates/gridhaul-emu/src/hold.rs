@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::Scenario;
+use gridhaul_scenario::scenario::{Record, Scenario};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::clock::{Appointments, Clock};
@@ -66,7 +66,9 @@ impl Held {
         let lab = Lab::build(&plan)?;
         let named = plan.nodes.iter().map(|node| format!("{prefix}-{node}"));
         let names = Names::give(named.zip(&lab.namespaces))?;
-        Ok(Self { scenario: scenario.clone(), plan, lab, names, controls })
+        // Nobody asks for what is recorded, and captures would grow as long as the network stands.
+        let scenario = Scenario { record: Record::default(), ..scenario.clone() };
+        Ok(Self { scenario, plan, lab, names, controls })
     }
 
     /// Between whom the scenario has flows.

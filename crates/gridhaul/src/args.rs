@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::UnknownArgumentValueParser;
+use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
 use gridhaul_cc::{MedxSettings, VegasSettings};
 use gridhaul_scenario::scenario::{NAME_RULE, Scenario};
 use gridhaul_scenario::units::{Duration, Probability};
@@ -90,8 +91,9 @@ pub(crate) enum EmuCommand {
     /// Make the network and let it stand until Ctrl-C
     ///
     /// Each node becomes a network namespace that `ip netns exec` knows, each link two devices with
-    /// an emulated link between them. Programs reach each other at the addresses that are printed;
-    /// whatever they send passes the links of the scenario. With a sweep, its first point.
+    /// an emulated link between them. Programs reach each other at the addresses that are printed, as
+    /// far as links lead there; whatever they send passes the links of the scenario. With a sweep, its
+    /// first point. Nothing is recorded.
     Up(EmuUpArgs),
     /// Remove the namespaces that killed runs have left
     Clean,
@@ -99,15 +101,43 @@ pub(crate) enum EmuCommand {
 
 /// Arguments of `emu up`.
 #[derive(Debug, Args)]
-#[command(after_long_help = EXIT_CODES)]
+#[command(after_long_help = EXIT_CODES, args = changes_of_runs())]
 pub(crate) struct EmuUpArgs {
     /// Scenario file (TOML)
     pub(crate) file: PathBuf,
     /// What the names of the namespaces begin with
     #[arg(long, value_name = "NAME", default_value = "gh", value_parser = name)]
     pub(crate) prefix: String,
-    #[command(flatten)]
-    pub(crate) changes: Changes,
+    /// Seed of all chance on the links
+    #[arg(long, value_name = "N", help_heading = "Changes to the scenario")]
+    pub(crate) seed: Option<u64>,
+    /// Set a key, as in 'link.uplink.forward.rate=3 Mbit/s'; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "Changes to the scenario")]
+    pub(crate) set: Vec<Setting>,
+}
+
+/// Changes that `run` knows and a network that stands has no use for: each is refused with what does
+/// it there.
+fn changes_of_runs() -> [Arg; 3] {
+    let instead = [
+        (
+            "pcap",
+            "LINK",
+            "capture in a namespace, such as 'ip netns exec gh-a tcpdump -i any -w a.pcap', or use \
+             'run --on emu --pcap'",
+        ),
+        (
+            "series",
+            "INTERVAL",
+            "look at connections in a namespace, such as 'ip netns exec gh-a ss -ti', or use \
+             'run --on emu --series'",
+        ),
+        ("repeat", "N", "the network stands once; use 'run --on emu --repeat'"),
+    ];
+    instead.map(|(name, value, text)| {
+        let refusal = UnknownArgumentValueParser::suggest(text);
+        Arg::new(name).long(name).value_name(value).value_parser(refusal).hide(true)
+    })
 }
 
 /// Arguments of `sweep`.
@@ -132,7 +162,7 @@ pub(crate) struct SweepArgs {
 }
 
 /// What is changed in the scenario before it runs.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Changes to the scenario")]
 pub(crate) struct Changes {
     /// Seed of all chance; the same seed gives the same answer

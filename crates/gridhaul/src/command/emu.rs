@@ -7,7 +7,7 @@ use anyhow::Context;
 use gridhaul_emu::{Held, Pair, clean};
 use gridhaul_report::TextTable;
 
-use crate::args::{EmuCommand, EmuUpArgs};
+use crate::args::{Changes, EmuCommand, EmuUpArgs};
 use crate::ask;
 use crate::failure::Failure;
 use crate::terminal::{print, print_tables, say};
@@ -21,7 +21,8 @@ pub(crate) fn run(command: &EmuCommand) -> Result<(), Failure> {
 }
 
 fn up(args: &EmuUpArgs) -> Result<(), Failure> {
-    let scenario = ask::load(&args.file, &args.changes, &[])?;
+    let changes = Changes { seed: args.seed, set: args.set.clone(), ..Changes::default() };
+    let scenario = ask::load(&args.file, &changes, &[])?;
     let point = scenario.points()?.swap_remove(0);
     clean().context("removing what dead runs have left")?;
     let stop = Arc::new(AtomicBool::new(false));

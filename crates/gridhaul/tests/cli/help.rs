@@ -2,7 +2,7 @@
 
 use crate::support::Desk;
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 19] = [
     "run",
     "sweep",
     "compare",
@@ -10,6 +10,9 @@ const COMMANDS: [&str; 16] = [
     "paper",
     "model",
     "model chain",
+    "emu",
+    "emu up",
+    "emu clean",
     "cc",
     "cc load",
     "cc unload",
