@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::builder::UnknownArgumentValueParser;
 use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
-use gridhaul_cc::{MedxSettings, VegasSettings};
 use gridhaul_scenario::scenario::{NAME_RULE, Scenario};
 use gridhaul_scenario::units::{Duration, Probability};
 
@@ -342,24 +341,24 @@ pub(crate) struct CcLoadArgs {
     /// Stay, and take them out when this command ends, however it ends
     #[arg(long)]
     pub(crate) hold: bool,
-    /// Vegas: the window grows while fewer segments than this wait in queues
-    #[arg(long, allow_negative_numbers = true, value_name = "SEGMENTS", default_value_t = VegasSettings::default().alpha)]
-    pub(crate) vegas_alpha: u32,
-    /// Vegas: the window shrinks while more segments than this wait
-    #[arg(long, allow_negative_numbers = true, value_name = "SEGMENTS", default_value_t = VegasSettings::default().beta)]
-    pub(crate) vegas_beta: u32,
-    /// Vegas: slow start ends when more segments than this wait
-    #[arg(long, allow_negative_numbers = true, value_name = "SEGMENTS", default_value_t = VegasSettings::default().gamma)]
-    pub(crate) vegas_gamma: u32,
-    /// MEDX: how much of the average delay stays when another arrives
-    #[arg(long, allow_negative_numbers = true, value_name = "SHARE", default_value_t = MedxSettings::default().alpha)]
-    pub(crate) medx_alpha: f64,
-    /// MEDX: a delay beyond this many times the average may mean congestion
-    #[arg(long, allow_negative_numbers = true, value_name = "FACTOR", default_value_t = MedxSettings::default().beta)]
-    pub(crate) medx_beta: f64,
-    /// MEDX: so many delays must keep rising as well (2 to 8)
-    #[arg(long, allow_negative_numbers = true, value_name = "DELAYS", default_value_t = MedxSettings::default().buffer)]
-    pub(crate) medx_buffer: u32,
+    /// Vegas: the window grows while fewer segments than this wait in queues [default: 1]
+    #[arg(long, allow_negative_numbers = true, value_name = "SEGMENTS")]
+    pub(crate) vegas_alpha: Option<u32>,
+    /// Vegas: the window shrinks while more segments than this wait [default: 3]
+    #[arg(long, allow_negative_numbers = true, value_name = "SEGMENTS")]
+    pub(crate) vegas_beta: Option<u32>,
+    /// Vegas: slow start ends when more segments than this wait [default: 1]
+    #[arg(long, allow_negative_numbers = true, value_name = "SEGMENTS")]
+    pub(crate) vegas_gamma: Option<u32>,
+    /// MEDX: how much of the average delay stays when another arrives [default: 0.5]
+    #[arg(long, allow_negative_numbers = true, value_name = "SHARE")]
+    pub(crate) medx_alpha: Option<f64>,
+    /// MEDX: a delay beyond this many times the average may mean congestion [default: 1.2]
+    #[arg(long, allow_negative_numbers = true, value_name = "FACTOR")]
+    pub(crate) medx_beta: Option<f64>,
+    /// MEDX: so many delays must keep rising as well (2 to 8) [default: 4]
+    #[arg(long, allow_negative_numbers = true, value_name = "DELAYS")]
+    pub(crate) medx_buffer: Option<u32>,
     /// MEDX: control group (version 2) whose connections may carry its TCP option; by default all may
     #[arg(long, value_name = "FOLDER")]
     pub(crate) cgroup: Option<PathBuf>,

@@ -41,6 +41,24 @@ fn help_is_as_reviewed() {
 }
 
 #[test]
+fn help_of_cc_load_names_the_defaults_of_the_algorithms() {
+    let help = Desk::new().run("cc load --help").out;
+    let gridhaul_cc::Settings { vegas, medx, .. } = gridhaul_cc::Settings::default();
+    let defaults = [
+        ("--vegas-alpha", f64::from(vegas.alpha)),
+        ("--vegas-beta", f64::from(vegas.beta)),
+        ("--vegas-gamma", f64::from(vegas.gamma)),
+        ("--medx-alpha", medx.alpha),
+        ("--medx-beta", medx.beta),
+        ("--medx-buffer", f64::from(medx.buffer)),
+    ];
+    for (option, value) in defaults {
+        let of_option = help.split("\n\n").find(|part| part.contains(option)).unwrap();
+        assert!(of_option.contains(&format!("[default: {value}]")), "{of_option}");
+    }
+}
+
+#[test]
 fn long_help_names_the_exit_codes() {
     for command in ["", "run", "sweep", "compare", "plan", "paper"] {
         let help = Desk::new().run(&format!("{command} --help")).out;
