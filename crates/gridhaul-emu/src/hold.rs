@@ -8,7 +8,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::clock::{Appointments, Clock};
 use crate::control::Controls;
-use crate::names::Names;
+use crate::names::{self, Names};
 use crate::network::{Address, Lab, Plan, Side};
 use crate::refuse::refusals;
 use crate::system::raise_file_limit;
@@ -50,7 +50,7 @@ impl Held {
     /// stacks ask for, as far as routes can.
     ///
     /// # Errors
-    /// A scenario that a kernel cannot honour, a name that is taken, a machine that refuses.
+    /// A scenario that a kernel cannot honour, a name that is taken or too long, a machine that refuses.
     pub fn build(scenario: &Scenario, prefix: &str) -> Result<Self, RunError> {
         let refused = refusals(scenario);
         if !refused.is_empty() {
@@ -58,6 +58,7 @@ impl Held {
         }
         raise_file_limit();
         let mut plan = Plan::new(scenario)?;
+        names::check(prefix, &plan.nodes)?;
         let controls = Controls::load(&plan)?;
         plan.serve_programs(scenario, |stack| controls.name(stack));
         for name in plan.flows.iter().flat_map(|flow| &flow.controls).flatten() {

@@ -105,7 +105,7 @@ pub(crate) struct EmuUpArgs {
     /// Scenario file (TOML)
     pub(crate) file: PathBuf,
     /// What the names of the namespaces begin with
-    #[arg(long, value_name = "NAME", default_value = "gh", value_parser = name)]
+    #[arg(long, value_name = "NAME", default_value = "gh", value_parser = prefix)]
     pub(crate) prefix: String,
     /// Seed of all chance on the links
     #[arg(long, value_name = "N", help_heading = "Changes to the scenario")]
@@ -505,7 +505,16 @@ pub(crate) struct CompletionsArgs {
     pub(crate) shell: clap_complete::Shell,
 }
 
-/// A name that can be part of a path in the kernel's lists, by the rule for nodes.
-fn name(text: &str) -> Result<String, String> {
-    Scenario::is_name(text).then(|| text.to_owned()).ok_or_else(|| NAME_RULE.to_owned())
+/// What can be the beginning of names in `/run/netns`: by the rule for nodes, but `ip` takes what begins
+/// with `-` for an option. How long it may be depends on the nodes.
+fn prefix(text: &str) -> Result<String, String> {
+    if !Scenario::is_name(text) {
+        return Err(NAME_RULE.to_owned());
+    }
+    if text.starts_with('-') {
+        return Err(format!(
+            "{NAME_RULE}, but no `-` at the beginning: `ip` reads an option there"
+        ));
+    }
+    Ok(text.to_owned())
 }

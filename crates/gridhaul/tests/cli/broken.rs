@@ -88,6 +88,7 @@ fn mistakes_on_the_command_line() {
         refused(&desk, &line, &["--prefix", "letters", "digits"]);
     }
     // Without a file: what is not refused would stand until somebody ends it.
+    refused(&desk, "emu up none.toml --prefix=-x", &["--prefix", "no `-` at the beginning"]);
     let of_runs = [
         ("--pcap wire", "tcpdump"),
         ("--series '100 ms'", "ss -ti"),

@@ -197,6 +197,33 @@ fn a_network_that_stands_is_used_and_ends_without_a_trace() {
 }
 
 #[test]
+fn the_longest_prefix_is_named_and_works() {
+    if !may() {
+        return;
+    }
+    let nodes = SMALL.replace("b = {}", "longer = {}").replace("to = \"b\"", "to = \"longer\"");
+    let desk = Desk::new().file("small.toml", nodes);
+    // 255 bytes, less those of `-longer`.
+    let prefix = format!("ght6{}", "x".repeat(244));
+    let done = desk.run(&format!("emu up small.toml --prefix {prefix}x"));
+    assert_eq!(done.code, Some(2), "{}", done.err);
+    assert!(done.err.contains("--prefix and `-longer` are 256"), "{}", done.err);
+    assert!(done.err.contains("--prefix of 1 to 248 characters"), "{}", done.err);
+    assert_eq!(names("ght6"), 0);
+    let mut command = desk.command(&format!("emu up small.toml --prefix {prefix}"));
+    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+    let name = format!("{prefix}-longer");
+    wait_for("the network stands", || succeeds("ip", &["netns", "exec", &name, "true"]));
+    signal(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    // A node's name alone may be too long.
+    let nodes = SMALL.replace("b = {}", &format!("{} = {{}}", "y".repeat(254)));
+    let nodes = nodes.replace("to = \"b\"", &format!("to = \"{}\"", "y".repeat(254)));
+    let done = desk.file("small.toml", nodes).run("emu up small.toml");
+    assert!(done.err.contains("shorten the name of the node"), "{}", done.err);
+}
+
+#[test]
 fn the_network_of_the_guide_stands_for_other_programs() {
     if !may() {
         return;
