@@ -60,6 +60,19 @@ pub enum Fault {
         /// The name.
         name: String,
     },
+    /// No file in `/run/netns` can have the name of a namespace.
+    #[error(
+        "--prefix and `-{node}` are {length} characters; names of namespaces have at most {most}\n  \
+         help: {}", shorten(node, *most)
+    )]
+    NameTooLong {
+        /// The node with the longest name.
+        node: String,
+        /// Characters of the name of its namespace.
+        length: usize,
+        /// Most that a name can have.
+        most: usize,
+    },
     /// A thread of the run panicked.
     #[error("a thread of the run panicked, which is a fault of gridhaul; please report it")]
     Panicked,
@@ -76,6 +89,15 @@ impl Fault {
 impl From<Fault> for RunError {
     fn from(fault: Fault) -> Self {
         Self::Machine(fault.to_string())
+    }
+}
+
+fn shorten(node: &str, most: usize) -> String {
+    match most.checked_sub(node.len() + 1) {
+        None | Some(0) => {
+            format!("shorten the name of the node in the scenario: up to {}", most - 2)
+        }
+        Some(room) => format!("choose a --prefix of 1 to {room} characters"),
     }
 }
 

@@ -3,12 +3,12 @@
 use std::net::IpAddr;
 
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::Scenario;
+use gridhaul_scenario::scenario::{Record, Scenario};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::clock::{Appointments, Clock};
 use crate::control::Controls;
-use crate::names::Names;
+use crate::names::{self, Names};
 use crate::network::{Address, Lab, Plan, Side};
 use crate::refuse::refusals;
 use crate::system::raise_file_limit;
@@ -38,6 +38,8 @@ pub struct Pair {
     pub to: (String, IpAddr),
     /// Members.
     pub count: u32,
+    /// Whether anything comes back from `to`: not where datagrams go over one-way links.
+    pub answers: bool,
     /// Congestion control of TCP connections that begin at `from` and at `to`; `None` where programs
     /// choose.
     pub control: [Option<String>; 2],
@@ -48,7 +50,7 @@ impl Held {
     /// stacks ask for, as far as routes can.
     ///
     /// # Errors
-    /// A scenario that a kernel cannot honour, a name that is taken, a machine that refuses.
+    /// A scenario that a kernel cannot honour, a name that is taken or too long, a machine that refuses.
     pub fn build(scenario: &Scenario, prefix: &str) -> Result<Self, RunError> {
         let refused = refusals(scenario);
         if !refused.is_empty() {
@@ -56,15 +58,18 @@ impl Held {
         }
         raise_file_limit();
         let mut plan = Plan::new(scenario)?;
+        names::check(prefix, &plan.nodes)?;
         let controls = Controls::load(&plan)?;
-        plan.serve_programs(|stack| controls.name(stack));
+        plan.serve_programs(scenario, |stack| controls.name(stack));
         for name in plan.flows.iter().flat_map(|flow| &flow.controls).flatten() {
             require_congestion(name)?;
         }
         let lab = Lab::build(&plan)?;
         let named = plan.nodes.iter().map(|node| format!("{prefix}-{node}"));
         let names = Names::give(named.zip(&lab.namespaces))?;
-        Ok(Self { scenario: scenario.clone(), plan, lab, names, controls })
+        // Nobody asks for what is recorded, and captures would grow as long as the network stands.
+        let scenario = Scenario { record: Record::default(), ..scenario.clone() };
+        Ok(Self { scenario, plan, lab, names, controls })
     }
 
     /// Between whom the scenario has flows.
@@ -80,6 +85,7 @@ impl Held {
                 from: end(Side::From, flow.ends[0]),
                 to: end(Side::To, flow.ends[1]),
                 count: flow.count,
+                answers: !flow.ways[1].is_empty(),
                 control: flow.controls.clone(),
             }
         };

@@ -15,6 +15,8 @@ use crate::fault::Fault;
 use crate::system::Namespace;
 
 const NETNS: &str = "/run/netns";
+/// `NAME_MAX`: names are files. Characters of names are bytes.
+const NAME_BYTES: usize = 255;
 const LISTS: &str = "/run/gridhaul";
 
 /// Names that are taken away when this is dropped.
@@ -22,6 +24,19 @@ const LISTS: &str = "/run/gridhaul";
 pub(crate) struct Names {
     list: PathBuf,
     given: Vec<String>,
+}
+
+/// Whether namespaces can have the names `<prefix>-<node>`, before any is made.
+///
+/// # Errors
+/// One of them would be too long.
+pub(crate) fn check(prefix: &str, nodes: &[String]) -> Result<(), Fault> {
+    let Some(longest) = nodes.iter().max_by_key(|node| node.len()) else { return Ok(()) };
+    let length = prefix.len() + 1 + longest.len();
+    if length > NAME_BYTES {
+        return Err(Fault::NameTooLong { node: longest.clone(), length, most: NAME_BYTES });
+    }
+    Ok(())
 }
 
 impl Names {

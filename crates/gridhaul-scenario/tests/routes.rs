@@ -53,6 +53,20 @@ fn nobody_answers_a_datagram() {
 }
 
 #[test]
+fn a_datagram_has_a_way_back_where_links_have_one() {
+    let load = r#"load.poisson = { size = "9 B", every = "1 s" }"#;
+    let flow = format!(r#"{{ from = "head", to = "meter", transport = "datagram", {load} }}"#);
+    let back = |network: &str| {
+        let text = format!("{network}\n[flow]\nf = {flow}");
+        Scenario::from_toml(&text, "ways.toml").unwrap().way_back("f")
+    };
+    assert_eq!(back(NETWORK), Some(vec![hop(1, true), hop(0, true)]));
+    let access = r#"access = { from = "meter", to = "hub", both.rate"#;
+    let one_way = NETWORK.replace(access, &access.replace("both", "backward"));
+    assert_eq!(back(&one_way), None);
+}
+
+#[test]
 fn groups_stand_for_their_members() {
     let text =
         format!("{NETWORK}\nflow.f = {{ from = \"meter\", to = \"head\", load = \"bulk\" }}");

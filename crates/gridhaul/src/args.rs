@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use gridhaul_cc::{MedxSettings, VegasSettings};
+use clap::builder::UnknownArgumentValueParser;
+use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
 use gridhaul_scenario::scenario::{NAME_RULE, Scenario};
 use gridhaul_scenario::units::{Duration, Probability};
 
@@ -90,8 +90,9 @@ pub(crate) enum EmuCommand {
     /// Make the network and let it stand until Ctrl-C
     ///
     /// Each node becomes a network namespace that `ip netns exec` knows, each link two devices with
-    /// an emulated link between them. Programs reach each other at the addresses that are printed;
-    /// whatever they send passes the links of the scenario. With a sweep, its first point.
+    /// an emulated link between them. Programs reach each other at the addresses that are printed, as
+    /// far as links lead there; whatever they send passes the links of the scenario. With a sweep, its
+    /// first point. Nothing is recorded.
     Up(EmuUpArgs),
     /// Remove the namespaces that killed runs have left
     Clean,
@@ -99,15 +100,43 @@ pub(crate) enum EmuCommand {
 
 /// Arguments of `emu up`.
 #[derive(Debug, Args)]
-#[command(after_long_help = EXIT_CODES)]
+#[command(after_long_help = EXIT_CODES, args = changes_of_runs())]
 pub(crate) struct EmuUpArgs {
     /// Scenario file (TOML)
     pub(crate) file: PathBuf,
     /// What the names of the namespaces begin with
-    #[arg(long, value_name = "NAME", default_value = "gh", value_parser = name)]
+    #[arg(long, value_name = "NAME", default_value = "gh", value_parser = prefix)]
     pub(crate) prefix: String,
-    #[command(flatten)]
-    pub(crate) changes: Changes,
+    /// Seed of all chance on the links
+    #[arg(long, value_name = "N", help_heading = "Changes to the scenario")]
+    pub(crate) seed: Option<u64>,
+    /// Set a key, as in 'link.uplink.forward.rate=3 Mbit/s'; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "Changes to the scenario")]
+    pub(crate) set: Vec<Setting>,
+}
+
+/// Changes that `run` knows and a network that stands has no use for: each is refused with what does
+/// it there.
+fn changes_of_runs() -> [Arg; 3] {
+    let instead = [
+        (
+            "pcap",
+            "LINK",
+            "capture in a namespace, such as 'ip netns exec gh-a tcpdump -i any -w a.pcap', or use \
+             'run --on emu --pcap'",
+        ),
+        (
+            "series",
+            "INTERVAL",
+            "look at connections in a namespace, such as 'ip netns exec gh-a ss -ti', or use \
+             'run --on emu --series'",
+        ),
+        ("repeat", "N", "the network stands once; use 'run --on emu --repeat'"),
+    ];
+    instead.map(|(name, value, text)| {
+        let refusal = UnknownArgumentValueParser::suggest(text);
+        Arg::new(name).long(name).value_name(value).value_parser(refusal).hide(true)
+    })
 }
 
 /// Arguments of `sweep`.
@@ -132,7 +161,7 @@ pub(crate) struct SweepArgs {
 }
 
 /// What is changed in the scenario before it runs.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Changes to the scenario")]
 pub(crate) struct Changes {
     /// Seed of all chance; the same seed gives the same answer
@@ -312,24 +341,24 @@ pub(crate) struct CcLoadArgs {
     /// Stay, and take them out when this command ends, however it ends
     #[arg(long)]
     pub(crate) hold: bool,
-    /// Vegas: the window grows while fewer segments than this wait in queues
-    #[arg(long, allow_negative_numbers = true, value_name = "SEGMENTS", default_value_t = VegasSettings::default().alpha)]
-    pub(crate) vegas_alpha: u32,
-    /// Vegas: the window shrinks while more segments than this wait
-    #[arg(long, allow_negative_numbers = true, value_name = "SEGMENTS", default_value_t = VegasSettings::default().beta)]
-    pub(crate) vegas_beta: u32,
-    /// Vegas: slow start ends when more segments than this wait
-    #[arg(long, allow_negative_numbers = true, value_name = "SEGMENTS", default_value_t = VegasSettings::default().gamma)]
-    pub(crate) vegas_gamma: u32,
-    /// MEDX: how much of the average delay stays when another arrives
-    #[arg(long, allow_negative_numbers = true, value_name = "SHARE", default_value_t = MedxSettings::default().alpha)]
-    pub(crate) medx_alpha: f64,
-    /// MEDX: a delay beyond this many times the average may mean congestion
-    #[arg(long, allow_negative_numbers = true, value_name = "FACTOR", default_value_t = MedxSettings::default().beta)]
-    pub(crate) medx_beta: f64,
-    /// MEDX: so many delays must keep rising as well (2 to 8)
-    #[arg(long, allow_negative_numbers = true, value_name = "DELAYS", default_value_t = MedxSettings::default().buffer)]
-    pub(crate) medx_buffer: u32,
+    /// Vegas: the window grows while fewer segments than this wait in queues [default: 1]
+    #[arg(long, allow_negative_numbers = true, value_name = "SEGMENTS")]
+    pub(crate) vegas_alpha: Option<u32>,
+    /// Vegas: the window shrinks while more segments than this wait [default: 3]
+    #[arg(long, allow_negative_numbers = true, value_name = "SEGMENTS")]
+    pub(crate) vegas_beta: Option<u32>,
+    /// Vegas: slow start ends when more segments than this wait [default: 1]
+    #[arg(long, allow_negative_numbers = true, value_name = "SEGMENTS")]
+    pub(crate) vegas_gamma: Option<u32>,
+    /// MEDX: how much of the average delay stays when another arrives [default: 0.5]
+    #[arg(long, allow_negative_numbers = true, value_name = "SHARE")]
+    pub(crate) medx_alpha: Option<f64>,
+    /// MEDX: a delay beyond this many times the average may mean congestion [default: 1.2]
+    #[arg(long, allow_negative_numbers = true, value_name = "FACTOR")]
+    pub(crate) medx_beta: Option<f64>,
+    /// MEDX: so many delays must keep rising as well (2 to 8) [default: 4]
+    #[arg(long, allow_negative_numbers = true, value_name = "DELAYS")]
+    pub(crate) medx_buffer: Option<u32>,
     /// MEDX: control group (version 2) whose connections may carry its TCP option; by default all may
     #[arg(long, value_name = "FOLDER")]
     pub(crate) cgroup: Option<PathBuf>,
@@ -476,7 +505,16 @@ pub(crate) struct CompletionsArgs {
     pub(crate) shell: clap_complete::Shell,
 }
 
-/// A name that can be part of a path in the kernel's lists, by the rule for nodes.
-fn name(text: &str) -> Result<String, String> {
-    Scenario::is_name(text).then(|| text.to_owned()).ok_or_else(|| NAME_RULE.to_owned())
+/// What can be the beginning of names in `/run/netns`: by the rule for nodes, but `ip` takes what begins
+/// with `-` for an option. How long it may be depends on the nodes.
+fn prefix(text: &str) -> Result<String, String> {
+    if !Scenario::is_name(text) {
+        return Err(NAME_RULE.to_owned());
+    }
+    if text.starts_with('-') {
+        return Err(format!(
+            "{NAME_RULE}, but no `-` at the beginning: `ip` reads an option there"
+        ));
+    }
+    Ok(text.to_owned())
 }

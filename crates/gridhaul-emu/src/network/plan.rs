@@ -51,7 +51,7 @@ pub(crate) struct FlowPlan {
     pub ends: [usize; 2],
     /// The stacks of its ends.
     pub stacks: [StackParams; 2],
-    /// From `from` to `to`, and back.
+    /// From `from` to `to`, and back; datagrams have no way back in a run.
     pub ways: [Vec<Hop>; 2],
     /// Whether the scenario chooses the variant of each end.
     chosen: [bool; 2],
@@ -99,8 +99,17 @@ impl Plan {
 
     /// Lets routes say to programs of one's own what a run sets at its sockets, as far as routes can:
     /// segments, the least timeout, and the congestion control where the scenario chooses it; `control`
-    /// says what the kernel calls that of a stack.
-    pub(crate) fn serve_programs<'c>(&mut self, control: impl Fn(&StackParams) -> Option<&'c str>) {
+    /// says what the kernel calls that of a stack. Programs may answer datagrams, too.
+    pub(crate) fn serve_programs<'c>(
+        &mut self,
+        scenario: &Scenario,
+        control: impl Fn(&StackParams) -> Option<&'c str>,
+    ) {
+        for (name, flow) in scenario.flow.keys().zip(&mut self.flows) {
+            if flow.transport == Transport::Datagram {
+                flow.ways[1] = scenario.way_back(name).unwrap_or_default();
+            }
+        }
         for flow in self.flows.iter_mut().filter(|flow| flow.transport == Transport::Tcp) {
             flow.for_programs = true;
             flow.controls = [0, 1].map(|end| {

@@ -61,6 +61,13 @@ impl Scenario {
         };
         Network::new(self).routes(flow, found)
     }
+
+    /// The way from the `to` end of a flow back to its `from` end, for datagrams too: programs of one's
+    /// own may answer them. `None` where the links have none.
+    #[must_use]
+    pub fn way_back(&self, flow: &str) -> Option<Vec<Hop>> {
+        Network::new(self).back(flow, self.flow.get(flow)?).ok()
+    }
 }
 
 /// Links by the node they leave, so that a search looks at each link once.
@@ -96,23 +103,32 @@ impl<'s> Network<'s> {
     }
 
     pub(super) fn routes(&self, name: &str, flow: &Flow) -> Result<Routes, Problem> {
-        let members = self.scenario.members(&flow.from, &flow.to).unwrap_or(1);
-        let (from, to) = (flow.from.as_str(), flow.to.as_str());
-        let way = |key: &str, from, to, written| Way {
-            key: format!("flow.{name}.{key}"),
-            from,
-            to,
-            written,
-            members,
-        };
-        let out = self.way(&way("route", from, to, flow.route.as_deref()))?;
+        let out = self.way(&Way {
+            key: format!("flow.{name}.route"),
+            from: &flow.from,
+            to: &flow.to,
+            written: flow.route.as_deref(),
+            members: self.members(flow),
+        })?;
         let back = match flow.transport {
             Transport::Datagram => Vec::new(),
-            Transport::Tcp | Transport::Echo => {
-                self.way(&way("return_route", to, from, flow.return_route.as_deref()))?
-            }
+            Transport::Tcp | Transport::Echo => self.back(name, flow)?,
         };
         Ok(Routes { out, back })
+    }
+
+    fn back(&self, name: &str, flow: &Flow) -> Result<Vec<Hop>, Problem> {
+        self.way(&Way {
+            key: format!("flow.{name}.return_route"),
+            from: &flow.to,
+            to: &flow.from,
+            written: flow.return_route.as_deref(),
+            members: self.members(flow),
+        })
+    }
+
+    fn members(&self, flow: &Flow) -> u32 {
+        self.scenario.members(&flow.from, &flow.to).unwrap_or(1)
     }
 
     fn way(&self, way: &Way<'_>) -> Result<Vec<Hop>, Problem> {

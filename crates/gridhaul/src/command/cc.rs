@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::mpsc;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use gridhaul_cc::{
     Algorithm, Chosen, Counters, Error, Loaded, MedxSettings, Settings, Status, VegasSettings,
 };
@@ -25,20 +25,8 @@ pub(crate) fn run(command: &CcCommand) -> Result<(), Failure> {
 
 fn load(args: &CcLoadArgs) -> Result<(), Failure> {
     let algorithms = chosen(&args.algorithms);
-    let settings = Settings {
-        vegas: VegasSettings {
-            alpha: args.vegas_alpha,
-            beta: args.vegas_beta,
-            gamma: args.vegas_gamma,
-        },
-        medx: MedxSettings {
-            alpha: args.medx_alpha,
-            beta: args.medx_beta,
-            buffer: args.medx_buffer,
-        },
-        cgroup: args.cgroup.clone(),
-        ..Settings::default()
-    };
+    refuse_idle_options(args, &algorithms)?;
+    let settings = settings(args);
     // Before anything is loaded: an end that comes early must not be missed.
     let (end, ended) = mpsc::channel();
     if args.hold {
@@ -59,6 +47,49 @@ fn load(args: &CcLoadArgs) -> Result<(), Failure> {
          as default:     sysctl net.ipv4.tcp_congestion_control={first}\n\
          to end this:    gridhaul cc unload\n"
     ))?)
+}
+
+/// Refuses options of an algorithm that is not asked for, as they would do nothing.
+fn refuse_idle_options(args: &CcLoadArgs, algorithms: &[Algorithm]) -> anyhow::Result<()> {
+    let options = [
+        (Algorithm::Vegas, "--vegas-alpha", args.vegas_alpha.is_some()),
+        (Algorithm::Vegas, "--vegas-beta", args.vegas_beta.is_some()),
+        (Algorithm::Vegas, "--vegas-gamma", args.vegas_gamma.is_some()),
+        (Algorithm::Medx, "--medx-alpha", args.medx_alpha.is_some()),
+        (Algorithm::Medx, "--medx-beta", args.medx_beta.is_some()),
+        (Algorithm::Medx, "--medx-buffer", args.medx_buffer.is_some()),
+        (Algorithm::Medx, "--cgroup", args.cgroup.is_some()),
+    ];
+    for (algorithm, word) in [(Algorithm::Vegas, "vegas"), (Algorithm::Medx, "medx")] {
+        let own = options.iter().filter(|(of, _, given)| *given && *of == algorithm);
+        let own: Vec<_> = own.map(|(_, option, _)| *option).collect();
+        if !own.is_empty() && !algorithms.contains(&algorithm) {
+            bail!(
+                "{}: for {word}, which this command does not load\n  \
+                 help: leave that out, or load {word} too: `gridhaul cc load vegas medx`",
+                own.join(", ")
+            );
+        }
+    }
+    Ok(())
+}
+
+fn settings(args: &CcLoadArgs) -> Settings {
+    let (vegas, medx) = (VegasSettings::default(), MedxSettings::default());
+    Settings {
+        vegas: VegasSettings {
+            alpha: args.vegas_alpha.unwrap_or(vegas.alpha),
+            beta: args.vegas_beta.unwrap_or(vegas.beta),
+            gamma: args.vegas_gamma.unwrap_or(vegas.gamma),
+        },
+        medx: MedxSettings {
+            alpha: args.medx_alpha.unwrap_or(medx.alpha),
+            beta: args.medx_beta.unwrap_or(medx.beta),
+            buffer: args.medx_buffer.unwrap_or(medx.buffer),
+        },
+        cgroup: args.cgroup.clone(),
+        ..Settings::default()
+    }
 }
 
 fn unload(algorithms: &[Algorithm]) -> Result<(), Failure> {

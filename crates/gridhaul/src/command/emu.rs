@@ -7,7 +7,7 @@ use anyhow::Context;
 use gridhaul_emu::{Held, Pair, clean};
 use gridhaul_report::TextTable;
 
-use crate::args::{EmuCommand, EmuUpArgs};
+use crate::args::{Changes, EmuCommand, EmuUpArgs};
 use crate::ask;
 use crate::failure::Failure;
 use crate::terminal::{print, print_tables, say};
@@ -21,7 +21,8 @@ pub(crate) fn run(command: &EmuCommand) -> Result<(), Failure> {
 }
 
 fn up(args: &EmuUpArgs) -> Result<(), Failure> {
-    let scenario = ask::load(&args.file, &args.changes, &[])?;
+    let changes = Changes { seed: args.seed, set: args.set.clone(), ..Changes::default() };
+    let scenario = ask::load(&args.file, &changes, &[])?;
     let point = scenario.points()?.swap_remove(0);
     clean().context("removing what dead runs have left")?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -58,16 +59,30 @@ fn table(pairs: &[Pair]) -> TextTable {
         ]
     };
     let headers = ["flow", "members", "from", "address", "to", "address", "congestion control"];
-    let try_it = pairs.first().map(|pair| {
-        format!("try: ip netns exec {} ping -I {} {}", pair.from.0, pair.from.1, pair.to.1)
-    });
     TextTable {
         headers: headers.map(String::from).to_vec(),
         rows: pairs.iter().map(row).collect(),
         key_columns: headers.len(),
-        note: try_it,
+        note: note(pairs),
         ..TextTable::default()
     }
+}
+
+/// A line to try, and the flows over which nothing comes back.
+fn note(pairs: &[Pair]) -> Option<String> {
+    let (answered, silent): (Vec<_>, Vec<_>) = pairs.iter().partition(|pair| pair.answers);
+    let mut lines = Vec::new();
+    if let Some(Pair { from, to, .. }) = answered.first() {
+        lines.push(format!("try: ip netns exec {} ping -I {} {}", from.0, from.1, to.1));
+    }
+    if !silent.is_empty() {
+        let flows: Vec<_> = silent.iter().map(|pair| pair.flow.as_str()).collect();
+        lines.push(format!(
+            "nothing comes back over one-way links, no echo of a ping either: flow {}",
+            flows.join(", ")
+        ));
+    }
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// What TCP connections over these addresses get from their routes.

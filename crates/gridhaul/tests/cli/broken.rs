@@ -87,6 +87,18 @@ fn mistakes_on_the_command_line() {
         let line = format!("emu up small.toml --prefix {prefix}");
         refused(&desk, &line, &["--prefix", "letters", "digits"]);
     }
+    // Without a file: what is not refused would stand until somebody ends it.
+    refused(&desk, "emu up none.toml --prefix=-x", &["--prefix", "no `-` at the beginning"]);
+    let of_runs = [
+        ("--pcap wire", "tcpdump"),
+        ("--series '100 ms'", "ss -ti"),
+        ("--repeat 3", "run --on emu --repeat"),
+    ];
+    for (change, instead) in of_runs {
+        let option = change.split(' ').next().unwrap();
+        let line = format!("emu up none.toml {change}");
+        refused(&desk, &line, &[option, "run --on emu", instead, "unexpected"]);
+    }
     refused(&desk, "paper nothing", &["nothing", "hybrid"]);
     assert_eq!(desk.text("mine.txt"), "mine");
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -196,6 +197,33 @@ fn a_network_that_stands_is_used_and_ends_without_a_trace() {
 }
 
 #[test]
+fn the_longest_prefix_is_named_and_works() {
+    if !may() {
+        return;
+    }
+    let nodes = SMALL.replace("b = {}", "longer = {}").replace("to = \"b\"", "to = \"longer\"");
+    let desk = Desk::new().file("small.toml", nodes);
+    // 255 bytes, less those of `-longer`.
+    let prefix = format!("ght6{}", "x".repeat(244));
+    let done = desk.run(&format!("emu up small.toml --prefix {prefix}x"));
+    assert_eq!(done.code, Some(2), "{}", done.err);
+    assert!(done.err.contains("--prefix and `-longer` are 256"), "{}", done.err);
+    assert!(done.err.contains("--prefix of 1 to 248 characters"), "{}", done.err);
+    assert_eq!(names("ght6"), 0);
+    let mut command = desk.command(&format!("emu up small.toml --prefix {prefix}"));
+    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+    let name = format!("{prefix}-longer");
+    wait_for("the network stands", || succeeds("ip", &["netns", "exec", &name, "true"]));
+    signal(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    // A node's name alone may be too long.
+    let nodes = SMALL.replace("b = {}", &format!("{} = {{}}", "y".repeat(254)));
+    let nodes = nodes.replace("to = \"b\"", &format!("to = \"{}\"", "y".repeat(254)));
+    let done = desk.file("small.toml", nodes).run("emu up small.toml");
+    assert!(done.err.contains("shorten the name of the node"), "{}", done.err);
+}
+
+#[test]
 fn the_network_of_the_guide_stands_for_other_programs() {
     if !may() {
         return;
@@ -222,6 +250,44 @@ fn the_network_of_the_guide_stands_for_other_programs() {
     assert!((60.0..70.0).contains(&fastest), "{answer}");
     signal(&child, "-TERM");
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// In place of a bulk load.
+const DATAGRAMS: &str =
+    "transport = \"datagram\"\nload.periodic = { size = \"400 B\", every = \"50 ms\" }";
+
+#[test]
+fn the_line_to_try_is_answered_over_datagrams_too() {
+    if !may() {
+        return;
+    }
+    let desk = Desk::new().file("small.toml", SMALL.replace("load = \"bulk\"", DATAGRAMS));
+    let mut up = desk.command("emu up small.toml --prefix ght4");
+    let mut child = up.stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let line = said.find_map(|line| line.strip_prefix("try: ").map(words)).expect("a line to try");
+    let ping = Command::new(&line[0]).args(&line[1..]).args(["-c", "2"]).output().unwrap();
+    signal(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(ping.status.success(), "{line:?}: {}", String::from_utf8_lossy(&ping.stdout));
+}
+
+#[test]
+fn over_one_way_links_nothing_is_tried() {
+    if !may() {
+        return;
+    }
+    let one_way = SMALL.replace("load = \"bulk\"", DATAGRAMS).replace("both", "forward");
+    let desk = Desk::new().file("small.toml", one_way);
+    let mut up = desk.command("emu up small.toml --prefix ght5");
+    let child = up.stdout(Stdio::piped()).spawn().unwrap();
+    wait_for("the network stands", || Path::new("/run/netns/ght5-b").exists());
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(said.contains("nothing comes back") && said.contains("flow up"), "{said}");
+    assert!(!said.contains("ping -I"), "{said}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::support::Desk;
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 19] = [
     "run",
     "sweep",
     "compare",
@@ -10,6 +10,9 @@ const COMMANDS: [&str; 16] = [
     "paper",
     "model",
     "model chain",
+    "emu",
+    "emu up",
+    "emu clean",
     "cc",
     "cc load",
     "cc unload",
@@ -34,6 +37,24 @@ fn help_is_as_reviewed() {
             assert_eq!(done.code, Some(0), "{command} {flag}");
             insta::assert_snapshot!(format!("{}_{length}", command.replace(' ', "_")), done.out);
         }
+    }
+}
+
+#[test]
+fn help_of_cc_load_names_the_defaults_of_the_algorithms() {
+    let help = Desk::new().run("cc load --help").out;
+    let gridhaul_cc::Settings { vegas, medx, .. } = gridhaul_cc::Settings::default();
+    let defaults = [
+        ("--vegas-alpha", f64::from(vegas.alpha)),
+        ("--vegas-beta", f64::from(vegas.beta)),
+        ("--vegas-gamma", f64::from(vegas.gamma)),
+        ("--medx-alpha", medx.alpha),
+        ("--medx-beta", medx.beta),
+        ("--medx-buffer", f64::from(medx.buffer)),
+    ];
+    for (option, value) in defaults {
+        let of_option = help.split("\n\n").find(|part| part.contains(option)).unwrap();
+        assert!(of_option.contains(&format!("[default: {value}]")), "{of_option}");
     }
 }
 

@@ -149,6 +149,24 @@ fn parameters_that_make_no_sense_are_refused() {
     assert!(done.err.starts_with("error: invalid value '-1' for '--vegas-alpha"), "{}", done.err);
 }
 
+#[test]
+fn options_of_what_is_not_loaded_are_refused() {
+    let Some(_permit) = permit() else { return };
+    let desk = Desk::new();
+    let cases = [
+        ("vegas --cgroup /nonexistent --medx-alpha 0.3", "--medx-alpha, --cgroup: for medx"),
+        ("vegas --medx-alpha 0.5", "--medx-alpha: for medx"),
+        ("medx --vegas-alpha 50 --vegas-beta 3", "--vegas-alpha, --vegas-beta: for vegas"),
+    ];
+    for (line, named) in cases {
+        let done = desk.run(&format!("cc load {line}"));
+        assert_eq!(done.code, Some(2), "{line}: {done:?}");
+        assert!(done.err.starts_with(&format!("error: {named}, which")), "{}", done.err);
+        assert!(done.err.contains("help: leave that out"), "the remedy: {}", done.err);
+    }
+    assert_nothing_is_left(&desk);
+}
+
 /// Without privileges the message says which are missing.
 #[test]
 fn without_root_the_permissions_are_named() {
