@@ -14,6 +14,7 @@ mod dialogue;
 mod events;
 mod flow;
 mod heap;
+mod limits;
 mod measure;
 mod network;
 mod outbox;

@@ -13,6 +13,7 @@ use rayon::prelude::*;
 use crate::audit::Account;
 use crate::build::{Layout, addresses, build};
 use crate::collect::refusals;
+use crate::limits;
 use crate::measure::rows;
 use crate::proxy;
 use crate::world::World;
@@ -93,7 +94,8 @@ fn run_once(scenario: &Scenario, repeat: u32) -> Result<Outcome, RunError> {
     let names = addresses(scenario, &layout);
     let taps = world.net.links.iter_mut().filter_map(|slot| slot.tap.take());
     let captures = taps.map(|tap| tap.into_capture(&names)).collect();
-    let warnings = rows.warnings(scenario);
+    let mut warnings = rows.warnings(scenario);
+    warnings.extend(limits::warnings(scenario, &rows));
     let series = world.recorder.take().map_or_else(Vec::new, |recorder| recorder.into_series());
     Ok(Outcome { rows, series, captures, warnings })
 }

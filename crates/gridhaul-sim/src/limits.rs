@@ -1,0 +1,52 @@
+//! What a reader must know where a host with the stack of a flow does something else than the simulator
+//! (docs/limits/tcp.md), and it counts.
+
+use gridhaul_scenario::answer::{Metric, RunRows, Warning};
+use gridhaul_scenario::scenario::{Direction, Flow, Hop, Profile, Scenario, Transport};
+use gridhaul_scenario::units::Duration;
+
+/// About flows that have repeated something: without that, no limit of these has shown.
+pub(crate) fn warnings(scenario: &Scenario, rows: &RunRows) -> Vec<Warning> {
+    let flows = scenario.flow.iter().zip(&rows.flows);
+    let repeats = flows.filter(|(_, metrics)| {
+        metrics.iter().any(|(metric, value)| *metric == Metric::Retransmissions && *value > 0.0)
+    });
+    let about = |((name, flow), _): ((&String, &Flow), _)| {
+        let message = message(scenario, name, flow)?.to_owned();
+        Some(Warning { about: format!("flow.{name}"), message })
+    };
+    repeats.filter_map(about).collect()
+}
+
+fn message(scenario: &Scenario, name: &str, flow: &Flow) -> Option<&'static str> {
+    let stack = flow.stack.as_ref().and_then(|stack| scenario.stack.get(stack));
+    let profile = stack.map(|stack| stack.profile).unwrap_or_default();
+    if flow.transport != Transport::Tcp || profile != Profile::Linux {
+        return None;
+    }
+    if stack.is_some_and(|stack| stack.sack == Some(false)) {
+        return Some(
+            "a Linux without selective acknowledgements repairs several losses of a window in its own way, \
+             which is not modelled: behind a long queue that overflows, its goodput may be a third off",
+        );
+    }
+    is_reordered(scenario, name).then_some(
+        "a Linux learns how far packets are overtaken (duplicate SACK) and waits for them, which is not \
+         modelled: here they are taken for lost, and a real host may be several times faster",
+    )
+}
+
+/// Whether packets are overtaken by more than the quarter of a round trip for which RACK waits (RFC 8985,
+/// section 6.2, step 4).
+fn is_reordered(scenario: &Scenario, flow: &str) -> bool {
+    let Ok(routes) = scenario.routes(flow) else { return false };
+    let direction = |hop: &Hop| -> Option<&Direction> {
+        let link = &scenario.link[hop.link];
+        if hop.forward { link.forward() } else { link.backward() }
+    };
+    let ways = routes.out.iter().chain(&routes.back).filter_map(direction);
+    let round_trip = ways.fold(Duration::ZERO, |sum, direction| sum + direction.delay);
+    let quarter = Duration::from_nanos(round_trip.as_nanos() / 4);
+    let out = routes.out.iter().filter_map(direction);
+    out.filter_map(|direction| direction.reorder).any(|reorder| reorder.by > quarter)
+}
