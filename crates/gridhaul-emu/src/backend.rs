@@ -41,20 +41,12 @@ impl Backend for Emu {
 
     fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
         // What makes no points is no scenario, which a run says.
-        let points = scenario.points().unwrap_or_default();
-        let mut refused: Vec<Unsupported> = Vec::new();
-        for key in points.iter().flat_map(|point| refusals(&point.scenario)) {
-            // What holds at every point is told once.
-            if !refused.contains(&key) {
-                refused.push(key);
-            }
-        }
-        if refused.is_empty() { Ok(()) } else { Err(refused) }
+        all_carried(&scenario.points().unwrap_or_default())
     }
 
     fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError> {
         let points = scenario.points().map_err(|error| RunError::Invalid(error.to_string()))?;
-        self.supports(scenario).map_err(RunError::Unsupported)?;
+        all_carried(&points).map_err(RunError::Unsupported)?;
         raise_file_limit();
         let plans = points.iter().map(|point| Plan::new(&point.scenario));
         let plans = plans.collect::<Result<Vec<_>, _>>()?;
@@ -203,4 +195,15 @@ impl Emu {
             let _ = rustix::thread::sched_setaffinity(None, &set);
         }
     }
+}
+
+/// Refuses what cannot be carried at some point; what holds at several is told once.
+fn all_carried(points: &[ScenarioPoint]) -> Result<(), Vec<Unsupported>> {
+    let mut refused: Vec<Unsupported> = Vec::new();
+    for key in points.iter().flat_map(|point| refusals(&point.scenario)) {
+        if !refused.contains(&key) {
+            refused.push(key);
+        }
+    }
+    if refused.is_empty() { Ok(()) } else { Err(refused) }
 }

@@ -1,22 +1,15 @@
 //! Runs on the kernel of this machine. They need root, or user namespaces and /dev/net/tun; where
 //! that is missing they say so and pass, but fail where `CI` is set.
 
+mod pair;
+
 use std::sync::{Mutex, PoisonError};
 
 use gridhaul_emu::Emu;
 use gridhaul_scenario::answer::{Answer, ColumnData, Metric, Row};
 use gridhaul_scenario::backend::{Backend, Quiet};
 use gridhaul_scenario::scenario::Scenario;
-
-/// Two nodes and a link between them; `flows` comes behind.
-fn pair(link: &str, flows: &str) -> String {
-    format!(
-        "title = 'test'\n\
-         [node]\nnear = {{}}\nfar = {{}}\n\
-         [link.wire]\nfrom = 'near'\nto = 'far'\n{link}\n\
-         {flows}"
-    )
-}
+use pair::pair;
 
 /// The answer of the kernel; `None` where this machine does not let us ask it.
 fn ask(times: &str, text: &str) -> Option<Answer> {

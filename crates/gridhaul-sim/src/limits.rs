@@ -1,8 +1,9 @@
 //! What a reader must know where a host with the stack of a flow does something else than the simulator
 //! (docs/limits/tcp.md), and it counts.
 
+use gridhaul_core::tcp::{Rules, StackParams};
 use gridhaul_scenario::answer::{Metric, RunRows, Warning};
-use gridhaul_scenario::scenario::{Direction, Flow, Hop, Profile, Scenario, Transport};
+use gridhaul_scenario::scenario::{Flow, Scenario, Transport};
 use gridhaul_scenario::units::Duration;
 
 /// About flows that have repeated something: without that, no limit of these has shown.
@@ -19,12 +20,11 @@ pub(crate) fn warnings(scenario: &Scenario, rows: &RunRows) -> Vec<Warning> {
 }
 
 fn message(scenario: &Scenario, name: &str, flow: &Flow) -> Option<&'static str> {
-    let stack = flow.stack.as_ref().and_then(|stack| scenario.stack.get(stack));
-    let profile = stack.map(|stack| stack.profile).unwrap_or_default();
-    if flow.transport != Transport::Tcp || profile != Profile::Linux {
+    let stack = StackParams::named(scenario, flow.stack.as_ref());
+    if flow.transport != Transport::Tcp || stack.rules != Rules::Linux {
         return None;
     }
-    if stack.is_some_and(|stack| stack.sack == Some(false)) {
+    if !stack.sack {
         return Some(
             "a Linux without selective acknowledgements repairs several losses of a window in its own way, \
              which is not modelled: behind a long queue that overflows, its goodput may be a third off",
@@ -40,13 +40,9 @@ fn message(scenario: &Scenario, name: &str, flow: &Flow) -> Option<&'static str>
 /// section 6.2, step 4).
 fn is_reordered(scenario: &Scenario, flow: &str) -> bool {
     let Ok(routes) = scenario.routes(flow) else { return false };
-    let direction = |hop: &Hop| -> Option<&Direction> {
-        let link = &scenario.link[hop.link];
-        if hop.forward { link.forward() } else { link.backward() }
-    };
-    let ways = routes.out.iter().chain(&routes.back).filter_map(direction);
+    let ways = routes.out.iter().chain(&routes.back).map(|hop| hop.direction(scenario));
     let round_trip = ways.fold(Duration::ZERO, |sum, direction| sum + direction.delay);
     let quarter = Duration::from_nanos(round_trip.as_nanos() / 4);
-    let out = routes.out.iter().filter_map(direction);
-    out.filter_map(|direction| direction.reorder).any(|reorder| reorder.by > quarter)
+    let mut held_back = routes.out.iter().filter_map(|hop| hop.direction(scenario).reorder);
+    held_back.any(|reorder| reorder.by > quarter)
 }

@@ -86,7 +86,7 @@ pub(crate) fn set(
                 .map_err(|error| anyhow!("--set {}: {error}", setting.key))?;
             continue;
         }
-        if swept.iter().any(|sweep| sweep.vary.contains_key(&setting.key)) {
+        if swept.iter().flat_map(|sweep| sweep.vary.keys()).any(|key| dotted(key) == setting.key) {
             bail!(
                 "--set {}: {file} sweeps this key already\n  help: remove it from `sweep` in the file",
                 setting.key
@@ -204,11 +204,15 @@ impl FromStr for Vary {
 fn split(text: &str) -> Result<(String, &str), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
-            // Errors write the number of a list's entry in brackets.
-            Ok((key.trim().replace('[', ".").replace(']', ""), value.trim()))
+            Ok((dotted(key.trim()), value.trim()))
         }
         _ => Err("write KEY=VALUE, such as 'link.uplink.forward.rate=3 Mbit/s'".into()),
     }
+}
+
+/// The number of a list's entry stands behind a dot; errors write it in brackets.
+fn dotted(key: &str) -> String {
+    key.replace('[', ".").replace(']', "")
 }
 
 /// A value as it would stand in the file, where quotes around texts may be left out.

@@ -221,13 +221,13 @@ impl Place<'_> {
             feed,
         };
         for hop in &stage.out {
-            let direction = direction(scenario, *hop);
+            let direction = hop.direction(scenario);
             class.out += direction.delay.as_secs_f64();
             class.noise = 1.0 - (1.0 - class.noise) * (1.0 - noise(direction));
             class.path.push(self.queue(scenario, *hop, sizes.segment));
         }
         for hop in &stage.back {
-            let direction = direction(scenario, *hop);
+            let direction = hop.direction(scenario);
             let rate = direction.rate.as_bits_per_sec().max(1) as f64;
             class.back += direction.delay.as_secs_f64() + sizes.ack / rate;
         }
@@ -242,7 +242,7 @@ impl Place<'_> {
         if let Some(index) = self.links.iter().position(|place| place.hop == hop) {
             return buffers + index;
         }
-        let direction = direction(scenario, hop);
+        let direction = hop.direction(scenario);
         let waiting = match direction.queue {
             QueueLimit::Packets(packets) => packets,
             QueueLimit::Bytes(bytes) => (bytes.bits() as f64 / segment_bits) as u32,
@@ -336,12 +336,6 @@ fn restart(tcp: &StackParams) -> Restart {
 fn packet_bits(tcp: &StackParams, payload: u64) -> f64 {
     let options = if tcp.timestamps && tcp.option_bytes == OptionBytes::All { 12 } else { 0 };
     (8 * (payload + u64::from(tcp.header) + options)) as f64
-}
-
-fn direction(scenario: &Scenario, hop: Hop) -> &Direction {
-    let link = &scenario.link[hop.link];
-    let direction = if hop.forward { link.forward() } else { link.backward() };
-    direction.expect("a way crosses directions that exist")
 }
 
 /// Loss that has nothing to do with the load.

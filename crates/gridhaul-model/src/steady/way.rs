@@ -172,11 +172,10 @@ impl Way {
 
 /// A hop's key in the scenario and its direction.
 pub(super) fn direction(scenario: &Scenario, hop: Hop) -> (String, &Direction) {
-    let (name, link) =
+    let (name, _) =
         scenario.link.get_index(hop.link).expect("routes are made of the scenario's own links");
-    let (side, found) =
-        if hop.forward { ("forward", link.forward()) } else { ("backward", link.backward()) };
-    (format!("link.{name}.{side}"), found.expect("a route crosses directions that exist"))
+    let side = if hop.forward { "forward" } else { "backward" };
+    (format!("link.{name}.{side}"), hop.direction(scenario))
 }
 
 fn loses_in_bursts(direction: &Direction) -> bool {

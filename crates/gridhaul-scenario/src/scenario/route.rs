@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::error::Problem;
-use super::{Flow, Link, Scenario, Transport, suggest};
+use super::{Direction, Flow, Link, Scenario, Transport, suggest};
 
 /// One direction of a link on the way of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,6 +21,19 @@ pub struct Routes {
     pub out: Vec<Hop>,
     /// From `to` back to `from`; empty for datagrams, which nobody answers.
     pub back: Vec<Hop>,
+}
+
+impl Hop {
+    /// What the scenario says of it.
+    ///
+    /// # Panics
+    /// It is none of this scenario's.
+    #[must_use]
+    pub fn direction(self, scenario: &Scenario) -> &Direction {
+        let link = &scenario.link[self.link];
+        let direction = if self.forward { link.forward() } else { link.backward() };
+        direction.expect("a route crosses directions that exist")
+    }
 }
 
 impl Scenario {

@@ -339,6 +339,9 @@ fn too_few_files_is_an_error_that_says_what_to_do() {
     assert_eq!(desk.names("."), ["small.toml"], "nothing is half written");
 }
 
+/// A device that everybody may open, as most distributions have it.
+const OPEN: &str = "mknod tun c 10 200; chmod 666 tun; mount --bind tun /dev/net/tun;";
+
 /// Runs a line as a user without rights, with a copy of the program and the scenario.
 fn as_nobody(desk: &Desk, before: &str) -> (Option<i32>, String) {
     let dir = desk.dir.path();
@@ -374,8 +377,7 @@ fn without_rights_our_congestion_control_is_refused_with_what_is_missing() {
     for variant in ["vegas", "medx"] {
         let stack = format!("stack = \"own\"\n[stack.own]\nvariant = \"{variant}\"\n");
         let desk = Desk::new().file("small.toml", SMALL.to_owned() + &stack);
-        let open = "mknod tun c 10 200; chmod 666 tun; mount --bind tun /dev/net/tun;";
-        let (code, err) = as_nobody(&desk, open);
+        let (code, err) = as_nobody(&desk, OPEN);
         assert_eq!(code, Some(2), "{err}");
         let said = ["stack.own.variant", &format!("gh_{variant}"), "CAP_BPF", "run as root"];
         assert!(said.iter().all(|it| err.contains(it)), "{err}");
@@ -389,9 +391,7 @@ fn a_user_without_rights_runs_where_the_device_is_open() {
         return;
     }
     let desk = Desk::new().file("small.toml", SMALL.replace("5 s", "1 s"));
-    // A device that everybody may open, as most distributions have it.
-    let open = "mknod tun c 10 200; chmod 666 tun; mount --bind tun /dev/net/tun;";
-    let (code, err) = as_nobody(&desk, open);
+    let (code, err) = as_nobody(&desk, OPEN);
     assert_eq!(code, Some(0), "{err}");
     assert!(desk.names("results/small").contains(&"answer.json".to_owned()));
 }

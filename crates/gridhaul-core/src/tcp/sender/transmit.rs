@@ -159,11 +159,13 @@ impl Sender {
     /// See [`Connection::takes`](crate::tcp::Connection::takes).
     pub(crate) fn takes(&self, bytes: u64, refused: bool, params: &StackParams) -> bool {
         let (unsent, mss) = (self.end() - self.next, u64::from(params.mss));
-        if params.rules == Rules::Linux {
-            let room = if refused { 1 } else { self.largest_piece(params) };
-            return !self.closed && unsent < room;
+        if self.closed {
+            return false;
         }
-        if unsent >= mss || self.closed {
+        if params.rules == Rules::Linux {
+            return unsent < if refused { 1 } else { self.largest_piece(params) };
+        }
+        if unsent >= mss {
             return false;
         }
         let waits = self.una != self.next && self.small_ones_wait(params);
@@ -174,8 +176,9 @@ impl Sender {
     }
 
     /// With TCP_NOTSENT_LOWAT of 1, Linux begins a piece when nothing waits and fills the one that does
-    /// (`tcp_sendmsg_locked`); who was refused hears when nothing waits (`tcp_stream_memory_free`). A piece is as many segments as a device may get at once, within half of the
-    /// other end's largest window (`tcp_xmit_size_goal`). Bytes.
+    /// (`tcp_sendmsg_locked`); who was refused hears when nothing waits (`tcp_stream_memory_free`). A
+    /// piece is as many segments as a device may get at once, within half of the other end's largest
+    /// window (`tcp_xmit_size_goal`). Bytes.
     fn largest_piece(&self, params: &StackParams) -> u64 {
         let most = PIECE_MAX.min(self.peer_window_max / 2);
         u64::from((most / params.mss).max(1) * params.mss)

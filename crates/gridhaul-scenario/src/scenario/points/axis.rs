@@ -37,7 +37,7 @@ pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Problem> {
     let mut count: usize = 1;
     for (entry, sweep) in scenario.sweep.iter().enumerate() {
         for key in sweep.vary.keys() {
-            if !seen.insert(key) {
+            if !seen.insert(setting::steps(key).collect::<Vec<_>>()) {
                 return Err(Problem::new(
                     name(entry, key),
                     "this key is varied by an earlier entry already",
