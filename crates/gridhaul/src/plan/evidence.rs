@@ -1,0 +1,183 @@
+//! What the replications of a candidate show, and whether that decides about its limits.
+
+use gridhaul_scenario::answer::{Answer, Estimate, Metric, Point, Row, Verdict};
+
+use super::limits::{Kind, Limit, Measured};
+
+/// Fewest replications with which a candidate keeps its limits.
+pub(crate) const REPLICATIONS_MIN: usize = 3;
+
+/// The replications of one candidate.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Evidence {
+    /// The answer to each, with one seed each.
+    runs: Vec<Answer>,
+}
+
+/// What the simulation of a candidate says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// Every limit is kept, with a margin for other seeds.
+    Keeps,
+    /// These limits are broken, by index.
+    Breaks(Vec<usize>),
+    /// No limit is broken on average, but these are so close that another seed may break them.
+    TooClose(Vec<usize>),
+    /// These limits have no value in the simulation.
+    Unknown(Vec<usize>),
+    /// The network does not work as the limits presuppose, whatever their values are.
+    Fault(String),
+}
+
+/// State of one limit over some replications.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Interval {
+    Kept,
+    Broken,
+    Open,
+    Unknown,
+}
+
+impl Evidence {
+    /// Adds a replication. An answer without points is none.
+    pub(crate) fn add(&mut self, answer: Answer) {
+        if !answer.points.is_empty() {
+            self.runs.push(answer);
+        }
+    }
+
+    /// Number of replications.
+    pub(crate) fn replications(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// The seeds of the replications.
+    pub(crate) fn seeds(&self) -> Vec<u64> {
+        self.runs.iter().map(|run| run.seed).collect()
+    }
+
+    /// The value of a limit in each replication.
+    pub(crate) fn samples(&self, limit: &Limit) -> Vec<Option<f64>> {
+        self.points().map(|point| sample(limit, point)).collect()
+    }
+
+    /// Mean and interval of a limit over the replications.
+    pub(crate) fn measured(&self, limit: &Limit) -> Measured {
+        let samples: Option<Vec<f64>> = self.samples(limit).into_iter().collect();
+        let estimate = samples.map_or_else(Estimate::default, |samples| Estimate::of(&samples));
+        // Of what is infinite no mean is shown.
+        let value = estimate.mean.filter(|mean| mean.is_finite());
+        Measured { value, ci95: value.and(estimate.ci95), floor: None }
+    }
+
+    /// What the replications so far say; `None` where more are needed and `last` is false.
+    pub(crate) fn decision(&self, limits: &[Limit], last: bool) -> Option<Decision> {
+        if self.runs.is_empty() {
+            return last.then(|| Decision::Unknown((0..limits.len()).collect()));
+        }
+        if let Some(fault) = self.points().find_map(fault) {
+            return Some(Decision::Fault(fault));
+        }
+        let states: Vec<_> = limits.iter().map(|limit| self.interval(limit)).collect();
+        let with = |wanted: Interval| -> Vec<usize> {
+            (0..states.len()).filter(|at| states[*at] == wanted).collect()
+        };
+        let [broken, unknown, open] =
+            [Interval::Broken, Interval::Unknown, Interval::Open].map(with);
+        match (broken.is_empty(), unknown.is_empty(), open.is_empty()) {
+            (false, ..) => Some(Decision::Breaks(broken)),
+            (_, false, _) => Some(Decision::Unknown(unknown)),
+            (_, _, false) => last.then(|| self.exceeded(limits, open)),
+            _ if self.runs.len() < REPLICATIONS_MIN => None,
+            _ => Some(Decision::Keeps),
+        }
+    }
+
+    /// The replications together: means and 95 % intervals.
+    pub(crate) fn answer(&self) -> Option<Answer> {
+        let mut answer = self.runs.first()?.clone();
+        answer.repeats = self.runs.len() as u32;
+        answer.warnings = self.runs.iter().flat_map(|run| run.warnings.clone()).collect();
+        answer.warnings.sort();
+        answer.warnings.dedup();
+        answer.points.truncate(1);
+        let point = answer.points.first_mut()?;
+        let points: Vec<_> = self.points().collect();
+        for (at, row) in point.flows.iter_mut().enumerate() {
+            combine(row, points.iter().filter_map(|point| point.flows.get(at)));
+        }
+        for (at, row) in point.links.iter_mut().enumerate() {
+            combine(row, points.iter().filter_map(|point| point.links.get(at)));
+        }
+        for verdict in &mut point.verdicts {
+            let row = point.flows.iter().find(|row| row.name == verdict.flow);
+            verdict.measured = row.and_then(|row| row.mean(Metric::DeadlineMet));
+            verdict.met = verdict.measured.map(|share| share >= Verdict::SHARE);
+        }
+        Some(answer)
+    }
+
+    fn points(&self) -> impl Iterator<Item = &Point> {
+        self.runs.iter().filter_map(|run| run.points.first())
+    }
+
+    /// At the last replication: limits that are broken on average, or else those without margin.
+    fn exceeded(&self, limits: &[Limit], open: Vec<usize>) -> Decision {
+        let above = |at: &usize| {
+            let limit = &limits[*at];
+            self.measured(limit).value.is_none_or(|value| limit.used(value) > 1.0)
+        };
+        let broken: Vec<_> = open.iter().copied().filter(above).collect();
+        if broken.is_empty() { Decision::TooClose(open) } else { Decision::Breaks(broken) }
+    }
+
+    /// On which side of the bound a limit lies.
+    ///
+    /// Broken: the 95 % confidence interval of the mean lies above the bound. Kept: the 95 % prediction
+    /// interval of a further replication, `mean ± t s √(1 + 1/n)`, lies below; its half width is
+    /// `√(n + 1)` times that of the mean (Hahn and Meeker 1991, section 4.8).
+    fn interval(&self, limit: &Limit) -> Interval {
+        let Some(samples) = self.samples(limit).into_iter().collect::<Option<Vec<f64>>>() else {
+            return Interval::Unknown;
+        };
+        if samples.iter().any(|sample| sample.is_infinite()) {
+            return Interval::Broken;
+        }
+        let estimate = Estimate::of(&samples);
+        let (Some(mean), Some(half)) = (estimate.mean, estimate.ci95) else {
+            return Interval::Open;
+        };
+        let further = half * ((samples.len() + 1) as f64).sqrt();
+        if limit.used(mean - half) > 1.0 {
+            Interval::Broken
+        } else if limit.used(mean + further) <= 1.0 {
+            Interval::Kept
+        } else {
+            Interval::Open
+        }
+    }
+}
+
+/// The value of a limit in one replication; infinite where the simulation knows that it is beyond any
+/// delay that was measured.
+fn sample(limit: &Limit, point: &Point) -> Option<f64> {
+    let measured = limit.measure(point).value;
+    let row = point.flows.iter().find(|row| row.name == limit.flow)?;
+    let arrived = row.mean(Metric::Messages)? > 0.0;
+    // Messages that never arrived are among the slowest 2 %, and so the percentile has no value.
+    let censored = matches!(limit.kind, Kind::DelayP98 | Kind::DelayMean) && arrived;
+    measured.or_else(|| censored.then_some(f64::INFINITY))
+}
+
+/// Means over the replications of a row; a metric counts where it exists.
+fn combine<'a>(row: &mut Row, rows: impl Iterator<Item = &'a Row> + Clone) {
+    for (metric, estimate) in &mut row.metrics {
+        let samples: Vec<f64> = rows.clone().filter_map(|row| row.mean(*metric)).collect();
+        *estimate = Estimate::of(&samples);
+    }
+}
+
+/// Why the limits of a replication say nothing, whatever their values are.
+fn fault(_point: &Point) -> Option<String> {
+    None
+}
