@@ -214,7 +214,8 @@ impl<'a> Bench<'a> {
 
     fn label(&self, search: &Search<'_>, batch: &[usize]) -> String {
         let first = self.tried.len() + 1;
-        let words = batch.first().map(|index| search.candidates[*index].trial.words(search.choices));
+        let words =
+            batch.first().map(|index| search.candidates[*index].trial.words(search.choices));
         let last = first + batch.len() - 1;
         match (words, first == last) {
             (Some(words), true) => format!("simulating choice {first}: {words}"),

@@ -181,3 +181,65 @@ fn combine<'a>(row: &mut Row, rows: impl Iterator<Item = &'a Row> + Clone) {
 fn fault(_point: &Point) -> Option<String> {
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use gridhaul_scenario::backend::{Backend, Quiet};
+    use gridhaul_scenario::scenario::Scenario;
+
+    use super::super::fake::{Fake, district, plan_of};
+    use super::super::limits::limits;
+    use super::*;
+
+    /// What these losses, one for each seed, say about a limit of 2 %.
+    fn decision(losses: &[f64], last: bool) -> Option<Decision> {
+        let scenario = district("seed = [1]", "seed = 1");
+        let (plan, _) = plan_of(&scenario);
+        let mut evidence = Evidence::default();
+        for (seed, loss) in (1..).zip(losses) {
+            let run = Scenario { seed, ..scenario.clone() };
+            let backend = Fake::new(|_: &Scenario| Some(*loss));
+            evidence.add(backend.run(&run, &Quiet).unwrap());
+        }
+        evidence.decision(&limits(&scenario, &plan), last)
+    }
+
+    #[test]
+    fn a_candidate_is_decided_when_the_interval_lies_on_one_side() {
+        // One replication has no interval.
+        assert_eq!(decision(&[0.5], false), None);
+        // Half width t(1) s/√2 = 12.7 × 0.001: 2.7 % to 5.3 %, above 2 %.
+        assert_eq!(decision(&[0.039, 0.041], false), Some(Decision::Breaks(vec![0])));
+        // 0.7 % to 3.3 %: on both sides.
+        assert_eq!(decision(&[0.019, 0.021], false), None);
+        // Two replications keep nothing, equal as they are.
+        assert_eq!(decision(&[0.01, 0.01], false), None);
+        assert_eq!(decision(&[0.01, 0.01, 0.01], false), Some(Decision::Keeps));
+    }
+
+    #[test]
+    fn a_further_replication_must_keep_the_limit() {
+        // Mean 1.5 %, s = 0.1 %: a further one is below 1.5 + 4.303 × 0.1 × √(4/3) = 1.997 %.
+        assert_eq!(decision(&[0.014, 0.015, 0.016], false), Some(Decision::Keeps));
+        // 2.012 %, although the interval of the mean ends at 1.76 %.
+        assert_eq!(decision(&[0.01415, 0.01515, 0.01615], false), None);
+        assert_eq!(decision(&[0.01415, 0.01515, 0.01615], true), Some(Decision::TooClose(vec![0])));
+        assert_eq!(decision(&[0.019, 0.0225], true), Some(Decision::Breaks(vec![0])));
+    }
+
+    #[test]
+    fn replications_are_put_together() {
+        let scenario = district("seed = [1]", "seed = 1");
+        let mut evidence = Evidence::default();
+        for (seed, loss) in [(4, 0.01), (5, 0.02), (6, 0.03)] {
+            let backend = Fake::new(move |_: &Scenario| Some(loss));
+            let run = Scenario { seed, ..scenario.clone() };
+            evidence.add(backend.run(&run, &Quiet).unwrap());
+        }
+        let answer = evidence.answer().unwrap();
+        let estimate = answer.points[0].flows[0].metrics[&Metric::SegmentLossTotal];
+        assert!((estimate.mean.unwrap() - 0.02).abs() < 1e-12 && estimate.n == 3);
+        assert!((estimate.ci95.unwrap() - 4.303 * 0.01 / 3_f64.sqrt()).abs() < 1e-6);
+        assert_eq!((answer.repeats, evidence.seeds()), (3, vec![4, 5, 6]));
+    }
+}

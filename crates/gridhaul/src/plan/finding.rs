@@ -34,7 +34,6 @@ pub(crate) fn finding(outcome: &Outcome) -> String {
 
 /// A choice that a search by simulation has found, and why there was one.
 fn searched(outcome: &Outcome, words: &str) -> String {
-    let tried = outcome.tried.iter().flatten();
     let runs = outcome.verified().map_or(0, |checked| checked.evidence.replications());
     let mut text = format!(
         "The cheapest choice that was found to keep every limit by simulation is {words} ({}).",
@@ -43,23 +42,18 @@ fn searched(outcome: &Outcome, words: &str) -> String {
     if let Some(first) = outcome.tried.iter().flatten().next() {
         text += &format!("\n\n{}", why(outcome, first));
     }
-    let (all, kept) = tried.fold((0, 0), |(all, kept), checked| {
-        (all + 1, kept + usize::from(checked.keeps()))
-    });
-    text += &format!(
-        "\n\nThe search simulated {}, of which {kept} keep every limit; every cheaper choice within one \
-         step of each key of this one was simulated.",
-        counted(all, "choice", "choices"),
-    );
-    if outcome.left > 0 {
-        text = text.replace(
-            "every cheaper choice within one step of each key of this one was simulated.",
-            &format!(
-                "{} within one step of each key of this one were not simulated: allow more with --tries.",
-                counted(outcome.left, "cheaper choice", "cheaper choices")
-            ),
-        );
-    }
+    let all = outcome.tried.as_ref().map_or(0, Vec::len);
+    text += &format!("\n\nThe search simulated {}. ", counted(all, "choice", "choices"));
+    text += &match outcome.left {
+        0 => "Among them is every cheaper choice that the equations let pass, and every cheaper one within \
+              one step of each key."
+            .to_owned(),
+        left => format!(
+            "{} that the equations let pass, or within one step of each key, were not simulated: allow more \
+             with --tries.",
+            counted(left, "cheaper choice", "cheaper choices")
+        ),
+    };
     text
 }
 
@@ -69,7 +63,10 @@ fn why(outcome: &Outcome, first: &Checked) -> String {
     let mut text = match &first.decision {
         Decision::Keeps => format!("The choice of the equations, {words}, keeps every limit."),
         other => {
-            format!("The choice of the equations, {words}, is not confirmed: {}.", decided(outcome, first, other))
+            format!(
+                "The choice of the equations, {words}, is not confirmed: {}.",
+                decided(outcome, first, other)
+            )
         }
     };
     let differ: Vec<_> =
@@ -77,8 +74,8 @@ fn why(outcome: &Outcome, first: &Checked) -> String {
     if !differ.is_empty() {
         let list: Vec<_> = differ.iter().map(|comparison| comparison.words()).collect();
         text += &format!(
-            " There equations and simulation differ by more than 10 %: {}. The equations are therefore not \
-             relied on here.",
+            " About it, equations and simulation differ by more than 10 %: {}. The choice therefore rests on \
+             simulation alone.",
             list.join("; ")
         );
     }

@@ -217,8 +217,7 @@ mod tests {
     #[test]
     fn a_limit_of_nothing_is_kept_by_nothing_only() {
         let limit = &limits_of("loss = \"0 %\"")[0];
-        let state =
-            |loss| limit.state(&limit.measure(&point(&[(Metric::SegmentLossTotal, loss)])));
+        let state = |loss| limit.state(&limit.measure(&point(&[(Metric::SegmentLossTotal, loss)])));
         assert_eq!((state(0.0), state(1e-9)), (State::Kept, State::Broken));
     }
 }

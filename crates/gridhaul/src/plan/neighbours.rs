@@ -75,10 +75,8 @@ mod tests {
         assert_eq!(of(["8", "reno", "500 kbit/s"]), 2);
         assert_eq!(of(["1", "reno", "2 Mbit/s"]), 2);
         assert_eq!(differing(&from, &trial(["8", "reno", "2 Mbit/s"])), 2);
-        let bare = Trial {
-            values: vec![None, None, Some("1 Mbit/s".to_owned())],
-            collectors: false,
-        };
+        let bare =
+            Trial { values: vec![None, None, Some("1 Mbit/s".to_owned())], collectors: false };
         assert_eq!((steps(&from, &bare, choices.keys()), differing(&from, &bare)), (1, 2));
     }
 }

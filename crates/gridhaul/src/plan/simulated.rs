@@ -13,9 +13,8 @@ use super::{Checked, Outcome};
 pub(crate) fn compared(outcome: &Outcome) -> Vec<TextTable> {
     let first = outcome.tried.iter().flatten().next();
     let winner = outcome.verified();
-    let other = winner.filter(|winner| {
-        first.is_none_or(|first| first.candidate.trial != winner.candidate.trial)
-    });
+    let other = winner
+        .filter(|winner| first.is_none_or(|first| first.candidate.trial != winner.candidate.trial));
     let shown = [first, other].into_iter().flatten();
     shown.filter(|checked| !checked.comparisons.is_empty()).map(|it| beside(outcome, it)).collect()
 }

@@ -9,7 +9,7 @@ use super::limits::{Limit, Measured, State};
 use super::picture::money;
 use super::search::differences;
 use super::simulated::{compared, short, simulated};
-use super::{Checked, Other, Outcome, Winner};
+use super::{Basis, Checked, Other, Outcome, Winner};
 
 /// All tables, in the order in which they are read.
 pub(crate) fn tables(outcome: &Outcome) -> Vec<TextTable> {
@@ -125,8 +125,12 @@ fn told(outcome: &Outcome, other: &Other, judgement: &Judgement) -> String {
             decision => format!("simulated: FAILS: {}", short(outcome, checked, decision)),
         };
     }
+    let by = match outcome.basis {
+        Basis::Simulation => "not simulated; by equations",
+        Basis::Equations | Basis::Both => "by equations",
+    };
     if let Some(trouble) = &judgement.trouble {
-        return format!("by equations: FAILS: {}", trouble.words());
+        return format!("{by}: FAILS: {}", trouble.words());
     }
     let worst = outcome.limits.iter().zip(&judgement.measured);
     let worst = worst.filter_map(|(limit, measured)| {
@@ -138,9 +142,9 @@ fn told(outcome: &Outcome, other: &Other, judgement: &Judgement) -> String {
     };
     match measured.value {
         Some(value) => {
-            format!("by equations: {word}: {} {}", limit.what(), limit.shown(value))
+            format!("{by}: {word}: {} {}", limit.what(), limit.shown(value))
         }
-        None => format!("by equations: {word}"),
+        None => format!("{by}: {word}"),
     }
 }
 
@@ -215,7 +219,12 @@ const fn verdict(state: State) -> &'static str {
     }
 }
 
-pub(crate) fn table(title: &str, headers: &[&str], rows: Vec<Vec<String>>, key_columns: usize) -> TextTable {
+pub(crate) fn table(
+    title: &str,
+    headers: &[&str],
+    rows: Vec<Vec<String>>,
+    key_columns: usize,
+) -> TextTable {
     let headers = headers.iter().map(|header| (*header).to_owned()).collect();
     TextTable { title: title.to_owned(), headers, rows, key_columns, note: None }
 }
