@@ -223,7 +223,8 @@ fn upstream(
             let flow = Flow::upstream(row, ends, begins);
             // They stay open for long: they do not open all at the same instant.
             let spread = wiring.start_spread(group).unwrap_or(DEFAULT_START_SPREAD);
-            let spread = if group.count > 1 && stacks.0.handshake { spread } else { Duration::ZERO };
+            let spread =
+                if group.count > 1 && stacks.0.handshake { spread } else { Duration::ZERO };
             let opens = Instant::ZERO + seed.chance("start").uniform(spread);
             flows.push((flow, wiring.outlet_for(group.next, member, group.count), opens));
         }

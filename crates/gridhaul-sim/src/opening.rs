@@ -20,7 +20,10 @@ pub(crate) struct Handshakes {
 impl Handshakes {
     /// For so many rows.
     pub(crate) fn new(rows: usize) -> Self {
-        Self { rows: std::iter::repeat_with(|| None).take(rows).collect(), opening: BTreeMap::new() }
+        Self {
+            rows: std::iter::repeat_with(|| None).take(rows).collect(),
+            opening: BTreeMap::new(),
+        }
     }
 
     /// The application of a flow is about to use its connection, which sends SYN now unless it has.

@@ -61,7 +61,12 @@ mod tests {
     }
 
     fn point(rows: Vec<Row>) -> Point {
-        Point { parameters: Default::default(), flows: rows, links: Vec::new(), verdicts: Vec::new() }
+        Point {
+            parameters: Default::default(),
+            flows: rows,
+            links: Vec::new(),
+            verdicts: Vec::new(),
+        }
     }
 
     #[test]
@@ -81,8 +86,14 @@ mod tests {
             let found = answer.warnings.iter().find(|warning| warning.about == of).unwrap();
             assert!(found.message.starts_with(with), "{}", found.message);
         };
-        begins("flow.f", "3 of 500 connections were to open and never did (at the worst of 2 affected points)");
-        begins("hub>b", "7 of 500 connections were to open and never did (at the worst of 1 affected points)");
+        begins(
+            "flow.f",
+            "3 of 500 connections were to open and never did (at the worst of 2 affected points)",
+        );
+        begins(
+            "hub>b",
+            "7 of 500 connections were to open and never did (at the worst of 1 affected points)",
+        );
         answer.warnings.clear();
         answer.points.truncate(1);
         answer.warn_of_unopened(&scenario);

@@ -59,7 +59,8 @@ impl Report<'_> {
             );
         }
         if matches!(flow.load, Load::Trace(_))
-            && flow.start_spread.is_some_and(|spread| !spread.is_zero()) {
+            && flow.start_spread.is_some_and(|spread| !spread.is_zero())
+        {
             self.refuse(
                 format!("{key}.start_spread"),
                 "the members of a trace keep the times of their rows",
