@@ -17,12 +17,14 @@ mod heap;
 mod limits;
 mod measure;
 mod network;
+mod opening;
 mod outbox;
 mod packet;
 mod proxy;
 mod record;
 mod run;
 mod truth;
+mod undelivered;
 mod world;
 
 pub use run::Sim;

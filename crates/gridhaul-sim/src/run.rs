@@ -150,6 +150,7 @@ fn answer(
         let names = (&layout.flows, layout.directions.rows());
         answer.points.push(Point::of_runs(point, names, &runs));
     }
+    answer.warn_of_unopened(scenario);
     answer.warnings.sort();
     answer.warnings.dedup();
     Ok(answer)

@@ -21,6 +21,13 @@ pub struct Transfers {
     rates: f64,
 }
 
+/// Share of the messages that were lost; `None` where there was no message.
+#[must_use]
+pub fn message_loss(lost: u64, of: u64) -> Option<f64> {
+    // A datagram that is lost in the measured time may have been sent before it.
+    (of > 0).then(|| (lost as f64 / of as f64).min(1.0))
+}
+
 impl Goodputs {
     /// A flow has delivered so many bytes in `secs` seconds.
     pub fn add(&mut self, bytes: u64, secs: f64) {

@@ -5,7 +5,9 @@ use std::collections::BinaryHeap;
 use std::mem::MaybeUninit;
 
 use gridhaul_core::chance::Chance;
-use gridhaul_core::load::{Delays, Demand, Judge, Message, SharedLoad, Transfers};
+use gridhaul_core::load::{
+    Delays, Demand, Judge, Message, Opening, Openings, SharedLoad, Transfers,
+};
 use gridhaul_scenario::answer::Recording;
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Flow, Scenario, Transport};
@@ -76,6 +78,12 @@ pub(crate) struct RowTraffic {
     pub ready: u64,
     /// Those that are complete.
     pub transfers: Transfers,
+    /// How connections opened; nothing for datagrams.
+    pub openings: Option<Openings>,
+    /// How long messages have waited that were ready in the measured time and have not arrived, and how
+    /// many of them were never sent: their connection failed to open, or the socket did not take them.
+    pub waiting: Vec<Duration>,
+    pub unsent: u64,
     /// Connections that the kernel gave up, and why the first was.
     pub failed: u64,
     pub failure: Option<String>,
@@ -181,11 +189,13 @@ impl<'a> Traffic<'a> {
             far_ends = opened?;
         }
         let load = SharedLoad::from(&flow.load);
+        let opening = Opening::of(flow, u64::from(plan.count));
         let mut far_ends = far_ends.into_iter();
         for (near, member) in near.into_iter().zip(0..) {
-            let start = Instant::ZERO + flow.start;
-            let start = start + seed(member, "start").uniform(flow.start_spread);
+            let mut chance = seed(member, "start");
+            let start = opening.load_begins(&mut chance);
             let demand = Demand::of_member(&load, start, seed(member, "load"));
+            let opens = opening.connection_opens(start, &demand, &mut chance);
             let index = self.members.len();
             let who = (number, member);
             self.poll.watch(&near, 2 * index as u64, BOTH_ON_CHANGE)?;
@@ -206,7 +216,7 @@ impl<'a> Traffic<'a> {
                         socket::write_one_by_one(&near)?;
                     }
                     self.rows[usize::from(number)].has_messages |= application.has_messages();
-                    Member::Tcp(Connection::new(who, near, application, start))
+                    Member::Tcp(Connection::new(who, near, application, (start, opens)))
                 }
             };
             if plan.judges() {
@@ -261,7 +271,7 @@ impl<'a> Traffic<'a> {
         self.hear(end);
         for member in &self.members {
             if let Member::Tcp(connection) = member {
-                self.rows[usize::from(connection.flow)].finish(connection);
+                self.rows[usize::from(connection.flow)].finish(connection, end);
             }
         }
         if sampling.recorded {
@@ -295,7 +305,7 @@ impl<'a> Traffic<'a> {
                     if connection.begun {
                         connection.on_due(now, row);
                     } else {
-                        connection.begin(&self.plan.flows[flow]);
+                        connection.begin(now, &self.plan.flows[flow], row);
                     }
                     connection.write(0, now, row);
                     connection.write(1, now, row);
@@ -326,8 +336,9 @@ impl<'a> Traffic<'a> {
                 let message = Message { at, bytes };
                 match &mut self.members[index as usize] {
                     Member::Tcp(connection) => {
-                        let row = &mut self.rows[usize::from(connection.flow)];
-                        connection.on_recorded(now, message, row);
+                        let flow = usize::from(connection.flow);
+                        let about = (&self.plan.flows[flow], &mut self.rows[flow]);
+                        connection.on_recorded(now, message, about);
                     }
                     Member::Datagram(datagrams) => {
                         let row = &mut self.rows[usize::from(datagrams.flow)];
@@ -401,6 +412,7 @@ impl<'a> Traffic<'a> {
             Member::Tcp(connection) => {
                 let flow = usize::from(connection.flow);
                 let (plan, row) = (&self.plan.flows[flow], &mut self.rows[flow]);
+                connection.note_open(clock.now(), row);
                 if flags.intersects(!EventFlags::OUT) {
                     woken = connection.read(end, plan, scratch, || clock.now(), row);
                 }
@@ -500,12 +512,27 @@ impl RowTraffic {
             judgements: None,
             ready: 0,
             transfers: Transfers::default(),
+            openings: (flow.transport == Transport::Tcp).then(Openings::default),
+            waiting: Vec::new(),
+            unsent: 0,
             failed: 0,
             failure: None,
         }
     }
 
-    fn finish(&mut self, connection: &Connection) {
+    fn finish(&mut self, connection: &Connection, end: Instant) {
+        let failed = connection.has_failed_to_open();
+        if failed && let Some(openings) = &mut self.openings {
+            openings.on_failed();
+        }
+        // A question may be asked at a time that the run does not reach.
+        let measured = self.warmup..=end;
+        let undelivered = connection.undelivered();
+        let undelivered = undelivered.iter().filter(|ready| measured.contains(ready));
+        for ready in undelivered {
+            self.waiting.push(end.since(*ready));
+            self.unsent += u64::from(failed);
+        }
         if let Application::Transfer { bytes } = connection.application
             && connection.completed != Instant::NEVER
         {
@@ -536,6 +563,16 @@ impl Told for RowTraffic {
         if let Some(judge) = &mut self.judge {
             judge.on_delivered(ready, delay);
         }
+    }
+
+    fn on_opened(&mut self, took: Duration) {
+        if let Some(openings) = &mut self.openings {
+            openings.on_opened(took);
+        }
+    }
+
+    fn on_unsent(&mut self, ready: Instant) {
+        self.unsent += u64::from(ready >= self.warmup);
     }
 
     fn on_late(&mut self, late: Duration) {
