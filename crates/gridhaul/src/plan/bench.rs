@@ -26,6 +26,8 @@ pub(crate) struct Checked {
     pub(crate) decision: Decision,
     /// Quantities that both know; empty where the equations have no answer.
     pub(crate) comparisons: Vec<Comparison>,
+    /// What the equations say about the trust in their numbers.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Checked {
@@ -125,7 +127,8 @@ impl<'a> Bench<'a> {
             let scenario = self.choices.scenario(&trial.values, trial.collectors)?;
             let scenario = Scenario { repeat: 1, ..scenario };
             self.supported(&scenario)?;
-            jobs.push(Job { index, scenario, evidence: Evidence::default(), decision: None });
+            let evidence = Evidence::of(&scenario);
+            jobs.push(Job { index, scenario, evidence, decision: None });
         }
         let label = self.label(search, batch);
         let mut from = 0;
@@ -196,7 +199,10 @@ impl<'a> Bench<'a> {
         let keeps = decision == Decision::Keeps;
         search.judge.overrule(&candidate.trial, keeps);
         let evidence = job.evidence;
-        self.tried.push(Checked { candidate, model, evidence, decision, comparisons });
+        let warnings = equations.map_or_else(Vec::new, |answer| {
+            answer.warnings.iter().map(|it| format!("{}: {}", it.about, it.message)).collect()
+        });
+        self.tried.push(Checked { candidate, model, evidence, decision, comparisons, warnings });
         Ok(keeps)
     }
 

@@ -1,6 +1,7 @@
 //! What the replications of a candidate show, and whether that decides about its limits.
 
 use gridhaul_scenario::answer::{Answer, Estimate, Metric, Point, Row, Verdict};
+use gridhaul_scenario::scenario::Scenario;
 
 use super::limits::{Kind, Limit, Measured};
 
@@ -8,10 +9,12 @@ use super::limits::{Kind, Limit, Measured};
 pub(crate) const REPLICATIONS_MIN: usize = 3;
 
 /// The replications of one candidate.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Evidence {
     /// The answer to each, with one seed each.
     runs: Vec<Answer>,
+    /// Measured time of each, in seconds.
+    measured: f64,
 }
 
 /// What the simulation of a candidate says.
@@ -39,6 +42,12 @@ enum Interval {
 }
 
 impl Evidence {
+    /// No replication yet of a scenario.
+    pub(crate) fn of(scenario: &Scenario) -> Self {
+        let measured = scenario.duration.as_secs_f64() - scenario.warmup.as_secs_f64();
+        Self { runs: Vec::new(), measured }
+    }
+
     /// Adds a replication. An answer without points is none.
     pub(crate) fn add(&mut self, answer: Answer) {
         if !answer.points.is_empty() {
@@ -75,7 +84,7 @@ impl Evidence {
         if self.runs.is_empty() {
             return last.then(|| Decision::Unknown((0..limits.len()).collect()));
         }
-        if let Some(fault) = self.points().find_map(fault) {
+        if let Some(fault) = self.points().find_map(|point| fault(point, self.measured)) {
             return Some(Decision::Fault(fault));
         }
         let states: Vec<_> = limits.iter().map(|limit| self.interval(limit)).collect();
@@ -177,17 +186,42 @@ fn combine<'a>(row: &mut Row, rows: impl Iterator<Item = &'a Row> + Clone) {
     }
 }
 
-/// Why the limits of a replication say nothing, whatever their values are.
-fn fault(_point: &Point) -> Option<String> {
-    None
+/// Largest share of the connections that may have failed: more than one in a thousand are no matter of chance.
+const FAILED_MAX: f64 = 1e-3;
+
+/// Why the limits of a replication say nothing, whatever their values are: connections that never opened, or
+/// messages that were due and did not arrive.
+fn fault(point: &Point, measured: f64) -> Option<String> {
+    point.flows.iter().find_map(|row| unopened(row).or_else(|| undelivered(row, measured)))
+}
+
+fn unopened(row: &Row) -> Option<String> {
+    let failed = row.mean(Metric::ConnectionsFailed)?;
+    let all = failed + row.mean(Metric::ConnectionsOpened).unwrap_or(0.0);
+    (failed > FAILED_MAX * all)
+        .then(|| format!("{failed} of {all} connections of {} never opened", row.name))
+}
+
+/// Messages that did not arrive, beyond those that are on their way when the run ends: by Little's law, their
+/// mean delay over the measured time.
+fn undelivered(row: &Row, measured: f64) -> Option<String> {
+    let due = row.mean(Metric::MessagesDue).filter(|due| *due > 0.0)?;
+    let missing = 1.0 - row.mean(Metric::Messages)? / due;
+    let under_way = row.mean(Metric::DelayMean).unwrap_or(0.0) / measured;
+    (missing > 1.0 - Verdict::SHARE + under_way).then(|| {
+        format!(
+            "{:.1} % of the messages of {} that were due did not arrive",
+            missing * 100.0,
+            row.name
+        )
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use gridhaul_scenario::backend::{Backend, Quiet};
-    use gridhaul_scenario::scenario::Scenario;
 
-    use super::super::fake::{Fake, district, plan_of};
+    use super::super::fake::{Fake, district, plan_of, point};
     use super::super::limits::limits;
     use super::*;
 
@@ -195,7 +229,7 @@ mod tests {
     fn decision(losses: &[f64], last: bool) -> Option<Decision> {
         let scenario = district("seed = [1]", "seed = 1");
         let (plan, _) = plan_of(&scenario);
-        let mut evidence = Evidence::default();
+        let mut evidence = Evidence::of(&scenario);
         for (seed, loss) in (1..).zip(losses) {
             let run = Scenario { seed, ..scenario.clone() };
             let backend = Fake::new(|_: &Scenario| Some(*loss));
@@ -228,9 +262,34 @@ mod tests {
     }
 
     #[test]
+    fn what_never_opened_or_arrived_keeps_no_limit() {
+        let said = |metrics: &[(Metric, f64)]| fault(&point(metrics), 50.0);
+        let opened = |failed, opened| {
+            said(&[(Metric::ConnectionsFailed, failed), (Metric::ConnectionsOpened, opened)])
+        };
+        assert_eq!((opened(0.0, 5000.0), opened(5.0, 4995.0)), (None, None));
+        let told = opened(6.0, 4994.0).unwrap();
+        assert_eq!(told, "6 of 5000 connections of reading never opened");
+        let arrived = |messages, delay| {
+            said(&[
+                (Metric::MessagesDue, 1000.0),
+                (Metric::Messages, messages),
+                (Metric::DelayMean, delay),
+            ])
+        };
+        assert_eq!(arrived(981.0, 0.1), None);
+        assert_eq!(
+            arrived(970.0, 0.1).unwrap(),
+            "3.0 % of the messages of reading that were due did not arrive"
+        );
+        // 4 % are on their way when a run of 50 s ends, if each takes 2 s.
+        assert_eq!(arrived(950.0, 2.0), None);
+    }
+
+    #[test]
     fn replications_are_put_together() {
         let scenario = district("seed = [1]", "seed = 1");
-        let mut evidence = Evidence::default();
+        let mut evidence = Evidence::of(&scenario);
         for (seed, loss) in [(4, 0.01), (5, 0.02), (6, 0.03)] {
             let backend = Fake::new(move |_: &Scenario| Some(loss));
             let run = Scenario { seed, ..scenario.clone() };

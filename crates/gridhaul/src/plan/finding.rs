@@ -79,6 +79,9 @@ fn why(outcome: &Outcome, first: &Checked) -> String {
             list.join("; ")
         );
     }
+    for warning in &first.warnings {
+        text += &format!("\n\nThe equations warn about this choice: {warning}.");
+    }
     text
 }
 
