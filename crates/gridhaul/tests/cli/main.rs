@@ -1,5 +1,6 @@
 //! The command line from outside: the built program, an empty folder, exit codes and texts.
 
+mod agreement;
 mod broken;
 mod documents;
 mod emu;
@@ -7,5 +8,6 @@ mod help;
 mod kernel;
 mod model;
 mod plan;
+mod planned;
 mod run;
 mod support;
