@@ -166,9 +166,9 @@ pub(crate) fn build(
     let apart = datagrams || !layout.plan.groups.is_empty();
     let apart = vec![0; if apart { flows.len() } else { 0 }];
     let start = Instant::ZERO;
-    let warmup = start + scenario.warmup;
+    let (warmup, end) = (start + scenario.warmup, start + scenario.duration);
     let truth = Truth::new(&flows, layout.flows.len());
-    let mut ledger = Ledger::new(judges(scenario, layout), apart, truth, warmup);
+    let mut ledger = Ledger::new(judges(scenario, layout), apart, truth, warmup..end);
     let doubles = |direction: &Direction| direction.duplicate.is_some();
     ledger.copies = (datagrams && Directions::keys(scenario).any(doubles))
         .then(|| Copies::new(layout.flows.len()));
@@ -188,7 +188,7 @@ pub(crate) fn build(
         failure: None,
         recorder,
         warmup,
-        end: start + scenario.duration,
+        end,
     })
 }
 

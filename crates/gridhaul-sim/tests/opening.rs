@@ -200,7 +200,7 @@ fn a_connection_without_handshake_has_nothing_to_open() {
 fn what_waits_for_a_dead_connection_is_due_lost_and_late() {
     // Nothing passes the line. Bursts begin every 2 s on average, each with a message that is due.
     let loads = [
-        (r#"periodic = { size = "200 B", every = "1 s", synchronised = true }"#, 20.0..=21.0),
+        (r#"periodic = { size = "200 B", every = "1 s", synchronised = true }"#, 20.0..=20.0),
         (r#"on_off = { on = "1 s", off = "1 s", size = "200 B", spread = "fixed" }"#, 9.0..=11.0),
         (r#"request_response = { request = "10 B", response = "10 B" }"#, 1.0..=1.0),
     ];

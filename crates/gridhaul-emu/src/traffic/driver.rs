@@ -525,8 +525,7 @@ impl RowTraffic {
         if failed && let Some(openings) = &mut self.openings {
             openings.on_failed();
         }
-        // A question may be asked at a time that the run does not reach.
-        let measured = self.warmup..=end;
+        let measured = self.warmup..end;
         let undelivered = connection.undelivered();
         let undelivered = undelivered.iter().filter(|ready| measured.contains(ready));
         for ready in undelivered {
