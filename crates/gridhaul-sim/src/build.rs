@@ -14,7 +14,7 @@ use gridhaul_scenario::trace::Playback;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::audit::LinkAudit;
-use crate::capture::{Addresses, Place, Tap, Way};
+use crate::capture::Tap;
 use crate::collect::{Plan, Wiring};
 use crate::copies::Copies;
 use crate::dialogue::Dialogue;
@@ -89,7 +89,7 @@ impl Layout {
 }
 
 /// A group on either side makes one flow for each of its members.
-fn members(scenario: &Scenario, from: &str, to: &str) -> u64 {
+pub(crate) fn members(scenario: &Scenario, from: &str, to: &str) -> u64 {
     scenario.members(from, to).map_or(1, u64::from)
 }
 
@@ -166,9 +166,9 @@ pub(crate) fn build(
     let apart = datagrams || !layout.plan.groups.is_empty();
     let apart = vec![0; if apart { flows.len() } else { 0 }];
     let start = Instant::ZERO;
-    let warmup = start + scenario.warmup;
+    let (warmup, end) = (start + scenario.warmup, start + scenario.duration);
     let truth = Truth::new(&flows, layout.flows.len());
-    let mut ledger = Ledger::new(judges(scenario, layout), apart, truth, warmup);
+    let mut ledger = Ledger::new(judges(scenario, layout), apart, truth, warmup..end);
     let doubles = |direction: &Direction| direction.duplicate.is_some();
     ledger.copies = (datagrams && Directions::keys(scenario).any(doubles))
         .then(|| Copies::new(layout.flows.len()));
@@ -188,7 +188,7 @@ pub(crate) fn build(
         failure: None,
         recorder,
         warmup,
-        end: start + scenario.duration,
+        end,
     })
 }
 
@@ -386,28 +386,4 @@ fn app(demand: Demand, start: Instant) -> App {
         Demand::Greedy(load) => App::Greedy { load: Box::new(load), outbox: Outbox::default() },
         Demand::Dialogue(dialogue) => App::Dialogue(Box::new(Dialogue::new(dialogue))),
     }
-}
-
-/// Addresses for captures: nodes are numbered in the order of the scenario.
-pub(crate) fn addresses(scenario: &Scenario, layout: &Layout) -> Addresses {
-    let place = |name: &str| {
-        let (node, _, found) = scenario.node.get_full(name).expect("ends of flows are nodes");
-        Place { node: node as u32, members: u64::from(found.count) }
-    };
-    let flows = scenario.flow.values().zip(&layout.plan.flows).zip(&layout.flows);
-    let own = flows.map(|((flow, way), &(_, count))| Way {
-        from: place(&flow.from),
-        to: place(&way.to),
-        group: members(scenario, &flow.from, &flow.to),
-        count,
-        upstream: false,
-    });
-    let upstream = layout.plan.groups.iter().map(|group| Way {
-        from: place(&group.collector),
-        to: place(&group.to),
-        group: group.count,
-        count: group.count,
-        upstream: true,
-    });
-    Addresses::new(own.chain(upstream))
 }

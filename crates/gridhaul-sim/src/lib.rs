@@ -4,6 +4,7 @@
 //! order of time, measures, and has every run re-checked by an auditor.
 
 mod account;
+mod addresses;
 mod app;
 mod audit;
 mod build;

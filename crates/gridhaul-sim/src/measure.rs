@@ -1,5 +1,7 @@
 //! From counters to metrics: what happened between the end of the warm-up and the end of the run.
 
+use std::ops::Range;
+
 use gridhaul_core::link::{Cause, Confusion, Crossings, LinkAccount};
 use gridhaul_core::load::{Delays, Goodputs, Judge, Transfers, message_loss};
 use gridhaul_core::tcp::Segment;
@@ -37,8 +39,8 @@ pub(crate) struct Ledger {
     /// What senders say of losses, beside the truth.
     pub truth: Truth,
     pub handshakes: Handshakes,
-    /// When the measured time begins.
-    warmup: Instant,
+    /// The measured time.
+    measured: Range<Instant>,
     /// The counters at the end of the warm-up.
     pub before: Option<Before>,
 }
@@ -69,7 +71,7 @@ impl Ledger {
         judges: Vec<Option<Judge>>,
         apart: Vec<u64>,
         truth: Truth,
-        warmup: Instant,
+        measured: Range<Instant>,
     ) -> Self {
         let rows = judges.len();
         Self {
@@ -81,7 +83,7 @@ impl Ledger {
             copies: None,
             truth,
             handshakes: Handshakes::new(rows),
-            warmup,
+            measured,
             before: None,
         }
     }
@@ -111,7 +113,7 @@ impl Ledger {
     /// A message of a row is ready.
     #[inline]
     pub(crate) fn on_ready(&mut self, row: u32, ready: Instant) {
-        self.accounts[row as usize].due += u64::from(ready >= self.warmup);
+        self.accounts[row as usize].due += u64::from(self.measured.contains(&ready));
         if let Some(judge) = &mut self.judges[row as usize] {
             judge.on_ready(ready);
         }
@@ -119,7 +121,7 @@ impl Ledger {
 
     /// A message of a row has arrived whole.
     pub(crate) fn on_delivered(&mut self, row: u32, ready: Instant, delay: Duration) {
-        if ready >= self.warmup {
+        if ready >= self.measured.start {
             self.delays[row as usize].record(delay);
         }
         if let Some(judge) = &mut self.judges[row as usize] {

@@ -10,8 +10,9 @@ use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use rayon::prelude::*;
 
+use crate::addresses::addresses;
 use crate::audit::Account;
-use crate::build::{Layout, addresses, build};
+use crate::build::{Layout, build};
 use crate::collect::refusals;
 use crate::limits;
 use crate::measure::rows;

@@ -50,8 +50,7 @@ impl Undelivered {
     }
 
     fn add_message(&mut self, ready: Instant, unsent: bool, world: &World) {
-        // A question may be asked at a time that the run does not reach.
-        if ready >= world.warmup && ready <= world.end {
+        if ready >= world.warmup && ready < world.end {
             self.waiting.push(world.end.since(ready));
             self.unsent += u64::from(unsent);
         }

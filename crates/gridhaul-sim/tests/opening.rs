@@ -72,7 +72,6 @@ fn the_default_opens_connections_without_a_storm() {
 
 #[test]
 fn a_synchronised_start_collides_and_is_told() {
-    let mut warned = 0;
     for load in LOADS {
         let answer = run(&district(&format!("start_spread = \"0 s\"\nload.{load}")));
         // Eleven SYN of each volley get through, and the volleys are 3, 6, 12, ... s apart.
@@ -81,11 +80,10 @@ fn a_synchronised_start_collides_and_is_told() {
         assert_eq!(opened + failed, 500.0, "{load}");
         assert!(opened < 300.0, "{load}: {opened}");
         assert_eq!(maybe(&answer, 0, Metric::OpenTimeP98), None, "{load}");
-        warned += answer.warnings.iter().filter(|it| it.about == "flow.reading").count();
         let told = format!("{failed} of 500 connections were to open and never did");
-        assert!(answer.warnings[0].message.starts_with(&told), "{:?}", answer.warnings);
+        let is_told = answer.warnings.iter().any(|it| it.message.starts_with(&told));
+        assert!(is_told, "{load}: {:?}", answer.warnings);
     }
-    assert_eq!(warned, LOADS.len());
 }
 
 #[test]
@@ -200,7 +198,7 @@ fn a_connection_without_handshake_has_nothing_to_open() {
 fn what_waits_for_a_dead_connection_is_due_lost_and_late() {
     // Nothing passes the line. Bursts begin every 2 s on average, each with a message that is due.
     let loads = [
-        (r#"periodic = { size = "200 B", every = "1 s", synchronised = true }"#, 20.0..=21.0),
+        (r#"periodic = { size = "200 B", every = "1 s", synchronised = true }"#, 20.0..=20.0),
         (r#"on_off = { on = "1 s", off = "1 s", size = "200 B", spread = "fixed" }"#, 9.0..=11.0),
         (r#"request_response = { request = "10 B", response = "10 B" }"#, 1.0..=1.0),
     ];
@@ -264,14 +262,16 @@ fn concentrators(aggregate: &str) -> String {
 
 #[test]
 fn upstream_connections_do_not_open_at_the_same_instant() {
-    let open = |aggregate: &str| {
+    let opened = |aggregate: &str| {
         let answer = run(&concentrators(aggregate));
-        assert_eq!(maybe(&answer, 1, Metric::ConnectionsOpened), Some(200.0), "{aggregate}");
-        maybe(&answer, 1, Metric::OpenTimeMean).unwrap()
+        maybe(&answer, 1, Metric::ConnectionsOpened).zip(maybe(&answer, 1, Metric::OpenTimeMean))
     };
     // 40 SYN of 60 B a second are a third of the line.
-    let spread = open("start_spread = \"5 s\"");
-    assert!(spread < 0.1, "{spread}");
-    let (default, at_once) = (open(""), open("start_spread = \"0 s\""));
-    assert!(at_once > 2.0 * default, "{at_once} {default}");
+    let (opened_5_s, took) = opened("start_spread = \"5 s\"").unwrap();
+    assert!(opened_5_s == 200.0 && took < 0.1, "{opened_5_s} {took}");
+    let (by_default, _) = opened("").unwrap();
+    assert_eq!(by_default, 200.0);
+    // Of 200 at once eleven get through, and so of each volley of retransmissions.
+    let (at_once, _) = opened("start_spread = \"0 s\"").unwrap();
+    assert!(at_once < 180.0, "{at_once}");
 }

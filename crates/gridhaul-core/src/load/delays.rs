@@ -95,3 +95,66 @@ impl Delays {
         into.push((Metric::DelayMax, self.max.as_secs_f64()));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Delays from 1 ms to 100 ms, and messages that still wait.
+    fn metrics(waiting_ms: &[u64]) -> Metrics {
+        let mut delays = Delays::new();
+        (1..=100).for_each(|millis| delays.record(Duration::from_millis(millis)));
+        let waiting: Vec<_> = waiting_ms.iter().map(|&it| Duration::from_millis(it)).collect();
+        let mut metrics = Vec::new();
+        delays.metrics(&waiting, &mut metrics);
+        metrics
+    }
+
+    fn value(metrics: &Metrics, wanted: Metric) -> Option<f64> {
+        metrics.iter().find(|(metric, _)| *metric == wanted).map(|(_, value)| *value)
+    }
+
+    fn assert_near(value: Option<f64>, expected: f64) {
+        assert!(
+            value.is_some_and(|it| (it / expected - 1.0).abs() < 0.002),
+            "{value:?} {expected}"
+        );
+    }
+
+    #[test]
+    fn what_has_waited_less_than_the_percentile_does_not_count() {
+        let all = metrics(&[]);
+        assert_near(value(&all, Metric::DelayMedian), 0.050);
+        assert_near(value(&all, Metric::DelayP98), 0.098);
+        assert_eq!(metrics(&[10, 20, 30, 40]), all);
+    }
+
+    #[test]
+    fn what_has_waited_longer_counts_as_later() {
+        // Of 101 messages the 98th percentile is the 99th.
+        assert_near(value(&metrics(&[500]), Metric::DelayP98), 0.099);
+        // Of 103 it would be the 101st, which has not arrived.
+        let three = metrics(&[500, 500, 500]);
+        assert_eq!(value(&three, Metric::DelayP98), None);
+        // The median is the 52nd, the mean and the maximum are those of what arrived.
+        assert_near(value(&three, Metric::DelayMedian), 0.052);
+        assert_eq!(value(&three, Metric::Messages), Some(100.0));
+        assert_near(value(&three, Metric::DelayMean), 0.0505);
+        assert_eq!(value(&three, Metric::DelayMax), Some(0.1));
+    }
+
+    #[test]
+    fn a_message_that_has_waited_for_some_time_counts_from_there_on() {
+        // Of 120 messages the median is the 60th, but 20 have waited for no longer than 55 ms: of the
+        // values from there on, only the hundred that arrived are counted.
+        assert_near(value(&metrics(&[55; 20]), Metric::DelayMedian), 0.055);
+        assert_near(value(&metrics(&[70; 20]), Metric::DelayMedian), 0.060);
+    }
+
+    #[test]
+    fn nothing_arrived_has_no_delay() {
+        let mut metrics = Vec::new();
+        Delays::new().metrics(&[Duration::from_secs(1)], &mut metrics);
+        assert_eq!(metrics, [(Metric::Messages, 0.0)]);
+    }
+}

@@ -172,7 +172,7 @@ impl Evidence {
 fn sample(limit: &Limit, point: &Point) -> Option<f64> {
     let measured = limit.measure(point).value;
     let row = point.flows.iter().find(|row| row.name == limit.flow)?;
-    let arrived = row.mean(Metric::Messages)? > 0.0;
+    let arrived = row.mean(Metric::Messages).is_some_and(|messages| messages > 0.0);
     // Messages that never arrived are among the slowest 2 %, and so the percentile has no value.
     let censored = matches!(limit.kind, Kind::DelayP98 | Kind::DelayMean) && arrived;
     measured.or_else(|| censored.then_some(f64::INFINITY))
