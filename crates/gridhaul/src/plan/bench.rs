@@ -13,7 +13,7 @@ use super::judge::Judgement;
 use super::limits::Limit;
 use super::search::Search;
 use super::trial::Candidate;
-use super::verify::Verification;
+use super::verify::{Depth, Verification};
 use crate::failure::Failure;
 
 /// A candidate that was simulated.
@@ -133,10 +133,10 @@ impl<'a> Bench<'a> {
         let label = self.label(search, batch);
         let mut from = 0;
         while from < REPLICATIONS_MAX {
-            // Three at first where all are to be compared, two where most may be far from a limit.
-            let more = match (from, until) {
-                (0, Until::All) => REPLICATIONS_MIN,
-                (0, Until::Found) => 2,
+            // Two are enough to reject what is far from a limit.
+            let more = match (from, self.how.depth) {
+                (0, Depth::Full) => REPLICATIONS_MIN,
+                (0, Depth::Winner) => 2,
                 _ => 1,
             };
             let open: Vec<usize> = open(&jobs, until);

@@ -60,14 +60,15 @@ fn searched(outcome: &Outcome, words: &str) -> String {
 /// What the simulation of the equations' choice has shown.
 fn why(outcome: &Outcome, first: &Checked) -> String {
     let words = priced(outcome, &first.candidate);
+    let subject = match outcome.rejected {
+        true => format!(
+            "By equations no candidate keeps every limit. The one that comes nearest, {words},"
+        ),
+        false => format!("The choice of the equations, {words},"),
+    };
     let mut text = match &first.decision {
-        Decision::Keeps => format!("The choice of the equations, {words}, keeps every limit."),
-        other => {
-            format!(
-                "The choice of the equations, {words}, is not confirmed: {}.",
-                decided(outcome, first, other)
-            )
-        }
+        Decision::Keeps => format!("{subject} keeps every limit in its simulation."),
+        other => format!("{subject} is not confirmed: {}.", decided(outcome, first, other)),
     };
     let differ: Vec<_> =
         first.comparisons.iter().filter(|comparison| !comparison.agrees()).collect();

@@ -59,6 +59,8 @@ pub(crate) struct Outcome {
     pub(crate) basis: Basis,
     /// Candidates that were simulated, in this order; `None` where none was to be.
     pub(crate) tried: Option<Vec<Checked>>,
+    /// Whether the equations reject every candidate.
+    pub(crate) rejected: bool,
     /// Cheaper neighbours of the winner that were not simulated, because no more might be.
     pub(crate) left: usize,
     /// Choices beside the winner, with what the equations say.
@@ -168,6 +170,7 @@ pub(crate) fn plan(
         winner,
         basis,
         tried,
+        rejected: first.is_none(),
         left,
         others,
         impossible,

@@ -130,7 +130,7 @@ fn where_equations_and_simulation_differ_the_simulation_decides_and_the_answer_s
 fn a_synchronised_start_in_which_no_connection_opens_is_never_met() {
     // All meters of a power line open at once: their SYNs collide in a queue of 20 packets, again and again.
     let storm = SPURIOUS
-        .replace("load.on_off = {", "load.on_off = { synchronised = true,")
+        .replace("load.on_off = {", "start_spread = \"0 s\"\nload.on_off = {")
         .replace("[1, 2, 3, 4]", "[2]")
         .replace("duration = \"10 min\"", "duration = \"3 min\"");
     let desk = Desk::new().file("storm.toml", storm);
