@@ -79,6 +79,14 @@ mod tests {
     use gridhaul_scenario::units::Duration;
 
     #[test]
+    fn the_loss_of_no_messages_is_not_known() {
+        assert_eq!(message_loss(0, 0), None);
+        assert_eq!(message_loss(1, 4), Some(0.25));
+        // Sent before the measured time, lost in it.
+        assert_eq!(message_loss(3, 2), Some(1.0));
+    }
+
+    #[test]
     fn one_of_two_that_has_all_is_half_as_fair() {
         let mut goodputs = Goodputs::default();
         goodputs.add(1_000, 2.0);
