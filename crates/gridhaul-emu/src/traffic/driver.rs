@@ -18,11 +18,12 @@ use super::connection::{Connection, Told};
 use super::datagrams::Datagrams;
 use super::samples::{Averages, SenderCounts, window};
 use super::socket;
-use crate::clock::{Appointments, Clock, Thread};
+use gridhaul_linux::Clock;
+use crate::handover::{Appointments, Thread};
 use crate::control::Controls;
 use crate::fault::Fault;
 use crate::network::{Address, Lab, Plan};
-use crate::system::{EventFlags, Poll, TcpInfo, go_first};
+use gridhaul_linux::{EventFlags, Poll, TcpInfo, request_realtime_priority};
 use crate::truth::Judgement;
 use crate::wire::Lateness;
 
@@ -130,7 +131,7 @@ impl<'a> Traffic<'a> {
             playbacks: Vec::new(),
             judges: Vec::new(),
             due: BinaryHeap::new(),
-            poll: Poll::new()?,
+            poll: Poll::new().map_err(Fault::from)?,
             scratch: vec![MaybeUninit::uninit(); 1 << 18],
         };
         for (number, (name, flow)) in scenario.flow.iter().enumerate() {
@@ -227,7 +228,7 @@ impl<'a> Traffic<'a> {
         sampling: Sampling,
         stop: impl Fn() -> bool,
     ) -> Result<TrafficOutcome, RunError> {
-        go_first();
+        request_realtime_priority();
         clock.await_start();
         let mut recording = Recording::default();
         let mut sample_at = Instant::ZERO;
