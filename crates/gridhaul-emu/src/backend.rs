@@ -8,16 +8,16 @@ use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use gridhaul_linux::Clock;
-use crate::handover::Appointments;
 use crate::control::Controls;
 use crate::fault::Fault;
+use crate::handover::Appointments;
 use crate::network::{Lab, Plan};
 use crate::outcome;
 use crate::refuse::refusals;
-use gridhaul_linux::{Namespace, Tun, raise_open_file_limit};
 use crate::traffic::{Sampling, Traffic, TrafficOutcome};
 use crate::wire::{Emulator, WireOutcome};
+use gridhaul_linux::Clock;
+use gridhaul_linux::{Namespace, Tun, raise_open_file_limit};
 
 /// Real kernels on this machine.
 #[derive(Debug, Clone, Copy, Default)]

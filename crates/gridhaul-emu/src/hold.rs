@@ -6,15 +6,15 @@ use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Record, Scenario};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use gridhaul_linux::Clock;
-use crate::handover::Appointments;
 use crate::control::Controls;
+use crate::handover::Appointments;
 use crate::names::{self, Names};
 use crate::network::{Address, Lab, Plan, Side};
 use crate::refuse::refusals;
-use gridhaul_linux::raise_open_file_limit;
 use crate::traffic::require_congestion;
 use crate::wire::Emulator;
+use gridhaul_linux::Clock;
+use gridhaul_linux::raise_open_file_limit;
 
 /// A network of a scenario that stands.
 #[derive(Debug)]

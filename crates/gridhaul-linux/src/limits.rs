@@ -13,7 +13,6 @@ pub fn kernel_tick() -> Duration {
 }
 
 /// Raises the limit of open files of this process to its maximum, and returns it.
-#[must_use = "a caller that does not need the number says so"]
 pub fn raise_open_file_limit() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };

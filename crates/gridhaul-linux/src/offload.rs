@@ -62,7 +62,8 @@ struct InterfaceRequest {
 #[expect(unsafe_code, reason = "an ioctl that no crate in use wraps")]
 pub fn set_offload(interface: &str, offload: Offload, on: bool) -> Result<bool, Error> {
     let operation = || format!("setting {offload:?} of device {interface}");
-    let file = socket(AddressFamily::INET, SocketType::DGRAM, None).map_err(Error::call(operation()))?;
+    let file =
+        socket(AddressFamily::INET, SocketType::DGRAM, None).map_err(Error::call(operation()))?;
     let mut value = EthtoolValue { command: offload as u32, value: u32::from(on) };
     let mut request = InterfaceRequest {
         name: interface_name(interface).map_err(Error::call(operation()))?,

@@ -54,7 +54,11 @@ impl PacketSocket {
             let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
             libc::bind(file, (&raw const address).cast(), length)
         };
-        if bound == 0 { Ok(socket) } else { Err(Error::call(operation())(io::Error::last_os_error())) }
+        if bound == 0 {
+            Ok(socket)
+        } else {
+            Err(Error::call(operation())(io::Error::last_os_error()))
+        }
     }
 
     /// Receives frames to all destination addresses (`PACKET_MR_PROMISC`), as a bridge does.
@@ -78,7 +82,8 @@ impl PacketSocket {
     /// The first frame was rejected: longer than the MTU allows, or the device is down.
     #[expect(unsafe_code, reason = "sendmmsg, which no crate in use wraps")]
     pub fn send(&self, frames: &[&[u8]]) -> io::Result<usize> {
-        let mut parts: Vec<_> = frames.iter().map(|frame| part(frame.as_ptr(), frame.len())).collect();
+        let mut parts: Vec<_> =
+            frames.iter().map(|frame| part(frame.as_ptr(), frame.len())).collect();
         let mut messages: Vec<_> = parts.iter_mut().map(|part| message(part, &mut [])).collect();
         // SAFETY: the kernel reads `messages` and the frames that they point to, which outlive the call.
         let sent = unsafe {
@@ -109,7 +114,13 @@ impl PacketSocket {
         let received = unsafe {
             let count = messages.len() as libc::c_uint;
             let (no_wait, no_timeout) = (libc::MSG_DONTWAIT, std::ptr::null_mut());
-            libc::recvmmsg(self.socket.as_raw_fd(), messages.as_mut_ptr(), count, no_wait, no_timeout)
+            libc::recvmmsg(
+                self.socket.as_raw_fd(),
+                messages.as_mut_ptr(),
+                count,
+                no_wait,
+                no_timeout,
+            )
         };
         let count = frame_count(received)?;
         for (message, info) in messages.iter().take(count).zip(&mut batch.info) {

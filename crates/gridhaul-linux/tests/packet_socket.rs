@@ -16,7 +16,8 @@ const SAMPLED_VALUES: u16 = 0x88ba;
 fn with_pair(work: impl FnOnce() + Send) {
     let namespace = Namespace::new().expect("the kernel tests run as root");
     let inside = || {
-        let lines = "link add left type veth peer name right\nlink set left up\nlink set right up\n";
+        let lines =
+            "link add left type veth peer name right\nlink set left up\nlink set right up\n";
         run_batch("ip", lines, "test").unwrap();
         work();
     };

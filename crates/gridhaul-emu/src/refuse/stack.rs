@@ -8,8 +8,8 @@ use gridhaul_scenario::scenario::{Profile, Stack, Variant};
 use gridhaul_scenario::units::Duration;
 
 use crate::control;
-use gridhaul_linux::kernel_tick;
 use crate::traffic::{KERNEL_DELAYED_ACK, congestion_name, kernel_mss};
+use gridhaul_linux::kernel_tick;
 
 /// What a kernel takes for a segment, options included: `TCP_MIN_MSS` to `MAX_TCP_WINDOW`.
 const KERNEL_MSS: RangeInclusive<u32> = 88..=32_767;

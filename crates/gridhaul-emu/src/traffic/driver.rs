@@ -18,14 +18,14 @@ use super::connection::{Connection, Told};
 use super::datagrams::Datagrams;
 use super::samples::{Averages, SenderCounts, window};
 use super::socket;
-use gridhaul_linux::Clock;
-use crate::handover::{Appointments, Thread};
 use crate::control::Controls;
 use crate::fault::Fault;
+use crate::handover::{Appointments, Thread};
 use crate::network::{Address, Lab, Plan};
-use gridhaul_linux::{EventFlags, Poll, TcpInfo, request_realtime_priority};
 use crate::truth::Judgement;
 use crate::wire::Lateness;
+use gridhaul_linux::Clock;
+use gridhaul_linux::{EventFlags, Poll, TcpInfo, request_realtime_priority};
 
 /// All applications of a run.
 #[derive(Debug)]

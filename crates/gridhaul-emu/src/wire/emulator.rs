@@ -11,10 +11,10 @@ use super::recorder::Recorder;
 use super::slots::Slots;
 use super::tap::Tap;
 use super::{Lateness, Tally};
-use gridhaul_linux::Clock;
-use crate::handover::{Appointments, Thread};
 use crate::fault::Fault;
+use crate::handover::{Appointments, Thread};
 use crate::network::{Address, Plan, Port};
+use gridhaul_linux::Clock;
 use gridhaul_linux::{EventFlags, Poll, Tun, request_realtime_priority};
 
 /// Carries the packets of one run.

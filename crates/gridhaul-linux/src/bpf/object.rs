@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use object::read::elf::ElfFile64;
-use object::{LittleEndian, Object as _, ObjectSection, ObjectSymbol, RelocationTarget, SectionKind};
+use object::{
+    LittleEndian, Object as _, ObjectSection, ObjectSymbol, RelocationTarget, SectionKind,
+};
 
 use super::BpfError;
 use super::btf::{Types, read_u32};

@@ -255,7 +255,10 @@ pub fn map_lookup(map: BorrowedFd<'_>, key: u32, len: usize) -> io::Result<Vec<u
 }
 
 /// Loads a program; with `log`, the kernel explains what it finds.
-pub(super) fn program_load(program: &ProgramLoad<'_>, log: Option<&mut [u8]>) -> io::Result<OwnedFd> {
+pub(super) fn program_load(
+    program: &ProgramLoad<'_>,
+    log: Option<&mut [u8]>,
+) -> io::Result<OwnedFd> {
     let mut attributes = ProgramLoadAttributes {
         kind: program.kind,
         instruction_count: (program.instructions.len() / 8) as u32,
