@@ -8,15 +8,16 @@ use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::clock::{Appointments, Clock};
 use crate::control::Controls;
 use crate::fault::Fault;
+use crate::handover::Appointments;
 use crate::network::{Lab, Plan};
 use crate::outcome;
 use crate::refuse::refusals;
-use crate::system::{Namespace, Tun, raise_file_limit};
 use crate::traffic::{Sampling, Traffic, TrafficOutcome};
 use crate::wire::{Emulator, WireOutcome};
+use gridhaul_linux::Clock;
+use gridhaul_linux::{Namespace, Tun, raise_open_file_limit};
 
 /// Real kernels on this machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -47,7 +48,7 @@ impl Backend for Emu {
     fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError> {
         let points = scenario.points().map_err(|error| RunError::Invalid(error.to_string()))?;
         all_carried(&points).map_err(RunError::Unsupported)?;
-        raise_file_limit();
+        raise_open_file_limit();
         let plans = points.iter().map(|point| Plan::new(&point.scenario));
         let plans = plans.collect::<Result<Vec<_>, _>>()?;
         let mut done = self.run_all(&points, &plans, progress)?.into_iter();
@@ -122,7 +123,7 @@ impl Emu {
             let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
             let mut all = Vec::new();
             for worker in workers {
-                all.extend(worker.join().map_err(|_| Fault::Panicked)?);
+                all.extend(worker.join().map_err(|_| Fault::panicked())?);
             }
             Ok::<_, RunError>(all)
         })?;
@@ -182,8 +183,8 @@ impl Emu {
                 stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
                 outcome
             });
-            let wire = wire.join().map_err(|_| Fault::Panicked)?;
-            let traffic = traffic.join().map_err(|_| Fault::Panicked)?;
+            let wire = wire.join().map_err(|_| Fault::panicked())?;
+            let traffic = traffic.join().map_err(|_| Fault::panicked())?;
             Ok((wire?, traffic?))
         })
     }

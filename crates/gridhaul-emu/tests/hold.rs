@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time;
 
-use gridhaul_emu::system::TcpInfo;
+use gridhaul_linux::TcpInfo;
 use gridhaul_emu::{Held, Pair};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;

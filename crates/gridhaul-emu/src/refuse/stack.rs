@@ -8,8 +8,8 @@ use gridhaul_scenario::scenario::{Profile, Stack, Variant};
 use gridhaul_scenario::units::Duration;
 
 use crate::control;
-use crate::system::tick;
 use crate::traffic::{KERNEL_DELAYED_ACK, congestion_name, kernel_mss};
+use gridhaul_linux::kernel_tick;
 
 /// What a kernel takes for a segment, options included: `TCP_MIN_MSS` to `MAX_TCP_WINDOW`.
 const KERNEL_MSS: RangeInclusive<u32> = 88..=32_767;
@@ -164,7 +164,7 @@ fn sizes(params: &StackParams) -> Refusals {
 fn timers(params: &StackParams) -> Refusals {
     let mut refused = Vec::new();
     let mut refuse = |key, reason: String| refused.push((key, reason));
-    let tick = tick();
+    let tick = kernel_tick();
     let delayed = params.delayed_ack;
     let waits = delayed > tick && delayed <= KERNEL_DELAYED_ACK;
     if !delayed.is_zero() && !waits {

@@ -11,7 +11,7 @@ use socket2::Socket;
 use super::application::{Application, Outbox};
 use super::socket;
 use crate::network::FlowPlan;
-use crate::system::TcpInfo;
+use gridhaul_linux::TcpInfo;
 
 /// A connection, or a sender and a receiver of datagrams.
 #[derive(Debug)]

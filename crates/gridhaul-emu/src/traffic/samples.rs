@@ -3,7 +3,7 @@
 use gridhaul_scenario::answer::Window;
 use gridhaul_scenario::units::Duration;
 
-use crate::system::TcpInfo;
+use gridhaul_linux::TcpInfo;
 
 /// Counters of all senders of a row.
 #[derive(Debug, Clone, Copy, Default)]
