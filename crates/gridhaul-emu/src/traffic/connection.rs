@@ -11,6 +11,7 @@ use socket2::Socket;
 use super::application::{Application, Outbox};
 use super::socket;
 use crate::network::FlowPlan;
+use crate::system::TcpInfo;
 
 /// A connection, or a sender and a receiver of datagrams.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub(crate) struct Connection {
     pub start: Instant,
     /// Whether it has begun to connect.
     pub begun: bool,
+    /// Retransmissions of SYN, known once the connection is established.
+    opened_after: Option<u32>,
     /// Whether the kernel has given it up, and why.
     pub failure: Option<String>,
     /// Bytes handed to each end by the application, taken by its socket, and received there.
@@ -66,6 +69,7 @@ impl Connection {
             application,
             start,
             begun: false,
+            opened_after: None,
             failure: None,
             handed: [0; 2],
             taken: [0; 2],
@@ -126,8 +130,26 @@ impl Connection {
         }
     }
 
+    /// How often SYN was retransmitted, by what the kernel says now.
+    pub(crate) fn syn_retransmissions(&self, info: &TcpInfo) -> u32 {
+        // Whatever an unestablished connection has retransmitted is SYN.
+        self.opened_after.unwrap_or(info.retransmissions)
+    }
+
+    /// Notes the retransmissions of SYN when the connection is established and has sent no data yet.
+    fn note_opening(&mut self) {
+        if self.opened_after.is_none()
+            && let Some(near) = &self.ends[0]
+            && let Ok(info) = TcpInfo::of(near)
+            && info.state == TcpInfo::ESTABLISHED
+        {
+            self.opened_after = Some(info.retransmissions);
+        }
+    }
+
     /// Writes what an end has to write, as far as its socket takes it.
     pub(crate) fn write(&mut self, end: usize, now: Instant, told: &mut impl Told) {
+        self.note_opening();
         loop {
             let new_message = end == 0 && self.next_of_burst(now);
             if self.taken[end] >= self.handed[end] {
