@@ -8,7 +8,7 @@ use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::control::Controls;
+use crate::control::{self, Controls};
 use crate::fault::Fault;
 use crate::handover::Appointments;
 use crate::network::{Lab, Plan};
@@ -88,6 +88,17 @@ impl Emu {
     pub fn available() -> Result<(), Fault> {
         let device = Namespace::new()?.enter(|| Tun::new("link0"))?;
         device.map(drop).map_err(Fault::call("making a device (/dev/net/tun)"))
+    }
+
+    /// What this machine lacks to run a scenario, if anything: permissions and devices, and the
+    /// congestion control of its stacks. Nothing is said of keys that no kernel honours.
+    #[must_use]
+    pub fn lacking(scenario: &Scenario) -> Option<String> {
+        let lacking = Self::available().and_then(|()| {
+            let points = scenario.points().unwrap_or_default();
+            points.iter().try_for_each(|point| control::require(&point.scenario))
+        });
+        lacking.err().map(|fault| fault.to_string())
     }
 
     /// All runs, point by point and repeat by repeat.

@@ -32,6 +32,14 @@ pub enum Fault {
         /// What there is.
         available: String,
     },
+    /// What our congestion control needs is not there.
+    #[error("{name} needs what is missing here, as `gridhaul doctor` says: {missing}")]
+    ControlMissing {
+        /// Its name in the kernel.
+        name: &'static str,
+        /// What is missing, and how to get it.
+        missing: String,
+    },
     /// The kernel does not take our congestion control.
     #[error("{}", chain(.0))]
     Control(gridhaul_cc::Error),

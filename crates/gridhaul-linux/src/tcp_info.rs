@@ -39,6 +39,9 @@ pub struct TcpInfo {
 const SIZE: usize = 248;
 
 impl TcpInfo {
+    /// `TCP_ESTABLISHED`, a value of [`TcpInfo::state`].
+    pub const ESTABLISHED: u8 = 1;
+
     /// Reads the state of a connection.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ pub(crate) fn warnings(scenario: &Scenario, rows: &RunRows) -> Vec<Warning> {
 }
 
 fn message(scenario: &Scenario, name: &str, flow: &Flow) -> Option<&'static str> {
-    let stack = StackParams::named(scenario, flow.stack.as_ref());
+    let stack = StackParams::named(scenario, flow.stack.as_ref(), flow.ip);
     if flow.transport != Transport::Tcp || stack.rules != Rules::Linux {
         return None;
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gridhaul_scenario::scenario::{Profile, Recovery, Scenario, Stack, Variant};
+use gridhaul_scenario::scenario::{IpVersion, Profile, Recovery, Scenario, Stack, Variant};
 use gridhaul_scenario::units::{Bytes, Duration, WindowSize};
 
 use super::congestion::Controller;
@@ -149,16 +149,23 @@ pub struct StackParams {
 }
 
 impl StackParams {
-    /// The stack of this name, or the default one.
+    /// The stack of this name, or the default one, over this version of IP.
     #[must_use]
-    pub fn named(scenario: &Scenario, name: Option<&String>) -> Self {
+    pub fn named(scenario: &Scenario, name: Option<&String>, ip: IpVersion) -> Self {
         let stack = name.and_then(|name| scenario.stack.get(name));
-        Self::resolve(stack.unwrap_or(&Stack::default()))
+        Self::over(stack.unwrap_or(&Stack::default()), ip)
     }
 
-    /// Decides every parameter of a stack.
+    /// Decides every parameter of a stack over IPv4.
     #[must_use]
     pub fn resolve(stack: &Stack) -> Self {
+        Self::over(stack, IpVersion::V4)
+    }
+
+    /// Decides every parameter of a stack; the version of IP decides the size of the headers where the
+    /// stack does not.
+    #[must_use]
+    pub fn over(stack: &Stack, ip: IpVersion) -> Self {
         let mut params = match stack.profile {
             Profile::Rfc => rfc(),
             Profile::Linux => linux(),
@@ -179,7 +186,7 @@ impl StackParams {
             params.vegas_timer = params.variant == Variant::Vegas;
         }
         let window = |size: WindowSize| u32::try_from(size.in_bytes(mss)).unwrap_or(u32::MAX);
-        params.header = stack.header.map_or(params.header, clamp_bytes);
+        params.header = clamp_bytes(stack.header.unwrap_or(ip.tcp_headers()));
         params.receive_window = stack.receive_window.map_or_else(
             || if stack.profile == Profile::Ns2 { 20 * mss } else { params.receive_window },
             window,
@@ -286,7 +293,7 @@ fn rfc() -> StackParams {
         variant: Variant::NewReno,
         recovery: Recovery::NewReno,
         mss: 1460,
-        header: 40,
+        header: 0,
         receive_window: 1 << 20,
         initial_window: 0,
         initial_ssthresh: u32::MAX,

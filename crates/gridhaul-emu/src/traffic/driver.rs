@@ -404,7 +404,7 @@ impl<'a> Traffic<'a> {
             let row = &mut self.rows[usize::from(flow)];
             if time == 0 { &mut row.before } else { &mut row.after }.push(received);
             if let Some(info) = member.info() {
-                row.counts[time].add(&info);
+                row.counts[time].add(&info, member.syn_retransmissions(&info));
             }
         }
     }
@@ -441,6 +441,14 @@ impl<'a> Traffic<'a> {
 }
 
 impl Member {
+    /// How often SYN was retransmitted.
+    fn syn_retransmissions(&self, info: &TcpInfo) -> u32 {
+        match self {
+            Self::Tcp(connection) => connection.syn_retransmissions(info),
+            Self::Datagram(_) => 0,
+        }
+    }
+
     fn row(&self) -> usize {
         match self {
             Self::Tcp(connection) => usize::from(connection.flow),

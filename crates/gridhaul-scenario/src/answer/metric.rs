@@ -66,7 +66,7 @@ metrics! {
     Goodput "goodput_bit_per_s" "goodput" "bit/s" Flow
         "Payload handed in order to the receiving application, over the measured time.";
     Throughput "throughput_bit_per_s" "throughput" "bit/s" Flow
-        "Data packets that reached the receiver, repeats and headers included, over the measured time.";
+        "Packets that reached the receiver, with their headers, over the measured time: data, retransmissions, SYN, FIN and acknowledgements.";
     ReverseThroughput "reverse_throughput_bit_per_s" "reverse throughput" "bit/s" Flow
         "Packets that came back to the sender, headers included, over the measured time.";
     OfferedLoad "offered_load_bit_per_s" "offered load" "bit/s" Flow
@@ -76,15 +76,15 @@ metrics! {
     CompletionTime "completion_time_s" "completion time" "s" Flow
         "From the start of a flow of limited size to the arrival of its last byte; mean of equal flows.";
     SegmentsSent "segments_sent_count" "segments sent" "" Flow
-        "Segments with data, repeats included.";
+        "Segments with data, retransmissions included. SYN, FIN without data and acknowledgements are none.";
     Retransmissions "retransmissions_count" "retransmissions" "" Flow
-        "Segments that were sent again.";
+        "Segments with data that were retransmitted; a repeated SYN is none.";
     RetransmissionRatio "retransmission_ratio" "retransmission ratio" "" Flow
-        "Segments sent again over all segments with data.";
+        "Retransmitted segments with data over all segments with data.";
     FastRetransmits "fast_retransmits_count" "fast retransmits" "" Flow
         "Times that a loss was found by acknowledgements, without waiting for the timer.";
     Timeouts "timeouts_count" "timeouts" "" Flow
-        "Times that the retransmission timer fired.";
+        "Times that the retransmission timer fired, for a SYN too.";
     RttMean "rtt_mean_s" "round trip, mean" "s" Flow
         "Mean of the round-trip times that the sender measured.";
     CwndMean "cwnd_mean_byte" "congestion window, mean" "B" Flow

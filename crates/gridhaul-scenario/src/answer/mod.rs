@@ -1,6 +1,7 @@
 //! What is answered: one schema for all backends.
 
 mod capture;
+mod idle;
 mod metric;
 mod recording;
 mod runs;

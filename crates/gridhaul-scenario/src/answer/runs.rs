@@ -33,33 +33,11 @@ impl Answer {
             seed: scenario.seed,
             repeats: scenario.repeat,
             points: Vec::new(),
-            warnings: idle(scenario),
+            warnings: scenario.warnings(),
             series: Vec::new(),
             captures: Vec::new(),
         }
     }
-}
-
-/// What of the scenario changes nothing.
-fn idle(scenario: &Scenario) -> Vec<Warning> {
-    let keys = |(about, mode)| Warning {
-        about,
-        message: format!("a proxy in mode `{mode}` has no use for it: it changes nothing"),
-    };
-    let nodes = |node| Warning {
-        about: format!("node.{node}.proxy"),
-        message: "no TCP flow that it serves goes on from here: it changes nothing".to_owned(),
-    };
-    let late = |about| Warning {
-        about,
-        message: "it begins when the run has ended (`duration`): it changes nothing".to_owned(),
-    };
-    scenario
-        .idle_proxy_keys()
-        .map(keys)
-        .chain(scenario.idle_proxies().into_iter().map(nodes))
-        .chain(scenario.late_keys().into_iter().map(late))
-        .collect()
 }
 
 impl Point {

@@ -8,6 +8,7 @@ mod directions;
 mod error;
 mod file;
 mod flow;
+mod ip;
 mod late;
 mod link;
 mod load;
@@ -22,6 +23,7 @@ mod stack;
 mod stage;
 pub(crate) mod suggest;
 mod sweep;
+mod unused;
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -34,7 +36,8 @@ pub use aqm::{Aqm, Codel, FqCodel, Pie, Red};
 pub use channel::{Fading, Noise, NoiseTiming};
 pub use directions::{Directions, dealt};
 pub use error::{Place, Problem, ScenarioError};
-pub use flow::{DATAGRAM_HEADER, Flow, Transport};
+pub use flow::{Flow, Transport};
+pub use ip::IpVersion;
 pub use link::{
     Direction, GilbertElliott, Jitter, JitterShape, Link, LoadLatency, Loss, Outage, OutageMode,
     PACKET_MAX, Reorder,

@@ -9,3 +9,4 @@ mod model;
 mod plan;
 mod run;
 mod support;
+mod warnings;

@@ -28,13 +28,13 @@ use usage::Usage;
 /// Counters of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SenderStats {
-    /// Segments with data, repeats included.
+    /// Segments with data, retransmissions included; SYN and FIN alone carry none.
     pub segments: u64,
     /// Sum of measured round trips in nanoseconds.
     pub rtt_sum_ns: u64,
     /// Number of measured round trips.
     pub rtt_count: u32,
-    /// Segments sent again.
+    /// Segments with data that were retransmitted.
     pub retransmissions: u32,
     /// Losses found by acknowledgements.
     pub fast_retransmits: u32,
