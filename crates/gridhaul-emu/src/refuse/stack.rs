@@ -124,6 +124,9 @@ fn habits(stack: &Stack, params: &StackParams) -> Refusals {
     if params.clock_granularity != linux.clock_granularity {
         refuse("clock_granularity", "the kernel measures in microseconds; leave it out");
     }
+    if params.clock_phase.is_some() {
+        refuse("clock_phase", "the kernel measures in microseconds; leave it out");
+    }
     if params.rto_initial != linux.rto_initial {
         refuse("rto_initial", "1 s in the kernel; leave it out");
     }

@@ -77,6 +77,10 @@ pub struct Stack {
     /// Step of the clock with which round trips are measured (RFC 6298: G).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_granularity: Option<Duration>,
+    /// Phase of that clock, profile `ns2`: how long before time zero it has ticked last. Absent: drawn for
+    /// each connection in each replication, as ns-2 draws it for each agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_phase: Option<Duration>,
     /// Whether the window is reset after an idle time longer than the timeout (RFC 5681, 4.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_after_idle: Option<bool>,

@@ -120,6 +120,7 @@ macro_rules! scene {
             reorder_at: None,
             force_retransmit: $sender.force_retransmit,
             restart_timer: false,
+            end_backoff: false,
             stop_timing: false,
         }
     };
@@ -286,7 +287,8 @@ impl Sender {
     #[must_use]
     pub fn in_flight(&self) -> u64 {
         if self.attentive
-            && let Some(pipe) = self.recovery.counted_pipe()
+            && let Some(pipe) =
+                self.recovery.in_flight(self.next - self.una, self.queue.lost_bytes())
         {
             return pipe;
         }

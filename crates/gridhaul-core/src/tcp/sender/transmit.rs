@@ -76,7 +76,7 @@ impl Sender {
             let full = in_flight + u64::from(len) > u64::from(self.window) && in_flight > 0;
             // What is lost and waits for room uses the window as new data does.
             self.window_limited |= full;
-            if full || self.held_by_pacing(now) {
+            if full || self.attentive && !self.recovery.may_send() || self.held_by_pacing(now) {
                 return None;
             }
         }
@@ -138,6 +138,9 @@ impl Sender {
         }
         if self.duplicates > 0 && self.sack && !params.limited_transmit && !self.in_recovery() {
             // Without limited transmit, duplicates do not release new data before recovery.
+            return None;
+        }
+        if self.attentive && !self.recovery.may_send() {
             return None;
         }
         if self.held_by_pacing(now) {
