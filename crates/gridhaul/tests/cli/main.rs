@@ -8,4 +8,5 @@ mod kernel;
 mod model;
 mod plan;
 mod run;
+mod statistics;
 mod support;
