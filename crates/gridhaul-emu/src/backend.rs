@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use gridhaul_scenario::answer::{Answer, Capture, Point, RunRows, Series, Warning};
+use gridhaul_scenario::answer::{Answer, Capture, Point, RunRows, Series, TimeBase, Warning};
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use gridhaul_scenario::units::{Duration, Instant};
@@ -63,7 +63,8 @@ impl Backend for Emu {
             }
             let flows = point.scenario.flow.keys().zip(&plan.flows);
             let flows = flows.map(|(name, flow)| (name.clone(), u64::from(flow.count))).collect();
-            answer.points.push(Point::of_runs(point, (&flows, plan.directions.rows()), &runs));
+            let names = (&flows, plan.directions.rows());
+            answer.points.push(Point::of_runs(point, names, &runs, TimeBase::Real));
         }
         answer.warn_of_unopened(scenario);
         answer.warnings.sort();

@@ -17,6 +17,7 @@ mod plan;
 mod points;
 mod power_line;
 mod proxy;
+mod random;
 mod route;
 mod shaper;
 mod stack;
@@ -71,7 +72,8 @@ pub struct Scenario {
     /// Time at the start that is run but not measured.
     #[serde(default)]
     pub warmup: Duration,
-    /// Number of runs, each with chance of its own. From two on, means carry a 95 % interval.
+    /// Number of replications, each with random numbers of its own. From two on, means have a 95 %
+    /// confidence interval, unless no random number influences the result: then all are equal.
     #[serde(default = "one_repeat")]
     pub repeat: u32,
     /// Folder in which relative paths of traces begin. Absent: that of the scenario file. Merged

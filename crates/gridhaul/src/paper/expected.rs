@@ -203,7 +203,7 @@ pub(crate) fn scaled(estimate: Estimate, factor: f64) -> Estimate {
     Estimate {
         mean: estimate.mean.map(|mean| mean * factor),
         ci95: estimate.ci95.map(|ci95| ci95 * factor),
-        n: estimate.n,
+        ..estimate
     }
 }
 

@@ -108,7 +108,7 @@ const HEADERS: [&str; 9] =
 fn row(cell: &Judged) -> Vec<String> {
     let expected = &cell.expected;
     let unit = expected.unit.text();
-    let ns2 = Estimate { mean: expected.ns2_mean, ci95: expected.ns2_ci95, n: 0 };
+    let ns2 = Estimate { mean: expected.ns2_mean, ci95: expected.ns2_ci95, ..Estimate::default() };
     let percent = |deviation: Option<f64>| match deviation {
         // No sign before a zero.
         Some(deviation) if deviation.abs() < 0.000_05 => "0 %".into(),
@@ -162,10 +162,11 @@ mod tests {
     fn judged(line: &str, mean: f64, ci95: Option<f64>) -> Judged {
         let cells = super::super::expected::read(&format!("{HEADER}{line}\n")).unwrap();
         let metrics =
-            IndexMap::from([(Metric::Goodput, Estimate { mean: Some(mean), ci95, n: 5 })]);
+            IndexMap::from([(Metric::Goodput, Estimate { ci95, ..Estimate::exact(mean, 5) })]);
         let row = Row { name: "down".into(), count: 1, metrics };
         let point = Point {
             parameters: IndexMap::new(),
+            deterministic: false,
             flows: vec![row],
             links: vec![],
             verdicts: vec![],
