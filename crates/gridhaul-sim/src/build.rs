@@ -152,9 +152,9 @@ pub(crate) fn build(
     let proxies = proxies.finish(flows.len());
     let recorder = scenario.record.interval.filter(|_| record).map(|interval| {
         let names = |rows: &[(String, u64)]| rows.iter().map(|(name, _)| name.clone()).collect();
-        let mut firsts = vec![Instant::ZERO; layout.flows.len()];
-        for (flow, &start) in flows.iter().zip(&starts).rev() {
-            firsts[flow.row as usize] = start;
+        let mut firsts = vec![(0, Instant::ZERO); layout.flows.len()];
+        for (index, (flow, &start)) in flows.iter().zip(&starts).enumerate().rev() {
+            firsts[flow.row as usize] = (index as u32, start);
         }
         let links = (names(layout.directions.rows()), layout.directions.row_of().to_vec());
         Recorder::new(interval, (names(&layout.flows), firsts), links)

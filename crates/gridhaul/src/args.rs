@@ -206,7 +206,7 @@ pub(crate) struct Output {
 }
 
 /// Who answers, and with how many threads.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Engine")]
 pub(crate) struct Engine {
     /// Who answers; with several ('sim,model'), their answers stand side by side
@@ -220,6 +220,12 @@ pub(crate) struct Engine {
     /// 'emu': runs at the same time; more than one only where each takes little of the machine
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) beside: usize,
+    /// Start even if the run needs more memory than is free, or takes longer than 24 hours
+    ///
+    /// Both are estimated before the start, from the numbers of connections, links, replications
+    /// and points and from the packets to expect.
+    #[arg(long)]
+    pub(crate) ignore_estimate: bool,
 }
 
 /// A backend.

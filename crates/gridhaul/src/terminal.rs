@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context;
 use comfy_table::presets::NOTHING;
@@ -9,6 +10,8 @@ use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyl
 use gridhaul_report::TextTable;
 use gridhaul_scenario::backend::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::interrupt;
 
 /// Prints data on standard output. A reader that went away (`| head`) is no error.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
@@ -67,7 +70,11 @@ pub(crate) fn draw(table: &TextTable, ruled: bool) -> String {
 
 /// Progress of a run on standard error; silent when that is not a terminal.
 #[derive(Debug)]
-pub(crate) struct Bar(ProgressBar);
+pub(crate) struct Bar {
+    bar: ProgressBar,
+    /// Thousandths of the work that the bar shows.
+    shown: AtomicU64,
+}
 
 impl Bar {
     /// A bar with a label in front, hidden if `quiet`.
@@ -79,12 +86,12 @@ impl Bar {
         {
             bar.set_style(style);
         }
-        Self(bar)
+        Self { bar, shown: AtomicU64::new(u64::MAX) }
     }
 
     /// Takes the bar away.
     pub(crate) fn finish(&self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }
 
@@ -96,8 +103,16 @@ impl Drop for Bar {
 
 impl Progress for Bar {
     fn advance(&self, done: u64, total: u64) {
-        self.0.set_length(total);
-        self.0.set_position(done);
+        // Backends report often, and drawing takes longer than counting.
+        let thousandths = (u128::from(done) * 1000 / u128::from(total.max(1))) as u64;
+        if self.shown.swap(thousandths, Ordering::Relaxed) != thousandths {
+            self.bar.set_length(total);
+            self.bar.set_position(done);
+        }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        interrupt::is_requested()
     }
 }
 

@@ -32,6 +32,7 @@ impl Answer {
             scenario_sha256: scenario.sha256(),
             seed: scenario.seed,
             repeats: scenario.repeat,
+            incomplete: false,
             points: Vec::new(),
             warnings: idle(scenario),
             series: Vec::new(),

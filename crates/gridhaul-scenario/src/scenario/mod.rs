@@ -34,6 +34,7 @@ pub use aqm::{Aqm, Codel, FqCodel, Pie, Red};
 pub use channel::{Fading, Noise, NoiseTiming};
 pub use directions::{Directions, dealt};
 pub use error::{Place, Problem, ScenarioError};
+pub use file::reworded;
 pub use flow::{DATAGRAM_HEADER, Flow, Transport};
 pub use link::{
     Direction, GilbertElliott, Jitter, JitterShape, Link, LoadLatency, Loss, Outage, OutageMode,

@@ -22,7 +22,7 @@ pub(crate) fn run(command: &EmuCommand) -> Result<(), Failure> {
 
 fn up(args: &EmuUpArgs) -> Result<(), Failure> {
     let changes = Changes { seed: args.seed, set: args.set.clone(), ..Changes::default() };
-    let scenario = ask::load(&args.file, &changes, &[])?;
+    let scenario = ask::load(&args.file, &changes, &[], false)?;
     let point = scenario.points()?.swap_remove(0);
     clean().context("removing what dead runs have left")?;
     let stop = Arc::new(AtomicBool::new(false));

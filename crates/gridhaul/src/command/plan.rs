@@ -20,7 +20,7 @@ use crate::terminal::{Bar, draw, print, say};
 
 /// Plans, writes a folder, prints what was found. A request without a choice is a failed check.
 pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
-    let scenario = ask::load(&args.file, &args.changes, &[])?;
+    let scenario = ask::load(&args.file, &args.changes, &[], args.output.quiet)?;
     usable(&scenario, &args.file)?;
     let place = Place::new(&target(args), args.output.force)?;
     let simulator = Sim { threads: args.threads };

@@ -13,6 +13,7 @@ use crate::ask::{self, Vary};
 use crate::backends;
 use crate::failure::Failure;
 use crate::folder::Place;
+use crate::interrupt::Graceful;
 use crate::series_parquet;
 use crate::terminal::{print, print_tables, say};
 
@@ -45,10 +46,13 @@ struct Job<'a> {
 
 impl Job<'_> {
     fn run(&self, output: &Output) -> Result<(), Failure> {
-        let scenario = ask::load(self.file, self.changes, self.vary)?;
+        let scenario = ask::load(self.file, self.changes, self.vary, output.quiet)?;
         let place = Place::new(&self.target(output), output.force)?;
         let label = stem(self.file);
-        let answers = backends::answers(&scenario, self.engine, &label, output.quiet)?;
+        let graceful = Graceful::begin();
+        let answers = backends::answers(&scenario, self.engine, &label, output.quiet);
+        drop(graceful);
+        let answers = answers?;
         let labelled: Vec<_> =
             answers.iter().map(|answer| (answer.backend.clone(), answer)).collect();
         let comparison = (answers.len() > 1).then(|| Comparison::of(&labelled, &[])).transpose()?;
@@ -72,6 +76,11 @@ impl Job<'_> {
         }
         if !output.quiet {
             say(format_args!("report: {}", shown(&written.join("report.html"))));
+        }
+        let missing = self.engine.on.len() - answers.len();
+        if missing > 0 || answers.iter().any(|answer| answer.incomplete) {
+            let kept = shown(&written);
+            return Err(Failure::Interrupted(format!("interrupted: {kept} holds what is finished")));
         }
         Ok(())
     }
@@ -97,6 +106,9 @@ fn tables(answer: &Answer) -> Vec<TextTable> {
 
 /// Name of a scenario file without folder and ending.
 pub(crate) fn stem(file: &Path) -> String {
+    if Scenario::is_standard_input(file) {
+        return "stdin".to_owned();
+    }
     file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 

@@ -60,7 +60,7 @@ impl Answers {
                     continue;
                 }
                 let beside = engine.beside.max(experiment.beside);
-                let engine = Engine { on: vec![on], threads: engine.threads, beside };
+                let engine = Engine { on: vec![on], beside, ..engine.clone() };
                 let answer = backends::answer(&scenario, &engine, &name, quiet)?;
                 // Two ways to solve one kind of equations are one backend, but two names.
                 let backend = name_of(on);

@@ -7,5 +7,6 @@ mod help;
 mod kernel;
 mod model;
 mod plan;
+mod robust;
 mod run;
 mod support;
