@@ -22,6 +22,20 @@ pub fn estimate(estimate: &Estimate, unit: &str) -> String {
     join(interval(mean, estimate.ci95, prefix.factor), &prefix.unit)
 }
 
+/// Means that stand beside each other, all in one unit: `0.56 Mbit/s` and `1.12 Mbit/s`. Where that would
+/// hide small values, each has a unit of its own.
+#[must_use]
+pub fn estimates(all: &[Estimate], unit: &str) -> Vec<String> {
+    let Some(prefix) = Prefix::common(all, unit) else {
+        return all.iter().map(|one| estimate(one, unit)).collect();
+    };
+    let text = |one: &Estimate| match one.mean.filter(|mean| mean.is_finite()) {
+        Some(mean) => join(interval(mean, one.ci95, prefix.factor), &prefix.unit),
+        None => UNKNOWN.to_owned(),
+    };
+    all.iter().map(text).collect()
+}
+
 /// A number with four significant digits; thousands are set apart, and digits before the decimal
 /// point are never rounded away. `–` where it is not a number.
 #[must_use]
@@ -58,6 +72,17 @@ pub(crate) struct Prefix {
 }
 
 impl Prefix {
+    /// The prefix that suits all means; `None` where small ones would vanish beside the largest.
+    pub(crate) fn common(all: &[Estimate], unit: &str) -> Option<Self> {
+        let sizes = all.iter().filter_map(|one| one.mean).map(f64::abs);
+        let sizes = sizes.filter(|size| size.is_finite() && *size > 0.0);
+        let (smallest, largest) = sizes.fold((f64::INFINITY, 0.0_f64), |(least, most), size| {
+            (least.min(size), most.max(size))
+        });
+        let prefix = Self::for_magnitude(largest, unit);
+        (smallest / prefix.factor >= 0.01).then_some(prefix)
+    }
+
     /// The prefix for numbers of this magnitude. Pure numbers and counted things have none.
     pub(crate) fn for_magnitude(magnitude: f64, unit: &str) -> Self {
         let steps: &[(f64, &str)] = match unit {

@@ -49,6 +49,20 @@ pub fn tables(answers: &[(String, &Answer)], detail: Detail) -> Vec<TextTable> {
     tables.collect()
 }
 
+/// As [`tables`], of these metrics only, in their order and also where none is known.
+#[must_use]
+pub fn tables_of(answers: &[(String, &Answer)], only: &[Metric]) -> Vec<TextTable> {
+    let scopes = [(Scope::Flow, "Flows", "flow"), (Scope::Link, "Links", "link")];
+    let tables = scopes.into_iter().filter_map(|(scope, title, name)| {
+        let asked = only.iter().copied().filter(|metric| metric.info().scope == scope);
+        let metrics: Vec<_> = asked.collect();
+        let records = Records::new(answers, scope, name);
+        (!records.rows.is_empty() && !metrics.is_empty())
+            .then(|| TextTable { title: title.to_owned(), ..records.shape(&metrics) })
+    });
+    tables.collect()
+}
+
 /// The metrics that are looked at first, in the order of the columns.
 pub(crate) const HEADLINE: &[Metric] = &[
     Metric::Goodput,
@@ -151,9 +165,11 @@ impl<'a> Records<'a> {
         let dropped = dropped.collect::<Vec<_>>().join(", ");
         let note = (detail == Detail::Full && !dropped.is_empty())
             .then(|| format!("Left out, unknown or zero everywhere: {dropped}."));
-        let shape =
-            if self.rows.len() <= TURNED { self.turned(&metrics) } else { self.upright(&metrics) };
-        TextTable { title: title.to_owned(), note, ..shape }
+        TextTable { title: title.to_owned(), note, ..self.shape(&metrics) }
+    }
+
+    fn shape(&self, metrics: &[Metric]) -> TextTable {
+        if self.rows.len() <= TURNED { self.turned(metrics) } else { self.upright(metrics) }
     }
 
     fn says(&self, metric: Metric) -> bool {
@@ -199,8 +215,8 @@ impl<'a> Records<'a> {
         let headers = std::iter::once(first).chain(self.rows.iter().map(|(names, _)| name(names)));
         let rows = metrics.iter().map(|metric| {
             let info = metric.info();
-            let cells =
-                self.rows.iter().map(|(_, row)| format::estimate(&known(row, *metric), info.unit));
+            let cells: Vec<_> = self.rows.iter().map(|(_, row)| known(row, *metric)).collect();
+            let cells = format::estimates(&cells, info.unit);
             std::iter::once(info.heading.to_owned()).chain(cells).collect()
         });
         let mut rows: Vec<Vec<String>> = rows.collect();
@@ -216,15 +232,11 @@ impl<'a> Records<'a> {
     fn column(&self, metric: Metric) -> (String, Vec<String>) {
         let info = metric.info();
         let cells: Vec<_> = self.rows.iter().map(|(_, row)| known(row, metric)).collect();
-        let sizes = cells.iter().filter_map(|cell| cell.mean).map(f64::abs);
-        let sizes: Vec<_> = sizes.filter(|size| size.is_finite() && *size > 0.0).collect();
-        let largest = sizes.iter().copied().fold(0.0, f64::max);
-        let smallest = sizes.iter().copied().fold(f64::INFINITY, f64::min);
-        let prefix = Prefix::for_magnitude(largest, info.unit);
-        if smallest / prefix.factor < 0.01 || info.unit.is_empty() {
+        let common = Prefix::common(&cells, info.unit).filter(|_| !info.unit.is_empty());
+        let Some(prefix) = common else {
             let cells = cells.iter().map(|cell| format::estimate(cell, info.unit));
             return (info.heading.to_owned(), cells.collect());
-        }
+        };
         let cells = cells.iter().map(|cell| match cell.mean {
             Some(mean) => format::interval(mean, cell.ci95, prefix.factor),
             None => UNKNOWN.to_owned(),

@@ -89,7 +89,8 @@ impl<'a> Jobs<'a> {
             let goes_on = |share: u64| self.on_slice(share - reported.replace(share));
             let outcome = run_once(&points[point].scenario, replication as u32, goes_on);
             // No thread begins another run after one has failed.
-            let outcome = outcome.inspect_err(|_| self.next.store(self.count, Ordering::Relaxed))?;
+            let outcome =
+                outcome.inspect_err(|_| self.next.store(self.count, Ordering::Relaxed))?;
             own.extend(outcome.map(|outcome| (number, outcome)));
         }
         Ok(own)

@@ -4,7 +4,7 @@ use anyhow::bail;
 use gridhaul_emu::Emu;
 use gridhaul_model::{Model, PaperModel};
 use gridhaul_scenario::answer::Answer;
-use gridhaul_scenario::backend::{Backend, RunError};
+use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_sim::Sim;
 
@@ -66,6 +66,31 @@ pub(crate) fn answers(
         }
     }
     Ok(answers)
+}
+
+/// The simulator, which refuses runs that would not end or fit by estimate.
+pub(crate) struct BoundedSim(pub(crate) Engine);
+
+impl Backend for BoundedSim {
+    fn name(&self) -> &'static str {
+        self.sim().name()
+    }
+
+    fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
+        self.sim().supports(scenario)
+    }
+
+    fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError> {
+        let possible = ensure_possible(scenario, &self.0);
+        possible.map_err(|error| RunError::Invalid(format!("{error:#}")))?;
+        self.sim().run(scenario, progress)
+    }
+}
+
+impl BoundedSim {
+    const fn sim(&self) -> Sim {
+        Sim { threads: self.0.threads }
+    }
 }
 
 fn backends(engine: &Engine) -> anyhow::Result<Vec<Box<dyn Backend>>> {

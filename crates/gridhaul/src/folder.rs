@@ -64,7 +64,8 @@ impl Place {
         let mut leftovers = leftovers();
         let (parent, _) = self.parts()?;
         let made = parent.ancestors().take_while(|parent| !parent.exists());
-        let mut own = Leftovers { made: made.map(Path::to_owned).collect(), ..Leftovers::default() };
+        let mut own =
+            Leftovers { made: made.map(Path::to_owned).collect(), ..Leftovers::default() };
         let lock = fs::create_dir_all(parent)
             .with_context(|| format!("cannot make a folder in {}", parent.display()))
             .and_then(|()| Lock::take(&self.target));

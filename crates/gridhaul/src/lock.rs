@@ -26,7 +26,8 @@ impl Lock {
         let path = target.with_file_name(format!(".{name}.lock"));
         loop {
             let cannot = || format!("cannot lock {}: {}", target.display(), path.display());
-            let options = File::options().create(true).truncate(false).read(true).write(true).clone();
+            let options =
+                File::options().create(true).truncate(false).read(true).write(true).clone();
             let mut file = options.open(&path).with_context(cannot)?;
             match file.try_lock() {
                 Ok(()) => {}

@@ -59,7 +59,7 @@ pub(crate) struct RowTraffic {
     warmup: Instant,
     pub delays: Delays,
     /// The first of them one by one: when the message was ready, and its delay.
-    messages: Vec<(Instant, Duration)>,
+    messages: Vec<(u32, Instant, Duration)>,
     pub judge: Option<Judge>,
     pub has_messages: bool,
     /// How late applications handed over their messages.
@@ -266,8 +266,8 @@ impl<'a> Traffic<'a> {
         }
         if sampling.recorded {
             for (number, row) in self.rows.iter().enumerate() {
-                for &(ready, delay) in &row.messages {
-                    recording.on_message(ready, number as u32, delay);
+                for &(member, ready, delay) in &row.messages {
+                    recording.on_message(ready, (number as u32, member), delay);
                 }
             }
         }
@@ -526,9 +526,9 @@ impl Told for RowTraffic {
         }
     }
 
-    fn on_delivered(&mut self, ready: Instant, delay: Duration) {
+    fn on_delivered(&mut self, member: u32, ready: Instant, delay: Duration) {
         if self.messages.len() < MESSAGES_MAX {
-            self.messages.push((ready, delay));
+            self.messages.push((member, ready, delay));
         }
         if ready >= self.warmup {
             self.delays.record(delay);

@@ -118,7 +118,8 @@ impl Answer {
         }
         let partial = finished.iter().filter(|&&runs| runs > 0 && runs < replications);
         let partial: Vec<_> = partial.map(ToString::to_string).collect();
-        let mut message = format!("interrupted: {complete} of {} points are complete", finished.len());
+        let mut message =
+            format!("interrupted: {complete} of {} points are complete", finished.len());
         if !partial.is_empty() {
             let runs = partial.join(", ");
             message += &format!("; an incomplete one has {runs} of {replications} replications");

@@ -156,11 +156,15 @@ mod tests {
     fn errors_can_point_into_an_argument() {
         let at = |text: &str| {
             let Vary { written, .. } = text.parse().unwrap();
-            let parts: Vec<_> = written.values.iter().map(|span| text[span.clone()].to_owned()).collect();
+            let parts: Vec<_> =
+                written.values.iter().map(|span| text[span.clone()].to_owned()).collect();
             (text[written.key].to_owned(), parts)
         };
         let of = |parts: &[&str]| parts.iter().map(ToString::to_string).collect::<Vec<_>>();
-        assert_eq!(at("a.b = 1 ms , {x = 1, y = 2}"), ("a.b".into(), of(&["1 ms", "{x = 1, y = 2}"])));
+        assert_eq!(
+            at("a.b = 1 ms , {x = 1, y = 2}"),
+            ("a.b".into(), of(&["1 ms", "{x = 1, y = 2}"]))
+        );
         assert_eq!(at("a=lin:1 ms:9 ms:3"), ("a".into(), of(&["1 ms", "9 ms", "3"])));
     }
 }

@@ -28,8 +28,7 @@ pub(crate) fn load(
     let shown = Scenario::name_of(file);
     let is_changed = !changes.set.is_empty() || !vary.is_empty();
     // What the file says of traces may be replaced: they are opened afterwards.
-    let scenario =
-        if is_changed { Scenario::load_to_change(file)? } else { Scenario::load(file)? };
+    let scenario = if is_changed { Scenario::load_to_change(file)? } else { Scenario::load(file)? };
     let (mut scenario, notes) = change(scenario, &shown, changes, vary)?;
     if is_changed {
         // A trace may be new. An own folder is a whole path already.

@@ -261,9 +261,12 @@ impl Compared {
     fn texts(&self) -> Vec<String> {
         let info = self.metric.info();
         let mut texts = vec![self.row.clone(), info.heading.to_owned()];
-        texts.push(format::estimate(&self.first, info.unit));
-        for other in &self.others {
-            texts.push(format::estimate(&other.estimate, info.unit));
+        let all: Vec<_> =
+            std::iter::once(self.first).chain(self.others.iter().map(|it| it.estimate)).collect();
+        let mut all = format::estimates(&all, info.unit).into_iter();
+        texts.extend(all.next());
+        for (other, text) in self.others.iter().zip(all) {
+            texts.push(text);
             texts.push(match other.difference {
                 Some(difference) => format!("{:+.1} %", difference * 100.0),
                 None => "–".into(),

@@ -74,6 +74,16 @@ pub(crate) fn ensure_possible(scenario: &Scenario, engine: &Engine) -> anyhow::R
     check(scenario, engine, limits)
 }
 
+/// # Errors
+/// The key to change, if a network that stands would take more memory than is free.
+pub(crate) fn ensure_room(scenario: &Scenario) -> anyhow::Result<()> {
+    let limits = Limits { seconds: f64::INFINITY, bytes: available() };
+    check(scenario, &Engine::sim(1, false), limits).map_err(|error| {
+        let text = error.to_string();
+        anyhow::anyhow!("{}", text.trim_end_matches(refusal::ANYWAY).trim_end_matches("; "))
+    })
+}
+
 fn check(scenario: &Scenario, engine: &Engine, limits: Limits) -> anyhow::Result<()> {
     let all = scenario.points()?;
     let step = all.len().div_ceil(POINTS_SEEN).max(1);
@@ -201,10 +211,36 @@ mod tests {
 
     #[test]
     fn what_is_kept_of_each_replication_counts() {
-        let error = refused(&scenario("repeat = 4294967295"), On::Sim, Limits { bytes: 1e12, ..PLENTY });
+        let error =
+            refused(&scenario("repeat = 4294967295"), On::Sim, Limits { bytes: 1e12, ..PLENTY });
         assert!(error.starts_with("repeat = 4294967295"), "{error}");
-        let error = refused(&scenario("record.interval = \"1 ms\""), On::Sim, Limits { bytes: 3e8, ..PLENTY });
+        let error = refused(
+            &scenario("record.interval = \"1 ms\""),
+            On::Sim,
+            Limits { bytes: 3e8, ..PLENTY },
+        );
         assert!(error.starts_with("record.interval"), "{error}");
+    }
+
+    /// The scenarios of the repository run on a machine of two cores and 8 GB.
+    #[test]
+    fn no_scenario_of_the_repository_is_refused() {
+        let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let papers = fs::read_dir(root.join("papers")).unwrap().map(|paper| paper.unwrap().path());
+        let mut checked = 0;
+        for folder in papers.chain([root.join("scenarios")]) {
+            for entry in fs::read_dir(folder).into_iter().flatten() {
+                let path = entry.unwrap().path();
+                let text = fs::read_to_string(&path).unwrap_or_default();
+                let Ok(scenario) = Scenario::from_toml(&text, "test.toml") else { continue };
+                let engine = Engine { threads: 2, ..engine(On::Sim) };
+                let limits = Limits { seconds: SECONDS_MAX, bytes: 8e9 };
+                check(&scenario, &engine, limits)
+                    .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+                checked += 1;
+            }
+        }
+        assert!(checked > 20, "{checked}");
     }
 
     #[test]

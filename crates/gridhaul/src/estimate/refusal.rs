@@ -6,11 +6,16 @@ use gridhaul_scenario::scenario::Scenario;
 use super::Whole;
 use super::work::transits;
 
-const ANYWAY: &str = "--ignore-estimate starts the run anyway";
+pub(super) const ANYWAY: &str = "--ignore-estimate starts the run anyway";
 
 /// A run that needs more memory than is free; `part` is what needs most of it, in the order of
 /// [`Whole::check_memory`].
-pub(super) fn refuse_memory(whole: &Whole<'_>, part: usize, bytes: f64, free: f64) -> anyhow::Error {
+pub(super) fn refuse_memory(
+    whole: &Whole<'_>,
+    part: usize,
+    bytes: f64,
+    free: f64,
+) -> anyhow::Error {
     let scenario = whole.scenario;
     let (key, remedy) = match part {
         0 => (connections(scenario), "lower `count` of the flow or of its nodes"),
@@ -91,7 +96,10 @@ fn counted(number: f64, what: &str) -> String {
 fn time(seconds: f64) -> String {
     const UNITS: [(f64, &str); 4] =
         [(31_557_600.0, "years"), (86_400.0, "days"), (3600.0, "h"), (60.0, "min")];
-    match UNITS.iter().find(|(unit, _)| seconds >= 2.0 * unit || *unit == 3600.0 && seconds >= 3600.0) {
+    match UNITS
+        .iter()
+        .find(|(unit, _)| seconds >= 2.0 * unit || *unit == 3600.0 && seconds >= 3600.0)
+    {
         Some((unit, name)) if seconds / unit >= 100.0 => {
             format!("{:.0e} {name}", seconds / unit)
         }

@@ -103,7 +103,8 @@ pub(super) fn transits(scenario: &Scenario, name: &str, flow: &Flow) -> f64 {
 
 /// Bits in a second that all links of a hop carry together.
 fn capacity(scenario: &Scenario, hop: Hop) -> f64 {
-    let members = scenario.link.get_index(hop.link).map_or(1, |(_, link)| scenario.link_members(link));
+    let members =
+        scenario.link.get_index(hop.link).map_or(1, |(_, link)| scenario.link_members(link));
     hop.direction(scenario).rate.as_bits_per_sec() as f64 * f64::from(members)
 }
 
@@ -162,8 +163,10 @@ mod tests {
         // More is offered than a link carries.
         let flood = of("load.periodic = { size = \"1460 B\", every = \"1 us\" }", 1).transits;
         assert!((16_000.0..18_000.0).contains(&flood), "{flood}");
-        let datagrams =
-            of("load.periodic = { size = \"100 B\", every = \"1 us\" }\ntransport = \"datagram\"", 1);
+        let datagrams = of(
+            "load.periodic = { size = \"100 B\", every = \"1 us\" }\ntransport = \"datagram\"",
+            1,
+        );
         assert!(datagrams.transits > 9e7, "{datagrams:?}");
     }
 }

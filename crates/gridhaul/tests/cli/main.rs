@@ -6,6 +6,7 @@ mod emu;
 mod help;
 mod kernel;
 mod model;
+mod output;
 mod plan;
 mod robust;
 mod run;

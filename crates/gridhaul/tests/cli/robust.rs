@@ -40,19 +40,19 @@ fn signal(child: &Child, name: &str) {
 fn huge_numbers_are_refused_with_key_estimate_limit_and_remedy() {
     let shared = SMALL.replace("a = {}", "a = {}\nfar = {}");
     let far = "[link.far]\nfrom = \"far\"\nto = \"b\"\nboth.rate = \"1 Mbit/s\"\n[link.wire]";
-    let desk = Desk::new()
-        .file("small.toml", SMALL)
-        .file("far.toml", shared.replace("[link.wire]", far));
+    let desk =
+        Desk::new().file("small.toml", SMALL).file("far.toml", shared.replace("[link.wire]", far));
     let cases = [
         ("run small.toml --set node.a.count=4e9", "count"),
         ("run small.toml --set node.a.count=4000000000", "at most"),
         ("run small.toml --set node.a.count=90000000", "flow.up: 90000000 connections"),
         ("run far.toml --set node.far.count=4000000000", "node.far.count = 4000000000"),
         ("run far.toml --on emu --set node.far.count=4000000000", "node.far.count = 4000000000"),
+        ("emu up far.toml --set node.far.count=4000000000", "node.far.count = 4000000000"),
         ("run small.toml --repeat 1000000000", "repeat = 1000000000"),
         ("run small.toml --on emu --repeat 1000000000", "repeat = 1000000000"),
         ("run small.toml --repeat 4294967296", "4294967296"),
-        ("run small.toml --set 'duration=300000 h'", "duration = \"300000 h\""),
+        ("run small.toml --set 'duration=300000 h'", "duration = \"12500 d\""),
         ("run small.toml --set 'duration=8760000000 h'", "too large"),
         ("sweep small.toml --vary seed=lin:1:100000:100000 --repeat 100000", "repeat = 100000"),
         ("sweep small.toml --vary 'duration=lin:100 h:200 h:90000'", "sweep: 90000 points"),
@@ -77,7 +77,8 @@ fn huge_numbers_are_refused_with_key_estimate_limit_and_remedy() {
 fn an_interrupted_sweep_keeps_the_points_that_are_finished() {
     // The first two points take a moment, the third does not end.
     let desk = Desk::new().file("long.toml", SMALL);
-    let line = "sweep long.toml --vary 'duration=5 s,6 s,300000 h' --threads 1 --ignore-estimate --json";
+    let line =
+        "sweep long.toml --vary 'duration=5 s,6 s,300000 h' --threads 1 --ignore-estimate --json";
     let mut command = desk.command(line);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // The short runs take some hundredths of a second.
@@ -139,7 +140,9 @@ fn the_second_run_into_a_folder_is_refused() {
     });
     let done = desk.run("run small.toml --out here");
     assert_eq!(done.code, Some(2), "{done:?}");
-    for part in ["here: process ", &format!("process {} ", child.id()), "run endless.toml", "help: "] {
+    for part in
+        ["here: process ", &format!("process {} ", child.id()), "run endless.toml", "help: "]
+    {
         assert!(done.err.contains(part), "{part}: {}", done.err);
     }
     // Another folder beside it is free.

@@ -103,7 +103,9 @@ impl Scenario {
     /// Whether a scenario is read from standard input: `-`, `/dev/stdin` or another name of it.
     #[must_use]
     pub fn is_standard_input(path: &Path) -> bool {
-        ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].iter().any(|name| path == Path::new(name))
+        ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"]
+            .iter()
+            .any(|name| path == Path::new(name))
     }
 
     /// Name of a scenario file in errors.
@@ -188,7 +190,9 @@ fn without_null(tree: &serde_json::Value) -> Option<toml::Value> {
             None => toml::Value::Float(number.as_f64().filter(|_| !number.is_u64())?),
         },
         Json::String(text) => toml::Value::String(text.clone()),
-        Json::Array(list) => toml::Value::Array(list.iter().map(without_null).collect::<Option<_>>()?),
+        Json::Array(list) => {
+            toml::Value::Array(list.iter().map(without_null).collect::<Option<_>>()?)
+        }
         Json::Object(table) => {
             let known = table.iter().filter(|(_, value)| !value.is_null());
             let pairs = known.map(|(key, value)| Some((key.clone(), without_null(value)?)));
@@ -205,9 +209,8 @@ impl Place {
         const KEY: &str = "value = ";
         let text = format!("{KEY}{}", argument.get(value.clone()).unwrap_or_default());
         let inner = DeTable::parse(&text).ok().filter(|_| !path.is_empty());
-        let inner = inner.and_then(|table| {
-            Document::new(&text, table.clone()).place(&format!("value{path}"))
-        });
+        let inner = inner
+            .and_then(|table| Document::new(&text, table.clone()).place(&format!("value{path}")));
         let Some(place) = inner.filter(|place| place.line == 1 && place.column > KEY.len()) else {
             return Self::of_argument(argument, value);
         };
@@ -234,7 +237,7 @@ fn is_pipe(path: &Path) -> bool {
 fn text_of(path: &Path) -> Result<String, Problem> {
     if Scenario::is_standard_input(path) {
         let text = text_from(io::stdin().lock())?;
-        let empty = "standard input is empty";
+        let empty = "this is empty";
         let remedy = "pipe one scenario into it: gridhaul run - < scenario.toml";
         return if text.is_empty() { Err(Problem::new("", empty, remedy)) } else { Ok(text) };
     }

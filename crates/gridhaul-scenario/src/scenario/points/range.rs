@@ -25,10 +25,13 @@ pub(super) fn values(range: &Range) -> Result<Vec<Json>, (String, Refusal)> {
     let below = if log { ".log" } else { ".linear" };
     let points = range.points as usize;
     if !(2..=POINTS_MAX).contains(&points) {
-        return Err((".points".into(), (
-            format!("a range has from 2 to {POINTS_MAX} points, not {points}"),
-            "for one value write a list: [\"1 Mbit/s\"]".into(),
-        )));
+        return Err((
+            ".points".into(),
+            (
+                format!("a range has from 2 to {POINTS_MAX} points, not {points}"),
+                "for one value write a list: [\"1 Mbit/s\"]".into(),
+            ),
+        ));
     }
     let end = |index: usize| {
         End::of(&ends[index]).map_err(|refusal| (format!("{below}[{index}]"), refusal))
@@ -39,16 +42,22 @@ pub(super) fn values(range: &Range) -> Result<Vec<Json>, (String, Refusal)> {
             Some(unit) => format!("{unit:?}"),
             None => "no unit".into(),
         };
-        return Err((below.into(), (
-            format!("the ends have different units: {} and {}", told(&first), told(&last)),
-            "write both ends in one unit; it is the unit of all values".into(),
-        )));
+        return Err((
+            below.into(),
+            (
+                format!("the ends have different units: {} and {}", told(&first), told(&last)),
+                "write both ends in one unit; it is the unit of all values".into(),
+            ),
+        ));
     }
     if log && (first.number <= 0.0 || last.number <= 0.0) {
-        return Err((below.into(), (
-            "a logarithmic range has both ends above 0".into(),
-            "start above 0, or use `linear`".into(),
-        )));
+        return Err((
+            below.into(),
+            (
+                "a logarithmic range has both ends above 0".into(),
+                "start above 0, or use `linear`".into(),
+            ),
+        ));
     }
     let whole = first.whole && last.whole;
     let at = |index: usize| {

@@ -42,7 +42,12 @@ impl Setting<'_> {
         let entry = self.entry.map_or_else(String::new, |entry| format!("[{entry}]"));
         let below = below(path, self.key);
         let place = format!("{}{entry}{below}", self.place);
-        Problem::new(place, format!("with the value {}: {reason}", self.value), "")
+        let message = match self.value {
+            // A table is long, and the place tells which of its keys is meant.
+            Json::Object(_) | Json::Array(_) => reason.to_owned(),
+            value => format!("with the value {value}: {reason}"),
+        };
+        Problem::new(place, message, "")
     }
 
     /// A problem of the key, whatever its value.
@@ -73,7 +78,8 @@ fn below(path: &str, key: &str) -> String {
     let plain = |step: &str| step.trim_matches(['[', ']']).to_owned();
     let same = path.len() > own.len() && path.iter().zip(&own).all(|(a, b)| plain(a) == *b);
     let rest = if same { &path[own.len()..] } else { &[] };
-    let written = |step: &String| if step.starts_with('[') { step.clone() } else { format!(".{step}") };
+    let written =
+        |step: &String| if step.starts_with('[') { step.clone() } else { format!(".{step}") };
     rest.iter().map(written).collect()
 }
 
