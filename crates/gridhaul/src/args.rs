@@ -217,7 +217,9 @@ pub(crate) struct Output {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Printed {
-    /// Print only these columns, such as goodput_bit_per_s; the results keep all
+    /// Print or, for 'compare', compare only these columns, such as goodput_bit_per_s
+    ///
+    /// The results folders of 'run' and 'sweep' keep all columns.
     #[arg(long, value_name = "METRIC", value_delimiter = ',')]
     pub(crate) only: Vec<Metric>,
     /// Print CSV instead of a table, or write it into a file: '--csv=FILE'
