@@ -119,7 +119,7 @@ fn put(tree: &mut Value, path: &str, value: &Value) {
         Some(0) => {
             let (index, rest) = path.split_once(']').unwrap();
             assert_eq!(index, "[0");
-            if !tree.as_array().is_some_and(|list| list.len() == 1) {
+            if tree.as_array().is_none_or(|list| list.len() != 1) {
                 *tree = Value::Array(vec![Value::Table(Table::new())]);
             }
             let entry = &mut tree.as_array_mut().unwrap()[0];
