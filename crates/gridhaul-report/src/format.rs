@@ -30,7 +30,8 @@ pub fn qualified(estimate: &Estimate, unit: &str, replications: u32) -> String {
 
 /// What a reader must know of a mean: that it leaves out what was not finished, and in how many of the
 /// replications it was known, if not in all. Empty where there is nothing to say.
-pub(crate) fn qualification(estimate: &Estimate, replications: u32) -> String {
+#[must_use]
+pub fn qualification(estimate: &Estimate, replications: u32) -> String {
     let mut parts = Vec::new();
     if estimate.censored {
         parts.push("censored".to_owned());
@@ -39,6 +40,20 @@ pub(crate) fn qualification(estimate: &Estimate, replications: u32) -> String {
         parts.push(format!("n = {} of {replications}", estimate.n));
     }
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+}
+
+/// Means that stand beside each other, all in one unit: `0.56 Mbit/s` and `1.12 Mbit/s`. Where that would
+/// hide small values, each has a unit of its own.
+#[must_use]
+pub fn estimates(all: &[Estimate], unit: &str) -> Vec<String> {
+    let Some(prefix) = Prefix::common(all, unit) else {
+        return all.iter().map(|one| estimate(one, unit)).collect();
+    };
+    let text = |one: &Estimate| match one.mean.filter(|mean| mean.is_finite()) {
+        Some(mean) => join(interval(mean, one.ci95, prefix.factor), &prefix.unit),
+        None => UNKNOWN.to_owned(),
+    };
+    all.iter().map(text).collect()
 }
 
 /// A number with four significant digits; thousands are set apart, and digits before the decimal
@@ -77,6 +92,17 @@ pub(crate) struct Prefix {
 }
 
 impl Prefix {
+    /// The prefix that suits all means; `None` where small ones would vanish beside the largest.
+    pub(crate) fn common(all: &[Estimate], unit: &str) -> Option<Self> {
+        let sizes = all.iter().filter_map(|one| one.mean).map(f64::abs);
+        let sizes = sizes.filter(|size| size.is_finite() && *size > 0.0);
+        let (smallest, largest) = sizes.fold((f64::INFINITY, 0.0_f64), |(least, most), size| {
+            (least.min(size), most.max(size))
+        });
+        let prefix = Self::for_magnitude(largest, unit);
+        (smallest / prefix.factor >= 0.01).then_some(prefix)
+    }
+
     /// The prefix for numbers of this magnitude. Pure numbers and counted things have none.
     pub(crate) fn for_magnitude(magnitude: f64, unit: &str) -> Self {
         let steps: &[(f64, &str)] = match unit {

@@ -81,6 +81,20 @@ fn deterministic_note(answers: &[(String, &Answer)]) -> Option<String> {
     ))
 }
 
+/// As [`tables`], of these metrics only, in their order and also where none is known.
+#[must_use]
+pub fn tables_of(answers: &[(String, &Answer)], only: &[Metric]) -> Vec<TextTable> {
+    let scopes = [(Scope::Flow, "Flows", "flow"), (Scope::Link, "Links", "link")];
+    let tables = scopes.into_iter().filter_map(|(scope, title, name)| {
+        let asked = only.iter().copied().filter(|metric| metric.info().scope == scope);
+        let metrics: Vec<_> = asked.collect();
+        let records = Records::new(answers, scope, name);
+        (!records.rows.is_empty() && !metrics.is_empty())
+            .then(|| TextTable { title: title.to_owned(), ..records.shape(&metrics) })
+    });
+    tables.collect()
+}
+
 /// The metrics that are looked at first, in the order of the columns.
 pub(crate) const HEADLINE: &[Metric] = &[
     Metric::Goodput,
@@ -195,9 +209,11 @@ impl<'a> Records<'a> {
         let dropped = dropped.collect::<Vec<_>>().join(", ");
         let note = (detail == Detail::Full && !dropped.is_empty())
             .then(|| format!("Left out, unknown or zero everywhere: {dropped}."));
-        let shape =
-            if self.rows.len() <= TURNED { self.turned(&metrics) } else { self.upright(&metrics) };
-        TextTable { title: title.to_owned(), note, ..shape }
+        TextTable { title: title.to_owned(), note, ..self.shape(&metrics) }
+    }
+
+    fn shape(&self, metrics: &[Metric]) -> TextTable {
+        if self.rows.len() <= TURNED { self.turned(metrics) } else { self.upright(metrics) }
     }
 
     fn says(&self, metric: Metric) -> bool {
@@ -244,7 +260,11 @@ impl<'a> Records<'a> {
             std::iter::once(first).chain(self.rows.iter().map(|record| name(&record.names)));
         let rows = metrics.iter().map(|metric| {
             let info = metric.info();
-            let cells = self.rows.iter().map(|record| record.cell(*metric));
+            let all: Vec<_> = self.rows.iter().map(|record| record.estimate(*metric)).collect();
+            let texts = format::estimates(&all, info.unit).into_iter().zip(&all).zip(&self.rows);
+            let cells = texts.map(|((text, estimate), record)| {
+                text + &format::qualification(estimate, record.replications)
+            });
             std::iter::once(info.heading.to_owned()).chain(cells).collect()
         });
         let mut rows: Vec<Vec<String>> = rows.collect();
@@ -259,20 +279,18 @@ impl<'a> Records<'a> {
     /// its own.
     fn column(&self, metric: Metric) -> (String, Vec<String>) {
         let info = metric.info();
-        let sizes = self.rows.iter().filter_map(|record| record.row.mean(metric)).map(f64::abs);
-        let sizes: Vec<_> = sizes.filter(|size| size.is_finite() && *size > 0.0).collect();
-        let largest = sizes.iter().copied().fold(0.0, f64::max);
-        let smallest = sizes.iter().copied().fold(f64::INFINITY, f64::min);
-        let prefix = Prefix::for_magnitude(largest, info.unit);
-        if smallest / prefix.factor < 0.01 || info.unit.is_empty() {
+        let all: Vec<_> = self.rows.iter().map(|record| record.estimate(metric)).collect();
+        let common = Prefix::common(&all, info.unit).filter(|_| !info.unit.is_empty());
+        let Some(prefix) = common else {
             let cells = self.rows.iter().map(|record| record.cell(metric));
             return (info.heading.to_owned(), cells.collect());
-        }
-        let cells = self.rows.iter().map(|record| {
-            let estimate = record.estimate(metric);
-            let Some(mean) = estimate.mean else { return UNKNOWN.to_owned() };
-            format::interval(mean, estimate.ci95, prefix.factor)
-                + &format::qualification(&estimate, record.replications)
+        };
+        let cells = self.rows.iter().zip(&all).map(|(record, estimate)| match estimate.mean {
+            Some(mean) => {
+                format::interval(mean, estimate.ci95, prefix.factor)
+                    + &format::qualification(estimate, record.replications)
+            }
+            None => UNKNOWN.to_owned(),
         });
         (format!("{} ({})", info.heading, prefix.unit), cells.collect())
     }

@@ -115,7 +115,7 @@ fn combinations_that_contradict_are_found_when_points_are_made() {
     let error = Scenario::from_toml(&text, "sweep.toml").unwrap().points().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "sweep[1].vary.\"warmup\": with the value \"30 s\": warmup: the warm-up (30 s) leaves \
+        "sweep[1].vary.\"warmup\"[1]: with the value \"30 s\": warmup: the warm-up (30 s) leaves \
          nothing of the run (20 s) to measure\n  help: make it shorter than `duration`"
     );
 }

@@ -155,10 +155,11 @@ pub(crate) fn build(
     let proxies = proxies.finish(flows.len());
     let recorder = scenario.record.interval.filter(|_| record).map(|interval| {
         let names = |rows: &[(String, u64)]| rows.iter().map(|(name, _)| name.clone()).collect();
-        let mut firsts = vec![Instant::ZERO; layout.flows.len()];
-        for (flow, &start) in flows.iter().zip(&starts).rev() {
+        let mut firsts = vec![(0, Instant::ZERO); layout.flows.len()];
+        for (index, (flow, &start)) in flows.iter().zip(&starts).enumerate().rev() {
             // A connection that a recording opens is looked at from the start.
-            firsts[flow.row as usize] = if start == Instant::NEVER { Instant::ZERO } else { start };
+            let start = if start == Instant::NEVER { Instant::ZERO } else { start };
+            firsts[flow.row as usize] = (index as u32, start);
         }
         let links = (names(layout.directions.rows()), layout.directions.row_of().to_vec());
         Recorder::new(interval, (names(&layout.flows), firsts), links)

@@ -242,7 +242,7 @@ fn a_trace_that_is_wrong_further_on_stops_the_run() {
     let csv = "time_s,bytes\n1,200\n20,200\n30,many\n";
     for keys in ["", "transport = \"datagram\""] {
         let error = play(csv, keys).unwrap_err().to_string();
-        assert!(error.contains("trace.csv:4: column `bytes`: expected a number"), "{error}");
+        assert!(error.contains("trace.csv:4:4: column `bytes`: expected a number"), "{error}");
     }
     let error = play("time_s,bytes\n1,65508\n", "transport = \"datagram\"").unwrap_err();
     assert!(error.to_string().contains("more than a datagram carries"), "{error}");

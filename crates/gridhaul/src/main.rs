@@ -6,11 +6,16 @@ mod args;
 mod ask;
 mod backends;
 mod command;
+mod csv_table;
+mod estimate;
 mod failure;
+mod fit;
 mod folder;
-mod memory;
+mod interrupt;
+mod lock;
 mod paper;
 mod plan;
+mod printed;
 mod series_parquet;
 mod terminal;
 

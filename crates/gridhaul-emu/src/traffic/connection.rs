@@ -49,7 +49,7 @@ pub(crate) trait Told {
     /// The application has a message ready.
     fn on_ready(&mut self, ready: Instant);
     /// A message has arrived whole.
-    fn on_delivered(&mut self, ready: Instant, delay: Duration);
+    fn on_delivered(&mut self, member: u32, ready: Instant, delay: Duration);
     /// A connection is open, this long after it began to connect.
     fn on_opened(&mut self, took: Duration);
     /// The socket did not take a datagram.
@@ -307,14 +307,14 @@ impl Connection {
         let mut woken = false;
         while let Some(ready) = self.outbox[1 - end].pop(received) {
             let Application::Dialogue { machine, next } = &mut self.application else {
-                told.on_delivered(ready, now.since(ready));
+                told.on_delivered(self.member, ready, now.since(ready));
                 continue;
             };
             // The whole message is there: the machine is told of it in one piece.
             let answer = if end == 1 {
                 machine.handle_request_bytes(now, u64::MAX / 2)
             } else {
-                told.on_delivered(ready, now.since(ready));
+                told.on_delivered(self.member, ready, now.since(ready));
                 machine.handle_response_bytes(now, u64::MAX / 2)
             };
             *next = answer.map(|message| (end, message));

@@ -240,8 +240,8 @@ impl<'a> Traffic<'a> {
         }
         if sampling.recorded {
             for (number, row) in self.rows.iter().enumerate() {
-                for &(ready, delay) in &row.messages {
-                    recording.on_message(ready, number as u32, delay);
+                for &(member, ready, delay) in &row.messages {
+                    recording.on_message(ready, (number as u32, member), delay);
                 }
             }
         }

@@ -18,6 +18,7 @@ pub(crate) fn answer(backend: &str, points: Vec<Point>) -> Answer {
         points,
         warnings: Vec::new(),
         series: Vec::new(),
+        incomplete: false,
         captures: Vec::new(),
     }
 }
@@ -135,7 +136,7 @@ pub(crate) fn series(rows: u32) -> Vec<Series> {
         let mut all = vec![("time_s", real(&|t, _| t)), (key, text)];
         all.extend(columns);
         let columns = all.into_iter().map(|(name, data)| Column { name: name.into(), data });
-        Series { name: name.into(), columns: columns.collect() }
+        Series { name: name.into(), columns: columns.collect(), ..Series::default() }
     };
     let saw = |t: f64, k: u32| {
         64_000.0 / f64::from(k + 1)

@@ -15,12 +15,14 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::backend::RunError;
+
 pub use capture::Capture;
 pub use estimate::Estimate;
 pub use metric::{Metric, MetricInfo, Scope};
 pub use recording::{Recording, Window};
 pub use runs::{Metrics, RowNames, RunRows, TimeBase};
-pub use series::{Column, ColumnData, Series};
+pub use series::{Column, ColumnData, ColumnInfo, Series, SeriesInfo};
 pub use verdict::Verdict;
 
 /// The answer of one backend to one scenario.
@@ -40,6 +42,10 @@ pub struct Answer {
     pub seed: u64,
     /// Runs behind each point.
     pub repeats: u32,
+    /// Whether the run was interrupted: `points` then holds the finished points only, each with its
+    /// first finished replications, and a warning counts them.
+    #[serde(default)]
+    pub incomplete: bool,
     /// One for each combination of swept values; one without a sweep.
     pub points: Vec<Point>,
     /// What a reader must know before trusting the numbers.
@@ -99,11 +105,40 @@ impl Answer {
     /// Version of the schema that this code writes.
     pub const SCHEMA: u32 = 1;
 
-    /// Takes what was recorded in a run. Where there are several points, the names say of which.
-    pub fn keep(&mut self, point: Option<usize>, (series, captures): (Vec<Series>, Vec<Capture>)) {
-        let suffix = point.map_or_else(String::new, |point| format!("-{point}"));
+    /// The answer of a run whose points have so many finished replications of `replications`. Where
+    /// some are missing, the run was interrupted: the answer is marked as incomplete.
+    ///
+    /// # Errors
+    /// Nothing was finished.
+    pub fn ended(mut self, finished: &[usize], replications: usize) -> Result<Self, RunError> {
+        let complete = finished.iter().filter(|&&runs| runs == replications).count();
+        if complete == finished.len() {
+            return Ok(self);
+        }
+        if finished.iter().all(|&runs| runs == 0) {
+            return Err(RunError::Interrupted);
+        }
+        let partial = finished.iter().filter(|&&runs| runs > 0 && runs < replications);
+        let partial: Vec<_> = partial.map(ToString::to_string).collect();
+        let mut message =
+            format!("interrupted: {complete} of {} points are complete", finished.len());
+        if !partial.is_empty() {
+            let runs = partial.join(", ");
+            message += &format!("; an incomplete one has {runs} of {replications} replications");
+        }
+        self.incomplete = true;
+        self.warnings.insert(0, Warning { about: "run".to_owned(), message });
+        Ok(self)
+    }
+
+    /// Takes what was recorded in a run of the point that is added next. Where there are several
+    /// points, the names say of which.
+    pub fn keep(&mut self, of_several: bool, (series, captures): (Vec<Series>, Vec<Capture>)) {
+        let point = self.points.len();
+        let suffix = if of_several { format!("-{point}") } else { String::new() };
         self.series.extend(series.into_iter().map(|mut series| {
             series.name.push_str(&suffix);
+            series.point = point;
             series
         }));
         self.captures.extend(captures.into_iter().map(|mut capture| {

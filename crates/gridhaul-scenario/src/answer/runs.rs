@@ -41,6 +41,7 @@ impl Answer {
             scenario_sha256: scenario.sha256(),
             seed: scenario.seed,
             repeats: scenario.repeat,
+            incomplete: false,
             points: Vec::new(),
             warnings: scenario.warnings(),
             series: Vec::new(),

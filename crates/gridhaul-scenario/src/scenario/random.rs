@@ -138,6 +138,7 @@ impl Flow {
             start_spread,
             route: _,
             return_route: _,
+            ip: _,
         } = self;
         let load = load.plain();
         let starts_at_random = match (start_spread, &*load) {

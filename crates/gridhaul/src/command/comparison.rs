@@ -226,10 +226,16 @@ impl Compared {
     fn texts(&self) -> Vec<String> {
         let info = self.metric.info();
         let mut texts = vec![self.row.clone(), info.heading.to_owned()];
-        let cell = |known: &Known| format::qualified(&known.estimate, info.unit, known.repeats);
-        texts.push(cell(&self.first));
-        for other in &self.others {
-            texts.push(cell(&other.known));
+        let all: Vec<&Known> =
+            std::iter::once(&self.first).chain(self.others.iter().map(|it| &it.known)).collect();
+        let estimates: Vec<_> = all.iter().map(|known| known.estimate).collect();
+        let texts_of_values = format::estimates(&estimates, info.unit).into_iter().zip(&all);
+        let mut values = texts_of_values.map(|(text, known)| {
+            text + &format::qualification(&known.estimate, known.repeats)
+        });
+        texts.extend(values.next());
+        for (other, text) in self.others.iter().zip(values) {
+            texts.push(text);
             texts.push(match other.difference {
                 Some(difference) => format!("{:+.1} %", difference * 100.0),
                 None => "–".into(),

@@ -8,22 +8,22 @@ use gridhaul_report::{Opening, Report};
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::{Backend, Progress, Quiet};
 use gridhaul_scenario::scenario::Scenario;
-use gridhaul_sim::Sim;
 
 use super::run::{json, shown, stem};
-use crate::args::{Output, PlanArgs};
+use crate::args::{Engine, Output, PlanArgs};
 use crate::ask;
+use crate::backends::BoundedSim;
 use crate::failure::Failure;
 use crate::folder::Place;
 use crate::plan::{Outcome, Verification, document, finding, plan, tables};
-use crate::terminal::{Bar, draw, print, say};
+use crate::terminal::{Bar, print, say, texts};
 
 /// Plans, writes a folder, prints what was found. A request without a choice is a failed check.
 pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
-    let scenario = ask::load(&args.file, &args.changes, &[])?;
+    let scenario = ask::load(&args.file, &args.changes, &[], args.output.quiet)?;
     usable(&scenario, &args.file)?;
     let place = Place::new(&target(args), args.output.force)?;
-    let simulator = Sim { threads: args.threads };
+    let simulator = BoundedSim(Engine::sim(args.threads, args.ignore_estimate));
     let (label, quiet) = (stem(&args.file), args.output.quiet);
     let progress = |index: usize| -> Box<dyn Progress> {
         Box::new(Bar::new(&format!("{label}, simulation {}", index + 1), quiet))
@@ -36,10 +36,10 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
     if args.output.json {
         print(&text)?;
     } else {
-        let tables: Vec<_> = tables(&outcome).iter().map(|table| draw(table, false)).collect();
+        let tables = texts(&tables(&outcome));
         let finding =
             if outcome.winner.is_some() { finding(&outcome) + "\n" } else { String::new() };
-        print([finding, tables.join("\n")].join("\n").trim_start())?;
+        print([finding, tables].join("\n").trim_start())?;
     }
     if !args.output.quiet {
         say(format_args!("report: {}", shown(&written.join("report.html"))));

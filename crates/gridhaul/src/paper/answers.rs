@@ -106,7 +106,7 @@ impl Answers {
             let (name, scenario) = paper.scenario(experiment, quick).map_err(Failure::Fault)?;
             for on in experiment.backends(&engine.on, quick).map_err(Failure::Fault)? {
                 let beside = engine.beside.max(experiment.beside);
-                let engine = Engine { on: vec![on], threads: engine.threads, beside };
+                let engine = Engine { on: vec![on], beside, ..engine.clone() };
                 let answer = match machine.answer(&scenario, on, &engine, &name)? {
                     Ok(answer) => answer,
                     Err(reason) => {

@@ -100,6 +100,7 @@ impl<F: Fn(&Scenario) -> Option<f64>> Backend for Fake<F> {
             scenario_sha256: String::new(),
             seed: 1,
             repeats: 1,
+            incomplete: false,
             points: vec![point(&metrics)],
             warnings: Vec::new(),
             series: Vec::new(),

@@ -1,8 +1,7 @@
 //! What `run`, `sweep`, `compare` and `paper` print and leave behind.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::slice;
-use std::time::Duration;
 
 use crate::support::{Desk, Done, SMALL, has_all, repository};
 use gridhaul_scenario::answer::{Answer, Metric, Row};
@@ -139,20 +138,6 @@ fn a_column_that_there_is_not_is_told_with_the_nearest() {
 }
 
 #[test]
-fn an_interrupted_run_leaves_nothing() {
-    let endless = SMALL.replace("5 s", "300000 h");
-    let desk = Desk::new().file("endless.toml", endless);
-    let mut command = desk.command("run endless.toml");
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    wait(Duration::from_millis(700));
-    assert!(child.try_wait().unwrap().is_none(), "the run has ended before it was interrupted");
-    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(kill.success());
-    assert!(!child.wait().unwrap().success());
-    assert_eq!(desk.names("."), ["endless.toml"]);
-}
-
-#[test]
 fn a_reader_that_goes_away_is_no_error() {
     let desk = Desk::new();
     let script = format!(
@@ -175,11 +160,6 @@ fn papers_are_listed_and_every_scenario_of_the_repository_is_valid() {
         let done = desk.run(&format!("check '{}'", path.display()));
         assert_eq!(done.code, Some(0), "{done:?}");
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "a test of what happens after some real time")]
-fn wait(time: Duration) {
-    std::thread::sleep(time);
 }
 
 #[test]

@@ -33,7 +33,10 @@ impl Scenario {
     pub fn lies_in(&mut self, folder: &Path) {
         let own = Path::new(self.folder.as_deref().unwrap_or_default());
         if self.names_a_trace()
-            && let Ok(whole) = path::absolute(folder.join(own))
+            && let Ok(whole) = match own.as_os_str().is_empty() {
+                true => path::absolute(folder),
+                false => path::absolute(folder.join(own)),
+            }
         {
             self.folder = whole.to_str().map(str::to_owned);
         }

@@ -21,6 +21,8 @@ pub(super) struct Varied {
     /// Path in the file that says so.
     pub(super) place: String,
     pub(super) values: Vec<Json>,
+    /// For each value, which of the list at `place` it is; `None` for one of a range.
+    pub(super) entries: Vec<Option<usize>>,
 }
 
 impl Axis {
@@ -100,14 +102,18 @@ pub(super) fn varied(
 ) -> Result<Varied, Problem> {
     let fail = |(message, remedy): Refusal| Problem::new(place.as_str(), message, remedy);
     find(base, key).map_err(fail)?;
+    let listed = matches!(values, Values::List(_));
     let values: Vec<Json> = match values {
         Values::List(list) => list.iter().map(setting::json).collect(),
-        Values::Range(range) => range::values(range).map_err(fail)?,
+        Values::Range(range) => range::values(range).map_err(|(end, (message, remedy))| {
+            Problem::new(format!("{place}{end}"), message, remedy)
+        })?,
     };
     if values.is_empty() {
         return Err(fail(("the list is empty".into(), "give at least one value".into())));
     }
-    Ok(Varied { key: key.to_owned(), place, values })
+    let entries = (0..values.len()).map(|entry| listed.then_some(entry)).collect();
+    Ok(Varied { key: key.to_owned(), place, values, entries })
 }
 
 /// Checks that a key leads somewhere. Its last step may be absent where it is optional; whether

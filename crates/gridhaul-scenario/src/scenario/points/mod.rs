@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::error::{Problem, ScenarioError};
+use super::file::explain;
 use super::{Scenario, check, power_line};
 use axis::{Axis, axes};
 use setting::Setting;
@@ -123,7 +124,7 @@ fn point(base: &Json, axes: &[Axis], indices: &[usize]) -> Result<ScenarioPoint,
     for (axis, index) in axes.iter().zip(indices) {
         for varied in &axis.keys {
             let (key, place, value) = (&varied.key, &varied.place, &varied.values[*index]);
-            settings.push(Setting { key, place, value });
+            settings.push(Setting { key, place, entry: varied.entries[*index], value });
         }
     }
     let scenario = with(base, &settings)?;
@@ -147,7 +148,8 @@ fn with(base: &Json, settings: &[Setting<'_>]) -> Result<Scenario, Problem> {
         let named = settings.iter().find(|setting| problem.key.starts_with(setting.key));
         return Err(match named.or(settings.first()) {
             Some(setting) => {
-                let refused = setting.refused(&format!("{}: {}", problem.key, problem.message));
+                let reason = format!("{}: {}", problem.key, problem.message);
+                let refused = setting.refused(&problem.key, &reason);
                 Problem { remedy: problem.remedy, ..refused }
             }
             None => problem,
@@ -164,12 +166,15 @@ fn blame(base: &Json, settings: &[Setting<'_>], error: &serde_json::Error) -> Pr
             return problem;
         }
         if let Err(error) = Scenario::deserialize(&tree) {
-            return setting.unreadable(&error);
+            return setting.unreadable(&tree, &error);
         }
     }
     match settings.first() {
-        Some(setting) => setting.unreadable(error),
-        None => Problem::new("sweep", error.to_string(), ""),
+        Some(setting) => {
+            let (message, remedy) = explain::reworded(&error.to_string(), setting.key);
+            Problem { remedy, ..setting.refused("", &message) }
+        }
+        None => Problem::new("sweep", explain::reworded(&error.to_string(), "").0, ""),
     }
 }
 
