@@ -154,7 +154,7 @@ pub(crate) fn assign(
 }
 
 fn axis(key: &str, values: Values) -> Sweep {
-    Sweep { vary: IndexMap::from([(key.to_owned(), values)]) }
+    Sweep { vary: IndexMap::from([(key.to_owned(), values)]), label: None }
 }
 
 /// Names the flags of the command line where the error names entries of a sweep.

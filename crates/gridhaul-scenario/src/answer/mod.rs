@@ -1,6 +1,7 @@
 //! What is answered: one schema for all backends.
 
 mod capture;
+mod delay;
 mod metric;
 mod recording;
 mod runs;
@@ -12,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use capture::Capture;
+pub use delay::{DelayCounts, DelayDistribution};
 pub use metric::{Metric, MetricInfo, Scope};
 pub use recording::{Recording, Window};
 pub use runs::{Metrics, RowNames, RunRows};
@@ -48,10 +50,13 @@ pub struct Answer {
 }
 
 /// The answer for one combination of swept values.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// Swept keys and their values, as text.
     pub parameters: IndexMap<String, String>,
+    /// Swept keys and the labels of their values; only keys of sweep entries with `label`.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub labels: IndexMap<String, String>,
     /// One for each flow of the scenario; equal flows are taken together. Then one for each group
     /// of connections from a collector onwards, named `<collector>><end>`.
     pub flows: Vec<Row>,
@@ -60,6 +65,10 @@ pub struct Point {
     /// One for each flow with a deadline: whether it is met.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<Verdict>,
+    /// One for each flow that sends messages, by its name: the distribution of their delays; null
+    /// where no message arrived, and by equations.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub delays: IndexMap<String, Option<DelayDistribution>>,
 }
 
 /// The metrics of one flow or one direction of a link.

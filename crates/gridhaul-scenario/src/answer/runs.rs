@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::{Answer, Estimate, Metric, Point, Row, Verdict, Warning};
+use super::{Answer, DelayCounts, DelayDistribution, Estimate, Metric, Point, Row, Verdict, Warning};
 use crate::scenario::{Flow, Scenario, ScenarioPoint};
 
 /// The metrics of one row in one run.
@@ -15,6 +15,9 @@ pub struct RunRows {
     pub flows: Vec<Metrics>,
     /// One for each direction of each link.
     pub links: Vec<Metrics>,
+    /// Delays of messages for each row of flows: `None` where the row has none. May be shorter than
+    /// `flows`.
+    pub delays: Vec<Option<DelayCounts>>,
 }
 
 /// Name and number of equal flows or links of each row.
@@ -70,10 +73,12 @@ impl Point {
         (flows, links): (&RowNames, &RowNames),
         runs: &[RunRows],
     ) -> Self {
+        let delays = delays(flows, runs);
         let flows = combine(flows, runs, |rows| &rows.flows);
         let links = combine(links, runs, |rows| &rows.links);
         let verdicts = verdicts(&point.scenario, &flows);
-        Self { parameters: point.parameters.clone(), flows, links, verdicts }
+        let (parameters, labels) = (point.parameters.clone(), point.labels.clone());
+        Self { parameters, labels, flows, links, verdicts, delays }
     }
 }
 
@@ -120,6 +125,21 @@ fn verdicts(scenario: &Scenario, flows: &[Row]) -> Vec<Verdict> {
         Some(Verdict::on_deadline(name, deadline, row.mean(Metric::DeadlineMet)))
     };
     limited.filter_map(verdict).collect()
+}
+
+/// The delays of each row with messages, pooled over the runs.
+fn delays(
+    flows: &RowNames,
+    runs: &[RunRows],
+) -> IndexMap<String, Option<DelayDistribution>> {
+    let pooled = flows.iter().enumerate().filter_map(|(index, (name, _))| {
+        let mut own = runs.iter().filter_map(|run| run.delays.get(index)?.as_ref()).peekable();
+        own.peek()?;
+        let mut all = DelayCounts::default();
+        own.for_each(|run| all.pool(run));
+        Some((name.clone(), all.distribution()))
+    });
+    pooled.collect()
 }
 
 fn combine(

@@ -154,12 +154,7 @@ mod tests {
         let metrics =
             IndexMap::from([(Metric::Goodput, Estimate { mean: Some(mean), ci95, n: 5 })]);
         let row = Row { name: "down".into(), count: 1, metrics };
-        let point = Point {
-            parameters: IndexMap::new(),
-            flows: vec![row],
-            links: vec![],
-            verdicts: vec![],
-        };
+        let point = Point { flows: vec![row], ..Point::default() };
         judge(&cells[0], Some(&point), Some(700_000.0))
     }
 

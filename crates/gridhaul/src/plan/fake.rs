@@ -49,12 +49,7 @@ pub(crate) fn point(metrics: &[(Metric, f64)]) -> Point {
         .iter()
         .map(|&(metric, value)| (metric, Estimate { mean: Some(value), ci95: None, n: 1 }));
     let row = Row { name: "reading".to_owned(), count: 1, metrics: known.collect() };
-    Point {
-        parameters: indexmap::IndexMap::new(),
-        flows: vec![row],
-        links: Vec::new(),
-        verdicts: Vec::new(),
-    }
+    Point { flows: vec![row], ..Point::default() }
 }
 
 /// Answers with a loss that is a function of the scenario, and refuses BBR.

@@ -130,7 +130,7 @@ pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Problem> {
             }
             new
         });
-        axes.push(Axis { keys: vec![varied] });
+        axes.push(Axis { keys: vec![varied], labels: Vec::new() });
     }
     let count = axes.iter().map(Axis::len).fold(1_usize, usize::saturating_mul);
     if count > CANDIDATES_MAX {
