@@ -4,13 +4,18 @@ use std::fmt::Write;
 
 use gridhaul_scenario::answer::Warning;
 
-use super::{NamedChart, Report};
+use super::{NamedChart, Report, description};
 use crate::chart::STYLE;
 use crate::text::{Detail, TextTable, tables};
 use crate::verdicts::verdicts;
 
 /// Style of all pages, beside that of the charts.
 pub const PAGE_STYLE: &str = include_str!("page.css");
+
+/// Charts that are shown at once, verdicts that are, and columns of values that fit a page of print.
+const CHARTS_OPEN: usize = 4;
+const VERDICTS_MAX: usize = 6;
+const COLUMNS_MAX: usize = 6;
 
 /// Writes the page. Writing to a `String` cannot fail, so results are dropped.
 pub(super) fn page(report: &Report<'_>, charts: &[NamedChart]) -> String {
@@ -29,26 +34,27 @@ pub(super) fn page(report: &Report<'_>, charts: &[NamedChart]) -> String {
          <p class=\"meta\">{}</p>\n</header>\n<main>",
         escaped(&asked(report)),
     );
-    opening(&mut out, report);
+    result(&mut out, report);
     warnings(&mut out, report);
-    if let Some(table) = verdicts(report.answers) {
-        table_html(&mut out, &table);
+    let (open, folded) = rank(report.opening.charts, charts);
+    let verdicts = verdicts(report.answers);
+    if let Some(table) = verdicts.iter().find(|table| table.rows.len() <= VERDICTS_MAX) {
+        headed(&mut out, table);
     }
-    let paragraphs = report.description.split("\n\n").map(str::trim);
-    for paragraph in paragraphs.filter(|paragraph| !paragraph.is_empty()) {
-        let _ = writeln!(out, "<p>{}</p>", escaped(paragraph));
+    out += "<section class=\"charts\" aria-label=\"Charts\">\n";
+    open.iter().for_each(|chart| figure(&mut out, chart));
+    out += "</section>\n";
+    for table in report.opening.tables {
+        headed(&mut out, table);
     }
-    figures(&mut out, charts);
-    for table in tables(report.answers, Detail::Full) {
-        table_html(&mut out, &table);
+    let description = description::rendered(report.description);
+    if !description.is_empty() {
+        let _ = writeln!(out, "<section class=\"description\">\n{description}</section>");
     }
-    if !report.scenario_toml.trim().is_empty() {
-        let _ = writeln!(
-            out,
-            "<details open>\n<summary>Scenario</summary>\n<pre><code>{}</code></pre>\n</details>",
-            escaped(report.scenario_toml.trim_end()),
-        );
+    if !report.opening.answers.is_empty() {
+        let _ = writeln!(out, "<h2>{}</h2>", escaped(report.opening.answers));
     }
+    details(&mut out, report, &folded, verdicts.filter(|it| it.rows.len() > VERDICTS_MAX));
     out += "</main>\n";
     footer(&mut out, report);
     out += "</body>\n</html>\n";
@@ -96,22 +102,76 @@ fn asked(report: &Report<'_>) -> String {
     text
 }
 
-fn opening(out: &mut String, report: &Report<'_>) {
-    let opening = report.opening;
-    for paragraph in opening.finding.split("\n\n").map(str::trim).filter(|text| !text.is_empty()) {
-        let _ = writeln!(out, "<p><strong>{}</strong></p>", escaped(paragraph));
+/// The sentences that a report begins with.
+fn result(out: &mut String, report: &Report<'_>) {
+    let given = report.opening.finding.split("\n\n").map(str::trim).filter(|it| !it.is_empty());
+    let mut paragraphs: Vec<String> = given.map(str::to_owned).collect();
+    if paragraphs.is_empty() {
+        paragraphs = crate::result::result(report.answers);
     }
-    figures(out, opening.charts);
-    for table in opening.tables {
-        let _ = writeln!(out, "<h2>{}</h2>", escaped(&table.title));
-        *out += &table_element(table);
-        if let Some(note) = &table.note {
-            let _ = writeln!(out, "<p class=\"note\">{}</p>", escaped(note));
+    if paragraphs.is_empty() {
+        return;
+    }
+    *out += "<section class=\"result\" aria-label=\"Result\">\n";
+    for paragraph in &paragraphs {
+        let _ = writeln!(out, "<p>{}</p>", escaped(paragraph));
+    }
+    *out += "</section>\n";
+}
+
+/// The charts that are shown at once, those of the opening first, and those that are folded away.
+fn rank<'a>(
+    opening: &'a [NamedChart],
+    charts: &'a [NamedChart],
+) -> (Vec<&'a NamedChart>, Vec<&'a NamedChart>) {
+    // Beside a finding of its own, charts of the answers are its evidence.
+    let open = if opening.is_empty() { CHARTS_OPEN } else { opening.len().min(CHARTS_OPEN) };
+    let mut all: Vec<&NamedChart> = opening.iter().chain(charts).collect();
+    let folded = all.split_off(open.min(all.len()));
+    (all, folded)
+}
+
+/// What few readers need: the other charts, all numbers, the scenario.
+fn details(
+    out: &mut String,
+    report: &Report<'_>,
+    charts: &[&NamedChart],
+    verdicts: Option<TextTable>,
+) {
+    let mut sections: Vec<&str> = Vec::new();
+    for chart in charts {
+        if !sections.contains(&chart.section.as_str()) {
+            sections.push(&chart.section);
         }
     }
-    if !opening.answers.is_empty() {
-        let _ = writeln!(out, "<h2>{}</h2>", escaped(opening.answers));
+    if let Some(table) = verdicts {
+        fold(out, &table.title, |out| whole_table(out, &table));
     }
+    for section in sections {
+        let own: Vec<_> = charts.iter().filter(|chart| chart.section == section).collect();
+        let count = format!("{} more {}", own.len(), if own.len() == 1 { "chart" } else { "charts" });
+        fold(out, &format!("{section}: {count}"), |out| {
+            *out += "<div class=\"charts\">\n";
+            own.iter().for_each(|chart| figure(out, chart));
+            *out += "</div>\n";
+        });
+    }
+    for table in tables(report.answers, Detail::Full) {
+        fold(out, &format!("{} in numbers", table.title), |out| whole_table(out, &table));
+    }
+    if !report.scenario_toml.trim().is_empty() {
+        let toml = escaped(report.scenario_toml.trim_end());
+        fold(out, "Scenario", |out| {
+            let _ = writeln!(out, "<pre><code>{toml}</code></pre>");
+        });
+    }
+}
+
+/// A part of the page that is opened on request; print shows it.
+fn fold(out: &mut String, summary: &str, content: impl FnOnce(&mut String)) {
+    let _ = writeln!(out, "<details>\n<summary>{}</summary>", escaped(summary));
+    content(out);
+    *out += "</details>\n";
 }
 
 fn warnings(out: &mut String, report: &Report<'_>) {
@@ -137,33 +197,44 @@ fn warnings(out: &mut String, report: &Report<'_>) {
     *out += "</ul>\n</aside>\n";
 }
 
-fn figures(out: &mut String, charts: &[NamedChart]) {
-    let mut section = "";
-    for chart in charts {
-        if chart.section != section {
-            if !section.is_empty() {
-                *out += "</div>\n";
-            }
-            section = &chart.section;
-            let _ = writeln!(out, "<h2>{}</h2>\n<div class=\"charts\">", escaped(section));
+fn figure(out: &mut String, chart: &NamedChart) {
+    let svg = chart.chart.to_inline_svg();
+    let _ = writeln!(out, "<figure id=\"{}\">\n{svg}\n</figure>", chart.name);
+}
+
+fn headed(out: &mut String, table: &TextTable) {
+    let _ = writeln!(out, "<h2>{}</h2>", escaped(&table.title));
+    whole_table(out, table);
+}
+
+/// A table with its note. One with many columns is cut into several that fit a page of print, each
+/// with the columns that name the rows.
+fn whole_table(out: &mut String, table: &TextTable) {
+    let columns: Vec<usize> = (table.key_columns..table.headers.len()).collect();
+    if columns.len() <= COLUMNS_MAX {
+        *out += &table_element(table);
+    } else {
+        let parts = columns.len().div_ceil(COLUMNS_MAX);
+        for part in columns.chunks(columns.len().div_ceil(parts)) {
+            *out += &table_element(&of_columns(table, part));
         }
-        let _ = writeln!(
-            out,
-            "<figure id=\"{}\">\n{}\n</figure>",
-            chart.name,
-            chart.chart.to_inline_svg()
-        );
     }
-    if !section.is_empty() {
-        *out += "</div>\n";
+    if let Some(note) = &table.note {
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", escaped(note));
     }
 }
 
-fn table_html(out: &mut String, table: &TextTable) {
-    let _ = writeln!(out, "<h2>{} in numbers</h2>", escaped(&table.title));
-    *out += &table_element(table);
-    if let Some(note) = &table.note {
-        let _ = writeln!(out, "<p class=\"note\">{}</p>", escaped(note));
+/// The columns that name the rows, and these.
+fn of_columns(table: &TextTable, columns: &[usize]) -> TextTable {
+    let part = |row: &Vec<String>| {
+        let keys = row[..table.key_columns].iter();
+        keys.chain(columns.iter().filter_map(|column| row.get(*column))).cloned().collect()
+    };
+    TextTable {
+        headers: part(&table.headers),
+        rows: table.rows.iter().map(part).collect(),
+        note: None,
+        ..table.clone()
     }
 }
 
