@@ -35,14 +35,22 @@ pub(crate) fn rough(value: f64, unit: Unit<'_>) -> String {
 
 /// Two values for a sentence: in one unit (`0.56 → 1.12 Mbit/s`) unless that would hide the smaller.
 pub(crate) fn change(from: f64, to: f64, unit: Unit<'_>) -> String {
+    let [first, second] = both(from, to, unit);
+    match (first.split_once(' '), second.split_once(' ')) {
+        (Some((number, one)), Some((_, other))) if one == other => format!("{number} → {second}"),
+        _ => format!("{first} → {second}"),
+    }
+}
+
+/// Two values for a sentence, each with its unit: in one unit unless that would hide the smaller.
+pub(crate) fn both(from: f64, to: f64, unit: Unit<'_>) -> [String; 2] {
     let (small, large) = (from.abs().min(to.abs()), from.abs().max(to.abs()));
     match unit {
         Unit::Of(name) if small > 0.0 && large / small < 50.0 => {
             let prefix = Prefix::for_magnitude(rounded(large), name);
-            let both = [from, to].map(|value| digits(value / prefix.factor));
-            join(both.join(" → "), &prefix.unit)
+            [from, to].map(|value| join(digits(value / prefix.factor), &prefix.unit))
         }
-        _ => format!("{} → {}", rough(from, unit), rough(to, unit)),
+        _ => [from, to].map(|value| rough(value, unit)),
     }
 }
 

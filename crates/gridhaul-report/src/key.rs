@@ -30,7 +30,9 @@ pub(crate) fn short(key: &str) -> String {
         return "loss".to_owned();
     }
     if last == "count" && before.contains('.') {
-        return format!("number of {}", words(before.rsplit('.').next().unwrap_or(before)));
+        let name = words(before.rsplit('.').next().unwrap_or(before));
+        let flows = if before.starts_with("flow.") { " flows" } else { "" };
+        return format!("number of {name}{flows}");
     }
     words(last)
 }
@@ -42,8 +44,8 @@ pub(crate) fn label(key: &str) -> String {
         return words(key);
     };
     let direction = match rest {
-        ["both", _, ..] => ", both directions".to_owned(),
-        [way @ ("forward" | "backward" | "reverse"), _, ..] => format!(", {way}"),
+        ["both", _, ..] => " (both directions)".to_owned(),
+        [way @ ("forward" | "backward" | "reverse"), _, ..] => format!(" ({way})"),
         ["count"] => return short(key),
         [_, ..] => String::new(),
         [] => return key.to_owned(),
@@ -82,8 +84,9 @@ pub(crate) fn named(key: &str, value: &str, all: &[String]) -> String {
 /// What tells a point from the others of its sweep. Keys that vary with another one are left out.
 pub(crate) fn of_point(points: &[Point], index: usize) -> String {
     let Some(point) = points.get(index) else { return format!("point {index}") };
-    let differs =
-        |key: &String| points.iter().any(|other| other.parameters.get(key) != point.parameters.get(key));
+    let differs = |key: &String| {
+        points.iter().any(|other| other.parameters.get(key) != point.parameters.get(key))
+    };
     let keys: Vec<String> = point.parameters.keys().filter(|key| differs(key)).cloned().collect();
     let mut words: Vec<String> = Vec::new();
     for word in keys.iter().filter_map(|key| told(point, key, &keys)) {
@@ -145,14 +148,14 @@ mod tests {
     #[test]
     fn keys_and_values_in_words() {
         assert_eq!(label("stack.linux.delayed_ack"), "delayed ACK of stack linux");
-        assert_eq!(label("link.a.forward.rate"), "rate of link a, forward");
-        assert_eq!(label("link.a.both.loss.bernoulli"), "loss of link a, both directions");
+        assert_eq!(label("link.a.forward.rate"), "rate of link a (forward)");
+        assert_eq!(label("link.a.both.loss.bernoulli"), "loss of link a (both directions)");
         assert_eq!(label("flow.ping.load.periodic.every"), "every of flow ping");
-        assert_eq!(label("flow.meters.count"), "number of meters");
+        assert_eq!(label("flow.meters.count"), "number of meters flows");
         assert_eq!(label("duration"), "duration");
         let keys = ["link.a.both.rate", "link.b.both.rate", "stack.x.sack"].map(String::from);
         let rate = named(&keys[0], "1 Mbit/s", &keys);
-        assert_eq!(rate, "rate of link a, both directions 1 Mbit/s");
+        assert_eq!(rate, "rate of link a (both directions) 1 Mbit/s");
         assert_eq!(named(&keys[0], "1 Mbit/s", &keys[..1]), "rate 1 Mbit/s");
         assert_eq!(named(&keys[2], "true", &keys), "SACK on");
         assert_eq!(named("stack.x.congestion", "reno", &keys), "reno");
@@ -162,7 +165,10 @@ mod tests {
     fn no_json_is_left_in_a_value() {
         for (json, words) in [
             (r#"{"bernoulli":"1 %"}"#, "bernoulli 1 %"),
-            (r#"{"red":{"min":"5 packets","max":"15 packets"}}"#, "red (min 5 packets, max 15 packets)"),
+            (
+                r#"{"red":{"min":"5 packets","max":"15 packets"}}"#,
+                "red (min 5 packets, max 15 packets)",
+            ),
             (r#"{"codel":{}}"#, "codel"),
             (r#"[{"start":"1 s","length":"4 s"}]"#, "start 1 s, length 4 s"),
             ("[]", "none"),
@@ -184,7 +190,10 @@ mod tests {
         }
         assert_eq!(of_point(&points, 1), "delayed ACK 40 ms");
         points[1].labels.insert("stack.x.delayed_ack".into(), "delayed ACK".into());
-        assert_eq!([of_point(&points, 0), of_point(&points, 1)], ["delayed ACK 0 s", "delayed ACK"]);
+        assert_eq!(
+            [of_point(&points, 0), of_point(&points, 1)],
+            ["delayed ACK 0 s", "delayed ACK"]
+        );
         assert_eq!(value(&points[1], "stack.x.delayed_ack").unwrap(), "delayed ACK");
     }
 }

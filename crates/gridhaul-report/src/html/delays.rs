@@ -84,11 +84,12 @@ fn differences(answers: &[(String, &Answer)]) -> f64 {
 
 fn draw(curves: &[&Curve<'_>]) -> NamedChart {
     let shown = spread(curves);
-    let differs = |part: fn(&Curve<'_>) -> String| {
-        curves.iter().any(|curve| part(curve) != part(curves[0]))
-    };
+    let differs =
+        |part: fn(&Curve<'_>) -> String| curves.iter().any(|curve| part(curve) != part(curves[0]));
     let parts: Vec<fn(&Curve<'_>) -> String> =
-        vec![|curve| curve.flow.to_owned(), |curve| curve.point.clone(), |curve| curve.answer.to_owned()];
+        vec![|curve| curve.flow.to_owned(), |curve| curve.point.clone(), |curve| {
+            curve.answer.to_owned()
+        }];
     let name = |curve: &Curve<'_>| {
         let own = parts.iter().filter(|part| differs(**part)).map(|part| part(curve));
         let mut name = own.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(", ");

@@ -6,14 +6,16 @@ mod page;
 mod series;
 mod single;
 mod sweep;
+mod table;
 
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{Estimate, Metric};
 
 use crate::chart::Chart;
 use crate::text::TextTable;
-pub use page::{PAGE_STYLE, table_element};
+pub use page::PAGE_STYLE;
 pub(crate) use sweep::swept_keys;
+pub use table::table_element;
 
 /// What a report is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -69,10 +71,11 @@ pub fn charts(answers: &[(String, &Answer)]) -> Vec<NamedChart> {
     let mut ranked =
         if keys.is_empty() { single::charts(answers) } else { sweep::charts(answers, &keys) };
     ranked.extend(delays::charts(answers, &keys));
-    ranked.extend(series::charts(answers, &[]).into_iter().map(|chart| Ranked {
-        rank: series::rank(&chart),
-        chart,
-    }));
+    ranked.extend(
+        series::charts(answers, &[])
+            .into_iter()
+            .map(|chart| Ranked { rank: series::rank(&chart), chart }),
+    );
     // Equal ranks stay in the order in which they were made.
     ranked.sort_by(|a, b| b.rank.total_cmp(&a.rank));
     let mut charts: Vec<NamedChart> = ranked.into_iter().map(|ranked| ranked.chart).collect();

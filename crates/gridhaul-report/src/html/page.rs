@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use gridhaul_scenario::answer::Warning;
 
+use super::table::{headed, whole_table};
 use super::{NamedChart, Report, description};
 use crate::chart::STYLE;
 use crate::text::{Detail, TextTable, tables};
@@ -12,10 +13,9 @@ use crate::verdicts::verdicts;
 /// Style of all pages, beside that of the charts.
 pub const PAGE_STYLE: &str = include_str!("page.css");
 
-/// Charts that are shown at once, verdicts that are, and columns of values that fit a page of print.
+/// Charts that are shown at once, and rows of verdicts that are.
 const CHARTS_OPEN: usize = 4;
 const VERDICTS_MAX: usize = 6;
-const COLUMNS_MAX: usize = 6;
 
 /// Writes the page. Writing to a `String` cannot fail, so results are dropped.
 pub(super) fn page(report: &Report<'_>, charts: &[NamedChart]) -> String {
@@ -62,7 +62,7 @@ pub(super) fn page(report: &Report<'_>, charts: &[NamedChart]) -> String {
 }
 
 /// Text for HTML, in elements and in quoted attributes.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -144,12 +144,14 @@ fn details(
             sections.push(&chart.section);
         }
     }
+    sections.sort_unstable();
     if let Some(table) = verdicts {
         fold(out, &table.title, |out| whole_table(out, &table));
     }
     for section in sections {
         let own: Vec<_> = charts.iter().filter(|chart| chart.section == section).collect();
-        let count = format!("{} more {}", own.len(), if own.len() == 1 { "chart" } else { "charts" });
+        let count =
+            format!("{} more {}", own.len(), if own.len() == 1 { "chart" } else { "charts" });
         fold(out, &format!("{section}: {count}"), |out| {
             *out += "<div class=\"charts\">\n";
             own.iter().for_each(|chart| figure(out, chart));
@@ -200,72 +202,6 @@ fn warnings(out: &mut String, report: &Report<'_>) {
 fn figure(out: &mut String, chart: &NamedChart) {
     let svg = chart.chart.to_inline_svg();
     let _ = writeln!(out, "<figure id=\"{}\">\n{svg}\n</figure>", chart.name);
-}
-
-fn headed(out: &mut String, table: &TextTable) {
-    let _ = writeln!(out, "<h2>{}</h2>", escaped(&table.title));
-    whole_table(out, table);
-}
-
-/// A table with its note. One with many columns is cut into several that fit a page of print, each
-/// with the columns that name the rows.
-fn whole_table(out: &mut String, table: &TextTable) {
-    let columns: Vec<usize> = (table.key_columns..table.headers.len()).collect();
-    if columns.len() <= COLUMNS_MAX {
-        *out += &table_element(table);
-    } else {
-        let parts = columns.len().div_ceil(COLUMNS_MAX);
-        for part in columns.chunks(columns.len().div_ceil(parts)) {
-            *out += &table_element(&of_columns(table, part));
-        }
-    }
-    if let Some(note) = &table.note {
-        let _ = writeln!(out, "<p class=\"note\">{}</p>", escaped(note));
-    }
-}
-
-/// The columns that name the rows, and these.
-fn of_columns(table: &TextTable, columns: &[usize]) -> TextTable {
-    let part = |row: &Vec<String>| {
-        let keys = row[..table.key_columns].iter();
-        keys.chain(columns.iter().filter_map(|column| row.get(*column))).cloned().collect()
-    };
-    TextTable {
-        headers: part(&table.headers),
-        rows: table.rows.iter().map(part).collect(),
-        note: None,
-        ..table.clone()
-    }
-}
-
-/// A table as an element of a page, without heading and note.
-#[must_use]
-pub fn table_element(table: &TextTable) -> String {
-    let title = escaped(&table.title);
-    let mut out = String::new();
-    let _ = writeln!(
-        out,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title} in numbers\">\n<table>\n<thead><tr>",
-    );
-    for (column, header) in table.headers.iter().enumerate() {
-        let class = if column < table.key_columns { "" } else { " class=\"n\"" };
-        let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", escaped(header));
-    }
-    out += "</tr></thead>\n<tbody>\n";
-    for row in &table.rows {
-        out += "<tr>";
-        for (column, cell) in row.iter().enumerate() {
-            let cell = escaped(cell);
-            let _ = if column < table.key_columns {
-                write!(out, "<th scope=\"row\">{cell}</th>")
-            } else {
-                write!(out, "<td class=\"n\">{cell}</td>")
-            };
-        }
-        out += "</tr>\n";
-    }
-    out += "</tbody>\n</table>\n</div>\n";
-    out
 }
 
 fn footer(out: &mut String, report: &Report<'_>) {

@@ -100,9 +100,9 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Rank
 
 /// What the values of a key are called.
 fn labels(points: &[&Point], key: &str) -> BTreeMap<String, String> {
-    let named = points.iter().filter_map(|point| {
-        Some((point.parameters.get(key)?.clone(), key::value(point, key)?))
-    });
+    let named = points
+        .iter()
+        .filter_map(|point| Some((point.parameters.get(key)?.clone(), key::value(point, key)?)));
     named.collect()
 }
 

@@ -43,7 +43,8 @@ pub(super) fn sentence(answers: &[(String, &Answer)]) -> Option<String> {
     };
     let several = first.1.points.first().is_some_and(|point| point.flows.len() > 1);
     let what = of_flow(&largest.measure, largest.flow, several);
-    let at = if largest.place.is_empty() { String::new() } else { format!(" at {}", largest.place) };
+    let at =
+        if largest.place.is_empty() { String::new() } else { format!(" at {}", largest.place) };
     let percent = largest.deviation * 100.0;
     let mut text = if pairs.iter().all(|pair| !pair.significant) {
         format!(
@@ -57,18 +58,18 @@ pub(super) fn sentence(answers: &[(String, &Answer)]) -> Option<String> {
         let [own, other] = largest.values.map(|value| largest.measure.text(value));
         let near = pairs.iter().filter(|pair| pair.deviation <= AGREEMENT).count();
         format!(
-            "{} deviates from {} most in {what}{at}: {other} instead of {own} ({:+.0} %); {near} \
+            "{} deviates from {} most in {what}{at}: {other} instead of {own} ({}); {near} \
              of {} compared values agree within 10 %",
             largest.label,
             names[0],
-            (largest.values[1] / largest.values[0] - 1.0) * 100.0,
+            signed(largest.values[1] / largest.values[0] - 1.0),
             pairs.len()
         )
     };
     if !unanswered.is_empty() {
         text += &format!("; {} has no value to compare", unanswered.join(" and "));
     }
-    Some(super::capital(&text) + ".")
+    Some(text + ".")
 }
 
 fn pairs<'a>(first: &'a Answer, (label, other): &'a (String, &'a Answer)) -> Vec<Pair<'a>> {
@@ -103,6 +104,12 @@ fn pairs<'a>(first: &'a Answer, (label, other): &'a (String, &'a Answer)) -> Vec
 fn deviation(one: &Estimate, other: &Estimate) -> Option<f64> {
     let (a, b) = (one.mean?, other.mean?);
     (a != 0.0).then(|| (b / a - 1.0).abs())
+}
+
+/// A relative difference in percent, with its sign.
+fn signed(difference: f64) -> String {
+    let sign = if difference < 0.0 { '−' } else { '+' };
+    format!("{sign}{:.0} %", difference.abs() * 100.0)
 }
 
 fn list(names: &[&str]) -> String {

@@ -17,11 +17,7 @@ struct Change<'a> {
 }
 
 /// The largest changes: that of the flow that changes most, then others.
-pub(super) fn sentence(
-    names: [&str; 2],
-    points: [&Point; 2],
-    single_run: bool,
-) -> Option<String> {
+pub(super) fn sentence(names: [&str; 2], points: [&Point; 2], single_run: bool) -> Option<String> {
     let subjects = subjects(points.into_iter());
     let several = points[0].flows.len() > 1;
     let all: Vec<Change<'_>> =
@@ -41,11 +37,8 @@ pub(super) fn sentence(
     let own = notable.iter().skip(1).find(|change| change.flow == head.flow);
     let other = notable.iter().find(|change| change.flow != head.flow);
     for change in own.into_iter().chain(other) {
-        text += &format!(
-            "; {} {}",
-            of_flow(&change.measure, change.flow, several),
-            change.clause()
-        );
+        text +=
+            &format!("; {} {}", of_flow(&change.measure, change.flow, several), change.clause());
     }
     text += if single_run { " (single runs, no confidence intervals)." } else { "." };
     Some(text)
@@ -102,7 +95,8 @@ impl Change<'_> {
     fn clause(&self) -> String {
         let (from, to) = self.means();
         let verb = if to > from { "rises" } else { "falls" };
-        format!("{verb} from {} to {}", self.measure.text(from), self.measure.text(to))
+        let [from, to] = format::both(from, to, self.measure.unit());
+        format!("{verb} from {from} to {to}")
     }
 }
 

@@ -7,6 +7,9 @@ use crate::html::{numeric_axis, swept_keys};
 use crate::key;
 use crate::quantity::quantity;
 
+/// So many points that keep a deadline are named.
+const NAMED: usize = 3;
+
 /// One sentence on all deadlines of an answer; `None` where there are none.
 pub(super) fn sentence(answer: &Answer) -> Option<String> {
     let points: Vec<&Point> = answer.points.iter().filter(|it| !it.verdicts.is_empty()).collect();
@@ -45,7 +48,8 @@ fn of_point(verdicts: &[Verdict]) -> String {
         (1, 1) => format!("The deadline is missed: {}.", worst(&all).unwrap_or_default()),
         (0, count) => {
             let met = count - unknown;
-            let which = if unknown == 0 { format!("All {count}") } else { format!("{met} of {count}") };
+            let which =
+                if unknown == 0 { format!("All {count}") } else { format!("{met} of {count}") };
             format!("{which} deadlines are met, the closest: {}.", worst(&all).unwrap_or_default())
         }
         (some, count) => {
@@ -79,7 +83,17 @@ fn over_sweep(answer: &Answer, points: &[&Point], of: &Verdict) -> String {
         return format!("{flow} misses its deadline ({limit}) at all {} points", points.len());
     }
     border(answer, points, &met, of).unwrap_or_else(|| {
-        format!("{flow} keeps its deadline ({limit}) at {} of {} points", kept.len(), points.len())
+        let at = if kept.len() <= NAMED {
+            let name = |point: &&&Point| {
+                let index = answer.points.iter().position(|other| std::ptr::eq(other, **point));
+                index.map(|index| key::of_point(&answer.points, index))
+            };
+            format!(" ({})", kept.iter().filter_map(name).collect::<Vec<_>>().join("; "))
+        } else {
+            String::new()
+        };
+        let (kept, all) = (kept.len(), points.len());
+        format!("{flow} keeps its deadline ({limit}) at {kept} of {all} points{at}")
     })
 }
 
@@ -109,8 +123,12 @@ fn border(
     let (before, after, name) = (before?, after?, key::label(key));
     let (flow, limit) = (&of.flow, &of.limit);
     Some(if states[place] {
-        format!("{flow} keeps its deadline ({limit}) up to {name} {before} and misses it at {after}")
+        format!(
+            "{flow} keeps its deadline ({limit}) up to {name} {before} and misses it at {after}"
+        )
     } else {
-        format!("{flow} keeps its deadline ({limit}) from {name} {after} on and misses it at {before}")
+        format!(
+            "{flow} keeps its deadline ({limit}) from {name} {after} on and misses it at {before}"
+        )
     })
 }

@@ -20,10 +20,8 @@ const fn measure(metric: Metric, name: &'static str, more: bool) -> Measure {
 const COMPLETION: Measure = measure(Metric::CompletionTime, "completion time", false);
 const GOODPUT: Measure = measure(Metric::Goodput, "goodput", true);
 const RTT: Measure = measure(Metric::RttMean, "mean round-trip time", false);
-const RETRANSMISSION: Measure =
-    measure(Metric::RetransmissionRatio, "retransmission ratio", false);
-const DELAY_P98: Measure =
-    measure(Metric::DelayP98, "98th percentile of the message delay", false);
+const RETRANSMISSION: Measure = measure(Metric::RetransmissionRatio, "retransmission ratio", false);
+const DELAY_P98: Measure = measure(Metric::DelayP98, "98th percentile of the message delay", false);
 const DELAY_MEAN: Measure = measure(Metric::DelayMean, "mean message delay", false);
 const IN_TIME: Measure = measure(Metric::DeadlineMet, "share of messages in time", true);
 const LOSS: Measure = measure(Metric::MessageLoss, "message loss", false);

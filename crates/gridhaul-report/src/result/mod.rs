@@ -52,9 +52,7 @@ pub fn result(answers: &[(String, &Answer)]) -> Vec<String> {
 
 /// Whether two answers are of one backend to two scenarios, each without a sweep.
 fn is_variant(one: &Answer, other: &Answer) -> bool {
-    one.scenario_sha256 != other.scenario_sha256
-        && one.points.len() == 1
-        && other.points.len() == 1
+    one.scenario_sha256 != other.scenario_sha256 && one.points.len() == 1 && other.points.len() == 1
 }
 
 /// What the points of one answer say.
@@ -65,6 +63,9 @@ fn of_points(answer: &Answer) -> Vec<String> {
         [one, other] => {
             let names = [key::of_point(&answer.points, 0), key::of_point(&answer.points, 1)];
             let names = [names[0].as_str(), names[1].as_str()];
+            if names[0] == names[1] {
+                return single::sentences(one, answer);
+            }
             change::sentence(names, [one, other], single_run(answer)).into_iter().collect()
         }
         _ => sweep::sentence(answer).into_iter().collect(),
@@ -89,7 +90,9 @@ fn subjects<'a>(points: impl Iterator<Item = &'a Point> + Clone) -> Vec<Subject<
         let rows = points.clone().filter_map(|point| flow(point, &row.name));
         Subject { name: &row.name, measures: measure::of_rows(rows) }
     };
-    let subjects = first.flows.iter().map(subject);
+    // Connections from a collector onwards carry the data of the flows; they are no flows.
+    let flows = first.flows.iter().filter(|row| !row.name.contains('>'));
+    let subjects = flows.map(subject);
     subjects.filter(|subject| !subject.measures.is_empty()).collect()
 }
 

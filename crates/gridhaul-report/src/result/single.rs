@@ -52,8 +52,15 @@ fn one(point: &Point, subject: &Subject<'_>, several: bool, answer: &Answer) -> 
     Some(text)
 }
 
-/// From the flow with the smallest value of a quantity to the one with the largest.
-fn several(point: &Point, measure: &Measure, subjects: &[&Subject<'_>]) -> Option<String> {
+/// From the flow with the smallest value of a quantity to the one with the largest: of what the flows
+/// are for or, where that does not differ, of the next quantity that does.
+fn several(point: &Point, main: &Measure, subjects: &[&Subject<'_>]) -> Option<String> {
+    let differs = |measure: &&Measure| {
+        let rows = subjects.iter().filter_map(|subject| flow(point, subject.name));
+        let values: Vec<Estimate> = rows.filter_map(|row| measure.of(row)).collect();
+        values.iter().any(|one| values.iter().any(|other| is_significant(one, other)))
+    };
+    let measure = subjects[0].measures.iter().find(differs).unwrap_or(main);
     let value = |subject: &&Subject<'_>| -> Option<(String, Estimate)> {
         Some((subject.name.to_owned(), measure.of(flow(point, subject.name)?)?))
     };
@@ -85,8 +92,6 @@ fn saturated(point: &Point) -> Option<String> {
         [first, .., last] if names.len() == 2 => {
             Some(format!("The links {first} and {last} are saturated."))
         }
-        [first, ..] => {
-            Some(format!("{} links are saturated, {first} among them.", names.len()))
-        }
+        [first, ..] => Some(format!("{} links are saturated, {first} among them.", names.len())),
     }
 }

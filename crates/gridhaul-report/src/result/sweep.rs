@@ -78,9 +78,8 @@ fn values(points: &[Point], name: &str, measure: &Measure) -> Vec<Place> {
 
 /// The worst and the best value.
 fn ends(values: &[Place], measure: &Measure) -> Option<(Place, Place)> {
-    let by_mean = |a: &&Place, b: &&Place| {
-        a.1.mean.unwrap_or(0.0).total_cmp(&b.1.mean.unwrap_or(0.0))
-    };
+    let by_mean =
+        |a: &&Place, b: &&Place| a.1.mean.unwrap_or(0.0).total_cmp(&b.1.mean.unwrap_or(0.0));
     let (low, high) = (*values.iter().min_by(by_mean)?, *values.iter().max_by(by_mean)?);
     Some(if measure.more { (low, high) } else { (high, low) })
 }
