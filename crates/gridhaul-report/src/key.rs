@@ -4,6 +4,7 @@
 use gridhaul_scenario::answer::Point;
 use serde_json::Value as Json;
 
+use crate::format;
 use crate::quantity::quantity;
 
 /// Words of keys that are acronyms or names.
@@ -107,8 +108,16 @@ pub(crate) fn plain(text: &str) -> String {
     }
     match serde_json::from_str(text) {
         Ok(json @ (Json::Object(_) | Json::Array(_))) => in_words(&json),
-        _ => text.to_owned(),
+        _ => rounded(text).unwrap_or_else(|| text.to_owned()),
     }
+}
+
+/// A value between the ends of a range, which has more digits than a reader needs: `0.1468 %`.
+fn rounded(text: &str) -> Option<String> {
+    let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
+    let digits = number.chars().filter(char::is_ascii_digit).count();
+    let value: f64 = number.parse().ok().filter(|_| digits > 6 && number.contains('.'))?;
+    Some(format!("{} {unit}", format::number(value)).trim_end().to_owned())
 }
 
 fn in_words(json: &Json) -> String {
@@ -173,6 +182,8 @@ mod tests {
             (r#"[{"start":"1 s","length":"4 s"}]"#, "start 1 s, length 4 s"),
             ("[]", "none"),
             ("40 ms", "40 ms"),
+            ("0.146779926762 %", "0.1468 %"),
+            ("1234567", "1234567"),
             ("12", "12"),
             ("false", "off"),
         ] {

@@ -42,7 +42,10 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Rank
     });
     let ranked = |curves: &[&Curve<'_>]| {
         let weight = if over_number { 0.5 } else { 0.93 };
-        Ranked { rank: weight * (0.3 + 0.7 * differences(answers)), chart: draw(curves) }
+        // Without a sweep the distribution itself is the answer.
+        let least = if keys.is_empty() { 0.6 } else { 0.3 };
+        let rank = weight * (least + (1.0 - least) * differences(answers));
+        Ranked { rank, chart: draw(curves) }
     };
     if curves.is_empty() {
         return Vec::new();

@@ -95,7 +95,9 @@ fn draw(family: &Family, answers: &[(String, &Answer)]) -> Vec<Ranked> {
         // Beside each other, equal bars still say that flows or answers are equal.
         let rows = answers.iter().flat_map(|(_, answer)| rows(answer, scope));
         let contrast = contrast(rows.filter_map(|row| row.metrics.get(&metric)));
-        Ranked { rank: weight(metric) * (0.3 + 0.7 * contrast), chart }
+        // Directions of links differ anyway: flows are what was asked for.
+        let asked = if scope == Scope::Flow { 1.0 } else { 0.5 };
+        Ranked { rank: asked * weight(metric) * (0.3 + 0.7 * contrast), chart }
     };
     if answers.len() > 1 {
         let compared = metrics.iter().map(|metric| {
