@@ -29,8 +29,12 @@ pub(crate) fn rows(
         }
         metrics
     });
-    let links =
-        LinkAccount::rows(wire.after.links.iter().copied(), &wire.before.links, &plan.directions, span);
+    let links = LinkAccount::rows(
+        wire.after.links.iter().copied(),
+        &wire.before.links,
+        &plan.directions,
+        span,
+    );
     let delays = traffic.rows.iter().map(|row| row.has_messages.then(|| row.delays.counts()));
     RunRows { flows: flows.collect(), links, delays: delays.collect() }
 }

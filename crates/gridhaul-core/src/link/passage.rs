@@ -45,8 +45,8 @@ impl<P> Passage<P> {
             return u64::from(self.bytes);
         }
         let (elapsed, whole) = (now.since(self.started), self.sent.since(self.started));
-        let sent = u128::from(self.bytes) * u128::from(elapsed.as_nanos())
-            / u128::from(whole.as_nanos());
+        let sent =
+            u128::from(self.bytes) * u128::from(elapsed.as_nanos()) / u128::from(whole.as_nanos());
         sent as u64
     }
 }

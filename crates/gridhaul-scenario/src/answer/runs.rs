@@ -2,7 +2,9 @@
 
 use indexmap::IndexMap;
 
-use super::{Answer, DelayCounts, DelayDistribution, Estimate, Metric, Point, Row, Verdict, Warning};
+use super::{
+    Answer, DelayCounts, DelayDistribution, Estimate, Metric, Point, Row, Verdict, Warning,
+};
 use crate::scenario::{Flow, Scenario, ScenarioPoint};
 
 /// The metrics of one row in one run.
@@ -128,10 +130,7 @@ fn verdicts(scenario: &Scenario, flows: &[Row]) -> Vec<Verdict> {
 }
 
 /// The delays of each row with messages, pooled over the runs.
-fn delays(
-    flows: &RowNames,
-    runs: &[RunRows],
-) -> IndexMap<String, Option<DelayDistribution>> {
+fn delays(flows: &RowNames, runs: &[RunRows]) -> IndexMap<String, Option<DelayDistribution>> {
     let pooled = flows.iter().enumerate().filter_map(|(index, (name, _))| {
         let mut own = runs.iter().filter_map(|run| run.delays.get(index)?.as_ref()).peekable();
         own.peek()?;

@@ -101,7 +101,10 @@ fn labels(entry: usize, sweep: &Sweep, values: usize) -> Result<Vec<String>, Pro
     if sweep.label.is_some() && labels.len() != values {
         return Err(Problem::new(
             place(),
-            format!("expected a label for each of the {values} values, but there are {}", labels.len()),
+            format!(
+                "expected a label for each of the {values} values, but there are {}",
+                labels.len()
+            ),
             "give as many labels as values, in the same order, or remove `label`",
         ));
     }
