@@ -35,6 +35,7 @@ from = "s"
 to = "d"
 count = {bulk}
 stack = "reno"
+start_spread = "0 s"
 load = "bulk"
 [flow.meter]
 from = "s"

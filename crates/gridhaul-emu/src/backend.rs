@@ -64,6 +64,7 @@ impl Backend for Emu {
             let flows = flows.map(|(name, flow)| (name.clone(), u64::from(flow.count))).collect();
             answer.points.push(Point::of_runs(point, (&flows, plan.directions.rows()), &runs));
         }
+        answer.warn_of_unopened(scenario);
         answer.warnings.sort();
         answer.warnings.dedup();
         Ok(answer)

@@ -1,7 +1,7 @@
 //! From what the wire and the sockets have shown to the rows of an answer.
 
 use gridhaul_core::link::LinkAccount;
-use gridhaul_core::load::{Goodputs, Judge};
+use gridhaul_core::load::{Goodputs, Judge, message_loss};
 use gridhaul_scenario::answer::{Metric, Metrics, RunRows, Warning};
 use gridhaul_scenario::scenario::{Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
@@ -62,12 +62,15 @@ fn flow_row(
     if tcp {
         sender_metrics(row, &mut metrics);
         gridhaul_core::link::Crossings::totals(&[data], &mut metrics);
-    } else {
-        let lost = (after.lost - before.lost) as f64;
-        metrics.push((Metric::MessageLoss, lost / row.ready.max(1) as f64));
+    }
+    if let Some(openings) = &row.openings {
+        openings.metrics(&mut metrics);
     }
     if row.has_messages {
-        row.delays.metrics(&mut metrics);
+        metrics.push((Metric::MessagesDue, row.ready as f64));
+        let lost = row.unsent + if tcp { 0 } else { after.lost - before.lost };
+        metrics.extend(message_loss(lost, row.ready).map(|loss| (Metric::MessageLoss, loss)));
+        row.delays.metrics(&row.waiting, &mut metrics);
         metrics
             .extend(row.judge.as_ref().and_then(Judge::share).map(|it| (Metric::DeadlineMet, it)));
     }

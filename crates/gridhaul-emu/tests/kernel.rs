@@ -173,6 +173,57 @@ fn meters_have_links_of_their_own_and_share_what_lies_behind() {
 }
 
 #[test]
+fn connections_open_with_their_first_message() {
+    // 40 meters over one line of 64 kbit/s. In a second before the warm-up ends all are open: SYN and its
+    // answer take 7.5 ms each on the line, and 10 ms of way.
+    let text = |flow: &str| {
+        format!(
+            "title = 'meters'\n[node]\nmeter = {{ count = 40 }}\nhead = {{}}\n\
+             [link.line]\nfrom = 'meter'\nto = 'head'\nshared = true\n\
+             both = {{ rate = '64 kbit/s', delay = '10 ms', queue = '5 packets' }}\n\
+             [flow.reading]\nfrom = 'meter'\nto = 'head'\n{flow}\n\
+             load = {{ periodic = {{ size = '100 B', every = '2 s' }} }}"
+        )
+    };
+    let Some(answer) = ask("duration = '4 s'", &text("")) else { return };
+    assert_eq!(mean(&answer, "reading", Metric::ConnectionsOpened), 40.0);
+    assert_eq!(mean(&answer, "reading", Metric::ConnectionsFailed), 0.0);
+    let open = mean(&answer, "reading", Metric::OpenTimeMean);
+    assert!((0.035..0.2).contains(&open), "{open}");
+    let due = mean(&answer, "reading", Metric::MessagesDue);
+    assert!((79.0..=80.0).contains(&due), "{due}");
+    // All at once, six SYN get through and the others are retransmitted after a second.
+    let Some(answer) = ask("duration = '800 ms'", &text("start_spread = '0 s'")) else { return };
+    let opened = mean(&answer, "reading", Metric::ConnectionsOpened);
+    assert!((5.0..=12.0).contains(&opened), "{opened}");
+    let Some(answer) = ask("duration = '1900 ms'", &text("start_spread = '0 s'")) else { return };
+    let failed = mean(&answer, "reading", Metric::ConnectionsFailed);
+    let opened = mean(&answer, "reading", Metric::ConnectionsOpened);
+    assert!(failed > 10.0 && failed + opened == 40.0, "{failed} {opened}");
+    assert!(row(&answer, "reading").mean(Metric::OpenTimeP98).is_none());
+    assert!(answer.warnings.iter().any(|it| it.message.contains("were to open and never did")));
+}
+
+#[test]
+fn bursts_and_questions_of_a_dead_connection_are_due_lost_and_late() {
+    let link = "both = { rate = '1 Mbit/s', delay = '10 ms', outage = [{ start = '0 s', length = '1 h' }] }";
+    let loads = [
+        ("on_off = { on = '100 ms', off = '400 ms', size = '200 B', spread = 'fixed' }", 4.0..=6.0),
+        ("request_response = { request = '10 B', response = '10 B' }", 1.0..=1.0),
+    ];
+    for (load, due) in loads {
+        let flow =
+            format!("[flow.up]\nfrom = 'near'\nto = 'far'\ndeadline = '1 s'\nload = {{ {load} }}");
+        let Some(answer) = ask("duration = '2500 ms'", &pair(link, &flow)) else { return };
+        let counted = mean(&answer, "up", Metric::MessagesDue);
+        assert!(due.contains(&counted), "{load}: {counted}");
+        assert_eq!(mean(&answer, "up", Metric::MessageLoss), 1.0, "{load}");
+        assert_eq!(mean(&answer, "up", Metric::DeadlineMet), 0.0, "{load}");
+        assert_eq!(mean(&answer, "up", Metric::ConnectionsFailed), 1.0, "{load}");
+    }
+}
+
+#[test]
 fn answers_wait_for_questions() {
     let link = "both = { rate = '10 Mbit/s', delay = '10 ms' }";
     let flows = "[flow.poll]\nfrom = 'near'\nto = 'far'\n\

@@ -12,6 +12,8 @@ pub(crate) struct RowAccount {
     pub returned_bytes: u64,
     /// Segments that did.
     pub returned: u64,
+    /// Messages that were ready in the measured time.
+    pub due: u64,
     /// Datagrams sent and lost.
     pub datagrams: u64,
     pub datagrams_lost: u64,

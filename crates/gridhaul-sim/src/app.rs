@@ -37,8 +37,16 @@ impl Flow {
                 self.watch = outbox.watch(under_way);
                 Some(source.coming())
             }
-            App::Greedy { load, .. } => {
+            App::Greedy { load, outbox } => {
                 load.bursts.advance(now);
+                // A burst that finds the connection closed has a message ready all the same. It waits
+                // in the send buffer; the others come when the connection takes them.
+                if load.bursts.active() && !ends[0].is_open() {
+                    let end = ends[0].write(load.bytes);
+                    outbox.push(now, end, under_way);
+                    self.watch = outbox.watch(under_way);
+                    ledger.on_ready(self.row, now);
+                }
                 Some(load.bursts.until())
             }
             App::Dialogue(dialogue) => {

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use gridhaul_core::chance::Chance;
 use gridhaul_core::link::{LinkAccount, LinkChance, LinkDirection};
-use gridhaul_core::load::{Demand, Judge, SharedLoad};
+use gridhaul_core::load::{DEFAULT_START_SPREAD, Demand, Judge, Opening, SharedLoad};
 use gridhaul_core::tcp::{Connection, StackParams};
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{
     Direction, Directions, Flow as FlowSpec, Load, Scenario, Transport,
 };
 use gridhaul_scenario::trace::Playback;
-use gridhaul_scenario::units::Instant;
+use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::audit::LinkAudit;
-use crate::capture::{Addresses, Place, Tap, Way};
+use crate::capture::Tap;
 use crate::collect::{Plan, Wiring};
 use crate::copies::Copies;
 use crate::dialogue::Dialogue;
@@ -89,7 +89,7 @@ impl Layout {
 }
 
 /// A group on either side makes one flow for each of its members.
-fn members(scenario: &Scenario, from: &str, to: &str) -> u64 {
+pub(crate) fn members(scenario: &Scenario, from: &str, to: &str) -> u64 {
     scenario.members(from, to).map_or(1, u64::from)
 }
 
@@ -115,6 +115,7 @@ pub(crate) fn build(
         let to_stack = spec.to_stack.as_ref().filter(|_| way.next.is_none());
         let mut stacks = stacks(scenario, spec.stack.as_ref(), to_stack.or(spec.stack.as_ref()));
         let load = SharedLoad::from(&spec.load);
+        let opening = Opening::of(spec, scenario.connections(spec));
         let marks = [0, 1].map(|way| proxies.marks(row, way));
         let mut begins = [u32::MAX; 2];
         flows.reserve_exact((group * u64::from(spec.count)) as usize);
@@ -126,10 +127,11 @@ pub(crate) fn build(
             let seed = MemberSeed { scenario, name, repeat, number };
             let sizes = || wiring.sizes(row);
             let waits = wiring.receive(&mut stacks, way.next, (member, group), sizes);
-            let start = Instant::ZERO + spec.start;
-            let start = start + seed.chance("start").uniform(spec.start_spread);
-            starts.push(start);
-            let app = app(&seed, &load, start);
+            let (demand, start, opens) = begin(&seed, &load, &opening);
+            // A connection that exists from the start has nothing to open.
+            let opens = if opens_by_handshake(spec, &stacks) { opens } else { start };
+            starts.push(opens);
+            let app = app(demand, start);
             let ends = ends(&seed, spec, &stacks);
             let mut flow =
                 Flow { row: row as u32, ends, app, routes: begins, watch: u64::MAX, cwnd: 0 };
@@ -144,17 +146,18 @@ pub(crate) fn build(
     }
     let first = flows.len() as u32;
     let upstream = upstream(scenario, layout, &wiring, repeat, &mut routes);
-    for (flow, outlet) in upstream {
+    for (flow, outlet, opens) in upstream {
         flows.push(flow);
         into.push(outlet);
-        starts.push(Instant::ZERO);
+        starts.push(opens);
     }
     let proxies = proxies.finish(flows.len());
     let recorder = scenario.record.interval.filter(|_| record).map(|interval| {
         let names = |rows: &[(String, u64)]| rows.iter().map(|(name, _)| name.clone()).collect();
         let mut firsts = vec![Instant::ZERO; layout.flows.len()];
         for (flow, &start) in flows.iter().zip(&starts).rev() {
-            firsts[flow.row as usize] = start;
+            // A connection that a recording opens is looked at from the start.
+            firsts[flow.row as usize] = if start == Instant::NEVER { Instant::ZERO } else { start };
         }
         let links = (names(layout.directions.rows()), layout.directions.row_of().to_vec());
         Recorder::new(interval, (names(&layout.flows), firsts), links)
@@ -163,8 +166,9 @@ pub(crate) fn build(
     let apart = datagrams || !layout.plan.groups.is_empty();
     let apart = vec![0; if apart { flows.len() } else { 0 }];
     let start = Instant::ZERO;
-    let mut ledger =
-        Ledger::new(judges(scenario, layout), apart, Truth::new(&flows, layout.flows.len()));
+    let (warmup, end) = (start + scenario.warmup, start + scenario.duration);
+    let truth = Truth::new(&flows, layout.flows.len());
+    let mut ledger = Ledger::new(judges(scenario, layout), apart, truth, warmup..end);
     let doubles = |direction: &Direction| direction.duplicate.is_some();
     ledger.copies = (datagrams && Directions::keys(scenario).any(doubles))
         .then(|| Copies::new(layout.flows.len()));
@@ -183,19 +187,20 @@ pub(crate) fn build(
         playbacks,
         failure: None,
         recorder,
-        warmup: start + scenario.warmup,
-        end: start + scenario.duration,
+        warmup,
+        end,
     })
 }
 
-/// The connections that lead on from collectors, and the outlet into which each delivers.
+/// The connections that lead on from collectors, the outlet into which each delivers, and when each
+/// opens.
 fn upstream(
     scenario: &Scenario,
     layout: &Layout,
     wiring: &Wiring<'_>,
     repeat: u32,
     routes: &mut Vec<u32>,
-) -> Vec<(Flow, u32)> {
+) -> Vec<(Flow, u32, Instant)> {
     let mut flows = Vec::new();
     for (index, group) in layout.plan.groups.iter().enumerate() {
         let name = group.row_name();
@@ -216,7 +221,12 @@ fn upstream(
             }
             let row = layout.group_row[index];
             let flow = Flow::upstream(row, ends, begins);
-            flows.push((flow, wiring.outlet_for(group.next, member, group.count)));
+            // They stay open for long: they do not open all at the same instant.
+            let spread = wiring.start_spread(group).unwrap_or(DEFAULT_START_SPREAD);
+            let spread =
+                if group.count > 1 && stacks.0.handshake { spread } else { Duration::ZERO };
+            let opens = Instant::ZERO + seed.chance("start").uniform(spread);
+            flows.push((flow, wiring.outlet_for(group.next, member, group.count), opens));
         }
     }
     flows
@@ -347,8 +357,26 @@ fn stacks(scenario: &Scenario, near: Option<&String>, far: Option<&String>) -> S
     (resolved, far)
 }
 
-fn app(seed: &MemberSeed<'_>, load: &SharedLoad<'_>, start: Instant) -> App {
-    match Demand::of_member(load, start, seed.chance("load")) {
+/// What a member demands, when its load begins, and when its connection opens.
+fn begin(
+    seed: &MemberSeed<'_>,
+    load: &SharedLoad<'_>,
+    opening: &Opening,
+) -> (Demand, Instant, Instant) {
+    let mut chance = seed.chance("start");
+    let begins = opening.load_begins(&mut chance);
+    let demand = Demand::of_member(load, begins, seed.chance("load"));
+    let opens = opening.connection_opens(begins, &demand, &mut chance);
+    (demand, begins, opens)
+}
+
+/// Whether a flow has connections that are opened by a handshake.
+fn opens_by_handshake(spec: &FlowSpec, stacks: &Stacks) -> bool {
+    spec.transport == Transport::Tcp && stacks.0.handshake
+}
+
+fn app(demand: Demand, start: Instant) -> App {
+    match demand {
         Demand::Endless => App::Bulk,
         Demand::Limited(bytes) => {
             App::Transfer(Box::new(Transfer { bytes, start, completed: Instant::NEVER }))
@@ -358,28 +386,4 @@ fn app(seed: &MemberSeed<'_>, load: &SharedLoad<'_>, start: Instant) -> App {
         Demand::Greedy(load) => App::Greedy { load: Box::new(load), outbox: Outbox::default() },
         Demand::Dialogue(dialogue) => App::Dialogue(Box::new(Dialogue::new(dialogue))),
     }
-}
-
-/// Addresses for captures: nodes are numbered in the order of the scenario.
-pub(crate) fn addresses(scenario: &Scenario, layout: &Layout) -> Addresses {
-    let place = |name: &str| {
-        let (node, _, found) = scenario.node.get_full(name).expect("ends of flows are nodes");
-        Place { node: node as u32, members: u64::from(found.count) }
-    };
-    let flows = scenario.flow.values().zip(&layout.plan.flows).zip(&layout.flows);
-    let own = flows.map(|((flow, way), &(_, count))| Way {
-        from: place(&flow.from),
-        to: place(&way.to),
-        group: members(scenario, &flow.from, &flow.to),
-        count,
-        upstream: false,
-    });
-    let upstream = layout.plan.groups.iter().map(|group| Way {
-        from: place(&group.collector),
-        to: place(&group.to),
-        group: group.count,
-        count: group.count,
-        upstream: true,
-    });
-    Addresses::new(own.chain(upstream))
 }

@@ -34,6 +34,12 @@ impl Dialogue {
         self.answered
     }
 
+    /// When the question was asked that is not answered yet, if there is one.
+    pub(crate) fn unanswered(&self) -> Option<Instant> {
+        let is_pause = matches!(self.next, Some((0, ..)));
+        (!is_pause).then(|| self.machine.asked())
+    }
+
     /// Says what is due. `whole` is the payload delivered at the `to` end with which a question is
     /// whole. Returns when the question that is said now was asked, if one is, and when
     /// the next thing is due.

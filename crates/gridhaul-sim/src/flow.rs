@@ -85,15 +85,6 @@ impl Flow {
         matches!(&self.app, App::Greedy { load, .. } if load.bursts.active())
     }
 
-    /// The ends as connections, if they are.
-    #[inline]
-    pub(crate) fn tcp(&mut self) -> Option<&mut [Connection; 2]> {
-        match &mut self.ends {
-            Ends::Tcp(ends) => Some(ends),
-            Ends::Datagram { .. } => None,
-        }
-    }
-
     /// What the far end has, the near end has sent; what is acknowledged has arrived.
     pub(crate) fn audit(&self) -> Result<(), String> {
         let Ends::Tcp(ends) = &self.ends else { return Ok(()) };

@@ -4,6 +4,7 @@
 //! order of time, measures, and has every run re-checked by an auditor.
 
 mod account;
+mod addresses;
 mod app;
 mod audit;
 mod build;
@@ -17,12 +18,14 @@ mod heap;
 mod limits;
 mod measure;
 mod network;
+mod opening;
 mod outbox;
 mod packet;
 mod proxy;
 mod record;
 mod run;
 mod truth;
+mod undelivered;
 mod world;
 
 pub use run::Sim;

@@ -1,7 +1,9 @@
 //! From counters to metrics: what happened between the end of the warm-up and the end of the run.
 
+use std::ops::Range;
+
 use gridhaul_core::link::{Cause, Confusion, Crossings, LinkAccount};
-use gridhaul_core::load::{Delays, Goodputs, Judge, Transfers};
+use gridhaul_core::load::{Delays, Goodputs, Judge, Transfers, message_loss};
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::answer::{DelayCounts, Metric, Metrics, RunRows};
 use gridhaul_scenario::units::{Duration, Instant};
@@ -12,8 +14,10 @@ use crate::collect::{Collectors, Levels};
 use crate::copies::Copies;
 use crate::flow::{App, Ends, Flow};
 use crate::network::Network;
+use crate::opening::Handshakes;
 use crate::proxy::{Proxies, ProxySums};
 use crate::truth::Truth;
+use crate::undelivered::Undelivered;
 use crate::world::World;
 
 /// The account of a run.
@@ -34,6 +38,9 @@ pub(crate) struct Ledger {
     pub copies: Option<Copies>,
     /// What senders say of losses, beside the truth.
     pub truth: Truth,
+    pub handshakes: Handshakes,
+    /// The measured time.
+    measured: Range<Instant>,
     /// The counters at the end of the warm-up.
     pub before: Option<Before>,
 }
@@ -60,7 +67,12 @@ pub(crate) struct Before {
 impl Ledger {
     /// One row for each of the judges: `None` where there is no deadline. `apart` has a zero for
     /// each flow, if some of their payload will arrive apart from connections.
-    pub(crate) fn new(judges: Vec<Option<Judge>>, apart: Vec<u64>, truth: Truth) -> Self {
+    pub(crate) fn new(
+        judges: Vec<Option<Judge>>,
+        apart: Vec<u64>,
+        truth: Truth,
+        measured: Range<Instant>,
+    ) -> Self {
         let rows = judges.len();
         Self {
             delays: (0..rows).map(|_| Delays::new()).collect(),
@@ -70,6 +82,8 @@ impl Ledger {
             judges,
             copies: None,
             truth,
+            handshakes: Handshakes::new(rows),
+            measured,
             before: None,
         }
     }
@@ -99,20 +113,15 @@ impl Ledger {
     /// A message of a row is ready.
     #[inline]
     pub(crate) fn on_ready(&mut self, row: u32, ready: Instant) {
+        self.accounts[row as usize].due += u64::from(self.measured.contains(&ready));
         if let Some(judge) = &mut self.judges[row as usize] {
             judge.on_ready(ready);
         }
     }
 
     /// A message of a row has arrived whole.
-    pub(crate) fn on_delivered(
-        &mut self,
-        row: u32,
-        ready: Instant,
-        delay: Duration,
-        warmup: Instant,
-    ) {
-        if ready >= warmup {
+    pub(crate) fn on_delivered(&mut self, row: u32, ready: Instant, delay: Duration) {
+        if ready >= self.measured.start {
             self.delays[row as usize].record(delay);
         }
         if let Some(judge) = &mut self.judges[row as usize] {
@@ -222,6 +231,7 @@ struct Members {
     transfers: Transfers,
     tcp: bool,
     messages: bool,
+    undelivered: Undelivered,
 }
 
 fn flow_row(
@@ -239,8 +249,10 @@ fn flow_row(
             let delivered = world.ledger.delivered(index, flow, &world.collect);
             let earlier = before.delivered.get(index).copied().unwrap_or(0);
             members.add(flow, delivered - earlier, secs);
+            members.undelivered.add(flow, world);
         }
     }
+    members.undelivered.add_collected(row as u32, world);
     let (account, earlier) = (&world.ledger.accounts[row], &before.accounts[row]);
     let mut metrics = Vec::new();
     members.rates(account, earlier, secs, &mut metrics);
@@ -249,6 +261,9 @@ fn flow_row(
         Crossings::totals(stages, &mut metrics);
     }
     members.transfers.metrics(&mut metrics);
+    if let Some(openings) = world.ledger.handshakes.of(row) {
+        openings.metrics(&mut metrics);
+    }
     if members.tcp {
         senders.metrics(&mut metrics);
         metrics.push((Metric::SegmentsReceived, (account.returned - earlier.returned) as f64));
@@ -261,13 +276,16 @@ fn flow_row(
         metrics.push((Metric::CwndMean, mean));
     }
     if members.messages {
-        if !members.tcp {
+        metrics.push((Metric::MessagesDue, account.due as f64));
+        let (lost, of) = if members.tcp {
+            (members.undelivered.unsent, account.due)
+        } else {
             // What was lost in the warm-up may have arrived as a copy since.
             let lost = account.datagrams_lost.saturating_sub(earlier.datagrams_lost);
-            let sent = account.datagrams - earlier.datagrams;
-            metrics.push((Metric::MessageLoss, lost as f64 / sent.max(1) as f64));
-        }
-        world.ledger.delays[row].metrics(&mut metrics);
+            (lost, account.datagrams - earlier.datagrams)
+        };
+        metrics.extend(message_loss(lost, of).map(|loss| (Metric::MessageLoss, loss)));
+        world.ledger.delays[row].metrics(&members.undelivered.waiting, &mut metrics);
         let judge = world.ledger.judges[row].as_ref();
         metrics.extend(judge.and_then(Judge::share).map(|share| (Metric::DeadlineMet, share)));
     }

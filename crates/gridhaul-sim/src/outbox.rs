@@ -52,8 +52,16 @@ impl Outbox {
 
     /// The stream positions after the last bytes of the messages on their way.
     pub(crate) fn ends(&self, under_way: &UnderWay) -> impl Iterator<Item = u64> {
-        let places = std::iter::successors(self.first, |place| under_way.next[place.index()]);
-        places.map(|place| under_way.end[place.index()])
+        self.places(under_way).map(|place| under_way.end[place.index()])
+    }
+
+    /// When the messages on their way were ready.
+    pub(crate) fn ready(&self, under_way: &UnderWay) -> impl Iterator<Item = Instant> {
+        self.places(under_way).map(|place| under_way.ready[place.index()])
+    }
+
+    fn places(&self, under_way: &UnderWay) -> impl Iterator<Item = Place> {
+        std::iter::successors(self.first, |place| under_way.next[place.index()])
     }
 
     /// Bytes delivered at which the first message on its way is whole.
@@ -116,6 +124,7 @@ mod tests {
         }
         assert_eq!((outbox.watch(&under_way), outbox.pop(9, &mut under_way)), (10, None));
         assert_eq!(outbox.ends(&under_way).collect::<Vec<_>>(), [10, 15, 16]);
+        assert_eq!(outbox.ready(&under_way).collect::<Vec<_>>(), [at(1.0), at(2.0), at(3.0)]);
         let out: Vec<_> = std::iter::from_fn(|| outbox.pop(15, &mut under_way)).collect();
         assert_eq!(out, [at(1.0), at(2.0)]);
         outbox.push(at(4.0), 20, &mut under_way);

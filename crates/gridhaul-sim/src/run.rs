@@ -10,8 +10,9 @@ use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use rayon::prelude::*;
 
+use crate::addresses::addresses;
 use crate::audit::Account;
-use crate::build::{Layout, addresses, build};
+use crate::build::{Layout, build};
 use crate::collect::refusals;
 use crate::limits;
 use crate::measure::rows;
@@ -150,6 +151,7 @@ fn answer(
         let names = (&layout.flows, layout.directions.rows());
         answer.points.push(Point::of_runs(point, names, &runs));
     }
+    answer.warn_of_unopened(scenario);
     answer.warnings.sort();
     answer.warnings.dedup();
     Ok(answer)

@@ -6,7 +6,6 @@ use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::trace::Playback;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::account::RowAccount;
 use crate::collect::Collectors;
 use crate::events::Target;
 use crate::flow::{App, Ends, Flow};
@@ -68,6 +67,7 @@ impl World {
                 }
             }
         }
+        self.ledger.handshakes.finish(&self.flows);
         Ok(())
     }
 
@@ -97,8 +97,7 @@ impl World {
                     let delay = now.since(packet.sent);
                     self.ledger.crossings[flow.row as usize].on_arrived(delay);
                 }
-                let account = &mut self.ledger.accounts[flow.row as usize];
-                let progress = flow.on_segment(now, to, segment, passage.bytes, account);
+                let progress = flow.on_segment(now, to, segment, passage.bytes, &mut self.ledger);
                 slot.link.drop_front();
                 if progress {
                     self.on_progress(now, to);
@@ -166,8 +165,7 @@ impl World {
                     let delay = now.since(packet.sent);
                     self.ledger.crossings[flow.row as usize].on_arrived(delay);
                 }
-                let account = &mut self.ledger.accounts[flow.row as usize];
-                if flow.on_segment(now, to, &segment, bytes, account) {
+                if flow.on_segment(now, to, &segment, bytes, &mut self.ledger) {
                     self.on_progress(now, to);
                 }
                 self.pump_apart(now, to);
@@ -281,9 +279,10 @@ impl World {
     /// The application of a flow is due: it starts, or a message is ready.
     fn on_app(&mut self, now: Instant, flow_index: u32) {
         let flow = &mut self.flows[flow_index as usize];
-        if let Some(ends) = flow.tcp() {
+        if let Ends::Tcp(ends) = &flow.ends {
             let cwnd = ends[0].sender().map_or(0, Sender::cwnd);
             self.ledger.accounts[flow.row as usize].note_cwnd(now, &mut flow.cwnd, cwnd);
+            self.ledger.handshakes.on_use(now, flow_index, &ends[0]);
         }
         let again = match &flow.ends {
             Ends::Tcp(_) => {
@@ -325,6 +324,9 @@ impl World {
                 if let Ends::Datagram { .. } = flow.ends {
                     self.send_datagram(now, flow_index, (bytes, now));
                 } else {
+                    if let Ends::Tcp(ends) = &flow.ends {
+                        self.ledger.handshakes.on_use(now, flow_index, &ends[0]);
+                    }
                     flow.on_recorded(now, bytes, &mut self.ledger, &mut self.under_way);
                     self.pump_apart(now, 2 * flow_index);
                 }
@@ -376,7 +378,7 @@ impl World {
     /// A message has arrived whole.
     pub(crate) fn on_message(&mut self, now: Instant, row: u32, ready: Instant) {
         let delay: Duration = now.since(ready);
-        self.ledger.on_delivered(row, ready, delay, self.warmup);
+        self.ledger.on_delivered(row, ready, delay);
         if let Some(recorder) = &mut self.recorder {
             recorder.on_message(ready, row, delay);
         }
@@ -408,17 +410,21 @@ impl Flow {
         to: u32,
         segment: &Segment,
         bytes: u32,
-        account: &mut RowAccount,
+        ledger: &mut Ledger,
     ) -> bool {
         let Ends::Tcp(ends) = &mut self.ends else { return false };
         let side = (to % 2) as usize;
         let end = &mut ends[side];
         end.handle_segment(now, segment);
+        let account = &mut ledger.accounts[self.row as usize];
         let bytes = u64::from(bytes);
         if side == 0 {
             account.returned_bytes += bytes;
             account.returned += 1;
             account.note_cwnd(now, &mut self.cwnd, end.sender().map_or(0, Sender::cwnd));
+            if segment.flags.has(Flags::SYN) {
+                ledger.handshakes.on_answered(now, to / 2, self.row, end);
+            }
             return match &self.app {
                 App::Dialogue(dialogue) => end.receiver().delivered() >= dialogue.answered(),
                 _ => false,

@@ -102,7 +102,8 @@ fn two_meters_to_the_nanosecond() {
 
 /// Five meters that offer 5 * 16.8 kbit/s to a line of 20 kbit/s.
 fn overload(meters: u32, aggregate: &str) -> Point {
-    let load = r#"load.poisson = { size = "210 B", every = "100 ms" }"#;
+    let load = r#"start_spread = "0 s"
+        load.poisson = { size = "210 B", every = "100 ms" }"#;
     let text = small(meters, aggregate, "", load)
         .replace(
             r#"both = { rate = "1 Mbit/s", delay = "20 ms""#,

@@ -85,8 +85,13 @@ impl Crossings {
 
     /// The metrics of all stages that the data crosses, in their order.
     pub fn totals(stages: &[Self], into: &mut Metrics) {
-        let kept: Option<f64> =
-            stages.iter().map(|stage| stage.loss().map(|loss| 1.0 - loss)).product();
+        // What loses everything leaves nothing to be lost after it.
+        let everything = stages.iter().map_while(Self::loss).any(|loss| loss >= 1.0);
+        let kept: Option<f64> = if everything {
+            Some(0.0)
+        } else {
+            stages.iter().map(|stage| stage.loss().map(|loss| 1.0 - loss)).product()
+        };
         let delay: Option<f64> = stages.iter().map(Self::delay).sum();
         into.extend(kept.map(|kept| (Metric::SegmentLossTotal, 1.0 - kept)));
         into.extend(delay.map(|delay| (Metric::SegmentDelayTotal, delay)));
@@ -109,5 +114,8 @@ mod tests {
         metrics.clear();
         Crossings::totals(&[first, Crossings::default()], &mut metrics);
         assert_eq!(metrics, [], "a stage without data is not known");
+        let dead = Crossings { lost: 10, arrived: 0, ..first };
+        Crossings::totals(&[dead, Crossings::default()], &mut metrics);
+        assert_eq!(metrics, [(Metric::SegmentLossTotal, 1.0)], "nothing reaches the second stage");
     }
 }

@@ -103,6 +103,7 @@ mod tests {
             rate: None,
             size: Bytes::new(200),
             spread,
+            synchronised: false,
         };
         Bursts::new(&keys, Instant::ZERO, Chance::named(3, 0, "reading", member, "load"))
     }

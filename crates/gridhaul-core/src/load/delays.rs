@@ -46,23 +46,127 @@ impl Delays {
     pub fn counts(&self) -> DelayCounts {
         let mut counts = DelayCounts::default();
         for bucket in self.histogram.iter_recorded() {
-            let upper = Duration::from_micros(bucket.value_iterated_to());
-            counts.add(upper.min(self.max), bucket.count_at_value());
+            let upper = self.histogram.highest_equivalent(bucket.value_iterated_to());
+            counts.add(Duration::from_micros(upper).min(self.max), bucket.count_at_value());
         }
         counts
     }
 
-    /// Number, mean, median, 98th percentile and largest.
-    pub fn metrics(&self, into: &mut Metrics) {
-        let count = self.histogram.len();
-        into.push((Metric::Messages, count as f64));
+    /// Number of delays.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// Their mean in seconds, if there are any.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        let count = self.count();
+        (count > 0).then(|| self.sum_ns as f64 / count as f64 / 1e9)
+    }
+
+    /// A quantile in seconds over the delays and over what has not arrived: `longer` says how many of
+    /// those have already waited longer than a time. What has waited less is left out, as it may still
+    /// arrive within that time. `None` where the quantile is beyond all that has arrived.
+    ///
+    /// RFC 7679, section 5.1, treats a packet that is lost as one of infinite delay in the same way.
+    #[must_use]
+    pub fn quantile_with(&self, q: f64, longer: impl Fn(Duration) -> u64) -> Option<f64> {
+        let count = self.count();
         if count == 0 {
-            return;
+            return None;
         }
-        let quantile = |q: f64| self.histogram.value_at_quantile(q) as f64 / 1e6;
-        into.push((Metric::DelayMean, self.sum_ns as f64 / count as f64 / 1e9));
-        into.push((Metric::DelayMedian, quantile(0.5)));
-        into.push((Metric::DelayP98, quantile(0.98)));
+        let micros = self.histogram.value_at_quantile(q);
+        if longer(Duration::from_micros(micros)) == 0 {
+            return Some(micros as f64 / 1e6);
+        }
+        let mut arrived = 0;
+        for step in self.histogram.iter_recorded() {
+            arrived += step.count_since_last_iteration();
+            let micros = self.histogram.highest_equivalent(step.value_iterated_to());
+            let all = count + longer(Duration::from_micros(micros));
+            if arrived as f64 >= q * all as f64 {
+                return Some(micros as f64 / 1e6);
+            }
+        }
+        None
+    }
+
+    /// Number, mean, median, 98th percentile and largest. `waiting` holds how long those messages have
+    /// waited that have not arrived by the end of the run.
+    pub fn metrics(&self, waiting: &[Duration], into: &mut Metrics) {
+        into.push((Metric::Messages, self.count() as f64));
+        let Some(mean) = self.mean() else { return };
+        into.push((Metric::DelayMean, mean));
+        let mut waiting = waiting.to_vec();
+        waiting.sort_unstable();
+        let longer = |than| (waiting.len() - waiting.partition_point(|&age| age <= than)) as u64;
+        for (metric, q) in [(Metric::DelayMedian, 0.5), (Metric::DelayP98, 0.98)] {
+            into.extend(self.quantile_with(q, longer).map(|value| (metric, value)));
+        }
         into.push((Metric::DelayMax, self.max.as_secs_f64()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Delays from 1 ms to 100 ms, and messages that still wait.
+    fn metrics(waiting_ms: &[u64]) -> Metrics {
+        let mut delays = Delays::new();
+        (1..=100).for_each(|millis| delays.record(Duration::from_millis(millis)));
+        let waiting: Vec<_> = waiting_ms.iter().map(|&it| Duration::from_millis(it)).collect();
+        let mut metrics = Vec::new();
+        delays.metrics(&waiting, &mut metrics);
+        metrics
+    }
+
+    fn value(metrics: &Metrics, wanted: Metric) -> Option<f64> {
+        metrics.iter().find(|(metric, _)| *metric == wanted).map(|(_, value)| *value)
+    }
+
+    fn assert_near(value: Option<f64>, expected: f64) {
+        assert!(
+            value.is_some_and(|it| (it / expected - 1.0).abs() < 0.002),
+            "{value:?} {expected}"
+        );
+    }
+
+    #[test]
+    fn what_has_waited_less_than_the_percentile_does_not_count() {
+        let all = metrics(&[]);
+        assert_near(value(&all, Metric::DelayMedian), 0.050);
+        assert_near(value(&all, Metric::DelayP98), 0.098);
+        assert_eq!(metrics(&[10, 20, 30, 40]), all);
+    }
+
+    #[test]
+    fn what_has_waited_longer_counts_as_later() {
+        // Of 101 messages the 98th percentile is the 99th.
+        assert_near(value(&metrics(&[500]), Metric::DelayP98), 0.099);
+        // Of 103 it would be the 101st, which has not arrived.
+        let three = metrics(&[500, 500, 500]);
+        assert_eq!(value(&three, Metric::DelayP98), None);
+        // The median is the 52nd, the mean and the maximum are those of what arrived.
+        assert_near(value(&three, Metric::DelayMedian), 0.052);
+        assert_eq!(value(&three, Metric::Messages), Some(100.0));
+        assert_near(value(&three, Metric::DelayMean), 0.0505);
+        assert_eq!(value(&three, Metric::DelayMax), Some(0.1));
+    }
+
+    #[test]
+    fn a_message_that_has_waited_for_some_time_counts_from_there_on() {
+        // Of 120 messages the median is the 60th, but 20 have waited for no longer than 55 ms: of the
+        // values from there on, only the hundred that arrived are counted.
+        assert_near(value(&metrics(&[55; 20]), Metric::DelayMedian), 0.055);
+        assert_near(value(&metrics(&[70; 20]), Metric::DelayMedian), 0.060);
+    }
+
+    #[test]
+    fn nothing_arrived_has_no_delay() {
+        let mut metrics = Vec::new();
+        Delays::new().metrics(&[Duration::from_secs(1)], &mut metrics);
+        assert_eq!(metrics, [(Metric::Messages, 0.0)]);
     }
 }

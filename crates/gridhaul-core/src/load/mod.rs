@@ -9,6 +9,8 @@ mod bursts;
 mod delays;
 mod judge;
 mod on_off;
+mod opening;
+mod openings;
 mod periodic;
 mod poisson;
 mod request_response;
@@ -26,10 +28,12 @@ pub use bursts::Bursts;
 pub use delays::Delays;
 pub use judge::Judge;
 pub use on_off::OnOff;
+pub use opening::{DEFAULT_START_SPREAD, Opening};
+pub use openings::Openings;
 pub use periodic::Periodic;
 pub use poisson::Poisson;
 pub use request_response::RequestResponse;
-pub use totals::{Goodputs, Transfers};
+pub use totals::{Goodputs, Transfers, message_loss};
 
 /// A message that the application hands over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -118,6 +118,7 @@ mod tests {
             rate: Some(BitRate::from_bits_per_sec(64_000)),
             size: Bytes::new(210),
             spread,
+            synchronised: false,
         }
     }
 

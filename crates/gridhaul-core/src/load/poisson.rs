@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn counts_have_the_mean_and_the_variance_of_a_poisson_process() {
         let every = Duration::from_millis(10);
-        let keys = scenario::Poisson { size: Bytes::new(100), every };
+        let keys = scenario::Poisson { size: Bytes::new(100), every, synchronised: false };
         let chance = Chance::named(1, 0, "alarms", 0, "load");
         let mut source = Poisson::new(&keys, Instant::ZERO, chance);
         // 2,000 windows of 1 s with 100 messages expected in each.

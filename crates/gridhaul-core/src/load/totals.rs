@@ -21,6 +21,13 @@ pub struct Transfers {
     rates: f64,
 }
 
+/// Share of the messages that were lost; `None` where there was no message.
+#[must_use]
+pub fn message_loss(lost: u64, of: u64) -> Option<f64> {
+    // A datagram that is lost in the measured time may have been sent before it.
+    (of > 0).then(|| (lost as f64 / of as f64).min(1.0))
+}
+
 impl Goodputs {
     /// A flow has delivered so many bytes in `secs` seconds.
     pub fn add(&mut self, bytes: u64, secs: f64) {
@@ -70,6 +77,14 @@ impl Transfers {
 mod tests {
     use super::*;
     use gridhaul_scenario::units::Duration;
+
+    #[test]
+    fn the_loss_of_no_messages_is_not_known() {
+        assert_eq!(message_loss(0, 0), None);
+        assert_eq!(message_loss(1, 4), Some(0.25));
+        // Sent before the measured time, lost in it.
+        assert_eq!(message_loss(3, 2), Some(1.0));
+    }
 
     #[test]
     fn one_of_two_that_has_all_is_half_as_fair() {

@@ -60,6 +60,13 @@ impl TcpInfo {
         if done == 0 { Ok(Self::read(&raw)) } else { Err(io::Error::last_os_error()) }
     }
 
+    /// Whether both ends have seen each other's SYN (RFC 9293, 3.3.2): neither `TCP_SYN_SENT`,
+    /// `TCP_SYN_RECV` nor `TCP_CLOSE`.
+    #[must_use]
+    pub const fn is_synchronised(&self) -> bool {
+        !matches!(self.state, 0 | 2 | 3 | 7)
+    }
+
     /// Eight bytes of flags, then numbers of 32 bits up to `tcpi_total_retrans` at 100; the later
     /// fields at the places that the header gives them.
     fn read(raw: &[u8; SIZE]) -> Self {

@@ -71,6 +71,11 @@ impl Outbox {
         self.messages.push_back((end, ready));
     }
 
+    /// When the messages were ready that have not arrived.
+    pub(crate) fn ready(&self) -> impl Iterator<Item = Instant> {
+        self.messages.iter().map(|(_, ready)| *ready)
+    }
+
     /// When the next message was ready that is whole with so many bytes delivered.
     pub(crate) fn pop(&mut self, delivered: u64) -> Option<Instant> {
         let whole = self.messages.front().is_some_and(|(end, _)| *end <= delivered);

@@ -11,6 +11,7 @@ use socket2::Socket;
 use super::application::{Application, Outbox};
 use super::socket;
 use crate::network::FlowPlan;
+use crate::system::TcpInfo;
 
 /// A connection, or a sender and a receiver of datagrams.
 #[derive(Debug)]
@@ -21,9 +22,14 @@ pub(crate) struct Connection {
     /// The `from` end, and the `to` end once it was accepted.
     pub ends: [Option<Socket>; 2],
     pub application: Application,
+    /// When the load begins, and when the connection is to open; [`Instant::NEVER`] where a recording
+    /// opens it.
     pub start: Instant,
-    /// Whether it has begun to connect.
+    opens: Instant,
+    /// Whether it has begun to connect, and when; whether it is open.
     pub begun: bool,
+    begun_at: Instant,
+    open: bool,
     /// Whether the kernel has given it up, and why.
     pub failure: Option<String>,
     /// Bytes handed to each end by the application, taken by its socket, and received there.
@@ -42,6 +48,10 @@ pub(crate) trait Told {
     fn on_ready(&mut self, ready: Instant);
     /// A message has arrived whole.
     fn on_delivered(&mut self, ready: Instant, delay: Duration);
+    /// A connection is open, this long after it began to connect.
+    fn on_opened(&mut self, took: Duration);
+    /// The socket did not take a datagram.
+    fn on_unsent(&mut self, ready: Instant);
     /// The application did something this long after it was due.
     fn on_late(&mut self, late: Duration);
 }
@@ -57,7 +67,7 @@ impl Connection {
         (flow, member): (u16, u32),
         near: Socket,
         application: Application,
-        start: Instant,
+        (start, opens): (Instant, Instant),
     ) -> Self {
         Self {
             flow,
@@ -65,7 +75,10 @@ impl Connection {
             ends: [Some(near), None],
             application,
             start,
+            opens,
             begun: false,
+            begun_at: Instant::NEVER,
+            open: false,
             failure: None,
             handed: [0; 2],
             taken: [0; 2],
@@ -77,12 +90,13 @@ impl Connection {
 
     /// When it wants to do something by itself.
     pub(crate) fn due(&self) -> Instant {
-        if self.begun { self.application.due() } else { self.start }
+        if self.begun { self.application.due() } else { self.opens }
     }
 
     /// Connects; the application begins.
-    pub(crate) fn begin(&mut self, plan: &FlowPlan) {
+    pub(crate) fn begin(&mut self, now: Instant, plan: &FlowPlan, told: &mut impl Told) {
         self.begun = true;
+        self.begun_at = now;
         let Some(near) = &self.ends[0] else { return };
         if let Err(error) = socket::connect(near, plan.family, self.flow, self.member) {
             self.fail(&error);
@@ -90,7 +104,38 @@ impl Connection {
         match &self.application {
             Application::Bulk => self.handed[0] = u64::MAX,
             Application::Transfer { bytes } => self.handed[0] = *bytes,
+            Application::Greedy(_) => self.advance_bursts(now, told),
             _ => {}
+        }
+    }
+
+    /// Notes that the kernel has opened the connection, if it has.
+    pub(crate) fn note_open(&mut self, now: Instant, told: &mut impl Told) {
+        if self.open || !self.begun {
+            return;
+        }
+        let info = self.ends[0].as_ref().and_then(|socket| TcpInfo::of(socket).ok());
+        self.open = info.is_some_and(|info| info.is_synchronised());
+        if self.open {
+            told.on_opened(now.since(self.begun_at));
+        }
+    }
+
+    /// Whether the connection was given up, or SYN retransmitted without an answer.
+    pub(crate) fn has_failed_to_open(&self) -> bool {
+        let info = || self.ends[0].as_ref().and_then(|socket| TcpInfo::of(socket).ok());
+        let retransmitted = || info().is_some_and(|info| info.retransmissions > 0);
+        self.begun && !self.open && (self.failure.is_some() || retransmitted())
+    }
+
+    /// When the messages were ready that have not arrived.
+    pub(crate) fn undelivered(&self) -> Vec<Instant> {
+        match &self.application {
+            Application::Dialogue { machine, next } => {
+                let is_pause = matches!(next, Some((0, _)));
+                if is_pause { Vec::new() } else { vec![machine.asked()] }
+            }
+            _ => self.outbox[0].ready().collect(),
         }
     }
 
@@ -103,7 +148,7 @@ impl Connection {
                     hand_over(message, now, (&mut self.handed[0], &mut self.outbox[0]), told);
                 }
             }
-            Application::Greedy(greedy) => greedy.bursts.advance(now),
+            Application::Greedy(_) => self.advance_bursts(now, told),
             Application::Dialogue { machine, next } => {
                 let Some((end, message)) = next.take_if(|(_, message)| message.at <= now) else {
                     return;
@@ -118,11 +163,30 @@ impl Connection {
         }
     }
 
-    /// A recording has a message for it.
-    pub(crate) fn on_recorded(&mut self, now: Instant, message: Message, told: &mut impl Told) {
+    /// A recording has a message for it; the first one opens the connection, if nothing else does.
+    pub(crate) fn on_recorded(
+        &mut self,
+        now: Instant,
+        message: Message,
+        (plan, told): (&FlowPlan, &mut impl Told),
+    ) {
         hand_over(message, now, (&mut self.handed[0], &mut self.outbox[0]), told);
+        if !self.begun && self.opens == Instant::NEVER {
+            self.begin(now, plan, told);
+        }
         if self.begun {
             self.write(0, now, told);
+        }
+    }
+
+    /// Bursts without rate begin and end. One that finds the connection closed has a message ready all
+    /// the same, which waits; the others come when the socket takes them.
+    fn advance_bursts(&mut self, now: Instant, told: &mut impl Told) {
+        let Application::Greedy(greedy) = &mut self.application else { return };
+        greedy.bursts.advance(now);
+        if greedy.bursts.active() && !self.open {
+            let message = Message { at: now, bytes: greedy.bytes };
+            hand_over(message, now, (&mut self.handed[0], &mut self.outbox[0]), told);
         }
     }
 

@@ -84,7 +84,9 @@ impl Datagrams {
         self.packet[..NUMBER_BYTES as usize].copy_from_slice(&number.to_le_bytes());
         self.ready.push(Some(message.at));
         // A full socket loses datagrams, as it does for any program.
-        let _ = self.ends[0].send(&self.packet);
+        if self.ends[0].send(&self.packet).is_err() {
+            told.on_unsent(message.at);
+        }
     }
 
     /// Takes what has reached an end.

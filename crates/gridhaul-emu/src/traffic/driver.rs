@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::mem::MaybeUninit;
 
 use gridhaul_core::chance::Chance;
-use gridhaul_core::load::{Delays, Demand, Judge, Message, SharedLoad, Transfers};
+use gridhaul_core::load::{Demand, Message, Opening, SharedLoad};
 use gridhaul_scenario::answer::Recording;
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Flow, Scenario, Transport};
@@ -14,9 +14,10 @@ use gridhaul_scenario::units::{Duration, Instant};
 use socket2::Socket;
 
 use super::application::Application;
-use super::connection::{Connection, Told};
+use super::connection::Connection;
 use super::datagrams::Datagrams;
-use super::samples::{Averages, SenderCounts, window};
+use super::row::RowTraffic;
+use super::samples::window;
 use super::socket;
 use crate::clock::{Appointments, Clock, Thread};
 use crate::control::Controls;
@@ -24,7 +25,6 @@ use crate::fault::Fault;
 use crate::network::{Address, Lab, Plan};
 use crate::system::{EventFlags, Poll, TcpInfo, go_first};
 use crate::truth::Judgement;
-use crate::wire::Lateness;
 
 /// All applications of a run.
 #[derive(Debug)]
@@ -51,34 +51,6 @@ pub(crate) struct Traffic<'a> {
 enum Member {
     Tcp(Connection),
     Datagram(Datagrams),
-}
-
-/// What the traffic of one row has shown.
-#[derive(Debug)]
-pub(crate) struct RowTraffic {
-    warmup: Instant,
-    pub delays: Delays,
-    /// The first of them one by one: when the message was ready, and its delay.
-    messages: Vec<(Instant, Duration)>,
-    pub judge: Option<Judge>,
-    pub has_messages: bool,
-    /// How late applications handed over their messages.
-    pub lateness: Lateness,
-    /// Payload received by each member at the end of the warm-up, and at the end.
-    pub before: Vec<u64>,
-    pub after: Vec<u64>,
-    /// Counters of the senders at these times.
-    pub counts: [SenderCounts; 2],
-    pub averages: Averages,
-    /// What MEDX said of losses, in the order of time; nothing where it is not used.
-    pub judgements: Option<Vec<Judgement>>,
-    /// Messages that were ready in the measured time.
-    pub ready: u64,
-    /// Those that are complete.
-    pub transfers: Transfers,
-    /// Connections that the kernel gave up, and why the first was.
-    pub failed: u64,
-    pub failure: Option<String>,
 }
 
 /// What a run has shown at the sockets.
@@ -181,11 +153,13 @@ impl<'a> Traffic<'a> {
             far_ends = opened?;
         }
         let load = SharedLoad::from(&flow.load);
+        let opening = Opening::of(flow, u64::from(plan.count));
         let mut far_ends = far_ends.into_iter();
         for (near, member) in near.into_iter().zip(0..) {
-            let start = Instant::ZERO + flow.start;
-            let start = start + seed(member, "start").uniform(flow.start_spread);
+            let mut chance = seed(member, "start");
+            let start = opening.load_begins(&mut chance);
             let demand = Demand::of_member(&load, start, seed(member, "load"));
+            let opens = opening.connection_opens(start, &demand, &mut chance);
             let index = self.members.len();
             let who = (number, member);
             self.poll.watch(&near, 2 * index as u64, BOTH_ON_CHANGE)?;
@@ -206,7 +180,7 @@ impl<'a> Traffic<'a> {
                         socket::write_one_by_one(&near)?;
                     }
                     self.rows[usize::from(number)].has_messages |= application.has_messages();
-                    Member::Tcp(Connection::new(who, near, application, start))
+                    Member::Tcp(Connection::new(who, near, application, (start, opens)))
                 }
             };
             if plan.judges() {
@@ -261,7 +235,7 @@ impl<'a> Traffic<'a> {
         self.hear(end);
         for member in &self.members {
             if let Member::Tcp(connection) = member {
-                self.rows[usize::from(connection.flow)].finish(connection);
+                self.rows[usize::from(connection.flow)].finish(connection, end);
             }
         }
         if sampling.recorded {
@@ -295,7 +269,7 @@ impl<'a> Traffic<'a> {
                     if connection.begun {
                         connection.on_due(now, row);
                     } else {
-                        connection.begin(&self.plan.flows[flow]);
+                        connection.begin(now, &self.plan.flows[flow], row);
                     }
                     connection.write(0, now, row);
                     connection.write(1, now, row);
@@ -326,8 +300,9 @@ impl<'a> Traffic<'a> {
                 let message = Message { at, bytes };
                 match &mut self.members[index as usize] {
                     Member::Tcp(connection) => {
-                        let row = &mut self.rows[usize::from(connection.flow)];
-                        connection.on_recorded(now, message, row);
+                        let flow = usize::from(connection.flow);
+                        let about = (&self.plan.flows[flow], &mut self.rows[flow]);
+                        connection.on_recorded(now, message, about);
                     }
                     Member::Datagram(datagrams) => {
                         let row = &mut self.rows[usize::from(datagrams.flow)];
@@ -401,6 +376,7 @@ impl<'a> Traffic<'a> {
             Member::Tcp(connection) => {
                 let flow = usize::from(connection.flow);
                 let (plan, row) = (&self.plan.flows[flow], &mut self.rows[flow]);
+                connection.note_open(clock.now(), row);
                 if flags.intersects(!EventFlags::OUT) {
                     woken = connection.read(end, plan, scratch, || clock.now(), row);
                 }
@@ -482,66 +458,3 @@ impl Member {
         }
     }
 }
-
-impl RowTraffic {
-    fn new(scenario: &Scenario, flow: &Flow) -> Self {
-        let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
-        Self {
-            warmup,
-            delays: Delays::new(),
-            messages: Vec::new(),
-            judge: flow.deadline_in_force().map(|deadline| Judge::new(deadline, warmup, end)),
-            has_messages: flow.transport != Transport::Tcp,
-            lateness: Lateness::new(),
-            before: Vec::new(),
-            after: Vec::new(),
-            counts: Default::default(),
-            averages: Averages::default(),
-            judgements: None,
-            ready: 0,
-            transfers: Transfers::default(),
-            failed: 0,
-            failure: None,
-        }
-    }
-
-    fn finish(&mut self, connection: &Connection) {
-        if let Application::Transfer { bytes } = connection.application
-            && connection.completed != Instant::NEVER
-        {
-            self.transfers.add(bytes, (connection.start, connection.completed));
-        }
-        if let Some(failure) = &connection.failure {
-            self.failed += 1;
-            self.failure.get_or_insert_with(|| failure.clone());
-        }
-    }
-}
-
-impl Told for RowTraffic {
-    fn on_ready(&mut self, ready: Instant) {
-        self.ready += u64::from(ready >= self.warmup);
-        if let Some(judge) = &mut self.judge {
-            judge.on_ready(ready);
-        }
-    }
-
-    fn on_delivered(&mut self, ready: Instant, delay: Duration) {
-        if self.messages.len() < MESSAGES_MAX {
-            self.messages.push((ready, delay));
-        }
-        if ready >= self.warmup {
-            self.delays.record(delay);
-        }
-        if let Some(judge) = &mut self.judge {
-            judge.on_delivered(ready, delay);
-        }
-    }
-
-    fn on_late(&mut self, late: Duration) {
-        self.lateness.record(late);
-    }
-}
-
-/// Messages that are kept one by one, in case a series is asked for.
-const MESSAGES_MAX: usize = 100_000;

@@ -148,6 +148,15 @@ impl Refused {
         }
     }
 
+    fn synchronised(&mut self, key: &str, load: &str, set: bool) {
+        if set {
+            self.key(
+                &format!("{key}.load.{load}.synchronised"),
+                "the equations are about senders that are independent; use `--on sim`",
+            );
+        }
+    }
+
     fn flow(&mut self, key: &str, flow: &Flow) {
         if flow.transport != Transport::Tcp {
             self.key(&format!("{key}.transport"), "the equations know TCP only; use `--on sim`");
@@ -159,15 +168,9 @@ impl Refused {
             Load::OnOff(load) if load.on.is_zero() || load.off.is_zero() => {
                 self.key(&format!("{key}.load.on_off"), "give both lengths more than nothing");
             }
-            Load::OnOff(_) | Load::Poisson(_) => {}
-            Load::Periodic(load) => {
-                if load.synchronised {
-                    self.key(
-                        &format!("{key}.load.periodic.synchronised"),
-                        "the equations are about senders that are independent; use `--on sim`",
-                    );
-                }
-            }
+            Load::OnOff(load) => self.synchronised(key, "on_off", load.synchronised),
+            Load::Poisson(load) => self.synchronised(key, "poisson", load.synchronised),
+            Load::Periodic(load) => self.synchronised(key, "periodic", load.synchronised),
             _ => self.key(
                 &format!("{key}.load"),
                 "the equations of meters know `on_off`, `periodic` and `poisson`; use `--on sim`",

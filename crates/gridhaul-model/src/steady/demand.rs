@@ -279,8 +279,9 @@ impl<'s> Demand<'s> {
 
 /// Names each key of a flow and of the run that the formulas cannot honour.
 fn refuse(scenario: &Scenario, name: &str, flow: &Flow) -> Result<(), Vec<Unsupported>> {
-    let late = flow.start + flow.start_spread > scenario.warmup
-        && !(flow.start.is_zero() && flow.start_spread.is_zero())
+    let spread = flow.start_spread.unwrap_or_default();
+    let late = flow.start + spread > scenario.warmup
+        && !(flow.start.is_zero() && spread.is_zero())
         && flow.load == Load::Bulk;
     let steady = flow.load == Load::Bulk || matches!(flow.load, Load::Transfer(_));
     let sets = [

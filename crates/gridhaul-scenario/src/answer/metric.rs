@@ -111,18 +111,28 @@ metrics! {
         "Judged losses by a full queue that the sender called congestion, over all of them.";
     ErrorRecognised "error_recognised_ratio" "error recognised" "" Flow
         "Judged losses by errors that the sender called errors, over all of them.";
+    ConnectionsOpened "connections_opened_count" "connections opened" "" Flow
+        "Connections whose handshake was completed, the warm-up included. Null without a handshake.";
+    ConnectionsFailed "connections_failed_count" "connections failed" "" Flow
+        "Connections that were to open and did not: refused, given up, or still not open at the end of the run after SYN had been retransmitted. The warm-up is included.";
+    OpenTimeMean "open_time_mean_s" "time to open, mean" "s" Flow
+        "From the first SYN to the moment at which the connection was open at the end that sent it; mean over the connections that opened.";
+    OpenTimeP98 "open_time_p98_s" "time to open, 98 %" "s" Flow
+        "98th percentile of the time to open over all connections that opened or failed; null where more than 2 % failed.";
+    MessagesDue "messages_due_count" "messages due" "" Flow
+        "Messages that the applications had ready in the measured time, whether or not they were sent.";
     Messages "messages_count" "messages delivered" "" Flow
-        "Messages that arrived whole.";
+        "Messages that arrived whole, of those that were ready in the measured time.";
     MessageLoss "message_loss_ratio" "message loss" "" Flow
-        "Messages that never arrived over messages sent early enough to arrive.";
+        "Datagrams: those that were lost over those that were sent. TCP: messages whose connection never opened over messages due. Null without messages.";
     DelayMean "delay_mean_s" "message delay, mean" "s" Flow
-        "From the moment the application had a message ready to its complete arrival.";
+        "From the moment the application had a message ready to its complete arrival, the handshake included; mean over the messages that arrived.";
     DelayMedian "delay_p50_s" "message delay, median" "s" Flow
-        "Median of the message delay.";
+        "Median of the message delay; see the 98th percentile.";
     DelayP98 "delay_p98_s" "message delay, 98 %" "s" Flow
-        "98th percentile of the message delay.";
+        "98th percentile of the message delay. A message over TCP that had not arrived at the end of the run and had waited longer counts as later; null where the percentile is among such messages. Datagrams that were lost are not counted.";
     DelayMax "delay_max_s" "message delay, largest" "s" Flow
-        "Largest message delay.";
+        "Largest message delay of those that arrived.";
     DeadlineMet "deadline_met_ratio" "in time" "" Flow
         "Messages that arrived within the deadline over those that were ready early enough to be judged; what never arrived is late.";
     SegmentLoss "segment_loss_ratio" "segment loss" "" Flow

@@ -6,6 +6,7 @@ mod metric;
 mod recording;
 mod runs;
 mod series;
+mod unopened;
 mod verdict;
 
 use indexmap::IndexMap;

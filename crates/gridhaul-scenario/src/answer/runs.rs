@@ -105,6 +105,17 @@ impl RunRows {
                             .to_owned(),
                 });
             }
+            let has_delays = value(Metric::DelayMean).is_some();
+            if has_delays && value(Metric::DelayP98).is_none() {
+                warnings.push(Warning {
+                    about: format!("flow.{name}"),
+                    message: "more than 2 % of the messages had not arrived at the end of the run, although \
+                              they had waited for longer than the others took: the 98th percentile of the \
+                              delay is among them and not known; mean and largest delay are those of the \
+                              messages that arrived"
+                        .to_owned(),
+                });
+            }
             if silent {
                 warnings.push(Warning {
                     about: format!("flow.{name}"),

@@ -36,9 +36,19 @@ pub struct Flow {
     /// When the flow starts.
     #[serde(default)]
     pub start: Duration,
-    /// The start of each of several equal flows is delayed by a random time up to this.
-    #[serde(default)]
-    pub start_spread: Duration,
+    /// Each of several equal flows opens its connection and begins its load at `start` plus a random
+    /// time, evenly distributed from 0 s up to this; `"0 s"`: all at the same instant.
+    ///
+    /// Absent: connections open as those of independent devices do. `periodic`, `poisson`, `on_off`,
+    /// `application`: the load runs from `start` on, and each connection opens when its first message is
+    /// ready (for `on_off` without `rate`: when the first burst begins; one that is under way at `start`
+    /// opens within its first second). `trace`: with the first row. `burst`: at a random time between `start`
+    /// and the event, or with the first report where `at` is 0 s. `bulk`, `transfer`, `request_response`: each
+    /// of several equal flows starts at a random time within 1 s (`request_response`: within `think` and
+    /// `pause` together, unless both are 0 s); a single flow starts at `start`. The delay of a first message
+    /// includes the handshake.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_spread: Option<Duration>,
     /// Links from `from` to `to` in order. Absent: the way with the fewest links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<Vec<String>>,

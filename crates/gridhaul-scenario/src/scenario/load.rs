@@ -63,7 +63,8 @@ pub struct Periodic {
     #[serde(default)]
     pub jitter: Duration,
     /// All members of a group tick together, from the start of the flow on: the reading at
-    /// midnight. Otherwise each has a random phase of its own.
+    /// midnight. They also open their connections together, each with its first message. Otherwise each
+    /// has a random phase of its own.
     #[serde(default)]
     pub synchronised: bool,
 }
@@ -76,6 +77,10 @@ pub struct Poisson {
     pub size: Bytes,
     /// Mean time between two messages.
     pub every: Duration,
+    /// All members of a group open their connections together, at the start of the flow. Their
+    /// messages stay independent.
+    #[serde(default)]
+    pub synchronised: bool,
 }
 
 /// Bursts with silence between them. A run starts in the stationary state.
@@ -88,7 +93,8 @@ pub struct OnOff {
     pub off: Duration,
     /// Rate of payload in a burst. Absent: as fast as the transport takes it; a message is ready
     /// whenever the connection could send it at once (the meters of paper `sa-tcp`, section 4.4), or
-    /// where it waits with others for a full segment (`nagle`). A `linux` stack takes some segments
+    /// where it waits with others for a full segment (`nagle`). A burst that begins before the connection
+    /// is open has one message ready at once, which waits for the connection. A `linux` stack takes some segments
     /// that wait for the window, too, as the kernel's socket does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<BitRate>,
@@ -97,6 +103,10 @@ pub struct OnOff {
     /// Whether lengths are fixed or exponentially distributed.
     #[serde(default)]
     pub spread: Spread,
+    /// All members of a group open their connections together, at the start of the flow. Their
+    /// bursts stay independent.
+    #[serde(default)]
+    pub synchronised: bool,
 }
 
 /// Distribution of the lengths of bursts and silences.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Proxy;
-use crate::units::BufferLimit;
+use crate::units::{BufferLimit, Duration};
 
 /// A node, or a group of equal nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -37,6 +37,11 @@ pub struct Aggregate {
     /// What happens to data for which the buffer has no room.
     #[serde(default)]
     pub when_full: WhenFull,
+    /// The upstream connections of several equal collectors open at a random time, evenly distributed
+    /// from the start of the run up to this, or with the first data if that comes earlier; `"0 s"`: all at the
+    /// start of the run. Absent: 1 s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_spread: Option<Duration>,
 }
 
 /// What a collector does when its buffer is full.

@@ -228,10 +228,14 @@ fn load() -> impl Strategy<Value = Load> {
                 Load::Periodic(Periodic { size, every, jitter, synchronised })
             }
         ),
-        (size(), time(1)).prop_map(|(size, every)| Load::Poisson(Poisson { size, every })),
-        (time(1), time(1), rate(), size(), spread).prop_map(|(on, off, rate, size, spread)| {
-            Load::OnOff(OnOff { on, off, rate: Some(rate), size, spread })
+        (size(), time(1), any::<bool>()).prop_map(|(size, every, synchronised)| {
+            Load::Poisson(Poisson { size, every, synchronised })
         }),
+        (time(1), time(1), rate(), size(), spread, any::<bool>()).prop_map(
+            |(on, off, rate, size, spread, synchronised)| {
+                Load::OnOff(OnOff { on, off, rate: Some(rate), size, spread, synchronised })
+            }
+        ),
         (size(), time(0), time(0), 1..9_u32, option::of(time(1))).prop_map(
             |(size, at, spread, count, every)| {
                 let gap = Duration::from_nanos(1);
@@ -266,7 +270,7 @@ fn flow() -> impl Strategy<Value = Flow> {
                 load,
                 deadline: None,
                 start: Duration::ZERO,
-                start_spread: Duration::from_nanos(u64::from(count)),
+                start_spread: turned.then(|| Duration::from_nanos(u64::from(count))),
                 route: routed.then(|| vec!["line".into()]),
                 return_route: None,
             }

@@ -28,8 +28,7 @@ impl World {
         self.ledger.crossings[row].on_arrived(now.since(sent));
         let flow = &mut self.flows[flow_index as usize];
         let before = flow.received();
-        let account = &mut self.ledger.accounts[row];
-        let progress = flow.on_segment(now, to, &taken, segment.wire_bytes(), account);
+        let progress = flow.on_segment(now, to, &taken, segment.wire_bytes(), &mut self.ledger);
         let news = flow.received() - before;
         let (machine, _) = self.collect.place(flow_index);
         self.collect.machines[machine].audit.on_taken(news);
@@ -96,6 +95,7 @@ impl World {
         let upstream = &mut self.flows[upstream_index as usize];
         upstream.watch = first.map_or(u64::MAX, |parcel| parcel.end);
         if let Ends::Tcp(ends) = &mut upstream.ends {
+            self.ledger.handshakes.on_use(now, upstream_index, &ends[0]);
             ends[0].write(bytes);
         }
         self.pump_apart(now, 2 * upstream_index);

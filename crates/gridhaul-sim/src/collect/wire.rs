@@ -6,6 +6,7 @@ use std::sync::Arc;
 use gridhaul_core::pep::aggregate::{self, window_share};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::{Aggregate, Scenario, WhenFull, dealt};
+use gridhaul_scenario::units::Duration;
 
 use super::{Collectors, Group, Machine, NO_OUTLET, Outlet, Plan, sizes};
 use crate::audit::CollectorAudit;
@@ -125,6 +126,11 @@ impl<'a> Wiring<'a> {
             audit: CollectorAudit::new(keys.buffer, slots),
             waits: keys.when_full == WhenFull::Wait,
         }
+    }
+
+    /// Over which time the upstream connections of a group open, where that is given.
+    pub(crate) fn start_spread(&self, group: &Group) -> Option<Duration> {
+        self.keys(group).start_spread
     }
 
     fn keys(&self, group: &Group) -> &'a Aggregate {

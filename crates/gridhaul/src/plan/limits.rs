@@ -124,7 +124,8 @@ impl Limit {
             (estimate.mean.map(map), estimate.ci95)
         };
         let (value, ci95) = match self.kind {
-            Kind::Loss => found(Metric::SegmentLossTotal, &|loss| loss),
+            Kind::Loss => with_unsent(row, found(Metric::SegmentLossTotal, &|loss| loss)),
+            Kind::DelayMean if is_mean_censored(row) => (None, None),
             Kind::DelayMean => found(Metric::DelayMean, &|delay| delay),
             Kind::DelayP98 => found(Metric::DelayP98, &|delay| delay),
             Kind::Deadline => found(Metric::DeadlineMet, &|share| 1.0 - share),
@@ -157,6 +158,30 @@ impl Limit {
         }
     }
 }
+
+/// The loss of segments, and of messages that were never sent: those whose connection did not open,
+/// datagrams that were lost, and all messages where none arrived.
+fn with_unsent(row: &Row, (segments, ci95): Estimated) -> Estimated {
+    let due = row.mean(Metric::MessagesDue).is_some_and(|due| due > 0.0);
+    if due && row.mean(Metric::Messages) == Some(0.0) {
+        return (Some(1.0), None);
+    }
+    match row.mean(Metric::MessageLoss) {
+        Some(unsent) if unsent > 0.0 || segments.is_none() => {
+            (Some(1.0 - (1.0 - segments.unwrap_or(0.0)) * (1.0 - unsent)), ci95)
+        }
+        _ => (segments, ci95),
+    }
+}
+
+/// Whether so many messages are missing that the mean over the others says nothing: more than 2 %, so
+/// that their 98th percentile is not known.
+fn is_mean_censored(row: &Row) -> bool {
+    row.mean(Metric::Messages).is_some() && row.mean(Metric::DelayP98).is_none()
+}
+
+/// A mean, and the half width of its 95 % interval.
+type Estimated = (Option<f64>, Option<f64>);
 
 /// Three significant digits.
 fn digits(value: f64) -> String {
@@ -214,6 +239,31 @@ mod tests {
         let measured = |passage| late.measure(&point(&[(Metric::SegmentDelayTotal, passage)]));
         assert_eq!(late.state(&measured(14.0), 1.0), State::Unknown);
         assert_eq!(late.state(&measured(16.0), 1.0), State::Broken);
+    }
+
+    #[test]
+    fn messages_that_were_never_sent_are_lost() {
+        let limit = &limits_of("loss = \"2 %\"")[0];
+        let loss = |metrics: &[(Metric, f64)]| limit.measure(&point(metrics)).value;
+        let segments = (Metric::SegmentLossTotal, 0.01);
+        let [due, none] = [(Metric::MessagesDue, 100.0), (Metric::Messages, 0.0)];
+        assert_eq!(loss(&[segments, due, (Metric::Messages, 100.0)]), Some(0.01));
+        assert_eq!(loss(&[due, none]), Some(1.0), "nothing arrived, and nothing was even sent");
+        assert_eq!(loss(&[segments, due, none]), Some(1.0));
+        let half = (Metric::MessageLoss, 0.5);
+        assert_eq!(loss(&[segments, due, (Metric::Messages, 50.0), half]), Some(1.0 - 0.99 * 0.5));
+        assert_eq!(loss(&[due, (Metric::Messages, 50.0), half]), Some(0.5), "datagrams");
+        assert_eq!(loss(&[]), None);
+    }
+
+    #[test]
+    fn a_mean_over_some_of_the_messages_keeps_no_limit() {
+        let limit = &limits_of("delay_mean = \"2 s\"")[0];
+        let mean = [(Metric::Messages, 50.0), (Metric::DelayMean, 1.0)];
+        assert_eq!(limit.measure(&point(&mean)).value, None);
+        let whole = [mean[0], mean[1], (Metric::DelayP98, 1.5)];
+        assert_eq!(limit.measure(&point(&whole)).value, Some(1.0));
+        assert_eq!(limit.measure(&point(&mean[1..])).value, Some(1.0), "by equations");
     }
 
     #[test]

@@ -157,7 +157,7 @@ impl Connection {
     /// segments that wait for the window, too.
     #[must_use]
     pub fn takes(&self, bytes: u64, refused: bool) -> bool {
-        matches!(self.state, State::Established | State::CloseWait)
+        self.is_open()
             && self.sender().is_some_and(|sender| sender.takes(bytes, refused, &self.params))
     }
 
@@ -182,6 +182,11 @@ impl Connection {
     #[must_use]
     pub const fn state(&self) -> State {
         self.state
+    }
+    /// Whether the handshake is complete and the application may still write here.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        matches!(self.state, State::Established | State::CloseWait)
     }
     /// The sending half; `None` at an end that only receives ([`Self::receive_only`]).
     #[inline]

@@ -58,7 +58,9 @@ impl Report<'_> {
                 "remove it, or choose a load of messages such as `periodic`",
             );
         }
-        if matches!(flow.load, Load::Trace(_)) && !flow.start_spread.is_zero() {
+        if matches!(flow.load, Load::Trace(_))
+            && flow.start_spread.is_some_and(|spread| !spread.is_zero())
+        {
             self.refuse(
                 format!("{key}.start_spread"),
                 "the members of a trace keep the times of their rows",

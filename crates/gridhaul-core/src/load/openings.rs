@@ -1,0 +1,71 @@
+//! How the connections of a row opened.
+
+use gridhaul_scenario::answer::{Metric, Metrics};
+use gridhaul_scenario::units::Duration;
+
+use super::Delays;
+
+/// The handshakes of a row, from the start of the run. The warm-up counts: most connections open in it.
+#[derive(Debug, Default)]
+pub struct Openings {
+    times: Delays,
+    failed: u64,
+}
+
+impl Openings {
+    /// A connection is open at the end that opened it, this long after its first SYN.
+    pub fn on_opened(&mut self, took: Duration) {
+        self.times.record(took);
+    }
+
+    /// A connection was refused, given up, or was still not open at the end of the run after its SYN
+    /// had been retransmitted.
+    pub fn on_failed(&mut self) {
+        self.failed += 1;
+    }
+
+    /// Connections opened and failed, and the time that it took.
+    pub fn metrics(&self, into: &mut Metrics) {
+        let opened = self.times.count();
+        into.push((Metric::ConnectionsOpened, opened as f64));
+        into.push((Metric::ConnectionsFailed, self.failed as f64));
+        into.extend(self.times.mean().map(|mean| (Metric::OpenTimeMean, mean)));
+        // Where more than 2 % never opened, the percentile is among them, and not known.
+        let p98 = self.times.quantile_with(0.98, |_| self.failed);
+        into.extend(p98.map(|p98| (Metric::OpenTimeP98, p98)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metrics(opened: u64, failed: u64) -> Metrics {
+        let mut openings = Openings::default();
+        (1..=opened).for_each(|tick| openings.on_opened(Duration::from_millis(tick)));
+        (0..failed).for_each(|_| openings.on_failed());
+        let mut metrics = Vec::new();
+        openings.metrics(&mut metrics);
+        metrics
+    }
+
+    #[test]
+    fn a_percentile_counts_the_connections_that_never_opened() {
+        // Ranks from 1 ms to 100 ms: the 98th percentile of 100 is the 98th.
+        let all = metrics(100, 0);
+        assert_eq!(all[0], (Metric::ConnectionsOpened, 100.0));
+        assert!((all[2].1 - 0.0505).abs() < 1e-9, "{all:?}");
+        assert!((all[3].1 - 0.098).abs() < 2e-4, "{all:?}");
+        // Of 101, it is the 99th.
+        assert!((metrics(100, 1)[3].1 - 0.099).abs() < 2e-4);
+        // Of 103, it would be the 101st, which never opened.
+        let failed = metrics(100, 3);
+        assert_eq!((failed[1], failed.len()), ((Metric::ConnectionsFailed, 3.0), 3));
+    }
+
+    #[test]
+    fn without_an_open_connection_no_time_is_known() {
+        let expected = [(Metric::ConnectionsOpened, 0.0), (Metric::ConnectionsFailed, 2.0)];
+        assert_eq!(metrics(0, 2), expected);
+    }
+}

@@ -1,0 +1,103 @@
+//! Warnings about connections that never opened.
+
+use super::{Answer, Metric, Row, Warning};
+use crate::scenario::Scenario;
+
+impl Answer {
+    /// Adds a warning for each row in which connections that were to open failed, once all points are
+    /// there. What such a connection was to carry is late or lost.
+    pub fn warn_of_unopened(&mut self, scenario: &Scenario) {
+        let points = self.points.len();
+        let mut warnings: Vec<Warning> = Vec::new();
+        let rows = self.points.iter().flat_map(|point| &point.flows);
+        let mut names: Vec<&str> = rows.map(|row| row.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            let rows = self.points.iter().flat_map(|point| &point.flows);
+            let of_name = rows.filter(|row| row.name == name);
+            let concerned: Vec<(f64, &Row)> = of_name
+                .filter_map(|row| Some((row.mean(Metric::ConnectionsFailed)?, row)))
+                .filter(|(failed, _)| *failed > 0.0)
+                .collect();
+            let Some((failed, row)) = concerned.iter().max_by(|a, b| a.0.total_cmp(&b.0)) else {
+                continue;
+            };
+            let is_flow = scenario.flow.contains_key(name);
+            let about = if is_flow { format!("flow.{name}") } else { name.to_owned() };
+            let place = match (points, concerned.len()) {
+                (1, _) => String::new(),
+                (_, number) => format!(" (at the worst of {number} affected points)"),
+            };
+            warnings.push(Warning {
+                about,
+                message: format!(
+                    "{} of {} connections were to open and never did{place}: what they were to carry \
+                     counts as late or lost. Where all SYN are sent at once they collide, and so do \
+                     their retransmissions: leave out `start_spread` and `synchronised`. Otherwise, is \
+                     the load too high, the route dead or `duration` too short?",
+                    rounded(*failed),
+                    row.count,
+                ),
+            });
+        }
+        self.warnings.append(&mut warnings);
+    }
+}
+
+/// A mean over replications, which is mostly a whole number.
+fn rounded(mean: f64) -> String {
+    if mean.fract() == 0.0 { format!("{mean}") } else { format!("on average {mean:.1}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::{Estimate, Point};
+
+    fn row(name: &str, failed: &[f64]) -> Row {
+        let metrics = [(Metric::ConnectionsFailed, Estimate::of(failed))].into();
+        Row { name: name.to_owned(), count: 500, metrics }
+    }
+
+    fn point(rows: Vec<Row>) -> Point {
+        Point {
+            parameters: Default::default(),
+            flows: rows,
+            links: Vec::new(),
+            verdicts: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_worst_point_of_each_row_is_named() {
+        let text = "title = \"t\"\nduration = \"1 s\"\n[node]\na = {}\nb = {}\n\
+                    [link.l]\nfrom = \"a\"\nto = \"b\"\nboth.rate = \"1 Mbit/s\"\n\
+                    [flow.f]\nfrom = \"a\"\nto = \"b\"\nload = \"bulk\"";
+        let scenario = Scenario::from_toml(text, "test.toml").unwrap();
+        let mut answer = Answer::without_points(&scenario, "sim");
+        answer.points = vec![
+            point(vec![row("f", &[0.0, 1.0]), row("hub>b", &[0.0])]),
+            point(vec![row("f", &[0.0]), row("hub>b", &[7.0])]),
+            point(vec![row("f", &[3.0])]),
+        ];
+        answer.warn_of_unopened(&scenario);
+        let begins = |of: &str, with: &str| {
+            let found = answer.warnings.iter().find(|warning| warning.about == of).unwrap();
+            assert!(found.message.starts_with(with), "{}", found.message);
+        };
+        begins(
+            "flow.f",
+            "3 of 500 connections were to open and never did (at the worst of 2 affected points)",
+        );
+        begins(
+            "hub>b",
+            "7 of 500 connections were to open and never did (at the worst of 1 affected points)",
+        );
+        answer.warnings.clear();
+        answer.points.truncate(1);
+        answer.warn_of_unopened(&scenario);
+        let [only] = &answer.warnings[..] else { panic!("{:?}", answer.warnings) };
+        assert!(only.message.starts_with("on average 0.5 of 500 connections"), "{}", only.message);
+    }
+}
