@@ -162,7 +162,7 @@ load = "bulk"
         Ok(Estimate {
             mean: goodput.mean.map(|mean| mean / 1e3),
             ci95: goodput.ci95.map(|ci95| ci95 / 1e3),
-            n: goodput.n,
+            ..goodput
         })
     }
 

@@ -29,9 +29,14 @@ pub(crate) fn rows(
         }
         metrics
     });
-    let links =
-        LinkAccount::rows(wire.after.links.iter(), &wire.before.links, &plan.directions, span);
-    RunRows { flows: flows.collect(), links }
+    let links = LinkAccount::rows(
+        wire.after.links.iter().copied(),
+        &wire.before.links,
+        &plan.directions,
+        span,
+    );
+    let delays = traffic.rows.iter().map(|row| row.has_messages.then(|| row.delays.counts()));
+    RunRows { flows: flows.collect(), links, delays: delays.collect() }
 }
 
 fn flow_row(

@@ -56,6 +56,60 @@ pub fn estimates(all: &[Estimate], unit: &str) -> Vec<String> {
     all.iter().map(text).collect()
 }
 
+/// A value for a sentence, with three significant digits: `1.21 Mbit/s`; a share in percent.
+pub(crate) fn rough(value: f64, unit: Unit<'_>) -> String {
+    match unit {
+        Unit::Share => format!("{} %", digits(value * 100.0)),
+        Unit::Of(unit) => {
+            let prefix = Prefix::for_magnitude(rounded(value), unit);
+            join(digits(value / prefix.factor), &prefix.unit)
+        }
+    }
+}
+
+/// Two values for a sentence: in one unit (`0.56 → 1.12 Mbit/s`) unless that would hide the smaller.
+pub(crate) fn change(from: f64, to: f64, unit: Unit<'_>) -> String {
+    let [first, second] = both(from, to, unit);
+    match (first.split_once(' '), second.split_once(' ')) {
+        (Some((number, one)), Some((_, other))) if one == other => format!("{number} → {second}"),
+        _ => format!("{first} → {second}"),
+    }
+}
+
+/// Two values for a sentence, each with its unit: in one unit unless that would hide the smaller.
+pub(crate) fn both(from: f64, to: f64, unit: Unit<'_>) -> [String; 2] {
+    let (small, large) = (from.abs().min(to.abs()), from.abs().max(to.abs()));
+    match unit {
+        Unit::Of(name) if small > 0.0 && large / small < 50.0 => {
+            let prefix = Prefix::for_magnitude(rounded(large), name);
+            [from, to].map(|value| join(digits(value / prefix.factor), &prefix.unit))
+        }
+        _ => [from, to].map(|value| rough(value, unit)),
+    }
+}
+
+/// How a number is written in a sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit<'a> {
+    /// A share, in percent.
+    Share,
+    /// A number of these.
+    Of(&'a str),
+}
+
+/// Three significant digits; digits before the decimal point are kept.
+fn digits(value: f64) -> String {
+    number(rounded(value))
+}
+
+fn rounded(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() || value.abs() >= 1e3 {
+        return value;
+    }
+    let power = 10f64.powi(2 - exponent(value));
+    if power.is_finite() { (value * power).round() / power } else { value }
+}
+
 /// A number with four significant digits; thousands are set apart, and digits before the decimal
 /// point are never rounded away. `–` where it is not a number.
 #[must_use]

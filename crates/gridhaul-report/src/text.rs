@@ -165,9 +165,8 @@ impl<'a> Records<'a> {
         for (label, replications, point) in points() {
             for row in rows_of(point) {
                 let value =
-                    |key: &&String| point.parameters.get(*key).map_or(UNKNOWN, String::as_str);
-                let mut names: Vec<String> =
-                    parameters.iter().map(|key| value(key).to_owned()).collect();
+                    |key: &&String| key::value(point, key).unwrap_or_else(|| UNKNOWN.to_owned());
+                let mut names: Vec<String> = parameters.iter().map(value).collect();
                 names.push(row.name.clone());
                 if counted {
                     names.push(format::fixed(row.count as f64, 0));
@@ -250,7 +249,7 @@ impl<'a> Records<'a> {
         let swept = &self.keys[..own.unwrap_or(0)];
         let name = |names: &[String]| {
             let part = |index: &usize| match swept.get(*index) {
-                Some(key) => key::told(key, &names[*index], swept),
+                Some(key) => key::named(key, &names[*index], swept),
                 None => names[*index].clone(),
             };
             told.iter().map(part).collect::<Vec<_>>().join(", ")

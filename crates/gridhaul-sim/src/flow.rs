@@ -57,6 +57,13 @@ pub(crate) enum App {
     Upstream,
 }
 
+impl App {
+    /// Whether messages of this application have delays.
+    pub(crate) const fn sends_messages(&self) -> bool {
+        !matches!(self, Self::Bulk | Self::Transfer(_) | Self::Upstream)
+    }
+}
+
 /// An amount to be sent.
 #[derive(Debug)]
 pub(crate) struct Transfer {

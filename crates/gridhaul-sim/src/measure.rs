@@ -5,7 +5,7 @@ use std::ops::Range;
 use gridhaul_core::link::{Cause, Confusion, Crossings, LinkAccount};
 use gridhaul_core::load::{Delays, Goodputs, Judge, Transfers, message_loss};
 use gridhaul_core::tcp::Segment;
-use gridhaul_scenario::answer::{Metric, Metrics, RunRows};
+use gridhaul_scenario::answer::{DelayCounts, Metric, Metrics, RunRows};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::account::{RowAccount, SenderSums};
@@ -153,7 +153,7 @@ impl Ledger {
         }
         self.before = Some(Before {
             at: now,
-            links: net.links.iter().map(|slot| slot.stats).collect(),
+            links: net.links.iter().map(|slot| slot.stats.at(now, &slot.link)).collect(),
             accounts: self.accounts.clone(),
             cwnd_integrals: self.accounts.iter().map(|row| row.cwnd_integral_at(now)).collect(),
             senders: sender_sums(flows, self.accounts.len()),
@@ -186,7 +186,8 @@ fn sender_sums(flows: &[Flow], rows: usize) -> Vec<SenderSums> {
 pub(crate) fn rows(world: &World, layout: &Layout) -> RunRows {
     let (flow_rows, link_rows) = (layout.flows.len(), layout.directions.rows().len());
     let Some(before) = &world.ledger.before else {
-        return RunRows { flows: vec![Vec::new(); flow_rows], links: vec![Vec::new(); link_rows] };
+        let (flows, links) = (vec![Vec::new(); flow_rows], vec![Vec::new(); link_rows]);
+        return RunRows { flows, links, delays: Vec::new() };
     };
     let span = world.end.since(before.at);
     let senders = sender_sums(&world.flows, flow_rows);
@@ -207,9 +208,20 @@ pub(crate) fn rows(world: &World, layout: &Layout) -> RunRows {
         metrics
     };
     let flows = senders.enumerate().map(flow).collect();
-    let links = world.net.links.iter().map(|slot| &slot.stats);
+    let links = world.net.links.iter().map(|slot| slot.stats.at(world.end, &slot.link));
     let links = LinkAccount::rows(links, &before.links, &layout.directions, span);
-    RunRows { flows, links }
+    let delays = delays(world, flow_rows);
+    RunRows { flows, links, delays }
+}
+
+/// The delays of each row whose flows send messages.
+fn delays(world: &World, rows: usize) -> Vec<Option<DelayCounts>> {
+    let mut delays = vec![None; rows];
+    for flow in world.flows.iter().filter(|flow| flow.app.sends_messages()) {
+        let row = flow.row as usize;
+        delays[row].get_or_insert_with(|| world.ledger.delays[row].counts());
+    }
+    delays
 }
 
 /// What is gathered from the flows of a row.
@@ -286,7 +298,7 @@ impl Members {
     fn add(&mut self, flow: &Flow, (earlier, delivered): (u64, u64), (end, secs): (Instant, f64)) {
         self.count += 1;
         self.tcp |= matches!(flow.ends, Ends::Tcp(_));
-        self.messages |= !matches!(flow.app, App::Bulk | App::Transfer(_) | App::Upstream);
+        self.messages |= flow.app.sends_messages();
         match &flow.app {
             App::Transfer(transfer) if transfer.completed == Instant::NEVER => {
                 self.transfers.add_unfinished(delivered, (transfer.start, end));

@@ -1,6 +1,6 @@
 //! How long messages were under way.
 
-use gridhaul_scenario::answer::{Metric, Metrics};
+use gridhaul_scenario::answer::{DelayCounts, Metric, Metrics};
 use gridhaul_scenario::units::Duration;
 use hdrhistogram::Histogram;
 
@@ -38,6 +38,18 @@ impl Delays {
         self.histogram.record(delay.as_nanos() / 1_000).expect("the histogram grows");
         self.sum_ns += u128::from(delay.as_nanos());
         self.max = self.max.max(delay);
+    }
+
+    /// The delays counted by value: the upper bounds of the histogram's buckets, and never more than
+    /// the largest delay.
+    #[must_use]
+    pub fn counts(&self) -> DelayCounts {
+        let mut counts = DelayCounts::default();
+        for bucket in self.histogram.iter_recorded() {
+            let upper = self.histogram.highest_equivalent(bucket.value_iterated_to());
+            counts.add(Duration::from_micros(upper).min(self.max), bucket.count_at_value());
+        }
+        counts
     }
 
     /// Number of delays.

@@ -117,7 +117,7 @@ impl<'a> Emulator<'a> {
         loop {
             let now = clock.now();
             if before.is_none() && now >= warmup {
-                before = Some(self.state());
+                before = Some(self.state(now));
             }
             if now >= end || stop() {
                 break;
@@ -129,7 +129,7 @@ impl<'a> Emulator<'a> {
             let due = appointments.meet(Thread::Wire, due, now);
             self.wait(clock, due)?;
         }
-        let after = self.state();
+        let after = self.state(clock.now());
         let before = before.unwrap_or_else(|| after.clone());
         let recording = self.recorder.into_recording();
         let taps = self.slots.all.into_iter().filter_map(|slot| slot.tap);
@@ -138,8 +138,8 @@ impl<'a> Emulator<'a> {
         Ok(WireOutcome { before, after, lost, lateness, recording, captures })
     }
 
-    fn state(&self) -> WireState {
-        WireState { links: self.slots.accounts(), flows: self.tallies.clone() }
+    fn state(&self, now: Instant) -> WireState {
+        WireState { links: self.slots.accounts(now), flows: self.tallies.clone() }
     }
 
     /// Waits until a device has something to read or a link is due, and reads.

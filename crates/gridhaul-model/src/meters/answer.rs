@@ -32,6 +32,8 @@ pub(super) fn add(answer: &mut Answer, point: &ScenarioPoint, layout: &Layout, w
         parameters: point.parameters.clone(),
         deterministic: true,
         verdicts: verdicts(layout, &flows),
+        delays: layout.flows.iter().map(|place| (place.name.clone(), None)).collect(),
+        labels: point.labels.clone(),
         flows,
         links,
     });

@@ -142,13 +142,8 @@ fn answer_one(point: &ScenarioPoint, rules: Rules, heard: &mut Heard) -> Point {
             }
         }
     }
-    Point {
-        parameters: point.parameters.clone(),
-        deterministic: true,
-        flows,
-        links,
-        verdicts: Vec::new(),
-    }
+    let (parameters, labels) = (point.parameters.clone(), point.labels.clone());
+    Point { parameters, labels, deterministic: true, flows, links, ..Point::default() }
 }
 
 /// The values of a point: the last part of each key is enough to tell them apart here.

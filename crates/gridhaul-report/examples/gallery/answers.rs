@@ -75,9 +75,6 @@ pub(crate) fn point(scale: f64) -> Point {
         )
     };
     Point {
-        parameters: [].into_iter().collect(),
-        deterministic: false,
-        verdicts: Vec::new(),
         flows: vec![
             flow("meters", 200, 412_000.0),
             flow("camera", 1, 1_130_000.0),
@@ -89,6 +86,7 @@ pub(crate) fn point(scale: f64) -> Point {
             link("gprs.forward", 31_000.0, 0.11),
             link("gprs.backward", 9_800.0, 0.0),
         ],
+        ..Point::default()
     }
 }
 

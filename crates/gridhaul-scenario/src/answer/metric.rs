@@ -171,9 +171,9 @@ metrics! {
     Fairness "fairness_index" "fairness" "" Flow
         "Jain's index of the goodputs of equal flows: 1 when all have the same. Of transfers, the goodput of each is over its own time in progress.";
     LinkThroughput "link_throughput_bit_per_s" "throughput" "bit/s" Link
-        "Packets that arrived at the far end, headers included, over the measured time.";
+        "Packets that arrived at the far end, headers included, over the measured time. Whole packets count when they arrive: over a short time they can exceed the rate by part of a packet.";
     Utilisation "utilisation_ratio" "utilisation" "" Link
-        "Share of the measured time in which the wire was sending; a standstill in an outage is none of it.";
+        "Share of the measured time in which the link was sending, headers included; a standstill in an outage is none of it. Bytes count when they are sent, also of packets that arrive after the measured time.";
     PacketsIn "packets_in_count" "packets in" "" Link
         "Packets offered to this direction.";
     PacketsOut "packets_out_count" "packets out" "" Link

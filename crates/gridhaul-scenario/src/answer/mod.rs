@@ -1,6 +1,7 @@
 //! What is answered: one schema for all backends.
 
 mod capture;
+mod delay;
 mod estimate;
 mod idle;
 mod metric;
@@ -18,6 +19,7 @@ use serde_json::json;
 use crate::backend::RunError;
 
 pub use capture::Capture;
+pub use delay::{DelayCounts, DelayDistribution};
 pub use estimate::Estimate;
 pub use metric::{Metric, MetricInfo, Scope};
 pub use recording::{Recording, Window};
@@ -59,7 +61,7 @@ pub struct Answer {
 }
 
 /// The answer for one combination of swept values.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// Swept keys and their values, as text.
     pub parameters: IndexMap<String, String>,
@@ -68,6 +70,9 @@ pub struct Point {
     /// kernels.
     #[serde(default)]
     pub deterministic: bool,
+    /// Swept keys and the labels of their values; only keys of sweep entries with `label`.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub labels: IndexMap<String, String>,
     /// One for each flow of the scenario; equal flows are taken together. Then one for each group
     /// of connections from a collector onwards, named `<collector>><end>`.
     #[schemars(schema_with = "flow_rows")]
@@ -78,6 +83,10 @@ pub struct Point {
     /// One for each flow with a deadline: whether it is met.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<Verdict>,
+    /// One for each flow that sends messages, by its name: the distribution of their delays; null
+    /// where no message arrived, and by equations.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub delays: IndexMap<String, Option<DelayDistribution>>,
 }
 
 /// The metrics of one flow or one direction of a link.

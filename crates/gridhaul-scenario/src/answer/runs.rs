@@ -2,7 +2,9 @@
 
 use indexmap::IndexMap;
 
-use super::{Answer, Estimate, Metric, Point, Row, Scope, Verdict, Warning};
+use super::{
+    Answer, DelayCounts, DelayDistribution, Estimate, Metric, Point, Row, Scope, Verdict, Warning,
+};
 use crate::scenario::{Flow, Scenario, ScenarioPoint};
 
 /// The metrics of one row in one run.
@@ -15,6 +17,9 @@ pub struct RunRows {
     pub flows: Vec<Metrics>,
     /// One for each direction of each link.
     pub links: Vec<Metrics>,
+    /// Delays of messages for each row of flows: `None` where the row has none. May be shorter than
+    /// `flows`.
+    pub delays: Vec<Option<DelayCounts>>,
 }
 
 /// What a run of a backend measures time by, which decides whether its replications can be equal.
@@ -63,10 +68,12 @@ impl Point {
         let deterministic = time == TimeBase::Virtual
             && point.scenario.is_deterministic()
             && runs.windows(2).all(|pair| pair[0] == pair[1]);
+        let delays = delays(flows, runs);
         let rows = |names, scope| combine((names, scope), runs, deterministic);
         let (flows, links) = (rows(flows, Scope::Flow), rows(links, Scope::Link));
         let verdicts = verdicts(&point.scenario, &flows);
-        Self { parameters: point.parameters.clone(), deterministic, flows, links, verdicts }
+        let (parameters, labels) = (point.parameters.clone(), point.labels.clone());
+        Self { parameters, labels, deterministic, flows, links, verdicts, delays }
     }
 }
 
@@ -141,6 +148,18 @@ fn verdicts(scenario: &Scenario, flows: &[Row]) -> Vec<Verdict> {
         Some(Verdict::on_deadline(name, deadline, row.mean(Metric::DeadlineMet)))
     };
     limited.filter_map(verdict).collect()
+}
+
+/// The delays of each row with messages, pooled over the runs.
+fn delays(flows: &RowNames, runs: &[RunRows]) -> IndexMap<String, Option<DelayDistribution>> {
+    let pooled = flows.iter().enumerate().filter_map(|(index, (name, _))| {
+        let mut own = runs.iter().filter_map(|run| run.delays.get(index)?.as_ref()).peekable();
+        own.peek()?;
+        let mut all = DelayCounts::default();
+        own.for_each(|run| all.pool(run));
+        Some((name.clone(), all.distribution()))
+    });
+    pooled.collect()
 }
 
 /// Means over the replications of each row.

@@ -288,7 +288,7 @@ fn sweep() -> impl Strategy<Value = Vec<Sweep>> {
     let values = prop_oneof![list, range];
     option::of(values).prop_map(|values| {
         let vary = values.map(|values| [("seed".to_owned(), values)].into_iter().collect());
-        vary.map(|vary| Sweep { vary }).into_iter().collect()
+        vary.map(|vary| Sweep { vary, label: None }).into_iter().collect()
     })
 }
 

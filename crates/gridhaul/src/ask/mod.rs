@@ -172,7 +172,7 @@ pub(crate) fn assign(
 }
 
 fn axis(key: &str, values: Values) -> Sweep {
-    Sweep { vary: IndexMap::from([(key.to_owned(), values)]) }
+    Sweep { vary: IndexMap::from([(key.to_owned(), values)]), label: None }
 }
 
 #[cfg(test)]

@@ -218,7 +218,7 @@ mod tests {
     ) -> Result<Answers, Failure> {
         let papers = Paper::all().expect("papers can be read");
         let paper = papers.iter().find(|paper| paper.name == "medx").expect("a paper with kernels");
-        let engine = Engine { on: vec![On::Sim], threads: 1, beside: 1 };
+        let engine = Engine { on: vec![On::Sim], threads: 1, beside: 1, ignore_estimate: false };
         let answer = |scenario: &Scenario, engine: &Engine, _: &str| match failure {
             Some(failure) if engine.on == [On::Emu] => Err(failure(scenario)),
             _ => Ok(Answer::without_points(scenario, &name_of(engine.on[0]))),

@@ -164,13 +164,7 @@ mod tests {
         let metrics =
             IndexMap::from([(Metric::Goodput, Estimate { ci95, ..Estimate::exact(mean, 5) })]);
         let row = Row { name: "down".into(), count: 1, metrics };
-        let point = Point {
-            parameters: IndexMap::new(),
-            deterministic: false,
-            flows: vec![row],
-            links: vec![],
-            verdicts: vec![],
-        };
+        let point = Point { flows: vec![row], ..Point::default() };
         judge(&cells[0], Some(&point), Some(700_000.0))
     }
 

@@ -47,13 +47,7 @@ pub(crate) fn plan_of(scenario: &Scenario) -> (Plan, Choices) {
 pub(crate) fn point(metrics: &[(Metric, f64)]) -> Point {
     let known = metrics.iter().map(|&(metric, value)| (metric, Estimate::exact(value, 1)));
     let row = Row { name: "reading".to_owned(), count: 1, metrics: known.collect() };
-    Point {
-        parameters: indexmap::IndexMap::new(),
-        deterministic: false,
-        flows: vec![row],
-        links: Vec::new(),
-        verdicts: Vec::new(),
-    }
+    Point { flows: vec![row], ..Point::default() }
 }
 
 /// Answers with a loss that is a function of the scenario, and refuses BBR.

@@ -12,6 +12,8 @@ use crate::scenario::{Scenario, Sweep, Values, suggest};
 #[derive(Debug, Clone)]
 pub(super) struct Axis {
     pub(super) keys: Vec<Varied>,
+    /// A label for each of the values; empty where the entry gives none.
+    pub(super) labels: Vec<String>,
 }
 
 /// A key that takes several values.
@@ -90,7 +92,35 @@ fn axis(entry: usize, sweep: &Sweep, base: &Json) -> Result<Axis, Problem> {
         }
         keys.push(varied);
     }
-    Ok(Axis { keys })
+    let labels = labels(entry, sweep, keys.first().map_or(0, |varied| varied.values.len()))?;
+    Ok(Axis { keys, labels })
+}
+
+/// The labels of an entry with so many values.
+fn labels(entry: usize, sweep: &Sweep, values: usize) -> Result<Vec<String>, Problem> {
+    let place = || format!("sweep[{entry}].label");
+    let labels = sweep.label.clone().unwrap_or_default();
+    if sweep.label.is_some() && labels.len() != values {
+        return Err(Problem::new(
+            place(),
+            format!(
+                "expected a label for each of the {values} values, but there are {}",
+                labels.len()
+            ),
+            "give as many labels as values, in the same order, or remove `label`",
+        ));
+    }
+    let mut seen = BTreeSet::new();
+    for label in &labels {
+        if label.trim().is_empty() || !seen.insert(label.trim()) {
+            return Err(Problem::new(
+                place(),
+                format!("the label {label:?} is empty or given twice"),
+                "give each value a label of its own",
+            ));
+        }
+    }
+    Ok(labels)
 }
 
 /// A key and its values; `place` is the path in the file that gives them.

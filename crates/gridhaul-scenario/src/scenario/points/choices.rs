@@ -129,7 +129,7 @@ pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Problem> {
             }
         }
         (varied.values, varied.entries) = once.into_iter().unzip();
-        axes.push(Axis { keys: vec![varied] });
+        axes.push(Axis { keys: vec![varied], labels: Vec::new() });
     }
     let count = axes.iter().map(Axis::len).fold(1_usize, usize::saturating_mul);
     if count > CANDIDATES_MAX {

@@ -22,6 +22,8 @@ pub use choices::{Choice, Choices};
 pub struct ScenarioPoint {
     /// Swept keys and their values, as text; empty without a sweep.
     pub parameters: IndexMap<String, String>,
+    /// Swept keys and the labels of their values, where an entry gives `label`.
+    pub labels: IndexMap<String, String>,
     /// The scenario with these values and without a sweep.
     pub scenario: Scenario,
 }
@@ -121,8 +123,12 @@ fn indices(axes: &[Axis], mut number: usize) -> Vec<usize> {
 
 fn point(base: &Json, axes: &[Axis], indices: &[usize]) -> Result<ScenarioPoint, Problem> {
     let mut settings = Vec::new();
+    let mut labels = IndexMap::new();
     for (axis, index) in axes.iter().zip(indices) {
         for varied in &axis.keys {
+            if let Some(label) = axis.labels.get(*index) {
+                labels.insert(varied.key.clone(), label.clone());
+            }
             let (key, place, value) = (&varied.key, &varied.place, &varied.values[*index]);
             settings.push(Setting { key, place, entry: varied.entries[*index], value });
         }
@@ -130,7 +136,7 @@ fn point(base: &Json, axes: &[Axis], indices: &[usize]) -> Result<ScenarioPoint,
     let scenario = with(base, &settings)?;
     let parameters =
         settings.iter().map(|setting| (setting.key.to_owned(), setting::text(setting.value)));
-    Ok(ScenarioPoint { parameters: parameters.collect(), scenario })
+    Ok(ScenarioPoint { parameters: parameters.collect(), labels, scenario })
 }
 
 /// The scenario with these settings.
