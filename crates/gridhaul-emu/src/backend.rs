@@ -3,20 +3,21 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use gridhaul_scenario::answer::{Answer, Capture, Point, RunRows, Series, Warning};
+use gridhaul_scenario::answer::{Answer, Capture, Point, RunRows, Series, TimeBase, Warning};
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::clock::{Appointments, Clock};
-use crate::control::Controls;
+use crate::control::{self, Controls};
 use crate::fault::Fault;
+use crate::handover::Appointments;
 use crate::network::{Lab, Plan};
 use crate::outcome;
 use crate::refuse::refusals;
-use crate::system::{Namespace, Tun, raise_file_limit};
 use crate::traffic::{Sampling, Traffic, TrafficOutcome};
 use crate::wire::{Emulator, WireOutcome};
+use gridhaul_linux::Clock;
+use gridhaul_linux::{Namespace, Tun, raise_open_file_limit};
 
 /// Real kernels on this machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -47,7 +48,7 @@ impl Backend for Emu {
     fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError> {
         let points = scenario.points().map_err(|error| RunError::Invalid(error.to_string()))?;
         all_carried(&points).map_err(RunError::Unsupported)?;
-        raise_file_limit();
+        raise_open_file_limit();
         let plans = points.iter().map(|point| Plan::new(&point.scenario));
         let plans = plans.collect::<Result<Vec<_>, _>>()?;
         let mut done = self.run_all(&points, &plans, progress)?.into_iter();
@@ -62,7 +63,8 @@ impl Backend for Emu {
             }
             let flows = point.scenario.flow.keys().zip(&plan.flows);
             let flows = flows.map(|(name, flow)| (name.clone(), u64::from(flow.count))).collect();
-            answer.points.push(Point::of_runs(point, (&flows, plan.directions.rows()), &runs));
+            let names = (&flows, plan.directions.rows());
+            answer.points.push(Point::of_runs(point, names, &runs, TimeBase::Real));
         }
         answer.warn_of_unopened(scenario);
         answer.warnings.sort();
@@ -87,6 +89,17 @@ impl Emu {
     pub fn available() -> Result<(), Fault> {
         let device = Namespace::new()?.enter(|| Tun::new("link0"))?;
         device.map(drop).map_err(Fault::call("making a device (/dev/net/tun)"))
+    }
+
+    /// What this machine lacks to run a scenario, if anything: permissions and devices, and the
+    /// congestion control of its stacks. Nothing is said of keys that no kernel honours.
+    #[must_use]
+    pub fn lacking(scenario: &Scenario) -> Option<String> {
+        let lacking = Self::available().and_then(|()| {
+            let points = scenario.points().unwrap_or_default();
+            points.iter().try_for_each(|point| control::require(&point.scenario))
+        });
+        lacking.err().map(|fault| fault.to_string())
     }
 
     /// All runs, point by point and repeat by repeat.
@@ -122,7 +135,7 @@ impl Emu {
             let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
             let mut all = Vec::new();
             for worker in workers {
-                all.extend(worker.join().map_err(|_| Fault::Panicked)?);
+                all.extend(worker.join().map_err(|_| Fault::panicked())?);
             }
             Ok::<_, RunError>(all)
         })?;
@@ -182,8 +195,8 @@ impl Emu {
                 stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
                 outcome
             });
-            let wire = wire.join().map_err(|_| Fault::Panicked)?;
-            let traffic = traffic.join().map_err(|_| Fault::Panicked)?;
+            let wire = wire.join().map_err(|_| Fault::panicked())?;
+            let traffic = traffic.join().map_err(|_| Fault::panicked())?;
             Ok((wire?, traffic?))
         })
     }

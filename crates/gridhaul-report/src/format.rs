@@ -22,6 +22,25 @@ pub fn estimate(estimate: &Estimate, unit: &str) -> String {
     join(interval(mean, estimate.ci95, prefix.factor), &prefix.unit)
 }
 
+/// As [`estimate`], with what qualifies it: `1.21 ± 0.03 s (censored, n = 3 of 5)`.
+#[must_use]
+pub fn qualified(estimate: &Estimate, unit: &str, replications: u32) -> String {
+    self::estimate(estimate, unit) + &qualification(estimate, replications)
+}
+
+/// What a reader must know of a mean: that it leaves out what was not finished, and in how many of the
+/// replications it was known, if not in all. Empty where there is nothing to say.
+pub(crate) fn qualification(estimate: &Estimate, replications: u32) -> String {
+    let mut parts = Vec::new();
+    if estimate.censored {
+        parts.push("censored".to_owned());
+    }
+    if estimate.mean.is_some() && estimate.n < replications {
+        parts.push(format!("n = {} of {replications}", estimate.n));
+    }
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+}
+
 /// A number with four significant digits; thousands are set apart, and digits before the decimal
 /// point are never rounded away. `–` where it is not a number.
 #[must_use]
@@ -238,10 +257,25 @@ mod tests {
             (0.0, Some(0.5), ""),
             (3.0e-7, Some(1.0e-8), ""),
         ] {
-            let text = estimate(&Estimate { mean: Some(mean), ci95, n: 3 }, unit);
+            let text = estimate(&known(mean, ci95), unit);
             table += &format!("{mean:>9} ± {:<8} {unit:<5} | {text}\n", format!("{ci95:?}"));
         }
         insta::assert_snapshot!(table);
+    }
+
+    #[test]
+    fn means_over_a_part_say_so() {
+        let time = Estimate { ci95: Some(0.031), ..Estimate::exact(1.21, 3) };
+        assert_eq!(qualified(&time, "s", 3), "1.210 ± 0.031 s");
+        assert_eq!(qualified(&time, "s", 5), "1.210 ± 0.031 s (n = 3 of 5)");
+        let censored = Estimate { censored: true, ..time };
+        assert_eq!(qualified(&censored, "s", 3), "1.210 ± 0.031 s (censored)");
+        assert_eq!(qualified(&censored, "s", 5), "1.210 ± 0.031 s (censored, n = 3 of 5)");
+        assert_eq!(qualified(&Estimate::default(), "s", 5), UNKNOWN);
+    }
+
+    fn known(mean: f64, ci95: Option<f64>) -> Estimate {
+        Estimate { ci95, ..Estimate::exact(mean, 3) }
     }
 
     proptest! {
@@ -249,7 +283,7 @@ mod tests {
         fn any_number_has_a_text(mean in any::<f64>(), half in any::<f64>()) {
             for unit in ["bit/s", "s", "B", "packets", ""] {
                 prop_assert!(!value(mean, unit).is_empty());
-                let text = estimate(&Estimate { mean: Some(mean), ci95: Some(half), n: 2 }, unit);
+                let text = estimate(&known(mean, Some(half)), unit);
                 prop_assert!(!text.is_empty() && text.chars().count() < 60, "{text}");
             }
         }

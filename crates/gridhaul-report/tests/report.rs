@@ -134,6 +134,7 @@ fn empty_answers_make_a_page() {
 fn swept(key: &str, values: &[&str]) -> Answer {
     let points = values.iter().zip(1..).map(|(value, index)| Point {
         parameters: [(key.to_owned(), (*value).to_owned())].into_iter().collect(),
+        deterministic: false,
         flows: vec![answers::row("up", 1, &[(Metric::Goodput, f64::from(index) * 1e5)])],
         links: Vec::new(),
         verdicts: Vec::new(),

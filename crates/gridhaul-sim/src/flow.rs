@@ -33,6 +33,8 @@ pub(crate) enum Ends {
     Datagram {
         /// Whether the `to` end sends every packet back.
         echo: bool,
+        /// IP and UDP headers in bytes.
+        header: u8,
     },
 }
 

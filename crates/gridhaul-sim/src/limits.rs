@@ -29,7 +29,7 @@ pub(crate) fn gave_up(flow: &str) -> Warning {
 }
 
 fn message(scenario: &Scenario, name: &str, flow: &Flow) -> Option<&'static str> {
-    let stack = StackParams::named(scenario, flow.stack.as_ref());
+    let stack = StackParams::named(scenario, flow.stack.as_ref(), flow.ip);
     if flow.transport != Transport::Tcp || stack.rules != Rules::Linux {
         return None;
     }

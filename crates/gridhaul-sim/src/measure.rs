@@ -215,6 +215,7 @@ pub(crate) fn rows(world: &World, layout: &Layout) -> RunRows {
 /// What is gathered from the flows of a row.
 #[derive(Default)]
 struct Members {
+    count: u64,
     goodputs: Goodputs,
     transfers: Transfers,
     tcp: bool,
@@ -236,7 +237,7 @@ fn flow_row(
         if flow.row as usize == row {
             let delivered = world.ledger.delivered(index, flow, &world.collect);
             let earlier = before.delivered.get(index).copied().unwrap_or(0);
-            members.add(flow, delivered - earlier, secs);
+            members.add(flow, (earlier, delivered), (world.end, secs));
             members.undelivered.add(flow, world);
         }
     }
@@ -248,7 +249,6 @@ fn flow_row(
     if members.tcp && !stages.is_empty() {
         Crossings::totals(stages, &mut metrics);
     }
-    members.transfers.metrics(&mut metrics);
     if let Some(openings) = world.ledger.handshakes.of(row) {
         openings.metrics(&mut metrics);
     }
@@ -260,7 +260,7 @@ fn flow_row(
             truth.rows()[row].since(&before.confusions[row]).metrics(&mut metrics);
         }
         let integral = account.cwnd_integral_at(world.end) - before.cwnd_integrals[row];
-        let mean = integral as f64 / 1e9 / secs / f64::from(members.goodputs.count());
+        let mean = integral as f64 / 1e9 / secs / members.count as f64;
         metrics.push((Metric::CwndMean, mean));
     }
     if members.messages {
@@ -281,19 +281,28 @@ fn flow_row(
 }
 
 impl Members {
-    fn add(&mut self, flow: &Flow, delivered: u64, secs: f64) {
-        self.goodputs.add(delivered, secs);
+    /// Adds a flow that had delivered so many bytes at the end of the warm-up and at the end of the
+    /// run. The warm-up does not matter to a transfer: it is measured from its start on.
+    fn add(&mut self, flow: &Flow, (earlier, delivered): (u64, u64), (end, secs): (Instant, f64)) {
+        self.count += 1;
         self.tcp |= matches!(flow.ends, Ends::Tcp(_));
         self.messages |= !matches!(flow.app, App::Bulk | App::Transfer(_) | App::Upstream);
-        if let App::Transfer(transfer) = &flow.app
-            && transfer.completed != Instant::NEVER
-        {
-            self.transfers.add(transfer.bytes, (transfer.start, transfer.completed));
+        match &flow.app {
+            App::Transfer(transfer) if transfer.completed == Instant::NEVER => {
+                self.transfers.add_unfinished(delivered, (transfer.start, end));
+            }
+            App::Transfer(transfer) => {
+                self.transfers.add_finished(transfer.bytes, (transfer.start, transfer.completed));
+            }
+            _ => self.goodputs.add(delivered - earlier, secs),
         }
     }
 
     fn rates(&self, now: &RowAccount, then: &RowAccount, secs: f64, into: &mut Metrics) {
-        self.goodputs.metrics(into);
+        if self.goodputs.count() > 0 {
+            self.goodputs.metrics(into);
+        }
+        self.transfers.metrics(into);
         let arrived = now.arrived_bytes - then.arrived_bytes;
         into.push((Metric::Throughput, arrived as f64 * 8.0 / secs));
         let returned = now.returned_bytes - then.returned_bytes;

@@ -5,7 +5,7 @@ use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use gridhaul_scenario::answer::{Answer, Capture, Point, RunRows, Series, Warning};
+use gridhaul_scenario::answer::{Answer, Capture, Point, RunRows, Series, TimeBase, Warning};
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use rayon::prelude::*;
@@ -151,7 +151,7 @@ fn answer(
         }
         let runs: Vec<RunRows> = runs.into_iter().map(|run| run.rows).collect();
         let names = (&layout.flows, layout.directions.rows());
-        answer.points.push(Point::of_runs(point, names, &runs));
+        answer.points.push(Point::of_runs(point, names, &runs, TimeBase::Virtual));
     }
     answer.warn_of_unopened(scenario);
     answer.warnings.sort();

@@ -258,7 +258,7 @@ impl World {
     fn on_datagram(&mut self, now: Instant, packet: Packet, datagram: Datagram) {
         let flow = &mut self.flows[packet.flow() as usize];
         let bytes = u64::from(packet.body.wire_bytes());
-        let echo = matches!(flow.ends, Ends::Datagram { echo: true });
+        let echo = matches!(flow.ends, Ends::Datagram { echo: true, .. });
         if packet.returning() {
             self.ledger.accounts[flow.row as usize].returned_bytes += bytes;
         } else {
@@ -345,9 +345,10 @@ impl World {
     /// Sends a message of so many bytes that was ready at this time.
     fn send_datagram(&mut self, now: Instant, flow_index: u32, (bytes, ready): (u64, Instant)) {
         let flow = &mut self.flows[flow_index as usize];
+        let Ends::Datagram { header, .. } = flow.ends else { return };
         let account = &mut self.ledger.accounts[flow.row as usize];
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let datagram = Datagram { bytes, number: account.datagrams as u32, ready };
+        let datagram = Datagram { bytes, header, number: account.datagrams as u32, ready };
         account.datagrams += 1;
         let (to, next) = (2 * flow_index + 1, flow.routes[0]);
         let packet = Packet { to, next, sent: now, body: Body::Datagram(datagram) };

@@ -246,6 +246,8 @@ pub(crate) struct CompareArgs {
     #[arg(num_args = 1.., required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// End with exit code 1 when any metric differs by more than chance
+    ///
+    /// Deterministic answers have no interval: of these, a difference above 1 % counts.
     #[arg(long)]
     pub(crate) must_agree: bool,
     /// Compare only this column, such as goodput_bit_per_s; may be repeated

@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     let command = Cli::parse().command;
     if command.needs_root() {
         // Where it is refused, the run says what it could not do, and what would help.
-        let _ = gridhaul_emu::become_root();
+        let _ = gridhaul_linux::become_root();
     }
     match run(&command) {
         Ok(()) => ExitCode::SUCCESS,

@@ -86,13 +86,15 @@ impl Delays {
         into.push((Metric::Messages, self.count() as f64));
         let Some(mean) = self.mean() else { return };
         into.push((Metric::DelayMean, mean));
+        let max = self.max.as_secs_f64();
         let mut waiting = waiting.to_vec();
         waiting.sort_unstable();
         let longer = |than| (waiting.len() - waiting.partition_point(|&age| age <= than)) as u64;
         for (metric, q) in [(Metric::DelayMedian, 0.5), (Metric::DelayP98, 0.98)] {
-            into.extend(self.quantile_with(q, longer).map(|value| (metric, value)));
+            // The histogram answers with the upper end of a bucket, which may lie above all delays.
+            into.extend(self.quantile_with(q, longer).map(|value| (metric, value.min(max))));
         }
-        into.push((Metric::DelayMax, self.max.as_secs_f64()));
+        into.push((Metric::DelayMax, max));
     }
 }
 
@@ -149,6 +151,17 @@ mod tests {
         // values from there on, only the hundred that arrived are counted.
         assert_near(value(&metrics(&[55; 20]), Metric::DelayMedian), 0.055);
         assert_near(value(&metrics(&[70; 20]), Metric::DelayMedian), 0.060);
+    }
+
+    #[test]
+    fn percentiles_do_not_exceed_the_largest_delay() {
+        let mut delays = Delays::new();
+        delays.record(Duration::from_micros(1_234_567));
+        let mut metrics = Vec::new();
+        delays.metrics(&[], &mut metrics);
+        for metric in [Metric::DelayMean, Metric::DelayMedian, Metric::DelayP98, Metric::DelayMax] {
+            assert!(metrics.contains(&(metric, 1.234_567)), "{metrics:?}");
+        }
     }
 
     #[test]

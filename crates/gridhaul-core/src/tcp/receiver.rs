@@ -75,6 +75,11 @@ impl Receiver {
             // RFC 9293, 3.10.7.4: an old segment is answered at once with an acknowledgement. Behind
             // FIN there is nothing: "Ignore the segment text."
             self.finished |= fin;
+            let last = end == self.next && self.beyond.is_none();
+            if params.delays_last_again && last && !params.delayed_ack.is_zero() {
+                self.delay_last_again(now, params);
+                return false;
+            }
             self.ack_now = true;
             if params.rules == Rules::Linux {
                 self.begin_quick(params);
@@ -246,6 +251,17 @@ impl Receiver {
                 Rules::Linux => self.patience.wait(params.delayed_ack_max),
             };
             self.ack_at = now + wait;
+        }
+    }
+
+    /// The last segment in order has arrived again. ns-2's `DelAckSink` treats it as a new one.
+    #[cold]
+    fn delay_last_again(&mut self, now: Instant, params: &StackParams) {
+        if self.ack_at == Instant::NEVER {
+            self.ack_at = now + params.delayed_ack;
+            self.unacknowledged += 1;
+        } else {
+            self.ack_now = true;
         }
     }
 

@@ -81,10 +81,15 @@ impl RowTraffic {
             self.waiting.push(end.since(*ready));
             self.unsent += u64::from(failed);
         }
-        if let Application::Transfer { bytes } = connection.application
-            && connection.completed != Instant::NEVER
-        {
-            self.transfers.add(bytes, (connection.start, connection.completed));
+        let (start, completed) = (connection.start, connection.completed);
+        match connection.application {
+            Application::Transfer { .. } if completed == Instant::NEVER => {
+                self.transfers.add_unfinished(connection.received[1], (start, end));
+            }
+            Application::Transfer { bytes } => {
+                self.transfers.add_finished(bytes, (start, completed));
+            }
+            _ => {}
         }
         if let Some(failure) = &connection.failure {
             self.failed += 1;

@@ -11,10 +11,11 @@ use super::recorder::Recorder;
 use super::slots::Slots;
 use super::tap::Tap;
 use super::{Lateness, Tally};
-use crate::clock::{Appointments, Clock, Thread};
 use crate::fault::Fault;
+use crate::handover::{Appointments, Thread};
 use crate::network::{Address, Plan, Port};
-use crate::system::{EventFlags, Poll, Tun, go_first};
+use gridhaul_linux::Clock;
+use gridhaul_linux::{EventFlags, Poll, Tun, request_realtime_priority};
 
 /// Carries the packets of one run.
 #[derive(Debug)]
@@ -111,7 +112,7 @@ impl<'a> Emulator<'a> {
         (warmup, end): (Instant, Instant),
         stop: impl Fn() -> bool,
     ) -> Result<WireOutcome, Fault> {
-        go_first();
+        request_realtime_priority();
         let mut before = None;
         loop {
             let now = clock.now();

@@ -137,7 +137,13 @@ fn answer_one(point: &ScenarioPoint, rules: Rules, heard: &mut Heard) -> Point {
             }
         }
     }
-    Point { parameters: point.parameters.clone(), flows, links, verdicts: Vec::new() }
+    Point {
+        parameters: point.parameters.clone(),
+        deterministic: true,
+        flows,
+        links,
+        verdicts: Vec::new(),
+    }
 }
 
 /// The values of a point: the last part of each key is enough to tell them apart here.

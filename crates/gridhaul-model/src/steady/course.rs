@@ -138,8 +138,9 @@ impl Cuts<'_, '_> {
             stack: own.or_else(|| self.stage.stack.clone()),
             ..self.stage.clone()
         };
-        let far = StackParams::named(self.scenario, self.stage.stack.as_ref()).receive_window;
-        let mut params = StackParams::named(self.scenario, stage.stack.as_ref());
+        let far = StackParams::named(self.scenario, self.stage.stack.as_ref(), self.stage.ip)
+            .receive_window;
+        let mut params = StackParams::named(self.scenario, stage.stack.as_ref(), stage.ip);
         params.receive_window = self.window(index, far);
         (stage, params)
     }

@@ -75,6 +75,7 @@ pub(crate) fn point(scale: f64) -> Point {
     };
     Point {
         parameters: [].into_iter().collect(),
+        deterministic: false,
         verdicts: Vec::new(),
         flows: vec![
             flow("meters", 200, 412_000.0),
@@ -163,5 +164,5 @@ pub(crate) fn row(name: &str, count: u64, metrics: &[(Metric, f64)]) -> Row {
 }
 
 fn estimate(mean: f64) -> Estimate {
-    Estimate { mean: Some(mean), ci95: Some(mean * 0.043), n: 5 }
+    Estimate { ci95: Some(mean * 0.043), ..Estimate::exact(mean, 5) }
 }

@@ -40,6 +40,9 @@ pub struct Opening<'a> {
     pub answers: &'a str,
 }
 
+/// What the title of a chart of censored means ends with.
+const CENSORED: &str = " (censored: without unfinished transfers)";
+
 /// A chart of a report, as it is written to a file of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedChart {

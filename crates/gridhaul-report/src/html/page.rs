@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::Warning;
 
 use super::{NamedChart, Report};
@@ -87,13 +88,25 @@ fn asked(report: &Report<'_>) -> String {
         let points = answer.points.len();
         let points =
             if points == 1 { String::new() } else { format!("{} of ", plural(points, "point")) };
-        format!("{label}: {points}{}", plural(answer.repeats as usize, "run"))
+        let equal = if is_replicated(answer) && answer.points.iter().all(|it| it.deterministic) {
+            ", deterministic"
+        } else {
+            ""
+        };
+        format!("{label}: {points}{}{equal}", plural(answer.repeats as usize, "run"))
     });
     let mut text = answers.collect::<Vec<_>>().join(" · ");
-    if report.answers.iter().any(|(_, answer)| answer.repeats > 1) {
+    let has_intervals = |answer: &Answer| {
+        is_replicated(answer) && answer.points.iter().any(|point| !point.deterministic)
+    };
+    if report.answers.iter().any(|(_, answer)| has_intervals(answer)) {
         text += " · ± is the 95 % confidence interval of the mean";
     }
     text
+}
+
+const fn is_replicated(answer: &Answer) -> bool {
+    answer.repeats > 1
 }
 
 fn opening(out: &mut String, report: &Report<'_>) {

@@ -3,7 +3,7 @@
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{Metric, Row, Scope};
 
-use super::{NamedChart, capital, slug};
+use super::{CENSORED, NamedChart, capital, slug};
 use crate::chart::{Axis, Bar, BarChart, BarSeries};
 
 /// How many flows or links one chart shows.
@@ -78,11 +78,16 @@ fn draw(family: &Family, answers: &[(String, &Answer)]) -> Vec<NamedChart> {
         groups.iter().map(|group| bar(group).unwrap_or_default()).collect()
     };
     let chart = |title: &str, series: Vec<BarSeries>, metric: Metric| {
-        let shown = if all > groups.len() {
+        let mut shown = if all > groups.len() {
             format!(" (first {} of {all})", groups.len())
         } else {
             String::new()
         };
+        let rows = answers.iter().flat_map(|(_, answer)| rows(answer, scope));
+        let of_metric = |row: &Row| row.metrics.get(&metric).is_some_and(|it| it.censored);
+        if rows.into_iter().any(of_metric) {
+            shown += CENSORED;
+        }
         let mut y = Axis::new(family.quantity, metric.info().unit);
         if metric == Metric::Utilisation {
             y = y.including(1.0);

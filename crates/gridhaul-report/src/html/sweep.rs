@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{Estimate, Metric, Point, Row, Scope};
 
-use super::{NamedChart, capital, slug};
+use super::{CENSORED, NamedChart, capital, slug};
 use crate::chart::{Axis, Bar, BarChart, BarSeries, DataPoint, LineChart, LineSeries, Scale};
 use crate::key;
 use crate::quantity::quantity;
@@ -175,6 +175,10 @@ impl Picture<'_> {
         }
         if self.all > self.lines.len() {
             title += &format!(" (first {} of {} lines)", self.lines.len(), self.all);
+        }
+        let points = self.lines.iter().flat_map(|line| &line.points);
+        if points.clone().any(|(_, estimate)| estimate.censored) {
+            title += CENSORED;
         }
         if self.omitted > 0 {
             title += &format!(" ({} more are in the table only)", self.omitted);

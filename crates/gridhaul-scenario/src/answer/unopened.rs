@@ -62,6 +62,7 @@ mod tests {
 
     fn point(rows: Vec<Row>) -> Point {
         Point {
+            deterministic: false,
             parameters: Default::default(),
             flows: rows,
             links: Vec::new(),

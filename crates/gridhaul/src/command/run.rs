@@ -89,7 +89,7 @@ fn tables(answer: &Answer) -> Vec<TextTable> {
     let mut tables = gridhaul_report::tables(&[(String::new(), answer)], Detail::Headline);
     if answer.points.len() > POINTS_WITH_LINKS && tables.len() > 1 {
         tables.truncate(1);
-        tables[0].note = Some("The links are in the report.".into());
+        tables[0].add_note("The links are in the report.");
     }
     tables.extend(gridhaul_report::verdicts(&[(String::new(), answer)]));
     tables

@@ -45,12 +45,11 @@ pub(crate) fn plan_of(scenario: &Scenario) -> (Plan, Choices) {
 
 /// A point whose only row is the reading, with these metrics.
 pub(crate) fn point(metrics: &[(Metric, f64)]) -> Point {
-    let known = metrics
-        .iter()
-        .map(|&(metric, value)| (metric, Estimate { mean: Some(value), ci95: None, n: 1 }));
+    let known = metrics.iter().map(|&(metric, value)| (metric, Estimate::exact(value, 1)));
     let row = Row { name: "reading".to_owned(), count: 1, metrics: known.collect() };
     Point {
         parameters: indexmap::IndexMap::new(),
+        deterministic: false,
         flows: vec![row],
         links: Vec::new(),
         verdicts: Vec::new(),

@@ -8,4 +8,6 @@ mod kernel;
 mod model;
 mod plan;
 mod run;
+mod statistics;
 mod support;
+mod warnings;

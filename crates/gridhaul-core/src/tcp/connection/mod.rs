@@ -482,8 +482,13 @@ impl Connection {
             ClockOption::OneWayDelay => (OneWayDelay::stamp(now), self.echo),
         });
         let sack = if self.sack && !syn {
-            // RFC 2018, section 3: four blocks fit, three beside timestamps.
-            self.receiver.sack_blocks(self.peer_isn, 4 - usize::from(self.timestamps))
+            let most = match params.option_bytes {
+                // RFC 2018, section 3: four blocks fit, three beside timestamps.
+                OptionBytes::All => 4 - usize::from(self.timestamps),
+                // `max_sack_blocks_`.
+                OptionBytes::SackBlocks => 3,
+            };
+            self.receiver.sack_blocks(self.peer_isn, most)
         } else {
             SackBlocks::default()
         };

@@ -7,33 +7,39 @@ use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-use crate::fault::Fault;
+use crate::Error;
 
-/// A network namespace. It lives as long as this does, and what is in it.
+/// A network namespace. It and its contents exist as long as this handle.
 #[derive(Debug)]
 pub struct Namespace {
     handle: OwnedFd,
 }
 
 impl Namespace {
-    /// A new one, with nothing in it but a loopback device that is down.
-    pub fn new() -> Result<Self, Fault> {
+    /// A new namespace; its only device is the loopback device, which is down.
+    ///
+    /// # Errors
+    /// This process may not make namespaces.
+    pub fn new() -> Result<Self, Error> {
         let made = thread::scope(|scope| scope.spawn(make).join());
         let handle = made
-            .map_err(|_| Fault::Panicked)?
-            .map_err(Fault::call("making a network namespace"))?;
+            .map_err(|_| Error::Panicked)?
+            .map_err(Error::call("making a network namespace"))?;
         Ok(Self { handle })
     }
 
-    /// Does something inside: on a thread of its own, since a namespace belongs to a thread.
-    pub fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Fault> {
+    /// Runs `work` inside, on a thread of its own, since a namespace belongs to a thread.
+    ///
+    /// # Errors
+    /// The namespace cannot be entered, or `work` panicked.
+    pub fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
         let inside = || {
             let network = Some(LinkNameSpaceType::Network);
             move_into_link_name_space(self.handle.as_fd(), network)?;
             Ok::<T, rustix::io::Errno>(work())
         };
         let done = thread::scope(|scope| scope.spawn(inside).join());
-        done.map_err(|_| Fault::Panicked)?.map_err(Fault::call("entering a network namespace"))
+        done.map_err(|_| Error::Panicked)?.map_err(Error::call("entering a network namespace"))
     }
 }
 

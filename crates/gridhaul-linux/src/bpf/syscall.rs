@@ -1,7 +1,7 @@
-//! The system call `bpf`, one function for each of its commands that is used here.
+//! The system call bpf(2), one function for each command in use.
 //!
-//! Structures are those of `linux/bpf.h` up to the last field that is used; the kernel takes what is not
-//! given for zero.
+//! Structures are those of `<linux/bpf.h>` up to the last field that is used; the kernel takes the rest as
+//! zero.
 #![expect(unsafe_code, reason = "system calls")]
 
 use std::ffi::CString;
@@ -11,20 +11,24 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// Kinds of maps.
-pub(crate) const ARRAY: u32 = 2;
-pub(crate) const SOCKET_STORAGE: u32 = 24;
-pub(crate) const STRUCT_OPS: u32 = 26;
+pub(super) const ARRAY: u32 = 2;
+pub(super) const SOCKET_STORAGE: u32 = 24;
+pub(super) const STRUCT_OPS: u32 = 26;
 /// Flags of maps.
-pub(crate) const NOT_PREALLOCATED: u32 = 1;
-pub(crate) const BY_LINK: u32 = 1 << 13;
+pub(super) const NOT_PREALLOCATED: u32 = 1;
+pub(super) const BY_LINK: u32 = 1 << 13;
 /// Kinds of programs.
-pub(crate) const SOCK_OPS_PROGRAM: u32 = 13;
-pub(crate) const STRUCT_OPS_PROGRAM: u32 = 27;
+pub(super) const SOCK_OPS_PROGRAM: u32 = 13;
+pub(super) const STRUCT_OPS_PROGRAM: u32 = 27;
+/// `BPF_PROG_TYPE_SCHED_CLS`.
+pub(super) const CLASSIFIER_PROGRAM: u32 = 3;
 /// What a link attaches to.
-pub(crate) const TO_SOCK_OPS: u32 = 3;
-pub(crate) const TO_STRUCT_OPS: u32 = 44;
-/// `LinkInfo::kind` of registered structures.
-pub(crate) const STRUCT_OPS_LINK: u32 = 9;
+pub(super) const TO_SOCK_OPS: u32 = 3;
+pub(super) const TO_STRUCT_OPS: u32 = 44;
+pub(super) const TO_TCX_INGRESS: u32 = 46;
+pub(super) const TO_TCX_EGRESS: u32 = 47;
+/// [`LinkInfo::kind`] of registered structures.
+pub const STRUCT_OPS_LINK: u32 = 9;
 
 const MAP_CREATE: u32 = 0;
 const MAP_LOOKUP: u32 = 1;
@@ -43,21 +47,21 @@ const LINK_NEXT: u32 = 31;
 /// How to make a map.
 #[repr(C)]
 #[derive(Default)]
-pub(crate) struct MapCreate {
-    pub(crate) kind: u32,
-    pub(crate) key_size: u32,
-    pub(crate) value_size: u32,
-    pub(crate) max_entries: u32,
-    pub(crate) flags: u32,
-    pub(crate) inner: u32,
-    pub(crate) numa_node: u32,
-    pub(crate) name: [u8; 16],
-    pub(crate) interface: u32,
-    pub(crate) btf: u32,
-    pub(crate) key_type: u32,
-    pub(crate) value_type: u32,
+pub(super) struct MapCreate {
+    pub(super) kind: u32,
+    pub(super) key_size: u32,
+    pub(super) value_size: u32,
+    pub(super) max_entries: u32,
+    pub(super) flags: u32,
+    pub(super) inner: u32,
+    pub(super) numa_node: u32,
+    pub(super) name: [u8; 16],
+    pub(super) interface: u32,
+    pub(super) btf: u32,
+    pub(super) key_type: u32,
+    pub(super) value_type: u32,
     /// Type in the kernel, for structures that are registered.
-    pub(crate) kernel_value_type: u32,
+    pub(super) kernel_value_type: u32,
 }
 
 #[repr(C)]
@@ -72,23 +76,23 @@ struct Element {
 
 /// What the kernel gets of a program.
 #[derive(Default)]
-pub(crate) struct Program<'a> {
-    pub(crate) kind: u32,
-    pub(crate) name: &'a str,
-    pub(crate) instructions: &'a [u8],
-    pub(crate) attach_type: u32,
-    pub(crate) attach_to: u32,
-    pub(crate) types: Option<BorrowedFd<'a>>,
-    pub(crate) functions: Records<'a>,
-    pub(crate) lines: Records<'a>,
-    pub(crate) relocations: Records<'a>,
+pub(super) struct ProgramLoad<'a> {
+    pub(super) kind: u32,
+    pub(super) name: &'a str,
+    pub(super) instructions: &'a [u8],
+    pub(super) attach_type: u32,
+    pub(super) attach_to: u32,
+    pub(super) types: Option<BorrowedFd<'a>>,
+    pub(super) functions: Records<'a>,
+    pub(super) lines: Records<'a>,
+    pub(super) relocations: Records<'a>,
 }
 
 /// A table of records of equal size.
 #[derive(Default, Clone, Copy)]
-pub(crate) struct Records<'a> {
-    pub(crate) bytes: &'a [u8],
-    pub(crate) size: u32,
+pub(super) struct Records<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) size: u32,
 }
 
 impl Records<'_> {
@@ -103,7 +107,7 @@ impl Records<'_> {
 
 #[repr(C)]
 #[derive(Default)]
-struct ProgramLoad {
+struct ProgramLoadAttributes {
     kind: u32,
     instruction_count: u32,
     instructions: u64,
@@ -163,27 +167,34 @@ struct AskInfo {
     info: u64,
 }
 
-/// What is known of a link.
+/// The kernel's description of a link.
 #[repr(C)]
-#[derive(Default, Clone, Copy)]
-pub(crate) struct LinkInfo {
-    pub(crate) kind: u32,
-    pub(crate) id: u32,
-    pub(crate) program: u32,
+#[derive(Debug, Default, Clone, Copy)]
+pub struct LinkInfo {
+    /// Kind of the link, such as [`STRUCT_OPS_LINK`].
+    pub kind: u32,
+    /// Number of the link.
+    pub id: u32,
+    /// Number of the attached program.
+    pub program: u32,
     padding: u32,
-    /// Map of a registered structure; means something else for other kinds.
-    pub(crate) map: u32,
+    /// Number of the map of a registered structure; other kinds of links have other data here.
+    pub map: u32,
     rest: [u32; 15],
 }
 
-/// What is known of a map.
+/// The kernel's description of a map.
 #[repr(C)]
-#[derive(Default, Clone, Copy)]
-pub(crate) struct MapInfo {
-    pub(crate) kind: u32,
-    pub(crate) id: u32,
-    pub(crate) key_size: u32,
-    pub(crate) value_size: u32,
+#[derive(Debug, Default, Clone, Copy)]
+pub struct MapInfo {
+    /// Kind of the map (`enum bpf_map_type`).
+    pub kind: u32,
+    /// Number of the map.
+    pub id: u32,
+    /// Size of a key in bytes.
+    pub key_size: u32,
+    /// Size of a value in bytes.
+    pub value_size: u32,
     max_entries: u32,
     flags: u32,
     name: [u8; 16],
@@ -191,14 +202,16 @@ pub(crate) struct MapInfo {
 }
 
 impl MapInfo {
-    pub(crate) fn name(&self) -> String {
+    /// Name of the map, at most 15 bytes.
+    #[must_use]
+    pub fn name(&self) -> String {
         let end = self.name.iter().position(|byte| *byte == 0).unwrap_or(self.name.len());
         String::from_utf8_lossy(&self.name[..end]).into_owned()
     }
 }
 
 /// A name as the kernel takes it: 15 bytes at most.
-pub(crate) fn object_name(text: &str) -> [u8; 16] {
+pub(super) fn object_name(text: &str) -> [u8; 16] {
     let mut name = [0; 16];
     for (to, from) in name.iter_mut().zip(text.bytes().take(15)) {
         *to = from;
@@ -206,12 +219,12 @@ pub(crate) fn object_name(text: &str) -> [u8; 16] {
     name
 }
 
-pub(crate) fn map_create(attributes: &mut MapCreate) -> io::Result<OwnedFd> {
+pub(super) fn map_create(attributes: &mut MapCreate) -> io::Result<OwnedFd> {
     object(MAP_CREATE, attributes)
 }
 
 /// Writes an entry. The caller knows the sizes of the map.
-pub(crate) fn map_update(map: BorrowedFd<'_>, key: u32, value: &[u8]) -> io::Result<()> {
+pub(super) fn map_update(map: BorrowedFd<'_>, key: u32, value: &[u8]) -> io::Result<()> {
     let mut attributes = Element {
         map: number(map),
         key: &raw const key as u64,
@@ -221,8 +234,11 @@ pub(crate) fn map_update(map: BorrowedFd<'_>, key: u32, value: &[u8]) -> io::Res
     call(MAP_UPDATE, &mut attributes).map(drop)
 }
 
-/// Reads an entry of `len` bytes; the key of a socket's memory is the socket.
-pub(crate) fn map_lookup(map: BorrowedFd<'_>, key: u32, len: usize) -> io::Result<Vec<u8>> {
+/// Reads an entry of `len` bytes; the key of socket storage is the socket's descriptor.
+///
+/// # Errors
+/// There is no such entry, or entries are larger.
+pub fn map_lookup(map: BorrowedFd<'_>, key: u32, len: usize) -> io::Result<Vec<u8>> {
     let info: MapInfo = info(map)?;
     if info.value_size as usize > len || info.key_size != 4 {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the map is another one"));
@@ -239,8 +255,11 @@ pub(crate) fn map_lookup(map: BorrowedFd<'_>, key: u32, len: usize) -> io::Resul
 }
 
 /// Loads a program; with `log`, the kernel explains what it finds.
-pub(crate) fn program_load(program: &Program<'_>, log: Option<&mut [u8]>) -> io::Result<OwnedFd> {
-    let mut attributes = ProgramLoad {
+pub(super) fn program_load(
+    program: &ProgramLoad<'_>,
+    log: Option<&mut [u8]>,
+) -> io::Result<OwnedFd> {
+    let mut attributes = ProgramLoadAttributes {
         kind: program.kind,
         instruction_count: (program.instructions.len() / 8) as u32,
         instructions: program.instructions.as_ptr() as u64,
@@ -258,7 +277,7 @@ pub(crate) fn program_load(program: &Program<'_>, log: Option<&mut [u8]>) -> io:
         relocation_count: program.relocations.count(),
         relocations: program.relocations.address(),
         relocation_size: program.relocations.size,
-        ..ProgramLoad::default()
+        ..ProgramLoadAttributes::default()
     };
     if program.relocations.count() == 0 {
         (attributes.relocations, attributes.relocation_size) = (0, 0);
@@ -271,59 +290,86 @@ pub(crate) fn program_load(program: &Program<'_>, log: Option<&mut [u8]>) -> io:
     object(PROGRAM_LOAD, &mut attributes)
 }
 
-pub(crate) fn types_load(bytes: &[u8]) -> io::Result<OwnedFd> {
+pub(super) fn types_load(bytes: &[u8]) -> io::Result<OwnedFd> {
     let (size, bytes) = (bytes.len() as u32, bytes.as_ptr() as u64);
     object(BTF_LOAD, &mut Types { bytes, size, ..Types::default() })
 }
 
-/// Attaches a program to `target`, or registers the structure in a map; closing what is returned undoes
-/// that, unless it is pinned.
-pub(crate) fn link(
+/// Attaches a program to `target` (a file descriptor or the number of a device), or registers the structure in
+/// a map; closing the link undoes that, unless it is pinned.
+pub(super) fn link(
     what: BorrowedFd<'_>,
-    target: Option<BorrowedFd<'_>>,
+    target: Option<u32>,
     attach_type: u32,
 ) -> io::Result<OwnedFd> {
-    object(LINK_CREATE, &mut Words([number(what), target.map_or(0, number), attach_type, 0]))
+    object(LINK_CREATE, &mut Words([number(what), target.unwrap_or(0), attach_type, 0]))
 }
 
-/// Gives an object a name in a BPF file system, which keeps it.
-pub(crate) fn pin(what: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
+/// Pins an object in a BPF file system, where it exists beyond this process.
+///
+/// # Errors
+/// There is no BPF file system at the path, or the name is taken.
+pub fn pin(what: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     let mut attributes =
         AtPath { path: path.as_ptr() as u64, object: number(what), ..AtPath::default() };
     call(PIN, &mut attributes).map(drop)
 }
 
-/// The object with a name in a BPF file system.
-pub(crate) fn pinned(path: &Path) -> io::Result<OwnedFd> {
+/// Opens a pinned object.
+///
+/// # Errors
+/// Nothing is pinned at the path.
+pub fn pinned(path: &Path) -> io::Result<OwnedFd> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     object(GET, &mut AtPath { path: path.as_ptr() as u64, ..AtPath::default() })
 }
 
-/// All links of the system.
-pub(crate) fn links() -> io::Result<Vec<OwnedFd>> {
+/// Opens all links of the system.
+///
+/// # Errors
+/// The caller lacks a capability (CAP_BPF, CAP_SYS_ADMIN), or the object is gone.
+pub fn links() -> io::Result<Vec<OwnedFd>> {
     all(LINK_NEXT, LINK_BY_ID)
 }
 
-/// All maps of the system.
-pub(crate) fn maps() -> io::Result<Vec<OwnedFd>> {
+/// Opens all maps of the system.
+///
+/// # Errors
+/// The caller lacks a capability (CAP_BPF, CAP_SYS_ADMIN), or the object is gone.
+pub fn maps() -> io::Result<Vec<OwnedFd>> {
     all(MAP_NEXT, MAP_BY_ID)
 }
 
-pub(crate) fn map_by_id(id: u32) -> io::Result<OwnedFd> {
+/// Opens the map with this number.
+///
+/// # Errors
+/// The caller lacks a capability (CAP_BPF, CAP_SYS_ADMIN), or the object is gone.
+pub fn map_by_id(id: u32) -> io::Result<OwnedFd> {
     object(MAP_BY_ID, &mut Words([id, 0, 0, 0]))
 }
 
-pub(crate) fn link_info(link: BorrowedFd<'_>) -> io::Result<LinkInfo> {
+/// Describes a link.
+///
+/// # Errors
+/// The descriptor is no link.
+pub fn link_info(link: BorrowedFd<'_>) -> io::Result<LinkInfo> {
     info(link)
 }
 
-pub(crate) fn map_info(map: BorrowedFd<'_>) -> io::Result<MapInfo> {
+/// Describes a map.
+///
+/// # Errors
+/// The descriptor is no map.
+pub fn map_info(map: BorrowedFd<'_>) -> io::Result<MapInfo> {
     info(map)
 }
 
 /// Mounts the BPF file system.
-pub(crate) fn mount_bpf(at: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// The caller may not mount, or the folder does not exist.
+pub fn mount_bpf(at: &Path) -> io::Result<()> {
     let at = CString::new(at.as_os_str().as_bytes())?;
     let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
     // SAFETY: three strings that end with zero and live until the call returns.

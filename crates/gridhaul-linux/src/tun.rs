@@ -1,4 +1,5 @@
-//! TUN devices: what the kernel sends through one is read here, what is written it receives.
+//! TUN devices: packets that the kernel sends to one are read here, and packets written here are received
+//! by the kernel.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,7 +14,7 @@ pub struct Tun {
     file: File,
 }
 
-/// `struct ifreq` of `<linux/if.h>` as `TUNSETIFF` reads it: a name, flags, and the rest of a union.
+/// `struct ifreq` of `<linux/if.h>` as `TUNSETIFF` reads it: a name, flags, and the remainder of a union.
 #[repr(C)]
 struct Request {
     name: [u8; 16],
@@ -21,17 +22,20 @@ struct Request {
     rest: [u8; 22],
 }
 
-/// `<linux/if_tun.h>`: bare IP packets, without four bytes in front of each.
-const TUN_WITHOUT_PREFIX: u16 = 0x0001 | 0x1000;
+/// `IFF_TUN | IFF_NO_PI` (`<linux/if_tun.h>`): IP packets without a prefix of four bytes.
+const IFF_TUN_NO_PI: u16 = 0x0001 | 0x1000;
 
 impl Tun {
     /// Makes a device in the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// `/dev/net/tun` is not accessible, or the name is taken.
     #[expect(unsafe_code, reason = "an ioctl that no crate wraps without bringing a runtime")]
     pub fn new(name: &str) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
         let file = options.open("/dev/net/tun")?;
-        let mut request = Request { name: [0; 16], flags: TUN_WITHOUT_PREFIX, rest: [0; 22] };
+        let mut request = Request { name: [0; 16], flags: IFF_TUN_NO_PI, rest: [0; 22] };
         let length = name.len().min(15);
         request.name[..length].copy_from_slice(&name.as_bytes()[..length]);
         // SAFETY: TUNSETIFF reads one `struct ifreq`, whose size and layout `Request` has.
@@ -42,7 +46,8 @@ impl Tun {
         Ok(Self { file })
     }
 
-    /// The next packet that the kernel sends, and its length; `None` when there is none now.
+    /// Reads the next packet that the kernel has sent into `into` and returns its length; `None` when there is
+    /// none.
     ///
     /// # Errors
     /// The device is gone.
@@ -54,8 +59,7 @@ impl Tun {
         }
     }
 
-    /// Lets the kernel receive a packet. A packet that it does not like is lost, as it would be on
-    /// any network card.
+    /// Passes a packet to the kernel, which drops a malformed one, as it does with packets of any network card.
     ///
     /// # Errors
     /// The device is gone.

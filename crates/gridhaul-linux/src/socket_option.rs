@@ -1,30 +1,30 @@
-//! Socket options of Linux that no crate knows yet.
+//! TCP socket options of Linux that no crate wraps.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// An option at level `IPPROTO_TCP` whose value is a number. `<linux/tcp.h>`.
+/// An option at level `IPPROTO_TCP` whose value is a number (`<linux/tcp.h>`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum SocketOption {
-    /// Largest segment that is sent and asked for.
+    /// `TCP_MAXSEG`: largest segment that is sent and announced.
     MaxSegment = 2,
-    /// Largest window that is offered.
+    /// `TCP_WINDOW_CLAMP`: largest receive window that is announced.
     WindowClamp = 10,
-    /// Bytes not yet sent up to which the socket counts as writable.
+    /// `TCP_NOTSENT_LOWAT`: unsent bytes up to which the socket is writable.
     NotSentLowWater = 25,
     /// Largest retransmission timeout, in milliseconds (Linux 6.15).
     RtoMaxMillis = 44,
-    /// Least retransmission timeout, in microseconds (Linux 6.15).
+    /// Smallest retransmission timeout, in microseconds (Linux 6.15).
     RtoMinMicros = 45,
-    /// Longest wait of an acknowledgement, in microseconds (Linux 6.15).
+    /// Longest delay of an acknowledgement, in microseconds (Linux 6.15).
     DelayedAckMaxMicros = 46,
 }
 
 /// Sets an option.
 ///
 /// # Errors
-/// What the kernel says: it may be too old for the option, or the value out of its bounds.
+/// The kernel is too old for the option, or the value is out of bounds.
 #[expect(unsafe_code, reason = "options that are newer than the crates that wrap them")]
 pub fn set_option(socket: impl AsFd, option: SocketOption, value: u32) -> io::Result<()> {
     let value = i32::try_from(value).unwrap_or(i32::MAX);

@@ -1,10 +1,11 @@
-//! Type information (BTF, `Documentation/bpf/btf.rst` of the kernel): where the members of a structure lie,
-//! and what must be put right in what a compiler writes.
+//! BPF type format (BTF, `Documentation/bpf/btf.rst` of the kernel): the offsets of the members of a
+//! structure, and the corrections that a linker makes to a compiler's output.
 
 use std::collections::BTreeMap;
 
 /// Type information, parsed as far as it is used.
-pub(crate) struct Types {
+#[derive(Debug)]
+pub struct Types {
     bytes: Vec<u8>,
     /// Where each type begins; the first has number 1.
     types: Vec<usize>,
@@ -13,11 +14,13 @@ pub(crate) struct Types {
 
 /// A structure.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Structure {
-    pub(crate) id: u32,
-    pub(crate) size: u32,
-    /// Place among the members and offset in bytes, by name.
-    pub(crate) members: BTreeMap<String, (u32, usize)>,
+pub struct Structure {
+    /// Number of the type.
+    pub id: u32,
+    /// Size in bytes.
+    pub size: u32,
+    /// Position among the members and offset in bytes, by name.
+    pub members: BTreeMap<String, (u32, usize)>,
 }
 
 const HEADER: usize = 24;
@@ -26,10 +29,11 @@ const STRUCT: u32 = 4;
 const SECTION: u32 = 15;
 
 impl Types {
-    /// `None`: not type information, or not little-endian.
-    pub(crate) fn parse(bytes: Vec<u8>) -> Option<Self> {
+    /// Parses type information; `None` if it is none, or not little-endian.
+    #[must_use]
+    pub fn parse(bytes: Vec<u8>) -> Option<Self> {
         let header: Vec<_> =
-            (0..HEADER / 4).map(|word| read(&bytes, 4 * word)).collect::<Option<_>>()?;
+            (0..HEADER / 4).map(|word| read_u32(&bytes, 4 * word)).collect::<Option<_>>()?;
         if header[0] & 0xffff != 0xeb9f {
             return None;
         }
@@ -39,13 +43,14 @@ impl Types {
         let mut types = Vec::new();
         while at < end {
             types.push(at);
-            at += len(read(&bytes, at + 4)?)?;
+            at += len(read_u32(&bytes, at + 4)?)?;
         }
         Some(Self { bytes, types, strings })
     }
 
     /// The structure of this name.
-    pub(crate) fn structure(&self, name: &str) -> Option<Structure> {
+    #[must_use]
+    pub fn structure(&self, name: &str) -> Option<Structure> {
         let (id, at) = self.find(STRUCT, name)?;
         let count = (self.word(at + 4) & 0xffff) as usize;
         let member = |index: usize| {
@@ -58,13 +63,14 @@ impl Types {
     }
 
     /// Number of the integer type of this name.
-    pub(crate) fn integer(&self, name: &str) -> Option<u32> {
+    #[must_use]
+    pub fn integer(&self, name: &str) -> Option<u32> {
         self.find(INT, name).map(|(id, _)| id)
     }
 
-    /// The bytes for the kernel: sections of data get their size and the places of their variables, which
-    /// the compiler leaves to whoever links.
-    pub(crate) fn linked(
+    /// The bytes for the kernel: data sections get their size and the offsets of their variables, which the
+    /// compiler leaves to the linker.
+    pub(super) fn linked(
         &self,
         section_size: impl Fn(&str) -> Option<u32>,
         address: impl Fn(&str) -> Option<u32>,
@@ -97,7 +103,7 @@ impl Types {
     }
 
     /// A string by its place.
-    pub(crate) fn text(&self, offset: u32) -> String {
+    pub(super) fn text(&self, offset: u32) -> String {
         let rest = self.bytes.get(self.strings + offset as usize..).unwrap_or(&[]);
         let end = rest.iter().position(|byte| *byte == 0).unwrap_or(0);
         String::from_utf8_lossy(&rest[..end]).into_owned()
@@ -119,12 +125,13 @@ impl Types {
     }
 
     fn word(&self, at: usize) -> u32 {
-        read(&self.bytes, at).unwrap_or(0)
+        read_u32(&self.bytes, at).unwrap_or(0)
     }
 }
 
-/// A little-endian number.
-pub(crate) fn read(bytes: &[u8], at: usize) -> Option<u32> {
+/// A little-endian number of 32 bits at an offset.
+#[must_use]
+pub fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
     let word = bytes.get(at..at.checked_add(4)?)?;
     Some(u32::from_le_bytes(word.try_into().expect("four bytes")))
 }

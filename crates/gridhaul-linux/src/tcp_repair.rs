@@ -1,25 +1,25 @@
-//! Connections that exist without having been opened, by what checkpointing (CRIU) uses to move them
-//! between machines.
+//! Connections in the state ESTABLISHED without a handshake, by `TCP_REPAIR`, which checkpointing (CRIU)
+//! uses to move connections between machines.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use socket2::{SockAddr, Socket};
 
-/// The state in which a connection begins to exist, as if a handshake had agreed on it.
+/// The state that a connection is set to, as if a handshake had negotiated it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Established {
-    /// Next number of this end, and of the other one.
+    /// Next sequence number of this end (SND.NXT) and of the peer (RCV.NXT).
     pub next: [u32; 2],
-    /// Full segment of the other end, TCP options included.
+    /// MSS of the peer, TCP options included.
     pub mss: u32,
-    /// Windows that this end may fill, and that it offers, in bytes.
+    /// Send window (SND.WND) and receive window (RCV.WND) in bytes.
     pub windows: [u32; 2],
-    /// Shifts by which the other end's windows are scaled, and its own (RFC 7323, section 2).
+    /// Window scales of the peer and of this end (RFC 7323, section 2).
     pub scales: [u8; 2],
-    /// Whether selective acknowledgements were agreed on.
+    /// Whether selective acknowledgements were negotiated.
     pub sack: bool,
-    /// Whether timestamps were agreed on; they count milliseconds from now on.
+    /// Whether timestamps were negotiated; they count milliseconds from now on.
     pub timestamps: bool,
 }
 
@@ -30,8 +30,8 @@ type RepairOption = [u32; 2];
 const QUEUE_RECEIVE: i32 = 1;
 const QUEUE_SEND: i32 = 2;
 const REPAIR_ON: i32 = 1;
-/// Without a probe of the window.
-const REPAIR_OFF_QUIETLY: i32 = -1;
+/// `TCP_REPAIR_OFF_NO_WP`: without a window probe.
+const REPAIR_OFF_NO_PROBE: i32 = -1;
 
 // Kinds of TCP options.
 const MSS: u32 = 2;
@@ -40,10 +40,10 @@ const SACK_PERMITTED: u32 = 4;
 const TIMESTAMPS: u32 = 8;
 
 impl Established {
-    /// Makes a bound socket a connection with `peer`. No packet is sent.
+    /// Makes a bound socket an established connection with `peer`. No packet is sent.
     ///
     /// # Errors
-    /// The caller may not do this (it takes `CAP_NET_ADMIN`), or the kernel does not like the state.
+    /// The caller lacks `CAP_NET_ADMIN`, or the kernel rejects the state.
     pub fn set(&self, socket: &Socket, peer: &SockAddr) -> io::Result<()> {
         set(socket, libc::TCP_REPAIR, &REPAIR_ON.to_ne_bytes())?;
         for (queue, next) in [QUEUE_SEND, QUEUE_RECEIVE].into_iter().zip(self.next) {
@@ -66,7 +66,7 @@ impl Established {
         if self.timestamps {
             set(socket, libc::TCP_TIMESTAMP, &0_i32.to_ne_bytes())?;
         }
-        set(socket, libc::TCP_REPAIR, &REPAIR_OFF_QUIETLY.to_ne_bytes())
+        set(socket, libc::TCP_REPAIR, &REPAIR_OFF_NO_PROBE.to_ne_bytes())
     }
 }
 

@@ -1,12 +1,12 @@
-//! What the kernel says of a connection.
+//! The kernel's state of a TCP connection (`TCP_INFO`).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use gridhaul_scenario::units::Duration;
 
-/// The fields of `struct tcp_info` (`<linux/tcp.h>`) that are used. What an older kernel does not
-/// know is zero.
+/// The fields of `struct tcp_info` (`<linux/tcp.h>`) that are used. Fields that an older kernel does not
+/// have are zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpInfo {
     /// State of the connection: 1 established, 2 SYN sent, and so on (`<net/tcp_states.h>`).
@@ -17,19 +17,19 @@ pub struct TcpInfo {
     pub srtt: Duration,
     /// Congestion window in segments.
     pub cwnd: u32,
-    /// Slow-start threshold in segments; 2³¹ − 1 where there is none.
+    /// Slow-start threshold in segments; 2³¹ − 1 before the first loss.
     pub ssthresh: u32,
     /// Payload of a full segment.
     pub mss: u32,
-    /// Segments that are out.
+    /// Segments in flight.
     pub unacked: u32,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmissions: u32,
-    /// Segments with data, repeats included.
+    /// Segments with data, retransmissions included.
     pub data_segments_sent: u32,
     /// Segments received.
     pub segments_received: u32,
-    /// Bytes handed over and not sent yet.
+    /// Bytes in the send buffer that have not been sent.
     pub not_sent: u32,
     /// Times that the retransmission timer fired.
     pub timeouts: u16,
@@ -39,7 +39,10 @@ pub struct TcpInfo {
 const SIZE: usize = 248;
 
 impl TcpInfo {
-    /// Asks the kernel.
+    /// `TCP_ESTABLISHED`, a value of [`TcpInfo::state`].
+    pub const ESTABLISHED: u8 = 1;
+
+    /// Reads the state of a connection.
     ///
     /// # Errors
     /// Not a TCP socket.
@@ -67,8 +70,8 @@ impl TcpInfo {
         !matches!(self.state, 0 | 2 | 3 | 7)
     }
 
-    /// Eight bytes of flags, then numbers of 32 bits up to `tcpi_total_retrans` at 100; the later
-    /// fields at the places that the header gives them.
+    /// Eight bytes of flags, then numbers of 32 bits up to `tcpi_total_retrans` at offset 100; later fields at
+    /// the offsets of the kernel's header.
     fn read(raw: &[u8; SIZE]) -> Self {
         let word = |at: usize| u32::from_ne_bytes([raw[at], raw[at + 1], raw[at + 2], raw[at + 3]]);
         let micros = |at| Duration::from_micros(u64::from(word(at)));
