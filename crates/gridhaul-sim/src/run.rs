@@ -142,6 +142,8 @@ fn run_once(
     let captures = taps.map(|tap| tap.into_capture(&names)).collect();
     let mut warnings = rows.warnings(scenario);
     warnings.extend(limits::warnings(scenario, &rows));
+    let gave_up = world.proxies.gave_up(&world.flows);
+    warnings.extend(gave_up.map(|row| limits::gave_up(&layout.flows[row as usize].0)));
     let series = world.recorder.take().map_or_else(Vec::new, |recorder| recorder.into_series());
     Ok(Some(Outcome { rows, series, captures, warnings }))
 }

@@ -166,6 +166,18 @@ impl Receiver {
         self.edge(params).saturating_sub(self.next) as u32
     }
 
+    /// The window that was offered last, as it stands at the next byte expected.
+    #[inline]
+    pub(crate) const fn offered_window(&self) -> u32 {
+        self.offered.saturating_sub(self.next) as u32
+    }
+
+    /// Lowers the offer just made to whole units of 2^`shift` bytes: what the other end reads.
+    pub(crate) fn round_offer(&mut self, shift: u8) {
+        let window = self.offered.saturating_sub(self.next);
+        self.offered = self.next + (window >> shift << shift);
+    }
+
     /// Right edge of the window to offer. It moves in steps of at least a segment or half the
     /// buffer (RFC 9293, 3.8.6.2.2), and never to the left.
     #[inline]

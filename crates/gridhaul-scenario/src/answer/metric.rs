@@ -161,7 +161,7 @@ metrics! {
     OnlyCopyMax "only_copy_max_byte" "only copy, largest" "B" Flow
         "Most bytes that a crash of one collector or proxy could ever have lost.";
     LostInCrashes "lost_in_crashes_byte" "lost in crashes" "B" Flow
-        "Bytes that were acknowledged to their sender and, since proxies crashed, neither have arrived at the end of the run nor are kept anywhere.";
+        "Bytes that were acknowledged to their sender and, since proxies crashed or reset the connection, neither have arrived at the end of the run nor are kept anywhere.";
     ProxyRepeats "proxy_repeats_count" "repeated by proxies" "" Flow
         "Data segments that proxies sent again, besides the sender's own retransmissions.";
     Residual "fixed_point_residual_ratio" "residual" "" Flow
