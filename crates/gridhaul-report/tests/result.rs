@@ -17,7 +17,7 @@ type Value = (Metric, f64, f64);
 fn row(name: &str, values: &[Value]) -> Row {
     let metrics = values.iter().map(|&(metric, mean, half)| {
         let ci95 = (half >= 0.0).then_some(half);
-        (metric, Estimate { mean: Some(mean), ci95, n: if half >= 0.0 { 5 } else { 1 } })
+        (metric, Estimate { ci95, ..Estimate::exact(mean, if half >= 0.0 { 5 } else { 1 }) })
     });
     Row { name: name.into(), count: 1, metrics: metrics.collect() }
 }

@@ -61,13 +61,7 @@ mod tests {
     }
 
     fn point(rows: Vec<Row>) -> Point {
-        Point {
-            deterministic: false,
-            parameters: Default::default(),
-            flows: rows,
-            links: Vec::new(),
-            verdicts: Vec::new(),
-        }
+        Point { flows: rows, ..Point::default() }
     }
 
     #[test]
