@@ -7,6 +7,7 @@
 pub mod arm;
 pub mod case;
 pub mod judge;
+pub mod ns2_drops;
 pub mod ns2_grid;
 pub mod ns2_meters;
 pub mod observe;

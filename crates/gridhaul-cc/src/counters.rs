@@ -194,7 +194,7 @@ impl ConnectionCounters {
     }
 
     pub(crate) fn read(bytes: &[u8]) -> Self {
-        let at = |offset: usize| crate::btf::read(bytes, offset).unwrap_or(0);
+        let at = |offset: usize| gridhaul_linux::bpf::read_u32(bytes, offset).unwrap_or(0);
         let said = |index: usize| Judged {
             missing: at(88 + 8 * index),
             congestion: at(92 + 8 * index) != ERROR,

@@ -10,18 +10,17 @@
 //! by a link. What a process has loaded ends with it, however it ends; what it has [pinned](Loaded::pin) stays
 //! until [`unload`].
 
-mod btf;
 mod counters;
 mod load;
 mod machine;
-mod object;
 mod settings;
 mod status;
-mod sys;
 
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
+
+use gridhaul_linux::bpf::BpfError;
 
 pub use counters::{ConnectionCounters, Counters, Judged, MedxCounters, VegasCounters};
 pub use load::Loaded;
@@ -119,6 +118,27 @@ pub enum Error {
 }
 
 impl Error {
+    /// For `map_err`: an error of the loader, for an algorithm.
+    fn bpf(algorithm: Algorithm) -> impl FnOnce(BpfError) -> Self {
+        move |error| match error {
+            BpfError::Object(message) => Self::Object(algorithm.name(), message),
+            BpfError::Rejected { program, source, log } => Self::Refused { program, source, log },
+            BpfError::Call { operation: doing, source } => Self::System { doing, source },
+            error @ BpfError::MissingType(_) => Self::kernel_types(error),
+        }
+    }
+
+    /// An error of the kernel's type information.
+    fn kernel_types(error: BpfError) -> Self {
+        match error {
+            BpfError::Call { operation: doing, source } => Self::System { doing, source },
+            error => Self::Missing(vec![Missing {
+                what: error.to_string(),
+                remedy: "a kernel built with CONFIG_DEBUG_INFO_BTF=y and CONFIG_BPF_JIT=y".into(),
+            }]),
+        }
+    }
+
     /// For `map_err`: what was being done.
     fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use gridhaul_linux::bpf::KERNEL_TYPES;
+
 use crate::Algorithm;
 use crate::load::program;
 
@@ -70,8 +72,6 @@ pub(crate) fn missing_permission() -> Option<Missing> {
 
 /// `USER_NS_INIT_INO` (linux/nsfs.h): the user namespace that is there when a machine starts.
 const FIRST_USER_NAMESPACE: &str = "user:[4026531837]";
-
-pub(crate) const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 
 /// Where the root of control groups is mounted.
 pub(crate) fn cgroup_root() -> Option<PathBuf> {

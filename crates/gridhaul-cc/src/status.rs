@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use gridhaul_linux::bpf;
+
 use crate::load::{map_name, read_counters, read_settings};
-use crate::{Algorithm, Chosen, Counters, Error, machine, sys};
+use crate::{Algorithm, Chosen, Counters, Error, machine};
 
 /// An algorithm that is in the kernel.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,12 +47,12 @@ pub fn status() -> Result<Vec<Status>, Error> {
         return Err(Error::Missing(vec![missing]));
     }
     let mut found = Vec::new();
-    for link in sys::links().map_err(Error::system("looking for what is loaded"))? {
-        let Ok(info) = sys::link_info(link.as_fd()) else { continue };
-        if info.kind != sys::STRUCT_OPS_LINK || info.map == 0 {
+    for link in bpf::links().map_err(Error::system("looking for what is loaded"))? {
+        let Ok(info) = bpf::link_info(link.as_fd()) else { continue };
+        if info.kind != bpf::STRUCT_OPS_LINK || info.map == 0 {
             continue;
         }
-        let name = sys::map_by_id(info.map).and_then(|map| sys::map_info(map.as_fd()));
+        let name = bpf::map_by_id(info.map).and_then(|map| bpf::map_info(map.as_fd()));
         let Ok(name) = name.map(|info| info.name()) else { continue };
         let Some(algorithm) = Algorithm::ALL.into_iter().find(|it| it.name() == name) else {
             continue;
@@ -132,7 +134,7 @@ pub(crate) fn mount() -> Result<(), Error> {
         return Ok(());
     }
     let path = PathBuf::from(FILE_SYSTEM);
-    sys::mount_bpf(&path).map_err(|source| Error::FileSystem { path, source })
+    bpf::mount_bpf(&path).map_err(|source| Error::FileSystem { path, source })
 }
 
 /// The error for an algorithm that is there already.
@@ -166,8 +168,8 @@ fn wait_for_end(algorithm: Algorithm) -> Result<(), Error> {
 }
 
 fn kept_link(algorithm: Algorithm) -> Option<u32> {
-    let link = sys::pinned(&folder(algorithm).join("control")).ok()?;
-    Some(sys::link_info(link.as_fd()).ok()?.id)
+    let link = bpf::pinned(&folder(algorithm).join("control")).ok()?;
+    Some(bpf::link_info(link.as_fd()).ok()?.id)
 }
 
 /// Processes with a file that is this link.
@@ -198,9 +200,9 @@ fn newest_settings(algorithm: Algorithm) -> Option<Chosen> {
 /// A map of the algorithm that was loaded last: those of an earlier one may live on with its connections.
 fn newest(algorithm: Algorithm, map: &str) -> Option<OwnedFd> {
     let name = map_name(algorithm, map);
-    let maps = sys::maps().ok()?.into_iter();
+    let maps = bpf::maps().ok()?.into_iter();
     let named = maps.filter_map(|map| {
-        let info: io::Result<_> = sys::map_info(map.as_fd());
+        let info: io::Result<_> = bpf::map_info(map.as_fd());
         info.ok().filter(|info| info.name() == name).map(|info| (info.id, map))
     });
     named.max_by_key(|(id, _)| *id).map(|(_, newest)| newest)

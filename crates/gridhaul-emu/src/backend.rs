@@ -3,20 +3,21 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use gridhaul_scenario::answer::{Answer, Capture, Point, RunRows, Series, Warning};
+use gridhaul_scenario::answer::{Answer, Capture, Point, RunRows, Series, TimeBase, Warning};
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::clock::{Appointments, Clock};
-use crate::control::Controls;
+use crate::control::{self, Controls};
 use crate::fault::Fault;
+use crate::handover::Appointments;
 use crate::network::{Lab, Plan};
 use crate::outcome;
 use crate::refuse::refusals;
-use crate::system::{Namespace, Tun, raise_file_limit};
 use crate::traffic::{Sampling, Traffic, TrafficOutcome};
 use crate::wire::{Emulator, WireOutcome};
+use gridhaul_linux::Clock;
+use gridhaul_linux::{Namespace, Tun, raise_open_file_limit};
 
 /// Real kernels on this machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -47,27 +48,38 @@ impl Backend for Emu {
     fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError> {
         let points = scenario.points().map_err(|error| RunError::Invalid(error.to_string()))?;
         all_carried(&points).map_err(RunError::Unsupported)?;
-        raise_file_limit();
+        raise_open_file_limit();
         let plans = points.iter().map(|point| Plan::new(&point.scenario));
         let plans = plans.collect::<Result<Vec<_>, _>>()?;
-        let mut done = self.run_all(&points, &plans, progress)?.into_iter();
+        let replications = scenario.repeat as usize;
+        let done = self.run_all((&points, &plans), replications, progress)?;
+        let mut done = done.into_iter().peekable();
         let mut answer = Answer::without_points(scenario, self.name());
-        for (point, plan) in points.iter().zip(&plans) {
+        let mut finished = Vec::with_capacity(points.len());
+        for (index, (point, plan)) in points.iter().zip(&plans).enumerate() {
             let mut runs: Vec<RunRows> = Vec::new();
-            for run in done.by_ref().take(scenario.repeat as usize) {
+            while let Some((number, run)) = done.next_if(|(at, _)| at / replications == index) {
+                // What comes after an unfinished replication is left out.
+                if number % replications != runs.len() {
+                    continue;
+                }
                 answer.warnings.extend(run.warnings);
-                let number = (points.len() > 1).then_some(answer.points.len());
-                answer.keep(number, (run.series, run.captures));
+                answer.keep(points.len() > 1, (run.series, run.captures));
                 runs.push(run.rows);
+            }
+            finished.push(runs.len());
+            if runs.is_empty() {
+                continue;
             }
             let flows = point.scenario.flow.keys().zip(&plan.flows);
             let flows = flows.map(|(name, flow)| (name.clone(), u64::from(flow.count))).collect();
-            answer.points.push(Point::of_runs(point, (&flows, plan.directions.rows()), &runs));
+            let names = (&flows, plan.directions.rows());
+            answer.points.push(Point::of_runs(point, names, &runs, TimeBase::Real));
         }
         answer.warn_of_unopened(scenario);
         answer.warnings.sort();
         answer.warnings.dedup();
-        Ok(answer)
+        answer.ended(&finished, replications)
     }
 }
 
@@ -89,55 +101,75 @@ impl Emu {
         device.map(drop).map_err(Fault::call("making a device (/dev/net/tun)"))
     }
 
-    /// All runs, point by point and repeat by repeat.
+    /// What this machine lacks to run a scenario, if anything: permissions and devices, and the
+    /// congestion control of its stacks. Nothing is said of keys that no kernel honours.
+    #[must_use]
+    pub fn lacking(scenario: &Scenario) -> Option<String> {
+        let lacking = Self::available().and_then(|()| {
+            let points = scenario.points().unwrap_or_default();
+            points.iter().try_for_each(|point| control::require(&point.scenario))
+        });
+        lacking.err().map(|fault| fault.to_string())
+    }
+
+    /// The finished runs with their numbers, point by point and replication by replication.
     fn run_all(
         &self,
-        points: &[ScenarioPoint],
-        plans: &[Plan],
+        (points, plans): (&[ScenarioPoint], &[Plan]),
+        replications: usize,
         progress: &dyn Progress,
-    ) -> Result<Vec<Run>, RunError> {
-        let all = points.iter().zip(plans);
-        let jobs: Vec<_> = all
-            .flat_map(|(point, plan)| {
-                (0..point.scenario.repeat).map(move |repeat| (&point.scenario, plan, repeat))
-            })
-            .collect();
+    ) -> Result<Vec<(usize, Run)>, RunError> {
+        let jobs = points.len() * replications;
         let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let work = || {
             let mut own = Vec::new();
-            loop {
+            while !progress.is_interrupted() {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(&(scenario, plan, repeat)) = jobs.get(number) else { break };
-                let run = self.run_once(scenario, plan, repeat);
+                if number >= jobs {
+                    break;
+                }
+                let (point, repeat) = (number / replications, (number % replications) as u32);
+                let (scenario, plan) = (&points[point].scenario, &plans[point]);
+                let run = self.run_once(scenario, plan, repeat, progress);
                 // Nobody begins another run after one has failed.
-                next.fetch_add(if run.is_err() { jobs.len() } else { 0 }, Ordering::Relaxed);
-                own.push((number, run));
+                next.fetch_add(if run.is_err() { jobs } else { 0 }, Ordering::Relaxed);
+                own.extend(run.transpose().map(|run| (number, run)));
                 let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                progress.advance(done as u64, jobs.len() as u64);
+                progress.advance(done as u64, jobs as u64);
             }
             own
         };
-        let workers = self.beside.clamp(1, jobs.len().max(1));
+        let workers = self.beside.clamp(1, jobs.max(1));
         let mut runs = thread::scope(|scope| {
             let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
             let mut all = Vec::new();
             for worker in workers {
-                all.extend(worker.join().map_err(|_| Fault::Panicked)?);
+                all.extend(worker.join().map_err(|_| Fault::panicked())?);
             }
             Ok::<_, RunError>(all)
         })?;
         runs.sort_by_key(|(number, _)| *number);
-        runs.into_iter().map(|(_, run)| run).collect()
+        runs.into_iter().map(|(number, run)| Ok((number, run?))).collect()
     }
 
-    fn run_once(&self, scenario: &Scenario, plan: &Plan, repeat: u32) -> Result<Run, RunError> {
+    /// One run; none if it was interrupted.
+    fn run_once(
+        &self,
+        scenario: &Scenario,
+        plan: &Plan,
+        repeat: u32,
+        progress: &dyn Progress,
+    ) -> Result<Option<Run>, RunError> {
         let controls = Controls::load(plan)?;
         let mended_before = controls.mended();
         let lab = Lab::build(plan)?;
         let traffic = Traffic::new(scenario, plan, (&lab, &controls), repeat)?;
         let interval = scenario.record.interval.filter(|_| repeat == 0);
         let emulator = Emulator::new(scenario, plan, &lab.devices, repeat, interval)?;
-        let (wire, traffic) = self.drive(scenario, emulator, traffic, interval)?;
+        let (wire, traffic) = self.drive(scenario, (emulator, traffic), interval, progress)?;
+        if progress.is_interrupted() {
+            return Ok(None);
+        }
         let rows = outcome::rows(scenario, plan, &wire, &traffic);
         let mut warnings = rows.warnings(scenario);
         let mended = controls.mended().saturating_sub(mended_before);
@@ -147,16 +179,16 @@ impl Emu {
         let flows: Vec<String> = scenario.flow.keys().cloned().collect();
         let mut series = traffic.recording.into_series(&flows, &links);
         series.extend(wire.recording.into_series(&flows, &links));
-        Ok(Run { rows, series, captures: wire.captures, warnings })
+        Ok(Some(Run { rows, series, captures: wire.captures, warnings }))
     }
 
-    /// Lets both threads run. If one fails, the other stops.
+    /// Lets both threads run. If one fails or the user interrupts, both stop.
     fn drive(
         &self,
         scenario: &Scenario,
-        emulator: Emulator<'_>,
-        traffic: Traffic<'_>,
+        (emulator, traffic): (Emulator<'_>, Traffic<'_>),
         recorded: Option<Duration>,
+        progress: &dyn Progress,
     ) -> Result<(WireOutcome, TrafficOutcome), RunError> {
         let counts = emulator.plan().flows.iter().map(|flow| u64::from(flow.count));
         let times = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
@@ -168,7 +200,7 @@ impl Emu {
         };
         let appointments = Appointments::new();
         let stop = AtomicBool::new(false);
-        let stopped = || stop.load(Ordering::Relaxed);
+        let stopped = || stop.load(Ordering::Relaxed) || progress.is_interrupted();
         let clock = Clock::starts_in(HEAD_START);
         thread::scope(|scope| {
             let wire = scope.spawn(|| {
@@ -182,8 +214,8 @@ impl Emu {
                 stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
                 outcome
             });
-            let wire = wire.join().map_err(|_| Fault::Panicked)?;
-            let traffic = traffic.join().map_err(|_| Fault::Panicked)?;
+            let wire = wire.join().map_err(|_| Fault::panicked())?;
+            let traffic = traffic.join().map_err(|_| Fault::panicked())?;
             Ok((wire?, traffic?))
         })
     }

@@ -1,6 +1,7 @@
 //! Congestion control that a run brings into the kernel: our own Vegas and MEDX, for as long as the
 //! run takes.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,12 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use gridhaul_cc::{Algorithm, ConnectionCounters, Loaded, MedxSettings, Settings, VegasSettings};
 use gridhaul_core::tcp::StackParams;
-use gridhaul_scenario::scenario::{Transport, Variant};
+use gridhaul_linux::Namespace;
+use gridhaul_scenario::scenario::{IpVersion, Scenario, Transport, Variant};
 use socket2::Socket;
 
 use crate::fault::Fault;
 use crate::network::Plan;
-use crate::traffic::congestion_name;
+use crate::traffic::{congestion_name, require_congestion};
 
 /// What was loaded, and goes when this does.
 #[derive(Debug)]
@@ -32,6 +34,42 @@ struct Medx {
     /// Goes before the turn ends.
     loaded: Loaded,
     _turn: File,
+}
+
+/// Whether this machine has the congestion control of every TCP flow, or lets us load it.
+///
+/// # Errors
+/// What is missing.
+pub(crate) fn require(scenario: &Scenario) -> Result<(), Fault> {
+    let tcp = scenario.flow.values().filter(|flow| flow.transport == Transport::Tcp);
+    let stacks = tcp.flat_map(|flow| [flow.stack.as_ref(), flow.to_stack.as_ref()]);
+    let names: BTreeSet<_> = stacks.collect();
+    for name in names {
+        let stack = StackParams::named(scenario, name, IpVersion::V4);
+        match (stack.variant, congestion_name(&stack)) {
+            (Variant::Vegas, _) => require_own(Algorithm::Vegas)?,
+            (Variant::Medx, _) => require_own(Algorithm::Medx)?,
+            // What no kernel has is refused as a key.
+            (_, None) => {}
+            (_, Some(name)) => Namespace::new()?.enter(|| require_congestion(name))??,
+        }
+    }
+    Ok(())
+}
+
+fn require_own(algorithm: Algorithm) -> Result<(), Fault> {
+    match missing_text(algorithm) {
+        None => Ok(()),
+        Some(missing) => Err(Fault::ControlMissing { name: algorithm.name(), missing }),
+    }
+}
+
+/// What this machine and this build lack to load an algorithm, if anything.
+pub(crate) fn missing_text(algorithm: Algorithm) -> Option<String> {
+    let missing = gridhaul_cc::missing_for(&[algorithm], None);
+    let missing: Vec<_> =
+        missing.iter().map(|missing| format!("{}: {}", missing.what, missing.remedy)).collect();
+    (!missing.is_empty()).then(|| missing.join("; "))
 }
 
 /// What this process holds now.

@@ -8,24 +8,9 @@ use thiserror::Error;
 /// The machine did not do what a run needs.
 #[derive(Debug, Error)]
 pub enum Fault {
-    /// A call into the kernel failed.
-    #[error("{doing}: {source}{}", remedy(source))]
-    Call {
-        /// What was being done.
-        doing: String,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// A program of iproute2 refused a line.
-    #[error("`{program}` could not set up {node}: {said}")]
-    Refused {
-        /// `ip` or `tc`.
-        program: &'static str,
-        /// Node whose namespace was being set up.
-        node: String,
-        /// What it wrote.
-        said: String,
-    },
+    /// A call into the kernel failed, or a program of iproute2.
+    #[error(transparent)]
+    Linux(#[from] gridhaul_linux::Error),
     /// A device of the run has gone.
     #[error(
         "the device of link `{link}` at node `{node}` is gone; somebody deleted it during the run"
@@ -46,6 +31,14 @@ pub enum Fault {
         name: String,
         /// What there is.
         available: String,
+    },
+    /// What our congestion control needs is not there.
+    #[error("{name} needs what is missing here, as `gridhaul doctor` says: {missing}")]
+    ControlMissing {
+        /// Its name in the kernel.
+        name: &'static str,
+        /// What is missing, and how to get it.
+        missing: String,
     },
     /// The kernel does not take our congestion control.
     #[error("{}", chain(.0))]
@@ -73,16 +66,18 @@ pub enum Fault {
         /// Most that a name can have.
         most: usize,
     },
-    /// A thread of the run panicked.
-    #[error("a thread of the run panicked, which is a fault of gridhaul; please report it")]
-    Panicked,
 }
 
 impl Fault {
-    /// Says what was being done when a call failed.
-    pub(crate) fn call<E: Into<io::Error>>(doing: impl Into<String>) -> impl FnOnce(E) -> Self {
-        let doing = doing.into();
-        move |source| Self::Call { doing, source: source.into() }
+    /// For `map_err`: names the operation in which a call into the kernel failed.
+    pub(crate) fn call<E: Into<io::Error>>(operation: impl Into<String>) -> impl FnOnce(E) -> Self {
+        let wrap = gridhaul_linux::Error::call(operation);
+        move |source| wrap(source).into()
+    }
+
+    /// A thread of the run panicked.
+    pub(crate) fn panicked() -> Self {
+        gridhaul_linux::Error::Panicked.into()
     }
 }
 
@@ -98,22 +93,6 @@ fn shorten(node: &str, most: usize) -> String {
             format!("shorten the name of the node in the scenario: up to {}", most - 2)
         }
         Some(room) => format!("choose a --prefix of 1 to {room} characters"),
-    }
-}
-
-fn remedy(error: &io::Error) -> &'static str {
-    match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => {
-            "\n  help: run as root, or where user namespaces and /dev/net/tun are open to you; \
-             `gridhaul doctor` says what is missing"
-        }
-        Some(libc::EMFILE | libc::ENFILE) => {
-            "\n  help: allow more open files: `ulimit -n 65536`, or fewer connections in the scenario"
-        }
-        Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => {
-            "\n  help: `gridhaul doctor` says what this machine lacks"
-        }
-        _ => "",
     }
 }
 

@@ -6,14 +6,15 @@ use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Record, Scenario};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::clock::{Appointments, Clock};
 use crate::control::Controls;
+use crate::handover::Appointments;
 use crate::names::{self, Names};
 use crate::network::{Address, Lab, Plan, Side};
 use crate::refuse::refusals;
-use crate::system::raise_file_limit;
 use crate::traffic::require_congestion;
 use crate::wire::Emulator;
+use gridhaul_linux::Clock;
+use gridhaul_linux::raise_open_file_limit;
 
 /// A network of a scenario that stands.
 #[derive(Debug)]
@@ -56,7 +57,7 @@ impl Held {
         if !refused.is_empty() {
             return Err(RunError::Unsupported(refused));
         }
-        raise_file_limit();
+        raise_open_file_limit();
         let mut plan = Plan::new(scenario)?;
         names::check(prefix, &plan.nodes)?;
         let controls = Controls::load(&plan)?;

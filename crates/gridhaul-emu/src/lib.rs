@@ -10,24 +10,21 @@
 //! network that stands for other programs ([`Held`]) has names; [`clean`] finds those of the dead.
 
 mod backend;
-mod clock;
 mod control;
 mod fault;
+mod handover;
 mod hold;
 mod names;
 mod network;
 mod outcome;
 mod refuse;
-pub mod system;
 mod traffic;
 mod truth;
 mod wire;
 
 pub use backend::Emu;
-pub use clock::Clock;
 pub use control::Controls;
 pub use fault::Fault;
 pub use hold::{Held, Pair};
 pub use names::clean;
-pub use system::become_root;
 pub use traffic::{clamp_window, congestion_name, furnish};

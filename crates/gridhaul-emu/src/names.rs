@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::mount::{UnmountFlags, mount_bind, unmount};
 
 use crate::fault::Fault;
-use crate::system::Namespace;
+use gridhaul_linux::Namespace;
 
 const NETNS: &str = "/run/netns";
 /// `NAME_MAX`: names are files. Characters of names are bytes.

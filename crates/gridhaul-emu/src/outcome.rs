@@ -29,9 +29,14 @@ pub(crate) fn rows(
         }
         metrics
     });
-    let links =
-        LinkAccount::rows(wire.after.links.iter(), &wire.before.links, &plan.directions, span);
-    RunRows { flows: flows.collect(), links }
+    let links = LinkAccount::rows(
+        wire.after.links.iter().copied(),
+        &wire.before.links,
+        &plan.directions,
+        span,
+    );
+    let delays = traffic.rows.iter().map(|row| row.has_messages.then(|| row.delays.counts()));
+    RunRows { flows: flows.collect(), links, delays: delays.collect() }
 }
 
 fn flow_row(
@@ -42,15 +47,18 @@ fn flow_row(
 ) -> Metrics {
     let secs = span.as_secs_f64();
     let rate = |now: u64, then: u64| (now - then) as f64 * 8.0 / secs;
-    let mut goodputs = Goodputs::default();
-    for (now, then) in row.after.iter().zip(&row.before) {
-        goodputs.add(now - then, secs);
-    }
     let mut metrics = Vec::new();
-    goodputs.metrics(&mut metrics);
+    if row.transfers.count() > 0 {
+        row.transfers.metrics(&mut metrics);
+    } else {
+        let mut goodputs = Goodputs::default();
+        for (now, then) in row.after.iter().zip(&row.before) {
+            goodputs.add(now - then, secs);
+        }
+        goodputs.metrics(&mut metrics);
+    }
     metrics.push((Metric::Throughput, rate(after.arrived_bytes, before.arrived_bytes)));
     metrics.push((Metric::ReverseThroughput, rate(after.returned_bytes, before.returned_bytes)));
-    row.transfers.metrics(&mut metrics);
     let tcp = transport == Transport::Tcp;
     let data = after.data.since(&before.data);
     data.metrics(secs, tcp, &mut metrics);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time;
 
-use gridhaul_emu::system::TcpInfo;
+use gridhaul_linux::TcpInfo;
 use gridhaul_emu::{Held, Pair};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
@@ -21,10 +21,10 @@ const SCENARIO: &str = "title = 'programs'\nduration = '1 s'\n\
     [link.wire]\nfrom = 'near'\nto = 'far'\nboth = { rate = '10 Mbit/s', delay = '5 ms' }\n\
     [stack.quick]\nvariant = 'reno'\nmss = '500 B'\nrto_min = '50 ms'\n\
     [stack.slow]\nvariant = 'cubic'\nmss = '800 B'\n\
-    [stack.six]\nvariant = 'cubic'\nheader = '60 B'\nrto_min = '1 s'\n\
+    [stack.six]\nvariant = 'cubic'\nrto_min = '1 s'\n\
     [flow.plain]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\n\
     [flow.both]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 'quick'\nto_stack = 'slow'\n\
-    [flow.long]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 'six'\n";
+    [flow.long]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 'six'\nip = 6\n";
 
 /// What a program finds at its socket.
 #[derive(Debug, PartialEq, Eq)]

@@ -121,10 +121,39 @@ fn a_lost_segment_is_repeated_and_a_transfer_completes() {
 #[test]
 fn ipv6_has_longer_headers() {
     let link = "both = { rate = '1 Mbit/s', delay = '5 ms', queue = '30 packets' }";
-    let flows = "[stack.six]\nheader = '60 B'\ntimestamps = false\n\
-                 [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 'six'";
+    let flows = "[stack.six]\ntimestamps = false\n\
+                 [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 'six'\nip = 6";
     let Some(answer) = ask("duration = '3 s'\nwarmup = '1 s'", &pair(link, flows)) else { return };
     close(mean(&answer, "up", Metric::Goodput), 1e6 * 1460.0 / 1520.0, 0.015);
+}
+
+#[test]
+fn datagrams_go_over_ipv6_too() {
+    let link = "both = { rate = '1 Mbit/s', delay = '5 ms' }";
+    let flows = "[flow.ping]\nfrom = 'near'\nto = 'far'\ntransport = 'echo'\nip = 6\n\
+                 load.periodic = { size = '202 B', every = '100 ms', synchronised = true }";
+    let Some(answer) = ask("duration = '2 s'", &pair(link, flows)) else { return };
+    // 202 B and 48 B of headers take 2 ms in each direction.
+    let median = mean(&answer, "ping", Metric::DelayMedian);
+    assert!((0.014..0.0155).contains(&median), "{median} s, expected 14 ms");
+    let arrived = mean(&answer, "ping", Metric::Messages);
+    assert!(arrived >= 19.0, "{arrived} of 21, of which the last may be on its way");
+    let rate = mean(&answer, "wire.forward", Metric::LinkThroughput);
+    close(rate, mean(&answer, "wire.forward", Metric::PacketsOut) * 250.0 * 8.0 / 2.0, 1e-9);
+}
+
+#[test]
+fn a_repeated_syn_is_no_segment_with_data() {
+    // The first packet is SYN: the kernel repeats it after a second.
+    let link = "forward = { rate = '1 Mbit/s', delay = '5 ms', loss = { packets = [1] } }\n\
+                backward = { rate = '1 Mbit/s', delay = '5 ms' }";
+    let flows = "[flow.file]\nfrom = 'near'\nto = 'far'\nload = { transfer = { size = '14 kB' } }";
+    let Some(answer) = ask("duration = '4 s'", &pair(link, flows)) else { return };
+    assert!(mean(&answer, "file", Metric::CompletionTime) > 1.0, "SYN was lost");
+    // 14,000 B are 10 segments of 1448 B.
+    assert_eq!(mean(&answer, "file", Metric::SegmentsSent), 10.0);
+    assert_eq!(mean(&answer, "file", Metric::Retransmissions), 0.0);
+    assert_eq!(mean(&answer, "file", Metric::RetransmissionRatio), 0.0);
 }
 
 #[test]
@@ -252,8 +281,7 @@ fn a_shaper_guarantees_limits_and_lets_nothing_wait_behind_it() {
              load = {{ periodic = {{ size = '972 B', every = '2667 us' }} }}\n"
         )
     };
-    let six = "[stack.six]\nheader = '60 B'\n\
-        [flow.six]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 'six'";
+    let six = "[flow.six]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nip = 6";
     let flows = format!("{}{}{six}", datagrams("one"), datagrams("two"));
     let Some(answer) = ask("duration = '5 s'\nwarmup = '1 s'", &pair(link, &flows)) else { return };
     let rate = |name| mean(&answer, name, Metric::Throughput);
@@ -321,16 +349,17 @@ fn a_stack_of_a_node_waits_its_second_and_another_does_not() {
     // is left.
     let text = "title = 'test'\nduration = '4 s'\n\
         [node]\nnear = {}\nfar = {}\nother = {}\n\
-        [stack.rfc]\nrto_min = '1 s'\n[stack.six]\nrto_min = '1500 ms'\nheader = '60 B'\n";
+        [stack.rfc]\nrto_min = '1 s'\n[stack.six]\nrto_min = '1500 ms'\n";
     let mut text = text.to_owned();
     for (name, to, stack) in [("a", "far", "rfc"), ("b", "other", "own"), ("c", "far6", "six")] {
         let own = if stack == "own" { "[stack.own]\n" } else { "" };
         let node = if to == "far6" { "[node.far6]\n" } else { "" };
+        let ip = if to == "far6" { 6 } else { 4 };
         text += &format!(
             "{own}{node}[link.{name}]\nfrom = 'near'\nto = '{to}'\n\
              forward = {{ rate = '10 Mbit/s', delay = '10 ms', loss = {{ packets = [3, 4] }} }}\n\
              backward = {{ rate = '10 Mbit/s', delay = '10 ms' }}\n\
-             [flow.{name}]\nfrom = 'near'\nto = '{to}'\nstack = '{stack}'\n\
+             [flow.{name}]\nfrom = 'near'\nto = '{to}'\nstack = '{stack}'\nip = {ip}\n\
              load = {{ periodic = {{ size = '1 kB', every = '10 s', synchronised = true }} }}\n"
         );
     }

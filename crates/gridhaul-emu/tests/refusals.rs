@@ -56,6 +56,8 @@ fn sizes_that_a_kernel_does_not_take_are_refused_by_key() {
     assert_eq!(refused("", "receive_window = '1 B'"), ["stack.s.receive_window"]);
     assert_eq!(refused("", "receive_window = '1073725440 B'"), none);
     assert_eq!(refused("", "receive_window = '1073725441 B'"), ["stack.s.receive_window"]);
+    assert_eq!(refused("", "header = '40 B'"), none);
+    assert_eq!(refused("", "header = '52 B'"), ["stack.s.header"]);
     assert_eq!(refused("", "dupthresh = 300"), none);
     assert_eq!(refused("", "dupthresh = 301"), ["stack.s.dupthresh"]);
     assert_eq!(refused(", shaper = { rate = '8 bit/s' }", ""), none);

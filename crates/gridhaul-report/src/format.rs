@@ -22,6 +22,94 @@ pub fn estimate(estimate: &Estimate, unit: &str) -> String {
     join(interval(mean, estimate.ci95, prefix.factor), &prefix.unit)
 }
 
+/// As [`estimate`], with what qualifies it: `1.21 ± 0.03 s (censored, n = 3 of 5)`.
+#[must_use]
+pub fn qualified(estimate: &Estimate, unit: &str, replications: u32) -> String {
+    self::estimate(estimate, unit) + &qualification(estimate, replications)
+}
+
+/// What a reader must know of a mean: that it leaves out what was not finished, and in how many of the
+/// replications it was known, if not in all. Empty where there is nothing to say.
+#[must_use]
+pub fn qualification(estimate: &Estimate, replications: u32) -> String {
+    let mut parts = Vec::new();
+    if estimate.censored {
+        parts.push("censored".to_owned());
+    }
+    if estimate.mean.is_some() && estimate.n < replications {
+        parts.push(format!("n = {} of {replications}", estimate.n));
+    }
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+}
+
+/// Means that stand beside each other, all in one unit: `0.56 Mbit/s` and `1.12 Mbit/s`. Where that would
+/// hide small values, each has a unit of its own.
+#[must_use]
+pub fn estimates(all: &[Estimate], unit: &str) -> Vec<String> {
+    let Some(prefix) = Prefix::common(all, unit) else {
+        return all.iter().map(|one| estimate(one, unit)).collect();
+    };
+    let text = |one: &Estimate| match one.mean.filter(|mean| mean.is_finite()) {
+        Some(mean) => join(interval(mean, one.ci95, prefix.factor), &prefix.unit),
+        None => UNKNOWN.to_owned(),
+    };
+    all.iter().map(text).collect()
+}
+
+/// A value for a sentence, with three significant digits: `1.21 Mbit/s`; a share in percent.
+pub(crate) fn rough(value: f64, unit: Unit<'_>) -> String {
+    match unit {
+        Unit::Share => format!("{} %", digits(value * 100.0)),
+        Unit::Of(unit) => {
+            let prefix = Prefix::for_magnitude(rounded(value), unit);
+            join(digits(value / prefix.factor), &prefix.unit)
+        }
+    }
+}
+
+/// Two values for a sentence: in one unit (`0.56 → 1.12 Mbit/s`) unless that would hide the smaller.
+pub(crate) fn change(from: f64, to: f64, unit: Unit<'_>) -> String {
+    let [first, second] = both(from, to, unit);
+    match (first.split_once(' '), second.split_once(' ')) {
+        (Some((number, one)), Some((_, other))) if one == other => format!("{number} → {second}"),
+        _ => format!("{first} → {second}"),
+    }
+}
+
+/// Two values for a sentence, each with its unit: in one unit unless that would hide the smaller.
+pub(crate) fn both(from: f64, to: f64, unit: Unit<'_>) -> [String; 2] {
+    let (small, large) = (from.abs().min(to.abs()), from.abs().max(to.abs()));
+    match unit {
+        Unit::Of(name) if small > 0.0 && large / small < 50.0 => {
+            let prefix = Prefix::for_magnitude(rounded(large), name);
+            [from, to].map(|value| join(digits(value / prefix.factor), &prefix.unit))
+        }
+        _ => [from, to].map(|value| rough(value, unit)),
+    }
+}
+
+/// How a number is written in a sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit<'a> {
+    /// A share, in percent.
+    Share,
+    /// A number of these.
+    Of(&'a str),
+}
+
+/// Three significant digits; digits before the decimal point are kept.
+fn digits(value: f64) -> String {
+    number(rounded(value))
+}
+
+fn rounded(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() || value.abs() >= 1e3 {
+        return value;
+    }
+    let power = 10f64.powi(2 - exponent(value));
+    if power.is_finite() { (value * power).round() / power } else { value }
+}
+
 /// A number with four significant digits; thousands are set apart, and digits before the decimal
 /// point are never rounded away. `–` where it is not a number.
 #[must_use]
@@ -58,6 +146,17 @@ pub(crate) struct Prefix {
 }
 
 impl Prefix {
+    /// The prefix that suits all means; `None` where small ones would vanish beside the largest.
+    pub(crate) fn common(all: &[Estimate], unit: &str) -> Option<Self> {
+        let sizes = all.iter().filter_map(|one| one.mean).map(f64::abs);
+        let sizes = sizes.filter(|size| size.is_finite() && *size > 0.0);
+        let (smallest, largest) = sizes.fold((f64::INFINITY, 0.0_f64), |(least, most), size| {
+            (least.min(size), most.max(size))
+        });
+        let prefix = Self::for_magnitude(largest, unit);
+        (smallest / prefix.factor >= 0.01).then_some(prefix)
+    }
+
     /// The prefix for numbers of this magnitude. Pure numbers and counted things have none.
     pub(crate) fn for_magnitude(magnitude: f64, unit: &str) -> Self {
         let steps: &[(f64, &str)] = match unit {
@@ -238,10 +337,25 @@ mod tests {
             (0.0, Some(0.5), ""),
             (3.0e-7, Some(1.0e-8), ""),
         ] {
-            let text = estimate(&Estimate { mean: Some(mean), ci95, n: 3 }, unit);
+            let text = estimate(&known(mean, ci95), unit);
             table += &format!("{mean:>9} ± {:<8} {unit:<5} | {text}\n", format!("{ci95:?}"));
         }
         insta::assert_snapshot!(table);
+    }
+
+    #[test]
+    fn means_over_a_part_say_so() {
+        let time = Estimate { ci95: Some(0.031), ..Estimate::exact(1.21, 3) };
+        assert_eq!(qualified(&time, "s", 3), "1.210 ± 0.031 s");
+        assert_eq!(qualified(&time, "s", 5), "1.210 ± 0.031 s (n = 3 of 5)");
+        let censored = Estimate { censored: true, ..time };
+        assert_eq!(qualified(&censored, "s", 3), "1.210 ± 0.031 s (censored)");
+        assert_eq!(qualified(&censored, "s", 5), "1.210 ± 0.031 s (censored, n = 3 of 5)");
+        assert_eq!(qualified(&Estimate::default(), "s", 5), UNKNOWN);
+    }
+
+    fn known(mean: f64, ci95: Option<f64>) -> Estimate {
+        Estimate { ci95, ..Estimate::exact(mean, 3) }
     }
 
     proptest! {
@@ -249,7 +363,7 @@ mod tests {
         fn any_number_has_a_text(mean in any::<f64>(), half in any::<f64>()) {
             for unit in ["bit/s", "s", "B", "packets", ""] {
                 prop_assert!(!value(mean, unit).is_empty());
-                let text = estimate(&Estimate { mean: Some(mean), ci95: Some(half), n: 2 }, unit);
+                let text = estimate(&known(mean, Some(half)), unit);
                 prop_assert!(!text.is_empty() && text.chars().count() < 60, "{text}");
             }
         }

@@ -46,6 +46,52 @@ pub fn tables(answers: &[(String, &Answer)], detail: Detail) -> Vec<TextTable> {
         let records = Records::new(answers, scope, name);
         (!records.rows.is_empty()).then(|| records.table(title, detail))
     });
+    let mut tables: Vec<TextTable> = tables.collect();
+    if let (Some(first), Some(note)) = (tables.first_mut(), deterministic_note(answers)) {
+        first.add_note(&note);
+    }
+    tables
+}
+
+impl TextTable {
+    /// Adds a line to the note.
+    pub fn add_note(&mut self, line: &str) {
+        match &mut self.note {
+            Some(note) => *note = format!("{note}\n{line}"),
+            None => self.note = Some(line.to_owned()),
+        }
+    }
+}
+
+/// Why replications have no interval, where no random number influences them.
+fn deterministic_note(answers: &[(String, &Answer)]) -> Option<String> {
+    let replicated = answers.iter().filter(|(_, answer)| answer.repeats > 1);
+    let points: Vec<bool> = replicated
+        .flat_map(|(_, answer)| answer.points.iter().map(|point| point.deterministic))
+        .collect();
+    let count = points.iter().filter(|deterministic| **deterministic).count();
+    let place = match count {
+        0 => return None,
+        _ if count == points.len() => String::new(),
+        _ => format!(" ({count} of {} points)", points.len()),
+    };
+    Some(format!(
+        "Deterministic{place}: no random number influences the result, so the replications are equal \
+         and there is no confidence interval."
+    ))
+}
+
+/// As [`tables`], of these metrics only, in their order and also where none is known.
+#[must_use]
+pub fn tables_of(answers: &[(String, &Answer)], only: &[Metric]) -> Vec<TextTable> {
+    let scopes = [(Scope::Flow, "Flows", "flow"), (Scope::Link, "Links", "link")];
+    let tables = scopes.into_iter().filter_map(|(scope, title, name)| {
+        let asked = only.iter().copied().filter(|metric| metric.info().scope == scope);
+        let metrics: Vec<_> = asked.collect();
+        let records = Records::new(answers, scope, name);
+        (!records.rows.is_empty() && !metrics.is_empty())
+            .then(|| TextTable { title: title.to_owned(), ..records.shape(&metrics) })
+    });
     tables.collect()
 }
 
@@ -54,6 +100,8 @@ pub(crate) const HEADLINE: &[Metric] = &[
     Metric::Goodput,
     Metric::Throughput,
     Metric::CompletionTime,
+    Metric::TransfersFinished,
+    Metric::TransfersUnfinished,
     Metric::RetransmissionRatio,
     Metric::Timeouts,
     Metric::RttMean,
@@ -75,26 +123,36 @@ const TURNED: usize = 4;
 struct Records<'a> {
     scope: Scope,
     keys: Vec<String>,
-    rows: Vec<(Vec<String>, &'a Row)>,
+    rows: Vec<Record<'a>>,
+}
+
+/// A row of an answer, and the texts that name it.
+struct Record<'a> {
+    names: Vec<String>,
+    row: &'a Row,
+    /// Replications behind the answer.
+    replications: u32,
 }
 
 impl<'a> Records<'a> {
     fn new(answers: &[(String, &'a Answer)], scope: Scope, name: &str) -> Self {
         let points = || {
-            answers.iter().flat_map(|(label, answer)| answer.points.iter().map(move |p| (label, p)))
+            answers.iter().flat_map(|(label, answer)| {
+                answer.points.iter().map(move |point| (label, answer.repeats, point))
+            })
         };
         let rows_of = |point: &'a gridhaul_scenario::answer::Point| match scope {
             Scope::Flow => &point.flows,
             Scope::Link => &point.links,
         };
         let mut parameters: Vec<&String> = Vec::new();
-        for key in points().flat_map(|(_, point)| point.parameters.keys()) {
+        for key in points().flat_map(|(_, _, point)| point.parameters.keys()) {
             if !parameters.contains(&key) {
                 parameters.push(key);
             }
         }
         let compared = answers.len() > 1;
-        let counted = points().flat_map(|(_, point)| rows_of(point)).any(|row| row.count != 1);
+        let counted = points().flat_map(|(_, _, point)| rows_of(point)).any(|row| row.count != 1);
         let mut keys: Vec<String> = parameters.iter().map(|key| (*key).clone()).collect();
         keys.push(name.to_owned());
         if counted {
@@ -104,12 +162,11 @@ impl<'a> Records<'a> {
             keys.push("answer".to_owned());
         }
         let mut rows = Vec::new();
-        for (label, point) in points() {
+        for (label, replications, point) in points() {
             for row in rows_of(point) {
                 let value =
-                    |key: &&String| point.parameters.get(*key).map_or(UNKNOWN, String::as_str);
-                let mut names: Vec<String> =
-                    parameters.iter().map(|key| value(key).to_owned()).collect();
+                    |key: &&String| key::value(point, key).unwrap_or_else(|| UNKNOWN.to_owned());
+                let mut names: Vec<String> = parameters.iter().map(value).collect();
                 names.push(row.name.clone());
                 if counted {
                     names.push(format::fixed(row.count as f64, 0));
@@ -117,7 +174,7 @@ impl<'a> Records<'a> {
                 if compared {
                     names.push(label.clone());
                 }
-                rows.push((names, row));
+                rows.push(Record { names, row, replications });
             }
         }
         let mut records = Self { scope, keys, rows };
@@ -132,13 +189,13 @@ impl<'a> Records<'a> {
         let own = |names: &[String]| names[..names.len() - 1].to_vec();
         let mut order: Vec<Vec<String>> = Vec::new();
         let mut index = std::collections::BTreeMap::new();
-        for (names, _) in &self.rows {
+        for Record { names, .. } in &self.rows {
             index.entry(own(names)).or_insert_with_key(|key| {
                 order.push(key.clone());
                 order.len()
             });
         }
-        self.rows.sort_by_key(|(names, _)| index.get(&own(names)).copied());
+        self.rows.sort_by_key(|record| index.get(&own(&record.names)).copied());
     }
 
     fn table(&self, title: &str, detail: Detail) -> TextTable {
@@ -151,13 +208,15 @@ impl<'a> Records<'a> {
         let dropped = dropped.collect::<Vec<_>>().join(", ");
         let note = (detail == Detail::Full && !dropped.is_empty())
             .then(|| format!("Left out, unknown or zero everywhere: {dropped}."));
-        let shape =
-            if self.rows.len() <= TURNED { self.turned(&metrics) } else { self.upright(&metrics) };
-        TextTable { title: title.to_owned(), note, ..shape }
+        TextTable { title: title.to_owned(), note, ..self.shape(&metrics) }
+    }
+
+    fn shape(&self, metrics: &[Metric]) -> TextTable {
+        if self.rows.len() <= TURNED { self.turned(metrics) } else { self.upright(metrics) }
     }
 
     fn says(&self, metric: Metric) -> bool {
-        self.rows.iter().any(|(_, row)| row.mean(metric).is_some_and(|mean| mean != 0.0))
+        self.rows.iter().any(|record| record.row.mean(metric).is_some_and(|mean| mean != 0.0))
     }
 
     /// One row for each flow or link, one column for each metric.
@@ -165,9 +224,9 @@ impl<'a> Records<'a> {
         let columns: Vec<_> = metrics.iter().map(|metric| self.column(*metric)).collect();
         let headers =
             self.keys.iter().cloned().chain(columns.iter().map(|(header, _)| header.clone()));
-        let rows = self.rows.iter().enumerate().map(|(index, (names, _))| {
+        let rows = self.rows.iter().enumerate().map(|(index, record)| {
             let cells = columns.iter().map(|(_, cells)| cells[index].clone());
-            names.iter().cloned().chain(cells).collect()
+            record.names.iter().cloned().chain(cells).collect()
         });
         TextTable {
             headers: headers.collect(),
@@ -183,29 +242,33 @@ impl<'a> Records<'a> {
         let own = self.keys.iter().position(|key| key == "flow" || key == "link");
         let counts = self.keys.iter().position(|key| key == "count");
         let differs =
-            |key: usize| self.rows.iter().any(|(names, _)| names[key] != self.rows[0].0[key]);
+            |key: usize| self.rows.iter().any(|it| it.names[key] != self.rows[0].names[key]);
         let told: Vec<usize> = (0..self.keys.len())
             .filter(|key| Some(*key) == own || Some(*key) != counts && differs(*key))
             .collect();
         let swept = &self.keys[..own.unwrap_or(0)];
         let name = |names: &[String]| {
             let part = |index: &usize| match swept.get(*index) {
-                Some(key) => key::told(key, &names[*index], swept),
+                Some(key) => key::named(key, &names[*index], swept),
                 None => names[*index].clone(),
             };
             told.iter().map(part).collect::<Vec<_>>().join(", ")
         };
         let first = self.keys[own.unwrap_or(0)].clone();
-        let headers = std::iter::once(first).chain(self.rows.iter().map(|(names, _)| name(names)));
+        let headers =
+            std::iter::once(first).chain(self.rows.iter().map(|record| name(&record.names)));
         let rows = metrics.iter().map(|metric| {
             let info = metric.info();
-            let cells =
-                self.rows.iter().map(|(_, row)| format::estimate(&known(row, *metric), info.unit));
+            let all: Vec<_> = self.rows.iter().map(|record| record.estimate(*metric)).collect();
+            let texts = format::estimates(&all, info.unit).into_iter().zip(&all).zip(&self.rows);
+            let cells = texts.map(|((text, estimate), record)| {
+                text + &format::qualification(estimate, record.replications)
+            });
             std::iter::once(info.heading.to_owned()).chain(cells).collect()
         });
         let mut rows: Vec<Vec<String>> = rows.collect();
         if let Some(count) = counts {
-            let cells = self.rows.iter().map(|(names, _)| names[count].clone());
+            let cells = self.rows.iter().map(|record| record.names[count].clone());
             rows.insert(0, std::iter::once("count".to_owned()).chain(cells).collect());
         }
         TextTable { headers: headers.collect(), rows, key_columns: 1, ..TextTable::default() }
@@ -215,24 +278,29 @@ impl<'a> Records<'a> {
     /// its own.
     fn column(&self, metric: Metric) -> (String, Vec<String>) {
         let info = metric.info();
-        let cells: Vec<_> = self.rows.iter().map(|(_, row)| known(row, metric)).collect();
-        let sizes = cells.iter().filter_map(|cell| cell.mean).map(f64::abs);
-        let sizes: Vec<_> = sizes.filter(|size| size.is_finite() && *size > 0.0).collect();
-        let largest = sizes.iter().copied().fold(0.0, f64::max);
-        let smallest = sizes.iter().copied().fold(f64::INFINITY, f64::min);
-        let prefix = Prefix::for_magnitude(largest, info.unit);
-        if smallest / prefix.factor < 0.01 || info.unit.is_empty() {
-            let cells = cells.iter().map(|cell| format::estimate(cell, info.unit));
+        let all: Vec<_> = self.rows.iter().map(|record| record.estimate(metric)).collect();
+        let common = Prefix::common(&all, info.unit).filter(|_| !info.unit.is_empty());
+        let Some(prefix) = common else {
+            let cells = self.rows.iter().map(|record| record.cell(metric));
             return (info.heading.to_owned(), cells.collect());
-        }
-        let cells = cells.iter().map(|cell| match cell.mean {
-            Some(mean) => format::interval(mean, cell.ci95, prefix.factor),
+        };
+        let cells = self.rows.iter().zip(&all).map(|(record, estimate)| match estimate.mean {
+            Some(mean) => {
+                format::interval(mean, estimate.ci95, prefix.factor)
+                    + &format::qualification(estimate, record.replications)
+            }
             None => UNKNOWN.to_owned(),
         });
         (format!("{} ({})", info.heading, prefix.unit), cells.collect())
     }
 }
 
-fn known(row: &Row, metric: Metric) -> Estimate {
-    row.metrics.get(&metric).copied().unwrap_or_default()
+impl Record<'_> {
+    fn estimate(&self, metric: Metric) -> Estimate {
+        self.row.metrics.get(&metric).copied().unwrap_or_default()
+    }
+
+    fn cell(&self, metric: Metric) -> String {
+        format::qualified(&self.estimate(metric), metric.info().unit, self.replications)
+    }
 }

@@ -4,6 +4,7 @@ use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{Point, Verdict};
 
 use crate::format::{self, UNKNOWN};
+use crate::key;
 use crate::text::TextTable;
 
 /// The verdicts of answers to the same scenario, each under its label; `None` where no flow has a
@@ -31,8 +32,9 @@ pub fn verdicts(answers: &[(String, &Answer)]) -> Option<TextTable> {
     let mut rows = Vec::new();
     for (label, point) in &points {
         for verdict in &point.verdicts {
-            let value = |key: &&String| point.parameters.get(*key).map_or(UNKNOWN, String::as_str);
-            let mut row: Vec<String> = parameters.iter().map(|key| value(key).to_owned()).collect();
+            let value =
+                |key: &&String| key::value(point, key).unwrap_or_else(|| UNKNOWN.to_owned());
+            let mut row: Vec<String> = parameters.iter().map(value).collect();
             row.push(verdict.flow.clone());
             if compared {
                 row.push((*label).clone());

@@ -38,6 +38,12 @@ pub struct Unsupported {
 pub trait Progress: Sync {
     /// `done` of `total` units of work are finished.
     fn advance(&self, done: u64, total: u64);
+
+    /// Whether the run is to end early. A backend then begins no further run, abandons those that
+    /// are under way and answers with what is finished (see [`Answer::incomplete`]).
+    fn is_interrupted(&self) -> bool {
+        false
+    }
 }
 
 /// Progress that nobody watches.
@@ -60,6 +66,9 @@ pub enum RunError {
     /// The machine did not do what a run on real kernels needs.
     #[error("{0}")]
     Machine(String),
+    /// The run was interrupted before a first replication was finished.
+    #[error("interrupted before a first run was finished")]
+    Interrupted,
     /// The auditor found that a run broke an invariant: a fault of gridhaul, not of the scenario.
     #[error("the run broke an invariant, which is a fault of gridhaul; please report it:\n{0}")]
     Audit(String),

@@ -46,6 +46,9 @@ fn without_null(value: &mut Value) {
                     table.insert("type".into(), only);
                 }
             }
+            if let Some(Value::Array(values)) = table.get_mut("enum") {
+                values.retain(|value| !value.is_null());
+            }
             if let Some(Value::Array(choices)) = table.get("anyOf")
                 && let [Value::Object(present), null] = choices.as_slice()
                 && is_null(null)

@@ -8,6 +8,7 @@ use gridhaul_scenario::{reference, schema};
 fn the_pages_are_not_stale() {
     golden::check("docs/reference/scenario.md", &reference::scenario_reference());
     golden::check("docs/reference/answer.md", &reference::answer_reference());
+    golden::check("docs/reference/series.md", &reference::series_reference());
 }
 
 #[test]

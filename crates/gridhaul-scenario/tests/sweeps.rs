@@ -115,7 +115,42 @@ fn combinations_that_contradict_are_found_when_points_are_made() {
     let error = Scenario::from_toml(&text, "sweep.toml").unwrap().points().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "sweep[1].vary.\"warmup\": with the value \"30 s\": warmup: the warm-up (30 s) leaves \
+        "sweep[1].vary.\"warmup\"[1]: with the value \"30 s\": warmup: the warm-up (30 s) leaves \
          nothing of the run (20 s) to measure\n  help: make it shorter than `duration`"
     );
+}
+
+#[test]
+fn labels_belong_to_the_values_of_an_entry() {
+    let text = "[[sweep]]\nvary.seed = [1, 2]\nvary.repeat = [10, 20]\nlabel = [\"few\", \"many\"]\n\
+                [[sweep]]\nvary.\"link.l.both.delay\" = [\"1 ms\", \"2 ms\"]";
+    let scenario = Scenario::from_toml(&format!("{BASE}\n{text}"), "sweep.toml").unwrap();
+    let points = scenario.points().unwrap();
+    let labels = |index: usize| {
+        let labels = &points[index].labels;
+        labels.iter().map(|(key, label)| format!("{key}={label}")).collect::<Vec<_>>()
+    };
+    assert_eq!(labels(0), ["seed=few", "repeat=few"]);
+    assert_eq!(labels(3), ["seed=many", "repeat=many"]);
+    // A label names a value for people: the scenarios of the points are the same without.
+    let plain = text.replace("label = [\"few\", \"many\"]\n", "");
+    let plain = Scenario::from_toml(&format!("{BASE}\n{plain}"), "sweep.toml").unwrap();
+    for (with, without) in points.iter().zip(plain.points().unwrap()) {
+        assert_eq!((&with.scenario, &with.parameters), (&without.scenario, &without.parameters));
+        assert!(without.labels.is_empty());
+    }
+}
+
+#[test]
+fn labels_that_do_not_fit_the_values_are_refused() {
+    for (labels, message) in [
+        ("[\"one\"]", "expected a label for each of the 2 values, but there are 1"),
+        ("[]", "expected a label for each of the 2 values, but there are 0"),
+        ("[\"one\", \"one\"]", "the label \"one\" is empty or given twice"),
+        ("[\"one\", \" \"]", "the label \" \" is empty or given twice"),
+    ] {
+        let text = format!("{BASE}\n[[sweep]]\nvary.seed = [1, 2]\nlabel = {labels}");
+        let error = Scenario::from_toml(&text, "sweep.toml").unwrap_err().to_string();
+        assert!(error.contains(message) && error.contains("label ="), "{error}");
+    }
 }

@@ -17,6 +17,7 @@ pub(crate) fn addresses(scenario: &Scenario, layout: &Layout) -> Addresses {
         to: place(&way.to),
         group: members(scenario, &flow.from, &flow.to),
         count,
+        ip: flow.ip,
         upstream: false,
     });
     let upstream = layout.plan.groups.iter().map(|group| Way {
@@ -24,6 +25,7 @@ pub(crate) fn addresses(scenario: &Scenario, layout: &Layout) -> Addresses {
         to: place(&group.to),
         group: group.count,
         count: group.count,
+        ip: group.ip,
         upstream: true,
     });
     Addresses::new(own.chain(upstream))

@@ -8,7 +8,7 @@ use gridhaul_core::load::{DEFAULT_START_SPREAD, Demand, Judge, Opening, SharedLo
 use gridhaul_core::tcp::{Connection, StackParams};
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{
-    Direction, Directions, Flow as FlowSpec, Load, Scenario, Transport,
+    Direction, Directions, Flow as FlowSpec, IpVersion, Load, Scenario, Transport,
 };
 use gridhaul_scenario::trace::Playback;
 use gridhaul_scenario::units::{Duration, Instant};
@@ -113,7 +113,8 @@ pub(crate) fn build(
         let group = members(scenario, &spec.from, &spec.to);
         let first = flows.len() as u32;
         let to_stack = spec.to_stack.as_ref().filter(|_| way.next.is_none());
-        let mut stacks = stacks(scenario, spec.stack.as_ref(), to_stack.or(spec.stack.as_ref()));
+        let names = [spec.stack.as_ref(), to_stack.or(spec.stack.as_ref())];
+        let mut stacks = stacks(scenario, names, spec.ip);
         let load = SharedLoad::from(&spec.load);
         let opening = Opening::of(spec, scenario.connections(spec));
         let marks = [0, 1].map(|way| proxies.marks(row, way));
@@ -154,10 +155,11 @@ pub(crate) fn build(
     let proxies = proxies.finish(flows.len());
     let recorder = scenario.record.interval.filter(|_| record).map(|interval| {
         let names = |rows: &[(String, u64)]| rows.iter().map(|(name, _)| name.clone()).collect();
-        let mut firsts = vec![Instant::ZERO; layout.flows.len()];
-        for (flow, &start) in flows.iter().zip(&starts).rev() {
+        let mut firsts = vec![(0, Instant::ZERO); layout.flows.len()];
+        for (index, (flow, &start)) in flows.iter().zip(&starts).enumerate().rev() {
             // A connection that a recording opens is looked at from the start.
-            firsts[flow.row as usize] = if start == Instant::NEVER { Instant::ZERO } else { start };
+            let start = if start == Instant::NEVER { Instant::ZERO } else { start };
+            firsts[flow.row as usize] = (index as u32, start);
         }
         let links = (names(layout.directions.rows()), layout.directions.row_of().to_vec());
         Recorder::new(interval, (names(&layout.flows), firsts), links)
@@ -204,7 +206,8 @@ fn upstream(
     let mut flows = Vec::new();
     for (index, group) in layout.plan.groups.iter().enumerate() {
         let name = group.row_name();
-        let mut stacks = stacks(scenario, group.stack.as_ref(), group.to_stack.as_ref());
+        let names = [group.stack.as_ref(), group.to_stack.as_ref()];
+        let mut stacks = stacks(scenario, names, group.ip);
         for member in 0..group.count {
             let begins = [&group.out, &group.back].map(|hops| {
                 let hops = layout.directions.of(hops, member, group.count);
@@ -322,7 +325,10 @@ impl MemberSeed<'_> {
 
 fn ends(seed: &MemberSeed<'_>, spec: &FlowSpec, stacks: &Stacks) -> Ends {
     if spec.transport != Transport::Tcp {
-        return Ends::Datagram { echo: spec.transport == Transport::Echo };
+        return Ends::Datagram {
+            echo: spec.transport == Transport::Echo,
+            header: spec.ip.datagram_headers().get() as u8,
+        };
     }
     let mut ends = connections(seed, stacks);
     if !matches!(spec.load, Load::RequestResponse(_) | Load::Transfer(_)) {
@@ -350,8 +356,8 @@ fn connections(seed: &MemberSeed<'_>, stacks: &Stacks) -> [Connection; 2] {
 pub(crate) type Stacks = (Arc<StackParams>, Arc<StackParams>);
 
 /// The stacks of these names.
-fn stacks(scenario: &Scenario, near: Option<&String>, far: Option<&String>) -> Stacks {
-    let resolve = |name: Option<&String>| Arc::new(StackParams::named(scenario, name));
+fn stacks(scenario: &Scenario, [near, far]: [Option<&String>; 2], ip: IpVersion) -> Stacks {
+    let resolve = |name: Option<&String>| Arc::new(StackParams::named(scenario, name, ip));
     let resolved = resolve(near);
     let far = if far == near { Arc::clone(&resolved) } else { resolve(far) };
     (resolved, far)

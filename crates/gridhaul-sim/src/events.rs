@@ -97,6 +97,11 @@ impl Events {
         u128::from(at.as_nanos()) << 64 | u128::from(order)
     }
 
+    /// How many entries there have been: about as many events have happened.
+    pub(crate) const fn entries(&self) -> u64 {
+        self.sequence
+    }
+
     /// The next target to wake and when, if it is not later than `end`.
     #[inline]
     pub(crate) fn pop(&mut self, end: Instant) -> Option<(Instant, Target)> {

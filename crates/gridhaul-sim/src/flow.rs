@@ -33,6 +33,8 @@ pub(crate) enum Ends {
     Datagram {
         /// Whether the `to` end sends every packet back.
         echo: bool,
+        /// IP and UDP headers in bytes.
+        header: u8,
     },
 }
 
@@ -53,6 +55,13 @@ pub(crate) enum App {
     Dialogue(Box<Dialogue>),
     /// None: a collector writes what it has taken in.
     Upstream,
+}
+
+impl App {
+    /// Whether messages of this application have delays.
+    pub(crate) const fn sends_messages(&self) -> bool {
+        !matches!(self, Self::Bulk | Self::Transfer(_) | Self::Upstream)
+    }
 }
 
 /// An amount to be sent.

@@ -19,8 +19,17 @@ pub(crate) fn warnings(scenario: &Scenario, rows: &RunRows) -> Vec<Warning> {
     repeats.filter_map(about).collect()
 }
 
+/// About a flow of which a proxy has reset the connection while it held bytes that it had
+/// acknowledged.
+pub(crate) fn gave_up(flow: &str) -> Warning {
+    let message = "a proxy reset the connection while it held bytes that it had acknowledged, which are \
+                   lost (lost_in_crashes_byte): the other side had reset the connection or had not \
+                   answered for 100 s and 15 retransmissions";
+    Warning { about: format!("flow.{flow}"), message: message.to_owned() }
+}
+
 fn message(scenario: &Scenario, name: &str, flow: &Flow) -> Option<&'static str> {
-    let stack = StackParams::named(scenario, flow.stack.as_ref());
+    let stack = StackParams::named(scenario, flow.stack.as_ref(), flow.ip);
     if flow.transport != Transport::Tcp || stack.rules != Rules::Linux {
         return None;
     }

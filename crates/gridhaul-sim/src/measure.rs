@@ -5,7 +5,7 @@ use std::ops::Range;
 use gridhaul_core::link::{Cause, Confusion, Crossings, LinkAccount};
 use gridhaul_core::load::{Delays, Goodputs, Judge, Transfers, message_loss};
 use gridhaul_core::tcp::Segment;
-use gridhaul_scenario::answer::{Metric, Metrics, RunRows};
+use gridhaul_scenario::answer::{DelayCounts, Metric, Metrics, RunRows};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::account::{RowAccount, SenderSums};
@@ -153,7 +153,7 @@ impl Ledger {
         }
         self.before = Some(Before {
             at: now,
-            links: net.links.iter().map(|slot| slot.stats).collect(),
+            links: net.links.iter().map(|slot| slot.stats.at(now, &slot.link)).collect(),
             accounts: self.accounts.clone(),
             cwnd_integrals: self.accounts.iter().map(|row| row.cwnd_integral_at(now)).collect(),
             senders: sender_sums(flows, self.accounts.len()),
@@ -186,7 +186,8 @@ fn sender_sums(flows: &[Flow], rows: usize) -> Vec<SenderSums> {
 pub(crate) fn rows(world: &World, layout: &Layout) -> RunRows {
     let (flow_rows, link_rows) = (layout.flows.len(), layout.directions.rows().len());
     let Some(before) = &world.ledger.before else {
-        return RunRows { flows: vec![Vec::new(); flow_rows], links: vec![Vec::new(); link_rows] };
+        let (flows, links) = (vec![Vec::new(); flow_rows], vec![Vec::new(); link_rows]);
+        return RunRows { flows, links, delays: Vec::new() };
     };
     let span = world.end.since(before.at);
     let senders = sender_sums(&world.flows, flow_rows);
@@ -207,14 +208,26 @@ pub(crate) fn rows(world: &World, layout: &Layout) -> RunRows {
         metrics
     };
     let flows = senders.enumerate().map(flow).collect();
-    let links = world.net.links.iter().map(|slot| &slot.stats);
+    let links = world.net.links.iter().map(|slot| slot.stats.at(world.end, &slot.link));
     let links = LinkAccount::rows(links, &before.links, &layout.directions, span);
-    RunRows { flows, links }
+    let delays = delays(world, flow_rows);
+    RunRows { flows, links, delays }
+}
+
+/// The delays of each row whose flows send messages.
+fn delays(world: &World, rows: usize) -> Vec<Option<DelayCounts>> {
+    let mut delays = vec![None; rows];
+    for flow in world.flows.iter().filter(|flow| flow.app.sends_messages()) {
+        let row = flow.row as usize;
+        delays[row].get_or_insert_with(|| world.ledger.delays[row].counts());
+    }
+    delays
 }
 
 /// What is gathered from the flows of a row.
 #[derive(Default)]
 struct Members {
+    count: u64,
     goodputs: Goodputs,
     transfers: Transfers,
     tcp: bool,
@@ -236,7 +249,7 @@ fn flow_row(
         if flow.row as usize == row {
             let delivered = world.ledger.delivered(index, flow, &world.collect);
             let earlier = before.delivered.get(index).copied().unwrap_or(0);
-            members.add(flow, delivered - earlier, secs);
+            members.add(flow, (earlier, delivered), (world.end, secs));
             members.undelivered.add(flow, world);
         }
     }
@@ -248,7 +261,6 @@ fn flow_row(
     if members.tcp && !stages.is_empty() {
         Crossings::totals(stages, &mut metrics);
     }
-    members.transfers.metrics(&mut metrics);
     if let Some(openings) = world.ledger.handshakes.of(row) {
         openings.metrics(&mut metrics);
     }
@@ -260,7 +272,7 @@ fn flow_row(
             truth.rows()[row].since(&before.confusions[row]).metrics(&mut metrics);
         }
         let integral = account.cwnd_integral_at(world.end) - before.cwnd_integrals[row];
-        let mean = integral as f64 / 1e9 / secs / f64::from(members.goodputs.count());
+        let mean = integral as f64 / 1e9 / secs / members.count as f64;
         metrics.push((Metric::CwndMean, mean));
     }
     if members.messages {
@@ -281,19 +293,28 @@ fn flow_row(
 }
 
 impl Members {
-    fn add(&mut self, flow: &Flow, delivered: u64, secs: f64) {
-        self.goodputs.add(delivered, secs);
+    /// Adds a flow that had delivered so many bytes at the end of the warm-up and at the end of the
+    /// run. The warm-up does not matter to a transfer: it is measured from its start on.
+    fn add(&mut self, flow: &Flow, (earlier, delivered): (u64, u64), (end, secs): (Instant, f64)) {
+        self.count += 1;
         self.tcp |= matches!(flow.ends, Ends::Tcp(_));
-        self.messages |= !matches!(flow.app, App::Bulk | App::Transfer(_) | App::Upstream);
-        if let App::Transfer(transfer) = &flow.app
-            && transfer.completed != Instant::NEVER
-        {
-            self.transfers.add(transfer.bytes, (transfer.start, transfer.completed));
+        self.messages |= flow.app.sends_messages();
+        match &flow.app {
+            App::Transfer(transfer) if transfer.completed == Instant::NEVER => {
+                self.transfers.add_unfinished(delivered, (transfer.start, end));
+            }
+            App::Transfer(transfer) => {
+                self.transfers.add_finished(transfer.bytes, (transfer.start, transfer.completed));
+            }
+            _ => self.goodputs.add(delivered - earlier, secs),
         }
     }
 
     fn rates(&self, now: &RowAccount, then: &RowAccount, secs: f64, into: &mut Metrics) {
-        self.goodputs.metrics(into);
+        if self.goodputs.count() > 0 {
+            self.goodputs.metrics(into);
+        }
+        self.transfers.metrics(into);
         let arrived = now.arrived_bytes - then.arrived_bytes;
         into.push((Metric::Throughput, arrived as f64 * 8.0 / secs));
         let returned = now.returned_bytes - then.returned_bytes;

@@ -29,6 +29,8 @@ pub(crate) enum Body {
 pub(crate) struct Datagram {
     /// Payload in bytes.
     pub bytes: u32,
+    /// Headers in bytes.
+    pub header: u8,
     /// Which one of its row of flows it is, from 0.
     pub number: u32,
     /// When the application had it ready.
@@ -62,9 +64,7 @@ impl Body {
     pub(crate) const fn wire_bytes(&self) -> u32 {
         match self {
             Self::Tcp(segment) => segment.wire_bytes(),
-            Self::Datagram(datagram) => datagram.bytes + DATAGRAM_HEADER,
+            Self::Datagram(datagram) => datagram.bytes + datagram.header as u32,
         }
     }
 }
-
-const DATAGRAM_HEADER: u32 = gridhaul_scenario::scenario::DATAGRAM_HEADER.get() as u32;

@@ -12,8 +12,8 @@ pub(crate) struct Recorder {
     interval: Duration,
     flow_names: Vec<String>,
     link_names: Vec<String>,
-    /// When the first flow of each row starts.
-    starts: Vec<Instant>,
+    /// For each row, its first flow and when that starts.
+    firsts: Vec<(u32, Instant)>,
     /// Row of each direction; only the first member of a group is recorded.
     link_row: Vec<u32>,
     /// Bytes that had come out of each row of directions at the last sample.
@@ -24,12 +24,12 @@ pub(crate) struct Recorder {
 impl Recorder {
     pub(crate) fn new(
         interval: Duration,
-        (flow_names, starts): (Vec<String>, Vec<Instant>),
+        (flow_names, firsts): (Vec<String>, Vec<(u32, Instant)>),
         (link_names, link_row): (Vec<String>, Vec<u32>),
     ) -> Self {
         let arrived = vec![0; link_names.len()];
         let recording = Recording::default();
-        Self { interval, flow_names, link_names, starts, link_row, arrived, recording }
+        Self { interval, flow_names, link_names, firsts, link_row, arrived, recording }
     }
 
     /// Takes a sample. Returns when the next one is due.
@@ -59,7 +59,7 @@ impl Recorder {
         for flow in flows {
             let Ends::Tcp(ends) = &flow.ends else { continue };
             let row = flow.row as usize;
-            if std::mem::replace(&mut seen[row], true) || now < self.starts[row] {
+            if std::mem::replace(&mut seen[row], true) || now < self.firsts[row].1 {
                 continue;
             }
             let Some(sender) = ends[0].sender() else { continue };
@@ -75,9 +75,11 @@ impl Recorder {
         }
     }
 
-    /// A message that was ready at `ready` has arrived after `delay`.
-    pub(crate) fn on_message(&mut self, ready: Instant, row: u32, delay: Duration) {
-        self.recording.on_message(ready, row, delay);
+    /// A message of a flow that was ready at `ready` has arrived after `delay`.
+    pub(crate) fn on_message(&mut self, ready: Instant, (row, flow): (u32, u32), delay: Duration) {
+        // The flows of a row follow each other.
+        let member = flow.saturating_sub(self.firsts[row as usize].0);
+        self.recording.on_message(ready, (row, member), delay);
     }
 
     /// The tables.

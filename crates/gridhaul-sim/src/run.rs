@@ -1,14 +1,14 @@
 //! The backend: all sweep points and repeats, on as many threads as wanted, as one answer.
 
+use std::cell::Cell;
 use std::mem;
 use std::num::NonZero;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
-use gridhaul_scenario::answer::{Answer, Capture, Point, RunRows, Series, Warning};
+use gridhaul_scenario::answer::{Answer, Capture, Point, RunRows, Series, TimeBase, Warning};
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
-use rayon::prelude::*;
 
 use crate::addresses::addresses;
 use crate::audit::Account;
@@ -47,23 +47,61 @@ impl Backend for Sim {
         for point in &points {
             self.supports(&point.scenario).map_err(RunError::Unsupported)?;
         }
-        let repeats = scenario.repeat as usize;
-        let total = (points.len() * repeats) as u64;
-        let done = AtomicU64::new(0);
-        let job = |index: usize| {
-            let (point, repeat) = (index / repeats, index % repeats);
-            let outcome = run_once(&points[point].scenario, repeat as u32);
-            progress.advance(done.fetch_add(1, Ordering::Relaxed) + 1, total);
-            outcome
-        };
-        let jobs = points.len() * repeats;
+        let jobs = Jobs::new(points.len(), scenario.repeat as usize, progress);
         let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads_for(jobs))
+            .num_threads(self.threads_for(jobs.count))
             .build()
-            .map_err(|error| RunError::Invalid(format!("threads: {error}")))?;
-        let outcomes: Result<Vec<Outcome>, RunError> =
-            pool.install(|| (0..jobs).into_par_iter().map(job).collect());
-        answer(scenario, &points, outcomes?)
+            .map_err(|error| RunError::Machine(format!("threads: {error}")))?;
+        let outcomes = pool.broadcast(|_| jobs.work(&points));
+        let outcomes: Result<Vec<_>, RunError> = outcomes.into_iter().collect();
+        let mut outcomes: Vec<_> = outcomes?.into_iter().flatten().collect();
+        outcomes.sort_by_key(|(number, _)| *number);
+        answer(scenario, &points, outcomes)
+    }
+}
+
+/// The runs of a scenario, which threads take one after the other: point by point, and the
+/// replications of a point in their order, so that an interruption leaves whole points.
+struct Jobs<'a> {
+    count: usize,
+    replications: usize,
+    next: AtomicUsize,
+    /// Thousandths of runs that are done.
+    done: AtomicU64,
+    progress: &'a dyn Progress,
+}
+
+impl<'a> Jobs<'a> {
+    const fn new(points: usize, replications: usize, progress: &'a dyn Progress) -> Self {
+        let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
+        Self { count: points * replications, replications, next, done, progress }
+    }
+
+    /// Takes runs until none is left, one fails or the user interrupts.
+    fn work(&self, points: &[ScenarioPoint]) -> Result<Vec<(usize, Outcome)>, RunError> {
+        let mut own = Vec::new();
+        while !self.progress.is_interrupted() {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number >= self.count {
+                break;
+            }
+            let (point, replication) = (number / self.replications, number % self.replications);
+            let reported = Cell::new(0);
+            let goes_on = |share: u64| self.on_slice(share - reported.replace(share));
+            let outcome = run_once(&points[point].scenario, replication as u32, goes_on);
+            // No thread begins another run after one has failed.
+            let outcome =
+                outcome.inspect_err(|_| self.next.store(self.count, Ordering::Relaxed))?;
+            own.extend(outcome.map(|outcome| (number, outcome)));
+        }
+        Ok(own)
+    }
+
+    /// Reports so many thousandths of a run. Returns whether the run is to go on.
+    fn on_slice(&self, thousandths: u64) -> bool {
+        let done = self.done.fetch_add(thousandths, Ordering::Relaxed) + thousandths;
+        self.progress.advance(done, (self.count as u64).saturating_mul(1000));
+        !self.progress.is_interrupted()
     }
 }
 
@@ -86,10 +124,17 @@ struct Outcome {
     warnings: Vec<Warning>,
 }
 
-fn run_once(scenario: &Scenario, repeat: u32) -> Result<Outcome, RunError> {
+/// One run; none if `goes_on` has ended it early.
+fn run_once(
+    scenario: &Scenario,
+    repeat: u32,
+    goes_on: impl Fn(u64) -> bool,
+) -> Result<Option<Outcome>, RunError> {
     let layout = Layout::new(scenario)?;
     let mut world = build(scenario, &layout, repeat, repeat == 0)?;
-    world.run()?;
+    if !world.run(goes_on)? {
+        return Ok(None);
+    }
     audit(&mut world, &layout, repeat)?;
     let rows = rows(&world, &layout);
     let names = addresses(scenario, &layout);
@@ -97,8 +142,10 @@ fn run_once(scenario: &Scenario, repeat: u32) -> Result<Outcome, RunError> {
     let captures = taps.map(|tap| tap.into_capture(&names)).collect();
     let mut warnings = rows.warnings(scenario);
     warnings.extend(limits::warnings(scenario, &rows));
+    let gave_up = world.proxies.gave_up(&world.flows);
+    warnings.extend(gave_up.map(|row| limits::gave_up(&layout.flows[row as usize].0)));
     let series = world.recorder.take().map_or_else(Vec::new, |recorder| recorder.into_series());
-    Ok(Outcome { rows, series, captures, warnings })
+    Ok(Some(Outcome { rows, series, captures, warnings }))
 }
 
 /// Has the run re-checked.
@@ -128,31 +175,44 @@ fn audit(world: &mut World, layout: &Layout, repeat: u32) -> Result<(), RunError
     Ok(())
 }
 
-/// Puts the runs of all points together.
+/// Puts the finished runs of all points together. Of a point that was interrupted, the replications
+/// before the first unfinished one count: the answer is that of fewer replications.
 fn answer(
     scenario: &Scenario,
     points: &[ScenarioPoint],
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<(usize, Outcome)>,
 ) -> Result<Answer, RunError> {
-    let repeats = scenario.repeat as usize;
+    let replications = scenario.repeat as usize;
     let mut answer = Answer::without_points(scenario, "sim");
-    let mut outcomes = outcomes.into_iter();
+    let mut outcomes = outcomes.into_iter().peekable();
+    let mut finished = Vec::with_capacity(points.len());
     for (index, point) in points.iter().enumerate() {
+        let mut runs: Vec<Outcome> = Vec::new();
+        while let Some((number, run)) =
+            outcomes.next_if(|(number, _)| number / replications == index)
+        {
+            if number % replications == runs.len() {
+                runs.push(run);
+            }
+        }
+        finished.push(runs.len());
+        if runs.is_empty() {
+            continue;
+        }
         let layout = Layout::new(&point.scenario)?;
-        let mut runs: Vec<Outcome> = outcomes.by_ref().take(repeats).collect();
         for run in &mut runs {
             answer.warnings.append(&mut run.warnings);
         }
         if let Some(first) = runs.first_mut() {
             let recorded = (mem::take(&mut first.series), mem::take(&mut first.captures));
-            answer.keep((points.len() > 1).then_some(index), recorded);
+            answer.keep(points.len() > 1, recorded);
         }
         let runs: Vec<RunRows> = runs.into_iter().map(|run| run.rows).collect();
         let names = (&layout.flows, layout.directions.rows());
-        answer.points.push(Point::of_runs(point, names, &runs));
+        answer.points.push(Point::of_runs(point, names, &runs, TimeBase::Virtual));
     }
     answer.warn_of_unopened(scenario);
     answer.warnings.sort();
     answer.warnings.dedup();
-    Ok(answer)
+    answer.ended(&finished, replications)
 }

@@ -36,12 +36,38 @@ pub(crate) struct World {
     pub end: Instant,
 }
 
+/// Events between two looks at whether the run goes on: some hundredths of a second.
+const EVENTS_PER_SLICE: u64 = 100_000;
+
 impl World {
-    /// Runs from the beginning to the end.
+    /// Runs from the beginning to the end, in slices of simulated time. After each slice `goes_on`
+    /// is asked, with the thousandths of the run that are done. Returns whether the end was reached.
     ///
     /// # Errors
     /// A recorded trace that is wrong further on.
-    pub(crate) fn run(&mut self) -> Result<(), RunError> {
+    pub(crate) fn run(&mut self, goes_on: impl Fn(u64) -> bool) -> Result<bool, RunError> {
+        self.begin();
+        let end = self.end.as_nanos();
+        let (mut until, mut slice) = (0, (end >> 20).max(1));
+        while until < end {
+            until = end.min(until.saturating_add(slice));
+            let before = self.net.events.entries();
+            self.run_until(Instant::from_nanos(until))?;
+            let done = (u128::from(until) * 1000 / u128::from(end)) as u64;
+            if !goes_on(done) && until < end {
+                return Ok(false);
+            }
+            // A slice that follows the number of events costs no counter for each of them.
+            let events = (self.net.events.entries() - before).max(1);
+            let wanted = u128::from(slice) * u128::from(EVENTS_PER_SLICE) / u128::from(events);
+            let (least, most) = (u128::from(slice) / 8, u128::from(slice) * 8);
+            slice = wanted.clamp(least, most).clamp(1, u128::from(end / 64).max(1)) as u64;
+        }
+        Ok(true)
+    }
+
+    /// Schedules what happens first.
+    fn begin(&mut self) {
         self.net.events.schedule(Target::Clock, self.first_tick());
         for (index, start) in std::mem::take(&mut self.starts).into_iter().enumerate() {
             self.net.events.schedule(Target::App(index as u32), start);
@@ -52,7 +78,11 @@ impl World {
         for (index, playback) in self.playbacks.iter().enumerate() {
             self.net.events.schedule(Target::Trace(index as u32), playback.at());
         }
-        while let Some((now, target)) = self.net.events.pop(self.end) {
+    }
+
+    /// Handles all events up to a time, this time included.
+    fn run_until(&mut self, until: Instant) -> Result<(), RunError> {
+        while let Some((now, target)) = self.net.events.pop(until) {
             match target {
                 Target::Link(link) => self.on_link(now, link),
                 Target::End(end) => self.on_end(now, end),
@@ -258,7 +288,7 @@ impl World {
     fn on_datagram(&mut self, now: Instant, packet: Packet, datagram: Datagram) {
         let flow = &mut self.flows[packet.flow() as usize];
         let bytes = u64::from(packet.body.wire_bytes());
-        let echo = matches!(flow.ends, Ends::Datagram { echo: true });
+        let echo = matches!(flow.ends, Ends::Datagram { echo: true, .. });
         if packet.returning() {
             self.ledger.accounts[flow.row as usize].returned_bytes += bytes;
         } else {
@@ -272,7 +302,7 @@ impl World {
         }
         let row = flow.row;
         if self.ledger.is_first(row, datagram.number) {
-            self.on_message(now, row, datagram.ready);
+            self.on_message(now, (row, packet.flow()), datagram.ready);
         }
     }
 
@@ -345,9 +375,10 @@ impl World {
     /// Sends a message of so many bytes that was ready at this time.
     fn send_datagram(&mut self, now: Instant, flow_index: u32, (bytes, ready): (u64, Instant)) {
         let flow = &mut self.flows[flow_index as usize];
+        let Ends::Datagram { header, .. } = flow.ends else { return };
         let account = &mut self.ledger.accounts[flow.row as usize];
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let datagram = Datagram { bytes, number: account.datagrams as u32, ready };
+        let datagram = Datagram { bytes, header, number: account.datagrams as u32, ready };
         account.datagrams += 1;
         let (to, next) = (2 * flow_index + 1, flow.routes[0]);
         let packet = Packet { to, next, sent: now, body: Body::Datagram(datagram) };
@@ -368,7 +399,7 @@ impl World {
         let progress = flow.on_arrived(now, side, &mut self.under_way);
         let row = flow.row;
         for ready in progress.messages {
-            self.on_message(now, row, ready);
+            self.on_message(now, (row, flow_index), ready);
         }
         if let Some(at) = progress.wake {
             self.net.events.schedule(Target::App(flow_index), at);
@@ -376,11 +407,11 @@ impl World {
     }
 
     /// A message has arrived whole.
-    pub(crate) fn on_message(&mut self, now: Instant, row: u32, ready: Instant) {
+    pub(crate) fn on_message(&mut self, now: Instant, (row, flow): (u32, u32), ready: Instant) {
         let delay: Duration = now.since(ready);
         self.ledger.on_delivered(row, ready, delay);
         if let Some(recorder) = &mut self.recorder {
-            recorder.on_message(ready, row, delay);
+            recorder.on_message(ready, (row, flow), delay);
         }
     }
 

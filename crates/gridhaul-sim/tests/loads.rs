@@ -242,7 +242,7 @@ fn a_trace_that_is_wrong_further_on_stops_the_run() {
     let csv = "time_s,bytes\n1,200\n20,200\n30,many\n";
     for keys in ["", "transport = \"datagram\""] {
         let error = play(csv, keys).unwrap_err().to_string();
-        assert!(error.contains("trace.csv:4: column `bytes`: expected a number"), "{error}");
+        assert!(error.contains("trace.csv:4:4: column `bytes`: expected a number"), "{error}");
     }
     let error = play("time_s,bytes\n1,65508\n", "transport = \"datagram\"").unwrap_err();
     assert!(error.to_string().contains("more than a datagram carries"), "{error}");
@@ -297,6 +297,65 @@ fn a_message_counts_once_however_often_it_arrives() {
         let handed = metric(&answer, Metric::Goodput) * 9.99 / 8.0 / 200.0;
         assert!((handed - 197.0).abs() < 1e-6, "{transport}: {handed}");
     }
+}
+
+#[test]
+fn a_saturated_link_is_used_by_at_most_its_whole_time() {
+    // A packet takes 0.6 s of the link and arrives 0.7 s later. Counted at their arrival, packets
+    // of the warm-up would make it 112 % of the 2.7 s that are measured.
+    let scenario = |warmup: &str, load: &str| {
+        format!(
+            r#"title = "t"
+            duration = "6 s"
+            warmup = "{warmup}"
+            node.a = {{}}
+            node.b = {{}}
+            [link.wire]
+            from = "a"
+            to = "b"
+            forward = {{ rate = "20 kbit/s", delay = "700 ms" }}
+            backward = {{ rate = "20 kbit/s", delay = "700 ms" }}
+            [flow.f]
+            from = "a"
+            to = "b"
+            {load}"#
+        )
+    };
+    let used = |warmup: &str, load: &str| {
+        let answer = run(&scenario(warmup, load)).unwrap();
+        answer.points[0].links[0].mean(Metric::Utilisation).unwrap()
+    };
+    for warmup in ["3 s", "3.1 s", "3.3 s", "3.7 s", "5.9 s"] {
+        let bulk = used(warmup, r#"load = "bulk""#);
+        assert!((0.0..=1.0).contains(&bulk), "{warmup}: {bulk}");
+        // 1250 B with headers every 500 ms are the whole rate.
+        let full = r#"transport = "datagram"
+            load.periodic = { size = "1222 B", every = "500 ms", synchronised = true }"#;
+        let share = used(warmup, full);
+        assert!((share - 1.0).abs() < 1e-3, "{warmup}: {share}");
+    }
+}
+
+#[test]
+fn delays_of_messages_have_a_distribution_pooled_over_replications() {
+    // A datagram of 100 B with headers takes 100 ms, the delay 400 ms: each message 500 ms.
+    let links = r#"[link.wire]
+        from = "a"
+        to = "b"
+        forward = { rate = "8 kbit/s", delay = "400 ms" }
+        backward = { rate = "8 kbit/s" }"#;
+    let flow = r#"transport = "datagram"
+        load.periodic = { size = "72 B", every = "1 s", synchronised = true }"#;
+    let text = messages("10 s", links, flow);
+    let answer = run(&format!("repeat = 3\n{text}")).unwrap();
+    let point = &answer.points[0];
+    let found = point.delays["reading"].as_ref().unwrap();
+    let delivered = point.flows[0].mean(Metric::Messages).unwrap();
+    assert_eq!(found.messages as f64, 3.0 * delivered);
+    // Three significant digits.
+    assert!(found.delay_s.iter().all(|delay| (delay - 0.5).abs() < 0.001), "{found:?}");
+    let bulk = run(&messages("10 s", links, r#"load = "bulk""#)).unwrap();
+    assert!(bulk.points[0].delays.is_empty(), "a bulk flow has no messages");
 }
 
 #[test]

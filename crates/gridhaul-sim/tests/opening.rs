@@ -275,3 +275,54 @@ fn upstream_connections_do_not_open_at_the_same_instant() {
     let (at_once, _) = opened("start_spread = \"0 s\"").unwrap();
     assert!(at_once < 180.0, "{at_once}");
 }
+
+#[test]
+fn a_connection_that_never_opens_counts_in_means_over_connections() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.csv");
+    std::fs::write(&path, "time_s,bytes,member\n5,200,0\n6,200,0\n").unwrap();
+    let members = |count: u32| {
+        run(&pair(&format!("count = {count}\nload.trace.file = '{}'", path.display())))
+    };
+    let (one, two) = (members(1), members(2));
+    assert_eq!(metric(&one, Metric::Goodput), metric(&two, Metric::Goodput));
+    // The window of the second is 0, and so is its goodput.
+    assert_eq!(metric(&one, Metric::CwndMean), 2.0 * metric(&two, Metric::CwndMean));
+    assert_eq!(metric(&two, Metric::Fairness), 0.5);
+}
+
+#[test]
+fn the_measured_time_bounds_what_is_due() {
+    // A message each second from 0 s on, 15 ms under way. Of those at 6 to 19 s all are due, the one at
+    // 20 s is not; the one at 5 s arrives in the measured time and is not counted.
+    let load = r#"load.periodic = { size = "200 B", every = "1 s", synchronised = true }"#;
+    let text =
+        pair(load).replace("duration = \"20 s\"", "duration = \"20 s\"\nwarmup = \"5010 ms\"");
+    let answer = run(&text);
+    assert_eq!(metric(&answer, Metric::MessagesDue), 14.0);
+    assert_eq!(metric(&answer, Metric::Messages), 14.0);
+    // Fifteen messages of 200 B in 14.99 s.
+    let goodput = metric(&answer, Metric::Goodput);
+    assert!((goodput - 15.0 * 1600.0 / 14.99).abs() < 1e-6, "{goodput}");
+    // The handshake lies in the warm-up, and counts all the same.
+    assert_eq!(metric(&answer, Metric::ConnectionsOpened), 1.0);
+    // Nothing was due: no share is known.
+    let none = run(&pair("load.burst = { size = \"200 B\", at = \"1 h\" }"));
+    assert_eq!(metric(&none, Metric::MessagesDue), 0.0);
+    for unknown in [Metric::MessageLoss, Metric::DelayP98, Metric::SegmentLoss] {
+        assert_eq!(maybe(&none, 0, unknown), None, "{unknown}");
+    }
+}
+
+#[test]
+fn messages_that_wait_at_a_collector_that_cannot_connect_are_lost() {
+    let dead = "both = { rate = \"64 kbit/s\", outage = [{ start = \"0 s\", length = \"1 h\" }],";
+    let text = concentrators("").replace("both = { rate = \"64 kbit/s\",", dead);
+    let once = "burst = { size = \"200 B\", at = \"20 s\", spread = \"50 s\" }";
+    let answer = run(&text.replace("periodic = { size = \"200 B\", every = \"1000 s\" }", once));
+    // Each of 200 meters has a message, which its collector takes over.
+    assert_eq!(metric(&answer, Metric::MessagesDue), 200.0);
+    assert_eq!(metric(&answer, Metric::ConnectionsOpened), 200.0);
+    assert_eq!(maybe(&answer, 1, Metric::ConnectionsFailed), Some(200.0));
+    assert_eq!(metric(&answer, Metric::MessageLoss), 1.0);
+}

@@ -1,6 +1,7 @@
 //! Proxies in whole simulations.
 
-use gridhaul_scenario::answer::{Answer, Metric};
+use gridhaul_core::chance::Chance;
+use gridhaul_scenario::answer::{Answer, Metric, Warning};
 use gridhaul_scenario::backend::{Backend, Quiet, RunError};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_sim::Sim;
@@ -176,6 +177,128 @@ fn wherever_a_run_ends_the_books_of_its_units_agree() {
             answer.unwrap_or_else(|fault| panic!("{mode}, {stack}, {buffer}: {fault}"));
         }
     }
+}
+
+/// A file of 10,000 segments over four narrowband power lines (130 kbit/s) that lose 15 % each, with
+/// three reflecting proxies and ns-2's queues of 50 packets. Seven seconds of packets wait in a
+/// queue, so that 100 s contain four retransmissions, which are lost at some time. The last proxy
+/// gave the connection up then, with bytes that it had acknowledged, and notified nobody.
+#[test]
+fn a_long_timeout_on_a_lossy_line_ends_no_connection() {
+    let scenario = chain(
+        "reflect",
+        [15.0; 4],
+        &[
+            ("300 s", "6000 s"),
+            ("repeat = 3", "repeat = 2"),
+            ("64 KiB", "32 MiB"),
+            ("2 MB", "14.6 MB"),
+            ("5 Mbit/s", "130 kbit/s"),
+            ("100 packets", "50 packets"),
+            ("profile = \"rfc\"\nvariant = \"sack\"", "profile = \"ns2\"\nvariant = \"reno\""),
+            ("1000 segments\"", "20000 segments\"\nhandshake = false"),
+        ],
+    );
+    let answer = run(&scenario);
+    assert_eq!(value(&answer, Metric::LostInCrashes), 0.0);
+    let arrived = answer.points[0].flows[0].metrics[&Metric::CompletionTime];
+    assert_eq!(arrived.n, 2, "{arrived:?}");
+}
+
+/// A hop that is dead for an hour: the proxy before it gives the connection up, both sides are
+/// reset, and the answer says that bytes are lost.
+#[test]
+fn a_proxy_that_gives_up_is_named_in_the_answer() {
+    for mode in ["split", "reflect"] {
+        let outage = "[link.l2.forward]\noutage = [{ start = \"1 s\", length = \"1 h\" }]";
+        let scenario = chain(
+            mode,
+            [0.0; 4],
+            &[("[link.l2.forward]", outage), ("300 s", "3000 s"), ("repeat = 3", "repeat = 1")],
+        );
+        let answer = run(&scenario);
+        assert!(value(&answer, Metric::LostInCrashes) >= 1_460.0, "{mode}");
+        let named = |warning: &Warning| warning.message.contains("a proxy reset the connection");
+        assert!(answer.warnings.iter().any(named), "{mode}: {:?}", answer.warnings);
+    }
+}
+
+/// Chains drawn at random: the books of all proxies must agree with those of their neighbours at
+/// the end of every run, wherever it ends and whatever is lost, reset or given up.
+#[test]
+fn random_chains_pass_the_audit() {
+    audit_chains(0..60);
+}
+
+/// `GRIDHAUL_CHAINS=1000 cargo test --release -p gridhaul-sim --test proxies many_random -- --ignored`
+#[test]
+#[ignore = "takes as long as it is asked to"]
+fn many_random_chains_pass_the_audit() {
+    let count = std::env::var("GRIDHAUL_CHAINS").ok().and_then(|text| text.parse().ok());
+    audit_chains(0..count.unwrap_or(500));
+}
+
+fn audit_chains(seeds: std::ops::Range<u64>) {
+    for seed in seeds {
+        let text = random_chain(seed);
+        let scenario = Scenario::from_toml(&text, "chain.toml")
+            .unwrap_or_else(|error| panic!("{seed}: {error}\n{text}"));
+        if let Err(fault) = Sim::default().run(&scenario, &Quiet) {
+            panic!("chain {seed}: {fault}\n{text}");
+        }
+    }
+}
+
+/// One to four proxies of any mode, each hop with a loss of 0 to 40 % in either direction, and
+/// sometimes an outage that is long enough for a proxy to give up, or a crash.
+fn random_chain(seed: u64) -> String {
+    let mut chance = Chance::named(seed, 0, "chain", 0, "audit");
+    let mut one_of =
+        |choices: &[&str]| choices[chance.below(choices.len() as u64) as usize].to_owned();
+    let profile = one_of(&["rfc", "ns2", "linux"]);
+    let variant = one_of(&["reno", "new_reno", "sack", "cubic"]);
+    let handshake = one_of(&["true", "false"]);
+    let window = one_of(&["3 segments", "20 segments", "1000 segments"]);
+    let duration = one_of(&["20 s", "200 s", "4000 s"]);
+    let load = one_of(&["load = \"bulk\"", "load.transfer.size = \"300 kB\""]);
+    let delayed = one_of(&["0 s", "100 ms"]);
+    let units: usize = one_of(&["1", "2", "3", "4"]).parse().expect("a number");
+    let same = one_of(&["reflect", "split", "reflect", "mixed"]);
+    let mut text = format!(
+        "title = \"chain\"\nduration = \"{duration}\"\nseed = {seed}\nrepeat = 2\n[stack.s]\n\
+         profile = \"{profile}\"\nvariant = \"{variant}\"\nhandshake = {handshake}\n\
+         timestamps = false\nreceive_window = \"{window}\"\ndelayed_ack = \"{delayed}\"\n\
+         [flow.file]\nfrom = \"n0\"\nto = \"n{}\"\nstack = \"s\"\n{load}\n\
+         [node.n0]\n[node.n{}]\n",
+        units + 1,
+        units + 1
+    );
+    for unit in 1..=units {
+        let mode = match same.as_str() {
+            "mixed" => one_of(&["reflect", "split", "snoop", "ack"]),
+            same => same.to_owned(),
+        };
+        let buffer = one_of(&["4 KiB", "16 KiB", "64 KiB", "32 MiB"]);
+        let crash = one_of(&["", "", "", "", "", "", "crash = [{ at = \"7 s\" }]\n"]);
+        text += &format!("[node.n{unit}.proxy]\nmode = \"{mode}\"\nbuffer = \"{buffer}\"\n{crash}");
+    }
+    let losses = ["0 %", "1 %", "5 %", "15 %", "40 %"];
+    for hop in 0..=units {
+        let rate = one_of(&["50 kbit/s", "130 kbit/s", "3 Mbit/s"]);
+        let delay = one_of(&["5 ms", "50 ms", "600 ms"]);
+        text += &format!("[link.l{hop}]\nfrom = \"n{hop}\"\nto = \"n{}\"\n", hop + 1);
+        for direction in ["forward", "backward"] {
+            let loss = one_of(&losses);
+            let queue = one_of(&["10 packets", "50 packets", "unlimited"]);
+            let long = "outage = [{ start = \"8 s\", length = \"3000 s\" }]\n";
+            let outage = one_of(&["", "", "", "", "", "", "", "", long]);
+            text += &format!(
+                "[link.l{hop}.{direction}]\nrate = \"{rate}\"\ndelay = \"{delay}\"\n\
+                 queue = \"{queue}\"\nloss = {{ bernoulli = \"{loss}\" }}\n{outage}"
+            );
+        }
+    }
+    text
 }
 
 #[test]

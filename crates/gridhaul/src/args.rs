@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::UnknownArgumentValueParser;
 use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
+use gridhaul_scenario::answer::Metric;
 use gridhaul_scenario::scenario::{NAME_RULE, Scenario};
 use gridhaul_scenario::units::{Duration, Probability};
 
@@ -74,12 +75,14 @@ impl Command {
 #[derive(Debug, Args)]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct RunArgs {
-    /// Scenario file (TOML)
+    /// Scenario file (TOML); '-' is standard input
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) changes: Changes,
     #[command(flatten)]
     pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) printed: Printed,
     #[command(flatten)]
     pub(crate) engine: Engine,
 }
@@ -102,7 +105,7 @@ pub(crate) enum EmuCommand {
 #[derive(Debug, Args)]
 #[command(after_long_help = EXIT_CODES, args = changes_of_runs())]
 pub(crate) struct EmuUpArgs {
-    /// Scenario file (TOML)
+    /// Scenario file (TOML); '-' is standard input
     pub(crate) file: PathBuf,
     /// What the names of the namespaces begin with
     #[arg(long, value_name = "NAME", default_value = "gh", value_parser = prefix)]
@@ -143,19 +146,22 @@ fn changes_of_runs() -> [Arg; 3] {
 #[derive(Debug, Args)]
 #[command(after_long_help = EXIT_CODES)]
 pub(crate) struct SweepArgs {
-    /// Scenario file (TOML)
+    /// Scenario file (TOML); '-' is standard input
     pub(crate) file: PathBuf,
     /// Values of a key: a list or a range; several --vary are combined in every way
     ///
     /// 'link.uplink.forward.rate=1 Mbit/s,2 Mbit/s' takes these values;
     /// 'link.uplink.forward.delay=lin:10 ms:100 ms:10' takes ten in equal steps, and 'log:' takes
-    /// them in equal ratios. What the file sweeps is swept as well.
+    /// them in equal ratios. What the file sweeps is swept as well, unless it is the same key: then
+    /// these values replace those of the file.
     #[arg(long, value_name = "KEY=VALUES", required = true)]
     pub(crate) vary: Vec<Vary>,
     #[command(flatten)]
     pub(crate) changes: Changes,
     #[command(flatten)]
     pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) printed: Printed,
     #[command(flatten)]
     pub(crate) engine: Engine,
 }
@@ -171,6 +177,8 @@ pub(crate) struct Changes {
     #[arg(long, value_name = "N")]
     pub(crate) repeat: Option<u32>,
     /// Set a key, as in 'link.uplink.forward.rate=3 Mbit/s'; may be repeated
+    ///
+    /// Where the file sweeps the key, the value replaces this sweep.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<Setting>,
     /// Record series (windows, queues, ...) with this step, such as '100 ms'
@@ -205,8 +213,26 @@ pub(crate) struct Output {
     pub(crate) quiet: bool,
 }
 
-/// Who answers, and with how many threads.
+/// What is printed on standard output.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Printed {
+    /// Print or, for 'compare', compare only these columns, such as goodput_bit_per_s
+    ///
+    /// The results folders of 'run' and 'sweep' keep all columns.
+    #[arg(long, value_name = "METRIC", value_delimiter = ',')]
+    pub(crate) only: Vec<Metric>,
+    /// Print CSV instead of a table, or write it into a file: '--csv=FILE'
+    ///
+    /// A line for each point, each flow and direction of a link, and each backend. Each metric has three
+    /// columns: its mean, the half width of its 95 % interval (`_ci95`) and its number of runs (`_n`).
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "-")]
+    pub(crate) csv: Option<PathBuf>,
+}
+
+/// Who answers, and with how many threads.
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Engine")]
 pub(crate) struct Engine {
     /// Who answers; with several ('sim,model'), their answers stand side by side
@@ -220,6 +246,19 @@ pub(crate) struct Engine {
     /// 'emu': runs at the same time; more than one only where each takes little of the machine
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) beside: usize,
+    /// Start even if the run needs more memory than is free, or takes longer than 24 hours
+    ///
+    /// Both are estimated before the start, from the numbers of connections, links, replications
+    /// and points and from the packets to expect.
+    #[arg(long)]
+    pub(crate) ignore_estimate: bool,
+}
+
+impl Engine {
+    /// The simulator alone.
+    pub(crate) fn sim(threads: usize, ignore_estimate: bool) -> Self {
+        Self { on: vec![On::Sim], threads, beside: 1, ignore_estimate }
+    }
 }
 
 /// A backend.
@@ -246,11 +285,10 @@ pub(crate) struct CompareArgs {
     #[arg(num_args = 1.., required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// End with exit code 1 when any metric differs by more than chance
+    ///
+    /// Deterministic answers have no interval: of these, a difference above 1 % counts.
     #[arg(long)]
     pub(crate) must_agree: bool,
-    /// Compare only this column, such as goodput_bit_per_s; may be repeated
-    #[arg(long, value_name = "COLUMN")]
-    pub(crate) only: Vec<gridhaul_scenario::answer::Metric>,
     /// Number of runs of each scenario; from two on, there is a verdict
     #[arg(long, value_name = "N")]
     pub(crate) repeat: Option<u32>,
@@ -266,6 +304,8 @@ pub(crate) struct CompareArgs {
     /// No progress and no hints; warnings and errors remain
     #[arg(long, short)]
     pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) printed: Printed,
     #[command(flatten)]
     pub(crate) engine: Engine,
 }
@@ -294,6 +334,9 @@ pub(crate) struct PlanArgs {
     /// Threads for the simulations; 0: one for each core. The result does not depend on it
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Engine")]
     pub(crate) threads: usize,
+    /// Simulate even if a run needs more memory than is free, or takes longer than 24 hours
+    #[arg(long, help_heading = "Engine")]
+    pub(crate) ignore_estimate: bool,
 }
 
 /// How much of a plan is simulated.
@@ -487,7 +530,7 @@ pub(crate) enum ChainFormat {
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// Scenario files
+    /// Scenario files; '-' is standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 }

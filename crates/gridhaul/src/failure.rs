@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::ScenarioError;
 
+use crate::interrupt::EXIT_CODE;
 use crate::terminal::say;
 
 /// Why a command did not succeed. Each kind has an exit code of its own.
@@ -17,6 +18,8 @@ pub(crate) enum Failure {
     Input(anyhow::Error),
     /// gridhaul is at fault: exit code 3.
     Fault(anyhow::Error),
+    /// The user has interrupted: exit code 130. The text says what was kept.
+    Interrupted(String),
 }
 
 /// The exit codes, for `--help`.
@@ -25,13 +28,14 @@ Exit codes:
   0  everything went well
   1  a check did not hold: a cell of a paper, answers that had to agree, limits of a plan
   2  bad input or usage: the message names the file, the key and the remedy
-  3  a fault of gridhaul: please report it";
+  3  a fault of gridhaul: please report it
+130  interrupted (Ctrl-C, SIGTERM): 'run' and 'sweep' keep what is finished";
 
 impl Failure {
     /// Tells a person what happened, and the shell with which code to end.
     pub(crate) fn report(&self) -> ExitCode {
         match self {
-            Self::Check(message) => say(format_args!("{message}")),
+            Self::Check(message) | Self::Interrupted(message) => say(format_args!("{message}")),
             Self::Input(error) => say(format_args!("error: {error:#}")),
             Self::Fault(error) => {
                 say(format_args!("fault of gridhaul, please report it: {error:#}"));
@@ -45,6 +49,7 @@ impl Failure {
             Self::Check(_) => 1,
             Self::Input(_) => 2,
             Self::Fault(_) => 3,
+            Self::Interrupted(_) => EXIT_CODE,
         }
     }
 }
@@ -68,6 +73,7 @@ impl From<RunError> for Failure {
                 Self::Input(error.into())
             }
             RunError::Audit(_) => Self::Fault(error.into()),
+            RunError::Interrupted => Self::Interrupted(error.to_string()),
         }
     }
 }

@@ -4,18 +4,20 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, Once, PoisonError};
 
 use anyhow::{Context, bail, ensure};
 use gridhaul_report::NamedChart;
 
-use crate::terminal::say;
+use crate::interrupt::{Leftovers, catch_signals, leftovers};
+use crate::lock::Lock;
 
-/// A place for results that may be written to. Nothing is there yet.
+/// A place for results that may be written to, and by this process only. Nothing is there yet.
 #[derive(Debug)]
 pub(crate) struct Place {
     target: PathBuf,
     force: bool,
+    /// `None` before it is taken and after it was given back.
+    lock: Option<Lock>,
 }
 
 /// A folder that is being written beside its place.
@@ -23,16 +25,11 @@ pub(crate) struct Place {
 pub(crate) struct Folder {
     place: Place,
     partial: PathBuf,
-    made_parent: Option<PathBuf>,
     names: BTreeSet<String>,
 }
 
 /// Files that tell that gridhaul made a folder: each is JSON with the key `gridhaul`.
 pub(crate) const MARKS: [&str; 4] = ["answer.json", "comparison.json", "paper.json", "plan.json"];
-
-/// The folder that is being written now, for the handler of Ctrl-C. Whoever touches the disk
-/// holds the lock, so the handler finds no half of a step.
-static WRITING: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 impl Place {
     /// Checks that results may be written to `target`, before any time is spent on them.
@@ -42,24 +39,48 @@ impl Place {
             Err(error) if error.kind() == ErrorKind::NotFound => std::path::absolute(target)?,
             Err(error) => return Err(error).context(format!("cannot use {}", target.display())),
         };
-        let place = Self { target, force };
+        let mut place = Self { target, force, lock: None };
         place.check()?;
         place.try_out()?;
+        place.take()?;
         Ok(place)
     }
 
     /// Begins to write: makes a folder beside the place.
     pub(crate) fn begin(self) -> anyhow::Result<Folder> {
-        catch_signals();
         let (parent, name) = self.parts()?;
         let partial = parent.join(format!(".{name}.partial-{}", std::process::id()));
-        let mut writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
-        let made_parent = parent.ancestors().take_while(|parent| !parent.exists()).last();
-        let made_parent = made_parent.map(Path::to_owned);
+        let mut leftovers = leftovers();
         fs::create_dir_all(&partial)
             .with_context(|| format!("cannot make a folder in {}", parent.display()))?;
-        *writing = Some(partial.clone());
-        Ok(Folder { place: self, partial, made_parent, names: BTreeSet::new() })
+        leftovers.entry(self.target.clone()).or_default().partial = Some(partial.clone());
+        drop(leftovers);
+        Ok(Folder { place: self, partial, names: BTreeSet::new() })
+    }
+
+    /// Locks the place until it is dropped. The folder around it is made now: the lock lies there.
+    fn take(&mut self) -> anyhow::Result<()> {
+        catch_signals();
+        let mut leftovers = leftovers();
+        let (parent, _) = self.parts()?;
+        let made = parent.ancestors().take_while(|parent| !parent.exists());
+        let mut own =
+            Leftovers { made: made.map(Path::to_owned).collect(), ..Leftovers::default() };
+        let lock = fs::create_dir_all(parent)
+            .with_context(|| format!("cannot make a folder in {}", parent.display()))
+            .and_then(|()| Lock::take(&self.target));
+        match lock {
+            Ok(lock) => {
+                own.lock = Some(lock.path().to_owned());
+                leftovers.insert(self.target.clone(), own);
+                self.lock = Some(lock);
+                Ok(())
+            }
+            Err(error) => {
+                own.remove();
+                Err(error)
+            }
+        }
     }
 
     fn parts(&self) -> anyhow::Result<(&Path, &str)> {
@@ -111,6 +132,16 @@ impl Place {
     }
 }
 
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.lock.take().is_some()
+            && let Some(own) = leftovers().remove(&self.target)
+        {
+            own.remove();
+        }
+    }
+}
+
 impl Folder {
     /// Writes a file. What a scenario named is made safe as a file name first.
     pub(crate) fn write(&mut self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
@@ -118,7 +149,7 @@ impl Folder {
         while !self.names.insert(name.clone()) {
             name.insert(0, '_');
         }
-        let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _leftovers = leftovers();
         let path = self.partial.join(&name);
         fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))
     }
@@ -132,8 +163,8 @@ impl Folder {
     }
 
     /// Puts the folder in its place and returns where that is.
-    pub(crate) fn commit(mut self) -> anyhow::Result<PathBuf> {
-        let mut writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn commit(self) -> anyhow::Result<PathBuf> {
+        let mut leftovers = leftovers();
         // Long runs leave time for somebody to put files there.
         self.place.check()?;
         let target = self.place.target.clone();
@@ -149,8 +180,10 @@ impl Folder {
             }
             return Err(error).context(format!("cannot write {}", target.display()));
         }
-        *writing = None;
-        self.made_parent = None;
+        if let Some(own) = leftovers.get_mut(&target) {
+            (own.partial, own.made) = (None, Vec::new());
+        }
+        drop(leftovers);
         if had_old {
             fs::remove_dir_all(&old).with_context(|| format!("cannot remove {}", old.display()))?;
         }
@@ -161,12 +194,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         // After a commit there is nothing left to remove; otherwise no more can be done here.
-        if fs::remove_dir_all(&self.partial).is_ok() {
-            *WRITING.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        }
-        if let Some(parent) = &self.made_parent {
-            let _ = fs::remove_dir(parent);
-        }
+        let _ = fs::remove_dir_all(&self.partial);
     }
 }
 
@@ -205,24 +233,6 @@ fn safe(name: &str) -> String {
     let allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let name: String = name.chars().map(|c| if allowed(c) { c } else { '_' }).take(120).collect();
     if name.starts_with('.') { format!("_{name}") } else { name }
-}
-
-/// On Ctrl-C and SIGTERM the folder in work is removed before the program ends.
-fn catch_signals() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let handled = ctrlc::set_handler(|| {
-            let writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(partial) = writing.as_ref() {
-                let _ = fs::remove_dir_all(partial);
-            }
-            // 128 + SIGINT, as shells expect it.
-            std::process::exit(130);
-        });
-        if let Err(error) = handled {
-            say(format_args!("warning: Ctrl-C may leave a hidden partial folder: {error}"));
-        }
-    });
 }
 
 #[cfg(test)]

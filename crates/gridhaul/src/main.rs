@@ -6,11 +6,16 @@ mod args;
 mod ask;
 mod backends;
 mod command;
+mod csv_table;
+mod estimate;
 mod failure;
+mod fit;
 mod folder;
-mod memory;
+mod interrupt;
+mod lock;
 mod paper;
 mod plan;
+mod printed;
 mod series_parquet;
 mod terminal;
 
@@ -26,7 +31,7 @@ fn main() -> ExitCode {
     let command = Cli::parse().command;
     if command.needs_root() {
         // Where it is refused, the run says what it could not do, and what would help.
-        let _ = gridhaul_emu::become_root();
+        let _ = gridhaul_linux::become_root();
     }
     match run(&command) {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
-use gridhaul_scenario::answer::{Column, ColumnData, Series};
+use gridhaul_scenario::answer::{Answer, Column, ColumnData, Series, SeriesInfo};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
@@ -13,10 +14,13 @@ use parquet::schema::types::Type;
 /// Rows that are written together; bounds the memory of readers.
 const ROWS_PER_GROUP: usize = 1 << 20;
 
-/// The Parquet file of a series. Not-a-number is written as null.
-pub(crate) fn encode(series: &Series) -> anyhow::Result<Vec<u8>> {
+/// The Parquet file of a series of an answer: the columns of the table, `member`, `point` and a column
+/// for each swept key, with metadata that says of which run they are. Not-a-number is written as null.
+pub(crate) fn encode(series: &Series, answer: &Answer) -> anyhow::Result<Vec<u8>> {
     let rows = series.columns.first().map_or(0, |column| length(&column.data));
-    for column in &series.columns {
+    let columns: Vec<Column> =
+        series.columns.iter().cloned().chain(common(series, answer, rows)).collect();
+    for column in &columns {
         let found = length(&column.data);
         ensure!(
             found == rows,
@@ -25,13 +29,17 @@ pub(crate) fn encode(series: &Series) -> anyhow::Result<Vec<u8>> {
             column.name
         );
     }
-    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let mut writer =
-        SerializedFileWriter::new(Vec::new(), Arc::new(schema(series)?), Arc::new(properties))?;
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_created_by(format!("gridhaul {}", answer.gridhaul))
+        .set_key_value_metadata(Some(metadata(series, answer)?))
+        .build();
+    let schema = Arc::new(schema(&series.name, &columns)?);
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
     for start in (0..rows).step_by(ROWS_PER_GROUP) {
         let end = rows.min(start + ROWS_PER_GROUP);
         let mut group = writer.next_row_group()?;
-        for column in &series.columns {
+        for column in &columns {
             write(&mut group, column, start..end)?;
         }
         group.close()?;
@@ -47,9 +55,54 @@ fn length(data: &ColumnData) -> usize {
     }
 }
 
-fn schema(series: &Series) -> anyhow::Result<Type> {
+/// The columns that every file has besides those of its table.
+fn common(series: &Series, answer: &Answer, rows: usize) -> Vec<Column> {
+    let members = match series.members.len() {
+        0 => vec![0; rows],
+        _ => series.members.iter().map(|&member| u64::from(member)).collect(),
+    };
+    let whole = |name: &str, values| Column { name: name.into(), data: ColumnData::Whole(values) };
+    let mut columns =
+        vec![whole("member", members), whole("point", vec![series.point as u64; rows])];
+    let parameters = answer.points.get(series.point).map(|point| &point.parameters);
+    for (key, value) in parameters.into_iter().flatten() {
+        let data = ColumnData::Text { words: vec![value.clone()], rows: vec![0; rows] };
+        columns.push(Column { name: key.clone(), data });
+    }
+    columns
+}
+
+/// Of which run a file is, and what its columns are.
+fn metadata(series: &Series, answer: &Answer) -> anyhow::Result<Vec<KeyValue>> {
+    let parameters = answer.points.get(series.point).map(|point| &point.parameters);
+    let info = SeriesInfo::ALL.iter().find(|info| {
+        let rest = series.name.strip_prefix(info.name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    });
+    let own = info.map_or(&[][..], |info| info.columns);
+    let units: serde_json::Map<_, _> = own
+        .iter()
+        .filter(|column| !column.unit.is_empty())
+        .map(|column| (column.name.to_owned(), column.unit.into()))
+        .collect();
+    let entry = |key: &str, value: String| KeyValue::new(format!("gridhaul.{key}"), value);
+    Ok(vec![
+        entry("version", answer.gridhaul.clone()),
+        entry("series", info.map_or(series.name.as_str(), |info| info.name).to_owned()),
+        entry("backend", answer.backend.clone()),
+        entry("title", answer.title.clone()),
+        entry("scenario_sha256", answer.scenario_sha256.clone()),
+        entry("seed", answer.seed.to_string()),
+        entry("replication", "0".to_owned()),
+        entry("point", series.point.to_string()),
+        entry("parameters", serde_json::to_string(&parameters.cloned().unwrap_or_default())?),
+        entry("units", serde_json::to_string(&units)?),
+    ])
+}
+
+fn schema(name: &str, columns: &[Column]) -> anyhow::Result<Type> {
     let mut fields = Vec::new();
-    for column in &series.columns {
+    for column in columns {
         let (physical, repetition, logical) = match column.data {
             ColumnData::Real(_) => (Physical::DOUBLE, Repetition::OPTIONAL, None),
             ColumnData::Whole(_) => {
@@ -66,7 +119,7 @@ fn schema(series: &Series) -> anyhow::Result<Type> {
             .build()?;
         fields.push(Arc::new(field));
     }
-    Ok(Type::group_type_builder(&series.name).with_fields(fields).build()?)
+    Ok(Type::group_type_builder(name).with_fields(fields).build()?)
 }
 
 fn write(
@@ -107,7 +160,9 @@ mod tests {
     fn series(rows: usize) -> Series {
         let column = |name: &str, data| Column { name: name.into(), data };
         Series {
-            name: "windows".into(),
+            name: "windows-1".into(),
+            point: 1,
+            members: Vec::new(),
             columns: vec![
                 column("time_s", ColumnData::Real((0..rows).map(|row| row as f64).collect())),
                 column("cwnd_byte", ColumnData::Whole(vec![u64::MAX; rows])),
@@ -121,6 +176,45 @@ mod tests {
                 ),
             ],
         }
+    }
+
+    const ANSWER: &str = r#"{"schema": 1, "gridhaul": "1.2.3", "backend": "sim", "title": "t",
+        "scenario_sha256": "abc", "seed": 7, "repeats": 1, "warnings": [], "points": [
+            {"parameters": {"a.b": "1 s"}, "flows": [], "links": []},
+            {"parameters": {"a.b": "2 s"}, "flows": [], "links": []}]}"#;
+
+    fn encode(series: &Series) -> anyhow::Result<Vec<u8>> {
+        super::encode(series, &serde_json::from_str(ANSWER).unwrap())
+    }
+
+    #[test]
+    fn a_file_says_of_which_run_and_point_it_is() {
+        let members = vec![4, 3, 2, 1, 0];
+        let bytes = encode(&Series { members, ..series(5) }).unwrap();
+        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+        let row = reader.get_row_iter(None).unwrap().next().unwrap().unwrap();
+        let last: Vec<_> =
+            row.get_column_iter().skip(4).map(|(n, f)| (n.clone(), f.clone())).collect();
+        assert_eq!(
+            last,
+            [
+                ("member".to_owned(), Field::ULong(4)),
+                ("point".to_owned(), Field::ULong(1)),
+                ("a.b".to_owned(), Field::Str("2 s".into())),
+            ]
+        );
+        let metadata = reader.metadata().file_metadata().key_value_metadata().unwrap();
+        let value = |key: &str| {
+            let found = metadata.iter().find(|entry| entry.key == format!("gridhaul.{key}"));
+            found.and_then(|entry| entry.value.clone()).unwrap_or_default()
+        };
+        assert_eq!(
+            value("version") + " " + &value("seed") + " " + &value("scenario_sha256"),
+            "1.2.3 7 abc"
+        );
+        assert_eq!((value("series"), value("point")), ("windows".to_owned(), "1".to_owned()));
+        assert_eq!(value("parameters"), r#"{"a.b":"2 s"}"#);
+        assert!(value("units").contains(r#""cwnd_byte":"B""#), "{}", value("units"));
     }
 
     #[test]

@@ -2,13 +2,16 @@
 
 use std::fmt;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context;
-use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use gridhaul_report::TextTable;
 use gridhaul_scenario::backend::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::fit::{GAP, fit};
+use crate::interrupt;
 
 /// Prints data on standard output. A reader that went away (`| head`) is no error.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
@@ -25,26 +28,47 @@ pub(crate) fn say(line: fmt::Arguments<'_>) {
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
-/// Prints tables, with rules on a terminal and plain elsewhere.
+/// Prints tables as wide as the terminal at most. Elsewhere they are as wide as they are.
 pub(crate) fn print_tables(tables: &[TextTable]) -> anyhow::Result<()> {
-    let ruled = io::stdout().is_terminal();
-    let texts: Vec<_> = tables.iter().map(|table| draw(table, ruled)).collect();
-    print(&texts.join("\n"))
+    print(&texts(tables))
+}
+
+/// Tables as they are printed.
+pub(crate) fn texts(tables: &[TextTable]) -> String {
+    let is_terminal = io::stdout().is_terminal();
+    let width = width();
+    let fitted = |table: &TextTable| match width {
+        Some(width) => fit(table, width),
+        None => vec![table.clone()],
+    };
+    let texts = tables.iter().flat_map(fitted).map(|table| draw(&table, is_terminal));
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// Characters in a line: what `COLUMNS` says, else what the terminal says.
+fn width() -> Option<usize> {
+    let asked = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let terminal = || Table::new().width().filter(|_| io::stdout().is_terminal()).map(usize::from);
+    asked.filter(|&width| width > 0).or_else(terminal)
 }
 
 /// A rule below the headings, nothing else.
-const RULED: TableStyle =
-    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+const fn rule(fill: char) -> TableStyle {
+    TableStyle::new().header_separator(LineStyle::none().fill(fill).junction(fill))
+}
 
-/// Draws a table; numbers are aligned right.
-pub(crate) fn draw(table: &TextTable, ruled: bool) -> String {
+/// Draws a table; numbers are aligned right. What is not for a terminal has a rule of ASCII characters,
+/// and no blanks between the thousands of a number.
+pub(crate) fn draw(table: &TextTable, for_terminal: bool) -> String {
     let mut drawn = Table::new();
     drawn.set_content_arrangement(ContentArrangement::Disabled);
-    drawn.load_style(if ruled { RULED } else { NOTHING });
+    drawn.load_style(rule(if for_terminal { '─' } else { '-' }));
     drawn.set_header(&table.headers);
     drawn.add_rows(&table.rows);
+    let last = table.headers.len().saturating_sub(1);
     for (index, column) in drawn.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
+        // One blank more stands between columns.
+        column.set_padding((0, if index == last { 0 } else { GAP as u16 - 1 }));
         if index >= table.key_columns {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -62,12 +86,16 @@ pub(crate) fn draw(table: &TextTable, ruled: bool) -> String {
         text.push_str(note);
         text.push('\n');
     }
-    text
+    if for_terminal { text } else { text.replace('\u{202f}', "") }
 }
 
 /// Progress of a run on standard error; silent when that is not a terminal.
 #[derive(Debug)]
-pub(crate) struct Bar(ProgressBar);
+pub(crate) struct Bar {
+    bar: ProgressBar,
+    /// Thousandths of the work that the bar shows.
+    shown: AtomicU64,
+}
 
 impl Bar {
     /// A bar with a label in front, hidden if `quiet`.
@@ -79,12 +107,12 @@ impl Bar {
         {
             bar.set_style(style);
         }
-        Self(bar)
+        Self { bar, shown: AtomicU64::new(u64::MAX) }
     }
 
     /// Takes the bar away.
     pub(crate) fn finish(&self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }
 
@@ -96,8 +124,16 @@ impl Drop for Bar {
 
 impl Progress for Bar {
     fn advance(&self, done: u64, total: u64) {
-        self.0.set_length(total);
-        self.0.set_position(done);
+        // Backends report often, and drawing takes longer than counting.
+        let thousandths = (u128::from(done) * 1000 / u128::from(total.max(1))) as u64;
+        if self.shown.swap(thousandths, Ordering::Relaxed) != thousandths {
+            self.bar.set_length(total);
+            self.bar.set_position(done);
+        }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        interrupt::is_requested()
     }
 }
 
@@ -120,6 +156,7 @@ mod tests {
         insta::assert_snapshot!(draw(&table, false), @"
         Flows
         flow         goodput
+        --------------------
         download  1.2 Mbit/s
         up          9 kbit/s
         A note.

@@ -5,8 +5,8 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::net::{Shutdown, SocketAddr};
 
 use gridhaul_core::tcp::StackParams;
-use gridhaul_emu::system::{Established, Namespace, TcpInfo, Tun, run_batch, set_sysctl};
 use gridhaul_emu::{clamp_window, congestion_name, furnish};
+use gridhaul_linux::{Established, Namespace, TcpInfo, Tun, run_batch, set_sysctl};
 use gridhaul_scenario::scenario::Profile;
 use gridhaul_scenario::units::Duration;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};

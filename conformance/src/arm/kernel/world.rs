@@ -7,8 +7,8 @@
 use std::collections::VecDeque;
 
 use gridhaul_core::tcp::{Flags, Segment, StackParams};
-use gridhaul_emu::Clock;
-use gridhaul_emu::system::{Established, EventFlags, Poll};
+use gridhaul_linux::Clock;
+use gridhaul_linux::{Established, EventFlags, Poll};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::bytes::{BEFORE, PORTS, Wire};

@@ -4,7 +4,7 @@ use gridhaul_scenario::answer::{Metric, Metrics};
 use gridhaul_scenario::scenario::{Direction, Directions};
 use gridhaul_scenario::units::{BitRate, Duration, Instant};
 
-use super::{DropReason, Fate, Passage};
+use super::{DropReason, Fate, LinkDirection, Passage, Payload};
 
 /// What is counted of a direction, from the start of the run. Whoever hands packets in counts
 /// `offered`, `refused` and `queue_max`; the rest is counted from what leaves.
@@ -35,7 +35,8 @@ pub struct LinkAccount {
     pub copies: u64,
     /// Time that packets waited for the wire, added up.
     pub waited_ns: u64,
-    /// Bytes that the wire has sent, whether they arrived or not.
+    /// Bytes that the transmitter has sent, whether they arrived or not: counted when a packet
+    /// leaves, and completed at either end of the measured time by [`at`](Self::at).
     pub wire_bytes: u64,
     /// Time from being handed in to arrival, added up over what arrived, copies left out.
     pub delay_ns: u64,
@@ -52,6 +53,14 @@ impl LinkAccount {
     pub fn of(direction: &Direction) -> Self {
         let (fades, is_noisy) = (direction.fading.is_some(), !direction.noise.is_empty());
         Self { fades, is_noisy, ..Self::default() }
+    }
+
+    /// The account at `now`, together with what the transmitter has sent of packets that have not
+    /// left yet. Without these bytes a packet sent before the measured time would count in it when
+    /// it arrives, and a saturated link would be used by more than 100 %.
+    #[must_use]
+    pub fn at<P: Payload>(&self, now: Instant, link: &LinkDirection<P>) -> Self {
+        Self { wire_bytes: self.wire_bytes + link.sent_inside(now), ..*self }
     }
 
     /// A packet leaves the direction.
@@ -122,8 +131,8 @@ impl LinkAccount {
 
     /// The metrics of all rows: what each direction has counted `now` and at an earlier time, and
     /// the row of each.
-    pub fn rows<'a>(
-        now: impl Iterator<Item = &'a Self>,
+    pub fn rows(
+        now: impl Iterator<Item = Self>,
         earlier: &[Self],
         directions: &Directions,
         span: Duration,
@@ -131,7 +140,7 @@ impl LinkAccount {
         let mut sums = vec![(Self::default(), 0); directions.rows().len()];
         for ((now, earlier), &row) in now.zip(earlier).zip(directions.row_of()) {
             let (sum, members) = &mut sums[row as usize];
-            sum.add_difference(now, earlier);
+            sum.add_difference(&now, earlier);
             *members += 1;
         }
         let rows = sums.into_iter().zip(directions.rates());
@@ -150,9 +159,11 @@ impl LinkAccount {
         let per_link = span.as_nanos() as f64 * f64::from(members.max(1));
         // A standstill in the middle of a packet is no sending: what was sent counts, not from when to when.
         let busy_secs = self.wire_bytes as f64 * 8.0 / rate.as_bits_per_sec().max(1) as f64;
+        // Above 1 is rounding: to whole bytes in `at`, and of the emulator's clock to its next look.
+        let utilisation = (busy_secs / secs / f64::from(members.max(1))).min(1.0);
         let mut metrics = vec![
             (Metric::LinkThroughput, self.arrived_bytes as f64 * 8.0 / secs),
-            (Metric::Utilisation, busy_secs / secs / f64::from(members.max(1))),
+            (Metric::Utilisation, utilisation),
             (Metric::PacketsIn, self.offered as f64),
             (Metric::PacketsOut, self.arrived as f64),
             (Metric::DropsQueue, self.dropped_queue as f64),

@@ -188,6 +188,14 @@ impl<P: Payload> LinkDirection<P> {
         self.inside.len() + self.kept().map_or(0, |kept| kept.packets() as usize)
     }
 
+    /// Bytes that the transmitter has sent by `now` of the packets that have not left yet: all bytes
+    /// of a packet in propagation, and the share of time of the packet in transmission (an outage
+    /// within that packet is spread evenly over it).
+    #[must_use]
+    pub fn sent_inside(&self, now: Instant) -> u64 {
+        self.inside.iter().map(|passage| passage.sent_by(now)).sum()
+    }
+
     /// Second copies that duplication has made since the beginning.
     #[must_use]
     pub const fn copies(&self) -> u64 {

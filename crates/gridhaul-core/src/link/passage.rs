@@ -33,6 +33,24 @@ pub struct Passage<P> {
     pub fate: Fate,
 }
 
+impl<P> Passage<P> {
+    /// Bytes of this packet that the transmitter has sent by `now`; none of a second copy or of a
+    /// packet that the queue dropped, since neither is transmitted.
+    pub(super) fn sent_by(&self, now: Instant) -> u64 {
+        let dropped = matches!(self.fate, Fate::Lost(reason) if reason.is_by_queue());
+        if dropped || self.fate.is_copy() || now <= self.started {
+            return 0;
+        }
+        if now >= self.sent {
+            return u64::from(self.bytes);
+        }
+        let (elapsed, whole) = (now.since(self.started), self.sent.since(self.started));
+        let sent =
+            u128::from(self.bytes) * u128::from(elapsed.as_nanos()) / u128::from(whole.as_nanos());
+        sent as u64
+    }
+}
+
 /// What became of a packet that the link accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {

@@ -34,6 +34,11 @@ impl<T: Copy> Ring<T> {
         if self.is_empty() { None } else { self.slots.get(self.place(self.head)) }
     }
 
+    /// All items, the one that has waited longest first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        (0..self.len()).map(|index| &self.slots[self.place(self.head.wrapping_add(index))])
+    }
+
     /// Forgets the item that has waited longest, if there is one.
     #[inline]
     pub(super) fn drop_front(&mut self) {

@@ -1,6 +1,6 @@
 //! How long messages were under way.
 
-use gridhaul_scenario::answer::{Metric, Metrics};
+use gridhaul_scenario::answer::{DelayCounts, Metric, Metrics};
 use gridhaul_scenario::units::Duration;
 use hdrhistogram::Histogram;
 
@@ -38,6 +38,18 @@ impl Delays {
         self.histogram.record(delay.as_nanos() / 1_000).expect("the histogram grows");
         self.sum_ns += u128::from(delay.as_nanos());
         self.max = self.max.max(delay);
+    }
+
+    /// The delays counted by value: the upper bounds of the histogram's buckets, and never more than
+    /// the largest delay.
+    #[must_use]
+    pub fn counts(&self) -> DelayCounts {
+        let mut counts = DelayCounts::default();
+        for bucket in self.histogram.iter_recorded() {
+            let upper = self.histogram.highest_equivalent(bucket.value_iterated_to());
+            counts.add(Duration::from_micros(upper).min(self.max), bucket.count_at_value());
+        }
+        counts
     }
 
     /// Number of delays.
@@ -86,13 +98,15 @@ impl Delays {
         into.push((Metric::Messages, self.count() as f64));
         let Some(mean) = self.mean() else { return };
         into.push((Metric::DelayMean, mean));
+        let max = self.max.as_secs_f64();
         let mut waiting = waiting.to_vec();
         waiting.sort_unstable();
         let longer = |than| (waiting.len() - waiting.partition_point(|&age| age <= than)) as u64;
         for (metric, q) in [(Metric::DelayMedian, 0.5), (Metric::DelayP98, 0.98)] {
-            into.extend(self.quantile_with(q, longer).map(|value| (metric, value)));
+            // The histogram answers with the upper end of a bucket, which may lie above all delays.
+            into.extend(self.quantile_with(q, longer).map(|value| (metric, value.min(max))));
         }
-        into.push((Metric::DelayMax, self.max.as_secs_f64()));
+        into.push((Metric::DelayMax, max));
     }
 }
 
@@ -149,6 +163,17 @@ mod tests {
         // values from there on, only the hundred that arrived are counted.
         assert_near(value(&metrics(&[55; 20]), Metric::DelayMedian), 0.055);
         assert_near(value(&metrics(&[70; 20]), Metric::DelayMedian), 0.060);
+    }
+
+    #[test]
+    fn percentiles_do_not_exceed_the_largest_delay() {
+        let mut delays = Delays::new();
+        delays.record(Duration::from_micros(1_234_567));
+        let mut metrics = Vec::new();
+        delays.metrics(&[], &mut metrics);
+        for metric in [Metric::DelayMean, Metric::DelayMedian, Metric::DelayP98, Metric::DelayMax] {
+            assert!(metrics.contains(&(metric, 1.234_567)), "{metrics:?}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What equal flows have carried together.
 
 use gridhaul_scenario::answer::{Metric, Metrics};
-use gridhaul_scenario::units::Instant;
+use gridhaul_scenario::units::{Duration, Instant};
 
 /// Goodputs of equal flows, added up in the order of the flows.
 #[derive(Debug, Clone, Copy, Default)]
@@ -12,13 +12,20 @@ pub struct Goodputs {
     squares: f64,
 }
 
-/// Transfers that are complete.
-#[derive(Debug, Clone, Copy, Default)]
+/// Transfers of equal flows, finished or not.
+#[derive(Debug, Clone, Default)]
 pub struct Transfers {
-    count: u32,
-    /// Seconds that they took, and bits a second.
-    took: f64,
+    /// All of them, and those that finished.
+    count: u64,
+    finished: u64,
+    /// Completion times in seconds and rates in bits a second of those that finished, added up.
+    completion: f64,
     rates: f64,
+    /// Payload that has arrived of those that began, and when each was in progress.
+    bytes: u64,
+    in_progress: Vec<(Instant, Instant)>,
+    /// Goodput of each that began.
+    goodputs: Goodputs,
 }
 
 /// Share of the messages that were lost; `None` where there was no message.
@@ -46,37 +53,91 @@ impl Goodputs {
     /// Their goodput together and, of several, how evenly they share it.
     pub fn metrics(&self, into: &mut Metrics) {
         into.push((Metric::Goodput, self.sum));
-        if self.count > 1 && self.squares > 0.0 {
-            // Jain, Chiu and Hawe 1984: (sum x)^2 / (n * sum x^2).
-            let fairness = self.sum * self.sum / (f64::from(self.count) * self.squares);
-            into.push((Metric::Fairness, fairness));
-        }
+        into.extend(self.fairness().map(|fairness| (Metric::Fairness, fairness)));
+    }
+
+    /// Jain's index; `None` of a single flow, and where nothing was delivered.
+    fn fairness(&self) -> Option<f64> {
+        // Jain, Chiu and Hawe 1984: (sum x)^2 / (n * sum x^2).
+        (self.count > 1 && self.squares > 0.0)
+            .then(|| self.sum * self.sum / (f64::from(self.count) * self.squares))
     }
 }
 
 impl Transfers {
-    /// So many bytes were under way from `start` on, and whole at `end`.
-    pub fn add(&mut self, bytes: u64, (start, end): (Instant, Instant)) {
-        let took = end.since(start).as_secs_f64();
-        self.count += 1;
-        self.took += took;
-        self.rates += bytes as f64 * 8.0 / took;
+    /// A transfer of this size whose last byte arrived at `end`.
+    pub fn add_finished(&mut self, bytes: u64, (start, end): (Instant, Instant)) {
+        let completion = end.since(start).as_secs_f64();
+        self.finished += 1;
+        self.completion += completion;
+        self.rates += bytes as f64 * 8.0 / completion;
+        self.add(bytes, (start, end));
     }
 
-    /// Their mean completion time and rate, if there are any.
-    pub fn metrics(&self, into: &mut Metrics) {
-        if self.count > 0 {
-            let count = f64::from(self.count);
-            into.push((Metric::CompletionTime, self.took / count));
-            into.push((Metric::TransferRate, self.rates / count));
+    /// A transfer of which so much has arrived at the end of the run.
+    pub fn add_unfinished(&mut self, delivered: u64, (start, end): (Instant, Instant)) {
+        self.add(delivered, (start, end));
+    }
+
+    fn add(&mut self, bytes: u64, (start, end): (Instant, Instant)) {
+        self.count += 1;
+        // A transfer that begins with or after the end of the run is never in progress.
+        if start < end {
+            self.bytes += bytes;
+            self.in_progress.push((start, end));
+            self.goodputs.add(bytes, end.since(start).as_secs_f64());
         }
+    }
+
+    /// Number of transfers.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their goodput together, how many finished, and completion time and rate of those; nothing
+    /// where there is no transfer.
+    pub fn metrics(&self, into: &mut Metrics) {
+        if self.count == 0 {
+            return;
+        }
+        let secs = self.time_in_progress().as_secs_f64();
+        // Not the sum of the goodputs of the transfers: one after the other they would exceed the link.
+        into.push((Metric::Goodput, if secs > 0.0 { self.bytes as f64 * 8.0 / secs } else { 0.0 }));
+        into.extend(self.goodputs.fairness().map(|fairness| (Metric::Fairness, fairness)));
+        let (count, finished) = (self.count as f64, self.finished as f64);
+        into.push((Metric::TransfersFinished, finished));
+        into.push((Metric::TransfersUnfinished, (count - finished) / count));
+        if self.finished > 0 {
+            into.push((Metric::CompletionTime, self.completion / finished));
+            into.push((Metric::TransferRate, self.rates / finished));
+        }
+    }
+
+    /// Time in which at least one transfer is in progress.
+    fn time_in_progress(&self) -> Duration {
+        let mut in_progress = self.in_progress.clone();
+        in_progress.sort_unstable();
+        let (mut total, mut until) = (Duration::ZERO, Instant::ZERO);
+        for (start, end) in in_progress {
+            total += end.since(start.max(until));
+            until = until.max(end);
+        }
+        total
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gridhaul_scenario::units::Duration;
+
+    #[test]
+    fn the_loss_of_no_messages_is_not_known() {
+        assert_eq!(message_loss(0, 0), None);
+        assert_eq!(message_loss(1, 4), Some(0.25));
+        // Sent before the measured time, lost in it.
+        assert_eq!(message_loss(3, 2), Some(1.0));
+    }
 
     #[test]
     fn one_of_two_that_has_all_is_half_as_fair() {
@@ -91,15 +152,76 @@ mod tests {
         assert_eq!(metrics, [(Metric::Goodput, 4_000.0), (Metric::Fairness, 0.5)]);
     }
 
-    #[test]
-    fn rates_are_averaged_and_not_times() {
-        let at = |secs| Instant::ZERO + Duration::from_secs(secs);
-        let mut transfers = Transfers::default();
-        transfers.add(100, (at(1), at(2)));
-        transfers.add(100, (at(1), at(5)));
+    fn at(secs: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(secs)
+    }
+
+    fn metrics_of(transfers: Transfers) -> Metrics {
         let mut metrics = Vec::new();
         transfers.metrics(&mut metrics);
-        // 1 s and 4 s; 800 and 200 bit/s.
-        assert_eq!(metrics, [(Metric::CompletionTime, 2.5), (Metric::TransferRate, 500.0)]);
+        metrics
+    }
+
+    #[test]
+    fn rates_are_averaged_and_not_times() {
+        let mut transfers = Transfers::default();
+        transfers.add_finished(100, (at(1), at(2)));
+        transfers.add_finished(100, (at(1), at(5)));
+        // 1 s and 4 s; 800 and 200 bit/s; 200 B in the four seconds from 1 s to 5 s.
+        let expected = [
+            (Metric::Goodput, 400.0),
+            (Metric::Fairness, 1_000.0 * 1_000.0 / (2.0 * 680_000.0)),
+            (Metric::TransfersFinished, 2.0),
+            (Metric::TransfersUnfinished, 0.0),
+            (Metric::CompletionTime, 2.5),
+            (Metric::TransferRate, 500.0),
+        ];
+        assert_eq!(metrics_of(transfers), expected);
+        assert_eq!(metrics_of(Transfers::default()), []);
+    }
+
+    #[test]
+    fn goodput_of_one_transfer_is_size_over_completion_time() {
+        let mut transfers = Transfers::default();
+        transfers.add_finished(1_000, (at(3), at(7)));
+        let metrics = metrics_of(transfers);
+        assert_eq!(metrics[0], (Metric::Goodput, 2_000.0));
+        assert!(metrics.contains(&(Metric::TransferRate, 2_000.0)));
+    }
+
+    #[test]
+    fn time_in_progress_counts_once_and_leaves_gaps_out() {
+        let mut transfers = Transfers::default();
+        // 0 s to 4 s with two that overlap and one within them, then 10 s to 12 s.
+        for (start, end) in [(10, 12), (1, 4), (0, 3), (1, 2)] {
+            transfers.add_finished(75, (at(start), at(end)));
+        }
+        assert_eq!(metrics_of(transfers)[0], (Metric::Goodput, 300.0 * 8.0 / 6.0));
+    }
+
+    #[test]
+    fn unfinished_transfers_are_counted_and_not_in_the_completion_time() {
+        let mut transfers = Transfers::default();
+        transfers.add_finished(100, (at(0), at(2)));
+        transfers.add_unfinished(60, (at(0), at(8)));
+        // It would have begun after the end of the run.
+        transfers.add_unfinished(0, (at(9), at(8)));
+        let expected = [
+            (Metric::Goodput, 160.0),
+            (Metric::Fairness, 460.0 * 460.0 / (2.0 * (400.0 * 400.0 + 60.0 * 60.0))),
+            (Metric::TransfersFinished, 1.0),
+            (Metric::TransfersUnfinished, 2.0 / 3.0),
+            (Metric::CompletionTime, 2.0),
+            (Metric::TransferRate, 400.0),
+        ];
+        assert_eq!(metrics_of(transfers), expected);
+        let mut none = Transfers::default();
+        none.add_unfinished(0, (at(9), at(8)));
+        let expected = [
+            (Metric::Goodput, 0.0),
+            (Metric::TransfersFinished, 0.0),
+            (Metric::TransfersUnfinished, 1.0),
+        ];
+        assert_eq!(metrics_of(none), expected);
     }
 }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::{Outgoing, Proxy, Side};
+use super::{Origin, Outgoing, Proxy, Side};
 use crate::tcp::{Flags, Segment};
 
 /// Lets plain acknowledgements go at most once in `hold`, the newest of them.
@@ -63,7 +63,8 @@ impl AckThin {
             _ => {
                 // What must not be lost overtakes nothing either.
                 self.let_go(now);
-                self.out.push_back(Outgoing { to: self.toward, segment: *segment, passed: true });
+                let (to, origin) = (self.toward, Origin::Forwarded);
+                self.out.push_back(Outgoing { to, segment: *segment, origin });
                 self.note(segment, now);
             }
         }
@@ -86,7 +87,8 @@ impl AckThin {
     fn let_go(&mut self, now: Instant) {
         self.due = Instant::NEVER;
         if let Some(segment) = self.waiting.take() {
-            self.out.push_back(Outgoing { to: self.toward, segment, passed: false });
+            let (to, origin) = (self.toward, Origin::Proxy);
+            self.out.push_back(Outgoing { to, segment, origin });
             if let Some(latest) = &mut self.latest {
                 latest.went = now;
             }
@@ -127,7 +129,8 @@ impl Proxy for AckThin {
                 self.let_go(now);
                 self.latest = None;
             }
-            self.out.push_back(Outgoing { to: from.other(), segment: *segment, passed: true });
+            let (to, origin) = (from.other(), Origin::Forwarded);
+            self.out.push_back(Outgoing { to, segment: *segment, origin });
         } else {
             self.on_acknowledgement(now, segment);
             if segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {
@@ -142,6 +145,11 @@ impl Proxy for AckThin {
 
     fn next_deadline(&self) -> Instant {
         self.due
+    }
+
+    /// What was acknowledged before is known from the next acknowledgement again.
+    fn is_finished(&self) -> bool {
+        self.waiting.is_none() && self.out.is_empty()
     }
 
     fn handle_timeout(&mut self, now: Instant) {

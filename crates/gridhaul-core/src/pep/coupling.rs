@@ -8,13 +8,25 @@ use std::sync::Arc;
 
 use gridhaul_scenario::units::{Bytes, Duration, Instant};
 
-use super::{Held, Outgoing, Side};
+use super::{Held, Origin, Outgoing, Side, Statistics};
 use crate::tcp::{Connection, Flags, Segment, StackParams, State};
 
-/// RFC 1122, section 4.2.3.5: after at least 100 s without an answer (R2) a connection is given up;
-/// one that is being opened, after at least three minutes.
-const GIVE_UP: Duration = Duration::from_secs(100);
-const GIVE_UP_OPENING: Duration = Duration::from_secs(180);
+/// How long, and for how many retransmissions, a side may leave data unanswered before the
+/// connection is given up (R2 of RFC 1122, section 4.2.3.5).
+///
+/// RFC 1122 asks for at least 100 s, which is a minimum. Time alone does not tell a dead peer from
+/// a lossy link: where the retransmission timeout is many seconds, 100 s contain three or four
+/// retransmissions, all of which are lost now and then. So the number that Linux requires is
+/// required as well (`tcp_retries2`).
+const R2: Limit = Limit { time: Duration::from_secs(100), retransmissions: 15 };
+/// The same for SYN: at least three minutes (RFC 1122), and `tcp_syn_retries` of Linux.
+const R2_SYN: Limit = Limit { time: Duration::from_secs(180), retransmissions: 6 };
+
+#[derive(Debug, Clone, Copy)]
+struct Limit {
+    time: Duration,
+    retransmissions: u32,
+}
 
 /// What the two ends tell about each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +47,8 @@ pub(super) struct Coupling {
     manner: Manner,
     /// Both ends were reset: nobody waits for what is held.
     aborted: bool,
+    /// Bytes at risk when both ends were reset.
+    lost: u64,
     /// How many ends have nothing more to send, the left one first. One more when it was noted who
     /// owes an answer.
     asked: u8,
@@ -52,8 +66,17 @@ struct Way {
     close_acknowledged: bool,
     /// Window that was offered last.
     offered: u32,
-    /// When this side will have owed an answer to what was sent to it for too long.
-    deserted_at: Instant,
+    /// Set while this side owes an answer to what was sent to it.
+    unanswered: Option<Unanswered>,
+}
+
+/// Data or SYN that a side has not answered.
+#[derive(Debug, Clone, Copy)]
+struct Unanswered {
+    /// When the time of `R2` is over.
+    until: Instant,
+    /// Expirations of the timer after which the retransmissions of `R2` are used up.
+    remaining: u32,
 }
 
 impl Way {
@@ -63,7 +86,7 @@ impl Way {
         closed: false,
         close_acknowledged: false,
         offered: u32::MAX,
-        deserted_at: Instant::NEVER,
+        unanswered: None,
     };
 }
 
@@ -80,7 +103,7 @@ pub(super) fn unit_params(params: Arc<StackParams>, buffer: Bytes) -> Arc<StackP
 impl Coupling {
     pub(super) fn new(mut ends: [Connection; 2], manner: Manner) -> Self {
         ends.iter_mut().for_each(Connection::read_on_demand);
-        Self { ends, ways: [Way::NEW; 2], manner, aborted: false, asked: 0 }
+        Self { ends, ways: [Way::NEW; 2], manner, aborted: false, lost: 0, asked: 0 }
     }
 
     /// Puts another end into the place of one that has not begun.
@@ -102,7 +125,7 @@ impl Coupling {
     /// Until [`Self::poll_transmit`] has returned `None`, nothing is known about who owes an answer.
     pub(super) fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
         self.ends[from.index()].handle_segment(now, segment);
-        self.ways[from.index()].deserted_at = Instant::NEVER;
+        self.ways[from.index()].unanswered = None;
         // It brings data of this side, and acknowledges data of the other one.
         self.take_data(from);
         self.give_back(now, from.other());
@@ -163,7 +186,7 @@ impl Coupling {
         let opens = self.end(to).receiver().next() == 1;
         self.asked += u8::from(segment.len == 0 && segment.flags == Flags::ACK && !opens);
         self.tell(to, &mut segment);
-        Outgoing { to, segment, passed: false }
+        Outgoing { to, segment, origin: Origin::Proxy }
     }
 
     #[inline]
@@ -175,7 +198,11 @@ impl Coupling {
     fn due(&self, side: Side) -> Instant {
         let end = self.end(side);
         let own = if end.state() == State::Closed { Instant::NEVER } else { end.next_deadline() };
-        own.min(self.ways[side.index()].deserted_at)
+        match self.ways[side.index()].unanswered {
+            // Otherwise the next timer of the end is the earliest time to give up.
+            Some(Unanswered { until, remaining: 0 }) => own.min(until),
+            _ => own,
+        }
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
@@ -185,27 +212,68 @@ impl Coupling {
             }
             let end = &mut self.ends[side.index()];
             if end.state() != State::Closed && end.next_deadline() <= now {
+                if let Some(unanswered) = &mut self.ways[side.index()].unanswered
+                    && end.is_timing_out(now)
+                {
+                    unanswered.remaining = unanswered.remaining.saturating_sub(1);
+                }
                 end.handle_timeout(now);
             }
         }
         self.settle(now);
     }
 
-    /// Whether a side has not answered for so long that there is no use in going on.
+    /// Whether a side has left data unanswered for longer than R2 (RFC 1122, section 4.2.3.5).
     pub(super) fn is_deserted(&self, now: Instant) -> bool {
-        self.ways.iter().any(|way| way.deserted_at <= now)
+        let unanswered = self.ways.iter().filter_map(|way| way.unanswered);
+        let mut used_up = unanswered.filter(|unanswered| unanswered.remaining == 0);
+        used_up.any(|unanswered| unanswered.until <= now)
     }
 
     /// Resets both connections.
     pub(super) fn abort(&mut self) {
         self.asked = 0;
+        self.lost += self.only_copy();
         self.aborted = true;
         for side in Side::BOTH {
             // TIME-WAIT of an end that withholds an acknowledgement is none for its peer.
             let owes = self.withholds_close(side);
             self.ends[side.index()].abort(owes);
         }
-        self.ways.iter_mut().for_each(|way| way.deserted_at = Instant::NEVER);
+        self.ways.iter_mut().for_each(|way| way.unanswered = None);
+    }
+
+    /// Bytes that were acknowledged to their sender and given up with the connections.
+    pub(super) const fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// What an end would keep of the payload of a segment: sequence number and length.
+    pub(super) fn accepts(&self, from: Side, segment: &Segment) -> Option<(u32, u32)> {
+        let end = self.end(from);
+        let taken = end.incoming(segment)?;
+        Some((end.sequence_of(taken.start), (taken.end - taken.start) as u32))
+    }
+
+    pub(super) fn set_window_shift(&mut self, toward: Side, shift: u8) {
+        self.end_mut(toward).set_window_shift(shift);
+    }
+
+    /// Adds what the ends have counted.
+    pub(super) fn count(&self, statistics: &mut Statistics) {
+        for side in Side::BOTH {
+            if let Some(sender) = self.end(side).sender() {
+                let stats = sender.stats();
+                statistics.retransmissions[side.index()] += u64::from(stats.retransmissions);
+                statistics.timeouts[side.index()] += u64::from(stats.timeouts);
+            }
+        }
+    }
+
+    /// Whether both connections are over, TIME-WAIT included, or none has begun.
+    pub(super) fn is_finished(&self) -> bool {
+        let idle = |end: &Connection| matches!(end.state(), State::Closed | State::Listen);
+        self.ends.iter().all(idle)
     }
 
     /// Whether both connections are over.
@@ -326,8 +394,8 @@ impl Coupling {
         let end = self.end(to);
         let own = end.receiver().window(end.params());
         match self.manner {
-            Manner::Apart => own,
-            Manner::AsOne => own.min(self.end(to.other()).peer_window()),
+            Manner::Apart => end.carried_window(own),
+            Manner::AsOne => end.carried_window(own.min(self.end(to.other()).peer_window())),
         }
     }
 
@@ -375,6 +443,9 @@ impl Coupling {
         if self.keeps_window(to) {
             window = window.min(self.ways[to.index()].offered);
         }
+        if !segment.flags.has(Flags::SYN) {
+            window = self.end(to).carried_window(window);
+        }
         segment.window = window;
         self.ways[to.index()].offered = window;
     }
@@ -392,10 +463,13 @@ impl Coupling {
             let owes = open && (waits || source.closed && !end.fin_acknowledged());
             let way = &mut self.ways[side.index()];
             if !owes {
-                way.deserted_at = Instant::NEVER;
-            } else if way.deserted_at == Instant::NEVER {
+                way.unanswered = None;
+            } else if way.unanswered.is_none() {
                 // No answer at all has come if not even SYN is acknowledged.
-                way.deserted_at = now + if una == 0 { GIVE_UP_OPENING } else { GIVE_UP };
+                let limit = if una == 0 { R2_SYN } else { R2 };
+                // The expiration after the last permitted retransmission ends the connection.
+                let remaining = limit.retransmissions + 1;
+                way.unanswered = Some(Unanswered { until: now + limit.time, remaining });
             }
         }
     }

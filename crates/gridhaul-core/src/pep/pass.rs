@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use gridhaul_scenario::units::Instant;
 
-use super::{Outgoing, Proxy, Side};
+use super::{Origin, Outgoing, Proxy, Side};
 use crate::tcp::Segment;
 
 /// Lets every segment through as it is.
@@ -15,11 +15,19 @@ pub struct Pass {
 
 impl Proxy for Pass {
     fn handle_segment(&mut self, _now: Instant, from: Side, segment: &Segment) {
-        self.waiting.push_back(Outgoing { to: from.other(), segment: *segment, passed: true });
+        self.waiting.push_back(Outgoing {
+            to: from.other(),
+            segment: *segment,
+            origin: Origin::Forwarded,
+        });
     }
 
     fn poll_transmit(&mut self, _now: Instant) -> Option<Outgoing> {
         self.waiting.pop_front()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.waiting.is_empty()
     }
 }
 
@@ -32,7 +40,7 @@ mod tests {
         let mut pass = Pass::default();
         let segment = Segment { seq: 7, len: 3, ..Segment::default() };
         pass.handle_segment(Instant::ZERO, Side::Right, &segment);
-        let expected = Outgoing { to: Side::Left, segment, passed: true };
+        let expected = Outgoing { to: Side::Left, segment, origin: Origin::Forwarded };
         assert_eq!(pass.poll_transmit(Instant::ZERO), Some(expected));
         assert_eq!(pass.poll_transmit(Instant::ZERO), None);
         assert_eq!(pass.next_deadline(), Instant::NEVER);

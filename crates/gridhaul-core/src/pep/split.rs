@@ -8,7 +8,7 @@ use std::sync::Arc;
 use gridhaul_scenario::units::{Bytes, Instant};
 
 use super::coupling::{Coupling, Manner, unit_params};
-use super::{Held, Outgoing, Proxy, Side};
+use super::{Held, Outgoing, Proxy, Side, Statistics};
 use crate::tcp::{Connection, Segment, StackParams, State};
 
 /// Two connections with a buffer between them.
@@ -91,5 +91,36 @@ impl Proxy for Split {
 
     fn only_copy(&self) -> u64 {
         self.coupling.only_copy()
+    }
+
+    fn lost(&self) -> u64 {
+        self.coupling.lost()
+    }
+
+    fn accepts(&self, from: Side, segment: &Segment) -> Option<(u32, u32)> {
+        self.coupling.accepts(from, segment)
+    }
+
+    fn is_finished(&self) -> bool {
+        self.coupling.is_finished()
+    }
+
+    fn reset(&mut self) {
+        self.coupling.abort();
+    }
+
+    fn set_window_shift(&mut self, toward: Side, shift: u8) {
+        self.coupling.set_window_shift(toward, shift);
+    }
+
+    fn statistics(&self) -> Statistics {
+        let mut statistics = Statistics {
+            released: Side::BOTH.map(|from| self.held(from).released),
+            at_risk: self.only_copy(),
+            lost: self.lost(),
+            ..Statistics::default()
+        };
+        self.coupling.count(&mut statistics);
+        statistics
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gridhaul_scenario::scenario::{Profile, Recovery, Scenario, Stack, Variant};
+use gridhaul_scenario::scenario::{IpVersion, Profile, Recovery, Scenario, Stack, Variant};
 use gridhaul_scenario::units::{Bytes, Duration, WindowSize};
 
 use super::congestion::Controller;
@@ -98,6 +98,9 @@ pub struct StackParams {
     pub rto_max: Duration,
     /// Clock granularity of round-trip measurements; zero: exact.
     pub clock_granularity: Duration,
+    /// Time of the last tick before time zero, where one segment at a time is timed with a clock that
+    /// ticks; absent: another one for each connection.
+    pub clock_phase: Option<Duration>,
     /// Whether `rto_min` bounds the variance term (Linux) instead of the whole RTO (RFC 6298).
     pub rto_floor_on_variance: bool,
     /// Whether every segment is timed, or one at a time (as BSD and ns-2 did).
@@ -123,9 +126,6 @@ pub struct StackParams {
     pub whole_ssthresh: bool,
     /// Whether a timeout forgets selective acknowledgements (RFC 2018, section 8; ns-2).
     pub forget_sack_on_timeout: bool,
-    /// Whether recovery counts the pipe packet by packet, as ns-2's Sack1 does, instead of
-    /// estimating it from the scoreboard (RFC 6675, `SetPipe`).
-    pub count_pipe: bool,
     /// What TCP options add to the size of a segment on the wire.
     pub option_bytes: OptionBytes,
     /// Whether recovery is ns-2's where that differs from the RFCs: one fast retransmit for each
@@ -139,6 +139,9 @@ pub struct StackParams {
     pub syn_repeats: u32,
     /// Repetitions of SYN before the distance between them begins to double.
     pub syn_linear: u32,
+    /// Whether a delayed acknowledgement also answers the last segment in order when that arrives again
+    /// (ns-2, `DelAckSink::recv`).
+    pub delays_last_again: bool,
     /// Whether connections open as between ns-2's one-way agents: SYN is a packet like others, the
     /// answer is not acknowledged, and only SYN is repeated.
     pub one_way_open: bool,
@@ -149,16 +152,23 @@ pub struct StackParams {
 }
 
 impl StackParams {
-    /// The stack of this name, or the default one.
+    /// The stack of this name, or the default one, over this version of IP.
     #[must_use]
-    pub fn named(scenario: &Scenario, name: Option<&String>) -> Self {
+    pub fn named(scenario: &Scenario, name: Option<&String>, ip: IpVersion) -> Self {
         let stack = name.and_then(|name| scenario.stack.get(name));
-        Self::resolve(stack.unwrap_or(&Stack::default()))
+        Self::over(stack.unwrap_or(&Stack::default()), ip)
     }
 
-    /// Decides every parameter of a stack.
+    /// Decides every parameter of a stack over IPv4.
     #[must_use]
     pub fn resolve(stack: &Stack) -> Self {
+        Self::over(stack, IpVersion::V4)
+    }
+
+    /// Decides every parameter of a stack; the version of IP decides the size of the headers where the
+    /// stack does not.
+    #[must_use]
+    pub fn over(stack: &Stack, ip: IpVersion) -> Self {
         let mut params = match stack.profile {
             Profile::Rfc => rfc(),
             Profile::Linux => linux(),
@@ -176,10 +186,10 @@ impl StackParams {
         }
         if stack.profile == Profile::Ns2 {
             params.sack = stack.sack.unwrap_or(params.recovery == Recovery::Sack);
-            params.vegas_timer = params.variant == Variant::Vegas;
+            params.set_vegas_of_ns2();
         }
         let window = |size: WindowSize| u32::try_from(size.in_bytes(mss)).unwrap_or(u32::MAX);
-        params.header = stack.header.map_or(params.header, clamp_bytes);
+        params.header = clamp_bytes(stack.header.unwrap_or(ip.tcp_headers()));
         params.receive_window = stack.receive_window.map_or_else(
             || if stack.profile == Profile::Ns2 { 20 * mss } else { params.receive_window },
             window,
@@ -203,6 +213,7 @@ impl StackParams {
         params.rto_min = stack.rto_min.unwrap_or(params.rto_min);
         params.rto_max = stack.rto_max.unwrap_or(params.rto_max);
         params.clock_granularity = stack.clock_granularity.unwrap_or(params.clock_granularity);
+        params.clock_phase = stack.clock_phase;
         params.prr = stack.prr.unwrap_or(params.prr);
         params.hystart = stack.hystart.unwrap_or(params.hystart);
         params.restart_after_idle = stack.restart_after_idle.unwrap_or(params.restart_after_idle);
@@ -232,6 +243,32 @@ impl StackParams {
         self.timestamps = false;
         self.delayed_ack = Duration::ZERO;
         self.delayed_ack_max = Duration::ZERO;
+    }
+
+    /// ns-2's Vegas has a timer and an output routine of its own (`VegasTcpAgent::output`): it opens no
+    /// connection, and packet 0 is a data packet, which the sink acknowledges at once
+    /// (`SYN_immediate_ack_`).
+    fn set_vegas_of_ns2(&mut self) {
+        if self.variant == Variant::Vegas {
+            self.vegas_timer = true;
+            self.handshake = false;
+            self.quick_ack = 1;
+        }
+    }
+
+    /// What is added to times before ticks are counted, for a connection with this initial sequence
+    /// number. ns-2 draws the phase of each agent's clock (`boot_time_`); here it comes from the number,
+    /// which is drawn for each connection in each replication.
+    #[inline]
+    pub(crate) fn clock_phase(&self, isn: u32) -> Duration {
+        if self.time_every_segment {
+            return Duration::ZERO;
+        }
+        self.clock_phase.unwrap_or_else(|| {
+            // Evenly distributed over one tick.
+            let product = u128::from(self.clock_granularity.as_nanos()) * u128::from(isn);
+            Duration::from_nanos((product >> 32) as u64)
+        })
     }
 
     /// Whether segments carry an option with times, of either kind.
@@ -286,7 +323,7 @@ fn rfc() -> StackParams {
         variant: Variant::NewReno,
         recovery: Recovery::NewReno,
         mss: 1460,
-        header: 40,
+        header: 0,
         receive_window: 1 << 20,
         initial_window: 0,
         initial_ssthresh: u32::MAX,
@@ -309,6 +346,7 @@ fn rfc() -> StackParams {
         // RFC 6298, 2.5: at least 60 s.
         rto_max: Duration::from_secs(60),
         clock_granularity: Duration::from_millis(1),
+        clock_phase: None,
         rto_floor_on_variance: false,
         time_every_segment: true,
         restart_after_idle: true,
@@ -321,13 +359,13 @@ fn rfc() -> StackParams {
         halving: HalvingBasis::Flight,
         whole_ssthresh: false,
         forget_sack_on_timeout: false,
-        count_pipe: false,
         option_bytes: OptionBytes::All,
         ns2_recovery: false,
         vegas_timer: false,
         // RFC 5681, section 3.1: after a lost SYN, one segment.
         syn_repeats: 0,
         syn_linear: 0,
+        delays_last_again: false,
         one_way_open: false,
         vegas: Arc::new(Profile::Rfc.vegas()),
         // Paper `medx`, section 2: α = 0.5, β = 1.2. It leaves the length open: the three duplicates
@@ -395,9 +433,9 @@ fn ns2() -> StackParams {
         halving: HalvingBasis::Window,
         whole_ssthresh: true,
         forget_sack_on_timeout: true,
-        count_pipe: true,
         option_bytes: OptionBytes::SackBlocks,
         ns2_recovery: true,
+        delays_last_again: true,
         one_way_open: true,
         vegas: Arc::new(Profile::Ns2.vegas()),
         ..rfc()

@@ -75,6 +75,11 @@ impl Receiver {
             // RFC 9293, 3.10.7.4: an old segment is answered at once with an acknowledgement. Behind
             // FIN there is nothing: "Ignore the segment text."
             self.finished |= fin;
+            let last = end == self.next && self.beyond.is_none();
+            if params.delays_last_again && last && !params.delayed_ack.is_zero() {
+                self.delay_last_again(now, params);
+                return false;
+            }
             self.ack_now = true;
             if params.rules == Rules::Linux {
                 self.begin_quick(params);
@@ -161,6 +166,18 @@ impl Receiver {
         self.edge(params).saturating_sub(self.next) as u32
     }
 
+    /// The window that was offered last, as it stands at the next byte expected.
+    #[inline]
+    pub(crate) const fn offered_window(&self) -> u32 {
+        self.offered.saturating_sub(self.next) as u32
+    }
+
+    /// Lowers the offer just made to whole units of 2^`shift` bytes: what the other end reads.
+    pub(crate) fn round_offer(&mut self, shift: u8) {
+        let window = self.offered.saturating_sub(self.next);
+        self.offered = self.next + (window >> shift << shift);
+    }
+
     /// Right edge of the window to offer. It moves in steps of at least a segment or half the
     /// buffer (RFC 9293, 3.8.6.2.2), and never to the left.
     #[inline]
@@ -234,6 +251,17 @@ impl Receiver {
                 Rules::Linux => self.patience.wait(params.delayed_ack_max),
             };
             self.ack_at = now + wait;
+        }
+    }
+
+    /// The last segment in order has arrived again. ns-2's `DelAckSink` treats it as a new one.
+    #[cold]
+    fn delay_last_again(&mut self, now: Instant, params: &StackParams) {
+        if self.ack_at == Instant::NEVER {
+            self.ack_at = now + params.delayed_ack;
+            self.unacknowledged += 1;
+        } else {
+            self.ack_now = true;
         }
     }
 

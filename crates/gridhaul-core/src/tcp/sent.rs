@@ -54,6 +54,15 @@ pub(crate) struct Expired {
     pub due: Option<Instant>,
 }
 
+/// What a selective acknowledgement does to a segment that waits to be retransmitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StillLost {
+    /// It need not be retransmitted.
+    Clear,
+    /// It is retransmitted all the same (ns-2, on its way back after a timeout).
+    Keep,
+}
+
 /// Sent segments in order of the stream, without gaps.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SentQueue {
@@ -145,6 +154,7 @@ impl SentQueue {
         &mut self,
         left: u64,
         right: u64,
+        lost: StillLost,
         mut each: impl FnMut(usize, &Sent),
     ) -> u64 {
         let first = self.index_of(left);
@@ -158,7 +168,7 @@ impl SentQueue {
             }
             sent.sacked = true;
             covered += sent.len;
-            if sent.lost {
+            if sent.lost && lost == StillLost::Clear {
                 sent.lost = false;
                 self.lost_bytes -= sent.len;
             }

@@ -6,6 +6,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use gridhaul_scenario::scenario::IpVersion;
+
 /// Most members of one flow.
 pub(crate) const MEMBERS_MAX: u32 = 65_000;
 
@@ -19,6 +21,16 @@ pub(crate) enum Family {
     V4,
     /// IPv6: 60 B.
     V6,
+}
+
+impl Family {
+    /// The family of this version of IP.
+    pub(crate) const fn of(ip: IpVersion) -> Self {
+        match ip {
+            IpVersion::V4 => Self::V4,
+            IpVersion::V6 => Self::V6,
+        }
+    }
 }
 
 /// An end of a flow.

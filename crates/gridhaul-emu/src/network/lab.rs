@@ -2,7 +2,7 @@
 
 use super::plan::{Plan, Port};
 use crate::fault::Fault;
-use crate::system::{Namespace, Tun, run_batch, set_sysctl};
+use gridhaul_linux::{Namespace, Tun, run_batch, set_sysctl};
 
 /// What was made for a run. It vanishes with this.
 #[derive(Debug)]

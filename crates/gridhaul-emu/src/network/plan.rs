@@ -207,11 +207,11 @@ impl FlowPlan {
             stack.and_then(|name| scenario.stack.get(name)).is_some_and(|it| it.variant.is_some())
         };
         let names = [flow.stack.as_ref(), flow.to_stack.as_ref().or(flow.stack.as_ref())];
-        let stacks = names.map(|name| StackParams::named(scenario, name));
+        let stacks = names.map(|name| StackParams::named(scenario, name, flow.ip));
         Ok(Self {
             count: group.saturating_mul(flow.count),
             group: u64::from(group),
-            family: family(&stacks[0]),
+            family: Family::of(flow.ip),
             transport: flow.transport,
             ends,
             stacks,
@@ -265,11 +265,6 @@ impl FlowPlan {
 /// The address of the first member.
 fn first(flow: usize, side: Side) -> Address {
     Address { flow: flow as u16, side, number: 0 }
-}
-
-/// IPv6 where the headers have its size. Others were refused.
-pub(crate) const fn family(stack: &StackParams) -> Family {
-    if stack.header == 60 { Family::V6 } else { Family::V4 }
 }
 
 /// Whatever a scenario sends fits into one packet; the size of segments is set at the sockets.

@@ -95,11 +95,11 @@ fn mixed(scenario: &Scenario) -> Option<Unsupported> {
     let tcp = scenario.flow.iter().filter(|(_, flow)| flow.transport == Transport::Tcp);
     let stacks = tcp.flat_map(|(name, flow)| {
         let far = flow.to_stack.as_ref().or(flow.stack.as_ref());
-        [(name, flow.stack.as_ref()), (name, far)]
+        [(name, flow.ip, flow.stack.as_ref()), (name, flow.ip, far)]
     });
     let (mut first, mut vegas, mut medx) = (None, None, None);
-    for (name, stack) in stacks {
-        let params = StackParams::named(scenario, stack);
+    for (name, ip, stack) in stacks {
+        let params = StackParams::named(scenario, stack, ip);
         let same = match params.variant {
             Variant::Vegas => {
                 *vegas.get_or_insert(control::vegas(&params)) == control::vegas(&params)

@@ -4,12 +4,12 @@ use std::ops::RangeInclusive;
 
 use gridhaul_cc::Algorithm;
 use gridhaul_core::tcp::StackParams;
-use gridhaul_scenario::scenario::{Profile, Stack, Variant};
+use gridhaul_scenario::scenario::{IpVersion, Profile, Stack, Variant};
 use gridhaul_scenario::units::Duration;
 
 use crate::control;
-use crate::system::tick;
 use crate::traffic::{KERNEL_DELAYED_ACK, congestion_name, kernel_mss};
+use gridhaul_linux::kernel_tick;
 
 /// What a kernel takes for a segment, options included: `TCP_MIN_MSS` to `MAX_TCP_WINDOW`.
 const KERNEL_MSS: RangeInclusive<u32> = 88..=32_767;
@@ -66,14 +66,10 @@ fn algorithm(params: &StackParams) -> Refusals {
     if let Some((parameter, why)) = settings.refusal(algorithm) {
         refused.push((keys[parameter], format!("{why}; or use `--on sim`")));
     }
-    let missing = gridhaul_cc::missing_for(&[algorithm], None);
-    if !missing.is_empty() {
-        let missing = missing.iter().map(|it| format!("{}: {}", it.what, it.remedy));
-        let missing: Vec<_> = missing.collect();
+    if let Some(missing) = control::missing_text(algorithm) {
         let why = format!(
-            "{} needs what is missing here, as `gridhaul doctor` says: {}; or use `--on sim`",
+            "{} needs what is missing here, as `gridhaul doctor` says: {missing}; or use `--on sim`",
             algorithm.name(),
-            missing.join("; ")
         );
         refused.push(("variant", why));
     }
@@ -88,8 +84,12 @@ fn habits(stack: &Stack, params: &StackParams) -> Refusals {
     if stack.recovery.is_some() {
         refuse("recovery", "the kernel repairs losses in its own way; leave it out");
     }
-    if ![40, 60].contains(&params.header) {
-        refuse("header", "\"40 B\" is IPv4, \"60 B\" is IPv6; there is nothing else");
+    if stack.header.is_some_and(|header| IpVersion::of_tcp_headers(header).is_none()) {
+        refuse(
+            "header",
+            "a kernel's headers take 40 B with IPv4 and 60 B with IPv6; leave it out, and choose the \
+             version by `ip` of the flow",
+        );
     }
     if params.initial_ssthresh != linux.initial_ssthresh {
         refuse(
@@ -123,6 +123,9 @@ fn habits(stack: &Stack, params: &StackParams) -> Refusals {
     }
     if params.clock_granularity != linux.clock_granularity {
         refuse("clock_granularity", "the kernel measures in microseconds; leave it out");
+    }
+    if params.clock_phase.is_some() {
+        refuse("clock_phase", "the kernel measures in microseconds; leave it out");
     }
     if params.rto_initial != linux.rto_initial {
         refuse("rto_initial", "1 s in the kernel; leave it out");
@@ -164,7 +167,7 @@ fn sizes(params: &StackParams) -> Refusals {
 fn timers(params: &StackParams) -> Refusals {
     let mut refused = Vec::new();
     let mut refuse = |key, reason: String| refused.push((key, reason));
-    let tick = tick();
+    let tick = kernel_tick();
     let delayed = params.delayed_ack;
     let waits = delayed > tick && delayed <= KERNEL_DELAYED_ACK;
     if !delayed.is_zero() && !waits {

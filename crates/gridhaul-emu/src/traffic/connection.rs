@@ -11,7 +11,7 @@ use socket2::Socket;
 use super::application::{Application, Outbox};
 use super::socket;
 use crate::network::FlowPlan;
-use crate::system::TcpInfo;
+use gridhaul_linux::TcpInfo;
 
 /// A connection, or a sender and a receiver of datagrams.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub(crate) struct Connection {
     opens: Instant,
     /// Whether it has begun to connect, and when; whether it is open.
     pub begun: bool,
+    /// Retransmissions of SYN, known once the connection is established.
+    opened_after: Option<u32>,
     begun_at: Instant,
     open: bool,
     /// Whether the kernel has given it up, and why.
@@ -47,7 +49,7 @@ pub(crate) trait Told {
     /// The application has a message ready.
     fn on_ready(&mut self, ready: Instant);
     /// A message has arrived whole.
-    fn on_delivered(&mut self, ready: Instant, delay: Duration);
+    fn on_delivered(&mut self, member: u32, ready: Instant, delay: Duration);
     /// A connection is open, this long after it began to connect.
     fn on_opened(&mut self, took: Duration);
     /// The socket did not take a datagram.
@@ -77,6 +79,7 @@ impl Connection {
             start,
             opens,
             begun: false,
+            opened_after: None,
             begun_at: Instant::NEVER,
             open: false,
             failure: None,
@@ -179,6 +182,23 @@ impl Connection {
         }
     }
 
+    /// How often SYN was retransmitted, by what the kernel says now.
+    pub(crate) fn syn_retransmissions(&self, info: &TcpInfo) -> u32 {
+        // Whatever an unestablished connection has retransmitted is SYN.
+        self.opened_after.unwrap_or(info.retransmissions)
+    }
+
+    /// Notes the retransmissions of SYN when the connection is established and has sent no data yet.
+    fn note_opening(&mut self) {
+        if self.opened_after.is_none()
+            && let Some(near) = &self.ends[0]
+            && let Ok(info) = TcpInfo::of(near)
+            && info.state == TcpInfo::ESTABLISHED
+        {
+            self.opened_after = Some(info.retransmissions);
+        }
+    }
+
     /// Bursts without rate begin and end. One that finds the connection closed has a message ready all
     /// the same, which waits; the others come when the socket takes them.
     fn advance_bursts(&mut self, now: Instant, told: &mut impl Told) {
@@ -192,6 +212,7 @@ impl Connection {
 
     /// Writes what an end has to write, as far as its socket takes it.
     pub(crate) fn write(&mut self, end: usize, now: Instant, told: &mut impl Told) {
+        self.note_opening();
         loop {
             let new_message = end == 0 && self.next_of_burst(now);
             if self.taken[end] >= self.handed[end] {
@@ -286,14 +307,14 @@ impl Connection {
         let mut woken = false;
         while let Some(ready) = self.outbox[1 - end].pop(received) {
             let Application::Dialogue { machine, next } = &mut self.application else {
-                told.on_delivered(ready, now.since(ready));
+                told.on_delivered(self.member, ready, now.since(ready));
                 continue;
             };
             // The whole message is there: the machine is told of it in one piece.
             let answer = if end == 1 {
                 machine.handle_request_bytes(now, u64::MAX / 2)
             } else {
-                told.on_delivered(ready, now.since(ready));
+                told.on_delivered(self.member, ready, now.since(ready));
                 machine.handle_response_bytes(now, u64::MAX / 2)
             };
             *next = answer.map(|message| (end, message));

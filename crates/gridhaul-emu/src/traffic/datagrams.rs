@@ -114,7 +114,7 @@ impl Datagrams {
             }
             let slot = self.ready.get_mut(u32::from_le_bytes(number) as usize);
             if let Some(ready) = slot.and_then(Option::take) {
-                told.on_delivered(ready, now.since(ready));
+                told.on_delivered(self.member, ready, now.since(ready));
             }
         }
     }

@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 
 use gridhaul_core::chance::Chance;
 use gridhaul_core::load::{Demand, Message, Opening, SharedLoad};
+use gridhaul_linux::{Clock, EventFlags, Poll, TcpInfo, request_realtime_priority};
 use gridhaul_scenario::answer::Recording;
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Flow, Scenario, Transport};
@@ -19,11 +20,10 @@ use super::datagrams::Datagrams;
 use super::row::RowTraffic;
 use super::samples::window;
 use super::socket;
-use crate::clock::{Appointments, Clock, Thread};
 use crate::control::Controls;
 use crate::fault::Fault;
+use crate::handover::{Appointments, Thread};
 use crate::network::{Address, Lab, Plan};
-use crate::system::{EventFlags, Poll, TcpInfo, go_first};
 use crate::truth::Judgement;
 
 /// All applications of a run.
@@ -102,7 +102,7 @@ impl<'a> Traffic<'a> {
             playbacks: Vec::new(),
             judges: Vec::new(),
             due: BinaryHeap::new(),
-            poll: Poll::new()?,
+            poll: Poll::new().map_err(Fault::from)?,
             scratch: vec![MaybeUninit::uninit(); 1 << 18],
         };
         for (number, (name, flow)) in scenario.flow.iter().enumerate() {
@@ -201,7 +201,7 @@ impl<'a> Traffic<'a> {
         sampling: Sampling,
         stop: impl Fn() -> bool,
     ) -> Result<TrafficOutcome, RunError> {
-        go_first();
+        request_realtime_priority();
         clock.await_start();
         let mut recording = Recording::default();
         let mut sample_at = Instant::ZERO;
@@ -240,8 +240,8 @@ impl<'a> Traffic<'a> {
         }
         if sampling.recorded {
             for (number, row) in self.rows.iter().enumerate() {
-                for &(ready, delay) in &row.messages {
-                    recording.on_message(ready, number as u32, delay);
+                for &(member, ready, delay) in &row.messages {
+                    recording.on_message(ready, (number as u32, member), delay);
                 }
             }
         }
@@ -404,7 +404,7 @@ impl<'a> Traffic<'a> {
             let row = &mut self.rows[usize::from(flow)];
             if time == 0 { &mut row.before } else { &mut row.after }.push(received);
             if let Some(info) = member.info() {
-                row.counts[time].add(&info);
+                row.counts[time].add(&info, member.syn_retransmissions(&info));
             }
         }
     }
@@ -441,6 +441,14 @@ impl<'a> Traffic<'a> {
 }
 
 impl Member {
+    /// How often SYN was retransmitted.
+    fn syn_retransmissions(&self, info: &TcpInfo) -> u32 {
+        match self {
+            Self::Tcp(connection) => connection.syn_retransmissions(info),
+            Self::Datagram(_) => 0,
+        }
+    }
+
     fn row(&self) -> usize {
         match self {
             Self::Tcp(connection) => usize::from(connection.flow),

@@ -16,7 +16,7 @@ pub(crate) struct RowTraffic {
     warmup: Instant,
     pub delays: Delays,
     /// The first of them one by one: when the message was ready, and its delay.
-    pub messages: Vec<(Instant, Duration)>,
+    pub messages: Vec<(u32, Instant, Duration)>,
     pub judge: Option<Judge>,
     pub has_messages: bool,
     /// How late applications handed over their messages.
@@ -81,10 +81,15 @@ impl RowTraffic {
             self.waiting.push(end.since(*ready));
             self.unsent += u64::from(failed);
         }
-        if let Application::Transfer { bytes } = connection.application
-            && connection.completed != Instant::NEVER
-        {
-            self.transfers.add(bytes, (connection.start, connection.completed));
+        let (start, completed) = (connection.start, connection.completed);
+        match connection.application {
+            Application::Transfer { .. } if completed == Instant::NEVER => {
+                self.transfers.add_unfinished(connection.received[1], (start, end));
+            }
+            Application::Transfer { bytes } => {
+                self.transfers.add_finished(bytes, (start, completed));
+            }
+            _ => {}
         }
         if let Some(failure) = &connection.failure {
             self.failed += 1;
@@ -101,9 +106,9 @@ impl Told for RowTraffic {
         }
     }
 
-    fn on_delivered(&mut self, ready: Instant, delay: Duration) {
+    fn on_delivered(&mut self, member: u32, ready: Instant, delay: Duration) {
         if self.messages.len() < MESSAGES_MAX {
-            self.messages.push((ready, delay));
+            self.messages.push((member, ready, delay));
         }
         if ready >= self.warmup {
             self.delays.record(delay);

@@ -3,7 +3,7 @@
 use gridhaul_scenario::answer::Window;
 use gridhaul_scenario::units::Duration;
 
-use crate::system::TcpInfo;
+use gridhaul_linux::TcpInfo;
 
 /// Counters of all senders of a row.
 #[derive(Debug, Clone, Copy, Default)]
@@ -24,9 +24,11 @@ pub(crate) struct Averages {
 }
 
 impl SenderCounts {
-    pub(crate) fn add(&mut self, info: &TcpInfo) {
+    /// Adds what the kernel counts of a connection that retransmitted SYN so many times: the kernel counts
+    /// that among its retransmissions (`tcp_retransmit_skb`), but not among the segments with data.
+    pub(crate) fn add(&mut self, info: &TcpInfo, of_syn: u32) {
         self.segments += u64::from(info.data_segments_sent);
-        self.retransmissions += u64::from(info.retransmissions);
+        self.retransmissions += u64::from(info.retransmissions.saturating_sub(of_syn));
         self.timeouts += u64::from(info.timeouts);
         self.received += u64::from(info.segments_received);
     }

@@ -11,7 +11,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::control::Controls;
 use crate::fault::Fault;
 use crate::network::{Address, Family, FlowPlan, Side};
-use crate::system::{SocketOption, set_option};
+use gridhaul_linux::{SocketOption, set_option};
 
 /// Port at which the `to` end of the first flow listens.
 const FIRST_PORT: u16 = 5_000;

@@ -11,10 +11,11 @@ use super::recorder::Recorder;
 use super::slots::Slots;
 use super::tap::Tap;
 use super::{Lateness, Tally};
-use crate::clock::{Appointments, Clock, Thread};
 use crate::fault::Fault;
+use crate::handover::{Appointments, Thread};
 use crate::network::{Address, Plan, Port};
-use crate::system::{EventFlags, Poll, Tun, go_first};
+use gridhaul_linux::Clock;
+use gridhaul_linux::{EventFlags, Poll, Tun, request_realtime_priority};
 
 /// Carries the packets of one run.
 #[derive(Debug)]
@@ -111,12 +112,12 @@ impl<'a> Emulator<'a> {
         (warmup, end): (Instant, Instant),
         stop: impl Fn() -> bool,
     ) -> Result<WireOutcome, Fault> {
-        go_first();
+        request_realtime_priority();
         let mut before = None;
         loop {
             let now = clock.now();
             if before.is_none() && now >= warmup {
-                before = Some(self.state());
+                before = Some(self.state(now));
             }
             if now >= end || stop() {
                 break;
@@ -128,7 +129,7 @@ impl<'a> Emulator<'a> {
             let due = appointments.meet(Thread::Wire, due, now);
             self.wait(clock, due)?;
         }
-        let after = self.state();
+        let after = self.state(clock.now());
         let before = before.unwrap_or_else(|| after.clone());
         let recording = self.recorder.into_recording();
         let taps = self.slots.all.into_iter().filter_map(|slot| slot.tap);
@@ -137,8 +138,8 @@ impl<'a> Emulator<'a> {
         Ok(WireOutcome { before, after, lost, lateness, recording, captures })
     }
 
-    fn state(&self) -> WireState {
-        WireState { links: self.slots.accounts(), flows: self.tallies.clone() }
+    fn state(&self, now: Instant) -> WireState {
+        WireState { links: self.slots.accounts(now), flows: self.tallies.clone() }
     }
 
     /// Waits until a device has something to read or a link is due, and reads.

@@ -103,8 +103,8 @@ impl Slots {
         self.due.peek().map_or(Instant::NEVER, |Reverse((deadline, _))| *deadline)
     }
 
-    /// What was counted so far.
-    pub(crate) fn accounts(&self) -> Vec<LinkAccount> {
-        self.all.iter().map(|slot| slot.account).collect()
+    /// What was counted up to `now`.
+    pub(crate) fn accounts(&self, now: Instant) -> Vec<LinkAccount> {
+        self.all.iter().map(|slot| slot.account.at(now, &slot.link)).collect()
     }
 }

@@ -1,8 +1,7 @@
 //! From a solution to the answer.
 
-use gridhaul_scenario::answer::{Answer, Estimate, Metric, Point, Row, Verdict, Warning};
+use gridhaul_scenario::answer::{Answer, Estimate, Metric, Point, Row, Scope, Verdict, Warning};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
-use indexmap::IndexMap;
 
 use super::Memory;
 use super::build::{FlowPlace, Layout, LinkPlace, Sizes, Upstream};
@@ -32,7 +31,10 @@ pub(super) fn add(answer: &mut Answer, point: &ScenarioPoint, layout: &Layout, w
     let flows = flows(layout, &solution, &mut work.timers);
     answer.points.push(Point {
         parameters: point.parameters.clone(),
+        deterministic: true,
         verdicts: verdicts(layout, &flows),
+        delays: layout.flows.iter().map(|place| (place.name.clone(), None)).collect(),
+        labels: point.labels.clone(),
         flows,
         links,
     });
@@ -81,7 +83,8 @@ fn flows(layout: &Layout, solution: &Solution, timers: &mut Vec<Elimination>) ->
             (Metric::Iterations, f64::from(solution.evaluations)),
         ]);
         metrics.extend(delays(layout, solution, place, timers));
-        rows.push(Row { name: place.name.clone(), count: place.count, metrics: known(&metrics) });
+        let named = (place.name.clone(), place.count);
+        rows.push(Row::new(named, Scope::Flow, known(&metrics)));
     }
     for upstream in &layout.upstream {
         let (network, inner) = region(layout, solution, upstream);
@@ -100,8 +103,8 @@ fn flows(layout: &Layout, solution: &Solution, timers: &mut Vec<Elimination>) ->
             (Metric::Residual, inner.residual.max(solution.residual)),
             (Metric::Iterations, f64::from(inner.evaluations)),
         ]);
-        let (name, count) = (upstream.name.clone(), upstream.collectors);
-        rows.push(Row { name, count, metrics: known(&metrics) });
+        let named = (upstream.name.clone(), upstream.collectors);
+        rows.push(Row::new(named, Scope::Flow, known(&metrics)));
     }
     rows
 }
@@ -169,7 +172,7 @@ fn links(
                 // Little's law.
                 (Metric::QueueMean, busy * response.wait / response.service),
             ];
-            Row { name: format!("{link}.{side}"), count: place.count, metrics: known(&metrics) }
+            Row::new((format!("{link}.{side}"), place.count), Scope::Link, known(&metrics))
         };
     places.iter().zip(queues).map(row).collect()
 }
@@ -195,17 +198,10 @@ fn lost(network: &Network, solution: &Solution, queue: usize) -> f64 {
     if offered > 0.0 { 1.0 - passing / offered } else { 0.0 }
 }
 
-/// Numbers without chance: one run, no interval.
-fn known(metrics: &[(Metric, f64)]) -> IndexMap<Metric, Estimate> {
-    let mut known: IndexMap<Metric, Estimate> = metrics
-        .iter()
-        .map(|&(metric, value)| {
-            let mean = value.is_finite().then_some(value);
-            (metric, Estimate { mean, ci95: None, n: 1 })
-        })
-        .collect();
-    known.sort_keys();
-    known
+/// Values without an interval. What is not finite is not known.
+fn known(metrics: &[(Metric, f64)]) -> impl Iterator<Item = (Metric, Estimate)> {
+    let finite = metrics.iter().filter(|(_, value)| value.is_finite());
+    finite.map(|&(metric, value)| (metric, Estimate::exact(value, 1)))
 }
 
 /// Share of the round trips beyond the retransmission timeout from which a reader must know of it.

@@ -285,7 +285,7 @@ impl Layout {
 }
 
 fn stack(scenario: &Scenario, stage: &Stage) -> StackParams {
-    StackParams::named(scenario, stage.stack.as_ref())
+    StackParams::named(scenario, stage.stack.as_ref(), stage.ip)
 }
 
 fn sizes(tcp: &StackParams, payload: u64, segments: u32) -> Sizes {

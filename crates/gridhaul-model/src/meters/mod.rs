@@ -45,14 +45,19 @@ pub(crate) fn answer(
     let total = points.len() as u64;
     let mut answer = answer::empty(scenario);
     let mut work = Memory::default();
-    for (done, point) in (1..).zip(&points) {
+    let mut finished = vec![0; points.len()];
+    for (index, point) in points.iter().enumerate() {
+        if progress.is_interrupted() {
+            break;
+        }
         supports(&point.scenario).map_err(RunError::Unsupported)?;
         let layout = layout(&point.scenario, rules)
             .map_err(|problem| RunError::Invalid(problem.to_string()))?;
         answer::add(&mut answer, point, &layout, &mut work);
-        progress.advance(done, total);
+        finished[index] = 1;
+        progress.advance(index as u64 + 1, total);
     }
     answer.warnings.sort();
     answer.warnings.dedup();
-    Ok(answer)
+    answer.ended(&finished, 1)
 }

@@ -66,15 +66,20 @@ pub fn answer(
     let mut heard = Heard::default();
     let mut answered = Vec::with_capacity(points.len());
     for (index, point) in points.iter().enumerate() {
+        if progress.is_interrupted() {
+            break;
+        }
         answered.push(answer_one(point, rules, &mut heard));
         progress.advance(index as u64 + 1, points.len() as u64);
     }
     let mut answer = Answer::without_points(scenario, "model");
     // Equations know no chance.
     answer.repeats = 1;
+    let finished = answered.len();
     answer.points = answered;
     answer.warnings.extend(heard.warnings(points.len()));
-    Ok(answer)
+    let finished: Vec<_> = (0..points.len()).map(|point| usize::from(point < finished)).collect();
+    answer.ended(&finished, 1)
 }
 
 /// What was said, and at which points.
@@ -137,7 +142,8 @@ fn answer_one(point: &ScenarioPoint, rules: Rules, heard: &mut Heard) -> Point {
             }
         }
     }
-    Point { parameters: point.parameters.clone(), flows, links, verdicts: Vec::new() }
+    let (parameters, labels) = (point.parameters.clone(), point.labels.clone());
+    Point { parameters, labels, deterministic: true, flows, links, ..Point::default() }
 }
 
 /// The values of a point: the last part of each key is enough to tell them apart here.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use gridhaul_scenario::answer::{Estimate, Metric, Row};
+use gridhaul_scenario::answer::{Estimate, Metric, Row, Scope};
 use gridhaul_scenario::backend::Unsupported;
 use gridhaul_scenario::scenario::{Hop, Load, Scenario};
-use indexmap::IndexMap;
+use gridhaul_scenario::units::Duration;
 
 use super::course::Course;
 use super::demand::{Demand, Limit};
@@ -113,10 +113,8 @@ fn contended(scenario: &Scenario, courses: &[Course<'_>]) -> Vec<Unsupported> {
 
 fn flow_row(course: &Course<'_>) -> Row {
     let demand = course.first();
-    let mut metrics = IndexMap::new();
-    let mut set = |metric, value: f64| {
-        metrics.insert(metric, Estimate { mean: Some(value), ci95: None, n: 1 });
-    };
+    let mut known: Vec<(Metric, Estimate)> = Vec::new();
+    let mut set = |metric, value| known.push((metric, Estimate::exact(value, 1)));
     let (way, loss) = (&demand.way, demand.connection.loss);
     let connections = demand.connections as f64;
     let sent = demand.rate * connections;
@@ -135,6 +133,10 @@ fn flow_row(course: &Course<'_>) -> Row {
     if let Load::Transfer(transfer) = &demand.flow.load {
         let segments = transfer.size.get().div_ceil(u64::from(demand.stack.mss)).max(1) as f64;
         if let Some(time) = completion(course, segments) {
+            let alone = demand.connections == 1;
+            if alone || demand.flow.start_spread.is_some_and(Duration::is_zero) {
+                set(Metric::Goodput, connections * transfer.size.get() as f64 * 8.0 / time);
+            }
             set(Metric::CompletionTime, time);
             set(Metric::TransferRate, transfer.size.get() as f64 * 8.0 / time);
         }
@@ -161,8 +163,7 @@ fn flow_row(course: &Course<'_>) -> Row {
             set(Metric::SegmentDelayTotal, way.out_s + queued);
         }
     }
-    metrics.sort_keys();
-    Row { name: demand.name.to_owned(), count: demand.connections, metrics }
+    Row::new((demand.name.to_owned(), demand.connections), Scope::Flow, known)
 }
 
 /// How long a transfer takes. Through proxies: as long as over the slowest piece, and the way over
@@ -200,13 +201,10 @@ fn link_rows(scenario: &Scenario, courses: &[Course<'_>]) -> Vec<Row> {
         for (side, forward, direction) in sides {
             let Some(direction) = direction else { continue };
             let offered = carried.get(&(index, forward)).map_or(0.0, |carried| carried.offered);
-            let mut metrics = IndexMap::new();
-            if is_steady {
-                let used = offered / direction.rate.as_bits_per_sec() as f64;
-                let known = Estimate { mean: Some(used), ci95: None, n: 1 };
-                metrics.insert(Metric::Utilisation, known);
-            }
-            rows.push(Row { name: format!("{name}.{side}"), count: u64::from(members), metrics });
+            let used = offered / direction.rate.as_bits_per_sec() as f64;
+            let known = is_steady.then(|| (Metric::Utilisation, Estimate::exact(used, 1)));
+            let named = (format!("{name}.{side}"), u64::from(members));
+            rows.push(Row::new(named, Scope::Link, known));
         }
     }
     rows

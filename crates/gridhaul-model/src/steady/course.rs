@@ -7,6 +7,7 @@ use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::Unsupported;
 use gridhaul_scenario::scenario::{Proxy, ProxyMode, Scenario, Stage, Waypoint};
 
+use super::buffers::{self, Buffer};
 use super::demand::{Demand, Limit};
 use crate::rules::Rules;
 
@@ -49,15 +50,31 @@ impl<'s> Course<'s> {
             Demand::of(scenario, (name, flow), &stage, stack, rules)
         });
         let pieces = pieces.collect::<Result<Vec<_>, _>>()?;
-        Ok(Self::joined(scenario, pieces, &points))
+        let buffers = cuts.buffers(&pieces);
+        Ok(Self::joined(scenario, pieces, &points, &buffers))
     }
 
     /// What the first piece sends reaches the end at the rate of the slowest piece: the buffers
-    /// before it fill, and the windows that they offer close.
-    fn joined(scenario: &Scenario, mut pieces: Vec<Demand<'s>>, points: &[Waypoint]) -> Self {
+    /// before it fill, and the windows that they offer close. Where a buffer is small, the hops
+    /// before and after it together are slower than each of them alone.
+    fn joined(
+        scenario: &Scenario,
+        mut pieces: Vec<Demand<'s>>,
+        points: &[Waypoint],
+        buffers: &[Buffer],
+    ) -> Self {
         let rates = pieces.iter().map(Demand::arriving).zip(0_usize..);
-        let (least, slowest) =
+        let (mut least, mut slowest) =
             rates.min_by(|a, b| a.0.total_cmp(&b.0)).expect("a way has at least one piece");
+        if let Some(limit) = buffers::limit(&pieces, buffers) {
+            (least, slowest) = (limit.rate, limit.piece);
+            let (node, _) =
+                scenario.node.get_index(points[limit.proxy].node).expect("a proxy is at a node");
+            let piece = &mut pieces[slowest];
+            piece.rate = least / (1.0 - piece.connection.loss);
+            piece.rtt_s = Some(piece.connection.rtt_s);
+            piece.limit = Limit::Buffer(node.clone());
+        }
         let before = slowest.checked_sub(1).map(|index| &points[index]);
         let place = before.and_then(|point| scenario.node.get_index(point.node));
         let text = place.map_or("the first hop".to_owned(), |(node, _)| {
@@ -121,10 +138,22 @@ impl Cuts<'_, '_> {
             stack: own.or_else(|| self.stage.stack.clone()),
             ..self.stage.clone()
         };
-        let far = StackParams::named(self.scenario, self.stage.stack.as_ref()).receive_window;
-        let mut params = StackParams::named(self.scenario, stage.stack.as_ref());
+        let far = StackParams::named(self.scenario, self.stage.stack.as_ref(), self.stage.ip)
+            .receive_window;
+        let mut params = StackParams::named(self.scenario, stage.stack.as_ref(), stage.ip);
         params.receive_window = self.window(index, far);
         (stage, params)
+    }
+
+    /// The buffers of the proxies, in segments of the pieces that end at them.
+    fn buffers(&self, pieces: &[Demand<'_>]) -> Vec<Buffer> {
+        let proxies =
+            self.points.iter().filter_map(|point| self.scenario.node[point.node].proxy.as_ref());
+        let buffer = |(proxy, piece): (&Proxy, &Demand<'_>)| Buffer {
+            segments: (f64::from(proxy.window()) / f64::from(piece.stack.mss)).floor().max(1.0),
+            reflects: proxy.mode == ProxyMode::Reflect,
+        };
+        proxies.zip(pieces).map(buffer).collect()
     }
 
     /// The window at the end of a piece: the buffer of the proxy there and, if it reflects, no more

@@ -36,6 +36,8 @@ pub(super) enum Limit {
     Loss,
     /// The window that the receiver offers.
     Window,
+    /// The buffer of the proxy at this node.
+    Buffer(String),
     /// The rate of this direction.
     Link(String),
     /// The rate of this direction for the acknowledgements.
@@ -54,6 +56,7 @@ impl Limit {
         match self {
             Self::Loss => "the loss of the way".to_owned(),
             Self::Window => "the receive window".to_owned(),
+            Self::Buffer(node) => format!("the buffer of the proxy at {node}"),
             Self::Link(key) => format!("the rate of {key}"),
             Self::Acknowledgements(key) => format!("the rate of {key} for acknowledgements"),
             Self::Piece(text) => text.clone(),

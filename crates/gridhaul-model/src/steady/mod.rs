@@ -5,6 +5,7 @@
 //! of acknowledgements is neglected, as all of these papers do.
 
 mod answer;
+mod buffers;
 mod bulk;
 mod channel;
 mod course;

@@ -124,15 +124,15 @@ fn check(answer: &Answer) -> Result<f64, String> {
     let mut residual = 0.0_f64;
     let point = &answer.points[0];
     for row in point.flows.iter().chain(&point.links) {
+        if row.metrics.values().all(|estimate| estimate.mean.is_none()) {
+            return Err(format!("{}: nothing is known", row.name));
+        }
         for (metric, estimate) in &row.metrics {
             let Some(value) = estimate.mean else {
-                // Without a steady state, or where nothing arrives, no message has a delay.
-                let undecided =
-                    *metric == Metric::DeadlineMet && row.mean(Metric::DelayMean).is_none();
-                if undecided {
-                    continue;
+                if ALWAYS_KNOWN.contains(metric) || is_partly_known(row, *metric) {
+                    return Err(format!("{}: {metric} is not a number", row.name));
                 }
-                return Err(format!("{}: {metric} is not a number", row.name));
+                continue;
             };
             let most = if share(*metric) { 1.0 + 1e-9 } else { f64::MAX };
             if !(0.0..=most).contains(&value) {
@@ -148,6 +148,32 @@ fn check(answer: &Answer) -> Result<f64, String> {
         }
     }
     Ok(residual)
+}
+
+/// What the equations give of every row.
+const ALWAYS_KNOWN: [Metric; 16] = [
+    Metric::Goodput,
+    Metric::Throughput,
+    Metric::ReverseThroughput,
+    Metric::OfferedLoad,
+    Metric::RetransmissionRatio,
+    Metric::RttMean,
+    Metric::SegmentLoss,
+    Metric::SegmentLossTotal,
+    Metric::SegmentDelayMean,
+    Metric::SegmentDelayTotal,
+    Metric::Residual,
+    Metric::Iterations,
+    Metric::LinkThroughput,
+    Metric::Utilisation,
+    Metric::LossRatio,
+    Metric::QueueMean,
+];
+
+/// Without a steady state, or where nothing arrives, no message has a delay; else all delays are known.
+fn is_partly_known(row: &Row, metric: Metric) -> bool {
+    let delays = [Metric::DelayMean, Metric::DelayMedian, Metric::DelayP98];
+    delays.contains(&metric) && delays.iter().any(|delay| row.mean(*delay).is_some())
 }
 
 const fn share(metric: Metric) -> bool {

@@ -18,6 +18,7 @@ pub(crate) fn answer(backend: &str, points: Vec<Point>) -> Answer {
         points,
         warnings: Vec::new(),
         series: Vec::new(),
+        incomplete: false,
         captures: Vec::new(),
     }
 }
@@ -74,8 +75,6 @@ pub(crate) fn point(scale: f64) -> Point {
         )
     };
     Point {
-        parameters: [].into_iter().collect(),
-        verdicts: Vec::new(),
         flows: vec![
             flow("meters", 200, 412_000.0),
             flow("camera", 1, 1_130_000.0),
@@ -87,6 +86,7 @@ pub(crate) fn point(scale: f64) -> Point {
             link("gprs.forward", 31_000.0, 0.11),
             link("gprs.backward", 9_800.0, 0.0),
         ],
+        ..Point::default()
     }
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn series(rows: u32) -> Vec<Series> {
         let mut all = vec![("time_s", real(&|t, _| t)), (key, text)];
         all.extend(columns);
         let columns = all.into_iter().map(|(name, data)| Column { name: name.into(), data });
-        Series { name: name.into(), columns: columns.collect() }
+        Series { name: name.into(), columns: columns.collect(), ..Series::default() }
     };
     let saw = |t: f64, k: u32| {
         64_000.0 / f64::from(k + 1)
@@ -163,5 +163,5 @@ pub(crate) fn row(name: &str, count: u64, metrics: &[(Metric, f64)]) -> Row {
 }
 
 fn estimate(mean: f64) -> Estimate {
-    Estimate { mean: Some(mean), ci95: Some(mean * 0.043), n: 5 }
+    Estimate { ci95: Some(mean * 0.043), ..Estimate::exact(mean, 5) }
 }

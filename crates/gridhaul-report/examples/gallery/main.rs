@@ -1,10 +1,12 @@
-//! Draws one chart and one report of each kind into a directory: `gallery <directory>`.
+//! Draws one chart and one report of each kind into a directory: `gallery <directory>`; or the report
+//! of stored answers into a file: `gallery <file> <answer.json>...`.
 
 mod answers;
 
 use std::path::Path;
 
 use gridhaul_scenario::Answer;
+use gridhaul_scenario::answer::DelayDistribution;
 
 use gridhaul_report::Report;
 use gridhaul_report::chart::{
@@ -14,6 +16,10 @@ use gridhaul_report::chart::{
 
 fn main() -> std::io::Result<()> {
     let target = std::env::args().nth(1).unwrap_or_else(|| ".".into());
+    let stored: Vec<String> = std::env::args().skip(2).collect();
+    if !stored.is_empty() {
+        return std::fs::write(&target, of_stored(&stored)?);
+    }
     for (name, chart) in [
         ("loss", loss()),
         ("paper", paper()),
@@ -27,6 +33,12 @@ fn main() -> std::io::Result<()> {
     let mut single = answers::answer("sim", vec![answers::point(1.0)]);
     single.series = answers::series(2000);
     single.warnings.push(answers::warning());
+    for (flow, scale) in [("meters", 1.0), ("control", 0.2)] {
+        let share: Vec<f64> = (0..=50).map(|step| f64::from(step) / 50.0).collect();
+        let delay_s = share.iter().map(|share| scale * 0.1 / (1.02 - share)).collect();
+        let curve = DelayDistribution { messages: 12_345, share, delay_s };
+        single.points[0].delays.insert(flow.to_owned(), Some(curve));
+    }
     let sweep = [1.0, 0.9].map(|scale| answers::answer("sim", answers::sweep(scale)));
     let model = answers::answer("model", vec![answers::point(0.93)]);
     let label = |name: &str| name.to_owned();
@@ -50,6 +62,17 @@ fn main() -> std::io::Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// The report of answers that are stored as JSON.
+fn of_stored(files: &[String]) -> std::io::Result<String> {
+    let read = |file: &String| -> std::io::Result<Answer> {
+        Ok(serde_json::from_slice(&std::fs::read(file)?)?)
+    };
+    let answers = files.iter().map(read).collect::<std::io::Result<Vec<_>>>()?;
+    let labelled: Vec<(String, &Answer)> =
+        answers.iter().map(|answer| (answer.backend.clone(), answer)).collect();
+    Ok(gridhaul_report::html(&Report { answers: &labelled, ..Report::default() }))
 }
 
 fn loss() -> Chart {

@@ -151,7 +151,7 @@ impl BarChart {
                 continue;
             };
             let y = frame.y.place(value);
-            let estimate = Estimate { mean: Some(value), ci95: bar.ci95, n: 1 };
+            let estimate = Estimate { ci95: bar.ci95, ..Estimate::exact(value, 1) };
             let about =
                 format!("{name}, {}: {}", series.name, format::estimate(&estimate, &self.y.unit));
             let one = Group::new().add(tooltip(&about));

@@ -10,8 +10,8 @@ use super::ruler::{Fit, Ruler};
 use super::style::{GRID, GROUND, INK, WEAK};
 use super::{Axis, Scale};
 
-/// Width of every chart; a column of a paper at 6 px to the millimetre.
-pub(super) const WIDTH: f64 = 560.0;
+/// Width of every chart: so narrow that labels can be read where a page of 400 px shrinks it.
+pub(super) const WIDTH: f64 = 480.0;
 const PLOT_HEIGHT: f64 = 232.0;
 const RIGHT: f64 = WIDTH - 18.0;
 const TITLE: f64 = 15.0;

@@ -314,7 +314,7 @@ impl<'a> Pen<'a> {
     }
 
     fn about(&self, point: &DataPoint) -> String {
-        let y = Estimate { mean: Some(point.y), ci95: point.ci95, n: 1 };
+        let y = Estimate { ci95: point.ci95, ..Estimate::exact(point.y, 1) };
         let x = format::value(point.x, &self.chart.x.unit);
         let text = format!("{} at {x}", format::estimate(&y, &self.chart.y.unit));
         if self.series.name.is_empty() { text } else { format!("{}: {text}", self.series.name) }

@@ -1,22 +1,28 @@
 //! Reports: one HTML file without scripts and without anything from elsewhere.
 
+mod delays;
+mod description;
 mod page;
 mod series;
 mod single;
 mod sweep;
+mod table;
 
 use gridhaul_scenario::Answer;
+use gridhaul_scenario::answer::{Estimate, Metric};
 
 use crate::chart::Chart;
 use crate::text::TextTable;
-pub use page::{PAGE_STYLE, table_element};
+pub use page::PAGE_STYLE;
+pub(crate) use sweep::swept_keys;
+pub use table::table_element;
 
 /// What a report is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Report<'a> {
     /// Heading; empty: the title of the first answer.
     pub title: &'a str,
-    /// Story of the scenario; paragraphs are separated by empty lines.
+    /// Description of the scenario, as Markdown.
     pub description: &'a str,
     /// Answers to the same scenario, each under its label (a backend, a variant). One is the usual
     /// case; several are drawn into the same axes.
@@ -30,7 +36,8 @@ pub struct Report<'a> {
 /// The opening of a report: what was found out, before the answers that it rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Opening<'a> {
-    /// The finding in some sentences; paragraphs are separated by empty lines.
+    /// The result in some sentences, in the place of those that are made from the answers; paragraphs
+    /// are separated by empty lines.
     pub finding: &'a str,
     /// Its tables, under their own titles.
     pub tables: &'a [TextTable],
@@ -39,6 +46,9 @@ pub struct Opening<'a> {
     /// Heading of the tables and charts of the answers.
     pub answers: &'a str,
 }
+
+/// What the title of a chart of censored means ends with.
+const CENSORED: &str = " (censored: without unfinished transfers)";
 
 /// A chart of a report, as it is written to a file of its own.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,15 +67,69 @@ pub fn html(report: &Report<'_>) -> String {
     page::page(report, &charts(report.answers))
 }
 
-/// The charts that a report of these answers shows, in order.
+/// The charts that a report of these answers shows, the one that answers most first.
 #[must_use]
 pub fn charts(answers: &[(String, &Answer)]) -> Vec<NamedChart> {
     let keys = sweep::swept_keys(answers);
-    let mut charts =
+    let mut ranked =
         if keys.is_empty() { single::charts(answers) } else { sweep::charts(answers, &keys) };
-    charts.extend(series::charts(answers, &[]));
+    ranked.extend(delays::charts(answers, &keys));
+    ranked.extend(
+        series::charts(answers, &[])
+            .into_iter()
+            .map(|chart| Ranked { rank: series::rank(&chart), chart }),
+    );
+    // Equal ranks stay in the order in which they were made.
+    ranked.sort_by(|a, b| b.rank.total_cmp(&a.rank));
+    let mut charts: Vec<NamedChart> = ranked.into_iter().map(|ranked| ranked.chart).collect();
     distinct(&mut charts);
     charts
+}
+
+/// A chart and how much of the question it answers: the weight of what it shows, from 0 to 1, times
+/// how much that differs between the points, flows or answers, from 0 to 1.
+struct Ranked {
+    rank: f64,
+    chart: NamedChart,
+}
+
+/// The axis of a swept key whose values are numbers.
+pub(crate) fn numeric_axis(answer: &Answer, key: &str) -> Option<crate::chart::Axis> {
+    sweep::axis(&answer.points.iter().collect::<Vec<_>>(), key)
+}
+
+/// How much values differ, from 0 to 1: their range beyond the confidence intervals, relative to the
+/// largest.
+fn contrast<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> f64 {
+    let known = estimates.filter(|it| it.mean.is_some_and(f64::is_finite));
+    let mut low: Option<&Estimate> = None;
+    let mut high: Option<&Estimate> = None;
+    for estimate in known {
+        if low.is_none_or(|it| estimate.mean < it.mean) {
+            low = Some(estimate);
+        }
+        if high.is_none_or(|it| estimate.mean > it.mean) {
+            high = Some(estimate);
+        }
+    }
+    let (Some(low), Some(high)) = (low, high) else { return 0.0 };
+    let (least, most) = (low.mean.unwrap_or(0.0), high.mean.unwrap_or(0.0));
+    let half = low.ci95.unwrap_or(0.0).hypot(high.ci95.unwrap_or(0.0));
+    let size = least.abs().max(most.abs());
+    if size > 0.0 && most - least > half { ((most - least - half) / size).min(1.0) } else { 0.0 }
+}
+
+/// How much a metric tells a reader, from 0 to 1.
+const fn weight(metric: Metric) -> f64 {
+    match metric {
+        Metric::CompletionTime | Metric::DeadlineMet => 1.0,
+        Metric::Goodput => 0.95,
+        Metric::DelayP98 | Metric::MessageLoss => 0.9,
+        Metric::RttMean | Metric::DelayMean => 0.7,
+        Metric::RetransmissionRatio | Metric::QueueMean | Metric::Fairness => 0.5,
+        Metric::Timeouts | Metric::Utilisation | Metric::LossRatio => 0.4,
+        _ => 0.3,
+    }
 }
 
 /// The charts of what an answer records over time. The points of its sweep go by these names, or by

@@ -2,15 +2,21 @@
 
 use std::fmt::Write;
 
+use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::Warning;
 
-use super::{NamedChart, Report};
+use super::table::{headed, whole_table};
+use super::{NamedChart, Report, description};
 use crate::chart::STYLE;
 use crate::text::{Detail, TextTable, tables};
 use crate::verdicts::verdicts;
 
 /// Style of all pages, beside that of the charts.
 pub const PAGE_STYLE: &str = include_str!("page.css");
+
+/// Charts that are shown at once, and rows of verdicts that are.
+const CHARTS_OPEN: usize = 4;
+const VERDICTS_MAX: usize = 6;
 
 /// Writes the page. Writing to a `String` cannot fail, so results are dropped.
 pub(super) fn page(report: &Report<'_>, charts: &[NamedChart]) -> String {
@@ -29,26 +35,27 @@ pub(super) fn page(report: &Report<'_>, charts: &[NamedChart]) -> String {
          <p class=\"meta\">{}</p>\n</header>\n<main>",
         escaped(&asked(report)),
     );
-    opening(&mut out, report);
+    result(&mut out, report);
     warnings(&mut out, report);
-    if let Some(table) = verdicts(report.answers) {
-        table_html(&mut out, &table);
+    let (open, folded) = rank(report.opening.charts, charts);
+    let verdicts = verdicts(report.answers);
+    if let Some(table) = verdicts.iter().find(|table| table.rows.len() <= VERDICTS_MAX) {
+        headed(&mut out, table);
     }
-    let paragraphs = report.description.split("\n\n").map(str::trim);
-    for paragraph in paragraphs.filter(|paragraph| !paragraph.is_empty()) {
-        let _ = writeln!(out, "<p>{}</p>", escaped(paragraph));
+    out += "<section class=\"charts\" aria-label=\"Charts\">\n";
+    open.iter().for_each(|chart| figure(&mut out, chart));
+    out += "</section>\n";
+    for table in report.opening.tables {
+        headed(&mut out, table);
     }
-    figures(&mut out, charts);
-    for table in tables(report.answers, Detail::Full) {
-        table_html(&mut out, &table);
+    let description = description::rendered(report.description);
+    if !description.is_empty() {
+        let _ = writeln!(out, "<section class=\"description\">\n{description}</section>");
     }
-    if !report.scenario_toml.trim().is_empty() {
-        let _ = writeln!(
-            out,
-            "<details open>\n<summary>Scenario</summary>\n<pre><code>{}</code></pre>\n</details>",
-            escaped(report.scenario_toml.trim_end()),
-        );
+    if !report.opening.answers.is_empty() {
+        let _ = writeln!(out, "<h2>{}</h2>", escaped(report.opening.answers));
     }
+    details(&mut out, report, &folded, verdicts.filter(|it| it.rows.len() > VERDICTS_MAX));
     out += "</main>\n";
     footer(&mut out, report);
     out += "</body>\n</html>\n";
@@ -56,7 +63,7 @@ pub(super) fn page(report: &Report<'_>, charts: &[NamedChart]) -> String {
 }
 
 /// Text for HTML, in elements and in quoted attributes.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -87,31 +94,99 @@ fn asked(report: &Report<'_>) -> String {
         let points = answer.points.len();
         let points =
             if points == 1 { String::new() } else { format!("{} of ", plural(points, "point")) };
-        format!("{label}: {points}{}", plural(answer.repeats as usize, "run"))
+        let equal = if is_replicated(answer) && answer.points.iter().all(|it| it.deterministic) {
+            ", deterministic"
+        } else {
+            ""
+        };
+        format!("{label}: {points}{}{equal}", plural(answer.repeats as usize, "run"))
     });
     let mut text = answers.collect::<Vec<_>>().join(" · ");
-    if report.answers.iter().any(|(_, answer)| answer.repeats > 1) {
+    let has_intervals = |answer: &Answer| {
+        is_replicated(answer) && answer.points.iter().any(|point| !point.deterministic)
+    };
+    if report.answers.iter().any(|(_, answer)| has_intervals(answer)) {
         text += " · ± is the 95 % confidence interval of the mean";
     }
     text
 }
 
-fn opening(out: &mut String, report: &Report<'_>) {
-    let opening = report.opening;
-    for paragraph in opening.finding.split("\n\n").map(str::trim).filter(|text| !text.is_empty()) {
-        let _ = writeln!(out, "<p><strong>{}</strong></p>", escaped(paragraph));
+const fn is_replicated(answer: &Answer) -> bool {
+    answer.repeats > 1
+}
+
+/// The sentences that a report begins with.
+fn result(out: &mut String, report: &Report<'_>) {
+    let given = report.opening.finding.split("\n\n").map(str::trim).filter(|it| !it.is_empty());
+    let mut paragraphs: Vec<String> = given.map(str::to_owned).collect();
+    if paragraphs.is_empty() {
+        paragraphs = crate::result::result(report.answers);
     }
-    figures(out, opening.charts);
-    for table in opening.tables {
-        let _ = writeln!(out, "<h2>{}</h2>", escaped(&table.title));
-        *out += &table_element(table);
-        if let Some(note) = &table.note {
-            let _ = writeln!(out, "<p class=\"note\">{}</p>", escaped(note));
+    if paragraphs.is_empty() {
+        return;
+    }
+    *out += "<section class=\"result\" aria-label=\"Result\">\n";
+    for paragraph in &paragraphs {
+        let _ = writeln!(out, "<p>{}</p>", escaped(paragraph));
+    }
+    *out += "</section>\n";
+}
+
+/// The charts that are shown at once, those of the opening first, and those that are folded away.
+fn rank<'a>(
+    opening: &'a [NamedChart],
+    charts: &'a [NamedChart],
+) -> (Vec<&'a NamedChart>, Vec<&'a NamedChart>) {
+    // Beside a finding of its own, charts of the answers are its evidence.
+    let open = if opening.is_empty() { CHARTS_OPEN } else { opening.len().min(CHARTS_OPEN) };
+    let mut all: Vec<&NamedChart> = opening.iter().chain(charts).collect();
+    let folded = all.split_off(open.min(all.len()));
+    (all, folded)
+}
+
+/// What few readers need: the other charts, all numbers, the scenario.
+fn details(
+    out: &mut String,
+    report: &Report<'_>,
+    charts: &[&NamedChart],
+    verdicts: Option<TextTable>,
+) {
+    let mut sections: Vec<&str> = Vec::new();
+    for chart in charts {
+        if !sections.contains(&chart.section.as_str()) {
+            sections.push(&chart.section);
         }
     }
-    if !opening.answers.is_empty() {
-        let _ = writeln!(out, "<h2>{}</h2>", escaped(opening.answers));
+    sections.sort_unstable();
+    if let Some(table) = verdicts {
+        fold(out, &table.title, |out| whole_table(out, &table));
     }
+    for section in sections {
+        let own: Vec<_> = charts.iter().filter(|chart| chart.section == section).collect();
+        let count =
+            format!("{} more {}", own.len(), if own.len() == 1 { "chart" } else { "charts" });
+        fold(out, &format!("{section}: {count}"), |out| {
+            *out += "<div class=\"charts\">\n";
+            own.iter().for_each(|chart| figure(out, chart));
+            *out += "</div>\n";
+        });
+    }
+    for table in tables(report.answers, Detail::Full) {
+        fold(out, &format!("{} in numbers", table.title), |out| whole_table(out, &table));
+    }
+    if !report.scenario_toml.trim().is_empty() {
+        let toml = escaped(report.scenario_toml.trim_end());
+        fold(out, "Scenario", |out| {
+            let _ = writeln!(out, "<pre><code>{toml}</code></pre>");
+        });
+    }
+}
+
+/// A part of the page that is opened on request; print shows it.
+fn fold(out: &mut String, summary: &str, content: impl FnOnce(&mut String)) {
+    let _ = writeln!(out, "<details>\n<summary>{}</summary>", escaped(summary));
+    content(out);
+    *out += "</details>\n";
 }
 
 fn warnings(out: &mut String, report: &Report<'_>) {
@@ -137,64 +212,9 @@ fn warnings(out: &mut String, report: &Report<'_>) {
     *out += "</ul>\n</aside>\n";
 }
 
-fn figures(out: &mut String, charts: &[NamedChart]) {
-    let mut section = "";
-    for chart in charts {
-        if chart.section != section {
-            if !section.is_empty() {
-                *out += "</div>\n";
-            }
-            section = &chart.section;
-            let _ = writeln!(out, "<h2>{}</h2>\n<div class=\"charts\">", escaped(section));
-        }
-        let _ = writeln!(
-            out,
-            "<figure id=\"{}\">\n{}\n</figure>",
-            chart.name,
-            chart.chart.to_inline_svg()
-        );
-    }
-    if !section.is_empty() {
-        *out += "</div>\n";
-    }
-}
-
-fn table_html(out: &mut String, table: &TextTable) {
-    let _ = writeln!(out, "<h2>{} in numbers</h2>", escaped(&table.title));
-    *out += &table_element(table);
-    if let Some(note) = &table.note {
-        let _ = writeln!(out, "<p class=\"note\">{}</p>", escaped(note));
-    }
-}
-
-/// A table as an element of a page, without heading and note.
-#[must_use]
-pub fn table_element(table: &TextTable) -> String {
-    let title = escaped(&table.title);
-    let mut out = String::new();
-    let _ = writeln!(
-        out,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title} in numbers\">\n<table>\n<thead><tr>",
-    );
-    for (column, header) in table.headers.iter().enumerate() {
-        let class = if column < table.key_columns { "" } else { " class=\"n\"" };
-        let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", escaped(header));
-    }
-    out += "</tr></thead>\n<tbody>\n";
-    for row in &table.rows {
-        out += "<tr>";
-        for (column, cell) in row.iter().enumerate() {
-            let cell = escaped(cell);
-            let _ = if column < table.key_columns {
-                write!(out, "<th scope=\"row\">{cell}</th>")
-            } else {
-                write!(out, "<td class=\"n\">{cell}</td>")
-            };
-        }
-        out += "</tr>\n";
-    }
-    out += "</tbody>\n</table>\n</div>\n";
-    out
+fn figure(out: &mut String, chart: &NamedChart) {
+    let svg = chart.chart.to_inline_svg();
+    let _ = writeln!(out, "<figure id=\"{}\">\n{svg}\n</figure>", chart.name);
 }
 
 fn footer(out: &mut String, report: &Report<'_>) {

@@ -59,6 +59,13 @@ pub(super) fn charts(answers: &[(String, &Answer)], names: &[String]) -> Vec<Nam
     charts.flatten().collect()
 }
 
+/// Windows and queues explain most; all of them less than what differs between points.
+pub(super) fn rank(chart: &NamedChart) -> f64 {
+    let ranks = [("queues-", 0.3), ("windows-cwnd", 0.28), ("delays-", 0.22), ("throughput-", 0.2)];
+    let found = ranks.iter().find(|(name, _)| chart.name.starts_with(name));
+    found.map_or(0.1, |(_, rank)| *rank)
+}
+
 /// One quantity of one flow or direction, with a line for each point of the sweep.
 pub(super) fn chart_of(
     answer: &Answer,

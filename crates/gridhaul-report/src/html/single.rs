@@ -3,7 +3,7 @@
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{Metric, Row, Scope};
 
-use super::{NamedChart, capital, slug};
+use super::{CENSORED, NamedChart, Ranked, capital, contrast, slug, weight};
 use crate::chart::{Axis, Bar, BarChart, BarSeries};
 
 /// How many flows or links one chart shows.
@@ -53,11 +53,11 @@ const fn family(title: &'static str, quantity: &'static str, metrics: &'static [
 }
 
 /// Charts of all families that have something to show.
-pub(super) fn charts(answers: &[(String, &Answer)]) -> Vec<NamedChart> {
+pub(super) fn charts(answers: &[(String, &Answer)]) -> Vec<Ranked> {
     FAMILIES.iter().flat_map(|family| draw(family, answers)).collect()
 }
 
-fn draw(family: &Family, answers: &[(String, &Answer)]) -> Vec<NamedChart> {
+fn draw(family: &Family, answers: &[(String, &Answer)]) -> Vec<Ranked> {
     let scope = family.metrics[0].info().scope;
     let mut groups: Vec<&str> = Vec::new();
     for row in answers.iter().flat_map(|(_, answer)| rows(answer, scope)) {
@@ -78,11 +78,16 @@ fn draw(family: &Family, answers: &[(String, &Answer)]) -> Vec<NamedChart> {
         groups.iter().map(|group| bar(group).unwrap_or_default()).collect()
     };
     let chart = |title: &str, series: Vec<BarSeries>, metric: Metric| {
-        let shown = if all > groups.len() {
+        let mut shown = if all > groups.len() {
             format!(" (first {} of {all})", groups.len())
         } else {
             String::new()
         };
+        let mut all_rows = answers.iter().flat_map(|(_, answer)| rows(answer, scope));
+        let is_censored = |row: &Row| row.metrics.get(&metric).is_some_and(|it| it.censored);
+        if all_rows.any(is_censored) {
+            shown += CENSORED;
+        }
         let mut y = Axis::new(family.quantity, metric.info().unit);
         if metric == Metric::Utilisation {
             y = y.including(1.0);
@@ -90,7 +95,14 @@ fn draw(family: &Family, answers: &[(String, &Answer)]) -> Vec<NamedChart> {
         let mut chart = BarChart::new(format!("{title}{shown}"), y, groups.iter().copied());
         chart.series = series;
         let section = if scope == Scope::Flow { "Flows" } else { "Links" };
-        NamedChart { name: slug(title), section: section.to_owned(), chart: chart.into() }
+        let chart =
+            NamedChart { name: slug(title), section: section.to_owned(), chart: chart.into() };
+        // Beside each other, equal bars still say that flows or answers are equal.
+        let rows = answers.iter().flat_map(|(_, answer)| rows(answer, scope));
+        let contrast = contrast(rows.filter_map(|row| row.metrics.get(&metric)));
+        // Directions of links differ anyway: flows are what was asked for.
+        let asked = if scope == Scope::Flow { 1.0 } else { 0.5 };
+        Ranked { rank: asked * weight(metric) * (0.3 + 0.7 * contrast), chart }
     };
     if answers.len() > 1 {
         let compared = metrics.iter().map(|metric| {

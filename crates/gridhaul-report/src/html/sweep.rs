@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{Estimate, Metric, Point, Row, Scope};
 
-use super::{NamedChart, capital, slug};
+use super::{CENSORED, NamedChart, Ranked, capital, contrast, slug, weight};
 use crate::chart::{Axis, Bar, BarChart, BarSeries, DataPoint, LineChart, LineSeries, Scale};
 use crate::key;
 use crate::quantity::quantity;
@@ -20,7 +20,7 @@ const NUMBERS_MIN: usize = 3;
 
 /// The keys that were swept, without those that only follow another one. The first one is the axis of
 /// the charts: the first of numbers, since a curve says more than bars, else the first of all.
-pub(super) fn swept_keys(answers: &[(String, &Answer)]) -> Vec<String> {
+pub(crate) fn swept_keys(answers: &[(String, &Answer)]) -> Vec<String> {
     let points: Vec<&Point> = answers.iter().flat_map(|(_, answer)| &answer.points).collect();
     let mut keys: Vec<&String> = Vec::new();
     for key in points.iter().flat_map(|point| point.parameters.keys()) {
@@ -49,11 +49,13 @@ pub(super) fn swept_keys(answers: &[(String, &Answer)]) -> Vec<String> {
 }
 
 /// Charts of all headline metrics against the first key.
-pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<NamedChart> {
+pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Ranked> {
     let points: Vec<&Point> = answers.iter().flat_map(|(_, answer)| &answer.points).collect();
     let Some(x) = keys.first() else { return Vec::new() };
     let numeric = axis(&points, x);
-    let metrics = Metric::ALL.iter().filter(|metric| HEADLINE.contains(metric));
+    let labels = labels(&points, x);
+    let shown = |metric: &&Metric| HEADLINE.contains(metric) || **metric == Metric::DeadlineMet;
+    let metrics = Metric::ALL.iter().filter(shown);
     let mut out = Vec::new();
     for metric in metrics {
         let lines = lines(answers, *metric, keys);
@@ -79,21 +81,38 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Name
             let omitted = if split { rows.len().saturating_sub(CHARTS_MAX) } else { 0 };
             let omitted = if index + 1 == CHARTS_MAX { omitted } else { 0 };
             let only = part.or((rows.len() == 1).then(|| rows[0]));
-            out.push(
-                Picture {
-                    metric: *metric,
-                    x,
-                    numeric: numeric.clone(),
-                    lines: own,
-                    all,
-                    only,
-                    omitted,
-                }
-                .draw(),
-            );
+            let rank = weight(*metric) * (0.1 + 0.9 * differences(&own));
+            let picture = Picture {
+                metric: *metric,
+                x,
+                labels: &labels,
+                numeric: numeric.clone(),
+                lines: own,
+                all,
+                only,
+                omitted,
+            };
+            out.push(Ranked { rank, chart: picture.draw() });
         }
     }
     out
+}
+
+/// What the values of a key are called.
+fn labels(points: &[&Point], key: &str) -> BTreeMap<String, String> {
+    let named = points
+        .iter()
+        .filter_map(|point| Some((point.parameters.get(key)?.clone(), key::value(point, key)?)));
+    named.collect()
+}
+
+/// How much the values of one row differ, over the points and the lines of that row.
+fn differences(lines: &[&Line]) -> f64 {
+    let of_row = |row: &str| {
+        let own = lines.iter().filter(|line| line.row == row);
+        contrast(own.flat_map(|line| line.points.iter().map(|(_, estimate)| estimate)))
+    };
+    lines.iter().map(|line| of_row(&line.row)).fold(0.0, f64::max)
 }
 
 /// A line before it is drawn: for each value of the first key, an estimate.
@@ -126,8 +145,7 @@ fn lines(answers: &[(String, &Answer)], metric: Metric, keys: &[String]) -> Vec<
             if answers.len() > 1 {
                 rest.push(label.clone());
             }
-            let told = |key: &String| Some(key::told(key, point.parameters.get(key)?, keys));
-            rest.extend(keys[1..].iter().filter_map(told));
+            rest.extend(keys[1..].iter().filter_map(|key| key::told(point, key, keys)));
             for row in rows(point, metric) {
                 let place = *index.entry((row.name.clone(), rest.clone())).or_insert_with(|| {
                     lines.push(Line {
@@ -156,6 +174,8 @@ fn rows(point: &Point, metric: Metric) -> &[Row] {
 struct Picture<'a> {
     metric: Metric,
     x: &'a str,
+    /// Names of the values of `x`.
+    labels: &'a BTreeMap<String, String>,
     numeric: Option<Axis>,
     lines: Vec<&'a Line>,
     /// Lines that there would be.
@@ -175,6 +195,10 @@ impl Picture<'_> {
         }
         if self.all > self.lines.len() {
             title += &format!(" (first {} of {} lines)", self.lines.len(), self.all);
+        }
+        let points = self.lines.iter().flat_map(|line| &line.points);
+        if points.clone().any(|(_, estimate)| estimate.censored) {
+            title += CENSORED;
         }
         if self.omitted > 0 {
             title += &format!(" ({} more are in the table only)", self.omitted);
@@ -220,7 +244,8 @@ impl Picture<'_> {
                 groups.push(x);
             }
         }
-        let mut chart = BarChart::new(title, y, groups.iter().map(|group| group.as_str()));
+        let shown = |group: &&String| self.labels.get(*group).unwrap_or(group).clone();
+        let mut chart = BarChart::new(title, y, groups.iter().map(shown));
         chart.group_label = key::label(self.x);
         self.lines.iter().fold(chart, |chart, line| {
             let bar = |group: &&String| line.points.iter().find(|(x, _)| x == *group);
@@ -263,7 +288,7 @@ fn together(points: &[&Point], one: &str, other: &str) -> bool {
 }
 
 /// The axis of a key whose values are all numbers of one kind.
-fn axis(points: &[&Point], key: &str) -> Option<Axis> {
+pub(super) fn axis(points: &[&Point], key: &str) -> Option<Axis> {
     let quantities: Option<Vec<_>> = values(points, key).into_iter().map(quantity).collect();
     let quantities = quantities?;
     let unit = quantities.first()?.1;

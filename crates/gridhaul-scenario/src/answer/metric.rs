@@ -45,6 +45,11 @@ macro_rules! metrics {
             /// All metrics, in the order of the columns.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
+            /// The metrics of a scope, in the order of the columns.
+            pub fn of_scope(scope: Scope) -> impl Iterator<Item = Self> {
+                Self::ALL.iter().copied().filter(move |metric| metric.info().scope == scope)
+            }
+
             /// Name, unit and definition.
             #[must_use]
             pub const fn info(self) -> MetricInfo {
@@ -64,27 +69,31 @@ macro_rules! metrics {
 
 metrics! {
     Goodput "goodput_bit_per_s" "goodput" "bit/s" Flow
-        "Payload handed in order to the receiving application, over the measured time.";
+        "Payload handed in order to the receiving application, over the measured time. Of transfers: over the time in which at least one transfer of the row is in progress, from its start, in the warm-up as well, to its completion or the end of the run; so the goodput of one finished transfer is its size over its completion time.";
     Throughput "throughput_bit_per_s" "throughput" "bit/s" Flow
-        "Data packets that reached the receiver, repeats and headers included, over the measured time.";
+        "Packets that reached the receiver, with their headers, over the measured time: data, retransmissions, SYN, FIN and acknowledgements.";
     ReverseThroughput "reverse_throughput_bit_per_s" "reverse throughput" "bit/s" Flow
         "Packets that came back to the sender, headers included, over the measured time.";
     OfferedLoad "offered_load_bit_per_s" "offered load" "bit/s" Flow
         "Data packets that the senders of this row sent, repeats and headers included, over the measured time.";
     TransferRate "transfer_rate_bit_per_s" "rate of the transfer" "bit/s" Flow
-        "Size of a transfer over its completion time, averaged over equal flows.";
+        "Size of a transfer over its completion time; mean of the equal flows that finished.";
     CompletionTime "completion_time_s" "completion time" "s" Flow
-        "From the start of a flow of limited size to the arrival of its last byte; mean of equal flows.";
+        "From the start of a transfer to the arrival of its last byte; mean of the equal flows that finished. Censored where `transfers_unfinished_ratio` is above 0: what takes longest is not in it.";
+    TransfersFinished "transfers_finished_count" "transfers finished" "" Flow
+        "Transfers of this row whose last byte arrived before the end of the run.";
+    TransfersUnfinished "transfers_unfinished_ratio" "transfers unfinished" "" Flow
+        "Transfers of this row that did not finish before the end of the run, over all of them.";
     SegmentsSent "segments_sent_count" "segments sent" "" Flow
-        "Segments with data, repeats included.";
+        "Segments with data, retransmissions included. SYN, FIN without data and acknowledgements are none.";
     Retransmissions "retransmissions_count" "retransmissions" "" Flow
-        "Segments that were sent again.";
+        "Segments with data that were retransmitted; a repeated SYN is none.";
     RetransmissionRatio "retransmission_ratio" "retransmission ratio" "" Flow
-        "Segments sent again over all segments with data.";
+        "Retransmitted segments with data over all segments with data.";
     FastRetransmits "fast_retransmits_count" "fast retransmits" "" Flow
         "Times that a loss was found by acknowledgements, without waiting for the timer.";
     Timeouts "timeouts_count" "timeouts" "" Flow
-        "Times that the retransmission timer fired.";
+        "Times that the retransmission timer fired, for a SYN too.";
     RttMean "rtt_mean_s" "round trip, mean" "s" Flow
         "Mean of the round-trip times that the sender measured.";
     CwndMean "cwnd_mean_byte" "congestion window, mean" "B" Flow
@@ -152,7 +161,7 @@ metrics! {
     OnlyCopyMax "only_copy_max_byte" "only copy, largest" "B" Flow
         "Most bytes that a crash of one collector or proxy could ever have lost.";
     LostInCrashes "lost_in_crashes_byte" "lost in crashes" "B" Flow
-        "Bytes that were acknowledged to their sender and, since proxies crashed, neither have arrived at the end of the run nor are kept anywhere.";
+        "Bytes that were acknowledged to their sender and, since proxies crashed or reset the connection, neither have arrived at the end of the run nor are kept anywhere.";
     ProxyRepeats "proxy_repeats_count" "repeated by proxies" "" Flow
         "Data segments that proxies sent again, besides the sender's own retransmissions.";
     Residual "fixed_point_residual_ratio" "residual" "" Flow
@@ -160,11 +169,11 @@ metrics! {
     Iterations "fixed_point_iterations_count" "iterations" "" Flow
         "Equations only: evaluations that the fixed point took.";
     Fairness "fairness_index" "fairness" "" Flow
-        "Jain's index of the goodputs of equal flows: 1 when all have the same.";
+        "Jain's index of the goodputs of equal flows: 1 when all have the same. Of transfers, the goodput of each is over its own time in progress.";
     LinkThroughput "link_throughput_bit_per_s" "throughput" "bit/s" Link
-        "Packets that arrived at the far end, headers included, over the measured time.";
+        "Packets that arrived at the far end, headers included, over the measured time. Whole packets count when they arrive: over a short time they can exceed the rate by part of a packet.";
     Utilisation "utilisation_ratio" "utilisation" "" Link
-        "Share of the measured time in which the wire was sending; a standstill in an outage is none of it.";
+        "Share of the measured time in which the link was sending, headers included; a standstill in an outage is none of it. Bytes count when they are sent, also of packets that arrive after the measured time.";
     PacketsIn "packets_in_count" "packets in" "" Link
         "Packets offered to this direction.";
     PacketsOut "packets_out_count" "packets out" "" Link

@@ -1,6 +1,9 @@
 //! What is answered: one schema for all backends.
 
 mod capture;
+mod delay;
+mod estimate;
+mod idle;
 mod metric;
 mod recording;
 mod runs;
@@ -9,14 +12,19 @@ mod unopened;
 mod verdict;
 
 use indexmap::IndexMap;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::backend::RunError;
 
 pub use capture::Capture;
+pub use delay::{DelayCounts, DelayDistribution};
+pub use estimate::Estimate;
 pub use metric::{Metric, MetricInfo, Scope};
 pub use recording::{Recording, Window};
-pub use runs::{Metrics, RowNames, RunRows};
-pub use series::{Column, ColumnData, Series};
+pub use runs::{Metrics, RowNames, RunRows, TimeBase};
+pub use series::{Column, ColumnData, ColumnInfo, Series, SeriesInfo};
 pub use verdict::Verdict;
 
 /// The answer of one backend to one scenario.
@@ -36,6 +44,10 @@ pub struct Answer {
     pub seed: u64,
     /// Runs behind each point.
     pub repeats: u32,
+    /// Whether the run was interrupted: `points` then holds the finished points only, each with its
+    /// first finished replications, and a warning counts them.
+    #[serde(default)]
+    pub incomplete: bool,
     /// One for each combination of swept values; one without a sweep.
     pub points: Vec<Point>,
     /// What a reader must know before trusting the numbers.
@@ -49,18 +61,32 @@ pub struct Answer {
 }
 
 /// The answer for one combination of swept values.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// Swept keys and their values, as text.
     pub parameters: IndexMap<String, String>,
+    /// Whether no random number influences the numbers of this point: all its replications are equal
+    /// to the last bit, and there is no confidence interval. Always true of equations, never of real
+    /// kernels.
+    #[serde(default)]
+    pub deterministic: bool,
+    /// Swept keys and the labels of their values; only keys of sweep entries with `label`.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub labels: IndexMap<String, String>,
     /// One for each flow of the scenario; equal flows are taken together. Then one for each group
     /// of connections from a collector onwards, named `<collector>><end>`.
+    #[schemars(schema_with = "flow_rows")]
     pub flows: Vec<Row>,
     /// One for each direction of each link, named `<link>.forward` or `<link>.backward`.
+    #[schemars(schema_with = "link_rows")]
     pub links: Vec<Row>,
     /// One for each flow with a deadline: whether it is met.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<Verdict>,
+    /// One for each flow that sends messages, by its name: the distribution of their delays; null
+    /// where no message arrived, and by equations.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub delays: IndexMap<String, Option<DelayDistribution>>,
 }
 
 /// The metrics of one flow or one direction of a link.
@@ -70,19 +96,9 @@ pub struct Row {
     pub name: String,
     /// Number of equal flows or links that this row stands for.
     pub count: u64,
-    /// Metrics by column name, `<quantity>_<unit>`.
+    /// Metrics by column name, `<quantity>_<unit>`. Every column of a flow, or of a direction of a
+    /// link, is there; the mean is null where the quantity does not exist or is not known.
     pub metrics: IndexMap<Metric, Estimate>,
-}
-
-/// A number with its uncertainty.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Estimate {
-    /// Mean over the repeats; null where the backend cannot know it.
-    pub mean: Option<f64>,
-    /// Half width of the 95 % confidence interval of the mean (Student's t); null below two runs.
-    pub ci95: Option<f64>,
-    /// Runs in which the quantity existed.
-    pub n: u32,
 }
 
 /// Something that touches the trust in an answer.
@@ -98,11 +114,40 @@ impl Answer {
     /// Version of the schema that this code writes.
     pub const SCHEMA: u32 = 1;
 
-    /// Takes what was recorded in a run. Where there are several points, the names say of which.
-    pub fn keep(&mut self, point: Option<usize>, (series, captures): (Vec<Series>, Vec<Capture>)) {
-        let suffix = point.map_or_else(String::new, |point| format!("-{point}"));
+    /// The answer of a run whose points have so many finished replications of `replications`. Where
+    /// some are missing, the run was interrupted: the answer is marked as incomplete.
+    ///
+    /// # Errors
+    /// Nothing was finished.
+    pub fn ended(mut self, finished: &[usize], replications: usize) -> Result<Self, RunError> {
+        let complete = finished.iter().filter(|&&runs| runs == replications).count();
+        if complete == finished.len() {
+            return Ok(self);
+        }
+        if finished.iter().all(|&runs| runs == 0) {
+            return Err(RunError::Interrupted);
+        }
+        let partial = finished.iter().filter(|&&runs| runs > 0 && runs < replications);
+        let partial: Vec<_> = partial.map(ToString::to_string).collect();
+        let mut message =
+            format!("interrupted: {complete} of {} points are complete", finished.len());
+        if !partial.is_empty() {
+            let runs = partial.join(", ");
+            message += &format!("; an incomplete one has {runs} of {replications} replications");
+        }
+        self.incomplete = true;
+        self.warnings.insert(0, Warning { about: "run".to_owned(), message });
+        Ok(self)
+    }
+
+    /// Takes what was recorded in a run of the point that is added next. Where there are several
+    /// points, the names say of which.
+    pub fn keep(&mut self, of_several: bool, (series, captures): (Vec<Series>, Vec<Capture>)) {
+        let point = self.points.len();
+        let suffix = if of_several { format!("-{point}") } else { String::new() };
         self.series.extend(series.into_iter().map(|mut series| {
             series.name.push_str(&suffix);
+            series.point = point;
             series
         }));
         self.captures.extend(captures.into_iter().map(|mut capture| {
@@ -113,6 +158,30 @@ impl Answer {
 }
 
 impl Row {
+    /// A row with all columns of its scope, in their order; those that are not among `known` are null.
+    #[must_use]
+    pub fn new(
+        (name, count): (String, u64),
+        scope: Scope,
+        known: impl IntoIterator<Item = (Metric, Estimate)>,
+    ) -> Self {
+        let columns = Metric::of_scope(scope).map(|metric| (metric, Estimate::default()));
+        let mut metrics: IndexMap<Metric, Estimate> = columns.collect();
+        metrics.extend(known);
+        Self { name, count, metrics }
+    }
+
+    /// Marks the means that leave out unfinished transfers.
+    fn mark_censored(&mut self) {
+        if self.mean(Metric::TransfersUnfinished).is_some_and(|share| share > 0.0) {
+            for metric in [Metric::CompletionTime, Metric::TransferRate] {
+                if let Some(estimate) = self.metrics.get_mut(&metric) {
+                    estimate.censored = estimate.mean.is_some();
+                }
+            }
+        }
+    }
+
     /// Mean of a metric, if it is known.
     #[must_use]
     pub fn mean(&self, metric: Metric) -> Option<f64> {
@@ -120,51 +189,18 @@ impl Row {
     }
 }
 
-impl Estimate {
-    /// Mean and interval of independent runs.
-    #[must_use]
-    pub fn of(samples: &[f64]) -> Self {
-        let n = samples.len();
-        if n == 0 {
-            return Self::default();
-        }
-        let mean = samples.iter().sum::<f64>() / n as f64;
-        let ci95 = (n > 1).then(|| {
-            let squares: f64 = samples.iter().map(|sample| (sample - mean).powi(2)).sum();
-            let variance = squares / (n - 1) as f64;
-            student_t95(n - 1) * (variance / n as f64).sqrt()
-        });
-        Self { mean: Some(mean), ci95, n: n as u32 }
-    }
+fn flow_rows(generator: &mut SchemaGenerator) -> Schema {
+    rows_schema(generator, Scope::Flow)
 }
 
-/// Two-sided 95 % quantile of Student's t, by table up to 30 degrees of freedom and by the
-/// Cornish–Fisher expansion above (error below 0.0005).
-fn student_t95(degrees: usize) -> f64 {
-    const TABLE: [f64; 30] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
-        2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
-        2.052, 2.048, 2.045, 2.042,
-    ];
-    if let Some(t) = degrees.checked_sub(1).and_then(|index| TABLE.get(index)) {
-        return *t;
-    }
-    let (z, n) = (1.959_964_f64, degrees as f64);
-    z + (z.powi(3) + z) / (4.0 * n)
-        + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * n * n)
+fn link_rows(generator: &mut SchemaGenerator) -> Schema {
+    rows_schema(generator, Scope::Link)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn interval_of_a_known_sample() {
-        let estimate = Estimate::of(&[1.0, 2.0, 3.0, 4.0, 5.0]);
-        assert_eq!(estimate.mean, Some(3.0));
-        // t(4) = 2.776, s = 1.5811, s / sqrt(5) = 0.7071.
-        assert!((estimate.ci95.unwrap() - 1.963).abs() < 0.001);
-        assert_eq!(Estimate::of(&[7.0]).ci95, None);
-        assert_eq!(Estimate::of(&[]).mean, None);
-    }
+/// Rows that have every column of their scope.
+fn rows_schema(generator: &mut SchemaGenerator, scope: Scope) -> Schema {
+    let columns: Vec<_> = Metric::of_scope(scope).map(|metric| metric.info().column).collect();
+    let mut row = generator.subschema_for::<Row>();
+    row.insert("properties".to_owned(), json!({ "metrics": { "required": columns } }));
+    schemars::json_schema!({ "type": "array", "items": row })
 }

@@ -58,6 +58,7 @@ struct Rates {
 struct Delays {
     time: Vec<f64>,
     flow: Vec<u32>,
+    member: Vec<u32>,
     delay: Vec<f64>,
 }
 
@@ -92,11 +93,12 @@ impl Recording {
         self.rates.throughput.push(bits_per_s);
     }
 
-    /// A message that was ready then has arrived after `delay`.
-    pub fn on_message(&mut self, ready: Instant, flow: u32, delay: Duration) {
+    /// A message of a member of a flow that was ready then has arrived after `delay`.
+    pub fn on_message(&mut self, ready: Instant, (flow, member): (u32, u32), delay: Duration) {
         if self.delays.time.len() < DELAYS_MAX {
             self.delays.time.push(ready.as_secs_f64());
             self.delays.flow.push(flow);
+            self.delays.member.push(member);
             self.delays.delay.push(delay.as_secs_f64());
         }
     }
@@ -110,6 +112,7 @@ impl Recording {
         let tables = [
             (
                 "windows",
+                Vec::new(),
                 vec![
                     real("time_s", windows.time),
                     flow(windows.flow),
@@ -122,6 +125,7 @@ impl Recording {
             ),
             (
                 "queues",
+                Vec::new(),
                 vec![
                     real("time_s", queues.time),
                     link(queues.link),
@@ -131,6 +135,7 @@ impl Recording {
             ),
             (
                 "throughput",
+                Vec::new(),
                 vec![
                     real("time_s", rates.time),
                     link(rates.link),
@@ -139,13 +144,19 @@ impl Recording {
             ),
             (
                 "delays",
+                delays.member,
                 vec![real("time_s", delays.time), flow(delays.flow), real("delay_s", delays.delay)],
             ),
         ];
         tables
             .into_iter()
-            .filter(|(_, columns)| !columns[0].data.is_empty())
-            .map(|(name, columns)| Series { name: name.to_owned(), columns })
+            .filter(|(_, _, columns)| !columns[0].data.is_empty())
+            .map(|(name, members, columns)| Series {
+                name: name.to_owned(),
+                point: 0,
+                members,
+                columns,
+            })
             .collect()
     }
 }
@@ -160,4 +171,30 @@ fn whole(name: &str, values: Vec<u64>) -> Column {
 
 fn text(name: &str, words: &[String], rows: Vec<u32>) -> Column {
     Column { name: name.to_owned(), data: ColumnData::Text { words: words.to_vec(), rows } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::SeriesInfo;
+    use super::*;
+
+    #[test]
+    fn the_tables_are_those_of_the_reference() {
+        let mut recording = Recording::default();
+        let (now, delay) = (Instant::from_nanos(7), Duration::from_nanos(3));
+        let look = Window { cwnd: 1, ssthresh: None, in_flight: 1, srtt: None, rto: delay };
+        recording.on_window(now, 0, look);
+        recording.on_queue(now, 0, (1, 2));
+        recording.on_throughput(now, 0, 1.0);
+        recording.on_message(now, (0, 5), delay);
+        let made = recording.into_series(&["up".to_owned()], &["wire.forward".to_owned()]);
+        let names = |series: &Series| series.columns.iter().map(|c| c.name.clone()).collect();
+        let made: Vec<(String, Vec<String>)> =
+            made.iter().map(|series| (series.name.clone(), names(series))).collect();
+        let told = |info: &SeriesInfo| {
+            let names = info.columns.iter().map(|column| column.name.to_owned());
+            (info.name.to_owned(), names.collect())
+        };
+        assert_eq!(made, SeriesInfo::ALL.iter().map(told).collect::<Vec<_>>());
+    }
 }

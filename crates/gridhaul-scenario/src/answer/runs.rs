@@ -2,7 +2,9 @@
 
 use indexmap::IndexMap;
 
-use super::{Answer, Estimate, Metric, Point, Row, Verdict, Warning};
+use super::{
+    Answer, DelayCounts, DelayDistribution, Estimate, Metric, Point, Row, Scope, Verdict, Warning,
+};
 use crate::scenario::{Flow, Scenario, ScenarioPoint};
 
 /// The metrics of one row in one run.
@@ -15,6 +17,18 @@ pub struct RunRows {
     pub flows: Vec<Metrics>,
     /// One for each direction of each link.
     pub links: Vec<Metrics>,
+    /// Delays of messages for each row of flows: `None` where the row has none. May be shorter than
+    /// `flows`.
+    pub delays: Vec<Option<DelayCounts>>,
+}
+
+/// What a run of a backend measures time by, which decides whether its replications can be equal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeBase {
+    /// Simulated time: replications that draw no random number are equal to the last bit.
+    Virtual,
+    /// Real time: no two runs are alike.
+    Real,
 }
 
 /// Name and number of equal flows or links of each row.
@@ -32,34 +46,13 @@ impl Answer {
             scenario_sha256: scenario.sha256(),
             seed: scenario.seed,
             repeats: scenario.repeat,
+            incomplete: false,
             points: Vec::new(),
-            warnings: idle(scenario),
+            warnings: scenario.warnings(),
             series: Vec::new(),
             captures: Vec::new(),
         }
     }
-}
-
-/// What of the scenario changes nothing.
-fn idle(scenario: &Scenario) -> Vec<Warning> {
-    let keys = |(about, mode)| Warning {
-        about,
-        message: format!("a proxy in mode `{mode}` has no use for it: it changes nothing"),
-    };
-    let nodes = |node| Warning {
-        about: format!("node.{node}.proxy"),
-        message: "no TCP flow that it serves goes on from here: it changes nothing".to_owned(),
-    };
-    let late = |about| Warning {
-        about,
-        message: "it begins when the run has ended (`duration`): it changes nothing".to_owned(),
-    };
-    scenario
-        .idle_proxy_keys()
-        .map(keys)
-        .chain(scenario.idle_proxies().into_iter().map(nodes))
-        .chain(scenario.late_keys().into_iter().map(late))
-        .collect()
 }
 
 impl Point {
@@ -69,15 +62,29 @@ impl Point {
         point: &ScenarioPoint,
         (flows, links): (&RowNames, &RowNames),
         runs: &[RunRows],
+        time: TimeBase,
     ) -> Self {
-        let flows = combine(flows, runs, |rows| &rows.flows);
-        let links = combine(links, runs, |rows| &rows.links);
+        // That replications are equal is not enough: a rare loss may have occurred in none of them.
+        let deterministic = time == TimeBase::Virtual
+            && point.scenario.is_deterministic()
+            && runs.windows(2).all(|pair| pair[0] == pair[1]);
+        let delays = delays(flows, runs);
+        let rows = |names, scope| combine((names, scope), runs, deterministic);
+        let (flows, links) = (rows(flows, Scope::Flow), rows(links, Scope::Link));
         let verdicts = verdicts(&point.scenario, &flows);
-        Self { parameters: point.parameters.clone(), flows, links, verdicts }
+        let (parameters, labels) = (point.parameters.clone(), point.labels.clone());
+        Self { parameters, labels, deterministic, flows, links, verdicts, delays }
     }
 }
 
 impl RunRows {
+    fn of_scope(&self, scope: Scope) -> &[Metrics] {
+        match scope {
+            Scope::Flow => &self.flows,
+            Scope::Link => &self.links,
+        }
+    }
+
     /// What a reader must know of these rows before trusting the numbers.
     #[must_use]
     pub fn warnings(&self, scenario: &Scenario) -> Vec<Warning> {
@@ -95,6 +102,16 @@ impl RunRows {
                     message:
                         "no message was ready early enough to be judged; make `duration` longer \
                               than `warmup` and the deadline together"
+                            .to_owned(),
+                });
+            }
+            if value(Metric::TransfersUnfinished).is_some_and(|share| share > 0.0) {
+                warnings.push(Warning {
+                    about: format!("flow.{name}"),
+                    message:
+                        "transfers had not finished at the end of a run; completion_time_s and \
+                              transfer_rate_bit_per_s leave them out, and their share is \
+                              transfers_unfinished_ratio; make `duration` longer"
                             .to_owned(),
                 });
             }
@@ -133,22 +150,35 @@ fn verdicts(scenario: &Scenario, flows: &[Row]) -> Vec<Verdict> {
     limited.filter_map(verdict).collect()
 }
 
-fn combine(
-    rows: &RowNames,
-    runs: &[RunRows],
-    part: impl Fn(&RunRows) -> &Vec<Metrics>,
-) -> Vec<Row> {
-    let row = |(index, (name, count)): (usize, &(String, u64))| {
+/// The delays of each row with messages, pooled over the runs.
+fn delays(flows: &RowNames, runs: &[RunRows]) -> IndexMap<String, Option<DelayDistribution>> {
+    let pooled = flows.iter().enumerate().filter_map(|(index, (name, _))| {
+        let mut own = runs.iter().filter_map(|run| run.delays.get(index)?.as_ref()).peekable();
+        own.peek()?;
+        let mut all = DelayCounts::default();
+        own.for_each(|run| all.pool(run));
+        Some((name.clone(), all.distribution()))
+    });
+    pooled.collect()
+}
+
+/// Means over the replications of each row.
+fn combine((names, scope): (&RowNames, Scope), runs: &[RunRows], deterministic: bool) -> Vec<Row> {
+    let row = |(index, name): (usize, &(String, u64))| {
         let mut samples: IndexMap<Metric, Vec<f64>> = IndexMap::new();
         for run in runs {
-            for &(metric, value) in &part(run)[index] {
+            for &(metric, value) in &run.of_scope(scope)[index] {
                 samples.entry(metric).or_default().push(value);
             }
         }
-        samples.sort_keys();
-        let metrics =
-            samples.into_iter().map(|(metric, values)| (metric, Estimate::of(&values))).collect();
-        Row { name: name.clone(), count: *count, metrics }
+        let estimate = |values: &[f64]| match values.first() {
+            Some(&value) if deterministic => Estimate::exact(value, values.len() as u32),
+            _ => Estimate::of(values),
+        };
+        let known = samples.iter().map(|(metric, values)| (*metric, estimate(values)));
+        let mut row = Row::new(name.clone(), scope, known);
+        row.mark_censored();
+        row
     };
-    rows.iter().enumerate().map(row).collect()
+    names.iter().enumerate().map(row).collect()
 }

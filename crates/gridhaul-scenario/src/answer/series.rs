@@ -1,10 +1,14 @@
 //! Series: columns over time, written as Parquet.
 
 /// A table of columns of equal length.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Series {
-    /// Name of the table, which becomes the file name: `windows`, `queues`, `delays`.
+    /// Name of the file: that of the table ([`SeriesInfo`]) and, in a sweep, the number of the point.
     pub name: String,
+    /// Point of the answer ([`Answer::points`](super::Answer::points)) that the table belongs to.
+    pub point: usize,
+    /// For each row, the member of the group of flows or links; empty if it is member 0 everywhere.
+    pub members: Vec<u32>,
     /// Columns, the first being time.
     pub columns: Vec<Column>,
 }
@@ -32,6 +36,111 @@ pub enum ColumnData {
         /// For each row, which word.
         rows: Vec<u32>,
     },
+}
+
+/// Everything there is to say about a recorded table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SeriesInfo {
+    /// Name of the table and beginning of the file name.
+    pub name: &'static str,
+    /// What a row is.
+    pub doc: &'static str,
+    /// The columns of its own, in order.
+    pub columns: &'static [ColumnInfo],
+}
+
+/// Everything there is to say about a column of a recorded table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ColumnInfo {
+    /// Name, `<quantity>_<unit>`.
+    pub name: &'static str,
+    /// Type in the Parquet file.
+    pub kind: &'static str,
+    /// Unit for people; empty for names and numbers.
+    pub unit: &'static str,
+    /// Definition.
+    pub doc: &'static str,
+}
+
+const fn column(
+    name: &'static str,
+    kind: &'static str,
+    unit: &'static str,
+    doc: &'static str,
+) -> ColumnInfo {
+    ColumnInfo { name, kind, unit, doc }
+}
+
+const TIME: ColumnInfo = column("time_s", "double", "s", "Time since the start of the run.");
+const FLOW: ColumnInfo = column("flow", "string", "", "Name of the flow, as in the answer.");
+const LINK: ColumnInfo =
+    column("link", "string", "", "Direction of a link, as in the answer: `<link>.forward`.");
+
+impl SeriesInfo {
+    /// All tables that backends record.
+    pub const ALL: &[Self] = &[
+        Self {
+            name: "windows",
+            doc: "A sample of the TCP sender of a flow, at each multiple of `record.interval`. Of a \
+                  group of flows, member 0 is sampled.",
+            columns: &[
+                TIME,
+                FLOW,
+                column("cwnd_byte", "double", "B", "Congestion window."),
+                column(
+                    "ssthresh_byte",
+                    "double",
+                    "B",
+                    "Slow-start threshold; null until a loss sets it.",
+                ),
+                column("in_flight_byte", "double", "B", "Data sent and not yet acknowledged."),
+                column(
+                    "srtt_s",
+                    "double",
+                    "s",
+                    "Smoothed round-trip time (RFC 6298); null before the first measurement.",
+                ),
+                column("rto_s", "double", "s", "Retransmission timeout."),
+            ],
+        },
+        Self {
+            name: "queues",
+            doc: "A sample of the queue in front of a link, at each multiple of `record.interval`. Of \
+                  a group of links, member 0 is sampled.",
+            columns: &[
+                TIME,
+                LINK,
+                column("queue_packets", "uint64", "packets", "Packets that wait."),
+                column("queue_byte", "uint64", "B", "Their size."),
+            ],
+        },
+        Self {
+            name: "throughput",
+            doc: "What came out of a direction of a link in the interval that ends at the sample. Of a \
+                  group of links, member 0 is sampled.",
+            columns: &[
+                TIME,
+                LINK,
+                column("throughput_bit_per_s", "double", "bit/s", "Packets with their headers."),
+            ],
+        },
+        Self {
+            name: "delays",
+            doc: "A message that arrived; the first million messages of a run.",
+            columns: &[
+                column("time_s", "double", "s", "When the application had the message ready."),
+                FLOW,
+                column("delay_s", "double", "s", "From then to the arrival of the whole message."),
+            ],
+        },
+    ];
+
+    /// Columns that the file has in addition, after those of the table. A column for each swept key
+    /// follows, named like the key.
+    pub const COMMON: &[ColumnInfo] = &[
+        column("member", "uint64", "", "Member of the group of flows or links, counted from 0."),
+        column("point", "uint64", "", "Point of the sweep, counted from 0; 0 without a sweep."),
+    ];
 }
 
 impl ColumnData {

@@ -61,12 +61,7 @@ mod tests {
     }
 
     fn point(rows: Vec<Row>) -> Point {
-        Point {
-            parameters: Default::default(),
-            flows: rows,
-            links: Vec::new(),
-            verdicts: Vec::new(),
-        }
+        Point { flows: rows, ..Point::default() }
     }
 
     #[test]

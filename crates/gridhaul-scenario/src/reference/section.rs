@@ -134,6 +134,10 @@ fn kind(schema: &Value) -> String {
             }
         };
     }
+    if let Some(numbers) = schema["enum"].as_array() {
+        let numbers: Vec<_> = numbers.iter().map(ToString::to_string).collect();
+        return numbers.join(" or ");
+    }
     let of_type = |name: &str| match name {
         "integer" => "whole number".to_owned(),
         "number" => "number".to_owned(),

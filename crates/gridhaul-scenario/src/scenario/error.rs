@@ -32,7 +32,7 @@ pub struct Problem {
 /// A place in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// Line, counted from 1.
+    /// Line, counted from 1; 0 in an argument of the command line.
     pub line: usize,
     /// Column in characters, counted from 1.
     pub column: usize,
@@ -84,8 +84,14 @@ impl Place {
         }
     }
 
+    /// Where bytes `span` of an argument of the command line stand.
+    #[must_use]
+    pub fn of_argument(argument: &str, span: Range<usize>) -> Self {
+        Self { line: 0, ..Self::of(argument, span) }
+    }
+
     /// The line with a caret below. Of a long line, the part around the caret is shown.
-    fn excerpt(&self) -> String {
+    pub(crate) fn excerpt(&self) -> String {
         let characters = self.text.chars().count();
         let first = match characters {
             0..=SHOWN_CHARACTERS => 0,
@@ -93,14 +99,14 @@ impl Place {
         };
         let shown: String = self.text.chars().skip(first).take(SHOWN_CHARACTERS).collect();
         let shown = shown.replace(|c: char| c == '\t' || c.is_control(), " ");
-        let margin = " ".repeat(self.line.to_string().len());
+        let line = if self.line == 0 { " ".to_owned() } else { self.line.to_string() };
+        let margin = " ".repeat(line.len());
         let before = if first > 0 { "…" } else { "" };
         let after = if first + SHOWN_CHARACTERS < characters { "…" } else { "" };
         let offset = self.column - 1 - first + before.chars().count();
         let length = self.length.min((SHOWN_CHARACTERS + 1).saturating_sub(offset).max(1));
         format!(
-            "{margin} |\n{} | {before}{shown}{after}\n{margin} | {}{}",
-            self.line,
+            "{margin} |\n{line} | {before}{shown}{after}\n{margin} | {}{}",
             " ".repeat(offset),
             "^".repeat(length),
         )
@@ -135,9 +141,11 @@ fn render(file: &str, problems: &[Problem]) -> String {
 
 fn render_one(file: &str, problem: &Problem) -> String {
     match &problem.place {
-        Some(place) => format!("{file}:{}:{}: {problem}", place.line, place.column),
-        None if file.is_empty() => problem.to_string(),
-        None => format!("{file}: {problem}"),
+        Some(place) if place.line > 0 => {
+            format!("{file}:{}:{}: {problem}", place.line, place.column)
+        }
+        _ if file.is_empty() => problem.to_string(),
+        _ => format!("{file}: {problem}"),
     }
 }
 

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Load;
-use crate::units::{Bytes, Duration};
+use super::{IpVersion, Load};
+use crate::units::Duration;
 
 /// A flow of data from one node to another. Between a group and a single node it stands for one
 /// flow for each member.
@@ -21,6 +21,10 @@ pub struct Flow {
     /// What carries the data.
     #[serde(default)]
     pub transport: Transport,
+    /// Version of IP, which decides the size of the headers: with TCP 40 B or 60 B, in a datagram
+    /// 28 B or 48 B. Connections that an aggregator opens for the flow have that of the aggregator.
+    #[serde(default, skip_serializing_if = "IpVersion::is_default")]
+    pub ip: IpVersion,
     /// Name of the TCP stack of both ends. Absent: the profile `linux` with CUBIC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
@@ -85,6 +89,3 @@ pub enum Transport {
 const fn one_flow() -> u32 {
     1
 }
-
-/// IP and UDP or ICMP headers of a datagram.
-pub const DATAGRAM_HEADER: Bytes = Bytes::new(28);

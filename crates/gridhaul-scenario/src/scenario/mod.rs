@@ -8,6 +8,7 @@ mod directions;
 mod error;
 mod file;
 mod flow;
+mod ip;
 mod late;
 mod link;
 mod load;
@@ -16,12 +17,14 @@ mod plan;
 mod points;
 mod power_line;
 mod proxy;
+mod random;
 mod route;
 mod shaper;
 mod stack;
 mod stage;
 pub(crate) mod suggest;
 mod sweep;
+mod unused;
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -34,7 +37,9 @@ pub use aqm::{Aqm, Codel, FqCodel, Pie, Red};
 pub use channel::{Fading, Noise, NoiseTiming};
 pub use directions::{Directions, dealt};
 pub use error::{Place, Problem, ScenarioError};
-pub use flow::{DATAGRAM_HEADER, Flow, Transport};
+pub use file::reworded;
+pub use flow::{Flow, Transport};
+pub use ip::IpVersion;
 pub use link::{
     Direction, GilbertElliott, Jitter, JitterShape, Link, LoadLatency, Loss, Outage, OutageMode,
     PACKET_MAX, Reorder,
@@ -68,7 +73,8 @@ pub struct Scenario {
     /// Time at the start that is run but not measured.
     #[serde(default)]
     pub warmup: Duration,
-    /// Number of runs, each with chance of its own. From two on, means carry a 95 % interval.
+    /// Number of replications, each with random numbers of its own. From two on, means have a 95 %
+    /// confidence interval, unless no random number influences the result: then all are equal.
     #[serde(default = "one_repeat")]
     pub repeat: u32,
     /// Folder in which relative paths of traces begin. Absent: that of the scenario file. Merged

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Proxy;
+use super::{IpVersion, Proxy};
 use crate::units::{BufferLimit, Duration};
 
 /// A node, or a group of equal nodes.
@@ -34,6 +34,9 @@ pub struct Aggregate {
     /// Name of the TCP stack of the upstream connection. Absent: the stack of the flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
+    /// Version of IP of the upstream connection. Absent: that of the flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ip: Option<IpVersion>,
     /// What happens to data for which the buffer has no room.
     #[serde(default)]
     pub when_full: WhenFull,

@@ -9,7 +9,7 @@ use crate::units::{Bytes, Duration, WindowSize};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stack {
-    /// The bundle of defaults.
+    /// The bundle of defaults; [the table of profiles](profiles.md) has each of them.
     #[serde(default)]
     pub profile: Profile,
     /// The TCP variant: how the window grows and what a loss does to it.
@@ -21,7 +21,9 @@ pub struct Stack {
     /// Maximum segment size: payload of a full segment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mss: Option<Bytes>,
-    /// IP and TCP headers of each segment, without options.
+    /// IP and TCP headers of each segment, without options. Absent: those of the flow's `ip`, 40 B for
+    /// IPv4 and 60 B for IPv6. Other sizes stand for compressed headers, or for headers of tunnels and
+    /// link layers; the size of the other version of IP is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<Bytes>,
     /// Largest window that the receiver offers: its buffer.
@@ -75,6 +77,10 @@ pub struct Stack {
     /// Step of the clock with which round trips are measured (RFC 6298: G).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_granularity: Option<Duration>,
+    /// Phase of that clock, profile `ns2`: how long before time zero it has ticked last. Absent: drawn for
+    /// each connection in each replication, as ns-2 draws it for each agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_phase: Option<Duration>,
     /// Whether the window is reset after an idle time longer than the timeout (RFC 5681, 4.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_after_idle: Option<bool>,
@@ -114,13 +120,15 @@ pub struct Stack {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Profile {
-    /// What the RFCs say today: initial window of RFC 6928, timer of RFC 6298, SACK, timestamps.
+    /// What the RFCs say today: NewReno with SACK and timestamps, initial window of RFC 6928, timer of
+    /// RFC 6298.
     Rfc,
-    /// What a current Linux does where it differs: RACK-TLP, proportional rate reduction, HyStart, timer
-    /// floor of 200 ms, quick acknowledgements.
+    /// What a current Linux does where it differs: CUBIC with HyStart, RACK-TLP, proportional rate
+    /// reduction, a lower floor of the timer, quick acknowledgements.
     #[default]
     Linux,
-    /// What ns-2's one-way agents do: no handshake, initial window 2, clock of 10 ms.
+    /// What ns-2's one-way agents do: Tahoe, a SYN that takes a round trip and whose answer is not
+    /// acknowledged, windows in segments, a coarse clock, an acknowledgement for every segment.
     Ns2,
 }
 

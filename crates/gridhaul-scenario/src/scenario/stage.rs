@@ -1,7 +1,7 @@
 //! Stages: the connections that a flow is cut into by the collectors on its way.
 
 use super::error::Problem;
-use super::{Flow, Hop, Routes, Scenario, Transport};
+use super::{Flow, Hop, IpVersion, Routes, Scenario, Transport};
 
 /// A part of a flow's way that has a connection of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub struct Stage {
     pub connections: u64,
     /// Name of the stack of its ends. `None`: the default stack.
     pub stack: Option<String>,
+    /// Version of IP of its packets.
+    pub ip: IpVersion,
 }
 
 /// Name of the answer's row of the connections from a collector onwards.
@@ -46,6 +48,7 @@ impl Scenario {
             back: ways.back,
             connections: self.connections(flow),
             stack: flow.stack.clone(),
+            ip: flow.ip,
         };
         if flow.transport != Transport::Tcp {
             return Ok(vec![whole]);
@@ -65,12 +68,13 @@ impl Scenario {
         }
         let mut stages: Vec<Stage> = Vec::with_capacity(out.len());
         for (out, back) in out.into_iter().zip(back) {
-            let (connections, stack) = match self.node[out.from].aggregate.as_ref() {
+            let (connections, stack, ip) = match self.node[out.from].aggregate.as_ref() {
                 Some(collector) if !stages.is_empty() => (
                     u64::from(self.node[out.from].count),
                     collector.stack.clone().or_else(|| flow.stack.clone()),
+                    collector.ip.unwrap_or(flow.ip),
                 ),
-                _ => (whole.connections, whole.stack.clone()),
+                _ => (whole.connections, whole.stack.clone(), whole.ip),
             };
             stages.push(Stage {
                 from: out.from.to_owned(),
@@ -79,6 +83,7 @@ impl Scenario {
                 back: back.hops,
                 connections,
                 stack,
+                ip,
             });
         }
         Ok(stages)

@@ -15,6 +15,11 @@ use serde::{Deserialize, Serialize};
 pub struct Sweep {
     /// Path of a key, such as `"link.dvbt.forward.loss.bernoulli"`, and its values.
     pub vary: IndexMap<String, Values>,
+    /// Labels of the values for reports, one for each value in the same order, such as
+    /// `["no delayed ACK", "delayed ACK"]`. Absent: made of the key and the value, such as
+    /// `delayed ACK 40 ms`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<Vec<String>>,
 }
 
 /// Values of a key.

@@ -37,6 +37,32 @@ impl CsvRows {
 
     /// The next row; lines without anything are passed over.
     pub(super) fn next_row(&mut self) -> Result<Option<RawRow>, Wrong> {
+        self.parse_row().map_err(|wrong| self.pointed(wrong))
+    }
+
+    /// Points at the cell of the current line that is wrong, or at the line.
+    pub(super) fn pointed(&self, wrong: Wrong) -> Wrong {
+        let Ok(line) = std::str::from_utf8(&self.buffer) else { return wrong };
+        let line = line.trim_end();
+        let column = match wrong.column() {
+            "" => None,
+            "bytes" => Some(self.columns.bytes),
+            "member" => self.columns.member,
+            _ => Some(self.columns.time),
+        };
+        let cell =
+            column.and_then(|column| cells(line).nth(column)).filter(|cell| !cell.is_empty());
+        let span = match cell {
+            Some(cell) => {
+                let start = cell.as_ptr() as usize - line.as_ptr() as usize;
+                start..start + cell.len()
+            }
+            None => 0..line.len(),
+        };
+        wrong.at(line, span)
+    }
+
+    fn parse_row(&mut self) -> Result<Option<RawRow>, Wrong> {
         let (columns, width) = (self.columns, self.width);
         let Some(line) = self.next_line()? else { return Ok(None) };
         let (mut time, mut bytes, mut member, mut count) = ("", "", "", 0);

@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::io;
+use std::ops::Range;
 
 use thiserror::Error;
 
 use super::Wrong;
+use crate::scenario::Place;
 
 /// Why a trace cannot be read (on). Displayed, it names the file, the line or row, the column, what
 /// was expected and the remedy.
@@ -20,6 +22,8 @@ pub struct TraceError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Details {
     place: Option<(Unit, u64)>,
+    /// The line with the wrong cell; of Parquet there is none.
+    excerpt: Option<Place>,
     column: String,
     message: String,
     remedy: String,
@@ -35,7 +39,7 @@ pub(super) enum Unit {
 }
 
 impl TraceError {
-    /// The file, the place and what is wrong there, without the remedy.
+    /// The file, the place with its line and what is wrong there, without the remedy.
     #[must_use]
     pub fn problem(&self) -> String {
         let text = self.to_string();
@@ -56,7 +60,7 @@ impl TraceError {
 /// Something that concerns the whole file.
 pub(super) fn of_file(message: impl Into<String>, remedy: impl Into<String>) -> Wrong {
     let (message, remedy) = (message.into(), remedy.into());
-    Box::new(Details { place: None, column: String::new(), message, remedy })
+    Box::new(Details { place: None, excerpt: None, column: String::new(), message, remedy })
 }
 
 /// Something in a line or row; `column` may be empty.
@@ -68,7 +72,24 @@ pub(super) fn of_cell(
     remedy: impl Into<String>,
 ) -> Wrong {
     let (message, remedy) = (message.into(), remedy.into());
-    Box::new(Details { place: Some((unit, place)), column: column.to_owned(), message, remedy })
+    let (place, column) = (Some((unit, place)), column.to_owned());
+    Box::new(Details { place, excerpt: None, column, message, remedy })
+}
+
+impl Details {
+    /// Points at these bytes of the line.
+    pub(super) fn at(mut self: Box<Self>, line: &str, cell: Range<usize>) -> Wrong {
+        if let Some((Unit::Line, number)) = self.place {
+            let place = Place::of(line, cell);
+            self.excerpt = Some(Place { line: number as usize, ..place });
+        }
+        self
+    }
+
+    /// The column that is wrong; empty where the line as a whole is.
+    pub(super) fn column(&self) -> &str {
+        &self.column
+    }
 }
 
 pub(super) fn unreadable(error: &io::Error) -> Wrong {
@@ -124,13 +145,22 @@ pub(super) fn shown(text: &str) -> String {
 impl fmt::Display for Details {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.place {
-            Some((Unit::Line, line)) => write!(f, ":{line}")?,
+            Some((Unit::Line, line)) => {
+                write!(f, ":{line}")?;
+                if let Some(place) = &self.excerpt {
+                    write!(f, ":{}", place.column)?;
+                }
+            }
             Some((Unit::Row, row)) => write!(f, ": row {row}")?,
             None => {}
         }
         if !self.column.is_empty() {
             write!(f, ": column `{}`", self.column)?;
         }
-        write!(f, ": {}\n  help: {}", self.message, self.remedy)
+        write!(f, ": {}", self.message)?;
+        if let Some(place) = &self.excerpt {
+            write!(f, "\n{}", place.excerpt())?;
+        }
+        write!(f, "\n  help: {}", self.remedy)
     }
 }

@@ -142,7 +142,13 @@ impl TraceReader {
             Rows::Csv(rows) => rows.next_row(),
             Rows::Parquet(rows) => rows.next_row(),
         };
-        let checked = raw.and_then(|raw| raw.map(|raw| self.checked(raw)).transpose());
+        let checked = raw.and_then(|raw| {
+            let checked = raw.map(|raw| self.checked(raw)).transpose();
+            checked.map_err(|wrong| match &self.rows {
+                Rows::Csv(rows) => rows.pointed(wrong),
+                Rows::Parquet(_) => wrong,
+            })
+        });
         checked.map_err(|wrong| TraceError::new(&self.file, wrong))
     }
 

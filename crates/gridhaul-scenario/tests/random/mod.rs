@@ -3,10 +3,10 @@
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::scenario::{
     Application, ApplicationProfile, Aqm, Burst, Bypass, Codel, Crash, Direction, End, Fading,
-    Flow, FqCodel, GilbertElliott, Jitter, JitterShape, Link, Load, Loss, Node, Noise, NoiseTiming,
-    OnOff, Outage, OutageMode, Periodic, Pie, Poisson, PowerLine, PowerLineClass, Profile, Proxy,
-    ProxyMode, Range, Record, Red, Reorder, RequestResponse, Spread, Stack, Sweep, Transfer,
-    Transport, Values, Variant,
+    Flow, FqCodel, GilbertElliott, IpVersion, Jitter, JitterShape, Link, Load, Loss, Node, Noise,
+    NoiseTiming, OnOff, Outage, OutageMode, Periodic, Pie, Poisson, PowerLine, PowerLineClass,
+    Profile, Proxy, ProxyMode, Range, Record, Red, Reorder, RequestResponse, Spread, Stack, Sweep,
+    Transfer, Transport, Values, Variant,
 };
 use gridhaul_scenario::units::{
     BitRate, Bytes, Decibel, Distance, Duration, Probability, QueueLimit, WindowSize,
@@ -269,6 +269,7 @@ fn flow() -> impl Strategy<Value = Flow> {
                 to_stack: None,
                 load,
                 deadline: None,
+                ip: if turned { IpVersion::V6 } else { IpVersion::V4 },
                 start: Duration::ZERO,
                 start_spread: turned.then(|| Duration::from_nanos(u64::from(count))),
                 route: routed.then(|| vec!["line".into()]),
@@ -287,7 +288,7 @@ fn sweep() -> impl Strategy<Value = Vec<Sweep>> {
     let values = prop_oneof![list, range];
     option::of(values).prop_map(|values| {
         let vary = values.map(|values| [("seed".to_owned(), values)].into_iter().collect());
-        vary.map(|vary| Sweep { vary }).into_iter().collect()
+        vary.map(|vary| Sweep { vary, label: None }).into_iter().collect()
     })
 }
 

@@ -154,7 +154,7 @@ impl World {
             }
             let row = origin.row;
             if parcel.ready != Instant::NEVER {
-                self.on_message(now, row, parcel.ready);
+                self.on_message(now, (row, parcel.origin), parcel.ready);
             }
         }
     }

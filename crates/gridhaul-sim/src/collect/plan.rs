@@ -1,7 +1,7 @@
 //! Which connections lead on from the collectors of a scenario.
 
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::{Hop, Scenario, Stage, upstream_name};
+use gridhaul_scenario::scenario::{Hop, IpVersion, Scenario, Stage, upstream_name};
 
 /// The first stage of every flow, and the groups of upstream connections.
 #[derive(Debug, Default)]
@@ -32,6 +32,8 @@ pub(crate) struct Group {
     /// Names of the stacks of both ends.
     pub stack: Option<String>,
     pub to_stack: Option<String>,
+    /// Version of IP of the connections.
+    pub ip: IpVersion,
     /// Number of connections.
     pub count: u64,
     /// The group that takes on what these deliver.
@@ -59,10 +61,10 @@ impl Plan {
 
     /// The number of the group of this stage: flows that go the same way share it.
     fn group(&mut self, stage: Stage, to_stack: Option<String>, next: Option<usize>) -> usize {
-        let Stage { from, to, out, back, connections, stack } = stage;
+        let Stage { from, to, out, back, connections, stack, ip } = stage;
         let to_stack = to_stack.or_else(|| stack.clone());
-        let group =
-            Group { collector: from, to, out, back, stack, to_stack, count: connections, next };
+        let (collector, count) = (from, connections);
+        let group = Group { collector, to, out, back, stack, to_stack, ip, count, next };
         self.groups.iter().position(|known| *known == group).unwrap_or_else(|| {
             self.groups.push(group);
             self.groups.len() - 1

@@ -52,7 +52,7 @@ fn refusal(scenario: &Scenario, name: &str, flow: &Flow, stages: &[Stage]) -> Op
 
 /// Why the messages of a flow do not fit into a collector.
 fn misfit(scenario: &Scenario, flow: &Flow, collector: &Aggregate) -> Option<String> {
-    let params = StackParams::named(scenario, flow.stack.as_ref());
+    let params = StackParams::named(scenario, flow.stack.as_ref(), flow.ip);
     let waits = collector.when_full == WhenFull::Wait;
     let counted = matches!(collector.buffer, BufferLimit::Messages(_));
     if matches!(flow.load, Load::Trace(_)) && (waits || !counted) {

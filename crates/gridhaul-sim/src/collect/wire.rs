@@ -85,7 +85,7 @@ impl<'a> Wiring<'a> {
     /// Smallest and largest message of a flow.
     pub(crate) fn sizes(&self, flow: usize) -> (u64, u64) {
         let flow = &self.scenario.flow[flow];
-        let params = StackParams::named(self.scenario, flow.stack.as_ref());
+        let params = StackParams::named(self.scenario, flow.stack.as_ref(), flow.ip);
         sizes(&flow.load, params.mss)
     }
 

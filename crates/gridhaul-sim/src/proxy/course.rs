@@ -70,13 +70,13 @@ impl World {
             && let Some(outgoing) = &unit.machine.poll_transmit(now)
         {
             let Outgoing { to, segment, .. } = outgoing;
-            let sent = sent.filter(|_| outgoing.passed).unwrap_or(now);
+            let sent = sent.filter(|_| outgoing.is_forwarded()).unwrap_or(now);
             let own = segment.len > 0 && unit.note_sent(outgoing);
             let data = segment.len > 0 && *to == Side::Right;
             if data && own {
                 self.ledger.crossings[row as usize].on_sent(segment.wire_bytes());
             }
-            passed |= segment.len > 0 && outgoing.passed;
+            passed |= segment.len > 0 && outgoing.is_forwarded();
             let (to, next) = (2 * flow + to.index() as u32, unit.next[to.index()]);
             let packet = |next| Packet { to, next, sent, body: Body::Tcp(*segment) };
             if !self.net.offer(now, next, segment.wire_bytes(), packet) && data {
@@ -146,7 +146,8 @@ impl Unit {
     /// It sends a data segment. Returns whether that is one more than it was given: a copy, or what
     /// it sends over a connection of its own.
     fn note_sent(&mut self, outgoing: &Outgoing) -> bool {
-        let Outgoing { to, segment, passed } = outgoing;
+        let Outgoing { to, segment, .. } = outgoing;
+        let passed = outgoing.is_forwarded();
         let end = segment.seq.wrapping_add(segment.sequence_len());
         let known = &mut self.sent_up_to[to.index()];
         let beyond = known.is_none_or(|known| end.wrapping_sub(known).cast_signed() > 0);

@@ -65,11 +65,23 @@ impl Unit {
         self.recipe.mode.ends_connections()
     }
 
-    /// What it has of the payload from one side, if it takes over any.
-    pub(crate) fn forwarded(&self, from: Side) -> Option<Held> {
+    /// What it has of the payload from one side, if it takes over any; `sent` is how much was sent
+    /// to it. The proxy counts from where it entered the connection, this from the beginning.
+    pub(crate) fn forwarded(&self, from: Side, sent: u64) -> Option<Held> {
         let held = self.machine.held(from);
         // A unit that only lets pass has received nothing yet.
-        (self.ends_connections() && held.received > 0).then_some(held)
+        if !self.ends_connections() || held.received == 0 {
+            return None;
+        }
+        let Some(first) = self.machine.first(from) else { return Some(held) };
+        let behind_syn = self.recipe.isns[from.index()].wrapping_add(1);
+        // Sequence numbers wrap: of all positions with this number, the one next to what was sent.
+        let received = first.wrapping_add(held.received as u32).wrapping_sub(behind_syn);
+        let lag = (sent as u32).wrapping_sub(received).cast_signed();
+        let entered = sent.saturating_add_signed(-i64::from(lag)).saturating_sub(held.received);
+        let received = held.received + entered;
+        let (taken, released) = (held.taken + entered, held.released + entered);
+        Some(Held { received, taken, released, ..held })
     }
 
     fn note_held(&mut self, now: Instant) {

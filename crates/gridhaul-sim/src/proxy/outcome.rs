@@ -26,8 +26,8 @@ impl Proxies {
         }
         let mut sums = vec![ProxySums::default(); rows];
         for (flow, &first) in flows.iter().zip(&self.first) {
-            let crashed = |unit: &Unit| unit.crashed > 0;
-            if first != u32::MAX && self.of_flow(first).any(crashed) {
+            let loses = |unit: &Unit| unit.crashed > 0 || unit.machine.lost() > 0;
+            if first != u32::MAX && self.of_flow(first).any(loses) {
                 sums[flow.row as usize].lost += self.lost(flow, first);
             }
         }
@@ -55,6 +55,12 @@ impl Proxies {
         (missing(left, right) + missing(right, left)).saturating_sub(held)
     }
 
+    /// Flows of which a proxy has reset the connection with bytes at risk: their rows.
+    pub(crate) fn gave_up(&self, flows: &[Flow]) -> impl Iterator<Item = u32> {
+        let lossy = self.units.iter().filter(|unit| unit.machine.lost() > 0);
+        lossy.map(|unit| flows[unit.flow as usize].row)
+    }
+
     /// Re-checks a flow: each unit has received no more than was sent to it and acknowledged no more than
     /// that, and nobody was told of more than was acknowledged. Without units, the ends are looked at
     /// alone.
@@ -75,7 +81,7 @@ impl Proxies {
             // Of the one before: what it has sent on, and what it knows to be acknowledged.
             let (mut sent, mut acknowledged) = (near.sent, near.acknowledged);
             for unit in way {
-                let Some(held) = unit.forwarded(from) else { continue };
+                let Some(held) = unit.forwarded(from, sent) else { continue };
                 let Held { received, taken, released, .. } = held;
                 if received > sent || taken > received || acknowledged > taken {
                     return Err(format!(

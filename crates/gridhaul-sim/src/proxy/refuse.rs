@@ -35,7 +35,7 @@ fn timestamps(scenario: &Scenario, flow: &Flow, points: &[Waypoint]) -> Option<U
         proxy.is_some_and(|proxy| proxy.mode.ends_connections())
     };
     let name = flow.stack.as_ref()?;
-    let stack = StackParams::named(scenario, Some(name));
+    let stack = StackParams::named(scenario, Some(name), flow.ip);
     (!stack.handshake && stack.timestamps && points.iter().any(ends)).then(|| Unsupported {
         key: format!("stack.{name}.timestamps"),
         reason: "a connection that exists from the start cannot be told that a proxy on its way \

@@ -117,7 +117,8 @@ impl<'s> ProxyWiring<'s> {
 
 fn place<'s>(scenario: &'s Scenario, flow: &Flow, point: Waypoint) -> Option<Place<'s>> {
     let proxy = scenario.node[point.node].proxy.as_ref()?;
-    let params = StackParams::named(scenario, proxy.stack.as_ref().or(flow.stack.as_ref()));
+    let stack = proxy.stack.as_ref().or(flow.stack.as_ref());
+    let params = StackParams::named(scenario, stack, flow.ip);
     let offered = || StackParams { receive_window: proxy.window(), ..params.clone() };
     let offers = proxy.mode.ends_connections().then(|| Arc::new(offered()));
     Some(Place { proxy, params: Arc::new(params), offers, point })

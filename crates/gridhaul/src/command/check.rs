@@ -3,19 +3,25 @@
 use std::fmt::Write;
 
 use anyhow::anyhow;
+use gridhaul_scenario::answer::Warning;
 use gridhaul_scenario::scenario::Scenario;
 
 use crate::args::CheckArgs;
 use crate::failure::Failure;
-use crate::terminal::print;
+use crate::terminal::{print, say};
 
-/// Tells for each file what it asks, and for all of them together what is wrong.
+/// Prints for each file what it asks and what of it changes nothing, and for all together what is wrong.
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let mut errors = Vec::new();
     let mut lines = String::new();
+    let mut warnings = Vec::new();
     for file in &args.files {
         match Scenario::load(file).and_then(|scenario| Ok((scenario.point_count()?, scenario))) {
             Ok((points, scenario)) => {
+                for warning in scenario.warnings() {
+                    let (file, Warning { about, message }) = (file.display(), warning);
+                    warnings.push(format!("warning: {file}: {about}: {message}"));
+                }
                 let _ = writeln!(
                     lines,
                     "ok  {}: {} ({}, {}, {}, {})",
@@ -31,6 +37,9 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         }
     }
     print(&lines)?;
+    for warning in warnings {
+        say(format_args!("{warning}"));
+    }
     if errors.is_empty() {
         return Ok(());
     }

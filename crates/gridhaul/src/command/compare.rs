@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, anyhow, bail};
 use gridhaul_report::Report;
 use gridhaul_scenario::answer::Answer;
-use gridhaul_scenario::scenario::Scenario;
+use gridhaul_scenario::scenario::{Scenario, reworded};
 
 use super::comparison::Comparison;
 use super::run::{json, shown, stem};
@@ -18,6 +18,7 @@ use crate::terminal::{print, print_tables, say};
 
 /// Compares every answer with the first.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
+    args.printed.check(args.json)?;
     let place = args.out.as_ref().map(|out| Place::new(out, args.force)).transpose()?;
     let mut sides = Vec::new();
     for file in &args.files {
@@ -29,9 +30,11 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     }
     name_apart(&mut sides);
     let answers: Vec<_> = sides.iter().map(|side| (side.label.clone(), &side.answer)).collect();
-    let comparison = Comparison::of(&answers, &args.only)?;
+    let comparison = Comparison::of(&answers, &args.printed.only)?;
     let text = json(&comparison)?;
-    if args.json {
+    if args.printed.csv(&answers)? {
+        // The comparison is in the folder, if there is one.
+    } else if args.json {
         print(&text)?;
     } else {
         let mut tables = comparison.tables();
@@ -85,8 +88,17 @@ fn stored_answer(path: &Path) -> anyhow::Result<Answer> {
     let text = fs::read(path).with_context(|| {
         format!("cannot read {shown}\n  help: name a results folder, an answer.json or a scenario")
     })?;
-    let answer: Answer = serde_json::from_slice(&text)
-        .with_context(|| format!("{shown} is not an answer of gridhaul"))?;
+    let answer: Answer = serde_json::from_slice(&text).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        // The reader's words without its own place.
+        let message = error.to_string();
+        let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
+        let (reason, _) = reworded(message);
+        anyhow!(
+            "{shown}:{line}:{column}: this is not an answer of gridhaul: {reason}\n  \
+             help: name a results folder, an answer.json or a scenario"
+        )
+    })?;
     if answer.schema != Answer::SCHEMA {
         bail!(
             "{shown}: schema {} is not known; this gridhaul reads {}",

@@ -2,10 +2,11 @@
 
 use anyhow::{Context, anyhow};
 use gridhaul_report::{TextTable, format};
-use gridhaul_scenario::answer::{Answer, Estimate, Metric, Point, Row, Scope};
+use gridhaul_scenario::answer::{Answer, Metric, Point, Row, Scope};
 use serde::Serialize;
 
 use super::reason;
+use super::verdict::{Known, Verdict};
 use crate::failure::Failure;
 
 /// Answers held to the first: the file `comparison.json`.
@@ -22,14 +23,17 @@ struct Compared {
     point: String,
     row: String,
     metric: Metric,
-    first: Estimate,
+    first: Known,
     others: Vec<Other>,
 }
 
 /// What another answer says about it.
 #[derive(Debug, Serialize)]
 struct Other {
-    estimate: Estimate,
+    #[serde(flatten)]
+    known: Known,
+    #[serde(skip)]
+    same_backend: bool,
     /// Relative difference from the first.
     difference: Option<f64>,
     verdict: Verdict,
@@ -38,34 +42,17 @@ struct Other {
     reason: Option<String>,
 }
 
-/// Whether a difference is more than chance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Verdict {
-    /// Equal, or within the joint 95 % interval; answers of different backends, also within 1 %.
-    Agree,
-    /// Outside it.
-    Differ,
-    /// There is no interval: a single run, or no value.
-    Unknown,
-}
-
-/// How two answers are held to each other.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Rule {
-    /// Relative difference that counts as none.
-    tolerance: f64,
-    /// Whether each of the answers knows no chance, so that its values have no interval.
-    exact: [bool; 2],
-}
-
-/// Different backends are different models of the same thing. Below this, nobody asks for a reason.
-const BETWEEN_BACKENDS: f64 = 0.01;
+/// What the verdicts without an interval mean.
+const UNKNOWN: &str = "–: no verdict: one replication, a value that is not known, a censored mean, or too few equal \
+                       replications";
+const DETERMINISTIC: &str = "deterministic: no random number influences either answer; the difference is exact, but no \
+                             interval says whether it is more than a small change of the scenario would cause";
 
 /// What is compared unless columns are named.
-const HEADLINE: [Metric; 13] = [
+const HEADLINE: [Metric; 14] = [
     Metric::Goodput,
     Metric::CompletionTime,
+    Metric::TransfersUnfinished,
     Metric::RetransmissionRatio,
     Metric::Timeouts,
     Metric::RttMean,
@@ -85,7 +72,7 @@ fn compared(
     row: &Row,
     (first_answer, others): (&Answer, &[(&Answer, Option<&Point>)]),
 ) -> Option<Compared> {
-    let first = *row.metrics.get(&metric)?;
+    let first = Known::of(row.metrics.get(&metric), first_answer, Some(point));
     let others: Vec<_> = others
         .iter()
         .map(|(answer, other)| {
@@ -94,63 +81,38 @@ fn compared(
                 Scope::Link => &other.links,
             });
             let found = rows.and_then(|rows| rows.iter().find(|other| other.name == row.name));
-            let metrics = found.map(|row| &row.metrics);
-            let estimate = metrics.and_then(|metrics| metrics.get(&metric)).copied();
-            let rule = Rule::between(first_answer, answer);
-            let mut other = Other::new(first, estimate.unwrap_or_default(), rule);
-            if other.verdict == Verdict::Differ {
-                other.reason = reason::likely(metric, &row.name, [first_answer, answer]);
-            }
-            other
+            let estimate = found.and_then(|row| row.metrics.get(&metric));
+            let known = Known::of(estimate, answer, *other);
+            let same_backend = answer.backend == first_answer.backend;
+            let verdict = Verdict::on([&first, &known], same_backend);
+            let differs = matches!(verdict, Verdict::Differ | Verdict::Deterministic);
+            let reason = differs.then(|| reason::likely(metric, &row.name, [first_answer, answer]));
+            let difference = first.difference(&known);
+            Other { known, same_backend, difference, verdict, reason: reason.flatten() }
         })
         .collect();
-    let means = others.iter().map(|other| other.estimate.mean).chain([first.mean]);
-    if means.flatten().all(|mean| mean == 0.0) || others.iter().all(|it| it.estimate.mean.is_none())
-    {
-        return None;
-    }
-    let parameters = point.parameters.iter().map(|(key, value)| format!("{key} = {value}"));
-    let point = parameters.collect::<Vec<_>>().join(", ");
-    Some(Compared { point, row: row.name.clone(), metric, first, others })
+    is_shown(&first, &others).then(|| {
+        let parameters = point.parameters.iter().map(|(key, value)| format!("{key} = {value}"));
+        let point = parameters.collect::<Vec<_>>().join(", ");
+        Compared { point, row: row.name.clone(), metric, first, others }
+    })
 }
 
-impl Other {
-    fn new(first: Estimate, estimate: Estimate, rule: Rule) -> Self {
-        let (Some(a), Some(b)) = (first.mean, estimate.mean) else {
-            return Self { estimate, difference: None, verdict: Verdict::Unknown, reason: None };
-        };
-        let interval = |estimate: Estimate, exact: bool| estimate.ci95.or(exact.then_some(0.0));
-        let close = (a - b).abs() <= rule.tolerance * a.abs();
-        let verdict = match (interval(first, rule.exact[0]), interval(estimate, rule.exact[1])) {
-            _ if a == b || close => Verdict::Agree,
-            // Intervals of independent means add in squares.
-            (Some(x), Some(y)) if (a - b).abs() <= x.hypot(y) => Verdict::Agree,
-            (Some(_), Some(_)) => Verdict::Differ,
-            _ => Verdict::Unknown,
-        };
-        let difference = if a == b { Some(0.0) } else { (a != 0.0).then(|| b / a - 1.0) };
-        Self { estimate, difference, verdict, reason: None }
-    }
+/// The rows of a point, and what each is about.
+fn rows_of(point: &Point) -> impl Iterator<Item = (Scope, &Row)> {
+    let flows = point.flows.iter().map(|row| (Scope::Flow, row));
+    flows.chain(point.links.iter().map(|row| (Scope::Link, row)))
 }
 
-impl Rule {
-    fn between(first: &Answer, other: &Answer) -> Self {
-        let tolerance = if first.backend == other.backend { 0.0 } else { BETWEEN_BACKENDS };
-        // Two equations have no chance to compare by.
-        let exact = [first, other].map(|answer| answer.backend == "model");
-        let exact = if exact == [true; 2] { [false; 2] } else { exact };
-        Self { tolerance, exact }
+/// Whether there is something to compare: values on both sides that are not all zero, or a value that
+/// one of two answers of the same backend has and the other has not, such as a completion time.
+fn is_shown(first: &Known, others: &[Other]) -> bool {
+    let means = others.iter().map(|other| other.known.estimate.mean);
+    if means.chain([first.estimate.mean]).flatten().all(|mean| mean == 0.0) {
+        return false;
     }
-}
-
-impl Verdict {
-    const fn text(self) -> &'static str {
-        match self {
-            Self::Agree => "agree",
-            Self::Differ => "differ",
-            Self::Unknown => "–",
-        }
-    }
+    let is_known = |known: &Known| known.estimate.mean.is_some();
+    others.iter().any(|other| other.same_backend || is_known(first) && is_known(&other.known))
 }
 
 impl Comparison {
@@ -167,12 +129,10 @@ impl Comparison {
                 .iter()
                 .map(|(_, answer)| (*answer, answer.points.iter().find(same)))
                 .collect();
-            for row in point.flows.iter().chain(&point.links) {
-                rows.extend(
-                    metrics
-                        .iter()
-                        .filter_map(|metric| compared(*metric, point, row, (first.1, &others))),
-                );
+            for (scope, row) in rows_of(point) {
+                let metrics = metrics.iter().filter(|metric| metric.info().scope == scope);
+                let row = |metric: &Metric| compared(*metric, point, row, (first.1, &others));
+                rows.extend(metrics.filter_map(row));
             }
         }
         if rows.is_empty() {
@@ -221,18 +181,23 @@ impl Comparison {
         tables
     }
 
-    /// Number of metrics that differ by more than chance.
+    /// Number of metrics that differ by more than chance or, where no interval can say, by more than
+    /// a percent.
     pub(crate) fn differences(&self) -> usize {
         let others = self.rows.iter().flat_map(|row| &row.others);
-        others.filter(|other| other.verdict == Verdict::Differ).count()
+        others.filter(|other| other.verdict.is_disagreement(other.difference)).count()
     }
 
     /// What the verdicts do not say: why there is none, and why answers may differ.
     fn note(&self) -> Option<String> {
         let mut lines = Vec::new();
-        let mut verdicts = self.rows.iter().flat_map(|row| &row.others);
-        if verdicts.any(|other| other.verdict == Verdict::Unknown) {
-            lines.push("–: no interval, so no verdict: a single run, or equations".to_owned());
+        let has =
+            |verdict| self.rows.iter().flat_map(|it| &it.others).any(|it| it.verdict == verdict);
+        if has(Verdict::Unknown) {
+            lines.push(UNKNOWN.to_owned());
+        }
+        if has(Verdict::Deterministic) {
+            lines.push(DETERMINISTIC.to_owned());
         }
         for row in &self.rows {
             for reason in row.others.iter().filter_map(|other| other.reason.as_ref()) {
@@ -261,9 +226,16 @@ impl Compared {
     fn texts(&self) -> Vec<String> {
         let info = self.metric.info();
         let mut texts = vec![self.row.clone(), info.heading.to_owned()];
-        texts.push(format::estimate(&self.first, info.unit));
-        for other in &self.others {
-            texts.push(format::estimate(&other.estimate, info.unit));
+        let all: Vec<&Known> =
+            std::iter::once(&self.first).chain(self.others.iter().map(|it| &it.known)).collect();
+        let estimates: Vec<_> = all.iter().map(|known| known.estimate).collect();
+        let texts_of_values = format::estimates(&estimates, info.unit).into_iter().zip(&all);
+        let mut values = texts_of_values.map(|(text, known)| {
+            text + &format::qualification(&known.estimate, known.repeats)
+        });
+        texts.extend(values.next());
+        for (other, text) in self.others.iter().zip(values) {
+            texts.push(text);
             texts.push(match other.difference {
                 Some(difference) => format!("{:+.1} %", difference * 100.0),
                 None => "–".into(),
@@ -272,51 +244,4 @@ impl Compared {
         }
         texts
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn verdicts_rest_on_the_joint_interval() {
-        let estimate = |mean, ci95| Estimate { mean: Some(mean), ci95, n: 5 };
-        let rule = Rule { tolerance: 0.0, exact: [false; 2] };
-        let verdict = |a, b| Other::new(a, b, rule).verdict;
-        let a = estimate(100.0, Some(3.0));
-        assert_eq!(verdict(a, estimate(104.9, Some(4.0))), Verdict::Agree);
-        assert_eq!(verdict(a, estimate(105.1, Some(4.0))), Verdict::Differ);
-        assert_eq!(verdict(a, estimate(100.5, None)), Verdict::Unknown);
-        assert_eq!(verdict(a, Estimate::default()), Verdict::Unknown);
-        assert_eq!(verdict(estimate(1.0, None), estimate(1.0, None)), Verdict::Agree);
-        assert_eq!(
-            Other::new(a, estimate(110.0, None), rule).difference.map(|d| (d * 100.0).round()),
-            Some(10.0)
-        );
-    }
-
-    #[test]
-    fn equations_are_held_to_the_interval_of_the_other() {
-        let estimate = |mean, ci95| Estimate { mean: Some(mean), ci95, n: 5 };
-        let answer = |backend: &str| Answer {
-            backend: backend.to_owned(),
-            ..serde_json::from_str(EMPTY).expect("an answer")
-        };
-        let (model, sim, emu) = (answer("model"), answer("sim"), answer("emu"));
-        let verdict = |a, b, rule| Other::new(a, b, rule).verdict;
-        let equations = estimate(100.0, None);
-        let rule = Rule::between(&model, &sim);
-        assert_eq!(verdict(equations, estimate(104.0, Some(5.0)), rule), Verdict::Agree);
-        assert_eq!(verdict(equations, estimate(106.0, Some(5.0)), rule), Verdict::Differ);
-        assert_eq!(verdict(equations, estimate(106.0, None), rule), Verdict::Unknown);
-        let rule = Rule::between(&model, &model);
-        assert_eq!(verdict(equations, estimate(106.0, None), rule), Verdict::Unknown);
-        // Between backends a percent is nothing; within one, it is a change.
-        let (a, b) = (estimate(100.0, Some(0.01)), estimate(100.9, Some(0.01)));
-        assert_eq!(verdict(a, b, Rule::between(&sim, &emu)), Verdict::Agree);
-        assert_eq!(verdict(a, b, Rule::between(&sim, &sim)), Verdict::Differ);
-    }
-
-    const EMPTY: &str = r#"{"schema": 1, "gridhaul": "", "backend": "", "title": "",
-        "scenario_sha256": "", "seed": 1, "repeats": 1, "points": [], "warnings": []}"#;
 }

@@ -9,6 +9,7 @@ use gridhaul_report::TextTable;
 
 use crate::args::{Changes, EmuCommand, EmuUpArgs};
 use crate::ask;
+use crate::estimate::ensure_room;
 use crate::failure::Failure;
 use crate::terminal::{print, print_tables, say};
 
@@ -22,8 +23,9 @@ pub(crate) fn run(command: &EmuCommand) -> Result<(), Failure> {
 
 fn up(args: &EmuUpArgs) -> Result<(), Failure> {
     let changes = Changes { seed: args.seed, set: args.set.clone(), ..Changes::default() };
-    let scenario = ask::load(&args.file, &changes, &[])?;
+    let scenario = ask::load(&args.file, &changes, &[], false)?;
     let point = scenario.points()?.swap_remove(0);
+    ensure_room(&point.scenario)?;
     clean().context("removing what dead runs have left")?;
     let stop = Arc::new(AtomicBool::new(false));
     let ended = Arc::clone(&stop);

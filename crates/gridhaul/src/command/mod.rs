@@ -13,3 +13,4 @@ pub(crate) mod plan;
 mod reason;
 pub(crate) mod run;
 pub(crate) mod schema;
+mod verdict;

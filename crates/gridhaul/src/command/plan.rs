@@ -8,23 +8,23 @@ use gridhaul_report::{Opening, Report};
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::{Backend, Progress, Quiet};
 use gridhaul_scenario::scenario::Scenario;
-use gridhaul_sim::Sim;
 
 use super::run::{json, shown, stem};
-use crate::args::{Output, PlanArgs, Verify};
+use crate::args::{Engine, Output, PlanArgs, Verify};
 use crate::ask;
+use crate::backends::BoundedSim;
 use crate::failure::Failure;
 use crate::folder::Place;
 use crate::plan::{Depth, Outcome, Verification, document, finding, plan, tables};
-use crate::terminal::{Bar, draw, print, say};
+use crate::terminal::{Bar, print, say, texts};
 
 /// Plans, writes a folder, prints what was found. A request without a choice is a failed check.
 pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
-    let scenario = ask::load(&args.file, &args.changes, &[])?;
+    let scenario = ask::load(&args.file, &args.changes, &[], args.output.quiet)?;
     usable(&scenario, &args.file)?;
     let place = Place::new(&target(args), args.output.force)?;
     // Each replication is a job of its own; the plan decides how many run at the same time.
-    let simulator = Sim { threads: 1 };
+    let simulator = BoundedSim(Engine::sim(1, args.ignore_estimate));
     let (label, quiet) = (stem(&args.file), args.output.quiet);
     let progress = |what: &str| -> Box<dyn Progress> {
         Box::new(Bar::new(&format!("{label}, {what}"), quiet))
@@ -47,10 +47,10 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
     if args.output.json {
         print(&text)?;
     } else {
-        let tables: Vec<_> = tables(&outcome).iter().map(|table| draw(table, false)).collect();
+        let tables = texts(&tables(&outcome));
         let finding =
             if outcome.winner.is_some() { finding(&outcome) + "\n" } else { String::new() };
-        print([finding, tables.join("\n")].join("\n").trim_start())?;
+        print([finding, tables].join("\n").trim_start())?;
     }
     if !args.output.quiet {
         say(format_args!("report: {}", shown(&written.join("report.html"))));

@@ -4,22 +4,30 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use gridhaul_report::{Detail, Report, TextTable};
-use gridhaul_scenario::answer::Answer;
+use gridhaul_scenario::answer::{Answer, Metric};
 use gridhaul_scenario::scenario::Scenario;
 
 use super::comparison::Comparison;
-use crate::args::{Changes, Engine, Output, RunArgs, SweepArgs};
+use crate::args::{Changes, Engine, Output, Printed, RunArgs, SweepArgs};
 use crate::ask::{self, Vary};
 use crate::backends;
 use crate::failure::Failure;
 use crate::folder::Place;
+use crate::interrupt::Graceful;
 use crate::series_parquet;
 use crate::terminal::{print, print_tables, say};
 
 /// Answers a scenario.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
-    Job { file: &args.file, suffix: "", vary: &[], changes: &args.changes, engine: &args.engine }
-        .run(&args.output)
+    Job {
+        file: &args.file,
+        suffix: "",
+        vary: &[],
+        changes: &args.changes,
+        printed: &args.printed,
+        engine: &args.engine,
+    }
+    .run(&args.output)
 }
 
 /// Answers a scenario for several values of a key.
@@ -29,6 +37,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
         suffix: "-sweep",
         vary: &args.vary,
         changes: &args.changes,
+        printed: &args.printed,
         engine: &args.engine,
     }
     .run(&args.output)
@@ -40,38 +49,60 @@ struct Job<'a> {
     suffix: &'a str,
     vary: &'a [Vary],
     changes: &'a Changes,
+    printed: &'a Printed,
     engine: &'a Engine,
 }
 
 impl Job<'_> {
     fn run(&self, output: &Output) -> Result<(), Failure> {
-        let scenario = ask::load(self.file, self.changes, self.vary)?;
+        self.printed.check(output.json)?;
+        let scenario = ask::load(self.file, self.changes, self.vary, output.quiet)?;
         let place = Place::new(&self.target(output), output.force)?;
         let label = stem(self.file);
-        let answers = backends::answers(&scenario, self.engine, &label, output.quiet)?;
+        let graceful = Graceful::begin();
+        let answers = backends::answers(&scenario, self.engine, &label, output.quiet);
+        drop(graceful);
+        let answers = answers?;
         let labelled: Vec<_> =
             answers.iter().map(|answer| (answer.backend.clone(), answer)).collect();
         let comparison = (answers.len() > 1).then(|| Comparison::of(&labelled, &[])).transpose()?;
         let written = Results { scenario: &scenario, answers: &labelled, svg: output.svg }
             .write(place, comparison.as_ref())?;
-        match (output.json, &comparison, &answers[..]) {
-            (true, None, [answer]) => print(&json(answer)?)?,
-            (true, ..) => print(&json(&answers)?)?,
-            (false, Some(comparison), _) => {
-                let many = answers.iter().any(|it| it.points.len() > POINTS_WITH_LINKS);
-                let mut tables =
-                    if many { vec![comparison.overview()] } else { comparison.tables() };
-                tables.extend(gridhaul_report::verdicts(&labelled));
-                print_tables(&tables)?;
-            }
-            (false, None, answers) => {
-                for answer in answers {
-                    print_tables(&tables(answer))?;
-                }
-            }
-        }
+        self.print(&labelled, output.json)?;
         if !output.quiet {
             say(format_args!("report: {}", shown(&written.join("report.html"))));
+        }
+        let missing = self.engine.on.len() - answers.len();
+        if missing > 0 || answers.iter().any(|answer| answer.incomplete) {
+            let kept = shown(&written);
+            return Err(Failure::Interrupted(format!(
+                "interrupted: {kept} holds what is finished"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Prints the answers as the options say.
+    fn print(&self, answers: &[(String, &Answer)], as_json: bool) -> Result<(), Failure> {
+        let label = stem(self.file);
+        let named: Vec<_> = answers.iter().map(|(_, answer)| (label.clone(), *answer)).collect();
+        if self.printed.csv(&named)? {
+            return Ok(());
+        }
+        let columns: Vec<_> =
+            answers.iter().map(|(_, answer)| self.printed.columns(answer)).collect();
+        match (as_json, &columns[..]) {
+            (true, [answer]) => print(&json(answer)?)?,
+            (true, answers) => print(&json(&answers)?)?,
+            (false, [answer]) => print_tables(&tables(answer, &self.printed.only))?,
+            (false, many) => {
+                let comparison = Comparison::of(answers, &self.printed.only)?;
+                let many = many.iter().any(|it| it.points.len() > POINTS_WITH_LINKS);
+                let mut tables =
+                    if many { vec![comparison.overview()] } else { comparison.tables() };
+                tables.extend(gridhaul_report::verdicts(answers));
+                print_tables(&tables)?;
+            }
         }
         Ok(())
     }
@@ -85,11 +116,16 @@ impl Job<'_> {
 /// Most points of a sweep whose links are printed as well.
 const POINTS_WITH_LINKS: usize = 4;
 
-fn tables(answer: &Answer) -> Vec<TextTable> {
-    let mut tables = gridhaul_report::tables(&[(String::new(), answer)], Detail::Headline);
+/// The metrics that are looked at first or, where they are named, these only.
+fn tables(answer: &Answer, only: &[Metric]) -> Vec<TextTable> {
+    let answers = [(String::new(), answer)];
+    if !only.is_empty() {
+        return gridhaul_report::tables_of(&answers, only);
+    }
+    let mut tables = gridhaul_report::tables(&answers, Detail::Headline);
     if answer.points.len() > POINTS_WITH_LINKS && tables.len() > 1 {
         tables.truncate(1);
-        tables[0].note = Some("The links are in the report.".into());
+        tables[0].add_note("The links are in the report.");
     }
     tables.extend(gridhaul_report::verdicts(&[(String::new(), answer)]));
     tables
@@ -97,6 +133,9 @@ fn tables(answer: &Answer) -> Vec<TextTable> {
 
 /// Name of a scenario file without folder and ending.
 pub(crate) fn stem(file: &Path) -> String {
+    if Scenario::is_standard_input(file) {
+        return "stdin".to_owned();
+    }
     file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
@@ -144,7 +183,7 @@ impl Results<'_> {
             let of_backend = if index == 0 { String::new() } else { format!("-{backend}") };
             folder.write(&format!("answer{of_backend}.json"), json(answer)?.as_bytes())?;
             for series in &answer.series {
-                let bytes = series_parquet::encode(series).map_err(Failure::Fault)?;
+                let bytes = series_parquet::encode(series, answer).map_err(Failure::Fault)?;
                 folder.write(&format!("{}{of_backend}.parquet", series.name), &bytes)?;
             }
             for capture in &answer.captures {

@@ -4,6 +4,8 @@ use anyhow::{Context, anyhow};
 use clap::ValueEnum;
 use gridhaul_emu::Emu;
 use gridhaul_scenario::answer::Answer;
+use gridhaul_scenario::backend::RunError;
+use gridhaul_scenario::scenario::Scenario;
 use serde::Serialize;
 
 use super::{Experiment, Paper};
@@ -29,6 +31,40 @@ pub(crate) struct PassedOver {
     pub(crate) reason: String,
 }
 
+/// Who answers, and what is missing for it to do so.
+struct Machine<'a> {
+    /// What real kernels lack for a scenario, if anything.
+    lacking: &'a dyn Fn(&Scenario) -> Option<String>,
+    /// Answers a scenario by the one backend of the engine; the text is its name for the progress bar.
+    answer: &'a dyn Fn(&Scenario, &Engine, &str) -> Result<Answer, Failure>,
+}
+
+impl Machine<'_> {
+    /// The answer of a backend; or why real kernels cannot be had on this machine.
+    fn answer(
+        &self,
+        scenario: &Scenario,
+        on: On,
+        engine: &Engine,
+        name: &str,
+    ) -> Result<Result<Answer, String>, Failure> {
+        if on != On::Emu {
+            return (self.answer)(scenario, engine, name).map(Ok);
+        }
+        if let Some(lacking) = (self.lacking)(scenario) {
+            return Ok(Err(lacking));
+        }
+        match (self.answer)(scenario, engine, name) {
+            // What is missing may show only when it is used.
+            Err(Failure::Input(error)) => match error.downcast_ref() {
+                Some(RunError::Machine(reason)) => Ok(Err(reason.clone())),
+                _ => Err(Failure::Input(error)),
+            },
+            answered => answered.map(Ok),
+        }
+    }
+}
+
 /// One answer.
 #[derive(Debug)]
 struct Found {
@@ -40,35 +76,52 @@ struct Found {
 }
 
 impl Answers {
-    /// Asks every backend that `paper.toml` names; those of the command line where it names none.
+    /// Asks every backend that `paper.toml` names; those of the command line where it names none. What
+    /// this machine cannot run on real kernels is left out with a note.
     pub(crate) fn ask(
         paper: &Paper,
         quick: bool,
         engine: &Engine,
         quiet: bool,
     ) -> Result<Self, Failure> {
+        Self::ask_with(
+            paper,
+            quick,
+            engine,
+            &Machine {
+                lacking: &Emu::lacking,
+                answer: &|scenario, engine, name| backends::answer(scenario, engine, name, quiet),
+            },
+        )
+    }
+
+    fn ask_with(
+        paper: &Paper,
+        quick: bool,
+        engine: &Engine,
+        machine: &Machine<'_>,
+    ) -> Result<Self, Failure> {
         let mut all = Self::default();
         for experiment in &paper.about.scenario {
             let (name, scenario) = paper.scenario(experiment, quick).map_err(Failure::Fault)?;
             for on in experiment.backends(&engine.on, quick).map_err(Failure::Fault)? {
-                if on == On::Emu
-                    && let Err(fault) = Emu::available()
-                {
-                    let reason = fault.to_string();
-                    say(format_args!("note: {name} is not run on real kernels: {reason}"));
-                    all.passed_over.push(PassedOver { scenario: name.clone(), reason });
-                    continue;
-                }
                 let beside = engine.beside.max(experiment.beside);
-                let engine = Engine { on: vec![on], threads: engine.threads, beside };
-                let answer = backends::answer(&scenario, &engine, &name, quiet)?;
+                let engine = Engine { on: vec![on], beside, ..engine.clone() };
+                let answer = match machine.answer(&scenario, on, &engine, &name)? {
+                    Ok(answer) => answer,
+                    Err(reason) => {
+                        say(format_args!("note: {name} is not run on real kernels: {reason}"));
+                        all.passed_over.push(PassedOver { scenario: name.clone(), reason });
+                        continue;
+                    }
+                };
                 // Two ways to solve one kind of equations are one backend, but two names.
                 let backend = name_of(on);
                 if let Some(further) = experiment.further.get(&backend) {
                     let further = settings(further).map_err(Failure::Fault)?;
                     let scenario = ask::assign(scenario.clone(), &experiment.file, &further)
                         .map_err(Failure::Fault)?;
-                    let answer = backends::answer(&scenario, &engine, &name, quiet)?;
+                    let answer = (machine.answer)(&scenario, &engine, &name)?;
                     let (scenario, backend) = (name.clone(), backend.clone());
                     all.found.push(Found { scenario, backend, further: true, answer });
                 }
@@ -152,4 +205,54 @@ pub(super) fn settings(texts: &[String]) -> anyhow::Result<Vec<Vary>> {
         .iter()
         .map(|text| text.parse().map_err(|error: String| anyhow!("{text}: {error}")))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All of a paper, answered by nobody: what matters is who is asked.
+    fn asked(
+        lacking: Option<&str>,
+        failure: Option<fn(&Scenario) -> Failure>,
+    ) -> Result<Answers, Failure> {
+        let papers = Paper::all().expect("papers can be read");
+        let paper = papers.iter().find(|paper| paper.name == "medx").expect("a paper with kernels");
+        let engine = Engine { on: vec![On::Sim], threads: 1, beside: 1, ignore_estimate: false };
+        let answer = |scenario: &Scenario, engine: &Engine, _: &str| match failure {
+            Some(failure) if engine.on == [On::Emu] => Err(failure(scenario)),
+            _ => Ok(Answer::without_points(scenario, &name_of(engine.on[0]))),
+        };
+        let lacking = |_: &Scenario| lacking.map(str::to_owned);
+        Answers::ask_with(paper, true, &engine, &Machine { lacking: &lacking, answer: &answer })
+    }
+
+    fn kernels(answers: &Answers) -> usize {
+        answers.found.iter().filter(|found| found.backend == "emu").count()
+    }
+
+    #[test]
+    fn without_what_kernels_need_the_others_still_answer() {
+        let all = asked(None, None).unwrap();
+        assert!(kernels(&all) > 0 && all.passed_over.is_empty(), "{:?}", all.passed_over);
+        let rest = asked(Some("programs for the kernel: clang was not found"), None).unwrap();
+        assert_eq!(kernels(&rest), 0);
+        assert_eq!(rest.found.len(), all.found.len() - kernels(&all), "what others answer is kept");
+        assert_eq!(rest.passed_over.len(), kernels(&all));
+        assert!(rest.passed_over.iter().all(|it| it.reason.contains("clang")));
+    }
+
+    #[test]
+    fn a_machine_that_fails_later_costs_only_its_own_part() {
+        let rest =
+            asked(None, Some(|_| RunError::Machine("no /dev/net/tun".into()).into())).unwrap();
+        assert_eq!((kernels(&rest), rest.passed_over[0].reason.as_str()), (0, "no /dev/net/tun"));
+        assert!(!rest.found.is_empty());
+    }
+
+    #[test]
+    fn other_errors_of_kernels_stay_errors() {
+        let wrong = asked(None, Some(|_| RunError::Invalid("no route".into()).into()));
+        assert!(matches!(wrong, Err(Failure::Input(_))), "{wrong:?}");
+    }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use anyhow::Context;
+use anyhow::{Context, bail, ensure};
 use gridhaul_scenario::answer::{Estimate, Metric, Point, Scope};
 #[cfg(test)]
 use gridhaul_scenario::scenario::Scenario;
@@ -37,8 +37,11 @@ pub(crate) struct Expected {
     pub(crate) parameters: String,
     /// Row and column of the answer.
     pub(crate) select: Select,
-    /// How near gridhaul must come.
+    /// Where gridhaul's value must lie.
     pub(crate) tolerance: Tolerance,
+    /// Why gridhaul gives another value than the paper, where the tolerance does not contain the paper's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
 }
 
 /// A number in an answer: `flow:download:goodput_bit_per_s`, with `*20000` behind it if it is to be
@@ -86,7 +89,58 @@ pub(crate) fn read(text: &str) -> anyhow::Result<Vec<Expected>> {
     reader.deserialize().collect::<Result<_, _>>().context("not as expected")
 }
 
+/// Whether every tolerance contains the paper's value, or a reason says why it does not: a line without
+/// reason counts as agreement with the paper.
+pub(crate) fn check(cells: &[Expected]) -> anyhow::Result<()> {
+    for cell in cells {
+        let (name, reason) = (&cell.cell, cell.reason.as_ref());
+        match (cell.tolerates_paper(cells), reason) {
+            (Some(false), None) => bail!(
+                "line {name}: the tolerance \"{}\" does not contain the paper's value, {}\n  help: choose a \
+                 tolerance that contains it, or say in the column `reason` why gridhaul gives another value",
+                cell.tolerance,
+                cell.paper.unwrap_or_default()
+            ),
+            (Some(false), Some(reason)) => {
+                ensure!(!reason.trim().is_empty(), "line {name}: the reason is empty");
+            }
+            (_, Some(_)) => bail!(
+                "line {name}: the tolerance contains the paper's value, or there is none, so that nothing \
+                 differs\n  help: remove the reason"
+            ),
+            (_, None) => {}
+        }
+    }
+    Ok(())
+}
+
 impl Expected {
+    /// Whether the paper's own value lies within the tolerance; `None` where the paper has none, or none
+    /// for the line that this one is a multiple of.
+    fn tolerates_paper(&self, cells: &[Self]) -> Option<bool> {
+        let paper = self.paper?;
+        let within = |(low, high): (f64, f64)| (low..=high).contains(&paper);
+        let from_ns2 = |percent: f64| {
+            self.ns2_mean.is_some_and(|mean| ((paper / mean - 1.0) * 100.0).abs() <= percent)
+        };
+        let in_interval = || {
+            let ns2 = self.ns2_mean.zip(self.ns2_ci95);
+            ns2.is_some_and(|(mean, ci95)| (paper - mean).abs() <= ci95)
+        };
+        Some(match &self.tolerance {
+            Tolerance::Paper(percent) => *percent >= 0.0,
+            Tolerance::Ns2(percent) => from_ns2(*percent),
+            Tolerance::Ns2OrInterval(percent) => from_ns2(*percent) || in_interval(),
+            Tolerance::Between(low, high) => within((*low, *high)),
+            Tolerance::Of(low, high, other) => {
+                let other = cells.iter().find(|cell| cell.cell == *other)?;
+                // Multiples compare base units.
+                let other = other.paper? * other.unit.in_base() / self.unit.in_base();
+                within((low * other, high * other))
+            }
+        })
+    }
+
     /// The point of the sweep, key by key.
     pub(crate) fn settings(&self) -> impl Iterator<Item = (&str, &str)> {
         let pairs = self.parameters.split(';').filter_map(|pair| pair.split_once('='));
@@ -149,7 +203,7 @@ pub(crate) fn scaled(estimate: Estimate, factor: f64) -> Estimate {
     Estimate {
         mean: estimate.mean.map(|mean| mean * factor),
         ci95: estimate.ci95.map(|ci95| ci95 * factor),
-        n: estimate.n,
+        ..estimate
     }
 }
 
@@ -266,6 +320,42 @@ serde_as_text!(Tolerance);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn checked(line: &str) -> Result<(), String> {
+        let header = "cell,table,row,quantity,unit,paper,ns2_mean,ns2_ci95,seeds,scenario,parameters,\
+                      select,tolerance,reason";
+        let other = "o,1,r,q,mbit_per_s,2,,,,t,,flow:f:goodput_bit_per_s,paper 1 %,";
+        let cells = read(&format!("{header}\n{other}\n{line}\n")).unwrap();
+        check(&cells).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_tolerance_contains_the_value_of_the_paper() {
+        let line = |paper: &str, ns2: &str, tolerance: &str, reason: &str| {
+            let select = "flow:f:goodput_bit_per_s";
+            checked(&format!("c,1,r,q,kbit_per_s,{paper},{ns2},,t,,{select},{tolerance},{reason}"))
+        };
+        assert_eq!(line("6", ",", "from 4 to 10", ""), Ok(()));
+        let wrong = line("6", ",", "from 8 to 24", "").unwrap_err();
+        assert!(wrong.contains("line c") && wrong.contains("\"from 8 to 24\""), "{wrong}");
+        assert!(wrong.contains("value, 6") && wrong.contains("reason"), "{wrong}");
+        assert_eq!(line("6", ",", "from 8 to 24", "headers"), Ok(()));
+        assert!(line("6", ",", "from 8 to 24", " ").is_err(), "a blank is no reason");
+        assert!(line("6", ",", "from 4 to 10", "headers").is_err(), "nothing differs");
+        assert!(
+            line("", ",", "from 4 to 10", "headers").is_err(),
+            "there is nothing to differ from"
+        );
+        // ns-2: 100 ± 2.
+        assert_eq!(line("102.9", "100,2", "ns2 3 %", ""), Ok(()));
+        assert!(line("104", "100,2", "ns2 3 %", "").is_err());
+        assert_eq!(line("101.9", "100,2", "ns2 1 % or interval", ""), Ok(()));
+        assert!(line("102.1", "100,2", "ns2 1 % or interval", "").is_err());
+        // Of 2 Mbit/s.
+        assert_eq!(line("1801", ",", "0.9 to 1.1 of o", ""), Ok(()));
+        assert!(line("1799", ",", "0.9 to 1.1 of o", "").is_err());
+        assert_eq!(line("", ",", "0.9 to 1.1 of o", ""), Ok(()));
+    }
 
     #[test]
     fn selections_and_tolerances_read_back() {

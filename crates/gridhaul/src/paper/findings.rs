@@ -72,8 +72,7 @@ impl Findings {
         let mut parts = Vec::new();
         let part = |ok: usize, all: usize, what: &str| format!("{ok} of {all} {what}");
         if !self.cells.is_empty() {
-            let ok = self.cells.iter().filter(|cell| cell.ok).count();
-            parts.push(part(ok, self.cells.len(), "figures within their tolerance"));
+            parts.push(figures(&self.cells));
         }
         if !self.claims.is_empty() {
             let holds = self.claims.iter().filter(|claim| claim.holds == Some(true)).count();
@@ -95,5 +94,19 @@ impl Findings {
             parts.push(format!("not run on real kernels on this machine: {}", names.join(", ")));
         }
         parts.join("; ") + "."
+    }
+}
+
+/// How many figures agree with the paper, and which are known to differ.
+fn figures(cells: &[Judged]) -> String {
+    let reason = |cell: &Judged| cell.expected.reason.clone().filter(|_| cell.ok);
+    let ok = cells.iter().filter(|cell| cell.ok && cell.expected.reason.is_none()).count();
+    let within = format!("{ok} of {} figures within their tolerance", cells.len());
+    let differ = cells.iter().filter_map(|cell| Some((&cell.expected.cell, reason(cell)?)));
+    let differ: Vec<_> = differ.map(|(cell, reason)| format!("{cell} ({reason})")).collect();
+    match differ.len() {
+        0 => within,
+        1 => format!("{within}, 1 differs: {}", differ[0]),
+        several => format!("{within}, {several} differ: {}", differ.join(", ")),
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Judged {
     pub(crate) from_paper: Option<f64>,
     /// Relative deviation from ns-2.
     pub(crate) from_ns2: Option<f64>,
-    /// Within the tolerance.
+    /// Within the tolerance. A line with a reason is then known to differ from the paper.
     pub(crate) ok: bool,
 }
 
@@ -86,12 +86,17 @@ pub(crate) fn tables(paper: &Paper, judged: &[Judged]) -> Vec<TextTable> {
     let headings = paper.about.table.iter();
     let tables = headings.map(|(name, heading)| {
         let cells: Vec<_> = judged.iter().filter(|cell| cell.expected.table == *name).collect();
+        let reasons = cells.iter().filter_map(|cell| {
+            let Expected { row, quantity: name, reason, .. } = &cell.expected;
+            Some(format!("{row}, {} differs: {}", quantity(name), reason.as_ref()?))
+        });
+        let reasons: Vec<_> = reasons.collect();
         TextTable {
             title: heading.clone(),
             headers: HEADERS.map(String::from).to_vec(),
             rows: cells.iter().map(|cell| row(cell)).collect(),
             key_columns: 2,
-            note: None,
+            note: (!reasons.is_empty()).then(|| reasons.join("\n")),
         }
     });
     tables.filter(|table| !table.rows.is_empty()).collect()
@@ -103,7 +108,7 @@ const HEADERS: [&str; 9] =
 fn row(cell: &Judged) -> Vec<String> {
     let expected = &cell.expected;
     let unit = expected.unit.text();
-    let ns2 = Estimate { mean: expected.ns2_mean, ci95: expected.ns2_ci95, n: 0 };
+    let ns2 = Estimate { mean: expected.ns2_mean, ci95: expected.ns2_ci95, ..Estimate::default() };
     let percent = |deviation: Option<f64>| match deviation {
         // No sign before a zero.
         Some(deviation) if deviation.abs() < 0.000_05 => "0 %".into(),
@@ -122,7 +127,12 @@ fn row(cell: &Judged) -> Vec<String> {
         percent(cell.from_paper),
         percent(cell.from_ns2),
         expected.tolerance.to_string(),
-        if cell.ok { "ok" } else { "FAIL" }.into(),
+        match (cell.ok, &expected.reason) {
+            (true, None) => "ok",
+            (true, Some(_)) => "differs (known)",
+            (false, _) => "FAIL",
+        }
+        .into(),
     ]
 }
 
@@ -152,14 +162,9 @@ mod tests {
     fn judged(line: &str, mean: f64, ci95: Option<f64>) -> Judged {
         let cells = super::super::expected::read(&format!("{HEADER}{line}\n")).unwrap();
         let metrics =
-            IndexMap::from([(Metric::Goodput, Estimate { mean: Some(mean), ci95, n: 5 })]);
+            IndexMap::from([(Metric::Goodput, Estimate { ci95, ..Estimate::exact(mean, 5) })]);
         let row = Row { name: "down".into(), count: 1, metrics };
-        let point = Point {
-            parameters: IndexMap::new(),
-            flows: vec![row],
-            links: vec![],
-            verdicts: vec![],
-        };
+        let point = Point { flows: vec![row], ..Point::default() };
         judge(&cells[0], Some(&point), Some(700_000.0))
     }
 

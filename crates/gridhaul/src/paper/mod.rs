@@ -155,6 +155,7 @@ impl Paper {
             files,
         };
         let figures = &paper.about.figure;
+        expected::check(&paper.cells).with_context(|| broken("expected.csv"))?;
         paper.check_figures().with_context(|| broken("paper.toml"))?;
         claim::check(&paper.claims, figures).with_context(|| broken("claims.toml"))?;
         agree::check(&paper.differs, figures).with_context(|| broken("differs.csv"))?;

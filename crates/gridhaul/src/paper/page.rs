@@ -147,7 +147,7 @@ fn series(name: &str, cells: &[&&Judged], bar: impl Fn(&Judged) -> Bar) -> BarSe
     let bars = cells.iter().map(|cell| {
         let Bar { value, ci95 } = bar(cell);
         let in_base = cell.expected.unit.in_base();
-        Bar::from(scaled(Estimate { mean: value, ci95, n: 0 }, in_base))
+        Bar::from(scaled(Estimate { mean: value, ci95, ..Estimate::default() }, in_base))
     });
     BarSeries::new(name, bars)
 }

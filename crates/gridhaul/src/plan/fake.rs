@@ -45,16 +45,9 @@ pub(crate) fn plan_of(scenario: &Scenario) -> (Plan, Choices) {
 
 /// A point whose only row is the reading, with these metrics.
 pub(crate) fn point(metrics: &[(Metric, f64)]) -> Point {
-    let known = metrics
-        .iter()
-        .map(|&(metric, value)| (metric, Estimate { mean: Some(value), ci95: None, n: 1 }));
+    let known = metrics.iter().map(|&(metric, value)| (metric, Estimate::exact(value, 1)));
     let row = Row { name: "reading".to_owned(), count: 1, metrics: known.collect() };
-    Point {
-        parameters: indexmap::IndexMap::new(),
-        flows: vec![row],
-        links: Vec::new(),
-        verdicts: Vec::new(),
-    }
+    Point { flows: vec![row], ..Point::default() }
 }
 
 /// Answers with a loss that is a function of the scenario, and refuses BBR.
@@ -101,6 +94,7 @@ impl<F: Fn(&Scenario) -> Option<f64>> Backend for Fake<F> {
             scenario_sha256: String::new(),
             seed: scenario.seed,
             repeats: 1,
+            incomplete: false,
             points: vec![point(&metrics)],
             warnings: Vec::new(),
             series: Vec::new(),

@@ -63,6 +63,20 @@ fn files_that_are_no_scenarios() {
     }
     refused(&desk, "compare folder folder", &["folder", "answer.json", "help:"]);
     refused(&desk, "compare junk.json empty.toml", &["junk.json"]);
+    for (text, reason) in [
+        ("{\"schema\": \"x\"}", "expected a whole number from 0 to 4294967295, found the text"),
+        ("[]", "is not an answer"),
+        ("{}", "has no key `schema`"),
+        ("{\"schema\": 1, \"points\": 3}", "expected a list, found `3`"),
+        ("{", "is not an answer"),
+    ] {
+        std::fs::write(desk.dir.path().join("a.json"), text).unwrap();
+        refused(&desk, "compare a.json a.json", &["a.json:1:", reason, "help:"]);
+        let done = desk.run("compare a.json a.json");
+        for word in ["struct", "u32", "sequence", "invalid type", "missing field"] {
+            assert!(!done.err.contains(word), "{}", done.err);
+        }
+    }
 }
 
 #[test]

@@ -53,7 +53,8 @@ fn a_sweep_is_one_table_and_compare_takes_one_scenario() {
     let vary = "--vary 'link.line.both.delay=lin:10 ms:100 ms:6'";
     let done = desk.run(&format!("sweep line.toml --on model,sim {vary} --quiet"));
     assert_eq!(done.code, Some(0), "{done:?}");
-    assert_eq!(done.out.lines().count(), 1 + 6 + 1, "{}", done.out);
+    // A heading, a rule, the points and a note.
+    assert_eq!(done.out.lines().count(), 1 + 1 + 6 + 1, "{}", done.out);
     let done = desk.run("compare line.toml --on sim,model --only goodput_bit_per_s");
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(done.out.contains("line (sim)") && done.out.contains("line (model)"), "{}", done.out);

@@ -1,8 +1,7 @@
 //! What `run`, `sweep`, `compare` and `paper` print and leave behind.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::slice;
-use std::time::Duration;
 
 use crate::support::{Desk, Done, SMALL, has_all, repository};
 use gridhaul_scenario::answer::{Answer, Metric, Row};
@@ -139,20 +138,6 @@ fn a_column_that_there_is_not_is_told_with_the_nearest() {
 }
 
 #[test]
-fn an_interrupted_run_leaves_nothing() {
-    let endless = SMALL.replace("5 s", "300000 h");
-    let desk = Desk::new().file("endless.toml", endless);
-    let mut command = desk.command("run endless.toml");
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    wait(Duration::from_millis(700));
-    assert!(child.try_wait().unwrap().is_none(), "the run has ended before it was interrupted");
-    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(kill.success());
-    assert!(!child.wait().unwrap().success());
-    assert_eq!(desk.names("."), ["endless.toml"]);
-}
-
-#[test]
 fn a_reader_that_goes_away_is_no_error() {
     let desk = Desk::new();
     let script = format!(
@@ -175,11 +160,6 @@ fn papers_are_listed_and_every_scenario_of_the_repository_is_valid() {
         let done = desk.run(&format!("check '{}'", path.display()));
         assert_eq!(done.code, Some(0), "{done:?}");
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "a test of what happens after some real time")]
-fn wait(time: Duration) {
-    std::thread::sleep(time);
 }
 
 #[test]
@@ -254,6 +234,72 @@ fn wireshark_reads_the_packets() {
         assert!(text.lines().count() > 100, "{capture}: {} packets", text.lines().count());
         assert!(!text.contains("alformed"), "{text}");
     }
+}
+
+#[test]
+fn wireshark_reads_ipv6_without_warnings() {
+    let Some(tshark) = tool("tshark") else { return };
+    let flows = "stack = \"own\"\nip = 6\n[stack.own]\n[flow.datagram]\nfrom = \"a\"\nto = \"b\"\nip = 6\n\
+                 transport = \"echo\"\nload.periodic = { size = \"100 B\", every = \"100 ms\" }\n\
+                 [flow.four]\nfrom = \"b\"\nto = \"a\"\ntransport = \"datagram\"\n\
+                 load.periodic = { size = \"1 B\", every = \"100 ms\" }\n";
+    let desk = Desk::new().file("six.toml", SMALL.to_owned() + flows);
+    let done = desk.run("run six.toml --pcap wire --out out");
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let names = desk.names("out");
+    let (mut six, mut four, mut verified) = (0, 0, 0);
+    for capture in names.iter().filter(|name| name.ends_with(".pcapng")) {
+        let path = desk.dir.path().join("out").join(capture);
+        let checked =
+            ["tcp.check_checksum:TRUE", "udp.check_checksum:TRUE", "ip.check_checksum:TRUE"];
+        let options = checked.iter().flat_map(|option| ["-o", option]);
+        let fields = [
+            "ip.version",
+            "ipv6.plen",
+            "frame.len",
+            "_ws.malformed",
+            "ip.checksum.status",
+            "tcp.checksum.status",
+            "udp.checksum.status",
+            "_ws.expert.severity",
+            "_ws.expert.message",
+        ];
+        let fields = fields.iter().flat_map(|field| ["-e", field]);
+        let read = Command::new(tshark)
+            .arg("-r")
+            .arg(&path)
+            .args(options)
+            .args(["-T", "fields"])
+            .args(fields)
+            .output()
+            .unwrap();
+        let text = String::from_utf8(read.stdout).unwrap();
+        assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+        for line in text.lines() {
+            let fields: Vec<_> = line.split('\t').collect();
+            let [version, payload, length, malformed, sums @ .., severity, message] = &fields[..]
+            else {
+                panic!("{line}");
+            };
+            assert_eq!(*malformed, "", "{line}");
+            // 0 is bad, 1 good, 2 unverified: data of which only the length is known has no checksum.
+            assert!(!sums.contains(&"0"), "{line}");
+            verified += usize::from(sums[1..].contains(&"1"));
+            // PI_WARN, PI_ERROR. That segments of a connection are missing or repeated is no fault of
+            // the capture.
+            let severe = severity.split(',').any(|it| ["6291456", "8388608"].contains(&it));
+            assert!(!severe || message.contains("segment"), "{line}");
+            if version.contains('6') {
+                six += 1;
+                let (payload, length): (u32, u32) =
+                    (payload.parse().unwrap(), length.parse().unwrap());
+                assert_eq!(payload + 40, length, "{line}");
+            } else {
+                four += 1;
+            }
+        }
+    }
+    assert!(six > 500 && four > 40 && verified > 200, "{six}, {four}, {verified}");
 }
 
 #[test]

@@ -86,3 +86,16 @@ fn a_long_busy_period_keeps_the_rate_to_the_nanosecond() {
     }
     assert_eq!(last.as_nanos(), u64::from(packets) * 320_000 / 3);
 }
+
+#[test]
+fn sent_bytes_are_counted_at_their_time_and_not_at_their_arrival() {
+    // Two packets of 100 µs, then 500 µs of propagation.
+    let mut link = link(&one_byte_a_microsecond(500, QueueLimit::Unlimited));
+    for number in 0..2 {
+        link.handle_packet(at(0), 100, number).unwrap();
+    }
+    let sent = [0, 40, 100, 150, 200, 599].map(|micros| link.sent_inside(at(micros)));
+    assert_eq!(sent, [0, 40, 100, 150, 200, 200]);
+    assert!(link.poll_output(at(600)).is_some());
+    assert_eq!(link.sent_inside(at(600)), 100, "the first has left");
+}

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use gridhaul_scenario::units::{Bytes, Instant};
 
 use super::coupling::{Coupling, Manner, unit_params};
-use super::{Held, Outgoing, Proxy, Side};
+use super::{Held, Origin, Outgoing, Proxy, Side, Statistics};
 use crate::tcp::{Connection, Flags, Segment, StackParams};
 
 use self::repeats::Repeats;
@@ -32,8 +32,9 @@ use self::watch::{Entry, Watch};
 ///
 /// FIN goes on behind the data, and is acknowledged to its sender when the next hop has
 /// acknowledged it: so a close means the same from end to end as without units. A reset passes on at
-/// once. If a side does not answer for 100 s (RFC 1122, section 4.2.3.5), the unit forgets the
-/// connection and lets it pass.
+/// once. If a side does not answer for 100 s and 15 retransmissions (R2 of RFC 1122, section
+/// 4.2.3.5), the unit gives the connection up: it resets both hosts if it holds bytes that it has
+/// acknowledged, because nobody else can deliver them; otherwise it lets the connection pass.
 ///
 /// If it shows that bytes which a unit has acknowledged are gone (it has crashed, or the path goes
 /// past it), both hosts are reset instead of waiting for ever.
@@ -43,8 +44,12 @@ pub struct Reflect {
     phase: Phase,
     /// By the side that repeats.
     repeats: [Repeats; 2],
+    /// See [`Proxy::set_window_shift`].
+    window_shifts: [u8; 2],
     /// What passes, and resets of its own.
     leaving: VecDeque<Outgoing>,
+    /// Bytes that another proxy had acknowledged and that were found to be gone, and those that
+    /// were lost with earlier connections.
     lost: u64,
 }
 
@@ -70,6 +75,7 @@ impl Reflect {
             params: unit_params(params, buffer),
             phase: Phase::Passing(Watch::default()),
             repeats: Default::default(),
+            window_shifts: [0; 2],
             leaving: VecDeque::new(),
             lost: 0,
         }
@@ -92,12 +98,6 @@ impl Reflect {
         unit
     }
 
-    /// Bytes that a unit had acknowledged and that were found to be gone for good.
-    #[must_use]
-    pub const fn lost(&self) -> u64 {
-        self.lost
-    }
-
     /// The end that faces a side, while the unit takes part in the connection.
     #[must_use]
     pub fn end(&self, side: Side) -> Option<&Connection> {
@@ -111,7 +111,10 @@ impl Reflect {
         let ends = Side::BOTH.map(|side| {
             let (own, peer) = (entry.isns[side.other().index()], entry.isns[side.index()]);
             let window = entry.windows[side.index()];
-            Connection::adopted(self.params.clone(), own, peer, window, entry.sack)
+            let params = self.params.clone();
+            let mut end = Connection::adopted(params, own, peer, window, entry.sack);
+            end.set_window_shift(self.window_shifts[side.index()]);
+            end
         });
         let coupling = Coupling::new(ends, Manner::AsOne);
         let first = entry.isns.map(|isn| isn.wrapping_add(1));
@@ -130,10 +133,11 @@ impl Reflect {
             }
             return;
         }
+        let incoming = segment;
         let mut segment = *segment;
         watch.pass(from, &mut segment, header, buffer);
         let expected = watch.expected_from(from);
-        self.leaving.push_back(Outgoing { to: from.other(), segment, passed: true });
+        self.leaving.push_back(Outgoing::forward(from.other(), segment, incoming));
         if let Some(entry) = watch.settled() {
             self.phase = self.enter(entry);
         } else if let Some(expected) = expected {
@@ -141,19 +145,28 @@ impl Reflect {
         }
     }
 
-    /// The unit has come in at the wrong moment, behind old copies of segments. If nobody depends on it, it
-    /// lets the connection pass again; otherwise it ends it.
+    /// The unit has come in at the wrong moment, behind old copies of segments.
     fn leave(&mut self, now: Instant, from: Side, segment: &Segment) {
-        let Phase::Engaged(engaged) = &mut self.phase else { return };
+        if self.give_up() {
+            self.pass(now, from, segment);
+        }
+    }
+
+    /// Ends the unit's part in the connection. If the unit holds bytes at risk (acknowledged to
+    /// their sender and not to the unit), both hosts are reset: their sender considers them
+    /// delivered, and nobody else has them. Otherwise the connection passes from now on, which
+    /// is returned.
+    fn give_up(&mut self) -> bool {
+        let Phase::Engaged(engaged) = &mut self.phase else { return true };
         match engaged.coupling.only_copy() {
             0 => {
                 self.phase = Phase::Passing(Watch::default());
                 self.repeats = Default::default();
-                self.pass(now, from, segment);
+                true
             }
-            held => {
-                self.lost += held;
+            _ => {
                 engaged.coupling.abort();
+                false
             }
         }
     }
@@ -175,6 +188,10 @@ impl Reflect {
     fn on_gone(&mut self, gone: u32) {
         self.lost += u64::from(gone);
         self.repeats = Default::default();
+        self.reset_both();
+    }
+
+    fn reset_both(&mut self) {
         match &mut self.phase {
             Phase::Engaged(engaged) => engaged.coupling.abort(),
             Phase::Passing(watch) => {
@@ -212,6 +229,7 @@ impl Proxy for Reflect {
                 return;
             }
             // The next connection between the same ports.
+            self.lost += engaged.coupling.lost();
             self.phase = Phase::Passing(Watch::default());
         }
         self.pass(now, from, segment);
@@ -237,7 +255,7 @@ impl Proxy for Reflect {
         let Phase::Engaged(engaged) = &mut self.phase else { return };
         engaged.coupling.handle_timeout(now);
         if engaged.coupling.is_deserted(now) {
-            self.phase = Phase::Passing(Watch::default());
+            self.give_up();
         }
     }
 
@@ -252,6 +270,56 @@ impl Proxy for Reflect {
         match &self.phase {
             Phase::Passing(_) => 0,
             Phase::Engaged(engaged) => engaged.coupling.only_copy(),
+        }
+    }
+
+    fn accepts(&self, from: Side, segment: &Segment) -> Option<(u32, u32)> {
+        match &self.phase {
+            Phase::Engaged(engaged) => engaged.coupling.accepts(from, segment),
+            Phase::Passing(watch) => {
+                watch.opened_by(from, segment, self.params.receive_window)?;
+                (segment.len > 0).then_some((segment.seq, segment.len))
+            }
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        let is_idle = match &self.phase {
+            Phase::Passing(watch) => watch.is_idle(),
+            Phase::Engaged(engaged) => engaged.coupling.is_finished(),
+        };
+        is_idle && self.leaving.is_empty()
+    }
+
+    fn reset(&mut self) {
+        self.reset_both();
+    }
+
+    /// To be set anew for each connection, when its handshake has passed.
+    fn set_window_shift(&mut self, toward: Side, shift: u8) {
+        self.window_shifts[toward.index()] = shift;
+        if let Phase::Engaged(engaged) = &mut self.phase {
+            engaged.coupling.set_window_shift(toward, shift);
+        }
+    }
+
+    fn statistics(&self) -> Statistics {
+        let mut statistics = Statistics {
+            released: Side::BOTH.map(|from| self.held(from).released),
+            at_risk: self.only_copy(),
+            lost: self.lost(),
+            ..Statistics::default()
+        };
+        if let Phase::Engaged(engaged) = &self.phase {
+            engaged.coupling.count(&mut statistics);
+        }
+        statistics
+    }
+
+    fn lost(&self) -> u64 {
+        match &self.phase {
+            Phase::Passing(_) => self.lost,
+            Phase::Engaged(engaged) => self.lost + engaged.coupling.lost(),
         }
     }
 
@@ -273,6 +341,6 @@ fn resets(numbers: [Option<u32>; 2], header: u8) -> impl Iterator<Item = Outgoin
             None => (Flags::RST, 0),
         };
         let segment = Segment { seq, ack, flags, header, ..Segment::default() };
-        Some(Outgoing { to: from.other(), segment, passed: false })
+        Some(Outgoing { to: from.other(), segment, origin: Origin::Proxy })
     })
 }

@@ -88,6 +88,12 @@ impl Watch {
         })
     }
 
+    /// Whether nothing of a connection is known.
+    pub(super) fn is_idle(&self) -> bool {
+        let known = |way: &Way| way.top.is_some() || way.acknowledged.is_some();
+        self.opening.iter().all(Option::is_none) && !self.ways.iter().any(known)
+    }
+
     /// The number that the next hop of a side's data waits for, as far as is known.
     pub(super) const fn expected_from(&self, from: Side) -> Option<u32> {
         self.ways[from.index()].acknowledged

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 use gridhaul_scenario::units::{Bytes, Instant};
 
-use super::{Held, Outgoing, Proxy, Side};
+use super::{Held, Origin, Outgoing, Proxy, Side};
 use crate::tcp::{Flags, Segment, expand};
 
 use self::cache::{Cache, Entry, Place};
@@ -211,8 +211,12 @@ impl Snoop {
             self.view.gone_to = self.view.gone_to.max(entry.end);
             (entry.first, entry.latest) = (self.view.order, self.view.order);
             (entry.sent_at, entry.out) = (now, out + 1);
-            let (to, passed) = (self.toward, fresh == Some(entry.start));
-            self.out.push_back(Outgoing { to, segment: entry.segment, passed });
+            // Bytes that the receiver has are cut off from what was just kept.
+            let origin = match fresh == Some(entry.start) {
+                true => Origin::Rewritten,
+                false => Origin::Proxy,
+            };
+            self.out.push_back(Outgoing { to: self.toward, segment: entry.segment, origin });
         }
     }
 
@@ -280,6 +284,7 @@ impl Snoop {
 
 impl Proxy for Snoop {
     fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
+        let incoming = segment;
         let mut passing = Some(*segment);
         if segment.flags.has(Flags::RST) {
             self.forget(now);
@@ -291,7 +296,7 @@ impl Proxy for Snoop {
             passing = self.on_acknowledgement(now, segment);
         }
         if let Some(segment) = passing {
-            self.out.push_back(Outgoing { to: from.other(), segment, passed: true });
+            self.out.push_back(Outgoing::forward(from.other(), segment, incoming));
         }
         if from == self.toward {
             self.repair(now);
@@ -322,6 +327,16 @@ impl Proxy for Snoop {
                 self.timer.start(now, self.cache.out() == 1);
             }
         }
+    }
+
+    /// What goes over the lossy hop may have to be retransmitted.
+    fn accepts(&self, from: Side, segment: &Segment) -> Option<(u32, u32)> {
+        let first = segment.seq.wrapping_add(u32::from(segment.flags.has(Flags::SYN)));
+        (from != self.toward && segment.len > 0).then_some((first, segment.len))
+    }
+
+    fn is_finished(&self) -> bool {
+        self.cache.is_empty() && self.out.is_empty()
     }
 
     /// Nothing is acknowledged here: what the receiver acknowledges counts as taken and released at

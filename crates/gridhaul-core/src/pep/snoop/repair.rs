@@ -5,7 +5,7 @@ use gridhaul_scenario::units::Instant;
 
 use super::Snoop;
 use super::cache::Entry;
-use crate::pep::Outgoing;
+use crate::pep::{Origin, Outgoing};
 use crate::tcp::{Flags, SackBlocks, Segment};
 
 /// Duplicates without selective acknowledgements that mean a loss. One could be the answer to a
@@ -79,7 +79,7 @@ impl Snoop {
         entry.latest = self.view.order;
         entry.sent_at = now;
         entry.copied = true;
-        let copy = Outgoing { to: self.toward, segment: entry.segment, passed: false };
+        let copy = Outgoing { to: self.toward, segment: entry.segment, origin: Origin::Proxy };
         self.out.push_back(copy);
     }
 

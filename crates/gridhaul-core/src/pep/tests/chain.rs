@@ -166,7 +166,7 @@ impl Chain {
 
     /// A segment comes to a unit out of nowhere.
     pub(super) fn inject(&mut self, unit: usize, from: Side, segment: Segment) {
-        let packet = Packet { segment, bytes: vec![0; segment.len as usize] };
+        let packet = Packet { segment, bytes: vec![0; segment.len as usize].into() };
         self.units[unit].handle(self.now, from, packet);
         self.poll_node(unit + 1);
     }

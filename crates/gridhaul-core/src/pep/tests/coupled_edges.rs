@@ -1,7 +1,9 @@
 //! `Split` and `Reflect` where something goes wrong: crashes, resets, changes of the path, hosts
 //! that do not read or do not answer, segments out of nowhere.
 
-use gridhaul_scenario::units::{Duration, Instant};
+use std::sync::Arc;
+
+use gridhaul_scenario::units::{Bytes, Duration, Instant};
 use proptest::prelude::*;
 
 use super::chain::{Chain, ISNS};
@@ -10,8 +12,8 @@ use super::garbage;
 use super::hop::{Luck, schedules};
 use super::host::{Close, Plan};
 use super::stack;
-use crate::pep::{Pass, Proxy, Side};
-use crate::tcp::{Flags, Segment, State};
+use crate::pep::{Pass, Proxy, Reflect, Side, Split};
+use crate::tcp::{Flags, Segment, StackParams, State};
 
 fn after(chain: &Chain, seconds: u64) -> Instant {
     chain.now + Duration::from_secs(seconds)
@@ -216,5 +218,130 @@ fn a_side_that_does_not_answer_is_given_up_after_its_time() {
         assert!(chain.units[0].proxy.held(Side::Left).bytes > 0);
         chain.run(Instant::ZERO + Duration::from_secs(110));
         assert_eq!(chain.units[0].proxy.held(Side::Left).bytes, 0, "{mode:?}");
+    }
+}
+
+/// A stack whose retransmission timeout is 20 s, as behind a long queue on a narrow link.
+fn slow_stack() -> Arc<StackParams> {
+    let (rto_min, rto_max) = (Duration::from_secs(20), Duration::from_secs(60));
+    Arc::new(StackParams { rto_min, rto_max, ..(*stack(100, 500)).clone() })
+}
+
+/// When the first data is in the only proxy of a chain and on its way to the right host. A split
+/// accepts the connection itself; through a reflecting proxy, SYN and its answer take 40 ms.
+fn first_data(mode: Mode) -> Duration {
+    Duration::from_millis(if mode == Mode::Split { 35 } else { 55 })
+}
+
+/// RFC 1122, section 4.2.3.5: R2 is at least 100 s. With timeouts of 20, 40 and 60 s that is three
+/// retransmissions, and a lossy link loses so many in a row. `Chain` checks after every event that
+/// acknowledged bytes are kept somewhere until they have arrived.
+#[test]
+fn a_few_lost_retransmissions_do_not_end_a_connection_however_long_they_take() {
+    for mode in MODES {
+        let plans = [Plan::new(900, Close::AtOnce), Plan::new(0, Close::AfterPeer)];
+        let (params, buffer) = (slow_stack(), Bytes::new(500));
+        let machine: Box<dyn Proxy> = match mode {
+            Mode::Split => Box::new(Split::new(params.clone(), buffer, [40, 80])),
+            Mode::Reflect => Box::new(Reflect::new(params.clone(), buffer)),
+        };
+        let mut chain = Chain::opening(&params, plans, vec![machine], 500, Luck::good());
+        chain.run(Instant::ZERO + first_data(mode));
+        assert!(chain.units[0].proxy.only_copy() > 0, "{mode:?}");
+        chain.luck = Luck::random(1, 1.0, 0.0, u64::MAX);
+        chain.run(Instant::ZERO + Duration::from_secs(230));
+        chain.luck = Luck::good();
+        chain.run_to_the_end();
+    }
+}
+
+/// What the proxy has acknowledged to the left host will never arrive: both hosts must be notified,
+/// as an application is when its own TCP gives up.
+#[test]
+fn a_proxy_that_gives_up_with_bytes_at_risk_resets_both_hosts() {
+    for mode in MODES {
+        let plans = [Plan::new(300, Close::Never), Plan::new(0, Close::Never)];
+        let mut chain = chain(mode, &[500], &stack(100, 500), plans, true, Luck::good());
+        chain.run(Instant::ZERO + first_data(mode));
+        assert!(chain.units[0].proxy.only_copy() > 0, "{mode:?}");
+        // Nothing comes from the right host any more.
+        let proxy = &mut chain.units[0].proxy;
+        let mut resets = Vec::new();
+        while proxy.next_deadline() < Instant::NEVER {
+            let now = proxy.next_deadline();
+            proxy.handle_timeout(now);
+            while let Some(out) = proxy.poll_transmit(now) {
+                if out.segment.flags.has(Flags::RST) {
+                    resets.push(out.to);
+                    assert!(now >= Instant::ZERO + Duration::from_secs(100), "{mode:?} {now:?}");
+                }
+            }
+        }
+        assert_eq!(resets, Side::BOTH, "{mode:?}");
+        assert_eq!(proxy.only_copy(), 0, "{mode:?}");
+    }
+}
+
+/// Windows toward the left host are carried in units of 512 bytes: each offer is a whole number of
+/// them, and a window that opens again after being closed is reported though the peer reads less
+/// than is free.
+#[test]
+fn offered_windows_are_whole_units_of_the_scale() {
+    for mode in MODES {
+        let slow =
+            Plan { reads: Some((150, Duration::from_millis(300))), ..Plan::new(0, Close::Never) };
+        let plans = [Plan::new(9_000, Close::AtOnce), slow];
+        let mut chain = chain(mode, &[1_700], &stack(100, 700), plans, true, Luck::good());
+        for side in Side::BOTH {
+            chain.units[0].proxy.set_window_shift(side, 9);
+        }
+        let mut windows = std::collections::BTreeSet::new();
+        while !chain.is_complete() && chain.now < Instant::ZERO + Duration::from_secs(300) {
+            let until = chain.now + Duration::from_millis(10);
+            chain.run(until);
+            windows.extend(chain.hosts[0].window_seen);
+        }
+        assert!(chain.is_complete(), "{mode:?}: {}", chain.progress());
+        // The window of SYN is not scaled; a split offers its whole buffer there.
+        let scaled = windows.iter().filter(|&&window| window != 1_700 && window != 700);
+        let off = scaled.filter(|&window| window % 512 != 0).collect::<Vec<_>>();
+        assert!(off.is_empty() && windows.contains(&512), "{mode:?}: {windows:?}");
+    }
+}
+
+/// What a flow table sees of a connection from its beginning to its end.
+#[test]
+fn a_proxy_is_finished_before_and_after_its_connection() {
+    for mode in MODES {
+        let plans = [Plan::new(5_000, Close::AtOnce), Plan::new(0, Close::AfterPeer)];
+        let hosts = stack(100, 500);
+        let mut chain = chain(mode, &[500], &hosts, plans, true, Luck::random(5, 0.1, 0.0, 60));
+        assert!(chain.units[0].proxy.is_finished(), "{mode:?}: nothing has come");
+        chain.run(Instant::ZERO + Duration::from_millis(300));
+        assert!(!chain.units[0].proxy.is_finished(), "{mode:?}");
+        chain.run_to_the_end();
+        // TIME-WAIT, in which FIN may come again, lasts a minute.
+        chain.run(after(&chain, 200));
+        let proxy = &chain.units[0].proxy;
+        let statistics = proxy.statistics();
+        assert!(proxy.is_finished(), "{mode:?} {statistics:?}");
+        assert_eq!((statistics.released, statistics.lost), ([5_000, 0], 0), "{mode:?}");
+        assert!(statistics.retransmissions[1] > 0, "{mode:?} {statistics:?}");
+    }
+}
+
+#[test]
+fn a_connection_that_is_reset_from_outside_ends_on_both_sides() {
+    for mode in MODES {
+        let plans = [Plan::new(50_000, Close::AtOnce); 2];
+        let mut chain = chain(mode, &[500; 3], &stack(100, 500), plans, true, Luck::good());
+        chain.run(Instant::ZERO + Duration::from_secs(1));
+        chain.resets = true;
+        let at_risk = chain.units[1].proxy.only_copy();
+        chain.units[1].proxy.reset();
+        assert_eq!(chain.units[1].proxy.lost(), at_risk, "{mode:?}");
+        chain.run(after(&chain, 30));
+        assert!(chain.hosts.iter().all(super::host::Host::is_reset), "{mode:?}");
+        assert!(chain.units.iter().all(|unit| unit.proxy.is_finished()), "{mode:?}");
     }
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::{Packet, payload};
-use crate::pep::Side;
+use crate::pep::{Payload, Side};
 use crate::tcp::{Connection, Flags, Segment, Sender, StackParams, State, expand};
 
 /// When an application closes its side.
@@ -45,7 +46,7 @@ pub(super) struct Host {
     isn: u32,
     closed: bool,
     /// What has arrived of the other end's stream, some beyond gaps.
-    received: Vec<Option<u8>>,
+    received: Payload,
     checked: u64,
     /// What had arrived when it forgot the connection.
     had: u64,
@@ -87,7 +88,8 @@ impl Host {
         if closed {
             connection.close();
         }
-        let received = Vec::new();
+        // What has arrived in order is checked and released after each segment.
+        let received = Payload::new(connection.params().receive_window as usize);
         let (window_seen, checked, had, read) = (None, 0, 0, 0);
         Self {
             side,
@@ -141,13 +143,8 @@ impl Host {
     pub(super) fn handle(&mut self, now: Instant, packet: &Packet) {
         self.window_seen = Some(packet.segment.window);
         if let Some(taken) = self.connection.incoming(&packet.segment) {
-            let end = usize::try_from(taken.end).expect("streams here are short");
-            if self.received.len() < end {
-                self.received.resize(end, None);
-            }
-            for (at, byte) in taken.zip(&packet.bytes) {
-                self.received[at as usize].get_or_insert(*byte);
-            }
+            let len = (taken.end - taken.start) as usize;
+            self.received.insert(taken.start as u32, &packet.bytes.slice(..len));
         }
         self.connection.handle_segment(now, &packet.segment);
         self.act();
@@ -183,10 +180,12 @@ impl Host {
         assert!(delivered <= sent, "{:?} has {delivered} of {sent} bytes", self.side);
         for at in self.checked..delivered {
             let expected = payload(self.side.other(), at);
-            let found = self.received.get(at as usize).copied().flatten();
-            assert_eq!(found, Some(expected), "{:?}: byte {at} of the stream", self.side);
+            let found =
+                self.received.read(at as u32, 1).and_then(|mut slices| slices.next()?.first());
+            assert_eq!(found, Some(&expected), "{:?}: byte {at} of the stream", self.side);
         }
         self.checked = delivered;
+        self.received.release_to(delivered as u32);
         if self.finished() {
             assert_eq!(delivered, sent, "{:?} was told that this is all", self.side);
         }
@@ -199,9 +198,9 @@ impl Host {
         }
     }
 
-    fn bytes_of(&self, segment: &Segment) -> Vec<u8> {
+    fn bytes_of(&self, segment: &Segment) -> Bytes {
         if segment.len == 0 || segment.flags.has(Flags::SYN) {
-            return Vec::new();
+            return Bytes::new();
         }
         let (_, una) = self.connection.sent_and_acknowledged();
         let start = expand(segment.seq, self.isn, una).expect("a stream does not begin before 0");

@@ -26,8 +26,9 @@ mod very_many;
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use gridhaul_scenario::scenario::Stack;
-use gridhaul_scenario::units::{Bytes, Duration};
+use gridhaul_scenario::units::{self, Duration};
 
 use super::Side;
 use crate::tcp::{Segment, StackParams};
@@ -36,7 +37,7 @@ use crate::tcp::{Segment, StackParams};
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Packet {
     segment: Segment,
-    bytes: Vec<u8>,
+    bytes: Bytes,
 }
 
 /// The byte that `from` sends at `offset` of its stream. No short period, so that a byte from a
@@ -48,7 +49,7 @@ fn payload(from: Side, offset: u64) -> u8 {
 
 /// A stack with segments of `mss` bytes, a receive buffer of `window` bytes and short timers.
 fn stack(mss: u32, window: u32) -> Arc<StackParams> {
-    let stack = Stack { mss: Some(Bytes::new(u64::from(mss))), ..Stack::default() };
+    let stack = Stack { mss: Some(units::Bytes::new(u64::from(mss))), ..Stack::default() };
     Arc::new(StackParams {
         receive_window: window,
         delayed_ack: Duration::from_millis(40),

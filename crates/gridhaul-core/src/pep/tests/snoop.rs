@@ -63,7 +63,7 @@ impl Bench {
         let outgoing = std::iter::from_fn(|| self.snoop.poll_transmit(self.now));
         outgoing
             .map(|out| {
-                let (seq, copy) = (out.segment.seq, if out.passed { "" } else { "copy " });
+                let (seq, copy) = (out.segment.seq, if out.is_forwarded() { "" } else { "copy " });
                 match out.to {
                     Side::Right => format!("{copy}{seq}"),
                     Side::Left => {

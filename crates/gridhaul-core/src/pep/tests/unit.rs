@@ -1,12 +1,12 @@
 //! A proxy with its carrier, who keeps the bytes.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
+use bytes::Bytes;
 use gridhaul_scenario::units::Instant;
 
 use super::Packet;
-use crate::pep::{Proxy, Side};
+use crate::pep::{Origin, Payload, Proxy, Side};
 use crate::tcp::{Flags, Segment};
 
 /// A proxy and the payload that is kept for it.
@@ -20,18 +20,9 @@ pub(super) struct Unit {
     passing: Option<(Side, Packet)>,
 }
 
-/// Bytes by their numbers, some of them missing.
-#[derive(Default)]
-struct Strip {
-    /// Number of the first of `bytes`.
-    base: u32,
-    bytes: VecDeque<Option<u8>>,
-}
-
 /// Payload of one direction. It is found by the numbers of the side that it came from.
-#[derive(Default)]
 struct Store {
-    bytes: Strip,
+    payload: Payload,
     /// Initial sequence numbers, as they came in and as they went out.
     came: Option<u32>,
     went: Option<u32>,
@@ -39,7 +30,8 @@ struct Store {
 
 impl Unit {
     pub(super) fn new(proxy: Box<dyn Proxy>, limit: u64) -> Self {
-        Self { proxy, limit, stores: Default::default(), passing: None }
+        let store = || Store { payload: Payload::new(usize::MAX), came: None, went: None };
+        Self { proxy, limit, stores: [store(), store()], passing: None }
     }
 
     /// Initial sequence numbers of both ends, for a connection without handshake.
@@ -54,8 +46,10 @@ impl Unit {
         if packet.segment.flags.has(Flags::SYN) {
             store.came = Some(packet.segment.seq);
         }
-        for (&byte, seq) in packet.bytes.iter().zip(numbers(&packet.segment)) {
-            store.bytes.insert(seq, byte);
+        if let Some((seq, len)) = self.proxy.accepts(from, &packet.segment) {
+            let start = seq.wrapping_sub(first_number(&packet.segment)) as usize;
+            let accepted = packet.bytes.slice(start..start + len as usize);
+            store.payload.insert(seq, &accepted);
         }
         self.proxy.handle_segment(now, from, &packet.segment);
         self.passing = Some((from, packet));
@@ -72,10 +66,22 @@ impl Unit {
         if out.segment.flags.has(Flags::SYN) {
             self.stores[from.index()].went = Some(out.segment.seq);
         }
-        let passing = self.passing.as_ref().filter(|(came, _)| out.passed && *came == from);
-        let bytes = match passing {
-            Some((_, packet)) => packet.bytes.clone(),
-            None => self.stores[from.index()].bytes_of(&out.segment),
+        let incoming = || {
+            let (came, packet) = self.passing.as_ref().expect("a segment has just come in");
+            assert_eq!(*came, from, "{out:?}");
+            packet
+        };
+        let bytes = match out.origin {
+            Origin::Forwarded => {
+                assert_eq!(out.segment, incoming().segment);
+                incoming().bytes.clone()
+            }
+            Origin::Rewritten => {
+                let Packet { segment, bytes } = incoming();
+                let start = first_number(&out.segment).wrapping_sub(first_number(segment)) as usize;
+                bytes.slice(start..start + out.segment.len as usize)
+            }
+            Origin::Proxy => self.stores[from.index()].bytes_of(&out.segment),
         };
         Some((out.to, Packet { segment: out.segment, bytes }))
     }
@@ -88,7 +94,7 @@ impl Unit {
         let before = self.before(from, isn);
         let held = self.proxy.held(from);
         let begin = offset.checked_sub(before).filter(|&at| at >= held.released)?;
-        let has = |at: &u64| store.bytes.get(first.wrapping_add(*at as u32)).is_some();
+        let has = |at: &u64| store.payload.read(first.wrapping_add(*at as u32), 1).is_some();
         let kept = (begin..held.taken).take_while(has).count() as u64;
         (kept > 0).then_some(offset + kept)
     }
@@ -115,6 +121,11 @@ impl Unit {
             let held = self.proxy.held(from);
             assert!(held.bytes <= self.limit, "{held:?} in a buffer of {}", self.limit);
             assert!(held.only_copy <= held.bytes, "{held:?}");
+            // A proxy that ends connections accepts no more than it can hold. One that holds copies
+            // alone may not hold all that its carrier keeps for it.
+            let kept = self.stores[from.index()].payload.len() as u64;
+            let ends = held.taken > held.released;
+            assert!(!ends || kept <= self.limit, "{kept} B are kept: {held:?}");
         }
     }
 
@@ -124,58 +135,29 @@ impl Unit {
             let released = self.proxy.held(from).released as u32;
             let Some(first) = self.first(from) else { continue };
             let kept = first.wrapping_add(released);
-            self.stores[from.index()].bytes.drop_before(kept);
+            self.stores[from.index()].payload.release_to(kept);
         }
     }
 }
 
 impl Store {
     /// The bytes of a segment that the proxy sends: they must be here.
-    fn bytes_of(&self, segment: &Segment) -> Vec<u8> {
+    fn bytes_of(&self, segment: &Segment) -> Bytes {
         let shift = match (self.came, self.went) {
             (Some(came), Some(went)) => came.wrapping_sub(went),
             _ => 0,
         };
-        numbers(segment)
-            .map(|seq| {
-                let byte = self.bytes.get(seq.wrapping_add(shift));
-                byte.unwrap_or_else(|| panic!("sent without having it: {seq} of {segment:?}"))
-            })
-            .collect()
+        if segment.len == 0 {
+            return Bytes::new();
+        }
+        let (seq, len) = (first_number(segment).wrapping_add(shift), segment.len as usize);
+        let slices = self.payload.read(seq, len);
+        let slices = slices.unwrap_or_else(|| panic!("sent without having it: {segment:?}"));
+        slices.flatten().copied().collect()
     }
 }
 
-impl Strip {
-    /// Puts a byte into its place, if there is none.
-    fn insert(&mut self, seq: u32, byte: u8) {
-        if self.bytes.is_empty() {
-            self.base = seq;
-        }
-        while self.base.wrapping_sub(seq).cast_signed() > 0 {
-            self.bytes.push_front(None);
-            self.base = self.base.wrapping_sub(1);
-        }
-        let at = seq.wrapping_sub(self.base) as usize;
-        if at >= self.bytes.len() {
-            self.bytes.resize(at + 1, None);
-        }
-        self.bytes[at].get_or_insert(byte);
-    }
-
-    fn get(&self, seq: u32) -> Option<u8> {
-        self.bytes.get(seq.wrapping_sub(self.base) as usize).copied().flatten()
-    }
-
-    fn drop_before(&mut self, seq: u32) {
-        let ahead = seq.wrapping_sub(self.base).cast_signed();
-        let count = usize::try_from(ahead).unwrap_or(0).min(self.bytes.len());
-        self.bytes.drain(..count);
-        self.base = self.base.wrapping_add(count as u32);
-    }
-}
-
-/// Sequence numbers of the payload of a segment.
-fn numbers(segment: &Segment) -> impl Iterator<Item = u32> {
-    let first = segment.seq.wrapping_add(u32::from(segment.flags.has(Flags::SYN)));
-    (0..segment.len).map(move |offset| first.wrapping_add(offset))
+/// Sequence number of the first payload byte of a segment.
+fn first_number(segment: &Segment) -> u32 {
+    segment.seq.wrapping_add(u32::from(segment.flags.has(Flags::SYN)))
 }

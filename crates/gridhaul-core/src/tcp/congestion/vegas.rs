@@ -38,6 +38,21 @@ pub struct Vegas {
     growth: f64,
     /// When the window was last reduced; [`Instant::NEVER`] if it never was.
     reduced_at: Instant,
+    opening: Opening,
+    /// In bytes.
+    initial_window: u32,
+}
+
+/// How the first two acknowledgements of data are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Opening {
+    /// ns-2: slow start begins with one segment, whose round trip is no sample but begins the estimate.
+    First,
+    /// ns-2: with the second acknowledgement, the window becomes the initial one 
+    /// (`delay_growth_`).
+    Second,
+    /// As all others.
+    Over,
 }
 
 impl CongestionControl for Vegas {
@@ -45,20 +60,32 @@ impl CongestionControl for Vegas {
     const RECOVERY: Recovery = Recovery::Vegas;
 
     fn new(params: &StackParams) -> Self {
+        let mut window = Window::new(params);
+        let mut opening = Opening::Over;
+        if params.vegas_timer && !params.handshake {
+            window.set_cwnd(window.mss());
+            opening = Opening::First;
+        }
         Self {
-            window: Window::new(params),
+            window,
             thresholds: Arc::clone(&params.vegas),
             round: Round::new(),
             timer: FineTimer::new(),
             growth: 0.0,
             reduced_at: Instant::NEVER,
+            opening,
+            initial_window: params.initial_window,
         }
     }
     own_window!();
 
     #[inline]
     fn on_measured(&mut self, rtt: Duration) {
-        self.timer.measure(rtt);
+        if self.opening == Opening::First {
+            self.timer.begin(rtt);
+        } else {
+            self.timer.measure(rtt);
+        }
     }
 
     /// While a recovery of several acknowledgements lasts (NewReno, SACK), nothing is judged: the
@@ -71,12 +98,21 @@ impl CongestionControl for Vegas {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
+        let opening = self.opening;
+        match opening {
+            Opening::First => self.opening = Opening::Second,
+            Opening::Second => {
+                self.window.set_cwnd(f64::from(self.initial_window));
+                self.opening = Opening::Over;
+            }
+            Opening::Over => {}
+        }
         if let Some(verdict) = self.round.on_ack(ack) {
             self.judge(verdict);
         }
         self.grow(ack);
         // ns-2: a measurement counts for the round that it opens, not for the one that it ends.
-        if let Some(rtt) = ack.rtt {
+        if let Some(rtt) = ack.rtt.filter(|_| opening != Opening::First) {
             self.round.measure(rtt);
         }
     }

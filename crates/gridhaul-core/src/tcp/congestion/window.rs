@@ -1,7 +1,7 @@
 //! The congestion window and its arithmetic (RFC 5681), shared by Reno and its relatives.
 
 use super::{Ack, Loss};
-use crate::tcp::params::{Rules, StackParams};
+use crate::tcp::params::{HalvingBasis, Rules, StackParams};
 
 /// Congestion window and slow-start threshold.
 #[derive(Debug, Clone, Copy)]
@@ -11,6 +11,8 @@ pub struct Window {
     ssthresh: f64,
     mss: u32,
     whole_ssthresh: bool,
+    /// Half of the window is taken with its fraction of a byte.
+    halves_fraction: bool,
     /// In Linux the window is a whole number of segments, and its fraction what has been acknowledged
     /// towards the next.
     rules: Rules,
@@ -25,6 +27,7 @@ impl Window {
             ssthresh: f64::from(params.initial_ssthresh),
             mss: params.mss,
             whole_ssthresh: params.whole_ssthresh,
+            halves_fraction: params.halving == HalvingBasis::Window,
             rules: params.rules,
         }
     }
@@ -98,7 +101,9 @@ impl Window {
 
     /// A loss: ssthresh to half the window (equation 4) and cwnd to ssthresh.
     pub fn halve(&mut self, loss: &Loss) {
-        let half = f64::from(loss.window) / 2.0;
+        // ns-2 halves the real number: a byte more or less shows an acknowledgement earlier or later.
+        let exact = self.halves_fraction && loss.window == self.cwnd();
+        let half = if exact { self.cwnd } else { f64::from(loss.window) } / 2.0;
         self.set_ssthresh(half);
         self.set_cwnd(if self.rules == Rules::Linux { self.ssthresh } else { half });
     }

@@ -34,9 +34,38 @@ impl Connection {
         self.receiver.release(bytes);
     }
 
-    /// Asks for an acknowledgement at once.
-    pub(crate) fn request_ack(&mut self) {
+    /// Sequence number of a byte of the other end, counted from 0.
+    pub(crate) const fn sequence_of(&self, offset: u64) -> u32 {
+        self.peer_isn.wrapping_add(offset as u32).wrapping_add(1)
+    }
+
+    /// A window of so many bytes as the other end reads it: rounded down to whole units of its
+    /// scale.
+    #[inline]
+    pub(crate) const fn carried_window(&self, window: u32) -> u32 {
+        window >> self.window_shift << self.window_shift
+    }
+
+    /// Asks for an acknowledgement at once: the next poll returns one. For an application that
+    /// acknowledges when data is stored, and for proxies.
+    pub fn request_ack(&mut self) {
         self.receiver.request_ack();
+    }
+
+    /// Ends the connection from outside: the other end is sent RST, and what was written is given
+    /// up (RFC 9293, 3.10.5). In TIME-WAIT the other end has everything and is not notified.
+    pub fn reset(&mut self) {
+        self.abort(false);
+    }
+
+    /// From now on segments carry their windows in units of 2^`shift` bytes (RFC 7323, section
+    /// 2.3): windows are rounded down to whole units when they are offered, so that the other end
+    /// reads what this one believes that it has offered. At most 14, and the receive buffer must not
+    /// exceed 65,535 units. The window of SYN is not scaled, and windows of incoming segments are
+    /// handed over in bytes.
+    pub fn set_window_shift(&mut self, shift: u8) {
+        // RFC 7323, section 2.3: a larger one is read as 14.
+        self.window_shift = if shift > 14 { 14 } else { shift };
     }
 
     /// Position that the last segment from here has acknowledged.
@@ -64,6 +93,11 @@ impl Connection {
     /// The window that the other end offers.
     pub(crate) fn peer_window(&self) -> u32 {
         self.sender().map_or(u32::MAX, |sender| sender.offer().0)
+    }
+
+    /// Whether the retransmission timer or the persist timer expires now.
+    pub(crate) fn is_timing_out(&self, now: Instant) -> bool {
+        self.sender().is_some_and(|sender| sender.is_timing_out(now))
     }
 
     /// Whether everything has gone and come, FIN included, in both directions.

@@ -60,6 +60,8 @@ pub struct Connection {
     sack: bool,
     /// The application at this end never writes.
     receive_only: bool,
+    /// See [`Self::set_window_shift`].
+    window_shift: u8,
     ending: Option<Box<Ending>>,
 }
 
@@ -120,6 +122,7 @@ impl Connection {
             timestamps,
             sack,
             receive_only: false,
+            window_shift: 0,
             ending: None,
             params,
         }
@@ -479,20 +482,28 @@ impl Connection {
             ClockOption::OneWayDelay => (OneWayDelay::stamp(now), self.echo),
         });
         let sack = if self.sack && !syn {
-            // RFC 2018, section 3: four blocks fit, three beside timestamps.
-            self.receiver.sack_blocks(self.peer_isn, 4 - usize::from(self.timestamps))
+            let most = match params.option_bytes {
+                // RFC 2018, section 3: four blocks fit, three beside timestamps.
+                OptionBytes::All => 4 - usize::from(self.timestamps),
+                // `max_sack_blocks_`.
+                OptionBytes::SackBlocks => 3,
+            };
+            self.receiver.sack_blocks(self.peer_isn, most)
         } else {
             SackBlocks::default()
         };
         let header = params.header as usize + options_len(&sack, timestamps.is_some(), params);
         let next = self.receiver.next();
         self.receiver.on_ack_sent(now, params);
+        if self.window_shift > 0 && !syn {
+            self.receiver.round_offer(self.window_shift);
+        }
         self.last_ack = next;
         Segment {
             seq: self.isn.wrapping_add(stretch.start as u32),
             ack: self.peer_isn.wrapping_add(next as u32),
             len,
-            window: self.receiver.window(params),
+            window: self.receiver.offered_window(),
             timestamps,
             sack,
             sack_permitted: syn && self.sack,

@@ -22,7 +22,7 @@ impl GoBack {
 impl LossRecovery for GoBack {
     fn on_duplicate(&mut self, scene: &mut Scene<'_>) -> bool {
         self.inflation = scene.limited_transmit();
-        if scene.duplicates != scene.params.dupthresh || scene.una <= self.recover {
+        if scene.duplicates != scene.params.dupthresh || !scene.may_retransmit_fast(self.recover) {
             return false;
         }
         self.recover = scene.next;

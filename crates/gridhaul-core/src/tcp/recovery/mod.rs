@@ -9,6 +9,7 @@ mod prr;
 mod rack;
 mod reno;
 mod sack;
+mod sack1;
 mod vegas;
 
 use gridhaul_scenario::scenario::Recovery as Kind;
@@ -51,6 +52,8 @@ pub(crate) struct Scene<'a> {
     pub force_retransmit: bool,
     /// Set when the retransmission timer must be started afresh.
     pub restart_timer: bool,
+    /// Set when the timeout's back-off ends once the timer has been restarted (ns-2).
+    pub end_backoff: bool,
     /// Set when the round trip being timed must be given up (Karn's algorithm).
     pub stop_timing: bool,
 }
@@ -98,10 +101,17 @@ pub(crate) trait LossRecovery {
         None
     }
 
-    /// Packets believed to be in the pipe, where the recovery counts them itself.
+    /// Bytes believed to be in the network, where the recovery counts them itself, with those that are
+    /// sent and not acknowledged, and those of them that wait to be retransmitted.
     #[inline]
-    fn counted_pipe(&self) -> Option<u64> {
+    fn in_flight(&self, _outstanding: u64, _lost: u64) -> Option<u64> {
         None
+    }
+
+    /// Whether anything may be sent before the next acknowledgement, as far as the windows allow it.
+    #[inline]
+    fn may_send(&self) -> bool {
+        true
     }
 
     /// A segment is sent.
@@ -138,14 +148,6 @@ macro_rules! recoveries {
             $($name($module::$name),)*
         }
 
-        impl Recovery {
-            pub(crate) fn new(params: &StackParams) -> Self {
-                match params.recovery {
-                    $(Kind::$name => Self::$name($module::$name::new(params)),)*
-                }
-            }
-        }
-
         macro_rules! dispatch {
             ($self:expr, $inner:ident => $call:expr) => {
                 match $self {
@@ -160,11 +162,24 @@ recoveries! {
     Reno, reno;
     NewReno, new_reno;
     Sack, sack;
+    Sack1, sack1;
     Rack, rack;
     Vegas, vegas;
 }
 
 impl Recovery {
+    pub(crate) fn new(params: &StackParams) -> Self {
+        match params.recovery {
+            Kind::GoBack => Self::GoBack(go_back::GoBack::new(params)),
+            Kind::Reno => Self::Reno(reno::Reno::new(params)),
+            Kind::NewReno => Self::NewReno(new_reno::NewReno::new(params)),
+            Kind::Sack if params.ns2_recovery => Self::Sack1(sack1::Sack1::new(params)),
+            Kind::Sack => Self::Sack(sack::Sack::new(params)),
+            Kind::Rack => Self::Rack(rack::Rack::new(params)),
+            Kind::Vegas => Self::Vegas(vegas::Vegas::new(params)),
+        }
+    }
+
     pub(crate) fn on_duplicate(&mut self, scene: &mut Scene<'_>) -> bool {
         dispatch!(self, inner => inner.on_duplicate(scene))
     }
@@ -193,8 +208,12 @@ impl Recovery {
         dispatch!(self, inner => inner.inflation())
     }
     #[inline]
-    pub(crate) fn counted_pipe(&self) -> Option<u64> {
-        dispatch!(self, inner => inner.counted_pipe())
+    pub(crate) fn in_flight(&self, outstanding: u64, lost: u64) -> Option<u64> {
+        dispatch!(self, inner => inner.in_flight(outstanding, lost))
+    }
+    #[inline]
+    pub(crate) fn may_send(&self) -> bool {
+        dispatch!(self, inner => inner.may_send())
     }
     #[inline]
     pub(crate) fn on_sent(&mut self, len: u32) {
@@ -251,13 +270,26 @@ impl Scene<'_> {
         self.stop_timing = true;
     }
 
+    /// Whether a fast retransmit may follow where an earlier loss has set `recover`: beyond it (RFC 6582,
+    /// section 3.2, step 2) or, in ns-2, at the first data segment (`bugfix_ss_`).
+    pub(crate) fn may_retransmit_fast(&self, recover: u64) -> bool {
+        self.una > recover || self.params.ns2_recovery && self.una == 1
+    }
+
     /// Inflation by limited transmit (RFC 3042): one new segment for each of the first duplicates.
     pub(crate) fn limited_transmit(&self) -> u32 {
-        if self.params.limited_transmit && self.duplicates < self.params.dupthresh {
-            self.duplicates * self.params.mss
-        } else {
-            0
+        if !self.params.limited_transmit || self.duplicates >= self.params.dupthresh {
+            return 0;
         }
+        let all = self.duplicates * self.params.mss;
+        if self.params.ns2_recovery {
+            // `send_one`: one segment for this duplicate, also where earlier ones have released none, as
+            // after a timeout over which Tahoe keeps its count.
+            let one_more = self.in_flight() + u64::from(self.params.mss);
+            let above = one_more.saturating_sub(u64::from(self.congestion.cwnd()));
+            return u32::try_from(above).map_or(all, |above| above.min(all));
+        }
+        all
     }
 }
 

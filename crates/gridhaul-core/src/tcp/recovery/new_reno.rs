@@ -4,8 +4,14 @@
 use super::{LossRecovery, Scene, Verdict};
 use crate::tcp::params::StackParams;
 
+/// Segments that ns-2 sends at most for each acknowledgement in recovery (`send_much (0, 0, 2)`).
+const NS2_BURST: u8 = 2;
+
+/// Any number of segments may follow an acknowledgement.
+const UNLIMITED: u8 = u8::MAX;
+
 /// NewReno.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct NewReno {
     recover: u64,
     recovering: bool,
@@ -13,16 +19,34 @@ pub(crate) struct NewReno {
     inflation: u32,
     /// What partial acknowledgements have taken off the window itself, in bytes.
     deflated: u32,
+    /// Segments that may still be sent before the next acknowledgement.
+    allowed: u8,
 }
 
 impl NewReno {
-    pub(crate) fn new(_params: &StackParams) -> Self {
-        Self::default()
+    pub(crate) const fn new(_params: &StackParams) -> Self {
+        Self::after(0)
+    }
+
+    /// Not in recovery; the next fast retransmit needs an acknowledgement beyond `recover`.
+    const fn after(recover: u64) -> Self {
+        Self {
+            recover,
+            recovering: false,
+            partial_seen: false,
+            inflation: 0,
+            deflated: 0,
+            allowed: UNLIMITED,
+        }
     }
 
     /// Section 3.2, step 3, partial acknowledgements.
     fn on_partial(&mut self, scene: &mut Scene<'_>, acked: u64) {
         scene.retransmit_first();
+        if scene.params.ns2_recovery {
+            // What is being timed was sent after the loss (`partialnewack` lets it run on).
+            scene.stop_timing = false;
+        }
         // "Deflate the congestion window by the amount of new data acknowledged [...] add back
         // SMSS bytes": what exceeds the inflation comes off the window itself.
         let acked = u32::try_from(acked).unwrap_or(u32::MAX);
@@ -44,12 +68,16 @@ impl NewReno {
 
 impl LossRecovery for NewReno {
     fn on_duplicate(&mut self, scene: &mut Scene<'_>) -> bool {
+        if scene.params.ns2_recovery {
+            let third = self.recovering || scene.duplicates >= scene.params.dupthresh;
+            self.allowed = if third { NS2_BURST } else { UNLIMITED };
+        }
         if self.recovering {
             // RFC 5681, section 3.2, step 4: one more segment has left the network.
             self.inflation += scene.params.mss;
             return false;
         }
-        if scene.duplicates == scene.params.dupthresh && scene.una > self.recover {
+        if scene.duplicates == scene.params.dupthresh && scene.may_retransmit_fast(self.recover) {
             // Section 3.2, step 2: recover is the highest sequence number sent.
             let loss = scene.loss();
             scene.congestion.on_loss(&loss);
@@ -68,11 +96,15 @@ impl LossRecovery for NewReno {
 
     #[inline]
     fn on_new_ack(&mut self, scene: &mut Scene<'_>, acked: u64) -> Verdict {
+        self.allowed = UNLIMITED;
         if !self.recovering {
             self.inflation = 0;
             return Verdict::Grow;
         }
         if scene.una < self.recover {
+            if scene.params.ns2_recovery {
+                self.allowed = NS2_BURST;
+            }
             self.on_partial(scene, acked);
             return Verdict::Hold;
         }
@@ -89,12 +121,24 @@ impl LossRecovery for NewReno {
     }
 
     fn on_timeout(&mut self, next: u64) {
-        *self = Self { recover: next, ..Self::default() };
+        *self = Self::after(next);
     }
 
     #[inline]
     fn inflation(&self) -> u32 {
         self.inflation
+    }
+
+    #[inline]
+    fn on_sent(&mut self, _len: u32) {
+        if self.allowed != UNLIMITED {
+            self.allowed = self.allowed.saturating_sub(1);
+        }
+    }
+
+    #[inline]
+    fn may_send(&self) -> bool {
+        self.allowed > 0
     }
 
     #[inline]

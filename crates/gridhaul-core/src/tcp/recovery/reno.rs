@@ -41,7 +41,7 @@ impl LossRecovery for Reno {
             }
             return false;
         }
-        if scene.duplicates == scene.params.dupthresh && scene.una > self.recover {
+        if scene.duplicates == scene.params.dupthresh && scene.may_retransmit_fast(self.recover) {
             self.enter(scene);
             return true;
         }

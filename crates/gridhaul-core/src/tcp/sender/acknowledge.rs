@@ -9,7 +9,7 @@ use crate::tcp::congestion::Ack;
 use crate::tcp::params::{Growth, StackParams};
 use crate::tcp::recovery::{Delivered, Scene, Verdict};
 use crate::tcp::segment::{ClockOption, OneWayDelay, Segment, expand};
-use crate::tcp::sent::Sent;
+use crate::tcp::sent::{Sent, StillLost};
 
 /// What one acknowledgement has delivered and found.
 #[derive(Default)]
@@ -103,7 +103,7 @@ impl Sender {
             news.echo = segment.timestamps.map(|(_, echo)| echo);
         }
         if ack > self.una {
-            self.on_new_ack(now, ack, segment, news, params);
+            self.on_new_ack(now, ack, segment, isn, news, params);
         } else if ack == self.una && self.is_duplicate(segment, old_window, &news, params) {
             self.on_duplicate(now, news, params);
         }
@@ -135,8 +135,8 @@ impl Sender {
         }
     }
 
-    /// ns-2 empties its scoreboard with every acknowledgement of new data outside of recovery, and
-    /// after a timeout listens again with the next one.
+    /// ns-2 empties its scoreboard with every acknowledgement of new data outside of recovery, ignoring
+    /// what that reports, and after a timeout uses reports again from the next one on.
     #[cold]
     fn take_sacks(
         &mut self,
@@ -148,18 +148,24 @@ impl Sender {
         news: &mut News,
     ) {
         if params.forget_sack_on_timeout && !self.in_recovery() {
-            if ack > self.una {
-                self.queue.forget_sacks();
+            if ack > self.una || self.deaf {
                 return;
             }
-            if self.deaf {
-                return;
-            }
+            // ns-2 goes back all the way after a timeout: over what has arrived, too.
+            self.mark_sacked(now, segment, isn, news, StillLost::Keep);
+            return;
         }
-        self.mark_sacked(now, segment, isn, news);
+        self.mark_sacked(now, segment, isn, news, StillLost::Clear);
     }
 
-    fn mark_sacked(&mut self, now: Instant, segment: &Segment, isn: u32, news: &mut News) {
+    fn mark_sacked(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        isn: u32,
+        news: &mut News,
+        lost: StillLost,
+    ) {
         let mut covered = 0;
         for &(left, right) in segment.sack.as_slice() {
             let bounds = (expand(left, isn, self.una), expand(right, isn, self.una));
@@ -167,7 +173,7 @@ impl Sender {
             // Blocks below the cumulative point (RFC 2883) or above what was sent say nothing new.
             if left < right && right > self.una && right <= self.next {
                 let mut rate = self.extras.rate_mut();
-                covered += self.queue.sack(left.max(self.una), right, |index, sent| {
+                covered += self.queue.sack(left.max(self.una), right, lost, |index, sent| {
                     if let Some(rate) = &mut rate {
                         rate.on_sacked(now, index, sent);
                     }
@@ -183,6 +189,7 @@ impl Sender {
         now: Instant,
         ack: u64,
         segment: &Segment,
+        isn: u32,
         mut news: News,
         params: &StackParams,
     ) {
@@ -222,7 +229,7 @@ impl Sender {
         } else {
             fresh.map(|sent_at| (sent_at, sent_at))
         };
-        let measured = self.measure(now, ack, timed, segment, params);
+        let measured = self.measure(now, ack, timed, segment, isn, params);
         // Controllers that measure get every round trip, however the timeout is estimated; in Linux those
         // that timestamps tell, too.
         let newest = if self.is_rack() { measured } else { fresh };
@@ -275,8 +282,8 @@ impl Sender {
         scene.duplicates = 0;
         (scene.delivered, scene.newest, scene.echo) = (news.delivered, news.newest, news.echo);
         let verdict = self.recovery.on_new_ack(&mut scene, news.acked);
-        let Scene { duplicates, force_retransmit, restart_timer, stop_timing, reorder_at, .. } =
-            scene;
+        let Scene { duplicates, force_retransmit, restart_timer, .. } = scene;
+        let Scene { end_backoff, stop_timing, reorder_at, .. } = scene;
         self.duplicates = duplicates;
         self.limited = 0;
         self.force_retransmit = force_retransmit && !self.queue.is_empty();
@@ -286,6 +293,11 @@ impl Sender {
         news.lost = self.note_lost(lost_before);
         let recovering = self.recovery.in_recovery();
         self.attentive = recovering || self.recovery.is_watching() || self.duplicates > 0;
+        if end_backoff {
+            self.arm(now, now, params);
+            self.rtt.reset_backoff();
+            return (verdict, false, reorder_at);
+        }
         (verdict, !was_recovering || restart_timer || !recovering, reorder_at)
     }
 
@@ -401,6 +413,7 @@ impl Sender {
         ack: u64,
         timed: Option<(Instant, Instant)>,
         segment: &Segment,
+        isn: u32,
         params: &StackParams,
     ) -> Option<Instant> {
         let sent = if params.time_every_segment {
@@ -425,7 +438,9 @@ impl Sender {
         };
         let sent = sent?;
         self.timed_at = Instant::NEVER;
-        self.take_round_trip(sent, now, params);
+        // Only the position of the clock's ticks depends on the phase.
+        let phase = params.clock_phase(isn);
+        self.take_round_trip((sent.0 + phase, sent.1 + phase), now + phase, params);
         Some(sent.1)
     }
 
@@ -455,7 +470,7 @@ impl Sender {
     ) -> bool {
         if self.sack {
             // ns-2's Sack1 takes every acknowledgement in recovery as one packet out of the pipe.
-            news.delivered > 0 || params.count_pipe && self.in_recovery()
+            news.delivered > 0 || params.ns2_recovery && self.in_recovery()
         } else {
             segment.sequence_len() == 0 && segment.window == old_window
         }

@@ -28,13 +28,13 @@ use usage::Usage;
 /// Counters of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SenderStats {
-    /// Segments with data, repeats included.
+    /// Segments with data, retransmissions included; SYN and FIN alone carry none.
     pub segments: u64,
     /// Sum of measured round trips in nanoseconds.
     pub rtt_sum_ns: u64,
     /// Number of measured round trips.
     pub rtt_count: u32,
-    /// Segments sent again.
+    /// Segments with data that were retransmitted.
     pub retransmissions: u32,
     /// Losses found by acknowledgements.
     pub fast_retransmits: u32,
@@ -120,6 +120,7 @@ macro_rules! scene {
             reorder_at: None,
             force_retransmit: $sender.force_retransmit,
             restart_timer: false,
+            end_backoff: false,
             stop_timing: false,
         }
     };
@@ -286,7 +287,8 @@ impl Sender {
     #[must_use]
     pub fn in_flight(&self) -> u64 {
         if self.attentive
-            && let Some(pipe) = self.recovery.counted_pipe()
+            && let Some(pipe) =
+                self.recovery.in_flight(self.next - self.una, self.queue.lost_bytes())
         {
             return pipe;
         }

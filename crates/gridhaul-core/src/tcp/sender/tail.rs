@@ -142,8 +142,8 @@ impl Sender {
             if let Some(rate) = self.extras.rate_mut() {
                 rate.on_sent_again(now, index, false);
             }
-            self.stats.retransmissions += 1;
-            self.after_sending(now, stretch.len, params);
+            self.stats.retransmissions += u32::from(self.carries_data(stretch));
+            self.after_sending(now, stretch, params);
             self.tail = Tail::Repeat;
             stretch
         };

@@ -25,7 +25,7 @@ impl Sender {
         if self.rto_at > now {
             return;
         }
-        if self.purpose != Purpose::Timeout && !self.queue.is_empty() {
+        if !self.is_timing_out(now) {
             self.handle_rack_timer(now, params);
             return;
         }
@@ -74,6 +74,11 @@ impl Sender {
             let alone = self.in_flight() + u64::from(first.len);
             self.window = self.window.min(u32::try_from(alone).unwrap_or(u32::MAX));
         }
+    }
+
+    /// Whether the retransmission timer or the persist timer expires now, and not one of RACK's.
+    pub(crate) fn is_timing_out(&self, now: Instant) -> bool {
+        self.rto_at <= now && (self.purpose == Purpose::Timeout || self.queue.is_empty())
     }
 
     /// The window after a timeout.

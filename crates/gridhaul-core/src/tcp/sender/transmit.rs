@@ -7,8 +7,8 @@ use super::{Sender, Stretch};
 use crate::tcp::params::{Rules, StackParams};
 use crate::tcp::sent::Sent;
 
-/// Linux: SYN and ten segments leave unpaced.
-const UNPACED: u64 = 11;
+/// Linux: ten segments with data leave unpaced (`tcp_update_skb_after_send`).
+const UNPACED: u64 = 10;
 
 /// Linux: 64 KiB less the room for headers (`sk_dst_gso_max_size`). Bytes.
 const PIECE_MAX: u32 = 65_215;
@@ -76,7 +76,7 @@ impl Sender {
             let full = in_flight + u64::from(len) > u64::from(self.window) && in_flight > 0;
             // What is lost and waits for room uses the window as new data does.
             self.window_limited |= full;
-            if full || self.held_by_pacing(now) {
+            if full || self.attentive && !self.recovery.may_send() || self.held_by_pacing(now) {
                 return None;
             }
         }
@@ -95,12 +95,12 @@ impl Sender {
         } else {
             self.recovery.on_sent(stretch.len);
         }
-        self.stats.retransmissions += 1;
+        self.stats.retransmissions += u32::from(self.carries_data(stretch));
         if index == 0 && self.is_rack() {
             // The first segment out has been sent anew, and its timer begins anew.
             self.arm(now, now, params);
         }
-        self.after_sending(now, stretch.len, params);
+        self.after_sending(now, stretch, params);
         Some(stretch)
     }
 
@@ -138,6 +138,9 @@ impl Sender {
         }
         if self.duplicates > 0 && self.sack && !params.limited_transmit && !self.in_recovery() {
             // Without limited transmit, duplicates do not release new data before recovery.
+            return None;
+        }
+        if self.attentive && !self.recovery.may_send() {
             return None;
         }
         if self.held_by_pacing(now) {
@@ -287,8 +290,9 @@ impl Sender {
         }
         self.probe.due = false;
         self.probe.out = true;
-        self.stats.segments += 1;
-        Some(Stretch { start: self.next, len: 1 })
+        let stretch = Stretch { start: self.next, len: 1 };
+        self.stats.segments += u64::from(self.carries_data(stretch));
+        Some(stretch)
     }
 
     #[inline(always)]
@@ -314,15 +318,24 @@ impl Sender {
         }
         let in_flight = self.in_flight();
         self.congestion.on_sent(now, self.next, in_flight);
-        self.after_sending(now, stretch.len, params);
+        self.after_sending(now, stretch, params);
         if self.is_rack() {
             self.postpone_probe(now, params);
         }
     }
 
+    /// Whether a segment with this range of sequence numbers carries data: SYN and FIN alone do not.
     #[inline]
-    pub(super) fn after_sending(&mut self, now: Instant, len: u32, params: &StackParams) {
-        self.stats.segments += 1;
+    pub(super) const fn carries_data(&self, stretch: Stretch) -> bool {
+        let first = if stretch.start == 0 { 1 } else { stretch.start };
+        let end = stretch.start + stretch.len as u64;
+        let last = if end < self.written { end } else { self.written };
+        first < last
+    }
+
+    #[inline]
+    pub(super) fn after_sending(&mut self, now: Instant, stretch: Stretch, params: &StackParams) {
+        self.stats.segments += u64::from(self.carries_data(stretch));
         self.last_sent = now;
         if self.rto_at == Instant::NEVER {
             // RFC 6298, 5.1.
@@ -331,7 +344,7 @@ impl Sender {
         if self.paced
             && let Some(rate) = self.congestion.pacing_rate()
         {
-            let bytes = f64::from(len + params.header);
+            let bytes = f64::from(stretch.len + params.header);
             let gap = Duration::from_secs_f64(bytes / rate.max(1.0));
             let from = self.paced_until().max(now);
             match params.rules {

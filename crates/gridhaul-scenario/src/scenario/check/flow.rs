@@ -2,7 +2,7 @@
 
 use super::{FLOWS_MAX, Report};
 use crate::scenario::route::Network;
-use crate::scenario::{DATAGRAM_HEADER, Flow, Load, PACKET_MAX, Transport};
+use crate::scenario::{Flow, Load, PACKET_MAX, Transport};
 use crate::units::{Bytes, Duration};
 
 impl Report<'_> {
@@ -17,13 +17,18 @@ impl Report<'_> {
                 Transport::Tcp => self.chosen_stacks(&key, flow),
                 Transport::Datagram | Transport::Echo => self.datagrams(&key, flow),
             }
-            if let (true, false, Some(network)) = (ends, self.is_full(), network)
-                && let Err(problem) = network.routes(name, flow).and_then(|ways| {
-                    self.scenario.waypoints_on(name, flow, &ways.out, &ways.back)?;
-                    self.scenario.cut(name, flow, ways)
-                })
-            {
-                self.add(problem);
+            if let (true, false, Some(network)) = (ends, self.is_full(), network) {
+                let found = network.routes(name, flow).and_then(|ways| {
+                    let points = self.scenario.waypoints_on(name, flow, &ways.out, &ways.back)?;
+                    Ok((self.scenario.cut(name, flow, ways)?, points))
+                });
+                match found {
+                    Ok((stages, points)) if flow.transport == Transport::Tcp => {
+                        self.headers(name, flow, &stages, &points);
+                    }
+                    Ok(_) => {}
+                    Err(problem) => self.add(problem),
+                }
             }
             total = total.saturating_add(self.scenario.connections(flow));
         }
@@ -135,11 +140,15 @@ impl Report<'_> {
                 return;
             }
         };
-        self.datagram_size(&format!("{key}.load.{}.size", own_name.unwrap_or(size.0)), size.1);
+        self.datagram_size(
+            &format!("{key}.load.{}.size", own_name.unwrap_or(size.0)),
+            size.1,
+            flow,
+        );
     }
 
-    fn datagram_size(&mut self, key: &str, size: Bytes) {
-        let largest = PACKET_MAX.get() - DATAGRAM_HEADER.get();
+    fn datagram_size(&mut self, key: &str, size: Bytes, flow: &Flow) {
+        let largest = PACKET_MAX.get() - flow.ip.datagram_headers().get();
         if size.get() > largest {
             self.refuse(
                 key,

@@ -2,6 +2,7 @@
 
 mod aqm;
 mod flow;
+mod ip;
 mod link;
 mod load;
 mod plan;

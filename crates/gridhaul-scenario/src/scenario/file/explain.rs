@@ -53,6 +53,10 @@ pub(in crate::scenario) fn reworded(message: &str, key: &str) -> (String, String
     if message.starts_with("invalid type: unit variant") {
         return ("this choice has keys of its own".into(), choice(message, key).1);
     }
+    // The reader takes a list for the values of a table without their keys.
+    if message.starts_with("invalid length ") && message.contains(", expected struct ") {
+        return ("expected a table of keys, found a list".into(), String::new());
+    }
     if let Some((found, wanted)) = message
         .strip_prefix("invalid length ")
         .and_then(|lengths| lengths.split_once(", expected an array of length "))

@@ -73,7 +73,7 @@ impl<'t> Document<'t> {
 
 /// Splits `link.a.both.outage[0]` into `link`, `a`, `both`, `outage`, `[0]`. A quoted step
 /// (`vary."link.a"`) may hold dots.
-fn steps(path: &str) -> Vec<String> {
+pub(in crate::scenario) fn steps(path: &str) -> Vec<String> {
     let (mut steps, mut step, mut quoted) = (Vec::new(), String::new(), false);
     for character in path.chars() {
         match character {

@@ -6,15 +6,18 @@ mod traces;
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::Path;
 
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use toml::de::DeTable;
 
-use super::error::{Problem, ScenarioError};
+use super::error::{Place, Problem, ScenarioError};
 use super::{Scenario, check, points};
 use locate::Document;
+
+pub(super) use locate::steps as path_steps;
 
 /// Largest scenario file in bytes: far above any that people write, and quick to read.
 const SIZE_MAX: u64 = 4_000_000;
@@ -97,11 +100,36 @@ impl Scenario {
         Err(ScenarioError { file: String::new(), problems })
     }
 
+    /// Whether a scenario is read from standard input: `-`, `/dev/stdin` or another name of it.
+    #[must_use]
+    pub fn is_standard_input(path: &Path) -> bool {
+        ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"]
+            .iter()
+            .any(|name| path == Path::new(name))
+    }
+
+    /// Name of a scenario file in errors.
+    #[must_use]
+    pub fn name_of(path: &Path) -> String {
+        match Self::is_standard_input(path) {
+            true => "standard input".to_owned(),
+            false => path.display().to_string(),
+        }
+    }
+
+    /// The folder in which relative paths of a scenario begin: that of its file or, where it comes
+    /// through a pipe, the current one.
+    #[must_use]
+    pub fn folder_of(path: &Path) -> &Path {
+        let parent = path.parent().filter(|_| !is_pipe(path)).unwrap_or(Path::new(""));
+        // The folder of a bare file name.
+        if parent.as_os_str().is_empty() { Path::new(".") } else { parent }
+    }
+
     fn load_with(path: &Path, traces: Traces) -> Result<Self, ScenarioError> {
-        let file = path.display().to_string();
+        let file = Self::name_of(path);
         let text = text_of(path).map_err(|problem| ScenarioError::one(&file, problem))?;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        Self::read(&text, &file, Some(folder), traces)
+        Self::read(&text, &file, Some(Self::folder_of(path)), traces)
     }
 
     /// Checks that the scenario does not contradict itself: names, routes, sizes and ranges. One
@@ -134,6 +162,64 @@ impl Scenario {
     }
 }
 
+/// The message of a reader of TOML or JSON in the words of the scenario file, and the remedy; both
+/// name no types of the program.
+#[must_use]
+pub fn reworded(message: &str) -> (String, String) {
+    explain::reworded(message, "")
+}
+
+/// What makes a tree of keys no scenario: the key, and why. `None` if the tree cannot be written as
+/// TOML, or can be read as such.
+pub(super) fn why_unreadable(tree: &serde_json::Value) -> Option<Problem> {
+    let text = toml::to_string(&without_null(tree)?).ok()?;
+    let table = DeTable::parse(&text).ok()?;
+    let document = Document::new(&text, table.clone());
+    let error = Scenario::deserialize(toml::Deserializer::from(table)).err()?;
+    Some(explain::types(&error, &document))
+}
+
+/// TOML has no null: a key without a value is not there.
+fn without_null(tree: &serde_json::Value) -> Option<toml::Value> {
+    use serde_json::Value as Json;
+    Some(match tree {
+        Json::Null => return None,
+        Json::Bool(truth) => toml::Value::Boolean(*truth),
+        Json::Number(number) => match number.as_i64() {
+            Some(whole) => toml::Value::Integer(whole),
+            None => toml::Value::Float(number.as_f64().filter(|_| !number.is_u64())?),
+        },
+        Json::String(text) => toml::Value::String(text.clone()),
+        Json::Array(list) => {
+            toml::Value::Array(list.iter().map(without_null).collect::<Option<_>>()?)
+        }
+        Json::Object(table) => {
+            let known = table.iter().filter(|(_, value)| !value.is_null());
+            let pairs = known.map(|(key, value)| Some((key.clone(), without_null(value)?)));
+            toml::Value::Table(pairs.collect::<Option<_>>()?)
+        }
+    })
+}
+
+impl Place {
+    /// Where a key stands in a value that is an argument of the command line: `path` leads from the
+    /// value to the key, such as `.periodic.size`. The whole value where the path leads nowhere.
+    #[must_use]
+    pub fn in_argument(argument: &str, value: Range<usize>, path: &str) -> Self {
+        const KEY: &str = "value = ";
+        let text = format!("{KEY}{}", argument.get(value.clone()).unwrap_or_default());
+        let inner = DeTable::parse(&text).ok().filter(|_| !path.is_empty());
+        let inner = inner
+            .and_then(|table| Document::new(&text, table.clone()).place(&format!("value{path}")));
+        let Some(place) = inner.filter(|place| place.line == 1 && place.column > KEY.len()) else {
+            return Self::of_argument(argument, value);
+        };
+        let before = argument.get(..value.start).unwrap_or_default().chars().count();
+        let column = before + place.column - KEY.len();
+        Self { column, length: place.length, ..Self::of_argument(argument, value) }
+    }
+}
+
 /// Whether traces are opened when a scenario is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Traces {
@@ -141,7 +227,23 @@ enum Traces {
     Closed,
 }
 
+/// Whether a path is standard input or another open file of this process, as shells name the output of
+/// a command: `<(…)` is `/dev/fd/63`.
+fn is_pipe(path: &Path) -> bool {
+    Scenario::is_standard_input(path)
+        || ["/dev/fd", "/proc/self/fd"].iter().any(|folder| path.starts_with(folder))
+}
+
 fn text_of(path: &Path) -> Result<String, Problem> {
+    if Scenario::is_standard_input(path) {
+        let text = text_from(io::stdin().lock())?;
+        let empty = "this is empty";
+        let remedy = "pipe one scenario into it: gridhaul run - < scenario.toml";
+        return if text.is_empty() { Err(Problem::new("", empty, remedy)) } else { Ok(text) };
+    }
+    if is_pipe(path) {
+        return text_from(File::open(path).map_err(|error| unreadable(&error))?);
+    }
     let metadata = path.metadata().map_err(|error| unreadable(&error))?;
     if metadata.is_dir() {
         return Err(Problem::new("", "this is a directory, not a scenario file", NAME_A_FILE));
@@ -153,10 +255,13 @@ fn text_of(path: &Path) -> Result<String, Problem> {
     if metadata.len() > SIZE_MAX {
         return Err(too_large());
     }
+    text_from(File::open(path).map_err(|error| unreadable(&error))?)
+}
+
+fn text_from(source: impl Read) -> Result<String, Problem> {
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| unreadable(&error))?;
-    // One byte more than allowed: the file may have grown since its size was asked.
-    file.take(SIZE_MAX + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    // One byte more than allowed: a file may have grown since its size was asked, a pipe has none.
+    source.take(SIZE_MAX + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
     if bytes.len() as u64 > SIZE_MAX {
         return Err(too_large());
     }

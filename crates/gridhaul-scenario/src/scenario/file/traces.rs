@@ -7,9 +7,7 @@ use toml::Value;
 
 use crate::scenario::error::Problem;
 use crate::scenario::points;
-use crate::scenario::{
-    DATAGRAM_HEADER, Load, PACKET_MAX, Scenario, ScenarioPoint, Transport, Values,
-};
+use crate::scenario::{Load, PACKET_MAX, Scenario, ScenarioPoint, Transport, Values};
 use crate::trace::{TraceError, TraceLimits, TraceReader};
 
 impl Scenario {
@@ -20,7 +18,9 @@ impl Scenario {
         let Load::Trace(trace) = &spec.load else { return None };
         let bytes_max = match spec.transport {
             Transport::Tcp => u64::MAX,
-            Transport::Datagram | Transport::Echo => PACKET_MAX.get() - DATAGRAM_HEADER.get(),
+            Transport::Datagram | Transport::Echo => {
+                PACKET_MAX.get() - spec.ip.datagram_headers().get()
+            }
         };
         let limits = TraceLimits { members: self.connections(spec), bytes_max };
         let folder = Path::new(self.folder.as_deref().unwrap_or_default());
@@ -33,7 +33,10 @@ impl Scenario {
     pub fn lies_in(&mut self, folder: &Path) {
         let own = Path::new(self.folder.as_deref().unwrap_or_default());
         if self.names_a_trace()
-            && let Ok(whole) = path::absolute(folder.join(own))
+            && let Ok(whole) = match own.as_os_str().is_empty() {
+                true => path::absolute(folder),
+                false => path::absolute(folder.join(own)),
+            }
         {
             self.folder = whole.to_str().map(str::to_owned);
         }
@@ -63,7 +66,7 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
         // Whether a trace is right depends on its flow, and a file is read once for each that is the same.
         let traced = scenario.flow.iter().filter(|(_, flow)| matches!(flow.load, Load::Trace(_)));
         let looks = traced.map(|(name, flow)| {
-            let limits = (scenario.connections(flow), flow.transport != Transport::Tcp);
+            let limits = (scenario.connections(flow), flow.transport != Transport::Tcp, flow.ip);
             format!("{name} {limits:?} {:?} {:?}", flow.load, scenario.folder)
         });
         if seen.insert(looks.collect::<Vec<_>>()) {

@@ -12,6 +12,8 @@ use crate::scenario::{Scenario, Sweep, Values, suggest};
 #[derive(Debug, Clone)]
 pub(super) struct Axis {
     pub(super) keys: Vec<Varied>,
+    /// A label for each of the values; empty where the entry gives none.
+    pub(super) labels: Vec<String>,
 }
 
 /// A key that takes several values.
@@ -21,6 +23,8 @@ pub(super) struct Varied {
     /// Path in the file that says so.
     pub(super) place: String,
     pub(super) values: Vec<Json>,
+    /// For each value, which of the list at `place` it is; `None` for one of a range.
+    pub(super) entries: Vec<Option<usize>>,
 }
 
 impl Axis {
@@ -88,7 +92,35 @@ fn axis(entry: usize, sweep: &Sweep, base: &Json) -> Result<Axis, Problem> {
         }
         keys.push(varied);
     }
-    Ok(Axis { keys })
+    let labels = labels(entry, sweep, keys.first().map_or(0, |varied| varied.values.len()))?;
+    Ok(Axis { keys, labels })
+}
+
+/// The labels of an entry with so many values.
+fn labels(entry: usize, sweep: &Sweep, values: usize) -> Result<Vec<String>, Problem> {
+    let place = || format!("sweep[{entry}].label");
+    let labels = sweep.label.clone().unwrap_or_default();
+    if sweep.label.is_some() && labels.len() != values {
+        return Err(Problem::new(
+            place(),
+            format!(
+                "expected a label for each of the {values} values, but there are {}",
+                labels.len()
+            ),
+            "give as many labels as values, in the same order, or remove `label`",
+        ));
+    }
+    let mut seen = BTreeSet::new();
+    for label in &labels {
+        if label.trim().is_empty() || !seen.insert(label.trim()) {
+            return Err(Problem::new(
+                place(),
+                format!("the label {label:?} is empty or given twice"),
+                "give each value a label of its own",
+            ));
+        }
+    }
+    Ok(labels)
 }
 
 /// A key and its values; `place` is the path in the file that gives them.
@@ -100,14 +132,18 @@ pub(super) fn varied(
 ) -> Result<Varied, Problem> {
     let fail = |(message, remedy): Refusal| Problem::new(place.as_str(), message, remedy);
     find(base, key).map_err(fail)?;
+    let listed = matches!(values, Values::List(_));
     let values: Vec<Json> = match values {
         Values::List(list) => list.iter().map(setting::json).collect(),
-        Values::Range(range) => range::values(range).map_err(fail)?,
+        Values::Range(range) => range::values(range).map_err(|(end, (message, remedy))| {
+            Problem::new(format!("{place}{end}"), message, remedy)
+        })?,
     };
     if values.is_empty() {
         return Err(fail(("the list is empty".into(), "give at least one value".into())));
     }
-    Ok(Varied { key: key.to_owned(), place, values })
+    let entries = (0..values.len()).map(|entry| listed.then_some(entry)).collect();
+    Ok(Varied { key: key.to_owned(), place, values, entries })
 }
 
 /// Checks that a key leads somewhere. Its last step may be absent where it is optional; whether

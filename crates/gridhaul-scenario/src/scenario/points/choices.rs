@@ -93,7 +93,7 @@ impl Choices {
             values.map(|(index, value)| Some(self.value(index, value.as_deref()?))).collect();
         let given = values.iter().zip(&self.choices).zip(&self.given);
         let settings = given.filter_map(|((value, choice), (place, _))| {
-            Some(Setting { key: &choice.key, place, value: value.as_ref()? })
+            Some(Setting { key: &choice.key, place, entry: None, value: value.as_ref()? })
         });
         let settings: Vec<_> = settings.collect();
         with(if collectors { &self.base } else { &self.bare }, &settings).map_err(failed)
@@ -122,15 +122,14 @@ pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Problem> {
     for (key, values) in choose {
         let mut varied = varied(key, format!("plan.choose.{key:?}"), values, &base)?;
         // Whole numbers of a fine range repeat.
-        let mut seen = Vec::new();
-        varied.values.retain(|value| {
-            let new = !seen.contains(value);
-            if new {
-                seen.push(value.clone());
+        let mut once: Vec<(Json, Option<usize>)> = Vec::new();
+        for (value, entry) in varied.values.into_iter().zip(varied.entries) {
+            if once.iter().all(|(known, _)| *known != value) {
+                once.push((value, entry));
             }
-            new
-        });
-        axes.push(Axis { keys: vec![varied] });
+        }
+        (varied.values, varied.entries) = once.into_iter().unzip();
+        axes.push(Axis { keys: vec![varied], labels: Vec::new() });
     }
     let count = axes.iter().map(Axis::len).fold(1_usize, usize::saturating_mul);
     if count > CANDIDATES_MAX {

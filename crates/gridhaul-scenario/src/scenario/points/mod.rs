@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::error::{Problem, ScenarioError};
+use super::file::explain;
 use super::{Scenario, check, power_line};
 use axis::{Axis, axes};
 use setting::Setting;
@@ -21,6 +22,8 @@ pub use choices::{Choice, Choices};
 pub struct ScenarioPoint {
     /// Swept keys and their values, as text; empty without a sweep.
     pub parameters: IndexMap<String, String>,
+    /// Swept keys and the labels of their values, where an entry gives `label`.
+    pub labels: IndexMap<String, String>,
     /// The scenario with these values and without a sweep.
     pub scenario: Scenario,
 }
@@ -120,16 +123,20 @@ fn indices(axes: &[Axis], mut number: usize) -> Vec<usize> {
 
 fn point(base: &Json, axes: &[Axis], indices: &[usize]) -> Result<ScenarioPoint, Problem> {
     let mut settings = Vec::new();
+    let mut labels = IndexMap::new();
     for (axis, index) in axes.iter().zip(indices) {
         for varied in &axis.keys {
+            if let Some(label) = axis.labels.get(*index) {
+                labels.insert(varied.key.clone(), label.clone());
+            }
             let (key, place, value) = (&varied.key, &varied.place, &varied.values[*index]);
-            settings.push(Setting { key, place, value });
+            settings.push(Setting { key, place, entry: varied.entries[*index], value });
         }
     }
     let scenario = with(base, &settings)?;
     let parameters =
         settings.iter().map(|setting| (setting.key.to_owned(), setting::text(setting.value)));
-    Ok(ScenarioPoint { parameters: parameters.collect(), scenario })
+    Ok(ScenarioPoint { parameters: parameters.collect(), labels, scenario })
 }
 
 /// The scenario with these settings.
@@ -147,7 +154,8 @@ fn with(base: &Json, settings: &[Setting<'_>]) -> Result<Scenario, Problem> {
         let named = settings.iter().find(|setting| problem.key.starts_with(setting.key));
         return Err(match named.or(settings.first()) {
             Some(setting) => {
-                let refused = setting.refused(&format!("{}: {}", problem.key, problem.message));
+                let reason = format!("{}: {}", problem.key, problem.message);
+                let refused = setting.refused(&problem.key, &reason);
                 Problem { remedy: problem.remedy, ..refused }
             }
             None => problem,
@@ -164,12 +172,15 @@ fn blame(base: &Json, settings: &[Setting<'_>], error: &serde_json::Error) -> Pr
             return problem;
         }
         if let Err(error) = Scenario::deserialize(&tree) {
-            return setting.unreadable(&error);
+            return setting.unreadable(&tree, &error);
         }
     }
     match settings.first() {
-        Some(setting) => setting.unreadable(error),
-        None => Problem::new("sweep", error.to_string(), ""),
+        Some(setting) => {
+            let (message, remedy) = explain::reworded(&error.to_string(), setting.key);
+            Problem { remedy, ..setting.refused("", &message) }
+        }
+        None => Problem::new("sweep", explain::reworded(&error.to_string(), "").0, ""),
     }
 }
 

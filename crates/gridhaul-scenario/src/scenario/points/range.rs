@@ -7,39 +7,56 @@ use crate::scenario::Range;
 use crate::units;
 
 /// The values of a range.
-pub(super) fn values(range: &Range) -> Result<Vec<Json>, Refusal> {
+///
+/// # Errors
+/// The path below the range that is wrong, such as `.linear[1]`, and why.
+pub(super) fn values(range: &Range) -> Result<Vec<Json>, (String, Refusal)> {
+    let whole = |refusal: Refusal| (String::new(), refusal);
     let (ends, log) = match (&range.linear, &range.log) {
         (Some(ends), None) => (ends, false),
         (None, Some(ends)) => (ends, true),
         _ => {
-            return Err((
+            return Err(whole((
                 "a range has either `linear` or `log`".into(),
                 "write { linear = [first, last], points = 5 }".into(),
-            ));
+            )));
         }
     };
+    let below = if log { ".log" } else { ".linear" };
     let points = range.points as usize;
     if !(2..=POINTS_MAX).contains(&points) {
         return Err((
-            format!("a range has from 2 to {POINTS_MAX} points, not {points}"),
-            "for one value write a list: [\"1 Mbit/s\"]".into(),
+            ".points".into(),
+            (
+                format!("a range has from 2 to {POINTS_MAX} points, not {points}"),
+                "for one value write a list: [\"1 Mbit/s\"]".into(),
+            ),
         ));
     }
-    let (first, last) = (End::of(&ends[0])?, End::of(&ends[1])?);
+    let end = |index: usize| {
+        End::of(&ends[index]).map_err(|refusal| (format!("{below}[{index}]"), refusal))
+    };
+    let (first, last) = (end(0)?, end(1)?);
     if first.unit != last.unit {
         let told = |end: &End| match end.unit {
             Some(unit) => format!("{unit:?}"),
             None => "no unit".into(),
         };
         return Err((
-            format!("the ends have different units: {} and {}", told(&first), told(&last)),
-            "write both ends in one unit; it is the unit of all values".into(),
+            below.into(),
+            (
+                format!("the ends have different units: {} and {}", told(&first), told(&last)),
+                "write both ends in one unit; it is the unit of all values".into(),
+            ),
         ));
     }
     if log && (first.number <= 0.0 || last.number <= 0.0) {
         return Err((
-            "a logarithmic range has both ends above 0".into(),
-            "start above 0, or use `linear`".into(),
+            below.into(),
+            (
+                "a logarithmic range has both ends above 0".into(),
+                "start above 0, or use `linear`".into(),
+            ),
         ));
     }
     let whole = first.whole && last.whole;

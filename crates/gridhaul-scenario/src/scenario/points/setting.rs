@@ -3,13 +3,15 @@
 use serde_json::Value as Json;
 
 use crate::scenario::error::Problem;
-use crate::scenario::file::explain;
+use crate::scenario::file::{self, explain};
 
 /// One key and the value that it takes at a point.
 pub(super) struct Setting<'a> {
     pub(super) key: &'a str,
-    /// Path in the file that gives the value.
+    /// Path in the file that gives the values of the key.
     pub(super) place: &'a str,
+    /// Which of the values in the list at that path; `None` for a value of a range.
+    pub(super) entry: Option<usize>,
     pub(super) value: &'a Json,
 }
 
@@ -23,23 +25,62 @@ impl Setting<'_> {
                 }
                 Json::Array(list) => match step.parse().ok().and_then(|i: usize| list.get_mut(i)) {
                     Some(entry) => entry,
-                    None => return Err(self.refused("the key does not exist")),
+                    None => return Err(self.refused_key("the key does not exist")),
                 },
-                _ => return Err(self.refused("the key is below a value that is not a table")),
+                _ => {
+                    return Err(self.refused_key("the key is below a value that is not a table"));
+                }
             };
         }
         *place = self.value.clone();
         Ok(())
     }
 
-    pub(super) fn refused(&self, reason: &str) -> Problem {
-        Problem::new(self.place, format!("with the value {}: {reason}", self.value), "")
+    /// A problem of the value, or of the key at this path in the scenario if it lies below the
+    /// value.
+    pub(super) fn refused(&self, path: &str, reason: &str) -> Problem {
+        let entry = self.entry.map_or_else(String::new, |entry| format!("[{entry}]"));
+        let below = below(path, self.key);
+        let place = format!("{}{entry}{below}", self.place);
+        let message = match self.value {
+            // A table is long, and the place tells which of its keys is meant.
+            Json::Object(_) | Json::Array(_) => reason.to_owned(),
+            value => format!("with the value {value}: {reason}"),
+        };
+        Problem::new(place, message, "")
     }
 
-    pub(super) fn unreadable(&self, error: &serde_json::Error) -> Problem {
-        let (message, remedy) = explain::reworded(&error.to_string(), self.key);
-        Problem { remedy, ..self.refused(&message) }
+    /// A problem of the key, whatever its value.
+    fn refused_key(&self, reason: &str) -> Problem {
+        Problem::new(self.place, reason, "")
     }
+
+    /// Why a tree with this setting is no scenario.
+    pub(super) fn unreadable(&self, tree: &Json, error: &serde_json::Error) -> Problem {
+        // As text in TOML, the tree says at which key a mistake is.
+        let Some(found) = file::why_unreadable(tree) else {
+            let (message, remedy) = explain::reworded(&error.to_string(), self.key);
+            return Problem { remedy, ..self.refused("", &message) };
+        };
+        let is_key = below(&found.key, self.key).is_empty();
+        let refused = match found.message.strip_prefix("there is no key ") {
+            Some(_) if is_key => self.refused_key(&found.message),
+            _ => self.refused(&found.key, &found.message),
+        };
+        Problem { remedy: found.remedy, ..refused }
+    }
+}
+
+/// What follows the key in the path of something below it: `.periodic.size`.
+fn below(path: &str, key: &str) -> String {
+    let own: Vec<_> = steps(key).collect();
+    let path = file::path_steps(path);
+    let plain = |step: &str| step.trim_matches(['[', ']']).to_owned();
+    let same = path.len() > own.len() && path.iter().zip(&own).all(|(a, b)| plain(a) == *b);
+    let rest = if same { &path[own.len()..] } else { &[] };
+    let written =
+        |step: &String| if step.starts_with('[') { step.clone() } else { format!(".{step}") };
+    rest.iter().map(written).collect()
 }
 
 /// The steps of a key. The number of a list's entry stands behind a dot or, as in errors, in brackets.

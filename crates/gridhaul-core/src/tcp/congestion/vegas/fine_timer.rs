@@ -26,14 +26,18 @@ impl FineTimer {
             return;
         }
         if self.mean <= 0.0 {
-            // The first: its deviation is taken as a quarter of it.
-            self.mean = rtt;
-            self.deviation = rtt / 4.0;
+            (self.mean, self.deviation) = first(rtt);
         }
         let error = rtt - self.mean;
         self.mean += error / 8.0;
         self.deviation += (error.abs() - self.deviation) / 4.0;
         self.timeout = (self.mean + 2.0 * self.deviation) * 17.0 / 16.0;
+    }
+
+    /// Begins the estimate with a round trip that is no measurement. ns-2 adds no sixteenth here.
+    pub(super) fn begin(&mut self, rtt: Duration) {
+        (self.mean, self.deviation) = first(rtt.as_nanos() as f64);
+        self.timeout = self.mean + 2.0 * self.deviation;
     }
 
     /// A retransmission: the timeout grows by an eighth, or doubles if the segment was sent more
@@ -46,4 +50,9 @@ impl FineTimer {
     pub(super) fn expired(&self, now: Instant, sent_at: Instant) -> bool {
         now.since(sent_at).as_nanos() as f64 >= self.timeout
     }
+}
+
+/// Mean and deviation of a single round trip: the deviation is taken as a quarter of it.
+fn first(rtt: f64) -> (f64, f64) {
+    (rtt, rtt / 4.0)
 }

@@ -9,7 +9,9 @@ use super::*;
 const MSS: u32 = 1000;
 
 fn params(initial_ssthresh: u32) -> StackParams {
-    let stack = Stack { profile: Profile::Ns2, variant: Some(Variant::Vegas), ..Stack::default() };
+    // The connection is open: what ns-2 does before is in a test of its own.
+    let (variant, handshake) = (Some(Variant::Vegas), Some(true));
+    let stack = Stack { profile: Profile::Ns2, variant, handshake, ..Stack::default() };
     StackParams {
         mss: MSS,
         initial_window: 2 * MSS,

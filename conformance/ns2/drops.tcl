@@ -1,0 +1,100 @@
+# What ns-2 2.35 sends when listed packets are lost: many cases in one process, each on nodes of its own.
+#
+#   s --- 100 Mbit/s, 0.1 ms --- r --- rate, delay, queue, losses --- d
+#
+# Usage: ns drops.tcl < CASES      a case on each line, its cells separated by commas:
+#
+#   name          must be unique
+#   variant       Tahoe | Reno | Newreno | Sack1 | Vegas
+#   rate_kbit     rate of the bottleneck, both directions (kbit/s)
+#   delay_ms      delay of the bottleneck, one way
+#   limit         limit_ of the bottleneck's queue in packets, the one in transmission included
+#   window        window_ in packets
+#   size          packetSize_: payload of a data packet (bytes); Vegas: the whole packet
+#   delack_ms     delayed-ACK timer; 0: an ACK for every packet
+#   singledup     singledup_: limited transmit
+#   minrto_s rtxinit_s   minrto_ and rtxcur_init_
+#   duration_s    all cases run as long as the longest
+#   drops         packets to lose, separated by blanks: ordinal numbers of the packets reaching r, from 0,
+#                 retransmissions counted
+#
+# Prints CSV: boot,NAME,SECONDS for the phase of each sender's clock, then NAME,SECONDS,SEQNO for each packet that
+# leaves a sender. Seqno 0 is the 40-byte stand-in for the SYN.
+
+set cells {
+    name variant rate_kbit delay_ms limit window size delack_ms singledup minrto_s rtxinit_s duration_s drops
+}
+
+remove-all-packet-headers
+add-packet-header IP TCP Flags
+set ns [new Simulator]
+
+proc wire {from to kbit ms limit} {
+    global ns
+    $ns simplex-link $from $to ${kbit}kb ${ms}ms DropTail
+    $ns queue-limit $from $to $limit
+}
+
+set cases {}
+while {[gets stdin line] >= 0} {
+    if {$line ne ""} { lappend cases [split $line ,] }
+}
+
+foreach case $cases {
+    foreach cell $cells value $case { set $cell $value }
+    Agent/TCP set minrto_ $minrto_s
+    Agent/TCP set rtxcur_init_ $rtxinit_s
+    Agent/TCP set singledup_ $singledup
+    set agent($name) [new Agent/TCP[expr {$variant eq "Tahoe" ? "" : "/$variant"}]]
+}
+
+set all 0
+foreach case $cases {
+    foreach cell $cells value $case { set $cell $value }
+    set tcp $agent($name)
+    $tcp set packetSize_ $size
+    $tcp set window_ $window
+    set kind Agent/TCPSink
+    if {$variant eq "Sack1"} { append kind /Sack1 }
+    if {$delack_ms > 0} { append kind /DelAck }
+    set sink [new $kind]
+    if {$delack_ms > 0} { $sink set interval_ ${delack_ms}ms }
+    set s [$ns node]; set r [$ns node]; set d [$ns node]
+    set sender([$s id]) $name
+    wire $s $r 100000 0.1 100000
+    wire $r $s 100000 0.1 100000
+    wire $r $d $rate_kbit $delay_ms $limit
+    wire $d $r $rate_kbit $delay_ms 100000
+    proc sent_$name {line} "
+        if {\[lindex \$line 0\] eq {+}} { puts \[format $name,%.6f,%d \[\$::ns now\] \[lindex \$line 10\]\] }
+    "
+    [$ns link $s $r] trace-callback $ns sent_$name
+    if {$drops ne ""} {
+        set e [new ErrorModel/List]
+        $e droplist [lsort -integer [split $drops]]
+        $ns lossmodel $e $r $d
+        $e drop-target [$ns set nullAgent_]
+    }
+    $ns attach-agent $s $tcp
+    $ns attach-agent $d $sink
+    $ns connect $tcp $sink
+    set ftp [new Application/FTP]
+    $ftp attach-agent $tcp
+    $ns at 0 "$ftp start"
+    if {$duration_s > $all} { set all $duration_s }
+}
+
+# Each agent draws boot_time_, the phase of its clock, when its node is reset at the start of the run.
+Simulator instproc reset-order {} {
+    $self instvar Node_
+    return [array names Node_]
+}
+ns-random 1
+foreach id [$ns reset-order] {
+    if {[info exists sender($id)]} {
+        puts [format boot,%s,%.9f $sender($id) [$defaultRNG uniform 0 [Agent/TCP set tcpTick_]]]
+    }
+}
+ns-random 1
+$ns at $all { exit 0 }
+$ns run

@@ -1,0 +1,265 @@
+//! Payload of one direction of a connection, kept for a proxy by whoever carries real bytes.
+//!
+//! A machine of this module sees lengths only. Its carrier keeps the payload that the machine has
+//! accepted ([`Proxy::accepts`](super::Proxy::accepts)), reads it again when the machine sends or
+//! retransmits it, and releases it when the next hop has acknowledged it
+//! ([`Held::released`](super::Held::released)).
+//!
+//! Chunks are slices of the buffers in which they arrived ([`Bytes`]): nothing is copied on the way
+//! in, and a reader gets slices of the same buffers. Short chunks are the exception. They are copied
+//! behind each other, because a slice keeps its whole buffer alive, and because a sender of single
+//! bytes would else cost a hundred bytes for each of them.
+
+use std::collections::BTreeMap;
+
+use bytes::{Buf, Bytes, BytesMut};
+
+/// Chunks below this length are copied: bookkeeping for one takes about as much.
+const SHORT: usize = 128;
+/// Short chunks are copied behind each other up to this length.
+const JOINED: usize = 2048;
+
+/// Bytes by their sequence numbers, some of them missing, up to a limit.
+///
+/// Sequence numbers wrap; those that are in use at a time lie within 2³¹ of each other, as windows
+/// do (RFC 7323, section 2.3).
+#[derive(Debug, Clone)]
+pub struct Payload {
+    /// By the position of their first byte. They do not overlap, and none is empty.
+    chunks: BTreeMap<u64, Bytes>,
+    bytes: usize,
+    limit: usize,
+    /// Everything before this position is released.
+    released: u64,
+    /// A position and its sequence number, from which others are counted.
+    reference: Option<(u64, u32)>,
+}
+
+/// Position of the first number that is seen, so that earlier ones have a position as well.
+const MIDDLE: u64 = 1 << 32;
+
+impl Payload {
+    /// An empty store for at most `limit` bytes.
+    #[must_use]
+    pub const fn new(limit: usize) -> Self {
+        Self { chunks: BTreeMap::new(), bytes: 0, limit, released: 0, reference: None }
+    }
+
+    /// Bytes that are kept.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether nothing is kept.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// Keeps `data`, which begins at this sequence number. Bytes that are kept already stay as they
+    /// are, released ones are left out, and so is what exceeds the limit. Returns how many bytes were
+    /// added.
+    pub fn insert(&mut self, seq: u32, data: &Bytes) -> usize {
+        let begin = self.position(seq);
+        let end = begin + data.len() as u64;
+        let before = self.bytes;
+        let mut at = begin.max(self.released);
+        while at < end && self.bytes < self.limit {
+            if let Some(kept_to) = self.kept_to(at) {
+                at = kept_to;
+                continue;
+            }
+            let gap_end = self.chunks.range(at..).next().map_or(end, |(&start, _)| start.min(end));
+            let free = (self.limit - self.bytes) as u64;
+            let part_end = gap_end.min(at.saturating_add(free));
+            self.add(at, data.slice((at - begin) as usize..(part_end - begin) as usize));
+            at = part_end;
+        }
+        self.bytes - before
+    }
+
+    /// The `len` bytes from this sequence number on, in slices; `None` if not all of them are kept.
+    #[must_use]
+    pub fn read(&self, seq: u32, len: usize) -> Option<impl Iterator<Item = &[u8]>> {
+        let (position, reference) = self.reference?;
+        let begin = near(position, reference, seq);
+        let end = begin + len as u64;
+        let mut at = begin;
+        while at < end {
+            at = self.kept_to(at)?;
+        }
+        let first = self.chunks.range(..=begin).next_back().map_or(begin, |(&start, _)| start);
+        Some(self.chunks.range(first..end).map(move |(&start, chunk)| {
+            let from = begin.saturating_sub(start).min(chunk.len() as u64) as usize;
+            let to = (end - start).min(chunk.len() as u64) as usize;
+            &chunk[from..to.max(from)]
+        }))
+    }
+
+    /// Forgets everything before this sequence number.
+    pub fn release_to(&mut self, seq: u32) {
+        let position = self.position(seq);
+        if position <= self.released {
+            return;
+        }
+        self.released = position;
+        while let Some(mut entry) = self.chunks.first_entry() {
+            let start = *entry.key();
+            let ahead = position.saturating_sub(start).min(entry.get().len() as u64) as usize;
+            if ahead == 0 {
+                break;
+            }
+            self.bytes -= ahead;
+            if ahead == entry.get().len() {
+                entry.remove();
+                continue;
+            }
+            let mut rest = entry.get_mut().split_off(0);
+            entry.remove();
+            rest.advance(ahead);
+            self.chunks.insert(position, rest);
+        }
+    }
+
+    /// The position of a sequence number, which becomes the reference for the next one.
+    fn position(&mut self, seq: u32) -> u64 {
+        let (position, reference) = *self.reference.get_or_insert((MIDDLE, seq));
+        let position = near(position, reference, seq);
+        self.reference = Some((position, seq));
+        position
+    }
+
+    /// End of the chunk in which this position is kept.
+    fn kept_to(&self, position: u64) -> Option<u64> {
+        let (start, chunk) = self.chunks.range(..=position).next_back()?;
+        let end = start + chunk.len() as u64;
+        (position < end).then_some(end)
+    }
+
+    /// Adds a chunk that overlaps no other.
+    fn add(&mut self, position: u64, data: Bytes) {
+        self.bytes += data.len();
+        if data.len() >= SHORT {
+            self.chunks.insert(position, data);
+            return;
+        }
+        let before = self.chunks.range_mut(..position).next_back();
+        let neighbour = before.filter(|(start, chunk)| {
+            **start + chunk.len() as u64 == position && chunk.len() + data.len() <= JOINED
+        });
+        let Some((_, chunk)) = neighbour else {
+            self.chunks.insert(position, Bytes::copy_from_slice(&data));
+            return;
+        };
+        // Extends its buffer where nobody else reads it and it has capacity left.
+        let mut joined = std::mem::take(chunk).try_into_mut().unwrap_or_else(|shared| {
+            let mut copy = BytesMut::with_capacity(JOINED);
+            copy.extend_from_slice(&shared);
+            copy
+        });
+        joined.extend_from_slice(&data);
+        *chunk = joined.freeze();
+    }
+}
+
+/// The position of a sequence number, of all that it may stand for the one next to a known one.
+fn near(position: u64, reference: u32, seq: u32) -> u64 {
+    position.wrapping_add_signed(i64::from(seq.wrapping_sub(reference).cast_signed()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Insert(u64, Vec<u8>),
+        Release(u64),
+        Read(u64, usize),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let length = prop_oneof![3 => 0..12_usize, 1 => 0..400_usize];
+        let data = prop_oneof![0..12_usize, 0..400_usize]
+            .prop_flat_map(|len| prop::collection::vec(any::<u8>(), len));
+        let step = prop_oneof![
+            6 => (0..1_500_u64, data).prop_map(|(at, data)| Step::Insert(at, data)),
+            1 => (0..1_500_u64).prop_map(Step::Release),
+            2 => (0..1_500_u64, length).prop_map(|(at, len)| Step::Read(at, len)),
+        ];
+        prop::collection::vec(step, 0..80)
+    }
+
+    fn joined(payload: &Payload, seq: u32, len: usize) -> Option<Vec<u8>> {
+        payload.read(seq, len).map(|slices| slices.flatten().copied().collect())
+    }
+
+    proptest! {
+        /// Against a map with one entry for each byte.
+        #[test]
+        fn it_keeps_what_a_map_of_bytes_keeps(
+            steps in steps(),
+            isn: u32,
+            limit in prop_oneof![Just(usize::MAX), 0..900_usize],
+        ) {
+            let (mut payload, mut map) = (Payload::new(limit), BTreeMap::new());
+            let mut released = 0;
+            let seq = |at: u64| isn.wrapping_add(at as u32);
+            for step in steps {
+                match step {
+                    Step::Insert(at, data) => {
+                        let before = map.len();
+                        for (at, &byte) in (at..).zip(&data) {
+                            if at >= released && map.len() < limit {
+                                map.entry(at).or_insert(byte);
+                            }
+                        }
+                        let added = payload.insert(seq(at), &data.into());
+                        prop_assert_eq!(added, map.len() - before);
+                    }
+                    Step::Release(at) => {
+                        released = released.max(at);
+                        map.retain(|&at, _| at >= released);
+                        payload.release_to(seq(at));
+                    }
+                    Step::Read(at, len) => {
+                        let bytes = (at..at + len as u64).map(|at| map.get(&at).copied());
+                        let expected: Option<Vec<u8>> = bytes.collect();
+                        let read = joined(&payload, seq(at), len);
+                        // Nothing has a number before the first one is seen.
+                        prop_assert!(read == expected || len == 0, "{:?} {:?}", read, expected);
+                    }
+                }
+                prop_assert_eq!(payload.len(), map.len());
+                prop_assert!(payload.len() <= limit);
+            }
+        }
+    }
+
+    #[test]
+    fn whole_segments_are_not_copied() {
+        let mut payload = Payload::new(usize::MAX);
+        let segment = Bytes::from(vec![7; 1_460]);
+        payload.insert(u32::MAX - 99, &segment);
+        let slices: Vec<&[u8]> = payload.read(u32::MAX - 99, 1_460).unwrap().collect();
+        assert_eq!(slices[0].as_ptr(), segment.as_ptr());
+        // Acknowledged up to the middle: the rest is still read from the same buffer.
+        payload.release_to(400);
+        let rest: Vec<&[u8]> = payload.read(400, 960).unwrap().collect();
+        assert_eq!((rest.len(), rest[0].as_ptr()), (1, segment[500..].as_ptr()));
+        assert_eq!(payload.len(), 960);
+        assert!(payload.read(399, 2).is_none());
+    }
+
+    #[test]
+    fn single_bytes_share_a_chunk() {
+        let mut payload = Payload::new(10_000);
+        for at in 0..5_000_u32 {
+            payload.insert(at, &Bytes::from(vec![at as u8]));
+        }
+        assert_eq!((payload.len(), payload.chunks.len()), (5_000, 3));
+    }
+}

@@ -1,0 +1,147 @@
+//! Loss recovery of ns-2's `Sack1` agent (`tcp-sack1.cc`), which differs from RFC 6675: it counts the
+//! pipe packet by packet, takes every hole for lost, and forgets selective acknowledgements with each
+//! acknowledgement of new data outside recovery.
+
+use gridhaul_scenario::units::Instant;
+
+use super::{LossRecovery, Scene, Verdict};
+use crate::tcp::params::StackParams;
+
+/// Any number of segments may follow an acknowledgement.
+const UNLIMITED: u8 = u8::MAX;
+
+/// ns-2's SACK.
+#[derive(Debug, Clone)]
+pub(crate) struct Sack1 {
+    /// A fast retransmit needs an acknowledgement beyond this position (`recover_`).
+    recover: u64,
+    /// Bytes in the pipe during recovery (`pipe_`): negative where more acknowledgements have come than
+    /// segments were counted.
+    pipe: i64,
+    began: Instant,
+    /// What limited transmit adds to the window.
+    inflation: u32,
+    recovering: bool,
+    /// Segments that may still be sent before the next acknowledgement.
+    allowed: u8,
+}
+
+impl Sack1 {
+    pub(crate) fn new(_params: &StackParams) -> Self {
+        Self {
+            recover: 0,
+            pipe: 0,
+            began: Instant::ZERO,
+            inflation: 0,
+            recovering: false,
+            allowed: UNLIMITED,
+        }
+    }
+
+    fn enter(&mut self, scene: &mut Scene<'_>) {
+        let loss = scene.loss();
+        scene.congestion.on_loss(&loss);
+        self.recover = scene.next;
+        self.recovering = true;
+        self.began = scene.now;
+        self.inflation = 0;
+        // `dupack_action`: the duplicates have left the pipe, and the retransmission is not counted. It
+        // is all that is sent before the next acknowledgement.
+        let left = i64::from(scene.params.dupthresh) * i64::from(scene.params.mss);
+        self.pipe = (scene.next - scene.una).cast_signed() - left;
+        self.allowed = 0;
+        scene.queue.begin_recovery();
+        scene.retransmit_first();
+        scene.restart_timer = true;
+    }
+
+    /// Every acknowledgement takes one segment out of the pipe, and a partial one two: the lost segment
+    /// and its retransmission. What lies below the highest selective acknowledgement is a hole to be
+    /// filled.
+    fn count(&mut self, scene: &mut Scene<'_>, segments: i64) {
+        self.pipe -= segments * i64::from(scene.params.mss);
+        self.allowed = UNLIMITED;
+        let boundary = scene.queue.highest_sacked();
+        scene.queue.mark_lost_until(boundary, self.began);
+    }
+
+    fn leave(&mut self) {
+        (self.recovering, self.recover, self.pipe) = (false, 0, 0);
+    }
+}
+
+impl LossRecovery for Sack1 {
+    fn on_duplicate(&mut self, scene: &mut Scene<'_>) -> bool {
+        if self.recovering {
+            self.count(scene, 1);
+            return false;
+        }
+        let dupthresh = scene.params.dupthresh;
+        if scene.duplicates == dupthresh && scene.may_retransmit_fast(self.recover) {
+            self.enter(scene);
+            return true;
+        }
+        // `send_one`: a duplicate releases one segment at most, whatever it has acknowledged selectively.
+        let releases = scene.params.limited_transmit && scene.duplicates < dupthresh;
+        self.allowed = u8::from(releases);
+        self.inflation = if releases { scene.duplicates * scene.params.mss } else { 0 };
+        false
+    }
+
+    #[inline]
+    fn on_new_ack(&mut self, scene: &mut Scene<'_>, _acked: u64) -> Verdict {
+        if self.recovering && scene.una < self.recover {
+            self.count(scene, 2);
+            // `newtimer (pkt); t_backoff_ = 1;`: at each partial acknowledgement.
+            scene.restart_timer = true;
+            scene.end_backoff = true;
+            return Verdict::Hold;
+        }
+        scene.queue.forget_sacks();
+        (self.inflation, self.allowed) = (0, UNLIMITED);
+        if !self.recovering {
+            return Verdict::Grow;
+        }
+        // What was not retransmitted counts as outstanding again.
+        scene.queue.forget_losses();
+        self.leave();
+        scene.congestion.on_recovered(scene.now);
+        Verdict::Hold
+    }
+
+    fn on_timeout(&mut self, next: u64) {
+        self.leave();
+        (self.recover, self.inflation, self.allowed) = (next, 0, UNLIMITED);
+    }
+
+    #[inline]
+    fn inflation(&self) -> u32 {
+        let missing = self.pipe.min(0).unsigned_abs() as u32;
+        self.inflation + missing
+    }
+
+    #[inline]
+    fn in_flight(&self, outstanding: u64, lost: u64) -> Option<u64> {
+        Some(if self.recovering { self.pipe.max(0).cast_unsigned() } else { outstanding - lost })
+    }
+
+    #[inline]
+    fn on_sent(&mut self, len: u32) {
+        if self.recovering {
+            self.pipe += i64::from(len);
+        }
+        if self.allowed != UNLIMITED {
+            self.allowed = self.allowed.saturating_sub(1);
+        }
+    }
+
+    #[inline]
+    fn may_send(&self) -> bool {
+        self.allowed > 0
+    }
+
+    #[inline]
+    fn in_recovery(&self) -> bool {
+        self.recovering
+    }
+}

@@ -1,0 +1,186 @@
+//! The reference's table of profiles is what the code has, for every key of every profile.
+
+#[path = "../../gridhaul-scenario/tests/golden/mod.rs"]
+mod golden;
+
+use std::collections::BTreeMap;
+
+use gridhaul_core::tcp::StackParams;
+use gridhaul_scenario::scenario::{IpVersion, Profile, Stack};
+use gridhaul_scenario::schema;
+use gridhaul_scenario::units::Duration;
+
+const PAGE: &str = "docs/reference/profiles.md";
+
+const PROFILES: [(&str, Profile); 3] =
+    [("rfc", Profile::Rfc), ("linux", Profile::Linux), ("ns2", Profile::Ns2)];
+
+const HEAD: &str = "\
+# Profiles of TCP stacks
+
+<!-- Made from the code by crates/gridhaul-core/tests/profiles.rs; GRIDHAUL_UPDATE=1 cargo test rewrites it. -->
+
+A stack takes every key that it does not give from its `profile`; `linux` is the default. A value in this table may be
+written into the stack and changes nothing, except where a note says so.
+
+| key | `rfc` | `linux` | `ns2` |
+|---|---|---|---|
+";
+
+const TAIL: &str = "
+- **`recovery`** is that of the profile's `variant`; another `variant` brings its own.
+- **`header`** follows from the `ip` of the flow: 40 B is IPv4, 60 B IPv6.
+- **`initial_window`** of `rfc` is min(10 · mss, max(2 · mss, 14600 B)) (RFC 6928, section 2): the value is that of the
+  profile's `mss`.
+- **`fixed_window`** may be written with the variant `fixed` alone.
+- **`delayed_ack`** of `linux` adapts to the pace at which data arrives, up to the second value; a written value replaces both.
+- **`sack`** of `ns2` is that of the `recovery`: true with `sack`.
+- **`medx_*` and `vegas_*`** are used by these variants alone.
+- **`handshake`** of `ns2` is the SYN of its one-way agents: it takes a round trip, and its answer is not acknowledged.
+";
+
+/// What a profile has, key by key, as a file may have it; several values where a note explains them.
+fn values(profile: Profile) -> BTreeMap<&'static str, Vec<String>> {
+    let params = resolve(&Stack { profile, ..Stack::default() });
+    // Windows that follow the segment size are counted in segments.
+    let double = Stack { mss: Some(bytes(2 * params.mss)), profile, ..Stack::default() };
+    let double = resolve(&double);
+    let window = |own: u32, of_double: u32| match own {
+        u32::MAX => "unlimited".to_owned(),
+        _ if of_double == own => quoted(format!("{own} B")),
+        _ if own.is_multiple_of(params.mss) => quoted(format!("{} segments", own / params.mss)),
+        _ => quoted(format!("{own} B")),
+    };
+    let receive_window = window(params.receive_window, double.receive_window);
+    let initial_window = match profile {
+        Profile::Rfc => quoted(format!("{} B", params.initial_window)),
+        _ => window(params.initial_window, double.initial_window),
+    };
+    let headers =
+        IpVersion::ALL.map(|ip| StackParams::over(&Stack { profile, ..Stack::default() }, ip));
+    let mut delayed_ack = vec![time(params.delayed_ack)];
+    if params.delayed_ack_max != params.delayed_ack {
+        delayed_ack.push(time(params.delayed_ack_max));
+    }
+    let (alpha, beta, gamma) = *params.vegas;
+    let word = |value: serde_json::Value| value.to_string();
+    let yes = |value: bool| vec![value.to_string()];
+    BTreeMap::from([
+        ("variant", vec![word(serde_json::to_value(params.variant).unwrap())]),
+        ("recovery", vec![word(serde_json::to_value(params.recovery).unwrap())]),
+        ("mss", vec![quoted(format!("{} B", params.mss))]),
+        ("header", headers.map(|params| quoted(format!("{} B", params.header))).to_vec()),
+        ("receive_window", vec![receive_window.clone()]),
+        ("initial_window", vec![initial_window]),
+        ("initial_ssthresh", vec![window(params.initial_ssthresh, double.initial_ssthresh)]),
+        ("fixed_window", vec![receive_window]),
+        ("handshake", yes(params.handshake)),
+        ("delayed_ack", delayed_ack),
+        ("ack_every", vec![params.ack_every.to_string()]),
+        ("quick_ack", vec![params.quick_ack.to_string()]),
+        ("timestamps", yes(params.timestamps)),
+        ("sack", yes(params.sack)),
+        ("dupthresh", vec![params.dupthresh.to_string()]),
+        ("limited_transmit", yes(params.limited_transmit)),
+        ("rto_initial", vec![time(params.rto_initial)]),
+        ("rto_min", vec![time(params.rto_min)]),
+        ("rto_max", vec![time(params.rto_max)]),
+        ("clock_granularity", vec![time(params.clock_granularity)]),
+        ("restart_after_idle", yes(params.restart_after_idle)),
+        ("nagle", yes(params.nagle)),
+        ("prr", yes(params.prr)),
+        ("hystart", yes(params.hystart)),
+        ("vegas_alpha", vec![format!("{alpha:?}")]),
+        ("vegas_beta", vec![format!("{beta:?}")]),
+        ("vegas_gamma", vec![format!("{gamma:?}")]),
+        ("medx_alpha", vec![format!("{:?}", params.medx.0)]),
+        ("medx_beta", vec![format!("{:?}", params.medx.1)]),
+        ("medx_buffer", vec![params.medx.2.to_string()]),
+    ])
+}
+
+/// Keys of a stack in the order of the reference.
+fn keys() -> Vec<String> {
+    let schema = schema::json_schema();
+    let keys = schema["$defs"]["Stack"]["properties"].as_object().expect("a stack has keys");
+    keys.keys().filter(|key| *key != "profile").cloned().collect()
+}
+
+fn page() -> String {
+    let all = PROFILES.map(|(_, profile)| values(profile));
+    let mut page = HEAD.to_owned();
+    for key in keys() {
+        let cells = all.each_ref().map(|values| {
+            let values = &values[key.as_str()];
+            values.iter().map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", ")
+        });
+        page += &format!("| `{key}` | {} |\n", cells.join(" | "));
+    }
+    page + TAIL
+}
+
+#[test]
+fn the_page_is_not_stale() {
+    golden::check(PAGE, &page());
+}
+
+/// The page as it stands in the repository, written into stacks: each value resolves to what the profile
+/// has anyway. So a value that is wrong on the page fails even if the code that writes the page is wrong.
+#[test]
+fn what_the_page_says_is_what_a_stack_gets() {
+    let path = format!("{}/../../{PAGE}", env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(path).unwrap();
+    let rows = page.lines().filter(|line| line.starts_with("| `")).map(|line| {
+        let cells: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
+        <[&str; 4]>::try_from(cells).expect("a key and three values")
+    });
+    let rows: Vec<_> = rows.collect();
+    let named: Vec<_> = rows.iter().map(|[key, ..]| key.trim_matches('`').to_owned()).collect();
+    assert_eq!(named, keys(), "each key once, in the order of the reference");
+    for (index, (name, profile)) in PROFILES.into_iter().enumerate() {
+        let own = resolve(&Stack { profile, ..Stack::default() });
+        for row in &rows {
+            let key = row[0].trim_matches('`');
+            let value = row[index + 1].split(", ").next().unwrap().trim_matches('`');
+            if (key, value) == ("initial_ssthresh", "unlimited") {
+                assert_eq!(own.initial_ssthresh, u32::MAX, "{name}");
+                continue;
+            }
+            let stack: Stack = toml::from_str(&format!("profile = \"{name}\"\n{key} = {value}\n"))
+                .unwrap_or_else(|error| panic!("{name}, {key} = {value}: {error}"));
+            let mut written = resolve(&stack);
+            if key == "delayed_ack" {
+                written.delayed_ack_max = own.delayed_ack_max;
+            }
+            assert_eq!(written, own, "{name}: {key} = {value}");
+        }
+    }
+}
+
+/// The doc comments of profiles describe them without values, which stand in the table alone.
+#[test]
+fn only_the_table_has_values() {
+    let schema = schema::json_schema();
+    let profiles = schema["$defs"]["Profile"]["oneOf"].as_array().expect("three profiles");
+    for profile in profiles {
+        let text = profile["description"].as_str().unwrap();
+        let values = [" ms", " s,", " s.", " window 2", "no handshake", "without handshake"];
+        assert!(values.iter().all(|value| !text.contains(value)), "{text}");
+    }
+}
+
+fn resolve(stack: &Stack) -> StackParams {
+    StackParams::resolve(stack)
+}
+
+fn bytes(count: u32) -> gridhaul_scenario::units::Bytes {
+    gridhaul_scenario::units::Bytes::new(u64::from(count))
+}
+
+fn time(time: Duration) -> String {
+    quoted(time.to_string())
+}
+
+fn quoted(text: String) -> String {
+    format!("\"{text}\"")
+}

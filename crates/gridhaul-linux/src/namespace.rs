@@ -1,0 +1,57 @@
+//! Network namespaces without names.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::thread;
+
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+
+use crate::Error;
+
+/// A network namespace. It and its contents exist as long as this handle.
+#[derive(Debug)]
+pub struct Namespace {
+    handle: OwnedFd,
+}
+
+impl Namespace {
+    /// A new namespace; its only device is the loopback device, which is down.
+    ///
+    /// # Errors
+    /// This process may not make namespaces.
+    pub fn new() -> Result<Self, Error> {
+        let made = thread::scope(|scope| scope.spawn(make).join());
+        let handle = made
+            .map_err(|_| Error::Panicked)?
+            .map_err(Error::call("making a network namespace"))?;
+        Ok(Self { handle })
+    }
+
+    /// Runs `work` inside, on a thread of its own, since a namespace belongs to a thread.
+    ///
+    /// # Errors
+    /// The namespace cannot be entered, or `work` panicked.
+    pub fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
+        let inside = || {
+            let network = Some(LinkNameSpaceType::Network);
+            move_into_link_name_space(self.handle.as_fd(), network)?;
+            Ok::<T, rustix::io::Errno>(work())
+        };
+        let done = thread::scope(|scope| scope.spawn(inside).join());
+        done.map_err(|_| Error::Panicked)?.map_err(Error::call("entering a network namespace"))
+    }
+}
+
+impl AsFd for Namespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
+#[expect(unsafe_code, reason = "rustix marks every unshare unsafe for the sake of file tables")]
+fn make() -> io::Result<OwnedFd> {
+    // SAFETY: only UnshareFlags::FILES is dangerous; this separates the network of this thread.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
+    Ok(File::open("/proc/thread-self/ns/net")?.into())
+}

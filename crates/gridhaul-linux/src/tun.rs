@@ -1,0 +1,79 @@
+//! TUN devices: packets that the kernel sends to one are read here, and packets written here are received
+//! by the kernel.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+use rustix::ioctl::{Setter, ioctl, opcode};
+
+/// A TUN device that carries bare IP packets. It vanishes when this is dropped.
+#[derive(Debug)]
+pub struct Tun {
+    file: File,
+}
+
+/// `struct ifreq` of `<linux/if.h>` as `TUNSETIFF` reads it: a name, flags, and the remainder of a union.
+#[repr(C)]
+struct Request {
+    name: [u8; 16],
+    flags: u16,
+    rest: [u8; 22],
+}
+
+/// `IFF_TUN | IFF_NO_PI` (`<linux/if_tun.h>`): IP packets without a prefix of four bytes.
+const IFF_TUN_NO_PI: u16 = 0x0001 | 0x1000;
+
+impl Tun {
+    /// Makes a device in the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// `/dev/net/tun` is not accessible, or the name is taken.
+    #[expect(unsafe_code, reason = "an ioctl that no crate wraps without bringing a runtime")]
+    pub fn new(name: &str) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
+        let file = options.open("/dev/net/tun")?;
+        let mut request = Request { name: [0; 16], flags: IFF_TUN_NO_PI, rest: [0; 22] };
+        let length = name.len().min(15);
+        request.name[..length].copy_from_slice(&name.as_bytes()[..length]);
+        // SAFETY: TUNSETIFF reads one `struct ifreq`, whose size and layout `Request` has.
+        unsafe {
+            let set = Setter::<{ opcode::write::<libc::c_int>(b'T', 202) }, Request>::new(request);
+            ioctl(&file, set)?;
+        }
+        Ok(Self { file })
+    }
+
+    /// Reads the next packet that the kernel has sent into `into` and returns its length; `None` when there is
+    /// none.
+    ///
+    /// # Errors
+    /// The device is gone.
+    pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        match rustix::io::read(&self.file, into) {
+            Ok(length) => Ok(Some(length)),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Passes a packet to the kernel, which drops a malformed one, as it does with packets of any network card.
+    ///
+    /// # Errors
+    /// The device is gone.
+    pub fn write(&self, packet: &[u8]) -> io::Result<()> {
+        use rustix::io::Errno;
+        match rustix::io::write(&self.file, packet) {
+            Ok(_) | Err(Errno::INVAL | Errno::AGAIN | Errno::INTR | Errno::NOBUFS) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}

@@ -1,0 +1,135 @@
+//! Frames between two packet sockets over a veth pair in a namespace of its own.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::disallowed_methods, reason = "waits for the kernel in real time")]
+
+use std::time::{Duration, Instant};
+
+use gridhaul_linux::{
+    FrameBatch, Namespace, Offload, PacketSocket, VlanTag, run_batch, set_offload,
+};
+
+/// EtherType of Sampled Values (IEC 61850-9-2).
+const SAMPLED_VALUES: u16 = 0x88ba;
+
+/// Runs in a namespace with the devices `left` and `right`, which are connected.
+fn with_pair(work: impl FnOnce() + Send) {
+    let namespace = Namespace::new().expect("the kernel tests run as root");
+    let inside = || {
+        let lines =
+            "link add left type veth peer name right\nlink set left up\nlink set right up\n";
+        run_batch("ip", lines, "test").unwrap();
+        work();
+    };
+    namespace.enter(inside).unwrap();
+}
+
+fn frame(ether_type: u16, tag: Option<u16>, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0xff; 6];
+    bytes.extend([2, 0, 0, 0, 0, 1]);
+    if let Some(control) = tag {
+        bytes.extend(0x8100_u16.to_be_bytes());
+        bytes.extend(control.to_be_bytes());
+    }
+    bytes.extend(ether_type.to_be_bytes());
+    bytes.extend(payload);
+    bytes
+}
+
+/// Receives until there are `count` frames or two seconds have passed.
+fn receive(socket: &PacketSocket, count: usize) -> Vec<(Vec<u8>, Option<VlanTag>, bool)> {
+    let mut batch = FrameBatch::new(8, 2_048);
+    let mut received = Vec::new();
+    let begun = Instant::now();
+    while received.len() < count && begun.elapsed() < Duration::from_secs(2) {
+        socket.receive(&mut batch).unwrap();
+        received.extend(batch.frames().map(|frame| {
+            assert!(frame.received_at.is_some(), "the kernel stamps each frame");
+            (frame.bytes.to_vec(), frame.vlan, frame.truncated)
+        }));
+    }
+    received
+}
+
+#[test]
+fn frames_arrive_complete_and_in_order() {
+    with_pair(|| {
+        let sender = PacketSocket::open("left", SAMPLED_VALUES).unwrap();
+        let receiver = PacketSocket::open("right", SAMPLED_VALUES).unwrap();
+        let frames: Vec<_> = (0..50_u8).map(|n| frame(SAMPLED_VALUES, None, &[n; 100])).collect();
+        let slices: Vec<_> = frames.iter().map(Vec::as_slice).collect();
+        let mut sent = 0;
+        while sent < slices.len() {
+            sent += sender.send(&slices[sent..]).unwrap();
+        }
+        let received = receive(&receiver, frames.len());
+        assert_eq!(received.into_iter().map(|(bytes, ..)| bytes).collect::<Vec<_>>(), frames);
+    });
+}
+
+#[test]
+fn vlan_tags_are_reported() {
+    with_pair(|| {
+        let sender = PacketSocket::open("left", PacketSocket::ALL_PROTOCOLS).unwrap();
+        let receiver = PacketSocket::open("right", PacketSocket::ALL_PROTOCOLS).unwrap();
+        // Priority 4, VLAN 7.
+        let tagged = frame(SAMPLED_VALUES, Some(4 << 13 | 7), &[1; 60]);
+        while sender.send(&[&tagged]).unwrap() == 0 {}
+        let untagged = frame(SAMPLED_VALUES, None, &[1; 60]);
+        let received = loop {
+            // The kernel sends neighbour discovery over the devices as well.
+            let frames = receive(&receiver, 1);
+            assert!(!frames.is_empty(), "the frame has not arrived");
+            if let Some(found) = frames.into_iter().find(|(bytes, ..)| *bytes == untagged) {
+                break found;
+            }
+        };
+        assert_eq!(received.1, Some(VlanTag { protocol: 0x8100, control: 4 << 13 | 7 }));
+    });
+}
+
+#[test]
+fn a_frame_longer_than_the_space_is_marked() {
+    with_pair(|| {
+        let sender = PacketSocket::open("left", SAMPLED_VALUES).unwrap();
+        let receiver = PacketSocket::open("right", SAMPLED_VALUES).unwrap();
+        while sender.send(&[&frame(SAMPLED_VALUES, None, &[0; 1_400])]).unwrap() == 0 {}
+        let mut batch = FrameBatch::new(1, 100);
+        let begun = Instant::now();
+        while receiver.receive(&mut batch).unwrap() == 0 {
+            assert!(begun.elapsed() < Duration::from_secs(2), "the frame has not arrived");
+        }
+        let received = batch.frames().next().unwrap();
+        assert!(received.truncated);
+        assert_eq!(received.bytes.len(), 100);
+    });
+}
+
+#[test]
+fn checksums_are_complete_without_transmit_offload() {
+    with_pair(|| {
+        for device in ["left", "right"] {
+            for offload in Offload::ALL {
+                set_offload(device, offload, false).unwrap();
+            }
+        }
+        let lines = "address add 10.9.0.1/24 dev left\nneigh add 10.9.0.2 lladdr 02:00:00:00:00:02 \
+                     dev left\n";
+        run_batch("ip", lines, "test").unwrap();
+        let receiver = PacketSocket::open("right", 0x0800).unwrap();
+        let socket = std::net::UdpSocket::bind("10.9.0.1:0").unwrap();
+        socket.send_to(b"reading", "10.9.0.2:4059").unwrap();
+        let mut batch = FrameBatch::new(4, 2_048);
+        let begun = Instant::now();
+        while receiver.receive(&mut batch).unwrap() == 0 {
+            assert!(begun.elapsed() < Duration::from_secs(2), "the datagram has not arrived");
+        }
+        assert!(batch.frames().all(|frame| !frame.checksum_pending));
+    });
+}
+
+#[test]
+fn a_device_that_does_not_exist_is_named() {
+    let error = PacketSocket::open("absent0", SAMPLED_VALUES).unwrap_err().to_string();
+    assert!(error.contains("device absent0"), "{error}");
+}

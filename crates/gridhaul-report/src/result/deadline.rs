@@ -1,0 +1,134 @@
+//! Deadlines: whether they are met, and from which value of a swept key on they are not.
+
+use gridhaul_scenario::Answer;
+use gridhaul_scenario::answer::{Point, Verdict};
+
+use crate::html::{numeric_axis, swept_keys};
+use crate::key;
+use crate::quantity::quantity;
+
+/// So many points that keep a deadline are named.
+const NAMED: usize = 3;
+
+/// One sentence on all deadlines of an answer; `None` where there are none.
+pub(super) fn sentence(answer: &Answer) -> Option<String> {
+    let points: Vec<&Point> = answer.points.iter().filter(|it| !it.verdicts.is_empty()).collect();
+    let first = points.first()?;
+    if points.len() == 1 {
+        return Some(of_point(&first.verdicts));
+    }
+    let flows: Vec<&Verdict> = first.verdicts.iter().collect();
+    let clauses: Vec<String> =
+        flows.iter().map(|verdict| over_sweep(answer, &points, verdict)).collect();
+    if clauses.len() <= 2 {
+        return Some(clauses.join("; ") + ".");
+    }
+    let judged = points.iter().flat_map(|point| &point.verdicts);
+    let (met, all) = judged.fold((0, 0), |(met, all), verdict| {
+        (met + usize::from(verdict.met == Some(true)), all + 1)
+    });
+    Some(format!("{met} of {all} deadlines of the sweep's points are met; {}.", clauses[0]))
+}
+
+/// The deadlines of one point.
+fn of_point(verdicts: &[Verdict]) -> String {
+    let missed: Vec<&Verdict> = verdicts.iter().filter(|it| it.met == Some(false)).collect();
+    let unknown = verdicts.iter().filter(|it| it.met.is_none()).count();
+    let worst = |list: &[&Verdict]| -> Option<String> {
+        let least = |a: &&&Verdict, b: &&&Verdict| {
+            a.measured.unwrap_or(1.0).total_cmp(&b.measured.unwrap_or(1.0))
+        };
+        let verdict = list.iter().min_by(least)?;
+        Some(told(verdict))
+    };
+    let all: Vec<&Verdict> = verdicts.iter().collect();
+    match (missed.len(), verdicts.len()) {
+        _ if unknown == verdicts.len() => "No deadline could be checked.".to_owned(),
+        (0, 1) => format!("The deadline is met: {}.", worst(&all).unwrap_or_default()),
+        (1, 1) => format!("The deadline is missed: {}.", worst(&all).unwrap_or_default()),
+        (0, count) => {
+            let met = count - unknown;
+            let which =
+                if unknown == 0 { format!("All {count}") } else { format!("{met} of {count}") };
+            format!("{which} deadlines are met, the closest: {}.", worst(&all).unwrap_or_default())
+        }
+        (some, count) => {
+            let worst = worst(&missed).unwrap_or_default();
+            format!("{some} of {count} deadlines are missed, above all: {worst}.")
+        }
+    }
+}
+
+/// `reading delivers 91.2 % in time, required are 98 % of messages within 15 s`.
+fn told(verdict: &Verdict) -> String {
+    let Some(measured) = verdict.measured else {
+        return format!("{} cannot be checked", verdict.flow);
+    };
+    // Down, so that a deadline that is just missed does not look met.
+    let percent = crate::format::fixed((measured * 1_000.0).floor() / 10.0, 1);
+    format!("{} delivers {percent} % in time, required are {}", verdict.flow, verdict.limit)
+}
+
+/// Where in a sweep a flow keeps its deadline.
+fn over_sweep(answer: &Answer, points: &[&Point], of: &Verdict) -> String {
+    let met = |point: &&&Point| {
+        point.verdicts.iter().any(|verdict| verdict.flow == of.flow && verdict.met == Some(true))
+    };
+    let kept: Vec<&&Point> = points.iter().filter(met).collect();
+    let (flow, limit) = (&of.flow, &of.limit);
+    if kept.len() == points.len() {
+        return format!("{flow} keeps its deadline ({limit}) at all {} points", points.len());
+    }
+    if kept.is_empty() {
+        return format!("{flow} misses its deadline ({limit}) at all {} points", points.len());
+    }
+    border(answer, points, &met, of).unwrap_or_else(|| {
+        let at = if kept.len() <= NAMED {
+            let name = |point: &&&Point| {
+                let index = answer.points.iter().position(|other| std::ptr::eq(other, **point));
+                index.map(|index| key::of_point(&answer.points, index))
+            };
+            format!(" ({})", kept.iter().filter_map(name).collect::<Vec<_>>().join("; "))
+        } else {
+            String::new()
+        };
+        let (kept, all) = (kept.len(), points.len());
+        format!("{flow} keeps its deadline ({limit}) at {kept} of {all} points{at}")
+    })
+}
+
+/// The values between which a deadline that is kept becomes one that is missed, where one key of
+/// numbers is swept and there is a single such place.
+fn border(
+    answer: &Answer,
+    points: &[&Point],
+    met: &impl Fn(&&&Point) -> bool,
+    of: &Verdict,
+) -> Option<String> {
+    let keys = swept_keys(&[(String::new(), answer)]);
+    let [key] = &keys[..] else { return None };
+    numeric_axis(answer, key)?;
+    let mut order: Vec<(f64, &&Point)> = points
+        .iter()
+        .filter_map(|point| Some((quantity(point.parameters.get(key)?)?.0, point)))
+        .collect();
+    order.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let states: Vec<bool> = order.iter().map(|(_, point)| met(point)).collect();
+    let mut changes = states.windows(2).enumerate().filter(|(_, pair)| pair[0] != pair[1]);
+    let (place, _) = changes.next()?;
+    if changes.next().is_some() {
+        return None;
+    }
+    let [before, after] = [place, place + 1].map(|index| key::value(order[index].1, key));
+    let (before, after, name) = (before?, after?, key::label(key));
+    let (flow, limit) = (&of.flow, &of.limit);
+    Some(if states[place] {
+        format!(
+            "{flow} keeps its deadline ({limit}) up to {name} {before} and misses it at {after}"
+        )
+    } else {
+        format!(
+            "{flow} keeps its deadline ({limit}) from {name} {after} on and misses it at {before}"
+        )
+    })
+}

@@ -1,0 +1,275 @@
+//! Whether random numbers influence the result of a run.
+
+use super::{
+    Aqm, Burst, Direction, Fading, Flow, GilbertElliott, Load, LoadLatency, Loss, Node, Noise,
+    OnOff, Periodic, Poisson, Reorder, Scenario, Transport,
+};
+use crate::units::{Duration, Probability};
+
+impl Scenario {
+    /// Whether no random number influences a simulated run of this scenario, without its sweep: then
+    /// all replications are equal. A key that draws random numbers counts even if it changes nothing
+    /// in the end, such as a rare loss that does not occur; one whose draws have a certain result, such
+    /// as a loss of 0 %, does not.
+    #[must_use]
+    pub fn is_deterministic(&self) -> bool {
+        let directions = self.link.values().flat_map(|link| [link.forward(), link.backward()]);
+        let shares_queues = self.has_several_connections();
+        directions.flatten().all(|direction| !direction.is_random(shares_queues))
+            && self.flow.values().all(|flow| !flow.is_random(self.connections(flow)))
+            && self.node.values().all(|node| !node.opens_at_random())
+    }
+
+    /// Whether packets of several connections may meet in a queue.
+    fn has_several_connections(&self) -> bool {
+        let own: u64 = self.flow.values().map(|flow| self.connections(flow)).sum();
+        own > 1 || self.node.values().any(|node| node.aggregate.is_some())
+    }
+}
+
+// The structs are taken apart without `..`: a new key does not compile before it is decided whether it
+// draws random numbers.
+
+impl Direction {
+    fn is_random(&self, shares_queues: bool) -> bool {
+        let Self {
+            rate: _,
+            delay: _,
+            queue: _,
+            aqm,
+            loss,
+            fading,
+            noise,
+            jitter,
+            reorder,
+            duplicate,
+            corrupt,
+            corrupt_unnoticed,
+            outage: _,
+            load_latency,
+            shaper: _,
+        } = self;
+        let of_packets = [duplicate, corrupt, corrupt_unnoticed];
+        aqm.as_ref().is_some_and(|aqm| aqm.is_random(shares_queues))
+            || loss.as_ref().is_some_and(Loss::is_random)
+            || fading.as_ref().is_some_and(Fading::is_random)
+            || noise.iter().any(Noise::is_random)
+            || jitter.is_some_and(|jitter| !jitter.size.is_zero())
+            || reorder.as_ref().is_some_and(Reorder::is_random)
+            || of_packets.into_iter().flatten().any(|probability| is_open(*probability))
+            || load_latency.as_ref().is_some_and(LoadLatency::is_random)
+    }
+}
+
+impl Aqm {
+    const fn is_random(&self, shares_queues: bool) -> bool {
+        match self {
+            Self::Red(_) | Self::Pie(_) => true,
+            Self::Codel(_) => false,
+            // The hash that assigns connections to queues is random (RFC 8290, section 4.1.1).
+            Self::FqCodel(keys) => shares_queues && keys.flows > 1,
+        }
+    }
+}
+
+impl Loss {
+    fn is_random(&self) -> bool {
+        match self {
+            Self::Bernoulli(probability) => is_open(*probability),
+            Self::GilbertElliott(channel) => channel.is_random(),
+            Self::Packets(_) => false,
+        }
+    }
+}
+
+impl GilbertElliott {
+    /// A chain that never leaves its state, or whose states lose alike, has no random states.
+    fn is_random(&self) -> bool {
+        let Self { good_to_bad, bad_to_good, loss_good, loss_bad } = *self;
+        let [to_bad, to_good] = [good_to_bad, bad_to_good].map(Probability::ratio);
+        match (to_bad > 0.0, to_good > 0.0) {
+            (false, _) => is_open(loss_good),
+            (true, false) => is_open(loss_bad),
+            (true, true) => is_open(loss_good) || is_open(loss_bad) || loss_good != loss_bad,
+        }
+    }
+}
+
+impl Fading {
+    const fn is_random(&self) -> bool {
+        let Self { margin: _, deviation, coherence: _, spans: _ } = *self;
+        deviation.as_thousandths() > 0
+    }
+}
+
+impl Noise {
+    fn is_random(&self) -> bool {
+        let Self { length: _, gap: _, loss, timing: _ } = *self;
+        loss.ratio() > 0.0
+    }
+}
+
+impl Reorder {
+    fn is_random(&self) -> bool {
+        let Self { probability, by } = *self;
+        is_open(probability) && !by.is_zero()
+    }
+}
+
+impl LoadLatency {
+    /// The phase of the oscillation is random.
+    const fn is_random(&self) -> bool {
+        !self.oscillation.is_zero() && !self.period.is_zero()
+    }
+}
+
+impl Flow {
+    fn is_random(&self, connections: u64) -> bool {
+        let Self {
+            from: _,
+            to: _,
+            count: _,
+            transport,
+            stack: _,
+            to_stack: _,
+            load,
+            deadline: _,
+            start: _,
+            start_spread,
+            route: _,
+            return_route: _,
+            ip: _,
+        } = self;
+        let load = load.plain();
+        let starts_at_random = match (start_spread, &*load) {
+            (Some(spread), _) => !spread.is_zero(),
+            (None, Load::Bulk | Load::Transfer(_) | Load::RequestResponse(_)) => connections > 1,
+            // The connection opens at a random time before the event.
+            (None, Load::Burst(burst)) => *transport == Transport::Tcp && !burst.at.is_zero(),
+            (None, _) => false,
+        };
+        starts_at_random || load.is_random()
+    }
+}
+
+impl Node {
+    /// Whether the upstream connections of several collectors open at random times.
+    fn opens_at_random(&self) -> bool {
+        let spread = self.aggregate.as_ref().map(|aggregate| aggregate.start_spread);
+        self.count > 1 && spread.is_some_and(|spread| !spread.is_some_and(Duration::is_zero))
+    }
+}
+
+impl Load {
+    fn is_random(&self) -> bool {
+        match self {
+            Self::Bulk | Self::Transfer(_) | Self::RequestResponse(_) | Self::Trace(_) => false,
+            Self::Periodic(Periodic { size: _, every, jitter, synchronised }) => {
+                // A period of a nanosecond has one phase.
+                !jitter.is_zero() || !synchronised && *every > Duration::from_nanos(1)
+            }
+            Self::Poisson(Poisson { size: _, every: _, synchronised: _ }) => true,
+            // A run starts in the stationary state, at a random place of a burst or silence.
+            Self::OnOff(OnOff { on: _, off: _, rate: _, size: _, spread: _, synchronised: _ }) => {
+                true
+            }
+            Self::Burst(Burst { size: _, at: _, spread, count: _, gap: _, every: _, share }) => {
+                !spread.is_zero() || is_open(*share)
+            }
+            Self::Application(application) => application.load().is_random(),
+        }
+    }
+}
+
+/// Whether a trial of this probability can turn out either way.
+fn is_open(probability: Probability) -> bool {
+    probability.ratio() > 0.0 && probability.ratio() < 1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_deterministic(direction: &str, flow: &str) -> bool {
+        let text = format!(
+            "title = 'random'\nduration = '10 s'\n[node]\na = {{}}\nb = {{}}\n[link.l]\nfrom = 'a'\n\
+             to = 'b'\nboth = {{ rate = '1 Mbit/s', {direction} }}\n\
+             [flow.f]\nfrom = 'a'\nto = 'b'\n{flow}\n"
+        );
+        Scenario::from_toml(&text, "random.toml").expect("a scenario").is_deterministic()
+    }
+
+    #[test]
+    fn keys_of_links_that_draw_random_numbers() {
+        let bulk = |direction| is_deterministic(direction, "load = 'bulk'");
+        for certain in [
+            "queue = '3 packets'",
+            "loss = { bernoulli = '0 %' }",
+            "loss = { bernoulli = '100 %' }",
+            "loss = { packets = [3, 7] }",
+            "loss = { gilbert_elliott = { good_to_bad = '0 %', bad_to_good = '5 %' } }",
+            "fading = { margin = '3 dB', deviation = '0 dB' }",
+            "jitter = { size = '0 s' }",
+            "reorder = { probability = '5 %', by = '0 s' }",
+            "duplicate = '0 %', corrupt = '0 %', corrupt_unnoticed = '0 %'",
+            "outage = [{ start = '1 s', length = '1 s' }]",
+            "aqm = { codel = {} }",
+            // One connection has a queue of its own, whichever it is.
+            "aqm = { fq_codel = {} }",
+            "load_latency = { oscillation = '0 s' }",
+        ] {
+            assert!(bulk(certain), "{certain}");
+        }
+        for random in [
+            "loss = { bernoulli = '0.0001 %' }",
+            "loss = { gilbert_elliott = { good_to_bad = '1 %', bad_to_good = '5 %' } }",
+            "fading = { margin = '60 dB', deviation = '1 dB' }",
+            "noise = [{ length = '1 ms', gap = '9 ms', timing = 'periodic' }]",
+            "jitter = { size = '1 us' }",
+            "reorder = { probability = '5 %', by = '1 ms' }",
+            "duplicate = '1 %'",
+            "corrupt = '1 %'",
+            "corrupt_unnoticed = '1 %'",
+            "aqm = { red = {} }",
+            "aqm = { pie = {} }",
+            "load_latency = {}",
+        ] {
+            assert!(!bulk(random), "{random}");
+        }
+    }
+
+    #[test]
+    fn keys_of_flows_that_draw_random_numbers() {
+        for certain in [
+            "load = 'bulk'",
+            "load = 'bulk'\ncount = 3\nstart_spread = '0 s'",
+            "load.transfer.size = '1 MB'",
+            "load.request_response = { request = '1 kB', response = '1 kB' }",
+            "load.periodic = { size = '1 kB', every = '1 s', synchronised = true }",
+            "load.burst = { size = '1 kB', at = '0 s' }",
+            "load.burst = { size = '1 kB', at = '1 s' }\ntransport = 'datagram'",
+            "load.burst = { size = '1 kB', at = '1 s' }\nstart_spread = '0 s'",
+            "load.application = { profile = 'pricing', synchronised = true }",
+        ] {
+            assert!(is_deterministic("", certain), "{certain}");
+        }
+        for random in [
+            "load = 'bulk'\nstart_spread = '1 s'",
+            "load = 'bulk'\ncount = 3",
+            "load.transfer.size = '1 MB'\ncount = 3",
+            "load.request_response = { request = '1 kB', response = '1 kB' }\ncount = 2",
+            "load.burst = { size = '1 kB', at = '1 s' }",
+            "load.periodic = { size = '1 kB', every = '1 s' }",
+            "load.periodic = { size = '1 kB', every = '1 s', jitter = '1 ms', synchronised = true }",
+            "load.poisson = { size = '1 kB', every = '1 s' }",
+            "load.on_off = { on = '1 s', off = '1 s', size = '1 kB', spread = 'fixed' }",
+            "load.burst = { size = '1 kB', at = '1 s', spread = '1 ms' }",
+            "load.burst = { size = '1 kB', at = '1 s', share = '50 %' }",
+            "load.application = { profile = 'pricing' }",
+        ] {
+            assert!(!is_deterministic("", random), "{random}");
+        }
+        let two = "load = 'bulk'\ncount = 2\nstart_spread = '0 s'";
+        assert!(is_deterministic("", two) && !is_deterministic("aqm = { fq_codel = {} }", two));
+    }
+}

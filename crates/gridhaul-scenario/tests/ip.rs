@@ -1,0 +1,102 @@
+//! The version of IP in scenario files: what is read, what is refused, and where the caret stands.
+
+use gridhaul_scenario::scenario::{IpVersion, Scenario};
+
+fn read(flow: &str, rest: &str) -> Result<Scenario, String> {
+    let text = format!(
+        "title = 'ip'\nduration = '10 s'\n[node]\na = {{}}\nb = {{}}\n\
+         [link.wire]\nfrom = 'a'\nto = 'b'\nboth = {{ rate = '1 Mbit/s' }}\n\
+         [flow.up]\nfrom = 'a'\nto = 'b'\n{flow}\n{rest}"
+    );
+    Scenario::from_toml(&text, "ip.toml").map_err(|error| error.to_string())
+}
+
+const BULK: &str = "load = 'bulk'\nstack = 's'";
+
+#[test]
+fn the_version_is_a_number_and_4_where_none_is_given() {
+    for (key, ip) in [("", IpVersion::V4), ("\nip = 4", IpVersion::V4), ("\nip = 6", IpVersion::V6)]
+    {
+        let scenario = read(&format!("{BULK}{key}"), "[stack.s]\n").unwrap();
+        assert_eq!(scenario.flow["up"].ip, ip);
+        // The merged scenario is the same question.
+        let text = toml::to_string(&scenario).unwrap();
+        assert_eq!(Scenario::from_toml(&text, "again.toml").unwrap(), scenario);
+        assert_eq!(text.contains("ip = 6"), ip == IpVersion::V6);
+    }
+}
+
+#[test]
+fn other_versions_are_refused_with_what_was_expected() {
+    for wrong in ["5", "\"6\"", "-4", "6.0", "true"] {
+        let error = read(&format!("{BULK}\nip = {wrong}"), "[stack.s]\n").unwrap_err();
+        assert!(error.contains("flow.up.ip: expected 4 or 6, the version of IP"), "{error}");
+        assert!(error.contains(&format!("ip = {wrong}\n")) && error.contains('^'), "{error}");
+    }
+}
+
+#[test]
+fn a_header_of_the_other_version_is_refused_with_the_remedy() {
+    let error = read(BULK, "[stack.s]\nheader = '60 B'\n").unwrap_err();
+    assert!(error.contains("stack.s.header: flow.up.ip is 4"), "{error}");
+    assert!(error.contains("header = '60 B'") && error.contains("^"), "{error}");
+    assert!(error.contains("help: write flow.up.ip = 6 for IPv6, and remove `header`"), "{error}");
+    let error = read(&format!("{BULK}\nip = 6"), "[stack.s]\nheader = '40 B'\n").unwrap_err();
+    assert!(error.contains("flow.up.ip: flow.up.ip is 6, whose headers take 60 B"), "{error}");
+    assert!(error.contains("help: write flow.up.ip = 4 for IPv4, and remove `header`"), "{error}");
+    // The far end, proxies and aggregators send packets of the flow as well.
+    let far = "load = 'bulk'\nto_stack = 's'\nip = 6";
+    assert!(read(far, "[stack.s]\nheader = '40 B'\n").is_err());
+    let middle = |node: &str, ip: &str| {
+        let text = format!(
+            "title = 'ip'\nduration = '10 s'\n[node]\na = {{}}\nb = {{}}\nm = {{ {node} }}\n\
+             [link.one]\nfrom = 'a'\nto = 'm'\nboth = {{ rate = '1 Mbit/s' }}\n\
+             [link.two]\nfrom = 'm'\nto = 'b'\nboth = {{ rate = '1 Mbit/s' }}\n\
+             [stack.s]\nheader = '40 B'\n\
+             [flow.up]\nfrom = 'a'\nto = 'b'\nload = 'bulk'\n{ip}\n"
+        );
+        Scenario::from_toml(&text, "ip.toml").map_err(|error| error.to_string())
+    };
+    assert!(middle("proxy = { mode = 'split', stack = 's' }", "ip = 6").is_err());
+    assert!(middle("proxy = { mode = 'split', stack = 's' }", "ip = 4").is_ok());
+    assert!(middle("aggregate = { stack = 's' }", "ip = 6").is_err());
+    assert!(middle("aggregate = { stack = 's', ip = 4 }", "ip = 6").is_ok());
+    let error = middle("aggregate = { stack = 's', ip = 6 }", "").unwrap_err();
+    assert!(error.contains("node.m.aggregate.ip: "), "{error}");
+}
+
+#[test]
+fn headers_of_no_version_stand_for_compression_or_tunnels() {
+    for ip in ["ip = 4", "ip = 6"] {
+        for header in ["20 B", "41 B", "84 B"] {
+            let stack = format!("[stack.s]\nheader = '{header}'\n");
+            assert!(read(&format!("{BULK}\n{ip}"), &stack).is_ok(), "{ip} {header}");
+        }
+    }
+    // The same header as that of the version says nothing new.
+    assert!(read(&format!("{BULK}\nip = 6"), "[stack.s]\nheader = '60 B'\n").is_ok());
+    assert!(read(BULK, "[stack.s]\nheader = '40 B'\n").is_ok());
+}
+
+#[test]
+fn longer_headers_leave_less_for_data() {
+    let datagram = |size: &str, ip: &str| {
+        let load = format!("load.periodic = {{ size = '{size}', every = '1 s' }}");
+        read(&format!("transport = 'datagram'\n{load}\n{ip}"), "")
+    };
+    assert!(datagram("65507 B", "").is_ok() && datagram("65487 B", "ip = 6").is_ok());
+    let error = datagram("65488 B", "ip = 6").unwrap_err();
+    assert!(error.contains("at most 65487 bytes"), "{error}");
+    assert!(read(BULK, "[stack.s]\nmss = '65495 B'\n").is_ok());
+    let error = read(&format!("{BULK}\nip = 6"), "[stack.s]\nmss = '65476 B'\n").unwrap_err();
+    assert!(error.contains("stack.s.mss") && error.contains("65475 B"), "{error}");
+}
+
+#[test]
+fn a_sweep_may_vary_it() {
+    let sweep = "[stack.s]\n[[sweep]]\nvary.'flow.up.ip' = [4, 6]\n";
+    let points = read(BULK, sweep).unwrap().points().unwrap();
+    let versions: Vec<_> = points.iter().map(|point| point.scenario.flow["up"].ip).collect();
+    assert_eq!(versions, IpVersion::ALL);
+    assert_eq!(points[1].parameters["flow.up.ip"], "6");
+}

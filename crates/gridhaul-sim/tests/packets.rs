@@ -1,0 +1,99 @@
+//! Sizes of packets, and which of them count as segments with data.
+
+use gridhaul_scenario::answer::{Answer, Metric};
+use gridhaul_scenario::backend::{Backend, Quiet};
+use gridhaul_scenario::scenario::Scenario;
+use gridhaul_sim::Sim;
+
+/// Two nodes, a link and what is added to its forward direction, and flows.
+fn run(forward: &str, rest: &str) -> Answer {
+    let text = format!(
+        "title = 'packets'\nduration = '10 s'\n[node]\na = {{}}\nb = {{}}\n\
+         [link.wire]\nfrom = 'a'\nto = 'b'\n\
+         forward = {{ rate = '1 Mbit/s', delay = '10 ms'{forward} }}\n\
+         backward = {{ rate = '1 Mbit/s', delay = '10 ms' }}\n{rest}"
+    );
+    let scenario = Scenario::from_toml(&text, "packets.toml").unwrap();
+    Sim::default().run(&scenario, &Quiet).unwrap()
+}
+
+fn mean(answer: &Answer, row: &str, metric: Metric) -> f64 {
+    let point = &answer.points[0];
+    let found = point.flows.iter().chain(&point.links).find(|found| found.name == row);
+    found.and_then(|row| row.mean(metric)).unwrap_or_else(|| panic!("{row} has no {metric}"))
+}
+
+const FILE: &str = "[flow.file]\nfrom = 'a'\nto = 'b'\nload.transfer.size = '14600 B'\n";
+
+/// 14,600 B are ten segments of 1460 B; SYN, FIN alone and acknowledgements are no segments with data.
+#[test]
+fn segments_sent_are_segments_with_data() {
+    for profile in ["rfc", "linux", "ns2"] {
+        let stack = format!("stack = 's'\n[stack.s]\nprofile = '{profile}'\nvariant = 'reno'\n");
+        let flow = FILE.to_owned() + &stack;
+        let answer = run("", &flow);
+        assert_eq!(mean(&answer, "file", Metric::SegmentsSent), 10.0, "{profile}");
+        assert_eq!(mean(&answer, "file", Metric::Retransmissions), 0.0, "{profile}");
+        // Lost: SYN, which is sent again, and which is still no segment with data.
+        let answer = run(", loss.packets = [1]", &flow);
+        assert!(mean(&answer, "file", Metric::CompletionTime) > 1.0, "{profile}: SYN was lost");
+        assert_eq!(mean(&answer, "file", Metric::SegmentsSent), 10.0, "{profile}");
+        assert_eq!(mean(&answer, "file", Metric::Retransmissions), 0.0, "{profile}");
+        assert_eq!(mean(&answer, "file", Metric::RetransmissionRatio), 0.0, "{profile}");
+        assert_eq!(mean(&answer, "file", Metric::Timeouts), 1.0, "{profile}");
+        // Lost: the first segment with data, behind SYN and (but for ns-2) its last acknowledgement.
+        let first = if profile == "ns2" { 2 } else { 3 };
+        let answer = run(&format!(", loss.packets = [{first}]"), &flow);
+        assert_eq!(mean(&answer, "file", Metric::Retransmissions), 1.0, "{profile}");
+        assert_eq!(mean(&answer, "file", Metric::SegmentsSent), 11.0, "{profile}");
+        assert_eq!(mean(&answer, "file", Metric::RetransmissionRatio), 1.0 / 11.0, "{profile}");
+    }
+}
+
+/// Bytes of each packet that arrives over a direction, in a run of 10 s.
+fn packet_bytes(answer: &Answer, direction: &str) -> f64 {
+    let bytes = mean(answer, direction, Metric::LinkThroughput) * 10.0 / 8.0;
+    (bytes / mean(answer, direction, Metric::PacketsOut)).round()
+}
+
+#[test]
+fn the_version_of_ip_decides_the_headers() {
+    let load = "load.periodic = { size = '200 B', every = '1 s', synchronised = true }";
+    let sizes = |ip: &str| {
+        let flow = |transport: &str| {
+            format!("[flow.up]\nfrom = 'a'\nto = 'b'\n{load}\n{ip}\n{transport}\n")
+        };
+        let datagrams = run("", &flow("transport = 'datagram'"));
+        let stack = "stack = 's'\n[stack.s]\nhandshake = false\ntimestamps = false";
+        let segments = run("", &flow(stack));
+        let ends = ["wire.forward", "wire.backward"];
+        let [data, acknowledgement] = ends.map(|end| packet_bytes(&segments, end));
+        [packet_bytes(&datagrams, "wire.forward"), data, acknowledgement]
+    };
+    assert_eq!(sizes(""), [228.0, 240.0, 40.0]);
+    assert_eq!(sizes("ip = 4"), [228.0, 240.0, 40.0]);
+    assert_eq!(sizes("ip = 6"), [248.0, 260.0, 60.0]);
+}
+
+/// An aggregator opens connections of the version that it names, or of that of the flow.
+#[test]
+fn upstream_connections_have_a_version_of_their_own() {
+    let upstream = |flow: &str, aggregator: &str| {
+        let text = format!(
+            "title = 'upstream'\nduration = '10 s'\n[node]\na = {{}}\nb = {{}}\n\
+             [node.c.aggregate]\n{aggregator}\n\
+             [link.one]\nfrom = 'a'\nto = 'c'\nboth = {{ rate = '1 Mbit/s', delay = '1 ms' }}\n\
+             [link.two]\nfrom = 'c'\nto = 'b'\nboth = {{ rate = '1 Mbit/s', delay = '1 ms' }}\n\
+             [stack.s]\nhandshake = false\ntimestamps = false\n\
+             [flow.up]\nfrom = 'a'\nto = 'b'\nstack = 's'\n{flow}\n\
+             load.periodic = {{ size = '200 B', every = '1 s', synchronised = true }}\n"
+        );
+        let scenario = Scenario::from_toml(&text, "upstream.toml").unwrap();
+        let answer = Sim::default().run(&scenario, &Quiet).unwrap();
+        ["one.forward", "two.forward"].map(|direction| packet_bytes(&answer, direction))
+    };
+    assert_eq!(upstream("", ""), [240.0, 240.0]);
+    assert_eq!(upstream("ip = 6", ""), [260.0, 260.0]);
+    assert_eq!(upstream("ip = 6", "ip = 4"), [260.0, 240.0]);
+    assert_eq!(upstream("", "ip = 6"), [240.0, 260.0]);
+}

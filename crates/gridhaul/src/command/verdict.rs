@@ -1,0 +1,225 @@
+//! Whether the difference of two answers is more than chance.
+
+use gridhaul_scenario::answer::{Answer, Estimate, Point};
+use serde::Serialize;
+
+/// What an answer knows of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub(super) struct Known {
+    pub estimate: Estimate,
+    /// Whether no random number influences it.
+    pub deterministic: bool,
+    /// Replications behind the answer.
+    pub repeats: u32,
+}
+
+/// Whether a difference is more than chance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Verdict {
+    /// Equal, or within the 95 % interval of the difference; answers of different backends, also
+    /// within [`TOLERANCE`].
+    Agree,
+    /// Outside that interval.
+    Differ,
+    /// Both are deterministic and not equal: the difference is exact, but replications say nothing of
+    /// it. A change of the scenario too small to matter may cause as much.
+    Deterministic,
+    /// No value, a single replication of a random run, a censored mean, or too few replications
+    /// without variance.
+    Unknown,
+}
+
+/// Relative difference that counts as none between backends, which are different models of the same
+/// thing, and where one of the two answers has no interval.
+const TOLERANCE: f64 = 0.01;
+
+/// Probability with which equal things are called different.
+const LEVEL: f64 = 0.05;
+
+impl Known {
+    /// What a point of an answer knows; nothing where the point or the metric is not there.
+    pub(super) fn of(estimate: Option<&Estimate>, answer: &Answer, point: Option<&Point>) -> Self {
+        Self {
+            estimate: estimate.copied().unwrap_or_default(),
+            deterministic: point.is_some_and(|point| point.deterministic),
+            repeats: answer.repeats,
+        }
+    }
+
+    /// Relative difference of another value from this one.
+    pub(super) fn difference(&self, other: &Self) -> Option<f64> {
+        let (a, b) = (self.estimate.mean?, other.estimate.mean?);
+        if a == b { Some(0.0) } else { (a != 0.0).then(|| b / a - 1.0) }
+    }
+
+    /// Whether another value differs from this one by no more than [`TOLERANCE`].
+    fn is_close(&self, other: &Self) -> bool {
+        self.difference(other).is_some_and(|difference| difference.abs() <= TOLERANCE)
+    }
+}
+
+impl Verdict {
+    /// The verdict on two values, of the same backend or of two.
+    pub(super) fn on([first, other]: [&Known; 2], same_backend: bool) -> Self {
+        let (Some(a), Some(b)) = (first.estimate.mean, other.estimate.mean) else {
+            return Self::Unknown;
+        };
+        if a == b {
+            return Self::Agree;
+        }
+        if first.estimate.censored || other.estimate.censored {
+            return Self::Unknown;
+        }
+        let close = first.is_close(other);
+        if close && !same_backend {
+            return Self::Agree;
+        }
+        match (first.deterministic, other.deterministic) {
+            (true, true) => Self::Deterministic,
+            (true, false) => on_constant((a - b).abs(), &other.estimate, close),
+            (false, true) => on_constant((a - b).abs(), &first.estimate, close),
+            (false, false) => on_means(&first.estimate, &other.estimate, (a - b).abs()),
+        }
+    }
+
+    /// Whether two answers that must agree do not. A difference without an interval counts beyond
+    /// [`TOLERANCE`].
+    pub(super) fn is_disagreement(self, difference: Option<f64>) -> bool {
+        match self {
+            Self::Differ => true,
+            Self::Deterministic => difference.is_none_or(|it| it.abs() > TOLERANCE),
+            Self::Agree | Self::Unknown => false,
+        }
+    }
+
+    /// The word in tables.
+    pub(super) const fn text(self) -> &'static str {
+        match self {
+            Self::Agree => "agree",
+            Self::Differ => "differ",
+            Self::Deterministic => "deterministic",
+            Self::Unknown => "–",
+        }
+    }
+}
+
+/// Two means of random replications.
+fn on_means(first: &Estimate, other: &Estimate, distance: f64) -> Verdict {
+    match first.ci95_of_difference(other) {
+        // Equal values within each: the t test has no variance to go by. The permutation test has:
+        // of all ways to assign the values to the two answers, two separate them so.
+        Some(0.0) => without_variance(2.0 / choices(first.n + other.n, first.n)),
+        Some(half_width) if distance <= half_width => Verdict::Agree,
+        Some(_) => Verdict::Differ,
+        None => Verdict::Unknown,
+    }
+}
+
+/// A deterministic value and the mean of random replications.
+fn on_constant(distance: f64, random: &Estimate, close: bool) -> Verdict {
+    match random.ci95 {
+        // The sign test: all values lie on the same side.
+        Some(0.0) => without_variance(2.0 * 0.5_f64.powi(random.n.cast_signed())),
+        Some(half_width) if distance <= half_width || close => Verdict::Agree,
+        Some(_) => Verdict::Differ,
+        None => Verdict::Unknown,
+    }
+}
+
+/// The verdict where equal things would look as different with this probability.
+const fn without_variance(probability: f64) -> Verdict {
+    if probability <= LEVEL { Verdict::Differ } else { Verdict::Unknown }
+}
+
+/// Number of ways to choose `k` of `n` things.
+fn choices(n: u32, k: u32) -> f64 {
+    (0..k).map(|taken| f64::from(n - taken) / f64::from(taken + 1)).product()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn random(mean: f64, ci95: Option<f64>, n: u32) -> Known {
+        let estimate = Estimate { ci95, ..Estimate::exact(mean, n) };
+        Known { estimate, deterministic: false, repeats: n }
+    }
+
+    fn exact(mean: f64) -> Known {
+        Known { estimate: Estimate::exact(mean, 5), deterministic: true, repeats: 5 }
+    }
+
+    fn verdict(first: Known, other: Known) -> Verdict {
+        Verdict::on([&first, &other], true)
+    }
+
+    #[test]
+    fn means_rest_on_the_interval_of_the_difference() {
+        // Five replications each: standard errors of 3 and 4 and their root sum of squares of 5,
+        // 7.4 degrees of freedom, rounded down to 7: t = 2.365, half width 11.8.
+        let a = random(100.0, Some(3.0 * 2.776), 5);
+        let b = |mean| random(mean, Some(4.0 * 2.776), 5);
+        assert_eq!(verdict(a, b(111.8)), Verdict::Agree);
+        assert_eq!(verdict(a, b(111.9)), Verdict::Differ);
+        assert_eq!(verdict(a, random(100.5, None, 1)), Verdict::Unknown);
+        assert_eq!(verdict(a, Known::default()), Verdict::Unknown);
+        assert_eq!(verdict(random(1.0, None, 1), random(1.0, None, 1)), Verdict::Agree);
+        let difference = a.difference(&random(110.0, None, 1)).map(|it| (it * 100.0).round());
+        assert_eq!(difference, Some(10.0));
+    }
+
+    #[test]
+    fn deterministic_values_are_no_certainty() {
+        assert_eq!(verdict(exact(100.0), exact(100.0)), Verdict::Agree);
+        for other in [100.000_1, 150.0] {
+            assert_eq!(verdict(exact(100.0), exact(other)), Verdict::Deterministic);
+        }
+        // Beside a random value, its interval decides, and 1 % is nothing.
+        let random = |mean, ci95| random(mean, ci95, 5);
+        assert_eq!(verdict(exact(100.0), random(104.0, Some(5.0))), Verdict::Agree);
+        assert_eq!(verdict(random(106.0, Some(5.0)), exact(100.0)), Verdict::Differ);
+        assert_eq!(verdict(exact(100.0), random(100.9, Some(0.01))), Verdict::Agree);
+        assert_eq!(verdict(exact(100.0), random(150.0, None)), Verdict::Unknown);
+    }
+
+    #[test]
+    fn equal_replications_of_a_random_run_are_no_certainty() {
+        let equal = |mean, n| random(mean, Some(0.0), n);
+        // Of C(2n, n) ways two separate the values so: 1/3 for two, 1/10 for three, 1/35 for four.
+        for (n, expected) in [(2, Verdict::Unknown), (3, Verdict::Unknown), (4, Verdict::Differ)] {
+            assert_eq!(verdict(equal(2.0, n), equal(3.0, n)), expected, "{n}");
+        }
+        // All of n on one side: 1/16 for five, 1/32 for six.
+        assert_eq!(verdict(exact(2.0), equal(3.0, 5)), Verdict::Unknown);
+        assert_eq!(verdict(exact(2.0), equal(3.0, 6)), Verdict::Differ);
+    }
+
+    #[test]
+    fn censored_means_have_no_verdict() {
+        let mut censored = random(100.0, Some(1.0), 5);
+        censored.estimate.censored = true;
+        let whole = random(200.0, Some(1.0), 5);
+        assert_eq!(verdict(censored, whole), Verdict::Unknown);
+        assert_eq!(verdict(whole, censored), Verdict::Unknown);
+    }
+
+    #[test]
+    fn between_backends_a_percent_is_nothing() {
+        let between = |first, other| Verdict::on([&first, &other], false);
+        let (a, b) = (random(100.0, Some(0.01), 5), random(100.9, Some(0.01), 5));
+        assert_eq!(between(a, b), Verdict::Agree);
+        assert_eq!(verdict(a, b), Verdict::Differ);
+        assert_eq!(between(exact(100.0), exact(100.9)), Verdict::Agree);
+        assert_eq!(between(exact(100.0), exact(101.1)), Verdict::Deterministic);
+    }
+
+    #[test]
+    fn what_must_agree_and_does_not() {
+        assert!(Verdict::Differ.is_disagreement(Some(0.001)));
+        assert!(Verdict::Deterministic.is_disagreement(Some(-0.011)));
+        assert!(Verdict::Deterministic.is_disagreement(None), "a change from zero");
+        assert!(!Verdict::Deterministic.is_disagreement(Some(0.009)));
+        assert!(!Verdict::Unknown.is_disagreement(Some(1.0)));
+    }
+}

@@ -1,0 +1,125 @@
+//! Why a run is refused: the key, the estimate, the limit and the remedy.
+
+use anyhow::anyhow;
+use gridhaul_scenario::scenario::Scenario;
+
+use super::Whole;
+use super::work::transits;
+
+pub(super) const ANYWAY: &str = "--ignore-estimate starts the run anyway";
+
+/// A run that needs more memory than is free; `part` is what needs most of it, in the order of
+/// [`Whole::check_memory`].
+pub(super) fn refuse_memory(
+    whole: &Whole<'_>,
+    part: usize,
+    bytes: f64,
+    free: f64,
+) -> anyhow::Error {
+    let scenario = whole.scenario;
+    let (key, remedy) = match part {
+        0 => (connections(scenario), "lower `count` of the flow or of its nodes"),
+        1 => (links(scenario), "lower `count` of the node, or give its members one `shared` link"),
+        2 => (format!("repeat = {}", scenario.repeat), "lower `repeat`"),
+        3 => (sweep(whole), "take fewer values"),
+        4 => ("record.interval".to_owned(), "take a longer interval (`--series`), or fewer points"),
+        _ => ("record.pcap".to_owned(), "capture fewer links, or fewer points"),
+    };
+    anyhow!(
+        "{key}: the run needs about {:.1} GB of memory by estimate, and {:.1} GB are free here\n  \
+         help: {remedy}; {ANYWAY}",
+        bytes / 1e9,
+        free / 1e9,
+    )
+}
+
+/// A run that takes longer than a run may.
+pub(super) fn refuse_time(whole: &Whole<'_>, seconds: f64, limit: f64) -> anyhow::Error {
+    let scenario = whole.scenario;
+    let one = seconds / (whole.points * whole.replications);
+    let (key, remedy) = if one > limit {
+        longest(whole)
+    } else if whole.replications >= whole.points {
+        (format!("repeat = {}", scenario.repeat), "lower `repeat`")
+    } else {
+        (sweep(whole), "take fewer values")
+    };
+    anyhow!(
+        "{key}: the run takes about {} by estimate ({} × {} × {}), and the limit is {}\n  \
+         help: {remedy}; {ANYWAY}, and Ctrl-C keeps what is finished by then",
+        time(seconds),
+        counted(whole.points, "point"),
+        counted(whole.replications, "replication"),
+        time(one),
+        time(limit),
+    )
+}
+
+/// What makes a single run long.
+fn longest(whole: &Whole<'_>) -> (String, &'static str) {
+    let scenario = whole.scenario;
+    if whole.largest.connections > whole.largest.seconds {
+        return (connections(scenario), "lower `count` of the flow or of its nodes, or `duration`");
+    }
+    (format!("duration = \"{}\"", scenario.duration), "take a shorter `duration`")
+}
+
+/// The flow with most connections or, of equally many, most packets.
+fn connections(scenario: &Scenario) -> String {
+    let most = scenario.flow.iter().max_by(|(a, one), (b, other)| {
+        let by_count = scenario.connections(one).cmp(&scenario.connections(other));
+        by_count.then(transits(scenario, a, one).total_cmp(&transits(scenario, b, other)))
+    });
+    most.map_or_else(String::new, |(name, flow)| {
+        format!("flow.{name}: {} connections", scenario.connections(flow))
+    })
+}
+
+/// The node whose members have most links.
+fn links(scenario: &Scenario) -> String {
+    let most = scenario.link.values().max_by_key(|link| scenario.link_members(link));
+    let ends = most.into_iter().flat_map(|link| [&link.from, &link.to]);
+    let count = |name: &str| scenario.node.get(name).map_or(1, |node| node.count);
+    ends.max_by_key(|name| count(name))
+        .map_or_else(String::new, |name| format!("node.{name}.count = {}", count(name)))
+}
+
+fn sweep(whole: &Whole<'_>) -> String {
+    format!("sweep: {}", counted(whole.points, "point"))
+}
+
+fn counted(number: f64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1.0 { "" } else { "s" })
+}
+
+/// A time in the unit that suits it.
+fn time(seconds: f64) -> String {
+    const UNITS: [(f64, &str); 4] =
+        [(31_557_600.0, "years"), (86_400.0, "days"), (3600.0, "h"), (60.0, "min")];
+    match UNITS
+        .iter()
+        .find(|(unit, _)| seconds >= 2.0 * unit || *unit == 3600.0 && seconds >= 3600.0)
+    {
+        Some((unit, name)) if seconds / unit >= 100.0 => {
+            format!("{:.0e} {name}", seconds / unit)
+        }
+        Some((unit, name)) => format!("{:.0} {name}", seconds / unit),
+        None if seconds >= 10.0 => format!("{seconds:.0} s"),
+        None => format!("{seconds:.1e} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_a_unit_that_suits_them() {
+        assert_eq!(time(43_200.0), "12 h");
+        assert_eq!(time(86_400.0), "24 h");
+        assert_eq!(time(864_000.0), "10 days");
+        assert_eq!(time(3e13), "1e6 years");
+        assert_eq!(time(90.0), "90 s");
+        assert_eq!(time(0.00012), "1.2e-4 s");
+    }
+}

@@ -1,0 +1,74 @@
+//! What is said of a scenario that is answered, but whose author probably meant something else.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use gridhaul_scenario::answer::Answer;
+
+use crate::support::{Desk, SMALL, has_all, repository};
+
+#[test]
+fn what_no_flow_uses_is_named_by_check_and_in_the_answer() {
+    let unused = "[stack.spare]\n[node.alone]\n[node.c.aggregate]\n[node.p.proxy]\nmode = \"split\"\n\
+                  [link.further]\nfrom = \"b\"\nto = \"c\"\nboth = { rate = \"1 Mbit/s\" }\n\
+                  [link.last]\nfrom = \"c\"\nto = \"p\"\nboth = { rate = \"1 Mbit/s\" }\n";
+    let desk = Desk::new().file("small.toml", SMALL).file("more.toml", SMALL.to_owned() + unused);
+    let keys = ["node.p.proxy", "node.c.aggregate", "node.alone", "stack.spare"];
+    let done = desk.run("check small.toml more.toml");
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert!(!done.err.contains("small.toml"), "{}", done.err);
+    let lines: Vec<_> = done.err.lines().collect();
+    let expected = keys.map(|key| format!("warning: more.toml: {key}: "));
+    assert_eq!(lines.len(), keys.len(), "{}", done.err);
+    for (line, begin) in lines.iter().zip(&expected) {
+        assert!(line.starts_with(begin) && line.ends_with("it changes nothing"), "{line}");
+    }
+    for on in ["sim", "model"] {
+        let done = desk.run(&format!("run more.toml --json --on {on} --out {on}"));
+        assert_eq!(done.code, Some(0), "{}", done.err);
+        let answer: Answer = serde_json::from_str(&done.out).unwrap();
+        let about: Vec<_> = answer.warnings.iter().map(|it| it.about.as_str()).collect();
+        assert!(keys.iter().all(|key| about.contains(key)), "{on}: {about:?}");
+    }
+}
+
+#[test]
+fn nothing_in_the_repository_is_unused() {
+    let folders = ["scenarios", "papers/hybrid", "papers/medx", "papers/plc", "papers/sa-tcp"];
+    let files = folders.into_iter().flat_map(|folder| {
+        let entries = fs::read_dir(repository().join(folder)).unwrap();
+        entries.map(|entry| entry.unwrap().path())
+    });
+    let scenario = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        name.ends_with(".toml") && !["paper.toml", "claims.toml"].contains(&name.as_str())
+    };
+    let files: Vec<_> = files.filter(scenario).collect();
+    assert!(files.len() > 30, "{} files", files.len());
+    let desk = Desk::new();
+    let output = desk.command("check").args(files).output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+/// Root of a user namespace may make networks, but has no rights over programs of the kernel.
+#[test]
+fn a_paper_does_without_kernels_that_lack_something() {
+    let own = ["--user", "--map-root-user"];
+    let may = Command::new("unshare").args(own).arg("true").output();
+    if !has_all(if may.is_ok_and(|it| it.status.success()) { &[] } else { &["user namespaces"] }) {
+        return;
+    }
+    let desk = Desk::new();
+    let mut command = Command::new("unshare");
+    command.args(own).arg(env!("CARGO_BIN_EXE_gridhaul")).args(["paper", "medx", "--quick", "-q"]);
+    let output = command.current_dir(desk.dir.path()).output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{err}");
+    let note = err.lines().find(|line| line.starts_with("note: ")).expect("a note");
+    assert!(note.contains("is not run on real kernels: "), "{note}");
+    assert!(err.contains("not run on real kernels on this machine: "), "{err}");
+    let kept = desk.names("results/paper-medx");
+    assert!(kept.contains(&"answer-channel.json".to_owned()), "{kept:?}");
+}
