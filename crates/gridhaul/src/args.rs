@@ -320,23 +320,35 @@ pub(crate) struct CompareArgs {
 pub(crate) struct PlanArgs {
     /// Scenario file (TOML) with a table [plan]
     pub(crate) file: PathBuf,
-    /// Trust the equations: do not simulate the winner
-    #[arg(long)]
-    pub(crate) no_verify: bool,
-    /// Most candidates that are simulated until one survives
-    #[arg(long, value_name = "N", default_value_t = 5, conflicts_with = "no_verify")]
+    /// What is simulated
+    #[arg(long, value_enum, value_name = "DEPTH", default_value_t = Verify::Winner)]
+    pub(crate) verify: Verify,
+    /// Most candidates that are simulated
+    #[arg(long, value_name = "N", default_value_t = 64)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) tries: u16,
     #[command(flatten)]
     pub(crate) changes: Changes,
     #[command(flatten)]
     pub(crate) output: Output,
-    /// Threads for the repeats of the simulation; 0: one for each core
+    /// Threads for the simulations; 0: one for each core. The result does not depend on it
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Engine")]
     pub(crate) threads: usize,
     /// Simulate even if a run needs more memory than is free, or takes longer than 24 hours
     #[arg(long, help_heading = "Engine")]
     pub(crate) ignore_estimate: bool,
+}
+
+/// How much of a plan is simulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Verify {
+    /// Nothing: trust the equations
+    None,
+    /// The cheapest choice by equations; where the simulation differs, its neighbours, until the cheapest
+    /// choice that keeps every limit by simulation is found
+    Winner,
+    /// The same, and every choice of the shortlist (runners-up and neighbours), over at least three seeds each
+    Full,
 }
 
 /// Arguments of `paper`.

@@ -29,7 +29,8 @@ pub(super) fn run() -> anyhow::Result<Vec<Figure>> {
         let file = folder.join(format!("{name}.toml"));
         fs::write(&file, scenario)?;
         let mut command = vec![text(&target().join("release/gridhaul"))?, "plan".into()];
-        command.extend([text(&file)?, "--no-verify".into(), "--quiet".into(), "--out".into()]);
+        command.extend([text(&file)?, "--verify".into(), "none".into()]);
+        command.extend(["--quiet".into(), "--out".into()]);
         command.push(text(&folder.join(name))?);
         let (printed, cpu_s, memory_kb) = timed(&command)?;
         let judged = printed.lines().find(|line| line.contains("judged by equations"));

@@ -228,10 +228,12 @@ impl Network {
     /// What one sender of a class sends through queues that behave like this.
     fn stream(&self, class: &Class, responses: &[Response], seen: &mut Seen) -> Stream {
         let way = self.way(class, responses);
-        let mut conditions = Conditions { loss: way.loss, rtt: way.rtt, pairing: 0.0 };
+        let mut conditions =
+            Conditions { loss: way.loss, rtt: way.rtt, pairing: 0.0, variation: 0.0 };
         let (sent, region) = match &class.feed {
             Feed::Meter { tcp, demand } => {
                 conditions.pairing = self.pairing(class, responses, way.loss);
+                conditions.variation = self.variation(class, responses, demand);
                 (seen.meter.sent(tcp, demand, &conditions, self.rules), None)
             }
             Feed::Collector { tcp, payload_bits, region } => {
@@ -332,6 +334,23 @@ impl Network {
             spacing = spacing.max(class.segment_bits / self.resources[queue].rate);
         }
         pairing.min(1.0)
+    }
+
+    /// How much the round trips of a class vary, for an application that forgets ([`Conditions::variation`]).
+    /// The waits in different queues are taken as independent. The paper's chain knows the mean only.
+    fn variation(&self, class: &Class, responses: &[Response], demand: &Demand) -> f64 {
+        let forgets = demand.forgets();
+        if self.rules == Rules::Paper || forgets <= 0.0 {
+            return 0.0;
+        }
+        let waits = class.path.iter().filter(|&&index| !self.resources[index].acknowledges);
+        let of = |&index: &usize| {
+            let (resource, response) = (self.resources[index], responses[index]);
+            let queue = Mm1b::new(response.rho, resource.room.max(1))?;
+            let wait = queue.log_wait_transform(forgets * response.service);
+            Some(wait + forgets * response.wait)
+        };
+        waits.filter_map(of).sum::<f64>().max(0.0)
     }
 
     fn finish(&self, mut state: State<'_>) -> Solution {

@@ -5,9 +5,10 @@ use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 
 use super::Memory;
 use super::build::{FlowPlace, Layout, LinkPlace, Sizes, Upstream};
-use super::delay::message;
+use super::delay::{beyond_timeout, message};
 use crate::chain::Elimination;
 use crate::fixed_point::{Feed, Network, Resource, Response, Solution, Stream};
+use crate::rules::Rules;
 
 /// An answer without points.
 pub(super) fn empty(scenario: &Scenario) -> Answer {
@@ -203,6 +204,9 @@ fn known(metrics: &[(Metric, f64)]) -> impl Iterator<Item = (Metric, Estimate)> 
     finite.map(|&(metric, value)| (metric, Estimate::exact(value, 1)))
 }
 
+/// Share of the round trips beyond the retransmission timeout from which a reader must know of it.
+const SPURIOUS: f64 = 0.02;
+
 fn warn(answer: &mut Answer, layout: &Layout, solution: &Solution) {
     let mut warn =
         |about: String, message: String| answer.warnings.push(Warning { about, message });
@@ -222,6 +226,18 @@ fn warn(answer: &mut Answer, layout: &Layout, solution: &Solution) {
                 &region(layout, solution, &layout.upstream[index]).1.classes[place.class]
             }
         };
+        let late = beyond_timeout(layout, solution, place);
+        if layout.network.rules == Rules::Refined && late > SPURIOUS {
+            warn(
+                format!("flow.{}", place.name),
+                format!(
+                    "{:.0} % of the round trips are longer than the retransmission timeout: the equations \
+                     count no spurious retransmissions, so that offered load, retransmissions, loss and delay \
+                     are too low; use `--on sim`",
+                    late * 100.0
+                ),
+            );
+        }
         if stream.sent.backlog {
             warn(
                 format!("flow.{}", place.name),

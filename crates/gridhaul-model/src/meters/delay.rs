@@ -78,6 +78,29 @@ fn second_hop(network: &Network, solution: &Solution, upstream: &Upstream) -> Op
     Some(timers.plus(&passage(network, solution, class)))
 }
 
+/// Share of the round trips of a flow that are longer than the retransmission timeout, as the equations have
+/// it. Each of these is a spurious retransmission, which the equations do not count.
+pub(super) fn beyond_timeout(layout: &Layout, solution: &Solution, place: &FlowPlace) -> f64 {
+    let (network, solution) = match place.upstream {
+        None => (&layout.network, solution),
+        Some(index) => super::answer::region(layout, solution, &layout.upstream[index]),
+    };
+    let (class, stream) = (&network.classes[place.class], &solution.classes[place.class]);
+    let Feed::Meter { tcp, .. } = &class.feed else { return 0.0 };
+    let mut rtt = Spread::exactly(class.out + class.back);
+    for &index in &class.path {
+        let (resource, response) = (network.resources[index], solution.resources[index]);
+        if resource.acknowledges {
+            continue;
+        }
+        rtt = rtt.plus(&Spread::exactly(class.segment_bits / resource.rate));
+        if let Some(queue) = Mm1b::new(response.rho, resource.room.max(1)) {
+            rtt = rtt.plus(&Spread::wait(queue.delay(), response.service));
+        }
+    }
+    1.0 - rtt.within(tcp.timer.after(0, stream.rtt))
+}
+
 /// One segment through all queues of a way.
 fn passage(network: &Network, solution: &Solution, class: &Class) -> Spread {
     let mut passage = Spread::exactly(class.out);

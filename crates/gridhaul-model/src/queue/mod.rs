@@ -92,6 +92,24 @@ impl Mm1b {
         if busy > 0.0 { (self.mean_number() / busy).max(1.0) } else { 1.0 }
     }
 
+    /// ln E[e^(−sW)] for the time W that an accepted packet waits before its own service, in service times.
+    ///
+    /// A packet meets i others with a probability ∝ ρ^i, i < B, and waits for as many exponential services,
+    /// each of which has the transform z = 1/(1 + s): Σ (ρz)^i / Σ ρ^i.
+    #[must_use]
+    pub fn log_wait_transform(&self, s: f64) -> f64 {
+        let sum = |y: f64| {
+            let (b, last) = (self.b, (self.b - 1.0) * y);
+            // Largest term first: Σ e^(iy) overflows above full load.
+            if y > 0.0 {
+                last + inverse_ratio(-y, -b * y, b).ln()
+            } else {
+                inverse_ratio(y, b * y, b).ln()
+            }
+        };
+        if self.x == f64::NEG_INFINITY { 0.0 } else { sum(self.x - s.ln_1p()) - sum(self.x) }
+    }
+
     /// Distribution of the time in the system of accepted packets (equation 11).
     #[must_use]
     pub fn delay(&self) -> Delay {
@@ -172,7 +190,28 @@ mod tests {
         assert!(Mm1b::new(f64::NAN, 5).is_none() && Mm1b::new(1.0, 0).is_none());
     }
 
+    #[test]
+    fn the_transform_of_the_wait_by_hand() {
+        // ρ = 1/2, B = 2: 2/3 meet nobody, 1/3 wait for one service, of which the transform at s = 1 is 1/2.
+        let queue = Mm1b::new(0.5, 2).unwrap();
+        assert!((queue.log_wait_transform(1.0).exp() - (2.0 / 3.0 + 1.0 / 6.0)).abs() < 1e-14);
+        assert_eq!(Mm1b::new(0.0, 5).unwrap().log_wait_transform(3.0), 0.0);
+        // Far above full load a packet waits for B − 1 services.
+        let full = Mm1b::new(1e9, 101).unwrap().log_wait_transform(1.0);
+        assert!((full + 100.0 * 2_f64.ln()).abs() < 1e-6, "{full}");
+    }
+
     proptest! {
+        #[test]
+        fn the_slope_of_the_transform_is_the_mean_wait(log in -3.0..3.0_f64, b in 1_u32..300) {
+            let queue = Mm1b::new(log.exp(), b).unwrap();
+            let wait = queue.sojourn() - 1.0;
+            let slope = -queue.log_wait_transform(1e-7) / 1e-7;
+            prop_assert!((slope - wait).abs() < 1e-3 * wait + 1e-6, "{slope} {wait}");
+            // Jensen's inequality.
+            prop_assert!(queue.log_wait_transform(0.3) >= -0.3 * wait - 1e-9);
+        }
+
         #[test]
         fn agrees_with_the_balance_equations(log in -3.0..3.0_f64, b in 1_u32..300) {
             let rho = log.exp();

@@ -64,7 +64,7 @@ fn meter(args: &ChainArgs) -> Chain {
     let demand = Demand::Greedy { on: args.on.as_secs_f64(), off: args.off.as_secs_f64() };
     // Losses of a given share are independent.
     let (loss, rtt) = (args.loss.ratio(), args.rtt.as_secs_f64());
-    let conditions = Conditions { loss, rtt, pairing: 0.0 };
+    let conditions = Conditions { loss, rtt, pairing: 0.0, variation: 0.0 };
     match args.rules {
         ChainRules::Paper => paper(&tcp, &demand, &conditions, 0.0),
         ChainRules::Refined => refined(&tcp, &demand, &conditions, 0.0),

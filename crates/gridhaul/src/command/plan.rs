@@ -10,12 +10,12 @@ use gridhaul_scenario::backend::{Backend, Progress, Quiet};
 use gridhaul_scenario::scenario::Scenario;
 
 use super::run::{json, shown, stem};
-use crate::args::{Engine, Output, PlanArgs};
+use crate::args::{Engine, Output, PlanArgs, Verify};
 use crate::ask;
 use crate::backends::BoundedSim;
 use crate::failure::Failure;
 use crate::folder::Place;
-use crate::plan::{Outcome, Verification, document, finding, plan, tables};
+use crate::plan::{Depth, Outcome, Verification, document, finding, plan, tables};
 use crate::terminal::{Bar, print, say, texts};
 
 /// Plans, writes a folder, prints what was found. A request without a choice is a failed check.
@@ -23,14 +23,25 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
     let scenario = ask::load(&args.file, &args.changes, &[], args.output.quiet)?;
     usable(&scenario, &args.file)?;
     let place = Place::new(&target(args), args.output.force)?;
-    let simulator = BoundedSim(Engine::sim(args.threads, args.ignore_estimate));
+    // Each replication is a job of its own; the plan decides how many run at the same time.
+    let simulator = BoundedSim(Engine::sim(1, args.ignore_estimate));
     let (label, quiet) = (stem(&args.file), args.output.quiet);
-    let progress = |index: usize| -> Box<dyn Progress> {
-        Box::new(Bar::new(&format!("{label}, simulation {}", index + 1), quiet))
+    let progress = |what: &str| -> Box<dyn Progress> {
+        Box::new(Bar::new(&format!("{label}, {what}"), quiet))
     };
-    let verification =
-        Verification { simulator: &simulator, tries: args.tries.into(), progress: &progress };
-    let outcome = plan(&scenario, &Model, (!args.no_verify).then_some(&verification))?;
+    let depth = match args.verify {
+        Verify::None => None,
+        Verify::Winner => Some(Depth::Winner),
+        Verify::Full => Some(Depth::Full),
+    };
+    let verification = depth.map(|depth| Verification {
+        simulator: &simulator,
+        depth,
+        tries: args.tries.into(),
+        threads: args.threads,
+        progress: &progress,
+    });
+    let outcome = plan(&scenario, &Model, verification.as_ref())?;
     let text = json(&document(&scenario, &outcome))?;
     let written = write(place, &scenario, &outcome, &text, &args.output)?;
     if args.output.json {
@@ -114,6 +125,6 @@ fn write(
 fn answers(outcome: &Outcome) -> Result<Vec<Answer>, Failure> {
     let Some(winner) = &outcome.winner else { return Ok(Vec::new()) };
     let mut answers = vec![Model.run(&winner.scenario, &Quiet)?];
-    answers.extend(outcome.verified().map(|checked| checked.answer.clone()));
+    answers.extend(outcome.simulation());
     Ok(answers)
 }

@@ -4,27 +4,45 @@ use gridhaul_scenario::scenario::Scenario;
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 
+use super::agreement::Comparison;
+use super::evidence::Decision;
+use super::finding::decided;
 use super::judge::Judgement;
-use super::limits::{Limit, Measured, State};
+use super::limits::{Limit, State};
 use super::trial::Candidate;
-use super::{Outcome, finding};
+use super::{Basis, Checked, Outcome, finding};
 
 /// The outcome as JSON.
 pub(crate) fn document(scenario: &Scenario, outcome: &Outcome) -> Value {
     let choice = |candidate: &Candidate| choice(outcome, candidate);
     let winner = outcome.winner.as_ref().map(|winner| {
-        let simulated = outcome.verified().map(|checked| checked.measured.as_slice());
         json!({
             "choice": choice(&winner.candidate),
-            "limits": limits(outcome, &winner.model, simulated),
+            "basis": match outcome.basis {
+                Basis::Equations => "equations",
+                Basis::Both => "equations and simulation",
+                Basis::Simulation => "simulation",
+            },
+            "limits": limits(outcome, &winner.model, outcome.verified()),
         })
     });
     let tried = outcome.tried.as_ref().map(|tried| {
-        let entry = |checked: &super::Checked| {
+        let entry = |checked: &Checked| {
+            let result = match checked.decision {
+                Decision::Keeps => "keeps",
+                Decision::Breaks(_) => "breaks",
+                Decision::TooClose(_) => "too close",
+                Decision::Unknown(_) => "unknown",
+                Decision::Fault(_) => "not valid",
+            };
             json!({
                 "choice": choice(&checked.candidate),
-                "survives": checked.survives,
-                "limits": limits(outcome, &checked.model, Some(&checked.measured)),
+                "result": result,
+                "reason": decided(outcome, checked, &checked.decision),
+                "seeds": checked.evidence.seeds(),
+                "limits": limits(outcome, &checked.model, Some(checked)),
+                "agrees": checked.agrees(),
+                "comparison": checked.comparisons.iter().map(comparison).collect::<Vec<_>>(),
             })
         };
         tried.iter().map(entry).collect::<Vec<_>>()
@@ -34,7 +52,7 @@ pub(crate) fn document(scenario: &Scenario, outcome: &Outcome) -> Value {
             "what": other.what,
             "choice": choice(&other.candidate),
             "keeps": other.keeps,
-            "limits": limits(outcome, judgement, None),
+            "limits": limits(outcome, judgement, outcome.simulated(&other.candidate)),
         })
     });
     let impossible = outcome.impossible.as_ref().map(|why| {
@@ -63,6 +81,7 @@ pub(crate) fn document(scenario: &Scenario, outcome: &Outcome) -> Value {
         "judged": outcome.judged,
         "winner": winner,
         "simulated": tried,
+        "cheaper_not_simulated": outcome.left,
         "others": others.collect::<Vec<_>>(),
         "impossible": impossible,
         "without_answer": outcome.refused,
@@ -80,29 +99,52 @@ fn choice(outcome: &Outcome, candidate: &Candidate) -> Value {
     })
 }
 
+/// A quantity as both see it.
+fn comparison(comparison: &Comparison) -> Value {
+    json!({
+        "row": comparison.row,
+        "metric": comparison.column,
+        "model": comparison.model,
+        "sim": comparison.simulated,
+        "agrees": comparison.agrees(),
+    })
+}
+
 /// Each limit with its values: loss and late messages as shares, delays in seconds.
-fn limits(outcome: &Outcome, model: &Judgement, simulated: Option<&[Measured]>) -> Vec<Value> {
+fn limits(outcome: &Outcome, model: &Judgement, simulated: Option<&Checked>) -> Vec<Value> {
     let entry = |(at, limit): (usize, &Limit)| {
-        let state = |measured: &Measured| -> Option<bool> {
-            match limit.state(measured, 1.0) {
-                State::Kept => Some(true),
-                State::Broken => Some(false),
-                State::Unknown => None,
-            }
+        let state = match limit.state(&model.measured[at]) {
+            State::Kept => Some(true),
+            State::Broken => Some(false),
+            State::Unknown => None,
         };
         let mut entry = json!({
             "flow": limit.flow,
             "limit": limit.kind,
             "bound": limit.bound,
             "model": model.measured[at].value,
-            "model_met": state(&model.measured[at]),
+            "model_met": state,
         });
-        if let Some(measured) = simulated.map(|simulated| &simulated[at]) {
+        if let Some(checked) = simulated {
+            let measured = checked.evidence.measured(limit);
+            let samples = checked.evidence.samples(limit);
+            let finite = samples.into_iter().map(|sample| sample.filter(|value| value.is_finite()));
             entry["sim"] = measured.value.into();
             entry["sim_ci95"] = measured.ci95.into();
-            entry["sim_met"] = state(measured).into();
+            entry["sim_runs"] = finite.collect::<Vec<_>>().into();
+            entry["sim_met"] = met(&checked.decision, at).into();
         }
         entry
     };
     outcome.limits.iter().enumerate().map(entry).collect()
+}
+
+/// Whether a simulation keeps one limit, with a margin for other seeds.
+fn met(decision: &Decision, limit: usize) -> Option<bool> {
+    match decision {
+        Decision::Unknown(which) if which.contains(&limit) => None,
+        Decision::Breaks(which) | Decision::TooClose(which) => Some(!which.contains(&limit)),
+        Decision::Fault(_) => Some(false),
+        Decision::Keeps | Decision::Unknown(_) => Some(true),
+    }
 }

@@ -92,7 +92,7 @@ impl<F: Fn(&Scenario) -> Option<f64>> Backend for Fake<F> {
             backend: "fake".to_owned(),
             title: scenario.title.clone(),
             scenario_sha256: String::new(),
-            seed: 1,
+            seed: scenario.seed,
             repeats: 1,
             incomplete: false,
             points: vec![point(&metrics)],

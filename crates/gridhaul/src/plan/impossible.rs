@@ -42,7 +42,7 @@ const FOLLOWED: usize = 12;
 
 /// Finds what is in the way. Every candidate has been judged.
 pub(crate) fn impossible(search: &mut Search<'_>) -> Result<Impossible, Failure> {
-    let limits = search.judge.corrections.len();
+    let limits = search.judge.limits().len();
     let mut best: Vec<Option<(f64, Candidate)>> = vec![None; limits];
     let candidates = search.candidates;
     for candidate in candidates {

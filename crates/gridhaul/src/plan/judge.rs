@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gridhaul_scenario::answer::{Metric, Point};
+use gridhaul_scenario::answer::{Answer, Metric, Point};
 use gridhaul_scenario::backend::{Backend, Quiet, RunError};
 use gridhaul_scenario::scenario::{Choices, Load, Scenario};
 
@@ -34,8 +34,9 @@ pub(crate) struct Judge<'a> {
     choices: &'a Choices,
     limits: &'a [Limit],
     known: BTreeMap<Trial, Judgement>,
-    /// How many times too low the equations are, for each limit; 1 until a simulation says so.
-    pub(crate) corrections: Vec<f64>,
+    /// Candidates that were simulated, and whether they keep every limit there. A simulation overrules
+    /// the equations.
+    simulated: BTreeMap<Trial, bool>,
 }
 
 /// Share of what the application sends that must get through in a steady state. The rest is
@@ -44,8 +45,13 @@ const CARRIED: f64 = 0.95;
 
 impl<'a> Judge<'a> {
     pub(crate) fn new(backend: &'a dyn Backend, choices: &'a Choices, limits: &'a [Limit]) -> Self {
-        let corrections = vec![1.0; limits.len()];
-        Self { backend, choices, limits, known: BTreeMap::new(), corrections }
+        let (known, simulated) = (BTreeMap::new(), BTreeMap::new());
+        Self { backend, choices, limits, known, simulated }
+    }
+
+    /// The limits that are judged.
+    pub(crate) const fn limits(&self) -> &'a [Limit] {
+        self.limits
     }
 
     /// Number of candidates that were asked about.
@@ -67,15 +73,28 @@ impl<'a> Judge<'a> {
         Ok(&self.known[trial])
     }
 
+    /// Notes whether a candidate keeps every limit in its simulation.
+    pub(crate) fn overrule(&mut self, trial: &Trial, keeps: bool) {
+        self.simulated.insert(trial.clone(), keeps);
+    }
+
+    /// Whether a candidate keeps every limit in its simulation, if it was simulated.
+    pub(crate) fn simulated(&self, trial: &Trial) -> Option<bool> {
+        self.simulated.get(trial).copied()
+    }
+
     /// Whether no limit is known to be broken.
     pub(crate) fn keeps(&mut self, trial: &Trial) -> Result<bool, Failure> {
         self.ask(trial)?;
+        if let Some(keeps) = self.simulated(trial) {
+            return Ok(keeps);
+        }
         let judgement = &self.known[trial];
         Ok(judgement.trouble.is_none()
             && (0..self.limits.len()).all(|at| self.state(judgement, at) != State::Broken))
     }
 
-    /// Largest share of a limit that is used up, corrected, and which limit it is.
+    /// Largest share of a limit that is used up by equations, and which limit it is.
     pub(crate) fn worst(&mut self, trial: &Trial) -> Result<(f64, Option<usize>), Failure> {
         self.ask(trial)?;
         let judgement = &self.known[trial];
@@ -86,7 +105,7 @@ impl<'a> Judge<'a> {
         for (at, limit) in self.limits.iter().enumerate() {
             let measured = &judgement.measured[at];
             let Some(value) = measured.value.or(measured.floor) else { continue };
-            let used = limit.used(value) * self.corrections[at];
+            let used = limit.used(value);
             if used > worst.0 || worst.1.is_none() {
                 worst = (used, Some(at));
             }
@@ -95,7 +114,19 @@ impl<'a> Judge<'a> {
     }
 
     pub(crate) fn state(&self, judgement: &Judgement, limit: usize) -> State {
-        self.limits[limit].state(&judgement.measured[limit], self.corrections[limit])
+        self.limits[limit].state(&judgement.measured[limit])
+    }
+
+    /// The backend's answer to a scenario, where it has one.
+    pub(crate) fn answer(&self, scenario: &Scenario) -> Result<Option<Answer>, Failure> {
+        if self.backend.supports(scenario).is_err() {
+            return Ok(None);
+        }
+        match self.backend.run(scenario, &Quiet) {
+            Ok(answer) => Ok(Some(answer)),
+            Err(RunError::Unsupported(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn judge(&self, trial: &Trial) -> Result<Judgement, Failure> {

@@ -146,14 +146,12 @@ impl Limit {
         }
     }
 
-    /// Whether the limit is kept, when what was measured is so many times too low.
-    pub(crate) fn state(&self, measured: &Measured, correction: f64) -> State {
+    /// Whether a value keeps the limit.
+    pub(crate) fn state(&self, measured: &Measured) -> State {
         match (measured.value, measured.floor) {
-            (Some(value), _) if self.used(value) * correction <= 1.0 => State::Kept,
+            (Some(value), _) if self.used(value) <= 1.0 => State::Kept,
             (Some(_), _) => State::Broken,
-            (None, Some(floor)) if floor > 0.0 && self.used(floor) * correction > 1.0 => {
-                State::Broken
-            }
+            (None, Some(floor)) if floor > 0.0 && self.used(floor) > 1.0 => State::Broken,
             (None, _) => State::Unknown,
         }
     }
@@ -215,7 +213,7 @@ mod tests {
         ]);
         let limits = limits_of(all);
         let states: Vec<_> =
-            limits.iter().map(|limit| limit.state(&limit.measure(&point), 1.0)).collect();
+            limits.iter().map(|limit| limit.state(&limit.measure(&point))).collect();
         assert_eq!(states, [State::Kept, State::Broken, State::Kept, State::Broken]);
         let used: Vec<_> = limits
             .iter()
@@ -231,14 +229,14 @@ mod tests {
         let limit = &limits_of("delay_p98 = \"2 s\"")[0];
         let state = |passage: f64| {
             let point = point(&[(Metric::SegmentDelayTotal, passage)]);
-            limit.state(&limit.measure(&point), 1.0)
+            limit.state(&limit.measure(&point))
         };
         assert_eq!((state(0.3), state(2.1)), (State::Unknown, State::Broken));
-        assert_eq!(limit.state(&Measured::default(), 1.0), State::Unknown);
+        assert_eq!(limit.state(&Measured::default()), State::Unknown);
         let late = &limits_of("deadline = true")[0];
         let measured = |passage| late.measure(&point(&[(Metric::SegmentDelayTotal, passage)]));
-        assert_eq!(late.state(&measured(14.0), 1.0), State::Unknown);
-        assert_eq!(late.state(&measured(16.0), 1.0), State::Broken);
+        assert_eq!(late.state(&measured(14.0)), State::Unknown);
+        assert_eq!(late.state(&measured(16.0)), State::Broken);
     }
 
     #[test]
@@ -269,8 +267,7 @@ mod tests {
     #[test]
     fn a_limit_of_nothing_is_kept_by_nothing_only() {
         let limit = &limits_of("loss = \"0 %\"")[0];
-        let state =
-            |loss| limit.state(&limit.measure(&point(&[(Metric::SegmentLossTotal, loss)])), 1.0);
+        let state = |loss| limit.state(&limit.measure(&point(&[(Metric::SegmentLossTotal, loss)])));
         assert_eq!((state(0.0), state(1e-9)), (State::Kept, State::Broken));
     }
 }

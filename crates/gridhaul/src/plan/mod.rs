@@ -1,16 +1,24 @@
 //! Planning: the cheapest choice that keeps limits, by equations, and then by simulation.
 //!
 //! `trial` makes the candidates and their costs, `judge` asks the equations, `search` finds the
-//! cheapest, `verify` simulates it; `impossible` says what is in the way where there is none.
+//! cheapest. `verify` simulates it and searches on by simulation where the two differ: `bench` runs the
+//! replications, `evidence` decides when they are enough, `agreement` compares, `neighbours` says what lies
+//! beside a candidate. `impossible` says which limit rules out every candidate.
 
+mod agreement;
+mod bench;
 mod document;
+mod evidence;
 #[cfg(test)]
 mod fake;
+mod finding;
 mod impossible;
 mod judge;
 mod limits;
+mod neighbours;
 mod picture;
 mod search;
+mod simulated;
 mod tables;
 mod trial;
 mod verify;
@@ -19,27 +27,22 @@ use std::collections::BTreeMap;
 
 use anyhow::anyhow;
 use gridhaul_report::NamedChart;
-use gridhaul_scenario::backend::{Backend, Progress};
+use gridhaul_scenario::answer::Answer;
+use gridhaul_scenario::backend::Backend;
 use gridhaul_scenario::scenario::{Choice, Choices, Plan, Scenario};
 
 use crate::failure::Failure;
+use bench::Checked;
 pub(crate) use document::document;
+pub(crate) use finding::finding;
 use impossible::{Impossible, impossible};
 use judge::{Judge, Judgement, Trouble};
 use limits::{Limit, limits};
 use search::{Other, Search};
-pub(crate) use tables::{finding, tables};
+pub(crate) use tables::tables;
 use trial::{Candidate, Item, Prices, candidates};
-use verify::{Checked, verify};
-
-/// How the winner is verified.
-pub(crate) struct Verification<'a> {
-    pub(crate) simulator: &'a dyn Backend,
-    /// Most candidates that are simulated.
-    pub(crate) tries: usize,
-    /// Watches the simulation of this try.
-    pub(crate) progress: &'a dyn Fn(usize) -> Box<dyn Progress>,
-}
+pub(crate) use verify::{Basis, Depth, Verification};
+use verify::{Verified, verify};
 
 /// What planning found out.
 pub(crate) struct Outcome {
@@ -49,18 +52,23 @@ pub(crate) struct Outcome {
     /// Number of candidates, and of those that the equations judged.
     pub(crate) candidates: usize,
     pub(crate) judged: usize,
-    /// The cheapest that keeps all limits and, where asked for, survived simulation.
+    /// The cheapest that keeps all limits: in its simulation, or by equations where nothing was to be
+    /// simulated.
     pub(crate) winner: Option<Winner>,
+    /// What the winner rests on.
+    pub(crate) basis: Basis,
     /// Candidates that were simulated, in this order; `None` where none was to be.
     pub(crate) tried: Option<Vec<Checked>>,
+    /// Whether the equations reject every candidate.
+    pub(crate) rejected: bool,
+    /// Cheaper neighbours of the winner that were not simulated, because no more might be.
+    pub(crate) left: usize,
     /// Choices beside the winner, with what the equations say.
     pub(crate) others: Vec<(Other, Judgement)>,
     /// Why there is no winner, where the equations already rule out everything.
     pub(crate) impossible: Option<Impossible>,
     /// Why candidates have no answer by equations, and how many.
     pub(crate) refused: BTreeMap<String, usize>,
-    /// Factors by which simulations corrected the equations, for each limit.
-    pub(crate) corrections: Vec<f64>,
     pub(crate) pictures: Vec<NamedChart>,
 }
 
@@ -85,6 +93,16 @@ impl Outcome {
         let mut tried = self.tried.iter().flatten();
         tried.find(|checked| checked.candidate == winner.candidate)
     }
+
+    /// The simulation of a candidate.
+    pub(crate) fn simulated(&self, candidate: &Candidate) -> Option<&Checked> {
+        self.tried.iter().flatten().find(|checked| checked.candidate.trial == candidate.trial)
+    }
+
+    /// The answer of the winner's simulation, over its replications.
+    pub(crate) fn simulation(&self) -> Option<Answer> {
+        self.verified()?.evidence.answer()
+    }
 }
 
 /// Finds the cheapest choice. `model` judges candidates; without a verification its word is final.
@@ -105,17 +123,20 @@ pub(crate) fn plan(
         judge: Judge::new(model, &choices, &limits),
     };
     let first = search.cheapest(|_| true)?;
-    let tried = match (first, verification) {
-        (Some(_), Some(how)) => {
-            Some(verify(&mut search, &limits, &choices, how.simulator, how.tries, how.progress)?)
-        }
-        _ => None,
+    answerable(&refused(&search), candidates.len())?;
+    let verified = match verification {
+        Some(how) => simulate(&mut search, &limits, &choices, how, first)?,
+        None => None,
     };
-    let chosen = match &tried {
-        Some(tried) => tried.iter().find(|t| t.survives).map(|t| t.candidate.clone()),
-        None => first.map(|index| candidates[index].clone()),
-    };
-    let impossible = if first.is_none() { Some(impossible(&mut search)?) } else { None };
+    let (mut basis, mut left, mut tried) = (Basis::Equations, 0, None);
+    let mut chosen = first.map(|index| candidates[index].clone());
+    if let Some(verified) = verified {
+        let winner = verified.winner.map(|index| verified.tried[index].candidate.clone());
+        (basis, left, chosen) = (verified.basis, verified.left, winner);
+        tried = Some(verified.tried);
+    }
+    let hopeless = first.is_none() && chosen.is_none();
+    let impossible = if hopeless { Some(impossible(&mut search)?) } else { None };
     let others = match &chosen {
         Some(winner) => search.others(winner)?,
         None => Vec::new(),
@@ -125,23 +146,12 @@ pub(crate) fn plan(
         .map(|other| Ok((other.clone(), search.judge.ask(&other.candidate.trial)?.clone())))
         .collect::<Result<Vec<_>, Failure>>()?;
     let anchor = (chosen.clone())
-        .or_else(|| Some(tried.as_ref()?.last()?.candidate.clone()))
-        .or_else(|| impossible.as_ref()?.nearest.clone());
+        .or_else(|| impossible.as_ref()?.nearest.clone())
+        .or_else(|| Some(tried.as_ref()?.last()?.candidate.clone()));
     let pictures = match &anchor {
         Some(anchor) => picture::pictures(&mut search, &limits, &plan, anchor, chosen.is_some())?,
         None => Vec::new(),
     };
-    let refused = refused(&search);
-    if !refused.is_empty() && refused.values().sum::<usize>() == candidates.len() {
-        let reasons: Vec<_> = refused.into_keys().collect();
-        return Err(anyhow!(
-            "the equations have no answer to any of the {} candidates:\n{}\n  help: change these \
-             keys, or try choices by hand with `gridhaul sweep`",
-            candidates.len(),
-            reasons.join("\n")
-        )
-        .into());
-    }
     let winner = match chosen {
         Some(candidate) => Some(Winner {
             items: prices.items(&candidate.trial),
@@ -151,21 +161,53 @@ pub(crate) fn plan(
         }),
         None => None,
     };
-    let (judged, corrections) = (search.judge.asked(), search.judge.corrections.clone());
+    let (judged, refused) = (search.judge.asked(), refused(&search));
     Ok(Outcome {
         candidates: candidates.len(),
         judged,
-        corrections,
         plan,
         limits,
         winner,
+        basis,
         tried,
+        rejected: first.is_none(),
+        left,
         others,
         impossible,
         refused,
         pictures,
         choices,
     })
+}
+
+/// Simulates the choice of the equations or, where they reject every candidate, the one that comes nearest.
+fn simulate(
+    search: &mut Search<'_>,
+    limits: &[Limit],
+    choices: &Choices,
+    how: &Verification<'_>,
+    first: Option<usize>,
+) -> Result<Option<Verified>, Failure> {
+    let start = match first {
+        Some(first) => Some(first),
+        None => search.nearest(|_| true)?,
+    };
+    let Some(start) = start else { return Ok(None) };
+    verify(search, limits, choices, how, (start, first.is_some())).map(Some)
+}
+
+/// An error where the equations have no answer to any of so many candidates.
+fn answerable(refused: &BTreeMap<String, usize>, candidates: usize) -> Result<(), Failure> {
+    if refused.is_empty() || refused.values().sum::<usize>() < candidates {
+        return Ok(());
+    }
+    let reasons: Vec<_> = refused.keys().map(String::as_str).collect();
+    Err(anyhow!(
+        "the equations have no answer to any of the {candidates} candidates:\n{}\n  help: change these \
+         keys, or try choices by hand with `gridhaul sweep`",
+        reasons.join("\n")
+    )
+    .into())
 }
 
 /// Why candidates that were asked about have no answer.

@@ -45,7 +45,8 @@ fn region(
     wins: bool,
 ) -> Result<RegionChart, Failure> {
     let mut reasons: Vec<String> = limits.iter().map(Limit::what).collect();
-    reasons.extend(["more sent than carried".to_owned(), "no answer by equations".to_owned()]);
+    let more = ["more sent than carried", "no answer by equations", "a limit, when simulated"];
+    reasons.extend(more.map(str::to_owned));
     let (columns, rows) = (search.choices[x].clone(), search.choices[y].clone());
     let mut cells = Vec::new();
     for row in &rows.values {
@@ -89,6 +90,12 @@ fn cell(
     let (_, worst) = search.judge.worst(trial)?;
     let judgement = search.judge.ask(trial)?.clone();
     let mut told = format!("{}: {}", trial.words(search.choices), money(cost, plan));
+    if let Some(keeps) = search.judge.simulated(trial) {
+        told += if keeps { "; simulated: keeps every limit" } else { "; simulated: FAILS" };
+        let state =
+            if keeps { CellState::Value(cost) } else { CellState::Reason(limits.len() + 2) };
+        return Ok((state, told));
+    }
     if let Some(trouble) = &judgement.trouble {
         told += &format!("; {}", trouble.words());
         let reason = match trouble {

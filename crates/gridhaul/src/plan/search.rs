@@ -21,7 +21,7 @@ pub(crate) struct Other {
     /// How it differs: `next fewer`, `cheapest with reno`.
     pub(crate) what: String,
     pub(crate) candidate: Candidate,
-    /// Whether it keeps the limits, by equations.
+    /// Whether it keeps the limits: in its simulation, or by equations where there is none.
     pub(crate) keeps: bool,
 }
 

@@ -1,86 +1,15 @@
-//! What planning found out, in sentences and tables.
+//! What planning found out, in tables.
 
 use gridhaul_report::TextTable;
 use gridhaul_report::format::{self, UNKNOWN};
 
+use super::evidence::Decision;
 use super::judge::Judgement;
 use super::limits::{Limit, Measured, State};
 use super::picture::money;
 use super::search::differences;
-use super::{Checked, Outcome, Winner};
-
-/// The finding in a few sentences.
-pub(crate) fn finding(outcome: &Outcome) -> String {
-    let words = |winner: &Winner| {
-        let cost = money(winner.candidate.cost, &outcome.plan);
-        format!("{} for {cost}", winner.candidate.trial.words(outcome.keys()))
-    };
-    match (&outcome.winner, &outcome.impossible, &outcome.tried) {
-        (Some(winner), _, None) => format!(
-            "The cheapest choice that keeps every limit is {}, by equations alone: nothing was \
-             simulated.",
-            words(winner)
-        ),
-        (Some(winner), _, Some(tried)) if tried.len() == 1 => format!(
-            "The cheapest choice that keeps every limit is {}. Its simulation confirms it.",
-            words(winner)
-        ),
-        (Some(winner), _, Some(tried)) => format!(
-            "The cheapest choice that keeps every limit is {}, and its simulation confirms it. \
-             {} did not survive theirs.",
-            words(winner),
-            counted(tried.len() - 1, "cheaper choice", "cheaper choices"),
-        ),
-        (None, Some(_), _) => impossible(outcome),
-        (None, None, tried) => format!(
-            "No choice is confirmed: {} that the equations let pass broke a limit in the \
-             simulation. Try more with --tries, offer more in [plan.choose], or relax a limit.",
-            counted(tried.as_ref().map_or(0, Vec::len), "choice", "choices"),
-        ),
-    }
-}
-
-/// Which limit is in the way, how near the best comes, and what would have to change.
-fn impossible(outcome: &Outcome) -> String {
-    let Some(why) = &outcome.impossible else { return String::new() };
-    let mut text = format!("None of the {} candidates keeps every limit.", outcome.candidates);
-    let mut alone = 0;
-    for (limit, best) in outcome.limits.iter().zip(&why.best) {
-        let Some((value, candidate)) = best else { continue };
-        if limit.used(*value) > 1.0 {
-            alone += 1;
-            text += &format!(
-                "\n\nThe {} cannot be kept by any choice: {} is allowed, and the best is {}, with {}.",
-                limit.what(),
-                limit.bound_words(),
-                limit.shown(*value),
-                candidate.trial.words(outcome.keys()),
-            );
-        }
-    }
-    if let (0, Some(nearest)) = (alone, &why.nearest) {
-        text += &format!(
-            "\n\nEach limit can be kept alone, but not all of them together. {} comes nearest.",
-            capital(&nearest.trial.words(outcome.keys())),
-        );
-    }
-    for beyond in &why.beyond {
-        text += &format!(
-            "\n\nBy equations, {} = {} would be enough, where {} is the last that is offered: {} \
-             for {}.",
-            beyond.key,
-            beyond.needed,
-            beyond.offered,
-            beyond.choice,
-            money(beyond.cost, &outcome.plan),
-        );
-    }
-    if why.beyond.is_empty() {
-        text += "\n\nNo single number, a thousand times beyond what is offered, would be enough: \
-                 relax a limit, or change what is not chosen here.";
-    }
-    text
-}
+use super::simulated::{compared, short, simulated};
+use super::{Basis, Checked, Other, Outcome, Winner};
 
 /// All tables, in the order in which they are read.
 pub(crate) fn tables(outcome: &Outcome) -> Vec<TextTable> {
@@ -88,11 +17,12 @@ pub(crate) fn tables(outcome: &Outcome) -> Vec<TextTable> {
     if let Some(winner) = &outcome.winner {
         tables.push(costs(outcome, winner));
         tables.push(kept(outcome, &winner.model, outcome.verified()));
-    } else if let Some(last) = outcome.tried.iter().flatten().last() {
-        tables.push(kept(outcome, &last.model, Some(last)));
+    } else if let Some(first) = outcome.tried.iter().flatten().next() {
+        tables.push(kept(outcome, &first.model, Some(first)));
     }
+    tables.extend(compared(outcome));
     if outcome.tried.as_ref().is_some_and(|tried| tried.len() > 1) {
-        tables.push(tried(outcome));
+        tables.push(simulated(outcome));
     }
     if !outcome.others.is_empty() {
         tables.push(others(outcome));
@@ -126,62 +56,38 @@ fn costs(outcome: &Outcome, winner: &Winner) -> TextTable {
 fn kept(outcome: &Outcome, model: &Judgement, checked: Option<&Checked>) -> TextTable {
     let mut headers = vec!["limit", "allowed", "equations"];
     headers.extend(checked.map_or(&[][..], |_| &["simulation", "difference"]));
-    headers.extend(["margin", "verdict"]);
+    headers.extend(["margin", "result"]);
     let mut guessed = false;
     let rows = outcome.limits.iter().enumerate().map(|(at, limit)| {
         let equations = &model.measured[at];
         guessed |= equations.value.is_none();
         let mut row = vec![limit.what(), limit.bound_words(), shown(limit, equations)];
-        let mut last = equations;
+        let mut last = *equations;
+        let mut result = verdict(limit.state(equations)).to_owned();
         if let Some(checked) = checked {
-            last = &checked.measured[at];
-            row.push(shown(limit, last));
-            row.push(difference(equations, last));
+            last = checked.evidence.measured(limit);
+            row.push(shown(limit, &last));
+            row.push(difference(equations, &last));
+            result = outcome_of(&checked.decision, at).to_owned();
         }
         row.push(last.value.map_or(UNKNOWN.to_owned(), |value| margin(limit, value)));
-        row.push(verdict(limit.state(last, 1.0)).to_owned());
+        row.push(result);
         row
     });
     let rows = rows.collect();
-    let mut table = table("Limits", &headers, rows, 2);
+    let title = match (&outcome.winner, checked) {
+        (None, Some(checked)) => {
+            format!("Limits with {}", checked.candidate.trial.words(outcome.keys()))
+        }
+        _ => "Limits".to_owned(),
+    };
+    let mut table = table(&title, &headers, rows, 2);
     if guessed {
         table.note = Some(
             "–: the equations do not give this quantity; candidates are ruled out where the mean \
              passage of a segment alone breaks the limit, and the rest is the simulation's to say."
                 .to_owned(),
         );
-    }
-    table
-}
-
-fn tried(outcome: &Outcome) -> TextTable {
-    let rows = outcome.tried.iter().flatten().map(|checked| {
-        let all = outcome.limits.iter().zip(&checked.measured);
-        let broken = all
-            .filter(|(limit, measured)| limit.state(measured, 1.0) == State::Broken)
-            .map(|(limit, measured)| format!("{} {}", limit.what(), shown(limit, measured)));
-        let broken: Vec<_> = broken.collect();
-        let verdict = if broken.is_empty() {
-            "survives".to_owned()
-        } else {
-            format!("FAILS: {}", broken.join(", "))
-        };
-        let words = checked.candidate.trial.words(outcome.keys());
-        vec![words, money(checked.candidate.cost, &outcome.plan), verdict]
-    });
-    let mut table = table("Simulated", &["choice", "cost", "verdict"], rows.collect(), 1);
-    let corrected = outcome.limits.iter().zip(&outcome.corrections);
-    let corrected: Vec<_> = corrected
-        .filter(|(_, factor)| **factor > 1.0)
-        .map(|(limit, factor)| {
-            format!("{} × {}", limit.what(), format::number((factor * 100.0).round() / 100.0))
-        })
-        .collect();
-    if !corrected.is_empty() {
-        table.note = Some(format!(
-            "After a failure the equations are corrected for every candidate: {}.",
-            corrected.join(", ")
-        ));
     }
     table
 }
@@ -203,31 +109,42 @@ fn others(outcome: &Outcome) -> TextTable {
             differences(&other.candidate.trial, &own.trial, outcome.keys()),
             money(other.candidate.cost, &outcome.plan),
             extra,
-            told(outcome, judgement, other.keeps),
+            told(outcome, other, judgement),
         ]
     });
-    let headers = ["other choice", "what differs", "cost", "", "by equations"];
+    let headers = ["other choice", "what differs", "cost", "", "result"];
     table("Runners-up", &headers, rows.collect(), 2)
 }
 
-/// The limit that is nearest or broken most, in words.
-fn told(outcome: &Outcome, judgement: &Judgement, keeps: bool) -> String {
-    if let Some(trouble) = &judgement.trouble {
-        return format!("FAILS: {}", trouble.words());
+/// What decides about another choice: its simulation or, by equations, the limit of which it uses most.
+fn told(outcome: &Outcome, other: &Other, judgement: &Judgement) -> String {
+    let word = if other.keeps { "keeps" } else { "FAILS" };
+    if let Some(checked) = outcome.simulated(&other.candidate) {
+        return match &checked.decision {
+            Decision::Keeps => "simulated: keeps".to_owned(),
+            decision => format!("simulated: FAILS: {}", short(outcome, checked, decision)),
+        };
     }
-    let worst = outcome.limits.iter().zip(&judgement.measured).zip(&outcome.corrections);
-    let worst = worst.filter_map(|((limit, measured), factor)| {
+    let by = match outcome.basis {
+        Basis::Simulation => "not simulated; by equations",
+        Basis::Equations | Basis::Both => "by equations",
+    };
+    if let Some(trouble) = &judgement.trouble {
+        return format!("{by}: FAILS: {}", trouble.words());
+    }
+    let worst = outcome.limits.iter().zip(&judgement.measured);
+    let worst = worst.filter_map(|(limit, measured)| {
         let value = measured.value.or(measured.floor)?;
-        Some((limit.used(value) * factor, limit, measured, *factor))
+        Some((limit.used(value), limit, measured))
     });
-    let Some((_, limit, measured, factor)) = worst.max_by(|a, b| a.0.total_cmp(&b.0)) else {
+    let Some((_, limit, measured)) = worst.max_by(|a, b| a.0.total_cmp(&b.0)) else {
         return "not known".to_owned();
     };
-    let word = if keeps { "keeps" } else { "FAILS" };
-    let note = if factor > 1.0 && !keeps { " before correction" } else { "" };
     match measured.value {
-        Some(value) => format!("{word}: {} {}{note}", limit.what(), limit.shown(value)),
-        None => format!("{word}{note}"),
+        Some(value) => {
+            format!("{by}: {word}: {} {}", limit.what(), limit.shown(value))
+        }
+        None => format!("{by}: {word}"),
     }
 }
 
@@ -238,6 +155,14 @@ fn note(outcome: &Outcome) -> String {
         outcome.judged.min(outcome.candidates),
         outcome.candidates
     );
+    if let Some(tried) = &outcome.tried {
+        let runs: usize = tried.iter().map(|checked| checked.evidence.replications()).sum();
+        text += &format!(
+            " {} simulated, in {}.",
+            tried.len(),
+            counted(runs, "replication", "replications")
+        );
+    }
     for (why, count) in &outcome.refused {
         let candidates = counted(*count, "candidate has", "candidates have");
         text += &format!("\n{candidates} no answer by equations: {why}");
@@ -275,6 +200,17 @@ fn margin(limit: &Limit, value: f64) -> String {
     format!("{sign}{} %", format::number(left.abs().round()))
 }
 
+/// What a simulation says about one limit.
+fn outcome_of(decision: &Decision, limit: usize) -> &'static str {
+    match decision {
+        Decision::Breaks(which) if which.contains(&limit) => "BROKEN",
+        Decision::TooClose(which) if which.contains(&limit) => "TOO CLOSE",
+        Decision::Unknown(which) if which.contains(&limit) => "not known",
+        Decision::Fault(_) => "NOT VALID",
+        _ => "kept",
+    }
+}
+
 const fn verdict(state: State) -> &'static str {
     match state {
         State::Kept => "kept",
@@ -283,16 +219,21 @@ const fn verdict(state: State) -> &'static str {
     }
 }
 
-fn table(title: &str, headers: &[&str], rows: Vec<Vec<String>>, key_columns: usize) -> TextTable {
+pub(crate) fn table(
+    title: &str,
+    headers: &[&str],
+    rows: Vec<Vec<String>>,
+    key_columns: usize,
+) -> TextTable {
     let headers = headers.iter().map(|header| (*header).to_owned()).collect();
     TextTable { title: title.to_owned(), headers, rows, key_columns, note: None }
 }
 
-fn counted(number: usize, one: &str, many: &str) -> String {
+pub(crate) fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-fn capital(text: &str) -> String {
+pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -20,7 +20,7 @@ pub(crate) fn runs(line: &str) -> bool {
 }
 
 /// Whether this machine lets us make networks.
-fn may() -> bool {
+pub(crate) fn may() -> bool {
     let root = succeeds("unshare", &["--net", "true"]) && Path::new("/dev/net/tun").exists();
     has_all(if root { &[] } else { &["root and /dev/net/tun"] })
 }

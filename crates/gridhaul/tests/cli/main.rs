@@ -1,5 +1,6 @@
 //! The command line from outside: the built program, an empty folder, exit codes and texts.
 
+mod agreement;
 mod broken;
 mod documents;
 mod emu;
@@ -8,6 +9,7 @@ mod kernel;
 mod model;
 mod output;
 mod plan;
+mod planned;
 mod robust;
 mod run;
 mod statistics;

@@ -92,6 +92,24 @@ pub struct Conditions {
     /// first: 1 if nothing leaves it in between, so that the second is lost whenever the first is;
     /// 0 if their losses are independent.
     pub pairing: f64,
+    /// ln E[e^(−r(R − E R))] for the round trip R and the rate r at which the application forgets whether
+    /// it was on ([`Demand::forgets`]): 0 if all round trips are equal.
+    ///
+    /// A burst goes on after a round trip with a probability that falls convexly with its length, so that
+    /// round trips that vary let more bursts go on than their mean does.
+    pub variation: f64,
+}
+
+impl Demand {
+    /// Rate at which the application forgets whether it was on, per second; 0 for messages, which do not
+    /// depend on the round trip.
+    #[must_use]
+    pub fn forgets(&self) -> f64 {
+        match self {
+            Self::Greedy { on, off } => 1.0 / on + 1.0 / off,
+            Self::Messages { .. } => 0.0,
+        }
+    }
 }
 
 /// What a meter sends under given conditions, and whether it keeps up with its application.

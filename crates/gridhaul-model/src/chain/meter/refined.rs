@@ -22,6 +22,7 @@ pub fn refined(tcp: &MeterTcp, demand: &Demand, conditions: &Conditions, more: f
         p: conditions.loss,
         pair: Pair::new(conditions),
         rtt: conditions.rtt,
+        variation: conditions.variation,
         top,
         first: if tcp.window > 1 && several(demand) { FRESH_2 } else { FRESH_1 },
         begin: begin(demand),
@@ -193,6 +194,7 @@ struct Builder {
     demand: Demand,
     p: f64,
     rtt: f64,
+    variation: f64,
     /// Number of doublings beyond which the timeout grows no more.
     top: u32,
     /// State in which a burst begins.
@@ -424,7 +426,9 @@ impl Builder {
             Demand::Greedy { on, off } => {
                 // The two-state chain of the application, from on to on.
                 let share = on / (on + off);
-                share + (1.0 - share) * (-waited * (1.0 / on + 1.0 / off)).exp()
+                // Of a time that varies with the round trip, the mean of what the chain says.
+                let waited = waited * self.demand.forgets() - self.variation;
+                share + (1.0 - share) * (-waited).exp().min(1.0)
             }
             Demand::Messages { .. } => self.more,
         }
@@ -472,7 +476,13 @@ mod tests {
         loss: f64,
     ) -> crate::chain::Rates {
         let tcp = MeterTcp { vegas, window: 2, timer: TIMER, restart };
-        sent(&tcp, demand, &Conditions { loss, rtt: 0.1, pairing: 0.0 }, Rules::Refined).rates
+        sent(
+            &tcp,
+            demand,
+            &Conditions { loss, rtt: 0.1, pairing: 0.0, variation: 0.0 },
+            Rules::Refined,
+        )
+        .rates
     }
 
     #[test]

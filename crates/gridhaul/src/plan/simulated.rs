@@ -1,0 +1,102 @@
+//! What the simulations of a plan say, in tables.
+
+use gridhaul_report::TextTable;
+use gridhaul_report::format::{self, UNKNOWN};
+
+use super::agreement::Comparison;
+use super::evidence::Decision;
+use super::picture::money;
+use super::tables::{counted, table};
+use super::{Checked, Outcome};
+
+/// Equations and simulation side by side: of the choice of the equations, and of the winner if that is another.
+pub(crate) fn compared(outcome: &Outcome) -> Vec<TextTable> {
+    let first = outcome.tried.iter().flatten().next();
+    let winner = outcome.verified();
+    let other = winner
+        .filter(|winner| first.is_none_or(|first| first.candidate.trial != winner.candidate.trial));
+    let shown = [first, other].into_iter().flatten();
+    shown.filter(|checked| !checked.comparisons.is_empty()).map(|it| beside(outcome, it)).collect()
+}
+
+fn beside(outcome: &Outcome, checked: &Checked) -> TextTable {
+    let row = |comparison: &Comparison| {
+        let agreement = if comparison.agrees() { "agree" } else { "DIFFER" };
+        vec![
+            format!("{} of {}", comparison.what, comparison.row),
+            comparison.shown(comparison.model),
+            comparison.shown(comparison.simulated),
+            percent(comparison),
+            agreement.to_owned(),
+        ]
+    };
+    let rows: Vec<_> = checked.comparisons.iter().map(row).collect();
+    let words = checked.candidate.trial.words(outcome.keys());
+    let title = format!("Equations and simulation: {words}");
+    let mut table =
+        table(&title, &["quantity", "equations", "simulation", "difference", ""], rows, 1);
+    if !checked.agrees() {
+        table.note = Some(
+            "Equations and simulation differ by more than 10 % of the simulated value: the choice rests on \
+             simulation alone."
+                .to_owned(),
+        );
+    }
+    table
+}
+
+/// The choices that were simulated, in this order.
+pub(crate) fn simulated(outcome: &Outcome) -> TextTable {
+    let row = |checked: &Checked| {
+        let result = match &checked.decision {
+            Decision::Keeps => "keeps every limit".to_owned(),
+            decision => format!("FAILS: {}", short(outcome, checked, decision)),
+        };
+        vec![
+            checked.candidate.trial.words(outcome.keys()),
+            money(checked.candidate.cost, &outcome.plan),
+            checked.evidence.replications().to_string(),
+            result,
+        ]
+    };
+    let rows: Vec<_> = outcome.tried.iter().flatten().map(row).collect();
+    let title = format!("Simulated: {}", counted(rows.len(), "choice", "choices"));
+    let mut table = table(&title, &["choice", "cost", "replications", "result"], rows, 1);
+    table.note = Some(
+        "Kept: with 95 % probability a further replication keeps the limit, too. Broken: the 95 % \
+         confidence interval of the mean is above it."
+            .to_owned(),
+    );
+    table
+}
+
+/// What decides against a choice, in a few words.
+pub(crate) fn short(outcome: &Outcome, checked: &Checked, decision: &Decision) -> String {
+    let of = |which: &[usize]| {
+        let limits = which.iter().map(|at| {
+            let limit = &outcome.limits[*at];
+            let value = checked.evidence.measured(limit).value;
+            value.map_or_else(
+                || limit.what(),
+                |value| format!("{} {}", limit.what(), limit.shown(value)),
+            )
+        });
+        limits.collect::<Vec<_>>().join(", ")
+    };
+    match decision {
+        Decision::Keeps => String::new(),
+        Decision::Breaks(which) => of(which),
+        Decision::TooClose(which) => format!("too close: {}", of(which)),
+        Decision::Unknown(which) => format!("not known: {}", of(which)),
+        Decision::Fault(fault) => fault.clone(),
+    }
+}
+
+fn percent(comparison: &Comparison) -> String {
+    let percent = (comparison.model / comparison.simulated - 1.0) * 100.0;
+    if !percent.is_finite() {
+        return UNKNOWN.to_owned();
+    }
+    let sign = if percent < 0.0 { "−" } else { "+" };
+    format!("{sign}{} %", format::number((percent.abs() * 10.0).round() / 10.0))
+}
