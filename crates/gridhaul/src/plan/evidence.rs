@@ -182,7 +182,7 @@ fn sample(limit: &Limit, point: &Point) -> Option<f64> {
 fn combine<'a>(row: &mut Row, rows: impl Iterator<Item = &'a Row> + Clone) {
     for (metric, estimate) in &mut row.metrics {
         let samples: Vec<f64> = rows.clone().filter_map(|row| row.mean(*metric)).collect();
-        *estimate = Estimate::of(&samples);
+        *estimate = Estimate { censored: estimate.censored, ..Estimate::of(&samples) };
     }
 }
 
