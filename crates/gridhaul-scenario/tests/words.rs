@@ -192,7 +192,7 @@ fn no_swept_value_shows_a_type_name_and_each_is_pointed_at() {
     {
         for value in bad() {
             let vary = IndexMap::from([(path.clone(), Values::List(vec![value.clone()]))]);
-            let scenario = Scenario { sweep: vec![Sweep { vary }], ..right.clone() };
+            let scenario = Scenario { sweep: vec![Sweep { vary, label: None }], ..right.clone() };
             let Err(error) = scenario.points() else { continue };
             let words = foreign(&error.to_string());
             if !words.is_empty() {

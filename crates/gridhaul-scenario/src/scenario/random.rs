@@ -2,7 +2,7 @@
 
 use super::{
     Aqm, Burst, Direction, Fading, Flow, GilbertElliott, Load, LoadLatency, Loss, Node, Noise,
-    OnOff, Periodic, Poisson, Reorder, Scenario, Transport,
+    OnOff, Periodic, Poisson, Profile, Reorder, Scenario, Stack, Transport,
 };
 use crate::units::{Duration, Probability};
 
@@ -18,6 +18,16 @@ impl Scenario {
         directions.flatten().all(|direction| !direction.is_random(shares_queues))
             && self.flow.values().all(|flow| !flow.is_random(self.connections(flow)))
             && self.node.values().all(|node| !node.opens_at_random())
+            && self.stacks_in_use().all(|stack| !stack.has_random_clock())
+    }
+
+    /// The stacks of TCP flows and of connections that aggregators open.
+    fn stacks_in_use(&self) -> impl Iterator<Item = &Stack> {
+        let tcp = self.flow.values().filter(|flow| flow.transport == Transport::Tcp);
+        let of_flows = tcp.flat_map(|flow| [&flow.stack, &flow.to_stack]);
+        let aggregates = self.node.values().filter_map(|node| node.aggregate.as_ref());
+        let names = of_flows.chain(aggregates.map(|aggregate| &aggregate.stack)).flatten();
+        names.filter_map(|name| self.stack.get(name))
     }
 
     /// Whether packets of several connections may meet in a queue.
@@ -152,6 +162,16 @@ impl Flow {
     }
 }
 
+impl Stack {
+    /// The coarse clock of ns-2 has a phase, which is random unless a key sets it.
+    fn has_random_clock(&self) -> bool {
+        let is_exact = |granularity: Duration| granularity <= Duration::from_nanos(1);
+        self.profile == Profile::Ns2
+            && self.clock_phase.is_none()
+            && !self.clock_granularity.is_some_and(is_exact)
+    }
+}
+
 impl Node {
     /// Whether the upstream connections of several collectors open at random times.
     fn opens_at_random(&self) -> bool {
@@ -271,5 +291,17 @@ mod tests {
         }
         let two = "load = 'bulk'\ncount = 2\nstart_spread = '0 s'";
         assert!(is_deterministic("", two) && !is_deterministic("aqm = { fq_codel = {} }", two));
+    }
+
+    #[test]
+    fn the_coarse_clock_of_ns2_has_a_random_phase() {
+        let stack = |keys: &str| {
+            let flow = format!("load = 'bulk'\nstack = 's'\n[stack.s]\n{keys}");
+            is_deterministic("", &flow)
+        };
+        assert!(!stack("profile = 'ns2'"));
+        assert!(stack("profile = 'ns2'\nclock_phase = '3 ms'"));
+        assert!(stack("profile = 'ns2'\nclock_granularity = '0 s'"));
+        assert!(stack("profile = 'rfc'"));
     }
 }

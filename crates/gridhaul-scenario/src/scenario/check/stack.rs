@@ -1,7 +1,7 @@
 //! Contradictions in TCP stacks.
 
 use super::Report;
-use crate::scenario::{PACKET_MAX, Stack, Variant};
+use crate::scenario::{PACKET_MAX, Profile, Stack, Variant};
 use crate::units::WindowSize;
 
 /// IP and TCP headers without options: what is left of the longest packet is the largest MSS.
@@ -86,6 +86,13 @@ impl Report<'_> {
                     "write \"1 s\", or leave it out",
                 );
             }
+        }
+        if stack.clock_phase.is_some() && stack.profile != Profile::Ns2 {
+            self.refuse(
+                format!("{key}.clock_phase"),
+                "only the profile `ns2` measures round trips with a coarse clock, whose phase matters",
+                "write profile = \"ns2\", or remove the phase",
+            );
         }
         if let (Some(least), Some(largest)) = (stack.rto_min, stack.rto_max)
             && least > largest
