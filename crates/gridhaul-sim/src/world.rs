@@ -63,6 +63,7 @@ impl World {
             let (least, most) = (u128::from(slice) / 8, u128::from(slice) * 8);
             slice = wanted.clamp(least, most).clamp(1, u128::from(end / 64).max(1)) as u64;
         }
+        self.ledger.handshakes.finish(&self.flows);
         Ok(true)
     }
 
@@ -97,7 +98,6 @@ impl World {
                 }
             }
         }
-        self.ledger.handshakes.finish(&self.flows);
         Ok(())
     }
 

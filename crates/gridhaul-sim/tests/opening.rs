@@ -54,6 +54,18 @@ const LOADS: [&str; 5] = [
     r#"burst = { size = "200 B", at = "100 s", spread = "60 s" }"#,
 ];
 
+/// A run is simulated in slices of time. A handshake that is under way at the end of a slice is neither
+/// over nor failed.
+#[test]
+fn every_handshake_is_counted_once() {
+    let load = r#"load.periodic = { size = "200 B", every = "100 s" }"#;
+    // Round trips of two seconds: many handshakes are under way at any time.
+    let text = district(load).replace("30 ms", "1 s");
+    let answer = run(&text);
+    assert_eq!(metric(&answer, Metric::ConnectionsOpened), 500.0);
+    assert_eq!(metric(&answer, Metric::ConnectionsFailed), 0.0);
+}
+
 #[test]
 fn the_default_opens_connections_without_a_storm() {
     for load in LOADS {
