@@ -133,16 +133,17 @@ impl<'a> Bench<'a> {
         let label = self.label(search, batch);
         let mut from = 0;
         while from < REPLICATIONS_MAX {
-            // Two are enough to reject what is far from a limit.
-            let more = match (from, self.how.depth) {
-                (0, Depth::Full) => REPLICATIONS_MIN,
-                (0, Depth::Winner) => 2,
-                _ => 1,
-            };
             let open: Vec<usize> = open(&jobs, until);
             if open.is_empty() {
                 break;
             }
+            // Of several candidates most are far from a limit, and two are enough to reject them. Later, the
+            // fewer candidates are open, the more replications of each run at the same time.
+            let more = match (from, self.how.depth) {
+                (0, Depth::Winner) if batch.len() > 1 => 2,
+                (0, _) => REPLICATIONS_MIN,
+                _ => (BATCH / open.len()).max(1).min(REPLICATIONS_MAX - from),
+            };
             self.replicate(&mut jobs, &open, from..from + more, &label)?;
             from += more;
             for job in &mut jobs {
