@@ -113,10 +113,10 @@ impl Evidence {
         let point = answer.points.first_mut()?;
         let points: Vec<_> = self.points().collect();
         for (at, row) in point.flows.iter_mut().enumerate() {
-            combine(row, points.iter().filter_map(|point| point.flows.get(at)));
+            combine(row, &points.iter().filter_map(|point| point.flows.get(at)));
         }
         for (at, row) in point.links.iter_mut().enumerate() {
-            combine(row, points.iter().filter_map(|point| point.links.get(at)));
+            combine(row, &points.iter().filter_map(|point| point.links.get(at)));
         }
         for verdict in &mut point.verdicts {
             let row = point.flows.iter().find(|row| row.name == verdict.flow);
@@ -179,7 +179,7 @@ fn sample(limit: &Limit, point: &Point) -> Option<f64> {
 }
 
 /// Means over the replications of a row; a metric counts where it exists.
-fn combine<'a>(row: &mut Row, rows: impl Iterator<Item = &'a Row> + Clone) {
+fn combine<'a>(row: &mut Row, rows: &(impl Iterator<Item = &'a Row> + Clone)) {
     for (metric, estimate) in &mut row.metrics {
         let samples: Vec<f64> = rows.clone().filter_map(|row| row.mean(*metric)).collect();
         *estimate = Estimate { censored: estimate.censored, ..Estimate::of(&samples) };
