@@ -47,13 +47,13 @@ fn values(profile: Profile) -> BTreeMap<&'static str, Vec<String>> {
     let double = resolve(&double);
     let window = |own: u32, of_double: u32| match own {
         u32::MAX => "unlimited".to_owned(),
-        _ if of_double == own => quoted(format!("{own} B")),
-        _ if own.is_multiple_of(params.mss) => quoted(format!("{} segments", own / params.mss)),
-        _ => quoted(format!("{own} B")),
+        _ if of_double == own => quoted(&format!("{own} B")),
+        _ if own.is_multiple_of(params.mss) => quoted(&format!("{} segments", own / params.mss)),
+        _ => quoted(&format!("{own} B")),
     };
     let receive_window = window(params.receive_window, double.receive_window);
     let initial_window = match profile {
-        Profile::Rfc => quoted(format!("{} B", params.initial_window)),
+        Profile::Rfc => quoted(&format!("{} B", params.initial_window)),
         _ => window(params.initial_window, double.initial_window),
     };
     let headers =
@@ -68,8 +68,8 @@ fn values(profile: Profile) -> BTreeMap<&'static str, Vec<String>> {
     BTreeMap::from([
         ("variant", vec![word(serde_json::to_value(params.variant).unwrap())]),
         ("recovery", vec![word(serde_json::to_value(params.recovery).unwrap())]),
-        ("mss", vec![quoted(format!("{} B", params.mss))]),
-        ("header", headers.map(|params| quoted(format!("{} B", params.header))).to_vec()),
+        ("mss", vec![quoted(&format!("{} B", params.mss))]),
+        ("header", headers.map(|params| quoted(&format!("{} B", params.header))).to_vec()),
         ("receive_window", vec![receive_window.clone()]),
         ("initial_window", vec![initial_window]),
         ("initial_ssthresh", vec![window(params.initial_ssthresh, double.initial_ssthresh)]),
@@ -184,9 +184,9 @@ fn bytes(count: u32) -> gridhaul_scenario::units::Bytes {
 }
 
 fn time(time: Duration) -> String {
-    quoted(time.to_string())
+    quoted(&time.to_string())
 }
 
-fn quoted(text: String) -> String {
+fn quoted(text: &str) -> String {
     format!("\"{text}\"")
 }

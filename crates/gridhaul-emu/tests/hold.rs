@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time;
 
-use gridhaul_linux::TcpInfo;
 use gridhaul_emu::{Held, Pair};
+use gridhaul_linux::TcpInfo;
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
 use rustix::net::sockopt::tcp_congestion;

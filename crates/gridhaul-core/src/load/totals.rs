@@ -156,7 +156,7 @@ mod tests {
         Instant::ZERO + Duration::from_secs(secs)
     }
 
-    fn metrics_of(transfers: Transfers) -> Metrics {
+    fn metrics_of(transfers: &Transfers) -> Metrics {
         let mut metrics = Vec::new();
         transfers.metrics(&mut metrics);
         metrics
@@ -176,15 +176,15 @@ mod tests {
             (Metric::CompletionTime, 2.5),
             (Metric::TransferRate, 500.0),
         ];
-        assert_eq!(metrics_of(transfers), expected);
-        assert_eq!(metrics_of(Transfers::default()), []);
+        assert_eq!(metrics_of(&transfers), expected);
+        assert_eq!(metrics_of(&Transfers::default()), []);
     }
 
     #[test]
     fn goodput_of_one_transfer_is_size_over_completion_time() {
         let mut transfers = Transfers::default();
         transfers.add_finished(1_000, (at(3), at(7)));
-        let metrics = metrics_of(transfers);
+        let metrics = metrics_of(&transfers);
         assert_eq!(metrics[0], (Metric::Goodput, 2_000.0));
         assert!(metrics.contains(&(Metric::TransferRate, 2_000.0)));
     }
@@ -196,7 +196,7 @@ mod tests {
         for (start, end) in [(10, 12), (1, 4), (0, 3), (1, 2)] {
             transfers.add_finished(75, (at(start), at(end)));
         }
-        assert_eq!(metrics_of(transfers)[0], (Metric::Goodput, 300.0 * 8.0 / 6.0));
+        assert_eq!(metrics_of(&transfers)[0], (Metric::Goodput, 300.0 * 8.0 / 6.0));
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
             (Metric::CompletionTime, 2.0),
             (Metric::TransferRate, 400.0),
         ];
-        assert_eq!(metrics_of(transfers), expected);
+        assert_eq!(metrics_of(&transfers), expected);
         let mut none = Transfers::default();
         none.add_unfinished(0, (at(9), at(8)));
         let expected = [
@@ -222,6 +222,6 @@ mod tests {
             (Metric::TransfersFinished, 0.0),
             (Metric::TransfersUnfinished, 1.0),
         ];
-        assert_eq!(metrics_of(none), expected);
+        assert_eq!(metrics_of(&none), expected);
     }
 }

@@ -18,7 +18,7 @@ struct Change<'a> {
 
 /// The largest changes: that of the flow that changes most, then others.
 pub(super) fn sentence(names: [&str; 2], points: [&Point; 2], single_run: bool) -> Option<String> {
-    let subjects = subjects(points.into_iter());
+    let subjects = subjects(&points.into_iter());
     let several = points[0].flows.len() > 1;
     let all: Vec<Change<'_>> =
         subjects.iter().flat_map(|subject| changes(subject, points)).collect();

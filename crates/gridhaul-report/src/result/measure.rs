@@ -32,7 +32,7 @@ const OF_TRANSFERS: &[Measure] = &[COMPLETION, RTT, RETRANSMISSION];
 const OF_STREAMS: &[Measure] = &[GOODPUT, RTT, RETRANSMISSION];
 
 /// What matters for a flow with these rows.
-pub(super) fn of_rows<'a>(rows: impl Iterator<Item = &'a Row> + Clone) -> Vec<Measure> {
+pub(super) fn of_rows<'a>(rows: &(impl Iterator<Item = &'a Row> + Clone)) -> Vec<Measure> {
     let known = |metric| rows.clone().any(|row| row.mean(metric).is_some());
     let all = if known(Metric::DelayMean) || known(Metric::DelayP98) || known(Metric::DeadlineMet) {
         OF_MESSAGES

@@ -74,7 +74,9 @@ fn of_points(answer: &Answer) -> Vec<String> {
 
 /// Whether chance could matter and nothing is known of it.
 fn single_run(answer: &Answer) -> bool {
-    answer.repeats < 2 && !answer.backend.contains("model")
+    answer.repeats < 2
+        && !answer.backend.contains("model")
+        && !answer.points.iter().all(|point| point.deterministic)
 }
 
 /// A flow with the quantities that matter for it, the first being what it is for.
@@ -84,11 +86,11 @@ struct Subject<'a> {
 }
 
 /// The flows of a sweep's points; of a group of points that have different flows, those of the first.
-fn subjects<'a>(points: impl Iterator<Item = &'a Point> + Clone) -> Vec<Subject<'a>> {
+fn subjects<'a>(points: &(impl Iterator<Item = &'a Point> + Clone)) -> Vec<Subject<'a>> {
     let Some(first) = points.clone().next() else { return Vec::new() };
     let subject = |row: &'a Row| {
         let rows = points.clone().filter_map(|point| flow(point, &row.name));
-        Subject { name: &row.name, measures: measure::of_rows(rows) }
+        Subject { name: &row.name, measures: measure::of_rows(&rows) }
     };
     // Connections from a collector onwards carry the data of the flows; they are no flows.
     let flows = first.flows.iter().filter(|row| !row.name.contains('>'));

@@ -8,7 +8,7 @@ use super::{Subject, capital, flow, of_flow, subjects};
 
 /// The quantity that the flows are for, over all of them; then the saturated link, if there is one.
 pub(super) fn sentences(point: &Point, answer: &Answer) -> Vec<String> {
-    let subjects = subjects(std::iter::once(point));
+    let subjects = subjects(&std::iter::once(point));
     let mut kinds: Vec<(Measure, Vec<&Subject<'_>>)> = Vec::new();
     for subject in &subjects {
         let main = subject.measures[0];

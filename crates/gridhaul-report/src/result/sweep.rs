@@ -15,7 +15,7 @@ type Place = (usize, Estimate);
 /// The trend where one key of numbers is swept, else the best and the worst point.
 pub(super) fn sentence(answer: &Answer) -> Option<String> {
     let points = &answer.points;
-    let subjects = subjects(points.iter());
+    let subjects = subjects(&points.iter());
     let several = points.first()?.flows.len() > 1;
     let (subject, measure) = most_varied(&subjects, points)?;
     let keys = swept_keys(&[(String::new(), answer)]);

@@ -194,7 +194,7 @@ mod tests {
                 let mut bytes = Vec::new();
                 match (both.source, both.target) {
                     (IpAddr::V4(a), IpAddr::V4(b)) => {
-                        bytes.extend([a.octets(), b.octets()].concat())
+                        bytes.extend([a.octets(), b.octets()].concat());
                     }
                     (a, b) => bytes.extend([octets(a), octets(b)].concat()),
                 }

@@ -48,7 +48,7 @@ pub struct Vegas {
 enum Opening {
     /// ns-2: slow start begins with one segment, whose round trip is no sample but begins the estimate.
     First,
-    /// ns-2: with the second acknowledgement, the window becomes the initial one 
+    /// ns-2: with the second acknowledgement, the window becomes the initial one
     /// (`delay_growth_`).
     Second,
     /// As all others.
