@@ -204,10 +204,11 @@ impl<'a> Records<'a> {
         let (kept, dropped): (Vec<_>, Vec<_>) = in_scope.partition(|metric| self.says(*metric));
         let wanted = |metric: &Metric| detail == Detail::Full || HEADLINE.contains(metric);
         let metrics: Vec<_> = kept.into_iter().filter(wanted).collect();
-        let dropped = dropped.iter().map(|metric| metric.info().heading);
-        let dropped = dropped.collect::<Vec<_>>().join(", ");
-        let note = (detail == Detail::Full && !dropped.is_empty())
-            .then(|| format!("Left out, unknown or zero everywhere: {dropped}."));
+        // Quantities that do not exist here, most of all metrics, are not worth a line.
+        let zero = dropped.iter().filter(|metric| self.is_known(**metric));
+        let zero = zero.map(|metric| metric.info().heading).collect::<Vec<_>>().join(", ");
+        let note = (detail == Detail::Full && !zero.is_empty())
+            .then(|| format!("Left out, zero everywhere: {zero}."));
         TextTable { title: title.to_owned(), note, ..self.shape(&metrics) }
     }
 
@@ -217,6 +218,10 @@ impl<'a> Records<'a> {
 
     fn says(&self, metric: Metric) -> bool {
         self.rows.iter().any(|record| record.row.mean(metric).is_some_and(|mean| mean != 0.0))
+    }
+
+    fn is_known(&self, metric: Metric) -> bool {
+        self.rows.iter().any(|record| record.row.mean(metric).is_some())
     }
 
     /// One row for each flow or link, one column for each metric.

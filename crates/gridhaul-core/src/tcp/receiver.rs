@@ -29,6 +29,9 @@ pub struct Receiver {
     ack_now: bool,
     /// FIN and everything before it has arrived.
     finished: bool,
+    /// Window scale of the segments that carry the offer, where they are real ones; here to use a byte
+    /// that alignment leaves.
+    pub(super) window_shift: u8,
 }
 
 /// Data beyond a gap.
@@ -51,6 +54,7 @@ impl Receiver {
             offered: 0,
             ack_at: Instant::NEVER,
             beyond: None,
+            window_shift: 0,
             unread: 0,
             patience: Patience::default(),
             unacknowledged: 0,
@@ -172,10 +176,14 @@ impl Receiver {
         self.offered.saturating_sub(self.next) as u32
     }
 
-    /// Lowers the offer just made to whole units of 2^`shift` bytes: what the other end reads.
-    pub(crate) fn round_offer(&mut self, shift: u8) {
-        let window = self.offered.saturating_sub(self.next);
-        self.offered = self.next + (window >> shift << shift);
+    /// Lowers the offer just made to whole units of the window scale: the value that the peer reads (RFC
+    /// 7323, section 2.3).
+    #[inline]
+    pub(crate) fn round_offer(&mut self) {
+        if self.window_shift > 0 {
+            let window = self.offered.saturating_sub(self.next);
+            self.offered = self.next + (window >> self.window_shift << self.window_shift);
+        }
     }
 
     /// Right edge of the window to offer. It moves in steps of at least a segment or half the

@@ -43,7 +43,7 @@ impl Connection {
     /// scale.
     #[inline]
     pub(crate) const fn carried_window(&self, window: u32) -> u32 {
-        window >> self.window_shift << self.window_shift
+        window >> self.receiver.window_shift << self.receiver.window_shift
     }
 
     /// Asks for an acknowledgement at once: the next poll returns one. For an application that
@@ -65,7 +65,7 @@ impl Connection {
     /// handed over in bytes.
     pub fn set_window_shift(&mut self, shift: u8) {
         // RFC 7323, section 2.3: a larger one is read as 14.
-        self.window_shift = if shift > 14 { 14 } else { shift };
+        self.receiver.window_shift = if shift > 14 { 14 } else { shift };
     }
 
     /// Position that the last segment from here has acknowledged.

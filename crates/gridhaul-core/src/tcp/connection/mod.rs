@@ -60,8 +60,6 @@ pub struct Connection {
     sack: bool,
     /// The application at this end never writes.
     receive_only: bool,
-    /// See [`Self::set_window_shift`].
-    window_shift: u8,
     ending: Option<Box<Ending>>,
 }
 
@@ -122,7 +120,6 @@ impl Connection {
             timestamps,
             sack,
             receive_only: false,
-            window_shift: 0,
             ending: None,
             params,
         }
@@ -495,8 +492,8 @@ impl Connection {
         let header = params.header as usize + options_len(&sack, timestamps.is_some(), params);
         let next = self.receiver.next();
         self.receiver.on_ack_sent(now, params);
-        if self.window_shift > 0 && !syn {
-            self.receiver.round_offer(self.window_shift);
+        if !syn {
+            self.receiver.round_offer();
         }
         self.last_ack = next;
         Segment {
