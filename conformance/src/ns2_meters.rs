@@ -54,10 +54,13 @@ pub struct MetersPoint {
 }
 
 /// Points and quantities that do not agree, and what is known of the reason.
-pub const DEVIATIONS: [(&str, &str, &str); 12] = [
+pub const DEVIATIONS: [(&str, &str, &str); 15] = [
     ("reno-n100-w20-x2-r2000-d100-b41-periodic", "loss", PHASE),
     ("reno-n100-w20-x2-r2000-d100-b41-periodic", "repeats", PHASE),
     ("reno-n100-w20-x2-r2000-d100-b41-periodic", "timeouts", PHASE),
+    ("reno-n1000-w2-x2-r1987-d100-b41-poisson", "repeats", OVERLOAD),
+    ("vegas-n1000-w2-x1.1-r997-d100-b101-periodic", "repeats", VEGAS),
+    ("vegas-n1000-w2-x2-r1987-d100-b41-poisson", "packets offered", VEGAS),
     ("vegas-n1000-w2-x2-r1987-d100-b41-poisson", "loss", VEGAS),
     ("vegas-n1000-w2-x2-r1987-d100-b41-poisson", "repeats", VEGAS),
     ("vegas-n5000-w2-x2-r997-d100-b41-poisson", "repeats", VEGAS),
@@ -73,6 +76,9 @@ const PHASE: &str = "22 % more losses. At 2000 kbit/s a packet takes 0.96 ms and
     ticks of 10 ms, so that packets arrive at few phases of the wire, and these decide who finds the \
     queue full. In ns-2 alone the drops grow from 35,000 to 52,200 between 2000 and 1987 kbit/s; at \
     1987 both agree within 2 %.";
+
+const OVERLOAD: &str = "5.1 % fewer retransmissions in twofold overload with a window of two (109,124 +- \
+    1,715 against 115,011 +- 492); packets offered, loss, wait, goodput and timeouts agree. Not isolated.";
 
 const VEGAS: &str = "8 % fewer losses and 13 % fewer repeats at most with a window of two, 8 % and \
     13 % more with twenty, the goodput within 2 %; not isolated. It is not the size of ns-2's table \

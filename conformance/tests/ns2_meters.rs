@@ -15,7 +15,7 @@ fn meters_do_as_in_ns2() {
     let mut table = String::new();
     let mut differ = 0;
     for point in points().iter().filter(|point| is_quick(point)) {
-        let own = point.simulate(2).unwrap_or_else(|error| panic!("{}: {error}", point.name));
+        let own = point.simulate(5).unwrap_or_else(|error| panic!("{}: {error}", point.name));
         for (index, (ns2, own)) in point.ns2.iter().zip(own).enumerate() {
             let (Some(ns2), Some(own)) = (*ns2, own) else { continue };
             if !agree(ns2, own) && point.deviation(index).is_none() {
