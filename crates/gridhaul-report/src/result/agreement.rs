@@ -77,9 +77,9 @@ fn pairs<'a>(first: &'a Answer, (label, other): &'a (String, &'a Answer)) -> Vec
     let mut pairs = Vec::new();
     for (index, point) in first.points.iter().enumerate() {
         let same = |it: &&Point| alone || it.parameters == point.parameters;
-        let Some(twin) = other.points.iter().find(same) else { continue };
+        let Some(counterpart) = other.points.iter().find(same) else { continue };
         for subject in subjects(&[point].into_iter()) {
-            let rows = [point, twin].map(|point| flow(point, subject.name));
+            let rows = [point, counterpart].map(|point| flow(point, subject.name));
             let [Some(one), Some(two)] = rows else { continue };
             // Ratios of rare events are not compared: they deviate by large factors of nothing.
             let measures = subject.measures.iter().filter(|it| !it.metric.info().unit.is_empty());
