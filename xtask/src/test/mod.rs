@@ -108,7 +108,7 @@ fn lints() -> anyhow::Result<()> {
     shell::run(cargo().args(clippy))
 }
 
-/// Random input for each parser and machine, 20 s each. See fuzz/README.md.
+/// Random input for each parser and machine, 10 s each. See fuzz/README.md.
 fn fuzz() -> anyhow::Result<()> {
     ["scenario", "trace", "proxies"].into_iter().try_for_each(fuzz_target)
 }
@@ -126,7 +126,7 @@ fn fuzz_target(target_name: &str) -> anyhow::Result<()> {
     };
     shell::run(&mut cargo("build"))?;
     let mut run = cargo("run");
-    run.args(["--quiet", "--", "-max_total_time=20", "-max_len=8192", "-timeout=10"]);
+    run.args(["--quiet", "--", "-max_total_time=10", "-max_len=8192", "-timeout=10"]);
     run.args(["-seed=1", "-verbosity=0", "-print_final_stats=1", "-artifact_prefix=artifacts/"]);
     let output = run.args([corpus, format!("seeds/{target_name}")]).output()?;
     let printed = String::from_utf8_lossy(&output.stderr);

@@ -153,7 +153,10 @@ impl Cache {
         for old in self.entries.range_mut(from..to) {
             old.repeated = true;
             let after = self.used - cost(&old.segment) + cost(&entry.segment);
-            if (old.start, old.end) == (entry.start, entry.end) && after <= self.limit {
+            // The length is compared as well: a FIN takes the room of a byte in the sequence.
+            let same = (old.start, old.end, old.segment.len)
+                == (entry.start, entry.end, entry.segment.len);
+            if same && after <= self.limit {
                 self.used = after;
                 old.segment = entry.segment;
                 (old.latest, old.sent_at) = (entry.latest, entry.sent_at);

@@ -84,6 +84,17 @@ fn acknowledgement(ack: u32, blocks: &[(u32, u32)]) -> Segment {
 const NOTHING: [&str; 0] = [];
 
 #[test]
+fn a_fin_in_place_of_the_last_byte_is_not_taken_for_the_same_segment() {
+    let mut bench = Bench::with_four_out();
+    let flags = Flags::ACK.with(Flags::FIN);
+    let fin = Segment { seq: 400, len: 99, flags, header: 40, ..Segment::default() };
+    bench.feed(Side::Left, fin);
+    assert_eq!(bench.snoop.held(Side::Left).bytes, 400, "what is kept stays as it was");
+    bench.ack(500, &[]);
+    assert_eq!(bench.snoop.held(Side::Left).bytes, 0);
+}
+
+#[test]
 fn the_first_selective_acknowledgement_brings_a_copy_and_goes_no_further() {
     let mut bench = Bench::with_four_out();
     assert_eq!(bench.ack(100, &[(200, 300)]), ["copy 100"]);
