@@ -111,6 +111,11 @@ const MEANING: &[(&str, &str, &str)] = &[
         "[node.head.proxy]\nmode = \"reflect\"\n\
          crash = [{ at = \"1 s\", down = \"5 s\" }, { at = \"3 s\" }]",
     ),
+    (
+        "together and spread",
+        "load = \"bulk\"",
+        "count = 3\nstart_spread = \"9 s\"\nload.poisson = { size = \"1 B\", every = \"1 s\", synchronised = true }",
+    ),
     ("deadline of a stream", "stack = \"plain\"", "deadline = \"1 s\""),
     (
         "event that overtakes itself",

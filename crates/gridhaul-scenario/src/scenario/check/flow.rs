@@ -72,6 +72,18 @@ impl Report<'_> {
                 "remove this key, or give each member rows of its own",
             );
         }
+        let together = match &flow.load {
+            Load::Poisson(load) => load.synchronised,
+            Load::OnOff(load) => load.synchronised,
+            _ => false,
+        };
+        if together && flow.start_spread.is_some_and(|spread| !spread.is_zero()) {
+            self.refuse(
+                format!("{key}.start_spread"),
+                "`synchronised` opens all connections together, and this spreads them",
+                "keep one of the two keys",
+            );
+        }
         let duration = self.scenario.duration;
         if flow.start >= duration && !duration.is_zero() {
             self.refuse(
