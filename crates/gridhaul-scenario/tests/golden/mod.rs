@@ -9,7 +9,10 @@ pub(crate) fn check(path: &str, text: &str) {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).unwrap();
         }
-        std::fs::write(&path, text).unwrap();
+        // At once: another test may read the file meanwhile.
+        let fresh = path.with_extension("new");
+        std::fs::write(&fresh, text).unwrap();
+        std::fs::rename(&fresh, &path).unwrap();
         return;
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();

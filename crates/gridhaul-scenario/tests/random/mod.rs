@@ -259,6 +259,8 @@ fn flow() -> impl Strategy<Value = Flow> {
     (load(), 1..1_000_u32, any::<bool>(), any::<bool>()).prop_map(
         |(load, count, routed, turned)| {
             let messages = matches!(load, Load::Periodic(_) | Load::Poisson(_) | Load::OnOff(_));
+            let together = matches!(&load, Load::Poisson(load) if load.synchronised)
+                || matches!(&load, Load::OnOff(load) if load.synchronised);
             let (from, to) = if turned { ("head-1", "meter") } else { ("meter", "head-1") };
             Flow {
                 from: from.into(),
@@ -271,7 +273,7 @@ fn flow() -> impl Strategy<Value = Flow> {
                 deadline: None,
                 ip: if turned { IpVersion::V6 } else { IpVersion::V4 },
                 start: Duration::ZERO,
-                start_spread: turned.then(|| Duration::from_nanos(u64::from(count))),
+                start_spread: (turned && !together).then(|| Duration::from_nanos(u64::from(count))),
                 route: routed.then(|| vec!["line".into()]),
                 return_route: None,
             }
