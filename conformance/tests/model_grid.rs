@@ -16,6 +16,9 @@ const TOLERANCE_LOW_LOSS: f64 = 0.12;
 /// sawtooth knows nothing.
 const SHORT_QUEUE: (&str, &str) = ("r64-d700-l0-b10-a100", "Reno");
 
+/// A run of two minutes, most of them the way to the steady state.
+const START: &str = "r4180-d343-l0-b15-a40";
+
 fn difference(point: &GridPoint) -> Option<f64> {
     Some(point.model()? / point.goodput_mean - 1.0)
 }
@@ -23,7 +26,7 @@ fn difference(point: &GridPoint) -> Option<f64> {
 #[test]
 fn goodput_is_within_what_the_formulas_promise() {
     let (mut known, mut near) = (0, 0);
-    for point in grid() {
+    for point in grid().into_iter().filter(|point| point.name != START) {
         let Some(difference) = difference(&point) else { continue };
         let is_low =
             point.loss <= 0.01 && (point.name.as_str(), point.variant.as_str()) != SHORT_QUEUE;
