@@ -93,6 +93,25 @@ fn what_is_called_deterministic_does_not_depend_on_the_seed() {
     }
 }
 
+/// A timeout comes at a tick of the clock, whose phase ns-2 draws for each agent.
+#[test]
+fn replications_of_ns2_differ_in_the_phase_of_their_clocks() {
+    let loss = "loss = { packets = [41, 42, 43] }";
+    let answer = |phase| {
+        let stack = format!("[stack.s]\nprofile = 'ns2'\nvariant = 'reno'\n{phase}");
+        let flow = format!("stack = 's'\nload.transfer.size = '60 kB'\n{stack}");
+        point("duration = '30 s'\nrepeat = 5", loss, &flow)
+    };
+    let (random, fixed) = (answer(""), answer("clock_phase = '3 ms'"));
+    for point in [&random, &fixed] {
+        assert!(up(point, Metric::Timeouts).mean.is_some_and(|timeouts| timeouts >= 1.0));
+    }
+    let interval = up(&random, Metric::CompletionTime).ci95.expect("five times");
+    // Ticks of 10 ms: times differ by up to that, and twice that for the second timeout.
+    assert!((0.001..0.1).contains(&interval), "{interval}");
+    assert!(fixed.deterministic && !random.deterministic);
+}
+
 #[test]
 fn every_row_has_every_column_of_its_scope() {
     for load in ["load = 'bulk'", "load.poisson = { size = '100 B', every = '1 s' }"] {
