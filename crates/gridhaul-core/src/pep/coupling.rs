@@ -162,11 +162,11 @@ impl Coupling {
             return self.ask_in_other_states(now, to);
         }
         // Made where it is handed over: to move what was just written takes longer than to write it.
-        let Some(stretch) = end.poll_stretch(now) else {
+        let Some(range) = end.poll_range(now) else {
             self.asked += 1;
             return None;
         };
-        let segment = end.segment(now, stretch);
+        let segment = end.segment(now, range);
         Some(self.hand_out(to, segment))
     }
 

@@ -1,10 +1,10 @@
 //! The receiving half: reassembly, delayed and selective acknowledgements, the offered window.
 
-mod patience;
+mod delayed_ack_timer;
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use self::patience::Patience;
+use self::delayed_ack_timer::DelayedAckTimer;
 use super::params::{Rules, StackParams};
 use super::segment::SackBlocks;
 
@@ -21,7 +21,7 @@ pub struct Receiver {
     /// Bytes that the application has not taken yet.
     unread: u32,
     /// How long acknowledgements wait, where that adapts.
-    patience: Patience,
+    delayed_ack_timer: DelayedAckTimer,
     unacknowledged: u16,
     quick_left: u16,
     /// Whether the application takes everything at once.
@@ -56,7 +56,7 @@ impl Receiver {
             beyond: None,
             window_shift: 0,
             unread: 0,
-            patience: Patience::default(),
+            delayed_ack_timer: DelayedAckTimer::default(),
             unacknowledged: 0,
             quick_left: quick(params),
             eager: true,
@@ -214,14 +214,14 @@ impl Receiver {
         self.ack_now = true;
     }
     /// The round trip of SYN and its answer, where it was measured.
-    pub(crate) fn know_way(&mut self, rtt: Duration) {
-        self.patience.know_way(rtt);
+    pub(crate) fn note_handshake_rtt(&mut self, rtt: Duration) {
+        self.delayed_ack_timer.note_handshake_rtt(rtt);
     }
     /// A segment with an acknowledgement has been sent.
     #[inline]
     pub fn on_ack_sent(&mut self, now: Instant, params: &StackParams) {
         if self.ack_at <= now && !self.ack_now {
-            self.patience.on_waited();
+            self.delayed_ack_timer.on_waited();
         }
         self.offered = self.edge(params);
         self.ack_now = false;
@@ -242,7 +242,7 @@ impl Receiver {
 
     fn schedule_ack(&mut self, now: Instant, at_once: bool, params: &StackParams) {
         self.unacknowledged = self.unacknowledged.saturating_add(1);
-        if params.rules == Rules::Linux && self.patience.on_data(now) {
+        if params.rules == Rules::Linux && self.delayed_ack_timer.on_data(now) {
             self.begin_quick(params);
         }
         let quick = self.quick_left > 0;
@@ -256,7 +256,7 @@ impl Receiver {
         } else if self.ack_at == Instant::NEVER {
             let wait = match params.rules {
                 Rules::Rfc => params.delayed_ack,
-                Rules::Linux => self.patience.wait(params.delayed_ack_max),
+                Rules::Linux => self.delayed_ack_timer.wait(params.delayed_ack_max),
             };
             self.ack_at = now + wait;
         }

@@ -161,7 +161,7 @@ impl CongestionControl for Bbr {
             self.full_pipe.forget_bandwidth();
             let lost = self.progress.lost + loss.in_flight;
             let progress = Progress { lost, ..self.progress };
-            self.look_for_policer(long_term::News {
+            self.look_for_policer(long_term::PathEvent {
                 progress,
                 lost: true,
                 begins_round: true,
@@ -210,7 +210,7 @@ impl Bbr {
         };
         self.round.update(sample.prior_delivered, ack.delivered_total);
         if self.window.rules() == Rules::Linux {
-            self.look_for_policer(long_term::News {
+            self.look_for_policer(long_term::PathEvent {
                 progress: self.progress,
                 lost: ack.lost > 0,
                 begins_round: self.round.starts(),
@@ -224,9 +224,9 @@ impl Bbr {
         }
     }
 
-    fn look_for_policer(&mut self, news: long_term::News) {
-        if self.long_term.update(&news) {
-            self.state = State::ProbeBw(ProbeBw::enter(news.progress.at));
+    fn look_for_policer(&mut self, event: long_term::PathEvent) {
+        if self.long_term.update(&event) {
+            self.state = State::ProbeBw(ProbeBw::enter(event.progress.at));
         }
     }
 
@@ -273,7 +273,7 @@ impl Bbr {
     fn check_cycle(&mut self, ack: &Ack) {
         if let State::ProbeBw(cycle) = self.state {
             let gain = self.pacing_gain();
-            let scene = probe_bw::Scene {
+            let conditions = probe_bw::CycleConditions {
                 now: ack.now,
                 gain,
                 min_rtt: self.min_rtt.get().unwrap_or_default(),
@@ -282,7 +282,7 @@ impl Bbr {
                 at_gain: self.inflight(gain),
                 at_one: self.inflight(1.0),
             };
-            self.state = State::ProbeBw(cycle.next(&scene));
+            self.state = State::ProbeBw(cycle.next(&conditions));
         }
     }
 

@@ -129,7 +129,7 @@ pub trait CongestionControl: Sized {
     }
 
     /// What it has computed so far about the network; `None` where that is not counted.
-    fn effort(&self) -> Option<Effort> {
+    fn estimator_counters(&self) -> Option<EstimatorCounters> {
         None
     }
 
@@ -143,7 +143,7 @@ pub trait CongestionControl: Sized {
 
 /// What a controller has computed to tell what goes on in the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Effort {
+pub struct EstimatorCounters {
     /// Acknowledgements with which it brought a measure up to date. `None`: all that measured a
     /// round trip.
     pub updates: Option<u32>,
@@ -329,10 +329,10 @@ impl Controller {
     pub fn on_one_way_delay(&mut self, us: u32) {
         dispatch!(self, inner => inner.on_one_way_delay(us));
     }
-    /// See [`CongestionControl::effort`].
+    /// See [`CongestionControl::estimator_counters`].
     #[must_use]
-    pub fn effort(&self) -> Option<Effort> {
-        dispatch!(self, inner => inner.effort())
+    pub fn estimator_counters(&self) -> Option<EstimatorCounters> {
+        dispatch!(self, inner => inner.estimator_counters())
     }
     /// See [`CongestionControl::on_loss`].
     pub fn on_loss(&mut self, loss: &Loss) {

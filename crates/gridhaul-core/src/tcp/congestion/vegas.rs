@@ -23,7 +23,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use self::fine_timer::FineTimer;
 use self::round::{Round, Verdict};
-use super::{Ack, CongestionControl, Effort, Loss, Window};
+use super::{Ack, CongestionControl, EstimatorCounters, Loss, Window};
 use crate::tcp::params::{Rules, StackParams};
 
 /// Vegas.
@@ -163,8 +163,8 @@ impl CongestionControl for Vegas {
     }
 
     /// The round trip of every acknowledgement, and the comparison at the end of each round trip.
-    fn effort(&self) -> Option<Effort> {
-        Some(Effort { updates: None, evaluations: self.round.verdicts(), verdicts: None })
+    fn estimator_counters(&self) -> Option<EstimatorCounters> {
+        Some(EstimatorCounters { updates: None, evaluations: self.round.verdicts(), verdicts: None })
     }
 
     /// Section 3.1: a duplicate acknowledgement, or the first or second new one after a

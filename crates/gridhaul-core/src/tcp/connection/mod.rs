@@ -12,7 +12,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 use crate::tcp::params::{OptionBytes, Rules, StackParams};
 use crate::tcp::receiver::Receiver;
 use crate::tcp::segment::{ClockOption, Flags, OneWayDelay, SackBlocks, Segment, expand};
-use crate::tcp::sender::{Sender, Stretch};
+use crate::tcp::sender::{Sender, SendRange};
 
 use self::sending::Sending;
 
@@ -254,12 +254,12 @@ impl Connection {
         if !self.may_send() {
             return self.poll_in_other_states(now);
         }
-        let stretch = self.poll_stretch(now)?;
-        Some(self.segment(now, stretch))
+        let range = self.poll_range(now)?;
+        Some(self.segment(now, range))
     }
 
     /// Whether the connection is open as far as sending goes: then [`Self::poll_transmit`] is
-    /// [`Self::poll_stretch`] and [`Self::segment`].
+    /// [`Self::poll_range`] and [`Self::segment`].
     #[inline]
     pub(crate) const fn may_send(&self) -> bool {
         matches!(self.state, State::Established) || self.is_open_for_sending()
@@ -268,16 +268,16 @@ impl Connection {
     /// What the next segment of an open connection carries, if one is to go now; nothing, if it only
     /// acknowledges.
     #[inline(always)]
-    pub(crate) fn poll_stretch(&mut self, now: Instant) -> Option<Stretch> {
+    pub(crate) fn poll_range(&mut self, now: Instant) -> Option<SendRange> {
         // Linux acknowledges the answer to SYN before the application writes anything.
         let bare =
             self.last_ack == 0 && self.params.rules == Rules::Linux && self.receiver.ack_due(now);
-        if !bare && let Some(stretch) = self.sending.poll(now, &self.params) {
-            self.on_stretch(stretch);
-            return Some(stretch);
+        if !bare && let Some(range) = self.sending.poll(now, &self.params) {
+            self.on_send_range(range);
+            return Some(range);
         }
         let due = bare || self.receiver.ack_due(now);
-        due.then(|| Stretch { start: self.sending.next(), len: 0 })
+        due.then(|| SendRange { start: self.sending.next(), len: 0 })
     }
 
     #[inline(always)]
@@ -444,9 +444,9 @@ impl Connection {
 
     /// FIN leaves: the state follows (RFC 9293, figure 5).
     #[inline]
-    fn on_stretch(&mut self, stretch: Stretch) {
+    fn on_send_range(&mut self, range: SendRange) {
         let Some(fin) = self.sending.fin_position() else { return };
-        if stretch.start + u64::from(stretch.len) > fin {
+        if range.start + u64::from(range.len) > fin {
             self.state = match self.state {
                 State::Established => State::FinWait1,
                 State::CloseWait => State::LastAck,
@@ -455,20 +455,20 @@ impl Connection {
         }
     }
 
-    /// The segment with a stretch of the stream.
+    /// The segment with a range of the stream.
     #[inline(always)]
-    pub(crate) fn segment(&mut self, now: Instant, stretch: Stretch) -> Segment {
+    pub(crate) fn segment(&mut self, now: Instant, range: SendRange) -> Segment {
         let params = &*self.params;
-        let mut len = stretch.len;
+        let mut len = range.len;
         let mut flags = Flags::ACK;
         let mut syn = false;
-        if stretch.start == 0 && len > 0 {
+        if range.start == 0 && len > 0 {
             syn = true;
             len -= 1;
             flags = if self.state == State::SynSent { Flags::SYN } else { Flags::SYN.with(flags) };
         } else if let Some(fin) = self.sending.fin_position()
             && len > 0
-            && stretch.start + u64::from(len) > fin
+            && range.start + u64::from(len) > fin
         {
             len -= 1;
             flags = flags.with(Flags::FIN);
@@ -497,7 +497,7 @@ impl Connection {
         }
         self.last_ack = next;
         Segment {
-            seq: self.isn.wrapping_add(stretch.start as u32),
+            seq: self.isn.wrapping_add(range.start as u32),
             ack: self.peer_isn.wrapping_add(next as u32),
             len,
             window: self.receiver.offered_window(),

@@ -22,7 +22,7 @@ use super::sent::SentQueue;
 pub(crate) use rack::Delivered;
 
 /// What a recovery may look at and change.
-pub(crate) struct Scene<'a> {
+pub(crate) struct LossRecoveryContext<'a> {
     pub now: Instant,
     pub params: &'a StackParams,
     pub queue: &'a mut SentQueue,
@@ -60,7 +60,7 @@ pub(crate) struct Scene<'a> {
 
 /// Whether the window may grow with an acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum CwndGrowth {
     Grow,
     Hold,
 }
@@ -68,18 +68,18 @@ pub(crate) enum Verdict {
 /// A kind of loss recovery.
 pub(crate) trait LossRecovery {
     /// A duplicate acknowledgement. Returns whether a fast retransmit begins with it.
-    fn on_duplicate(&mut self, scene: &mut Scene<'_>) -> bool;
+    fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool;
 
     /// `acked` bytes were newly acknowledged.
-    fn on_new_ack(&mut self, scene: &mut Scene<'_>, acked: u64) -> Verdict;
+    fn on_new_ack(&mut self, context: &mut LossRecoveryContext<'_>, acked: u64) -> CwndGrowth;
 
     /// The time at which it wanted to look again. Returns whether a fast retransmit begins.
-    fn on_reorder_timer(&mut self, _scene: &mut Scene<'_>) -> bool {
+    fn on_reorder_timer(&mut self, _scene: &mut LossRecoveryContext<'_>) -> bool {
         false
     }
 
     /// The retransmission timer has fired, and nothing is changed yet.
-    fn before_timeout(&mut self, _scene: &Scene<'_>) {}
+    fn before_timeout(&mut self, _scene: &LossRecoveryContext<'_>) {}
 
     /// The retransmission timer has fired; everything is marked lost already.
     fn on_timeout(&mut self, next: u64);
@@ -180,18 +180,18 @@ impl Recovery {
         }
     }
 
-    pub(crate) fn on_duplicate(&mut self, scene: &mut Scene<'_>) -> bool {
-        dispatch!(self, inner => inner.on_duplicate(scene))
+    pub(crate) fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
+        dispatch!(self, inner => inner.on_duplicate(context))
     }
     #[inline]
-    pub(crate) fn on_new_ack(&mut self, scene: &mut Scene<'_>, acked: u64) -> Verdict {
-        dispatch!(self, inner => inner.on_new_ack(scene, acked))
+    pub(crate) fn on_new_ack(&mut self, context: &mut LossRecoveryContext<'_>, acked: u64) -> CwndGrowth {
+        dispatch!(self, inner => inner.on_new_ack(context, acked))
     }
-    pub(crate) fn on_reorder_timer(&mut self, scene: &mut Scene<'_>) -> bool {
-        dispatch!(self, inner => inner.on_reorder_timer(scene))
+    pub(crate) fn on_reorder_timer(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
+        dispatch!(self, inner => inner.on_reorder_timer(context))
     }
-    pub(crate) fn before_timeout(&mut self, scene: &Scene<'_>) {
-        dispatch!(self, inner => inner.before_timeout(scene));
+    pub(crate) fn before_timeout(&mut self, context: &LossRecoveryContext<'_>) {
+        dispatch!(self, inner => inner.before_timeout(context));
     }
     #[inline]
     pub(crate) fn window(&self) -> Option<u32> {
@@ -235,7 +235,7 @@ impl Recovery {
     }
 }
 
-impl Scene<'_> {
+impl LossRecoveryContext<'_> {
     /// What the controller is told about the loss of the first unacknowledged segment.
     pub(crate) fn loss(&self) -> Loss {
         let first = self.queue.front();

@@ -4,16 +4,16 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use super::tail::Purpose;
 use super::timer::Probe;
-use super::{Sender, scene};
+use super::{Sender, loss_recovery_context};
 use crate::tcp::congestion::Ack;
 use crate::tcp::params::{Growth, StackParams};
-use crate::tcp::recovery::{Delivered, Scene, Verdict};
+use crate::tcp::recovery::{Delivered, LossRecoveryContext, CwndGrowth};
 use crate::tcp::segment::{ClockOption, OneWayDelay, Segment, expand};
 use crate::tcp::sent::{Sent, StillLost};
 
 /// What one acknowledgement has delivered and found.
 #[derive(Default)]
-struct News {
+struct AckEvent {
     now: Instant,
     /// The least round trip before it.
     least: Duration,
@@ -34,7 +34,7 @@ struct News {
     echo: Option<u32>,
 }
 
-impl News {
+impl AckEvent {
     fn on_sacked(&mut self, sent: &Sent) {
         // What arrives out of order echoes an older time (RFC 7323, section 4.3).
         self.on_delivered(sent, None);
@@ -80,7 +80,7 @@ impl Sender {
         let old_window = self.peer_window;
         self.update_window(ack, segment);
         if self.una == self.next {
-            // Nothing is out: only the window can be news.
+            // Nothing is out: only the window can have changed.
             if self.is_rack() && segment.sequence_len() == 0 && segment.window == old_window {
                 self.forgive_probe();
             }
@@ -89,23 +89,23 @@ impl Sender {
             }
             return true;
         }
-        let mut news = News {
+        let mut event = AckEvent {
             now,
             least: self.rtt.least(),
             prior_in_flight: self.in_flight(),
             highest: self.queue.highest_sacked(),
-            ..News::default()
+            ..AckEvent::default()
         };
         if self.sack && !segment.sack.is_empty() {
-            self.take_sacks(now, ack, segment, isn, params, &mut news);
+            self.take_sacks(now, ack, segment, isn, params, &mut event);
         }
         if self.is_rack() && segment.clock == ClockOption::Timestamps {
-            news.echo = segment.timestamps.map(|(_, echo)| echo);
+            event.echo = segment.timestamps.map(|(_, echo)| echo);
         }
         if ack > self.una {
-            self.on_new_ack(now, ack, segment, isn, news, params);
-        } else if ack == self.una && self.is_duplicate(segment, old_window, &news, params) {
-            self.on_duplicate(now, news, params);
+            self.on_new_ack(now, ack, segment, isn, event, params);
+        } else if ack == self.una && self.is_duplicate(segment, old_window, &event, params) {
+            self.on_duplicate(now, event, params);
         }
         true
     }
@@ -117,7 +117,7 @@ impl Sender {
             return false;
         }
         self.queue.push(Sent::probe(self.next, now));
-        if let Some(rate) = self.extras.rate_mut() {
+        if let Some(rate) = self.optional.rate_mut() {
             rate.on_probe();
         }
         self.next += 1;
@@ -145,17 +145,17 @@ impl Sender {
         segment: &Segment,
         isn: u32,
         params: &StackParams,
-        news: &mut News,
+        event: &mut AckEvent,
     ) {
         if params.forget_sack_on_timeout && !self.in_recovery() {
-            if ack > self.una || self.deaf {
+            if ack > self.una || self.sack_ignored {
                 return;
             }
             // ns-2 goes back all the way after a timeout: over what has arrived, too.
-            self.mark_sacked(now, segment, isn, news, StillLost::Keep);
+            self.mark_sacked(now, segment, isn, event, StillLost::Keep);
             return;
         }
-        self.mark_sacked(now, segment, isn, news, StillLost::Clear);
+        self.mark_sacked(now, segment, isn, event, StillLost::Clear);
     }
 
     fn mark_sacked(
@@ -163,7 +163,7 @@ impl Sender {
         now: Instant,
         segment: &Segment,
         isn: u32,
-        news: &mut News,
+        event: &mut AckEvent,
         lost: StillLost,
     ) {
         let mut covered = 0;
@@ -172,16 +172,16 @@ impl Sender {
             let (Some(left), Some(right)) = bounds else { continue };
             // Blocks below the cumulative point (RFC 2883) or above what was sent say nothing new.
             if left < right && right > self.una && right <= self.next {
-                let mut rate = self.extras.rate_mut();
+                let mut rate = self.optional.rate_mut();
                 covered += self.queue.sack(left.max(self.una), right, lost, |index, sent| {
                     if let Some(rate) = &mut rate {
                         rate.on_sacked(now, index, sent);
                     }
-                    news.on_sacked(sent);
+                    event.on_sacked(sent);
                 });
             }
         }
-        news.delivered = u32::try_from(covered).unwrap_or(u32::MAX);
+        event.delivered = u32::try_from(covered).unwrap_or(u32::MAX);
     }
 
     fn on_new_ack(
@@ -190,18 +190,18 @@ impl Sender {
         ack: u64,
         segment: &Segment,
         isn: u32,
-        mut news: News,
+        mut event: AckEvent,
         params: &StackParams,
     ) {
-        news.acked = ack - self.una;
+        event.acked = ack - self.una;
         let opened = self.una == 0;
         let (mut fresh, mut oldest): (Option<Instant>, Option<Instant>) = (None, None);
         let mut repeated = false;
-        self.attentive |= news.newest.is_some();
-        let watched = self.is_rack() && self.attentive;
+        self.recovery_active |= event.newest.is_some();
+        let watched = self.is_rack() && self.recovery_active;
         let probe_repaired = self.is_rack() && self.probe_repaired(ack);
-        let mut rate = self.extras.rate_mut();
-        let mut delivered = news.delivered;
+        let mut rate = self.optional.rate_mut();
+        let mut delivered = event.delivered;
         self.queue.acknowledge(ack, |sent| {
             if !sent.sacked {
                 delivered += sent.len;
@@ -214,17 +214,17 @@ impl Sender {
             repeated |= sent.transmits > 1;
             oldest = oldest.or(fresh);
             if watched && !sent.sacked {
-                news.on_delivered(sent, news.echo);
+                event.on_delivered(sent, event.echo);
             }
         });
-        news.delivered = delivered;
+        event.delivered = delivered;
         self.una = ack;
-        self.deaf = false;
+        self.sack_ignored = false;
         let timed = if self.is_rack() {
             // Linux times the first segment that is acknowledged, so that a delayed acknowledgement
             // counts in full; if some were sent twice, the first that is sacked.
-            let last = news.sacked.map(|(_, last)| last).or(fresh);
-            let first = oldest.filter(|_| !repeated).or(news.sacked.map(|(first, _)| first));
+            let last = event.sacked.map(|(_, last)| last).or(fresh);
+            let first = oldest.filter(|_| !repeated).or(event.sacked.map(|(first, _)| first));
             first.map(|first| (first, last.unwrap_or(first)))
         } else {
             fresh.map(|sent_at| (sent_at, sent_at))
@@ -235,22 +235,22 @@ impl Sender {
         let newest = if self.is_rack() { measured } else { fresh };
         if let Some(sent_at) = newest {
             let rtt = now.since(sent_at);
-            news.rtt = Some(rtt);
+            event.rtt = Some(rtt);
             self.congestion.on_measured(rtt);
         }
-        let mut verdict = Verdict::Grow;
+        let mut growth = CwndGrowth::Grow;
         let (mut restart, mut reorder_at) = (true, None);
-        if self.attentive {
-            (verdict, restart, reorder_at) = self.consult(now, &mut news, params);
+        if self.recovery_active {
+            (growth, restart, reorder_at) = self.consult(now, &mut event, params);
         }
         if probe_repaired {
-            let loss = scene!(self, now, params).loss();
+            let loss = loss_recovery_context!(self, now, params).loss();
             self.congestion.on_loss(&loss);
             self.congestion.on_recovered(now);
         }
         if opened {
             // RFC 5681, section 3.1: the acknowledgement of SYN does not open the window.
-            verdict = Verdict::Hold;
+            growth = CwndGrowth::Hold;
             self.on_opened(params);
         }
         if self.una == self.next {
@@ -265,7 +265,7 @@ impl Sender {
         }
         self.watch_reordering(now, reorder_at, params);
         self.probe = Probe::default();
-        self.tell(now, &news, verdict, params);
+        self.tell(now, &event, growth, params);
     }
 
     /// Lets the recovery look at an acknowledgement of new data. Returns whether the window may
@@ -273,51 +273,51 @@ impl Sender {
     fn consult(
         &mut self,
         now: Instant,
-        news: &mut News,
+        event: &mut AckEvent,
         params: &StackParams,
-    ) -> (Verdict, bool, Option<Instant>) {
+    ) -> (CwndGrowth, bool, Option<Instant>) {
         let was_recovering = self.recovery.in_recovery();
         let lost_before = self.queue.lost_bytes();
-        let mut scene = scene!(self, now, params);
-        scene.duplicates = 0;
-        (scene.delivered, scene.newest, scene.echo) = (news.delivered, news.newest, news.echo);
-        let verdict = self.recovery.on_new_ack(&mut scene, news.acked);
-        let Scene { duplicates, force_retransmit, restart_timer, .. } = scene;
-        let Scene { end_backoff, stop_timing, reorder_at, .. } = scene;
+        let mut context = loss_recovery_context!(self, now, params);
+        context.duplicates = 0;
+        (context.delivered, context.newest, context.echo) = (event.delivered, event.newest, event.echo);
+        let growth = self.recovery.on_new_ack(&mut context, event.acked);
+        let LossRecoveryContext { duplicates, force_retransmit, restart_timer, .. } = context;
+        let LossRecoveryContext { end_backoff, stop_timing, reorder_at, .. } = context;
         self.duplicates = duplicates;
         self.limited = 0;
         self.force_retransmit = force_retransmit && !self.queue.is_empty();
         if stop_timing {
             self.timed_at = Instant::NEVER;
         }
-        news.lost = self.note_lost(lost_before);
+        event.lost = self.note_lost(lost_before);
         let recovering = self.recovery.in_recovery();
-        self.attentive = recovering || self.recovery.is_watching() || self.duplicates > 0;
+        self.recovery_active = recovering || self.recovery.is_watching() || self.duplicates > 0;
         if end_backoff {
             self.arm(now, now, params);
             self.rtt.reset_backoff();
-            return (verdict, false, reorder_at);
+            return (growth, false, reorder_at);
         }
-        (verdict, !was_recovering || restart_timer || !recovering, reorder_at)
+        (growth, !was_recovering || restart_timer || !recovering, reorder_at)
     }
 
-    fn on_duplicate(&mut self, now: Instant, mut news: News, params: &StackParams) {
+    fn on_duplicate(&mut self, now: Instant, mut event: AckEvent, params: &StackParams) {
         self.duplicates += 1;
-        self.attentive = true;
+        self.recovery_active = true;
         if self.is_rack()
-            && let Some((first, last)) = news.sacked
+            && let Some((first, last)) = event.sacked
         {
             // What was sacked measures round trips as well, before the recovery looks (Linux).
             self.take_round_trip((first, last), now, params);
-            news.rtt = Some(now.since(last));
+            event.rtt = Some(now.since(last));
         }
         let lost_before = self.queue.lost_bytes();
-        let mut scene = scene!(self, now, params);
-        (scene.delivered, scene.newest, scene.echo) = (news.delivered, news.newest, news.echo);
-        let entered = self.recovery.on_duplicate(&mut scene);
-        let Scene { force_retransmit, restart_timer, stop_timing, reorder_at, .. } = scene;
+        let mut context = loss_recovery_context!(self, now, params);
+        (context.delivered, context.newest, context.echo) = (event.delivered, event.newest, event.echo);
+        let entered = self.recovery.on_duplicate(&mut context);
+        let LossRecoveryContext { force_retransmit, restart_timer, stop_timing, reorder_at, .. } = context;
         self.force_retransmit = force_retransmit;
-        news.lost = self.note_lost(lost_before);
+        event.lost = self.note_lost(lost_before);
         if stop_timing {
             self.timed_at = Instant::NEVER;
         }
@@ -328,12 +328,12 @@ impl Sender {
             self.rto_at = now + self.rtt.rto(params);
         }
         if self.is_rack() {
-            self.time_duplicate(now, &news, params);
+            self.time_duplicate(now, &event, params);
             self.watch_reordering(now, reorder_at, params);
         }
         self.stats.fast_retransmits += u32::from(entered);
-        if news.delivered > 0 {
-            self.tell(now, &news, Verdict::Hold, params);
+        if event.delivered > 0 {
+            self.tell(now, &event, CwndGrowth::Hold, params);
         } else {
             self.refresh_window();
         }
@@ -341,8 +341,8 @@ impl Sender {
 
     /// For RACK: the timer starts anew if what was sacked was sent before the first segment that is out,
     /// which has been repeated since.
-    fn time_duplicate(&mut self, now: Instant, news: &News, params: &StackParams) {
-        if let (Some((first, _)), Some(rtt)) = (news.sacked, news.rtt) {
+    fn time_duplicate(&mut self, now: Instant, event: &AckEvent, params: &StackParams) {
+        if let (Some((first, _)), Some(rtt)) = (event.sacked, event.rtt) {
             self.congestion.on_measured(rtt);
             if self.queue.front().is_some_and(|head| first < head.sent_at) {
                 self.arm(now, now, params);
@@ -357,7 +357,7 @@ impl Sender {
     /// What counts as lost is more than it was. Returns by how much.
     pub(super) fn note_lost(&mut self, before: u64) -> u64 {
         let lost = self.queue.lost_bytes().saturating_sub(before);
-        if let Some(rate) = self.extras.rate_mut() {
+        if let Some(rate) = self.optional.rate_mut() {
             rate.lost += lost;
         }
         lost
@@ -365,31 +365,31 @@ impl Sender {
 
     /// Tells the controller about an acknowledgement that delivered data.
     #[inline(always)]
-    fn tell(&mut self, now: Instant, news: &News, verdict: Verdict, params: &StackParams) {
-        let grow = verdict == Verdict::Grow && news.acked > 0;
-        let acked = u32::try_from(news.acked).unwrap_or(u32::MAX);
+    fn tell(&mut self, now: Instant, event: &AckEvent, growth: CwndGrowth, params: &StackParams) {
+        let grow = growth == CwndGrowth::Grow && event.acked > 0;
+        let acked = u32::try_from(event.acked).unwrap_or(u32::MAX);
         let (slow_start_credit, avoidance_credit) = match params.growth {
             Growth::PerAck => (params.mss, params.mss),
             Growth::PerAckedUpToOne => (acked.min(params.mss), params.mss),
-            Growth::PerAcked => (news.delivered, news.delivered),
+            Growth::PerAcked => (event.delivered, event.delivered),
         };
         let ack = Ack {
             now,
-            delivered: news.delivered,
+            delivered: event.delivered,
             slow_start_credit,
             avoidance_credit,
-            rtt: news.rtt,
+            rtt: event.rtt,
             srtt: self.rtt.srtt().unwrap_or_default(),
-            prior_in_flight: news.prior_in_flight,
+            prior_in_flight: event.prior_in_flight,
             in_flight: self.in_flight(),
             una: self.una,
             next: self.next,
             window_limited: !params.grow_only_when_limited || self.window_was_limit(),
             in_recovery: self.in_recovery(),
-            lost: news.lost,
-            delivered_total: self.extras.rate().map_or(0, |rate| rate.delivered()),
-            lost_total: self.extras.rate().map_or(0, |rate| rate.lost),
-            rate: self.extras.rate_mut().and_then(|rate| rate.take_sample()),
+            lost: event.lost,
+            delivered_total: self.optional.rate().map_or(0, |rate| rate.delivered()),
+            lost_total: self.optional.rate().map_or(0, |rate| rate.lost),
+            rate: self.optional.rate_mut().and_then(|rate| rate.take_sample()),
             paced_until: self.paced_until(),
             mss: params.mss,
         };
@@ -400,7 +400,7 @@ impl Sender {
 
     #[inline]
     fn window_was_limit(&self) -> bool {
-        self.extras.usage().map_or(self.window_limited, |usage| {
+        self.optional.usage().map_or(self.window_limited, |usage| {
             usage.allows_growth(self.congestion.cwnd(), self.congestion.ssthresh())
         })
     }
@@ -460,17 +460,17 @@ impl Sender {
         self.stats.rtt_count += 1;
     }
 
-    /// RFC 5681, section 2, and with SACK RFC 6675, section 2: news below nothing new.
+    /// RFC 5681, section 2, and with SACK RFC 6675, section 2: data newly sacked and nothing acknowledged.
     fn is_duplicate(
         &self,
         segment: &Segment,
         old_window: u32,
-        news: &News,
+        event: &AckEvent,
         params: &StackParams,
     ) -> bool {
         if self.sack {
             // ns-2's Sack1 takes every acknowledgement in recovery as one packet out of the pipe.
-            news.delivered > 0 || params.ns2_recovery && self.in_recovery()
+            event.delivered > 0 || params.ns2_recovery && self.in_recovery()
         } else {
             segment.sequence_len() == 0 && segment.window == old_window
         }

@@ -1,11 +1,11 @@
 //! The sending half: what may be sent, when, and what is sent again.
 //!
 //! `acknowledge.rs` takes in acknowledgements, `transmit.rs` decides what goes out, `timer.rs`
-//! holds the retransmission and the persist timer, `usage.rs` sees whether the window is used, `extras.rs`
+//! holds the retransmission and the persist timer, `usage.rs` sees whether the window is used, `optional.rs`
 //! keeps what few stacks need.
 
 mod acknowledge;
-mod extras;
+mod optional_state;
 mod tail;
 mod timer;
 mod transmit;
@@ -14,7 +14,7 @@ mod usage;
 use gridhaul_scenario::scenario::Recovery as Kind;
 use gridhaul_scenario::units::Instant;
 
-use super::congestion::{Controller, Effort};
+use super::congestion::{Controller, EstimatorCounters};
 use super::params::StackParams;
 use super::rate::RateAccount;
 use super::recovery::Recovery;
@@ -22,7 +22,7 @@ use super::rtt::RttEstimator;
 use super::sent::SentQueue;
 
 pub(super) use self::tail::TICKS;
-use extras::Extras;
+use optional_state::OptionalState;
 use usage::Usage;
 
 /// Counters of a sender.
@@ -42,9 +42,9 @@ pub struct SenderStats {
     pub timeouts: u32,
 }
 
-/// A stretch of the stream to be sent.
+/// A range of the stream to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stretch {
+pub(crate) struct SendRange {
     pub start: u64,
     /// Sequence space, SYN and FIN included.
     pub len: u32,
@@ -71,14 +71,14 @@ pub struct Sender {
     /// The application will write no more: FIN follows what is written.
     closed: bool,
     /// Whether the recovery wants to see acknowledgements of new data.
-    attentive: bool,
+    recovery_active: bool,
     force_retransmit: bool,
     /// Whether the other end sends selective acknowledgements and the recovery uses them.
     sack: bool,
     purpose: tail::Purpose,
     tail: tail::Tail,
     /// After a timeout that forgot selective acknowledgements: they count again with new data.
-    deaf: bool,
+    sack_ignored: bool,
     /// Whether the window held data back since the last acknowledgement, where [`Usage`] does not tell.
     window_limited: bool,
     /// Whether the controller paces.
@@ -96,13 +96,13 @@ pub struct Sender {
     congestion: Controller,
     recovery: Recovery,
     stats: SenderStats,
-    extras: Extras,
+    optional: OptionalState,
 }
 
 /// What a recovery may look at and change; a macro, because it borrows field by field.
-macro_rules! scene {
+macro_rules! loss_recovery_context {
     ($sender:expr, $now:expr, $params:expr) => {
-        crate::tcp::recovery::Scene {
+        crate::tcp::recovery::LossRecoveryContext {
             now: $now,
             params: $params,
             queue: &mut $sender.queue,
@@ -125,7 +125,7 @@ macro_rules! scene {
         }
     };
 }
-use scene;
+use loss_recovery_context;
 
 impl Sender {
     /// A sender that has sent nothing, not even SYN.
@@ -143,12 +143,12 @@ impl Sender {
             duplicates: 0,
             limited: 0,
             closed: false,
-            attentive: false,
+            recovery_active: false,
             force_retransmit: false,
             sack: params.sack && matches!(params.recovery, Kind::Sack | Kind::Rack),
             purpose: tail::Purpose::default(),
             tail: tail::Tail::default(),
-            deaf: false,
+            sack_ignored: false,
             window_limited: false,
             paced: congestion.is_paced(),
             rto_at: Instant::NEVER,
@@ -158,7 +158,7 @@ impl Sender {
             timed_at: Instant::NEVER,
             queue: SentQueue::default(),
             rtt: RttEstimator::new(),
-            extras: Extras::new(
+            optional: OptionalState::new(
                 (congestion.samples_rate() || congestion.is_paced()).then(RateAccount::default),
                 Usage::new(params, congestion.is_paced()),
             ),
@@ -258,8 +258,8 @@ impl Sender {
     }
     /// What the congestion control has computed about the network, where that is counted.
     #[must_use]
-    pub fn effort(&self) -> Option<Effort> {
-        self.congestion.effort()
+    pub fn estimator_counters(&self) -> Option<EstimatorCounters> {
+        self.congestion.estimator_counters()
     }
     /// Round-trip estimate.
     #[must_use]
@@ -280,13 +280,13 @@ impl Sender {
     /// Whether fast recovery is under way.
     #[must_use]
     pub fn in_recovery(&self) -> bool {
-        self.attentive && self.recovery.in_recovery()
+        self.recovery_active && self.recovery.in_recovery()
     }
     /// Data believed to be in the network (RFC 6675, `pipe`).
     #[inline]
     #[must_use]
     pub fn in_flight(&self) -> u64 {
-        if self.attentive
+        if self.recovery_active
             && let Some(pipe) =
                 self.recovery.in_flight(self.next - self.una, self.queue.lost_bytes())
         {
@@ -321,7 +321,7 @@ impl Sender {
     /// The controller or the recovery has changed the window.
     #[inline]
     fn refresh_window(&mut self) {
-        if !self.attentive {
+        if !self.recovery_active {
             self.window = self.congestion.cwnd();
             return;
         }
@@ -331,11 +331,11 @@ impl Sender {
 
     /// Before this time, a controller that paces lets no segment leave.
     fn paced_until(&self) -> Instant {
-        self.extras.rate().map_or(Instant::ZERO, |rate| rate.paced_until)
+        self.optional.rate().map_or(Instant::ZERO, |rate| rate.paced_until)
     }
 
     fn pace_until(&mut self, at: Instant) {
-        if let Some(rate) = self.extras.rate_mut() {
+        if let Some(rate) = self.optional.rate_mut() {
             rate.paced_until = at;
         }
     }

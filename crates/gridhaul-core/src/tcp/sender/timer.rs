@@ -4,7 +4,7 @@ use gridhaul_scenario::scenario::Recovery as Kind;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::tail::{Purpose, Tail};
-use super::{Sender, scene};
+use super::{Sender, loss_recovery_context};
 use crate::tcp::congestion::Loss;
 use crate::tcp::params::{Rules, StackParams};
 
@@ -50,9 +50,9 @@ impl Sender {
             self.queue.mark_all_lost(params.forget_sack_on_timeout);
         }
         self.note_lost(lost_before);
-        self.deaf = params.forget_sack_on_timeout;
+        self.sack_ignored = params.forget_sack_on_timeout;
         self.recovery.on_timeout(self.next);
-        self.attentive = true;
+        self.recovery_active = true;
         // Nothing was heard of the other end yet: this was SYN.
         let opens = self.una == 0 && self.peer_window_max == 0;
         if !opens || self.stats.timeouts > params.syn_linear {
@@ -93,10 +93,10 @@ impl Sender {
         let repairing = self.is_rack() && self.recovery.in_recovery();
         let again = repairing
             || self.queue.front().is_some_and(|sent| sent.timed_out) && !params.ns2_recovery;
-        let mut scene = scene!(self, now, params);
-        scene.limited = 0;
-        self.recovery.before_timeout(&scene);
-        let loss = Loss { again, ..scene.loss() };
+        let mut context = loss_recovery_context!(self, now, params);
+        context.limited = 0;
+        self.recovery.before_timeout(&context);
+        let loss = Loss { again, ..context.loss() };
         self.congestion.on_timeout(&loss);
     }
 

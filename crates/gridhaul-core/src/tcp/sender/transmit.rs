@@ -3,7 +3,7 @@
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::tail::Tail;
-use super::{Sender, Stretch};
+use super::{Sender, SendRange};
 use crate::tcp::params::{Rules, StackParams};
 use crate::tcp::sent::Sent;
 
@@ -16,7 +16,7 @@ const PIECE_MAX: u32 = 65_215;
 impl Sender {
     /// What is to be sent now, if anything: `None` until something changes.
     #[inline]
-    pub(crate) fn poll_stretch(&mut self, now: Instant, params: &StackParams) -> Option<Stretch> {
+    pub(crate) fn poll_range(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         if self.tail == Tail::Due {
             return self.send_probe(now, params);
         }
@@ -29,7 +29,7 @@ impl Sender {
     /// Sends SYN.
     pub(crate) fn send_syn(&mut self, now: Instant, params: &StackParams) {
         if self.next == 0 {
-            self.note_sent(now, Stretch { start: 0, len: 1 }, params);
+            self.note_sent(now, SendRange { start: 0, len: 1 }, params);
         }
     }
 
@@ -40,7 +40,7 @@ impl Sender {
         let (out, mss) = (self.next - self.una, u64::from(params.mss));
         let full = out > 0
             && out + mss > u64::from(self.window)
-            && !(self.attentive || self.paced)
+            && !(self.recovery_active || self.paced)
             && self.queue.sacked_bytes() == 0
             && self.next + mss <= self.written.min(self.una + u64::from(self.peer_window));
         if full {
@@ -49,34 +49,34 @@ impl Sender {
         full
     }
 
-    fn poll_something(&mut self, now: Instant, params: &StackParams) -> Option<Stretch> {
+    fn poll_something(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         if self.queue.lost_bytes() > 0 {
-            let stretch = if self.recovery.prefers_new() {
+            let range = if self.recovery.prefers_new() {
                 self.new_data_first(now, params)
             } else {
                 self.retransmission(now, params)
             };
-            if stretch.is_some() {
-                return stretch;
+            if range.is_some() {
+                return range;
             }
         }
-        let stretch = self.new_data(now, params);
-        if self.paced && stretch.is_none() && self.paced_until() <= now {
+        let range = self.new_data(now, params);
+        if self.paced && range.is_none() && self.paced_until() <= now {
             // Nothing waits for the pacer any more.
             self.pace_until(Instant::ZERO);
         }
-        stretch
+        range
     }
 
     /// The next lost segment, if the window lets it go.
-    fn retransmission(&mut self, now: Instant, params: &StackParams) -> Option<Stretch> {
+    fn retransmission(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         let in_flight = self.in_flight();
         let len = self.queue.next_lost()?.1.len;
         if !self.force_retransmit {
             let full = in_flight + u64::from(len) > u64::from(self.window) && in_flight > 0;
             // What is lost and waits for room uses the window as new data does.
             self.window_limited |= full;
-            if full || self.attentive && !self.recovery.may_send() || self.held_by_pacing(now) {
+            if full || self.recovery_active && !self.recovery.may_send() || self.held_by_pacing(now) {
                 return None;
             }
         }
@@ -84,39 +84,39 @@ impl Sender {
         sent.lost = false;
         sent.transmits = sent.transmits.saturating_add(1);
         sent.sent_at = now;
-        if let Some(rate) = self.extras.rate_mut() {
+        if let Some(rate) = self.optional.rate_mut() {
             rate.on_sent_again(now, index, in_flight == 0);
         }
-        let stretch = Stretch { start: sent.start, len: sent.len };
-        self.queue.on_retransmitted(stretch.len);
+        let range = SendRange { start: sent.start, len: sent.len };
+        self.queue.on_retransmitted(range.len);
         if self.force_retransmit {
             // ns-2 does not count the segment that begins a recovery; see `recovery/sack.rs`.
             self.force_retransmit = false;
         } else {
-            self.recovery.on_sent(stretch.len);
+            self.recovery.on_sent(range.len);
         }
-        self.stats.retransmissions += u32::from(self.carries_data(stretch));
+        self.stats.retransmissions += u32::from(self.carries_data(range));
         if index == 0 && self.is_rack() {
             // The first segment out has been sent anew, and its timer begins anew.
             self.arm(now, now, params);
         }
-        self.after_sending(now, stretch, params);
-        Some(stretch)
+        self.after_sending(now, range, params);
+        Some(range)
     }
 
     /// RFC 5682, section 3.1, step 2b: new data, as much as the window allows; what is lost follows with
     /// the next acknowledgement, or now if there is no new data.
     #[cold]
-    fn new_data_first(&mut self, now: Instant, params: &StackParams) -> Option<Stretch> {
-        let stretch = self.new_data(now, params);
-        if stretch.is_none() && self.recovery.repeat_after_all(self.next) {
+    fn new_data_first(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
+        let range = self.new_data(now, params);
+        if range.is_none() && self.recovery.repeat_after_all(self.next) {
             return self.retransmission(now, params);
         }
-        stretch
+        range
     }
 
     #[inline(always)]
-    fn new_data(&mut self, now: Instant, params: &StackParams) -> Option<Stretch> {
+    fn new_data(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         let end = self.end();
         if self.next >= end {
             return None;
@@ -140,23 +140,23 @@ impl Sender {
             // Without limited transmit, duplicates do not release new data before recovery.
             return None;
         }
-        if self.attentive && !self.recovery.may_send() {
+        if self.recovery_active && !self.recovery.may_send() {
             return None;
         }
         if self.held_by_pacing(now) {
             return None;
         }
         let full = in_flight + 2 * u64::from(params.mss) > u64::from(self.window);
-        let stretch = Stretch { start: self.next, len };
-        self.note_sent(now, stretch, params);
+        let range = SendRange { start: self.next, len };
+        self.note_sent(now, range, params);
         self.note_use(now, full, params);
-        if self.next >= end && self.extras.rate().is_some() {
+        if self.next >= end && self.optional.rate().is_some() {
             let in_flight = self.in_flight();
-            if let Some(rate) = self.extras.rate_mut() {
+            if let Some(rate) = self.optional.rate_mut() {
                 rate.on_app_limited(in_flight);
             }
         }
-        Some(stretch)
+        Some(range)
     }
 
     /// See [`Connection::takes`](crate::tcp::Connection::takes).
@@ -194,10 +194,10 @@ impl Sender {
             return false;
         }
         if self.una != self.next {
-            let dumb =
+            let limited_transmit_off =
                 self.duplicates > 0 && self.sack && !params.limited_transmit && !self.in_recovery();
             let in_flight = self.in_flight();
-            if dumb || in_flight + len > u64::from(self.window) && in_flight > 0 {
+            if limited_transmit_off || in_flight + len > u64::from(self.window) && in_flight > 0 {
                 return false;
             }
         }
@@ -284,41 +284,41 @@ impl Sender {
     /// A probe of a closed window, if one is due: a byte beyond it, which does not count as sent
     /// until it is acknowledged.
     #[inline]
-    pub(crate) fn poll_probe(&mut self) -> Option<Stretch> {
+    pub(crate) fn poll_probe(&mut self) -> Option<SendRange> {
         if !self.probe.due || self.una < self.next || self.next >= self.end() {
             return None;
         }
         self.probe.due = false;
         self.probe.out = true;
-        let stretch = Stretch { start: self.next, len: 1 };
-        self.stats.segments += u64::from(self.carries_data(stretch));
-        Some(stretch)
+        let range = SendRange { start: self.next, len: 1 };
+        self.stats.segments += u64::from(self.carries_data(range));
+        Some(range)
     }
 
     #[inline(always)]
-    pub(super) fn note_sent(&mut self, now: Instant, stretch: Stretch, params: &StackParams) {
+    pub(super) fn note_sent(&mut self, now: Instant, range: SendRange, params: &StackParams) {
         let nothing_out = self.una == self.next;
         if nothing_out && !params.vegas_timer {
             // A timer that still runs is the persist timer of a window that has opened since.
             self.rto_at = Instant::NEVER;
         }
-        if let Some(rate) = self.extras.rate_mut() {
+        if let Some(rate) = self.optional.rate_mut() {
             rate.on_sent(now, nothing_out);
         }
-        self.queue.push(Sent::new(stretch.start, stretch.len, now));
-        self.next += u64::from(stretch.len);
+        self.queue.push(Sent::new(range.start, range.len, now));
+        self.next += u64::from(range.len);
         if !params.time_every_segment && self.timed_at == Instant::NEVER {
             (self.timed_end, self.timed_at) = (self.next as u32, now);
         }
-        if self.attentive {
-            self.recovery.on_sent(stretch.len);
+        if self.recovery_active {
+            self.recovery.on_sent(range.len);
             if self.duplicates > 0 && !self.recovery.in_recovery() {
-                self.limited = self.limited.saturating_add(stretch.len);
+                self.limited = self.limited.saturating_add(range.len);
             }
         }
         let in_flight = self.in_flight();
         self.congestion.on_sent(now, self.next, in_flight);
-        self.after_sending(now, stretch, params);
+        self.after_sending(now, range, params);
         if self.is_rack() {
             self.postpone_probe(now, params);
         }
@@ -326,16 +326,16 @@ impl Sender {
 
     /// Whether a segment with this range of sequence numbers carries data: SYN and FIN alone do not.
     #[inline]
-    pub(super) const fn carries_data(&self, stretch: Stretch) -> bool {
-        let first = if stretch.start == 0 { 1 } else { stretch.start };
-        let end = stretch.start + stretch.len as u64;
+    pub(super) const fn carries_data(&self, range: SendRange) -> bool {
+        let first = if range.start == 0 { 1 } else { range.start };
+        let end = range.start + range.len as u64;
         let last = if end < self.written { end } else { self.written };
         first < last
     }
 
     #[inline]
-    pub(super) fn after_sending(&mut self, now: Instant, stretch: Stretch, params: &StackParams) {
-        self.stats.segments += u64::from(self.carries_data(stretch));
+    pub(super) fn after_sending(&mut self, now: Instant, range: SendRange, params: &StackParams) {
+        self.stats.segments += u64::from(self.carries_data(range));
         self.last_sent = now;
         if self.rto_at == Instant::NEVER {
             // RFC 6298, 5.1.
@@ -344,7 +344,7 @@ impl Sender {
         if self.paced
             && let Some(rate) = self.congestion.pacing_rate()
         {
-            let bytes = f64::from(stretch.len + params.header);
+            let bytes = f64::from(range.len + params.header);
             let gap = Duration::from_secs_f64(bytes / rate.max(1.0));
             let from = self.paced_until().max(now);
             match params.rules {
@@ -362,7 +362,7 @@ impl Sender {
             return;
         }
         let burst = self.congestion.burst();
-        let Some(rate) = self.extras.rate_mut() else { return };
+        let Some(rate) = self.optional.rate_mut() else { return };
         let unused = now.since(rate.paced_until);
         if rate.burst_at == now && rate.burst_left > 0 {
             rate.burst_left -= 1;
@@ -375,7 +375,7 @@ impl Sender {
 
     #[inline]
     fn held_by_pacing(&self, now: Instant) -> bool {
-        let Some(rate) = self.extras.rate().filter(|_| self.paced) else { return false };
+        let Some(rate) = self.optional.rate().filter(|_| self.paced) else { return false };
         let of_a_burst = rate.burst_left > 0 && rate.burst_at == now;
         rate.paced_until > now && !of_a_burst && self.congestion.pacing_rate().is_some()
     }

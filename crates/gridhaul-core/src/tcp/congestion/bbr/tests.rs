@@ -365,7 +365,7 @@ fn linux_forgets_what_filled_the_pipe_at_a_timeout_and_at_a_needless_recovery() 
 #[test]
 fn a_probe_of_bandwidth_lasts_a_round_trip_and_until_the_pipe_holds_it_or_loses() {
     let ms = |ms: u64| Instant::from_nanos(ms * 1_000_000);
-    let scene = |at, gain, lost, prior_in_flight| probe_bw::Scene {
+    let conditions = |at, gain, lost, prior_in_flight| probe_bw::CycleConditions {
         now: ms(at),
         gain,
         min_rtt: Duration::from_millis(100),
@@ -374,16 +374,16 @@ fn a_probe_of_bandwidth_lasts_a_round_trip_and_until_the_pipe_holds_it_or_loses(
         at_gain: 125.0,
         at_one: 100.0,
     };
-    let next = |phase, scene: probe_bw::Scene| ProbeBw::at_phase(phase).next(&scene).gain();
+    let next = |phase, conditions: probe_bw::CycleConditions| ProbeBw::at_phase(phase).next(&conditions).gain();
     // Section 4.3.4.3: up, until there is as much in flight as the gain asks for, or something is lost.
-    assert_eq!(next(0, scene(101, 1.25, false, 124.0)), 1.25);
-    assert_eq!(next(0, scene(101, 1.25, false, 125.0)), 0.75);
-    assert_eq!(next(0, scene(101, 1.25, true, 0.0)), 0.75);
-    assert_eq!(next(0, scene(100, 1.25, true, 125.0)), 1.25, "not yet a round trip");
+    assert_eq!(next(0, conditions(101, 1.25, false, 124.0)), 1.25);
+    assert_eq!(next(0, conditions(101, 1.25, false, 125.0)), 0.75);
+    assert_eq!(next(0, conditions(101, 1.25, true, 0.0)), 0.75);
+    assert_eq!(next(0, conditions(100, 1.25, true, 125.0)), 1.25, "not yet a round trip");
     // Down, until the queue is empty, and no longer than a round trip.
-    assert_eq!(next(1, scene(50, 0.75, false, 101.0)), 0.75);
-    assert_eq!(next(1, scene(50, 0.75, false, 100.0)), 1.0);
-    assert_eq!(next(1, scene(101, 0.75, false, 101.0)), 1.0);
+    assert_eq!(next(1, conditions(50, 0.75, false, 101.0)), 0.75);
+    assert_eq!(next(1, conditions(50, 0.75, false, 100.0)), 1.0);
+    assert_eq!(next(1, conditions(101, 0.75, false, 101.0)), 1.0);
 }
 
 #[test]
