@@ -178,6 +178,7 @@ pub(crate) fn build(
         net: Network {
             events: Events::new(links.len(), flows.len(), playbacks.len(), proxies.units.len()),
             links,
+            detached: crate::packet::Packet::blank(),
             routes,
         },
         ledger,

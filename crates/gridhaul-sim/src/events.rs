@@ -36,12 +36,55 @@ pub(crate) enum Target {
 /// they are few and come up all the time, and need not climb over the timers of all flows.
 #[derive(Debug)]
 pub(crate) struct Events {
-    links: Heap,
+    links: Links,
     others: Heap,
     sequence: u64,
     /// Time of the valid entry of each target, by kind.
     scheduled: [Vec<Instant>; 4],
     traces: u32,
+}
+
+/// The entries of links.
+#[derive(Debug)]
+enum Links {
+    /// One for each of a few links: the least is found by comparing all, which takes less time than a heap.
+    Few([u128; FEW]),
+    Many(Heap),
+}
+
+/// Links that need no heap.
+const FEW: usize = 4;
+
+impl Links {
+    fn new(count: usize) -> Self {
+        if count <= FEW { Self::Few([NOTHING; FEW]) } else { Self::Many(Heap::default()) }
+    }
+
+    #[inline]
+    fn first(&mut self) -> u128 {
+        match self {
+            Self::Few([a, b, c, d]) => (*a).min(*b).min((*c).min(*d)),
+            Self::Many(heap) => heap.first(),
+        }
+    }
+
+    /// Adds an entry; of a few links, in the place of the later one that its link had.
+    #[inline]
+    fn push(&mut self, link: usize, entry: u128) {
+        match self {
+            Self::Few(entries) => entries[link % FEW] = entry,
+            Self::Many(heap) => heap.push(entry),
+        }
+    }
+
+    /// Removes the first entry, which is of this link.
+    #[inline]
+    fn take_first(&mut self, link: usize) {
+        match self {
+            Self::Few(entries) => entries[link % FEW] = NOTHING,
+            Self::Many(heap) => heap.take_first(),
+        }
+    }
 }
 
 const TARGET_BITS: u32 = 28;
@@ -54,7 +97,7 @@ impl Events {
         assert!(most < 1 << INDEX_BITS, "too many links, flows or proxies");
         let never = |count| vec![Instant::NEVER; count];
         Self {
-            links: Heap::default(),
+            links: Links::new(links),
             others: Heap::default(),
             sequence: 0,
             scheduled: [never(links), never(2 * flows), never(flows), never(1 + traces + units)],
@@ -78,7 +121,7 @@ impl Events {
         if at < *scheduled {
             *scheduled = at;
             let entry = self.entry(LINK, link as usize, at);
-            self.links.push(entry);
+            self.links.push(link as usize, entry);
         }
     }
 
@@ -87,7 +130,7 @@ impl Events {
     fn insert(&mut self, kind: usize, index: usize, at: Instant) {
         self.scheduled[kind][index] = at;
         let entry = self.entry(kind, index, at);
-        if kind == LINK { self.links.push(entry) } else { self.others.push(entry) }
+        if kind == LINK { self.links.push(index, entry) } else { self.others.push(entry) }
     }
 
     #[inline]
@@ -121,7 +164,7 @@ impl Events {
             if link == NOTHING || at > end {
                 return None;
             }
-            self.links.take_first();
+            self.links.take_first(index as usize);
             let scheduled = &mut self.scheduled[LINK][index as usize];
             if *scheduled == at {
                 *scheduled = Instant::NEVER;

@@ -104,7 +104,11 @@ impl CongestionControl for Medx {
     fn estimator_counters(&self) -> Option<EstimatorCounters> {
         let Verdicts { congestion, error } = self.verdicts;
         let evaluations = congestion + error;
-        Some(EstimatorCounters { updates: Some(self.updates), evaluations, verdicts: Some(self.verdicts) })
+        Some(EstimatorCounters {
+            updates: Some(self.updates),
+            evaluations,
+            verdicts: Some(self.verdicts),
+        })
     }
 }
 
@@ -238,7 +242,10 @@ mod tests {
         medx.on_timeout(&loss());
         assert_eq!(medx.window.cwnd(), 20 * MSS);
         let verdicts = Some(Verdicts { congestion: 0, error: 2 });
-        assert_eq!(medx.estimator_counters(), Some(EstimatorCounters { updates: Some(5), evaluations: 2, verdicts }));
+        assert_eq!(
+            medx.estimator_counters(),
+            Some(EstimatorCounters { updates: Some(5), evaluations: 2, verdicts })
+        );
     }
 
     proptest! {

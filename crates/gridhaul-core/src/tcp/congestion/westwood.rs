@@ -75,7 +75,11 @@ impl CongestionControl for Westwood {
     /// Bytes are counted with every acknowledgement, a bandwidth is computed in every round trip and
     /// a window at every loss.
     fn estimator_counters(&self) -> Option<EstimatorCounters> {
-        Some(EstimatorCounters { updates: Some(self.updates), evaluations: self.evaluations, verdicts: None })
+        Some(EstimatorCounters {
+            updates: Some(self.updates),
+            evaluations: self.evaluations,
+            verdicts: None,
+        })
     }
 }
 

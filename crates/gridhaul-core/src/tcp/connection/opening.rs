@@ -49,7 +49,7 @@ impl Connection {
             return;
         }
         self.on_syn(segment);
-        if !(acknowledges && self.params.one_way_open) {
+        if !(acknowledges && self.params.policy.one_way_open) {
             self.receiver.request_ack();
         }
         if acknowledges {
@@ -154,7 +154,7 @@ impl Connection {
         if self.sending.next() == 0 {
             let sender = self.sending.wake(&self.params);
             sender.send_syn(now, &self.params);
-            if self.state == State::SynReceived && self.params.one_way_open {
+            if self.state == State::SynReceived && self.params.policy.one_way_open {
                 sender.assume_opened();
                 if self.receive_only {
                     self.sending.rest();

@@ -4,7 +4,7 @@ use gridhaul_scenario::units::Instant;
 
 use crate::tcp::params::StackParams;
 use crate::tcp::segment::{Segment, expand};
-use crate::tcp::sender::{Sender, SendRange};
+use crate::tcp::sender::{SendRange, Sender};
 
 /// The sending half.
 #[derive(Debug, Clone)]
@@ -134,9 +134,7 @@ impl Sending {
     /// SYN, if it is to be sent again. An end that rests has nothing to repeat, and is left so.
     pub(super) fn poll_syn(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         match self {
-            Self::Whole(sender) => {
-                sender.poll_range(now, params).filter(|range| range.start == 0)
-            }
+            Self::Whole(sender) => sender.poll_range(now, params).filter(|range| range.start == 0),
             Self::Resting(_) => None,
         }
     }

@@ -1,7 +1,7 @@
 //! Fast retransmit without fast recovery (Tahoe): everything from the lost segment on is sent
 //! again.
 
-use super::{LossRecovery, LossRecoveryContext, CwndGrowth};
+use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
 
 /// Go back to the first unacknowledged segment.
@@ -22,16 +22,18 @@ impl GoBack {
 impl LossRecovery for GoBack {
     fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
         self.inflation = context.limited_transmit();
-        if context.duplicates != context.params.dupthresh || !context.may_retransmit_fast(self.recover) {
+        if context.duplicates != context.params.dupthresh
+            || !context.may_retransmit_fast(self.recover)
+        {
             return false;
         }
         self.recover = context.next;
         let loss = context.loss();
         context.congestion.on_loss(&loss);
         context.queue.mark_all_lost(true);
-        context.force_retransmit = true;
-        context.restart_timer = true;
-        context.stop_timing = true;
+        context.requests.retransmit_now = true;
+        context.requests.restart_timer = true;
+        context.requests.stop_timing = true;
         true
     }
 

@@ -1,11 +1,8 @@
 //! NewReno's fast recovery (RFC 6582, section 3.2): it ends when everything that was out at its
 //! beginning is acknowledged; each partial acknowledgement reveals the next loss.
 
-use super::{LossRecovery, LossRecoveryContext, CwndGrowth};
+use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
-
-/// Segments that ns-2 sends at most for each acknowledgement in recovery (`send_much (0, 0, 2)`).
-const NS2_BURST: u8 = 2;
 
 /// Any number of segments may follow an acknowledgement.
 const UNLIMITED: u8 = u8::MAX;
@@ -43,9 +40,9 @@ impl NewReno {
     /// Section 3.2, step 3, partial acknowledgements.
     fn on_partial(&mut self, context: &mut LossRecoveryContext<'_>, acked: u64) {
         context.retransmit_first();
-        if context.params.ns2_recovery {
+        if context.params.policy.partial_ack_keeps_timing {
             // What is being timed was sent after the loss (`partialnewack` lets it run on).
-            context.stop_timing = false;
+            context.requests.stop_timing = false;
         }
         // "Deflate the congestion window by the amount of new data acknowledged [...] add back
         // SMSS bytes": what exceeds the inflation comes off the window itself.
@@ -61,28 +58,30 @@ impl NewReno {
         }
         // "For the first partial ACK that arrives during fast recovery, also reset the
         // retransmit timer": the Impatient variant.
-        context.restart_timer = !self.partial_seen;
+        context.requests.restart_timer = !self.partial_seen;
         self.partial_seen = true;
     }
 }
 
 impl LossRecovery for NewReno {
     fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
-        if context.params.ns2_recovery {
+        if let Some(burst) = context.params.policy.new_reno_burst {
             let third = self.recovering || context.duplicates >= context.params.dupthresh;
-            self.allowed = if third { NS2_BURST } else { UNLIMITED };
+            self.allowed = if third { burst } else { UNLIMITED };
         }
         if self.recovering {
             // RFC 5681, section 3.2, step 4: one more segment has left the network.
             self.inflation += context.params.mss;
             return false;
         }
-        if context.duplicates == context.params.dupthresh && context.may_retransmit_fast(self.recover) {
+        if context.duplicates == context.params.dupthresh
+            && context.may_retransmit_fast(self.recover)
+        {
             // Section 3.2, step 2: recover is the highest sequence number sent.
             let loss = context.loss();
             context.congestion.on_loss(&loss);
             context.retransmit_first();
-            context.restart_timer = true;
+            context.requests.restart_timer = true;
             self.recover = context.next;
             self.recovering = true;
             self.partial_seen = false;
@@ -102,8 +101,8 @@ impl LossRecovery for NewReno {
             return CwndGrowth::Grow;
         }
         if context.una < self.recover {
-            if context.params.ns2_recovery {
-                self.allowed = NS2_BURST;
+            if let Some(burst) = context.params.policy.new_reno_burst {
+                self.allowed = burst;
             }
             self.on_partial(context, acked);
             return CwndGrowth::Hold;
@@ -111,7 +110,7 @@ impl LossRecovery for NewReno {
         self.recovering = false;
         self.inflation = 0;
         context.congestion.on_recovered(context.now);
-        if context.params.ns2_recovery {
+        if context.params.policy.keeps_deflated_window {
             return CwndGrowth::Grow;
         }
         // Section 3.2, step 3, full acknowledgements, option 2: cwnd to ssthresh, where it was

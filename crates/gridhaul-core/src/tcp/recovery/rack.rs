@@ -9,7 +9,7 @@
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::prr::{Prr, Step};
-use super::{LossRecovery, LossRecoveryContext, CwndGrowth};
+use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
 use crate::tcp::sender::TICKS;
 use crate::tcp::sent::Sent;
@@ -117,7 +117,7 @@ impl Rack {
 
     /// Section 6.2, steps 1 to 3: the segment sent last of those that have arrived.
     fn update(&mut self, context: &LossRecoveryContext<'_>) {
-        let Some(newest) = context.newest else { return };
+        let Some(newest) = context.ack.newest else { return };
         let details = self.details.get_or_insert_default();
         details.reordered |= newest.reordered;
         // Step 2 goes through what has arrived: the last of it makes the round trip.
@@ -139,11 +139,12 @@ impl Rack {
         let window = if sure && !details.reordered {
             Duration::ZERO
         } else {
-            Duration::from_nanos(context.min_rtt.as_nanos() / 4).min(context.srtt)
+            Duration::from_nanos(context.rtt.least().as_nanos() / 4)
+                .min(context.rtt.srtt().unwrap_or_default())
         };
         let found = context.queue.mark_expired(&newest, details.rtt + window, context.now);
         // Linux, tcp_rack_mark_lost: two ticks more, TCP_TIMEOUT_MIN.
-        context.reorder_at = found.due.map(|at| at + TICKS);
+        context.requests.reorder_at = found.due.map(|at| at + TICKS);
         (found.bytes, found.repeated)
     }
 
@@ -162,7 +163,7 @@ impl Rack {
         self.disorder = context.queue.sacked_bytes() > 0;
         let in_flight = context.in_flight();
         if let Some(prr) = self.details.as_mut().and_then(|details| details.prr.as_mut()) {
-            let (delivered, mss) = (context.delivered, context.params.mss);
+            let (delivered, mss) = (context.ack.delivered, context.params.mss);
             prr.on_ack(&Step { delivered, lost, advanced, in_flight, mss });
         }
         entered
@@ -174,14 +175,14 @@ impl Rack {
         context.congestion.on_loss(&loss);
         self.phase = Phase::Recovery;
         self.recover = context.next;
-        context.stop_timing = true;
+        context.requests.stop_timing = true;
         // Linux counts segments.
         let unit = if context.params.whole_ssthresh { context.params.mss } else { 1 };
         let prr = (context.params.prr && !context.congestion.is_paced())
             .then(|| Prr::begin(undo.cwnd, context.congestion.cwnd(), unit));
         // Without it the first repetition goes whatever the window says (RFC 6675, section 5); but in
         // Linux a controller that paces does without it and waits for room.
-        context.force_retransmit = !context.params.prr;
+        context.requests.retransmit_now = !context.params.prr;
         let details = self.details.get_or_insert_default();
         details.prr = prr;
         details.undo = Some(undo);
@@ -192,7 +193,7 @@ impl Rack {
     /// repetition was caused by an original, so nothing was lost. Returns whether it was so.
     fn undo(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
         let Some(details) = &mut self.details else { return false };
-        let (Some(undo), Some(echo)) = (details.undo, context.echo) else { return false };
+        let (Some(undo), Some(echo)) = (details.undo, context.ack.echo) else { return false };
         if u64::from(echo) >= undo.repeated_at.as_nanos() / 1_000_000 {
             return false;
         }
@@ -217,7 +218,7 @@ impl Rack {
         if details.doubt == Doubt::None {
             return false;
         }
-        if context.newest.is_some_and(|newest| newest.original < recover) {
+        if context.ack.newest.is_some_and(|newest| newest.original < recover) {
             return true;
         }
         details.doubt = match details.doubt {
@@ -263,7 +264,7 @@ impl LossRecovery for Rack {
     #[inline]
     fn on_new_ack(&mut self, context: &mut LossRecoveryContext<'_>, _acked: u64) -> CwndGrowth {
         self.update(context);
-        context.restart_timer = true;
+        context.requests.restart_timer = true;
         if self.phase == Phase::Loss && self.was_needless(context, true) {
             self.restore(context);
             self.leave();

@@ -1,6 +1,6 @@
 //! Fast retransmit and fast recovery (RFC 5681, section 3.2).
 
-use super::{LossRecovery, LossRecoveryContext, CwndGrowth};
+use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
 
 /// Reno: recovery ends with the first new acknowledgement.
@@ -22,9 +22,9 @@ impl Reno {
         let loss = context.loss();
         context.congestion.on_loss(&loss);
         context.retransmit_first();
-        context.restart_timer = true;
+        context.requests.restart_timer = true;
         self.recovering = true;
-        if context.params.ns2_recovery {
+        if context.params.policy.one_fast_retransmit_per_window {
             self.recover = context.next;
         }
         // Section 3.2, step 3: cwnd to ssthresh plus the segments that have left the network.
@@ -41,7 +41,9 @@ impl LossRecovery for Reno {
             }
             return false;
         }
-        if context.duplicates == context.params.dupthresh && context.may_retransmit_fast(self.recover) {
+        if context.duplicates == context.params.dupthresh
+            && context.may_retransmit_fast(self.recover)
+        {
             self.enter(context);
             return true;
         }

@@ -2,7 +2,7 @@
 
 use gridhaul_scenario::units::Instant;
 
-use super::{LossRecovery, LossRecoveryContext, CwndGrowth};
+use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
 
 /// SACK.
@@ -30,7 +30,7 @@ impl Sack {
         context.queue.begin_recovery();
         self.judge(context);
         context.retransmit_first();
-        context.restart_timer = true;
+        context.requests.restart_timer = true;
     }
 
     fn judge(&self, context: &mut LossRecoveryContext<'_>) {
@@ -71,7 +71,7 @@ impl LossRecovery for Sack {
         }
         self.judge(context);
         // RFC 6298, 5.3.
-        context.restart_timer = true;
+        context.requests.restart_timer = true;
         CwndGrowth::Hold
     }
 

@@ -4,7 +4,7 @@
 
 use gridhaul_scenario::units::Instant;
 
-use super::{LossRecovery, LossRecoveryContext, CwndGrowth};
+use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
 
 /// Any number of segments may follow an acknowledgement.
@@ -52,7 +52,7 @@ impl Sack1 {
         self.allowed = 0;
         context.queue.begin_recovery();
         context.retransmit_first();
-        context.restart_timer = true;
+        context.requests.restart_timer = true;
     }
 
     /// Every acknowledgement takes one segment out of the pipe, and a partial one two: the lost segment
@@ -93,8 +93,8 @@ impl LossRecovery for Sack1 {
         if self.recovering && context.una < self.recover {
             self.count(context, 2);
             // `newtimer (pkt); t_backoff_ = 1;`: at each partial acknowledgement.
-            context.restart_timer = true;
-            context.end_backoff = true;
+            context.requests.restart_timer = true;
+            context.requests.end_backoff = true;
             return CwndGrowth::Hold;
         }
         context.queue.forget_sacks();

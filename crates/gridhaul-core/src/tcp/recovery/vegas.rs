@@ -4,7 +4,7 @@
 
 use gridhaul_scenario::units::Instant;
 
-use super::{LossRecovery, LossRecoveryContext, CwndGrowth};
+use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
 
 /// Vegas.
@@ -40,8 +40,8 @@ impl Vegas {
         }
         context.retransmit_first();
         // ns-2 doubles the coarse timeout as well, until the next measurement: the sender does, by
-        // `vegas_timer`, as this returns that a retransmission has begun.
-        context.restart_timer = true;
+        // `Policy::fast_retransmit_backs_off`, as this returns that a retransmission has begun.
+        context.requests.restart_timer = true;
         self.watched = 2;
         self.recovering = true;
         if loss.transmits == 1 {

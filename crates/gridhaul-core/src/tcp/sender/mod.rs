@@ -4,24 +4,34 @@
 //! holds the retransmission and the persist timer, `usage.rs` sees whether the window is used, `optional.rs`
 //! keeps what few stacks need.
 
+mod ack_event;
 mod acknowledge;
+mod common_path;
+mod flags;
+mod idle;
 mod optional_state;
+mod pacing;
+mod round_trip;
+mod selective;
 mod tail;
 mod timer;
 mod transmit;
 mod usage;
+mod writes;
 
 use gridhaul_scenario::scenario::Recovery as Kind;
 use gridhaul_scenario::units::Instant;
 
 use super::congestion::{Controller, EstimatorCounters};
 use super::params::StackParams;
+use super::profile::RecoveryRules;
 use super::rate::RateAccount;
 use super::recovery::Recovery;
 use super::rtt::RttEstimator;
 use super::sent::SentQueue;
 
 pub(super) use self::tail::TICKS;
+use flags::{Flag, Flags};
 use optional_state::OptionalState;
 use usage::Usage;
 
@@ -81,8 +91,7 @@ pub struct Sender {
     sack_ignored: bool,
     /// Whether the window held data back since the last acknowledgement, where [`Usage`] does not tell.
     window_limited: bool,
-    /// Whether the controller paces.
-    paced: bool,
+    flags: Flags,
     rto_at: Instant,
     last_sent: Instant,
     probe: timer::Probe,
@@ -107,21 +116,17 @@ macro_rules! loss_recovery_context {
             params: $params,
             queue: &mut $sender.queue,
             congestion: &mut $sender.congestion,
+            rtt: &$sender.rtt,
             una: $sender.una,
             next: $sender.next,
             peer_window: $sender.peer_window,
             duplicates: $sender.duplicates,
             limited: u64::from($sender.limited),
-            delivered: 0,
-            newest: None,
-            echo: None,
-            min_rtt: $sender.rtt.least(),
-            srtt: $sender.rtt.srtt().unwrap_or_default(),
-            reorder_at: None,
-            force_retransmit: $sender.force_retransmit,
-            restart_timer: false,
-            end_backoff: false,
-            stop_timing: false,
+            ack: crate::tcp::recovery::Delivery::default(),
+            requests: crate::tcp::recovery::SenderRequests {
+                retransmit_now: $sender.force_retransmit,
+                ..Default::default()
+            },
         }
     };
 }
@@ -131,7 +136,11 @@ impl Sender {
     /// A sender that has sent nothing, not even SYN.
     #[must_use]
     pub fn new(params: &StackParams) -> Self {
-        let congestion = Controller::new(params);
+        let mut congestion = Controller::new(params);
+        let recovery = Recovery::new(params);
+        let mut flags = Flags::default();
+        flags.set(Flag::Paced, congestion.is_paced());
+        flags.set(Flag::CommonPath, common_path::applies(&mut congestion, &recovery, params));
         Self {
             una: 0,
             next: 0,
@@ -150,7 +159,7 @@ impl Sender {
             tail: tail::Tail::default(),
             sack_ignored: false,
             window_limited: false,
-            paced: congestion.is_paced(),
+            flags,
             rto_at: Instant::NEVER,
             last_sent: Instant::ZERO,
             probe: timer::Probe::default(),
@@ -163,7 +172,7 @@ impl Sender {
                 Usage::new(params, congestion.is_paced()),
             ),
             congestion,
-            recovery: Recovery::new(params),
+            recovery,
             stats: SenderStats::default(),
         }
     }
@@ -300,7 +309,8 @@ impl Sender {
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         // A pacing time in the past has been served: it only counts while something waits for it.
-        if self.paced && self.paced_until() > self.last_sent && self.window_open() {
+        if self.flags.has(Flag::Paced) && self.paced_until() > self.last_sent && self.window_open()
+        {
             self.rto_at.min(self.paced_until())
         } else {
             self.rto_at
@@ -309,13 +319,14 @@ impl Sender {
 
     /// No timer runs any more.
     pub(crate) const fn stop(&mut self) {
-        (self.rto_at, self.paced) = (Instant::NEVER, false);
+        self.rto_at = Instant::NEVER;
+        self.flags.set(Flag::Paced, false);
     }
 
-    /// Whether losses are found by RACK-TLP.
+    /// The sender's rules for this kind of loss recovery.
     #[inline]
-    const fn is_rack(&self) -> bool {
-        matches!(self.recovery, Recovery::Rack(_))
+    const fn recovery_rules(&self) -> &'static RecoveryRules {
+        RecoveryRules::of(&self.recovery)
     }
 
     /// The controller or the recovery has changed the window.
@@ -327,17 +338,6 @@ impl Sender {
         }
         let inflated = self.congestion.cwnd().saturating_add(self.recovery.inflation());
         self.window = self.recovery.window().unwrap_or(inflated);
-    }
-
-    /// Before this time, a controller that paces lets no segment leave.
-    fn paced_until(&self) -> Instant {
-        self.optional.rate().map_or(Instant::ZERO, |rate| rate.paced_until)
-    }
-
-    fn pace_until(&mut self, at: Instant) {
-        if let Some(rate) = self.optional.rate_mut() {
-            rate.paced_until = at;
-        }
     }
 
     /// Position after everything that is to be sent, FIN included.

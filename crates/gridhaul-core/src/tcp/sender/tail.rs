@@ -45,7 +45,7 @@ impl Sender {
         self.rto_at = (since + self.rtt.rto(params)).max(least);
         self.purpose = Purpose::Timeout;
         // Section 7.2: not in recovery, nor while data is out of order.
-        if !self.is_rack() || self.recovery_active || self.una == 0 {
+        if !self.recovery_rules().tail_loss_probe || self.recovery_active || self.una == 0 {
             return;
         }
         let Some(srtt) = self.rtt.srtt() else { return };
@@ -111,12 +111,12 @@ impl Sender {
         let lost_before = self.queue.lost_bytes();
         let mut context = loss_recovery_context!(self, now, params);
         let entered = self.recovery.on_reorder_timer(&mut context);
-        let (force, reorder_at) = (context.force_retransmit, context.reorder_at);
-        self.force_retransmit = force;
+        let requests = context.requests;
+        self.force_retransmit = requests.retransmit_now;
         self.note_lost(lost_before);
         self.stats.fast_retransmits += u32::from(entered);
         self.arm_from_first(now, params);
-        self.watch_reordering(now, reorder_at, params);
+        self.watch_reordering(now, requests.reorder_at, params);
         self.refresh_window();
     }
 

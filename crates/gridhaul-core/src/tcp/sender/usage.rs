@@ -5,7 +5,7 @@
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::Sender;
-use crate::tcp::params::{Rules, StackParams};
+use crate::tcp::params::StackParams;
 
 /// How far the window was used.
 #[derive(Debug, Clone, Default)]
@@ -24,7 +24,7 @@ pub(super) struct Usage {
 impl Usage {
     /// For stacks that follow Linux; a controller that paces judges for itself.
     pub(super) fn new(params: &StackParams, paced: bool) -> Option<Self> {
-        (params.rules == Rules::Linux && !paced).then(Self::default)
+        (params.policy.validates_window && !paced).then(Self::default)
     }
 
     /// With this much out, the window is full or not.
@@ -78,7 +78,7 @@ impl Sender {
 
     /// RFC 2861, section 3.1: the window halves for each RTO of idle time, down to the initial window
     /// (`tcp_cwnd_restart`).
-    pub(super) fn restart_as_linux(&mut self, now: Instant, params: &StackParams) {
+    pub(super) fn decay_window(&mut self, now: Instant, params: &StackParams) {
         let Some(usage) = self.optional.usage_mut() else { return };
         (usage.used_at, usage.most_since) = (now, 0);
         let rto = self.rtt.rto(params);

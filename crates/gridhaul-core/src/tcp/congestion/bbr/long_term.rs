@@ -1,10 +1,12 @@
 //! The rate of a policer (Linux; the draft leaves it out). A token bucket lets pass more at first than
-//! for long. Where much is lost over two stretches at the same rate, that rate is believed for a
+//! for long. Where much is lost over two intervals at the same rate, that rate is believed for a
 //! while and not exceeded. A full queue that many losses follow looks the same.
 
 use gridhaul_scenario::units::Instant;
 
-/// `bbr_lt_intvl_min_rtts`: a range lasts at least four round trips, and at most four times as many.
+use crate::tcp::profile::BBR_PACING_MARGIN;
+
+/// `bbr_lt_intvl_min_rtts`: an interval lasts at least four round trips, and at most four times as many.
 const LEAST_ROUNDS: u32 = 4;
 const MOST_ROUNDS: u32 = 4 * LEAST_ROUNDS;
 /// `bbr_lt_loss_thresh`: bytes lost for each byte delivered.
@@ -50,7 +52,7 @@ pub(super) struct LongTerm {
 enum Phase {
     /// For the first loss.
     Waiting,
-    /// A range is measured; the rate of the one before.
+    /// An interval is measured; the rate of the one before.
     Measuring(Progress, Option<f64>),
     Believing(f64),
 }
@@ -99,7 +101,7 @@ impl LongTerm {
             *self = Self::new();
             return;
         }
-        // A range ends with a loss: before that, there may be tokens left.
+        // An interval ends with a loss: before that, there may be tokens left.
         if self.rounds < LEAST_ROUNDS || !event.lost {
             return;
         }
@@ -123,7 +125,7 @@ impl LongTerm {
 
 fn is_same(rate: f64, before: f64) -> bool {
     let off = (rate - before).abs();
-    off <= SAME_SHARE * before || off * super::MARGIN <= SAME
+    off <= SAME_SHARE * before || off * BBR_PACING_MARGIN <= SAME
 }
 
 #[cfg(test)]
@@ -140,14 +142,20 @@ mod tests {
             let at = Instant::from_nanos(index * 100_000_000);
             let progress = Progress { at, delivered, lost: all_lost };
             let (lost, begins_round) = (lost > 0, true);
-            term.update(&PathEvent { progress, lost, begins_round, app_limited: false, probing: true });
+            term.update(&PathEvent {
+                progress,
+                lost,
+                begins_round,
+                app_limited: false,
+                probing: true,
+            });
         }
         term
     }
 
     #[test]
     fn two_lossy_stretches_at_one_rate_make_a_policer() {
-        // The round of the first loss counts for the first range, but what it delivered does not: three
+        // The round of the first loss counts for the first interval, but what it delivered does not: three
         // rounds of 10 kB each in 0.3 s, then four in 0.4 s.
         assert_eq!(after([(10_000, 2_500); 7]).rate(), None);
         assert_eq!(after([(10_000, 2_500); 8]).rate(), Some(100_000.0));

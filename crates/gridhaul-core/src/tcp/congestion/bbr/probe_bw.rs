@@ -62,7 +62,11 @@ impl ProbeBw {
         } else {
             full_length
         };
-        if over { Self { phase: (self.phase + 1) % GAINS.len(), since: conditions.now } } else { self }
+        if over {
+            Self { phase: (self.phase + 1) % GAINS.len(), since: conditions.now }
+        } else {
+            self
+        }
     }
 }
 
