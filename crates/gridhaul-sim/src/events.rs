@@ -250,6 +250,24 @@ mod tests {
     }
 
     proptest! {
+        /// One more link, which is never scheduled, takes the links into a heap.
+        #[test]
+        fn few_links_come_up_as_many_do(
+            steps in prop::collection::vec((0_u32..8, 0_u64..50, any::<bool>()), 1..200),
+        ) {
+            let mut queues = [Events::new(FEW, 4, 0, 0), Events::new(FEW + 1, 4, 0, 0)];
+            for (target, nanos, pops) in steps {
+                let target = if target < 4 { Target::Link(target) } else { Target::End(target) };
+                let at = Instant::from_nanos(nanos);
+                let popped = queues.each_mut().map(|events| {
+                    events.schedule(target, at);
+                    if pops { events.pop(Instant::from_nanos(40)) } else { None }
+                });
+                prop_assert_eq!(popped[0], popped[1]);
+                prop_assert_eq!(queues[0].entries(), queues[1].entries());
+            }
+        }
+
         #[test]
         fn comes_out_sorted(times in prop::collection::vec(0_u64..1000, 1..300)) {
             let mut events = Events::new(times.len(), 0, 0, 0);

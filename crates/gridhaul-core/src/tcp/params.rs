@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use gridhaul_scenario::scenario::{IpVersion, Profile, Recovery, Scenario, Stack, Variant};
+use gridhaul_scenario::scenario::{IpVersion, Recovery, Scenario, Stack, Variant};
 use gridhaul_scenario::units::{Bytes, Duration, WindowSize};
 
-use super::congestion::Controller;
 use super::profile::{self, Growth, HalvingBasis, OptionBytes, Policy};
 
 /// A TCP stack with every parameter decided.
@@ -117,15 +116,12 @@ impl StackParams {
         params.variant = stack.variant.unwrap_or(params.variant);
         params.sack = stack.sack.unwrap_or(params.sack);
         params.recovery =
-            stack.recovery.unwrap_or_else(|| default_recovery(stack.profile, &params));
+            stack.recovery.unwrap_or_else(|| profile::loss_recovery(stack.profile, &params));
         if params.recovery == Recovery::Rack && !params.sack {
             // It lives on selective acknowledgements.
             params.recovery = Recovery::NewReno;
         }
-        if stack.profile == Profile::Ns2 {
-            params.sack = stack.sack.unwrap_or(params.recovery == Recovery::Sack);
-            profile::apply_vegas_agent(&mut params);
-        }
+        profile::adapt(stack, &mut params);
         params.header = clamp_bytes(stack.header.unwrap_or(ip.tcp_headers()));
         params.take_windows(stack);
         params.take_timers(stack);
@@ -211,15 +207,4 @@ impl StackParams {
 
 fn clamp_bytes(bytes: Bytes) -> u32 {
     u32::try_from(bytes.get()).unwrap_or(u32::MAX)
-}
-
-/// What belongs to the variant; the modern ones use SACK where the stack has it.
-fn default_recovery(profile: Profile, params: &StackParams) -> Recovery {
-    if profile == Profile::Linux && params.sack && profile::has_rack(params.variant) {
-        return Recovery::Rack;
-    }
-    match (Controller::recovery_of(params.variant), params.sack) {
-        (Recovery::Sack, false) if params.variant != Variant::Sack => Recovery::NewReno,
-        (recovery, _) => recovery,
-    }
 }

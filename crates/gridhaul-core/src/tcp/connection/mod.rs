@@ -295,3 +295,6 @@ impl Connection {
         )
     }
 }
+
+#[cfg(test)]
+mod common_path_tests;

@@ -74,7 +74,7 @@ const IN_THE_KERNEL: [Variant; 9] = [
     Variant::Bbr,
 ];
 
-pub(in crate::tcp) fn has_rack(variant: Variant) -> bool {
+pub(super) fn has_rack(variant: Variant) -> bool {
     IN_THE_KERNEL.contains(&variant)
 }
 

@@ -10,15 +10,14 @@ mod linux;
 mod ns2;
 mod rfc;
 
-use gridhaul_scenario::scenario::Profile;
+use gridhaul_scenario::scenario::{Profile, Recovery, Stack, Variant};
 
+use super::congestion::Controller;
 use super::params::StackParams;
 
 pub use algorithms::Rules;
 pub(crate) use algorithms::{BbrRules, CubicRules, RecoveryRules};
 pub(crate) use linux::BBR_PACING_MARGIN;
-pub(super) use linux::has_rack;
-pub(super) use ns2::apply_vegas_agent;
 
 /// How the window grows with acknowledgements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,5 +164,24 @@ pub(super) fn windows(profile: Profile, params: &StackParams) -> (u32, u32, Opti
         Profile::Rfc => (params.receive_window, rfc::initial_window(mss), Some(u32::MAX)),
         Profile::Linux => (params.receive_window, linux::initial_window(mss), Some(u32::MAX)),
         Profile::Ns2 => (ns2::receive_window(mss), ns2::initial_window(mss), None),
+    }
+}
+
+/// The loss recovery of a variant; the modern ones use SACK where the stack has it.
+pub(super) fn loss_recovery(profile: Profile, params: &StackParams) -> Recovery {
+    if profile == Profile::Linux && params.sack && linux::has_rack(params.variant) {
+        return Recovery::Rack;
+    }
+    match (Controller::recovery_of(params.variant), params.sack) {
+        (Recovery::Sack, false) if params.variant != Variant::Sack => Recovery::NewReno,
+        (recovery, _) => recovery,
+    }
+}
+
+/// Adapts what follows from the variant and the recovery of a stack.
+pub(super) fn adapt(stack: &Stack, params: &mut StackParams) {
+    if stack.profile == Profile::Ns2 {
+        params.sack = stack.sack.unwrap_or(params.recovery == Recovery::Sack);
+        ns2::adapt_to_agent(params);
     }
 }

@@ -72,7 +72,7 @@ pub(super) fn defaults() -> StackParams {
 /// ns-2's Vegas has a timer and an output routine of its own (`VegasTcpAgent::output`): it opens no
 /// connection, and packet 0 is a data packet, which the sink acknowledges at once
 /// (`SYN_immediate_ack_`).
-pub(in crate::tcp) fn apply_vegas_agent(params: &mut StackParams) {
+pub(super) fn adapt_to_agent(params: &mut StackParams) {
     if params.variant == Variant::Vegas {
         params.policy.timer_runs_while_idle = true;
         params.policy.fast_retransmit_backs_off = true;

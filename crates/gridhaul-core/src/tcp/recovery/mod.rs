@@ -3,6 +3,7 @@
 //! A recovery sees duplicate and new acknowledgements, marks segments as lost in the queue of
 //! sent segments, and tells the controller; the sender then sends what is marked.
 
+mod allowance;
 mod go_back;
 mod new_reno;
 mod prr;

@@ -1,11 +1,9 @@
 //! NewReno's fast recovery (RFC 6582, section 3.2): it ends when everything that was out at its
 //! beginning is acknowledged; each partial acknowledgement reveals the next loss.
 
+use super::allowance::Allowance;
 use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
-
-/// Any number of segments may follow an acknowledgement.
-const UNLIMITED: u8 = u8::MAX;
 
 /// NewReno.
 #[derive(Debug, Clone)]
@@ -16,8 +14,7 @@ pub(crate) struct NewReno {
     inflation: u32,
     /// What partial acknowledgements have taken off the window itself, in bytes.
     deflated: u32,
-    /// Segments that may still be sent before the next acknowledgement.
-    allowed: u8,
+    allowance: Allowance,
 }
 
 impl NewReno {
@@ -33,7 +30,7 @@ impl NewReno {
             partial_seen: false,
             inflation: 0,
             deflated: 0,
-            allowed: UNLIMITED,
+            allowance: Allowance::UNLIMITED,
         }
     }
 
@@ -67,7 +64,7 @@ impl LossRecovery for NewReno {
     fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
         if let Some(burst) = context.params.policy.new_reno_burst {
             let third = self.recovering || context.duplicates >= context.params.dupthresh;
-            self.allowed = if third { burst } else { UNLIMITED };
+            self.allowance = if third { Allowance::of(burst) } else { Allowance::UNLIMITED };
         }
         if self.recovering {
             // RFC 5681, section 3.2, step 4: one more segment has left the network.
@@ -95,14 +92,14 @@ impl LossRecovery for NewReno {
 
     #[inline]
     fn on_new_ack(&mut self, context: &mut LossRecoveryContext<'_>, acked: u64) -> CwndGrowth {
-        self.allowed = UNLIMITED;
+        self.allowance = Allowance::UNLIMITED;
         if !self.recovering {
             self.inflation = 0;
             return CwndGrowth::Grow;
         }
         if context.una < self.recover {
             if let Some(burst) = context.params.policy.new_reno_burst {
-                self.allowed = burst;
+                self.allowance = Allowance::of(burst);
             }
             self.on_partial(context, acked);
             return CwndGrowth::Hold;
@@ -130,14 +127,12 @@ impl LossRecovery for NewReno {
 
     #[inline]
     fn on_sent(&mut self, _len: u32) {
-        if self.allowed != UNLIMITED {
-            self.allowed = self.allowed.saturating_sub(1);
-        }
+        self.allowance.on_sent();
     }
 
     #[inline]
     fn may_send(&self) -> bool {
-        self.allowed > 0
+        self.allowance.permits()
     }
 
     #[inline]

@@ -4,11 +4,9 @@
 
 use gridhaul_scenario::units::Instant;
 
+use super::allowance::Allowance;
 use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
-
-/// Any number of segments may follow an acknowledgement.
-const UNLIMITED: u8 = u8::MAX;
 
 /// ns-2's SACK.
 #[derive(Debug, Clone)]
@@ -22,8 +20,7 @@ pub(crate) struct Sack1 {
     /// What limited transmit adds to the window.
     inflation: u32,
     recovering: bool,
-    /// Segments that may still be sent before the next acknowledgement.
-    allowed: u8,
+    allowance: Allowance,
 }
 
 impl Sack1 {
@@ -34,7 +31,7 @@ impl Sack1 {
             began: Instant::ZERO,
             inflation: 0,
             recovering: false,
-            allowed: UNLIMITED,
+            allowance: Allowance::UNLIMITED,
         }
     }
 
@@ -49,7 +46,7 @@ impl Sack1 {
         // is all that is sent before the next acknowledgement.
         let left = i64::from(context.params.dupthresh) * i64::from(context.params.mss);
         self.pipe = (context.next - context.una).cast_signed() - left;
-        self.allowed = 0;
+        self.allowance = Allowance::NONE;
         context.queue.begin_recovery();
         context.retransmit_first();
         context.requests.restart_timer = true;
@@ -60,7 +57,7 @@ impl Sack1 {
     /// filled.
     fn count(&mut self, context: &mut LossRecoveryContext<'_>, segments: i64) {
         self.pipe -= segments * i64::from(context.params.mss);
-        self.allowed = UNLIMITED;
+        self.allowance = Allowance::UNLIMITED;
         let boundary = context.queue.highest_sacked();
         context.queue.mark_lost_until(boundary, self.began);
     }
@@ -83,7 +80,7 @@ impl LossRecovery for Sack1 {
         }
         // `send_one`: a duplicate releases one segment at most, whatever it has acknowledged selectively.
         let releases = context.params.limited_transmit && context.duplicates < dupthresh;
-        self.allowed = u8::from(releases);
+        self.allowance = Allowance::of(u8::from(releases));
         self.inflation = if releases { context.duplicates * context.params.mss } else { 0 };
         false
     }
@@ -98,7 +95,7 @@ impl LossRecovery for Sack1 {
             return CwndGrowth::Hold;
         }
         context.queue.forget_sacks();
-        (self.inflation, self.allowed) = (0, UNLIMITED);
+        (self.inflation, self.allowance) = (0, Allowance::UNLIMITED);
         if !self.recovering {
             return CwndGrowth::Grow;
         }
@@ -111,7 +108,7 @@ impl LossRecovery for Sack1 {
 
     fn on_timeout(&mut self, next: u64) {
         self.leave();
-        (self.recover, self.inflation, self.allowed) = (next, 0, UNLIMITED);
+        (self.recover, self.inflation, self.allowance) = (next, 0, Allowance::UNLIMITED);
     }
 
     #[inline]
@@ -130,14 +127,12 @@ impl LossRecovery for Sack1 {
         if self.recovering {
             self.pipe += i64::from(len);
         }
-        if self.allowed != UNLIMITED {
-            self.allowed = self.allowed.saturating_sub(1);
-        }
+        self.allowance.on_sent();
     }
 
     #[inline]
     fn may_send(&self) -> bool {
-        self.allowed > 0
+        self.allowance.permits()
     }
 
     #[inline]

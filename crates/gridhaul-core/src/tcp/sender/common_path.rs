@@ -52,6 +52,12 @@ impl Sender {
         self.handle_any_ack(now, segment, isn, params)
     }
 
+    /// Sends and acknowledges by the general path from now on, to compare both.
+    #[cfg(test)]
+    pub(crate) fn leave_common_path(&mut self) {
+        self.flags.set(Flag::CommonPath, false);
+    }
+
     /// The connection is open, and no recovery sees acknowledgements.
     #[inline]
     fn is_in_common_state(&self) -> bool {

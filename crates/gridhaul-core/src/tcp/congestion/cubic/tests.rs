@@ -17,7 +17,6 @@ fn by_rules(rules: Rules, cwnd_segments: f64) -> Cubic {
     let stack = Stack { profile: Profile::Rfc, variant: Some(Variant::Cubic), ..Stack::default() };
     let mut params = StackParams { mss: MSS, ..StackParams::resolve(&stack) };
     params.policy.algorithms = rules;
-    params.policy.whole_segment_window = rules == Rules::Linux;
     let mut cubic = Cubic::new(&params);
     cubic.window.set_cwnd(cwnd_segments * f64::from(MSS));
     cubic
