@@ -135,7 +135,7 @@ impl Network {
 impl LinkSlot {
     /// Neither impaired nor observed.
     #[inline]
-    const fn is_plain(&self) -> bool {
+    pub(crate) const fn is_plain(&self) -> bool {
         !self.watched && self.link.is_plain()
     }
 
