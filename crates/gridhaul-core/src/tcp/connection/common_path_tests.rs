@@ -38,7 +38,7 @@ impl Transfer {
         let mut writes = VecDeque::new();
         let mut at = Instant::ZERO;
         for &(bytes, pause_ms) in &self.writes {
-            at = at + Duration::from_millis(pause_ms);
+            at += Duration::from_millis(pause_ms);
             writes.push_back((at, bytes));
         }
         // On their way to each end, in order of time.
