@@ -16,7 +16,6 @@ mod lock;
 mod paper;
 mod plan;
 mod printed;
-mod series_parquet;
 mod terminal;
 
 use std::process::ExitCode;

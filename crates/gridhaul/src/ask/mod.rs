@@ -7,6 +7,7 @@ mod swept;
 use std::path::Path;
 
 use anyhow::{anyhow, bail};
+use gridhaul_data::trace;
 use gridhaul_scenario::scenario::{Plan, Scenario, Sweep, Values};
 use indexmap::IndexMap;
 use toml::Value;
@@ -28,13 +29,13 @@ pub(crate) fn load(
     let shown = Scenario::name_of(file);
     let is_changed = !changes.set.is_empty() || !vary.is_empty();
     // What the file says of traces may be replaced: they are opened afterwards.
-    let scenario = if is_changed { Scenario::load_to_change(file)? } else { Scenario::load(file)? };
+    let scenario = if is_changed { Scenario::load(file)? } else { trace::load_scenario(file)? };
     let (mut scenario, notes) = change(scenario, &shown, changes, vary)?;
     if is_changed {
         // A trace may be new. An own folder is a whole path already.
         scenario.lies_in(Scenario::folder_of(file));
         let blame = Blame::of_axes(&scenario, vary);
-        scenario.check_traces().map_err(|error| named(error, &shown, &blame))?;
+        trace::check(&scenario).map_err(|error| named(error, &shown, &blame))?;
     }
     for note in notes.iter().filter(|_| !quiet) {
         say(format_args!("note: {shown}: {note}"));

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
+use gridhaul_data::trace;
 use gridhaul_report::Report;
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::scenario::{Scenario, reworded};
@@ -70,7 +71,7 @@ fn sides_of(file: &Path, args: &CompareArgs) -> Result<Vec<Side>, Failure> {
         let answer = stored_answer(&path)?;
         return Ok(vec![Side { label, file: shown, answer, scenario: None }]);
     }
-    let mut scenario = Scenario::load(file)?;
+    let mut scenario = trace::load_scenario(file)?;
     scenario.repeat = args.repeat.unwrap_or(scenario.repeat);
     let answers = backends::answers(&scenario, &args.engine, &label, args.quiet)?;
     let several = answers.len() > 1;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use gridhaul_data::series;
 use gridhaul_report::{Detail, Report, TextTable};
 use gridhaul_scenario::answer::{Answer, Metric};
 use gridhaul_scenario::scenario::Scenario;
@@ -14,7 +15,6 @@ use crate::backends;
 use crate::failure::Failure;
 use crate::folder::Place;
 use crate::interrupt::Graceful;
-use crate::series_parquet;
 use crate::terminal::{print, print_tables, say};
 
 /// Answers a scenario.
@@ -183,7 +183,8 @@ impl Results<'_> {
             let of_backend = if index == 0 { String::new() } else { format!("-{backend}") };
             folder.write(&format!("answer{of_backend}.json"), json(answer)?.as_bytes())?;
             for series in &answer.series {
-                let bytes = series_parquet::encode(series, answer).map_err(Failure::Fault)?;
+                let bytes =
+                    series::encode(series, answer).map_err(|error| Failure::Fault(error.into()))?;
                 folder.write(&format!("{}{of_backend}.parquet", series.name), &bytes)?;
             }
             for capture in &answer.captures {
