@@ -13,7 +13,7 @@ mod window;
 
 pub(crate) use number::split;
 
-pub use bit_rate::{BitRate, Serializer};
+pub use bit_rate::BitRate;
 pub use bytes::Bytes;
 pub use decibel::Decibel;
 pub use distance::Distance;
