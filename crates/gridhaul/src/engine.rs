@@ -1,4 +1,7 @@
-//! Who answers.
+//! Which backends answer a scenario, and with how many threads.
+
+use std::fmt;
+use std::str::FromStr;
 
 use anyhow::bail;
 use gridhaul_emu::Emu;
@@ -8,64 +11,100 @@ use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_sim::Sim;
 
-use crate::args::{Engine, On};
 use crate::estimate::ensure_possible;
-use crate::failure::Failure;
-use crate::interrupt;
-use crate::terminal::{Bar, say};
 
-/// Answers a scenario by the one backend that was asked for.
-pub(crate) fn answer(
-    scenario: &Scenario,
-    engine: &Engine,
-    label: &str,
-    quiet: bool,
-) -> Result<Answer, Failure> {
-    let mut answers = answers(scenario, engine, label, quiet)?;
-    match (answers.pop(), answers.is_empty()) {
-        (Some(answer), true) => Ok(answer),
-        _ => Err(anyhow::anyhow!("--on: this command takes one backend at a time").into()),
+/// Which backends answer, and what they may take of the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Engine {
+    /// The backends, each once. The others are compared with the first.
+    pub backends: Vec<BackendName>,
+    /// Threads for replications and points of a sweep; 0: one for each core. Answers do not depend on it.
+    pub threads: usize,
+    /// Runs of `emu` at the same time, at least 1.
+    pub beside: usize,
+    /// Whether a run begins even if it is estimated to need more memory than is free, or more than 24 hours.
+    pub ignore_estimate: bool,
+}
+
+/// A backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BackendName {
+    /// Packets on a virtual clock.
+    #[default]
+    Sim,
+    /// Equations.
+    Model,
+    /// Equations, with the rules of paper `sa-tcp` for meters and collectors.
+    PaperModel,
+    /// Kernel TCP over emulated links in real time.
+    Emu,
+}
+
+impl Default for Engine {
+    /// The simulator with a thread for each core.
+    fn default() -> Self {
+        Self::sim(0, false)
     }
 }
 
-/// Answers a scenario by each backend that was asked for, with a progress bar unless `quiet`; prints
-/// the warnings of the answers. After an interruption, the answers are those that there are by then.
-pub(crate) fn answers(
-    scenario: &Scenario,
-    engine: &Engine,
-    label: &str,
-    quiet: bool,
-) -> Result<Vec<Answer>, Failure> {
-    let backends = backends(engine)?;
-    ensure_possible(scenario, engine).map_err(|error| error.context(label.to_owned()))?;
-    // All are asked first whether they can, before any takes its time.
-    for backend in &backends {
-        backend.supports(scenario).map_err(|keys| {
-            let keys: Vec<_> = keys.iter().map(ToString::to_string).collect();
-            let name = backend.name();
-            anyhow::anyhow!("backend `{name}` cannot honour every key:\n{}", keys.join("\n"))
-        })?;
+impl Engine {
+    /// The simulator alone.
+    pub(crate) fn sim(threads: usize, ignore_estimate: bool) -> Self {
+        Self { backends: vec![BackendName::Sim], threads, beside: 1, ignore_estimate }
     }
-    let mut answers = Vec::with_capacity(backends.len());
-    for backend in &backends {
-        let bar = Bar::new(label, quiet);
-        let answer = backend.run(scenario, &bar);
-        bar.finish();
-        let answer = match answer {
-            // What the backends before it have answered is kept.
-            Err(RunError::Interrupted) if !answers.is_empty() => break,
-            answer => answer?,
-        };
-        let by = if backends.len() > 1 { format!("{}: ", backend.name()) } else { String::new() };
-        for warning in &answer.warnings {
-            say(format_args!("warning: {by}{}: {}", warning.about, warning.message));
+
+    /// The backends.
+    ///
+    /// # Errors
+    /// A backend is named twice.
+    pub(crate) fn backends(&self) -> anyhow::Result<Vec<Box<dyn Backend>>> {
+        let mut backends: Vec<Box<dyn Backend>> = Vec::new();
+        for (index, name) in self.backends.iter().enumerate() {
+            if self.backends[..index].contains(name) {
+                bail!("--on: the same backend twice\n  help: name each once, such as 'sim,model'");
+            }
+            backends.push(match name {
+                BackendName::Sim => Box::new(Sim { threads: self.threads }),
+                BackendName::Emu => Box::new(Emu { beside: self.beside, ..Emu::default() }),
+                BackendName::Model => Box::new(Model),
+                BackendName::PaperModel => Box::new(PaperModel),
+            });
         }
-        answers.push(answer);
-        if interrupt::is_requested() {
-            break;
+        Ok(backends)
+    }
+}
+
+impl BackendName {
+    /// All backends.
+    pub const ALL: [Self; 4] = [Self::Sim, Self::Model, Self::PaperModel, Self::Emu];
+
+    /// The name, as on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sim => "sim",
+            Self::Model => "model",
+            Self::PaperModel => "paper-model",
+            Self::Emu => "emu",
         }
     }
-    Ok(answers)
+}
+
+impl fmt::Display for BackendName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for BackendName {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|backend| backend.name() == text);
+        found.ok_or_else(|| {
+            let known = Self::ALL.map(Self::name).join(", ");
+            format!("there is no backend {text:?}\n  help: choose among: {known}")
+        })
+    }
 }
 
 /// The simulator, which refuses runs that would not end or fit by estimate.
@@ -91,20 +130,4 @@ impl BoundedSim {
     const fn sim(&self) -> Sim {
         Sim { threads: self.0.threads }
     }
-}
-
-fn backends(engine: &Engine) -> anyhow::Result<Vec<Box<dyn Backend>>> {
-    let mut backends: Vec<Box<dyn Backend>> = Vec::new();
-    for (index, on) in engine.on.iter().enumerate() {
-        if engine.on[..index].contains(on) {
-            bail!("--on: the same backend twice\n  help: name each once, such as 'sim,model'");
-        }
-        backends.push(match on {
-            On::Sim => Box::new(Sim { threads: engine.threads }),
-            On::Emu => Box::new(Emu { beside: engine.beside, ..Emu::default() }),
-            On::Model => Box::new(Model),
-            On::PaperModel => Box::new(PaperModel),
-        });
-    }
-    Ok(backends)
 }

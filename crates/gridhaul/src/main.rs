@@ -3,18 +3,12 @@
 //! Standard output carries data only; progress, warnings and errors go to standard error.
 
 mod args;
-mod ask;
-mod backends;
 mod command;
-mod csv_table;
-mod estimate;
 mod failure;
 mod fit;
 mod folder;
 mod interrupt;
 mod lock;
-mod paper;
-mod plan;
 mod printed;
 mod terminal;
 
