@@ -29,8 +29,9 @@
 //! assert!((0.8e6..1e6).contains(&goodput), "{goodput} bit/s");
 //!
 //! // The same for two rates: a point for each.
-//! let vary = ["link.feeder.both.rate=1 Mbit/s,2 Mbit/s".parse()?];
-//! let swept = gridhaul::sweep(scenario, &vary, &gridhaul::Engine::default(), "download", &Quiet)?;
+//! let vary: gridhaul::Vary = "link.feeder.both.rate=1 Mbit/s,2 Mbit/s".parse()?;
+//! let engine = gridhaul::Engine::default();
+//! let swept = gridhaul::sweep(scenario, &[vary], &engine, "download", &Quiet)?;
 //! assert_eq!(swept[0].points.len(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -47,6 +48,7 @@ mod estimate;
 mod observer;
 mod run;
 
+pub use gridhaul_report as report;
 pub use gridhaul_scenario as scenario;
 
 pub use ask::{Changes, Setting, Vary, load};

@@ -1,9 +1,10 @@
 //! Answering scenarios.
 
 use anyhow::anyhow;
+use gridhaul_data::trace;
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::Scenario;
+use gridhaul_scenario::scenario::{Scenario, ScenarioError};
 
 use crate::ask::{self, Changes, Vary};
 use crate::engine::Engine;
@@ -20,8 +21,8 @@ use crate::observer::Observer;
 ///
 /// # Errors
 /// A key that a backend cannot honour, a trace that cannot be read, a run that is estimated to need more memory or
-/// time than allowed, a machine without what a backend needs, or an interruption before anything was finished. All
-/// backends are asked whether they can honour the scenario before the first one runs.
+/// time than allowed, a machine without what a backend needs, or an interruption before anything was finished. The
+/// keys, for all backends, and the traces are checked before the first run begins.
 pub fn run(
     scenario: &Scenario,
     engine: &Engine,
@@ -38,6 +39,7 @@ pub fn run(
             anyhow!("backend `{name}` cannot honour every key:\n{}", keys.join("\n"))
         })?;
     }
+    trace::check(scenario).map_err(|error| ScenarioError { file: label.to_owned(), ..error })?;
     let mut answers = Vec::with_capacity(backends.len());
     for backend in &backends {
         let progress = observer.begin(label);

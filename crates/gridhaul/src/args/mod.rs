@@ -1,9 +1,9 @@
 //! What can be written on the command line. The comments here are the texts of `--help`.
 
 mod cc;
-mod common;
 mod emu;
 mod model;
+mod options;
 mod run;
 
 use std::path::PathBuf;
@@ -13,9 +13,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::failure::EXIT_CODES;
 
 pub(crate) use cc::{CcAlgorithm, CcCommand, CcLoadArgs};
-pub(crate) use common::{Changes, Engine, On, Output, Printed};
 pub(crate) use emu::{EmuCommand, EmuUpArgs};
 pub(crate) use model::{ChainArgs, ChainFormat, ChainOf, ChainRules, ChainVariant, ModelCommand};
+pub(crate) use options::{Changes, Engine, On, Output, Printed};
 pub(crate) use run::{CompareArgs, PaperArgs, PlanArgs, RunArgs, SweepArgs, Verify};
 
 /// How TCP fares on the narrow, lossy, lopsided links of power grids

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use gridhaul::Vary;
 
-use super::common::{Changes, Engine, Output, Printed};
+use super::options::{Changes, Engine, Output, Printed};
 use crate::failure::EXIT_CODES;
 
 /// Arguments of `run`.
