@@ -85,3 +85,34 @@ fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
     body.extend(value);
     body.resize(body.len().next_multiple_of(4), 0);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Types and bodies of the blocks of a file, whose two lengths must be the same.
+    fn blocks(mut file: &[u8]) -> Vec<(u32, Vec<u8>)> {
+        let number = |bytes: &[u8]| u32::from_le_bytes(bytes[..4].try_into().unwrap());
+        let mut blocks = Vec::new();
+        while !file.is_empty() {
+            let length = number(&file[4..]) as usize;
+            assert_eq!((length % 4, number(&file[length - 4..]) as usize), (0, length));
+            blocks.push((number(file), file[8..length - 4].to_vec()));
+            file = &file[length..];
+        }
+        blocks
+    }
+
+    #[test]
+    fn a_packet_is_a_block_with_its_time_and_both_lengths() {
+        let mut writer = PcapngWriter::new("feeder.forward");
+        writer.push(Instant::from_nanos(5_000_000_007), b"\x45 headers", 1500);
+        let capture = writer.into_capture();
+        assert_eq!(capture.name, "feeder.forward");
+        let blocks = blocks(&capture.pcapng);
+        assert_eq!(blocks.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [0x0a0d_0d0a, 1, 6]);
+        // Interface 0, 5,000,000,007 ns in two halves, 9 bytes of 1500, and padding.
+        let fields = [0_u32, 1, 705_032_711, 9, 1500].map(u32::to_le_bytes).concat();
+        assert_eq!(blocks[2].1, [&fields[..], b"\x45 headers\0\0\0"].concat());
+    }
+}
