@@ -5,6 +5,7 @@ mod headers;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use gridhaul_data::pcapng::PcapngWriter;
 use gridhaul_scenario::answer::Capture;
 use gridhaul_scenario::scenario::{IpVersion, dealt};
 use gridhaul_scenario::units::Instant;
@@ -55,19 +56,19 @@ impl Tap {
     }
 
     pub(crate) fn on_offered(&mut self, now: Instant, packet: &Packet) {
-        if self.packets.len() < Capture::PACKETS_MAX {
+        if self.packets.len() < PcapngWriter::PACKETS_MAX {
             self.packets.push((now, *packet));
         }
     }
 
     /// The capture.
     pub(crate) fn into_capture(self, addresses: &Addresses) -> Capture {
-        let mut capture = Capture::new(&self.name);
+        let mut capture = PcapngWriter::new(&self.name);
         for (at, packet) in &self.packets {
             let (headers, whole) = addresses.encode(packet);
             capture.push(*at, &headers, whole);
         }
-        capture
+        capture.into_capture()
     }
 }
 
