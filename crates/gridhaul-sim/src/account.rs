@@ -34,7 +34,7 @@ pub(crate) struct SenderSums {
     pub rtt_sum_ns: u64,
     pub rtt_count: u64,
     /// Whether a congestion control counts what it computes, and what it has.
-    pub counts_effort: bool,
+    pub has_estimator_counters: bool,
     pub updates: u64,
     pub evaluations: u64,
 }
@@ -69,10 +69,10 @@ impl SenderSums {
         self.timeouts += u64::from(stats.timeouts);
         self.rtt_sum_ns += stats.rtt_sum_ns;
         self.rtt_count += u64::from(stats.rtt_count);
-        if let Some(effort) = sender.effort() {
-            self.counts_effort = true;
-            self.updates += u64::from(effort.updates.unwrap_or(stats.rtt_count));
-            self.evaluations += u64::from(effort.evaluations);
+        if let Some(counters) = sender.estimator_counters() {
+            self.has_estimator_counters = true;
+            self.updates += u64::from(counters.updates.unwrap_or(stats.rtt_count));
+            self.evaluations += u64::from(counters.evaluations);
         }
     }
 
@@ -85,7 +85,7 @@ impl SenderSums {
             timeouts: self.timeouts - earlier.timeouts,
             rtt_sum_ns: self.rtt_sum_ns - earlier.rtt_sum_ns,
             rtt_count: self.rtt_count - earlier.rtt_count,
-            counts_effort: self.counts_effort,
+            has_estimator_counters: self.has_estimator_counters,
             updates: self.updates - earlier.updates,
             evaluations: self.evaluations - earlier.evaluations,
         }

@@ -174,12 +174,12 @@ pub(crate) fn build(
     let doubles = |direction: &Direction| direction.duplicate.is_some();
     ledger.copies = (datagrams && Directions::keys(scenario).any(doubles))
         .then(|| Copies::new(layout.flows.len()));
+    let mut events = Events::new(links.len(), flows.len(), playbacks.len(), proxies.units.len());
+    if links.iter().all(LinkSlot::is_plain) {
+        events = events.with_monotonic_links();
+    }
     Ok(World {
-        net: Network {
-            events: Events::new(links.len(), flows.len(), playbacks.len(), proxies.units.len()),
-            links,
-            routes,
-        },
+        net: Network { events, links, detached: crate::packet::Packet::blank(), routes },
         ledger,
         collect: wiring.build(into, first),
         flows,

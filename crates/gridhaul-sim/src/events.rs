@@ -36,12 +36,54 @@ pub(crate) enum Target {
 /// they are few and come up all the time, and need not climb over the timers of all flows.
 #[derive(Debug)]
 pub(crate) struct Events {
-    links: Heap,
+    links: Links,
     others: Heap,
     sequence: u64,
     /// Time of the valid entry of each target, by kind.
     scheduled: [Vec<Instant>; 4],
     traces: u32,
+}
+
+/// The entries of links.
+#[derive(Debug)]
+enum Links {
+    /// One for each of a few links: the least is found by comparing all, which takes less time than a heap.
+    Few([u128; FEW]),
+    Many(Heap),
+}
+
+/// Links that need no heap.
+const FEW: usize = 4;
+
+impl Links {
+    #[inline]
+    fn first(&mut self) -> u128 {
+        match self {
+            Self::Few([a, b, c, d]) => (*a).min(*b).min((*c).min(*d)),
+            Self::Many(heap) => heap.first(),
+        }
+    }
+
+    /// Adds an entry.
+    #[inline]
+    fn push(&mut self, link: usize, entry: u128) {
+        match self {
+            Self::Few(entries) => {
+                debug_assert_eq!(entries[link % FEW], NOTHING, "a deadline has moved earlier");
+                entries[link % FEW] = entry;
+            }
+            Self::Many(heap) => heap.push(entry),
+        }
+    }
+
+    /// Removes the first entry, which is of this link.
+    #[inline]
+    fn take_first(&mut self, link: usize) {
+        match self {
+            Self::Few(entries) => entries[link % FEW] = NOTHING,
+            Self::Many(heap) => heap.take_first(),
+        }
+    }
 }
 
 const TARGET_BITS: u32 = 28;
@@ -54,12 +96,21 @@ impl Events {
         assert!(most < 1 << INDEX_BITS, "too many links, flows or proxies");
         let never = |count| vec![Instant::NEVER; count];
         Self {
-            links: Heap::default(),
+            links: Links::Many(Heap::default()),
             others: Heap::default(),
             sequence: 0,
             scheduled: [never(links), never(2 * flows), never(flows), never(1 + traces + units)],
             traces: traces as u32,
         }
+    }
+
+    /// The same for links whose deadlines never move earlier, so that no entry is ever overtaken: of these,
+    /// a few need no heap.
+    pub(crate) fn with_monotonic_links(mut self) -> Self {
+        if self.scheduled[LINK].len() <= FEW {
+            self.links = Links::Few([NOTHING; FEW]);
+        }
+        self
     }
 
     /// Wakes `target` at `at`, unless it is woken before that anyway.
@@ -78,7 +129,7 @@ impl Events {
         if at < *scheduled {
             *scheduled = at;
             let entry = self.entry(LINK, link as usize, at);
-            self.links.push(entry);
+            self.links.push(link as usize, entry);
         }
     }
 
@@ -87,7 +138,7 @@ impl Events {
     fn insert(&mut self, kind: usize, index: usize, at: Instant) {
         self.scheduled[kind][index] = at;
         let entry = self.entry(kind, index, at);
-        if kind == LINK { self.links.push(entry) } else { self.others.push(entry) }
+        if kind == LINK { self.links.push(index, entry) } else { self.others.push(entry) }
     }
 
     #[inline]
@@ -121,7 +172,7 @@ impl Events {
             if link == NOTHING || at > end {
                 return None;
             }
-            self.links.take_first();
+            self.links.take_first(index as usize);
             let scheduled = &mut self.scheduled[LINK][index as usize];
             if *scheduled == at {
                 *scheduled = Instant::NEVER;
@@ -207,6 +258,35 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn few_links_come_up_as_in_a_heap(
+            steps in prop::collection::vec((0_u32..8, 0_u64..50, any::<bool>()), 1..200),
+        ) {
+            let events = || Events::new(FEW, 8, 0, 0);
+            let mut queues = [events().with_monotonic_links(), events()];
+            let mut pending = [false; FEW];
+            for (number, nanos, pops) in steps {
+                let at = Instant::from_nanos(nanos);
+                let target = match pending.get_mut(number as usize) {
+                    Some(true) => continue,
+                    Some(pending) => {
+                        *pending = true;
+                        Target::Link(number)
+                    }
+                    None => Target::End(number),
+                };
+                let popped = queues.each_mut().map(|events| {
+                    events.schedule(target, at);
+                    if pops { events.pop(Instant::from_nanos(40)) } else { None }
+                });
+                if let Some((_, Target::Link(link))) = popped[0] {
+                    pending[link as usize] = false;
+                }
+                prop_assert_eq!(popped[0], popped[1]);
+                prop_assert_eq!(queues[0].entries(), queues[1].entries());
+            }
+        }
+
         #[test]
         fn comes_out_sorted(times in prop::collection::vec(0_u64..1000, 1..300)) {
             let mut events = Events::new(times.len(), 0, 0, 0);

@@ -30,7 +30,7 @@ pub(crate) fn gave_up(flow: &str) -> Warning {
 
 fn message(scenario: &Scenario, name: &str, flow: &Flow) -> Option<&'static str> {
     let stack = StackParams::named(scenario, flow.stack.as_ref(), flow.ip);
-    if flow.transport != Transport::Tcp || stack.rules != Rules::Linux {
+    if flow.transport != Transport::Tcp || stack.policy.algorithms != Rules::Linux {
         return None;
     }
     if !stack.sack {

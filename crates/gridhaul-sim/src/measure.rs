@@ -336,7 +336,7 @@ impl SenderSums {
             let mean = self.rtt_sum_ns as f64 / self.rtt_count as f64 / 1e9;
             into.push((Metric::RttMean, mean));
         }
-        if self.counts_effort {
+        if self.has_estimator_counters {
             into.push((Metric::MeasureUpdates, self.updates as f64));
             into.push((Metric::MeasureEvaluations, self.evaluations as f64));
         }

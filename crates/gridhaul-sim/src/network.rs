@@ -1,6 +1,7 @@
 //! The links of a run, and the routes over them.
 
 use gridhaul_core::link::{LinkAccount, LinkDirection, Passage};
+use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::units::Instant;
 
 use crate::audit::LinkAudit;
@@ -15,6 +16,8 @@ pub(crate) struct Network {
     /// Routes of all flows one behind the other, each with [`ARRIVED`] behind it.
     pub routes: Vec<u32>,
     pub events: Events,
+    /// A packet that is written before a link with impairments or observers gets it.
+    pub detached: Packet,
 }
 
 /// One direction of a link with its account.
@@ -74,6 +77,50 @@ impl Network {
         true
     }
 
+    /// Where a segment to the end `to` is to be written that begins its route at `next` in the list:
+    /// in the first link, if that is plain. [`Self::send`] follows.
+    #[inline(always)]
+    pub(crate) fn place_segment(&mut self, now: Instant, next: u32, to: u32) -> &mut Segment {
+        let slot = &mut self.links[self.routes[next as usize] as usize];
+        let packet = if slot.is_plain() {
+            slot.link.place_packet(Packet::blank)
+        } else {
+            &mut self.detached
+        };
+        (packet.to, packet.next, packet.sent) = (to, next + 1, now);
+        packet.segment_mut()
+    }
+
+    /// Sends the segment just written ([`Self::place_segment`]) of this size on the link. False where the
+    /// queue drops it.
+    #[inline(always)]
+    pub(crate) fn send(&mut self, now: Instant, next: u32, bytes: u32) -> bool {
+        let link = self.routes[next as usize];
+        let slot = &mut self.links[link as usize];
+        if !slot.is_plain() {
+            return self.offer_detached(now, next, bytes);
+        }
+        slot.stats.offered += 1;
+        let before = slot.link.next_deadline();
+        if !slot.link.accept_placed(now, bytes) {
+            slot.stats.dropped_queue += 1;
+            slot.stats.refused += 1;
+            return false;
+        }
+        slot.stats.queue_max = slot.stats.queue_max.max(slot.link.queued_at_last());
+        let deadline = slot.link.next_deadline();
+        if deadline != before {
+            self.events.schedule_link(link, deadline);
+        }
+        true
+    }
+
+    #[inline(never)]
+    fn offer_detached(&mut self, now: Instant, next: u32, bytes: u32) -> bool {
+        let packet = self.detached;
+        self.offer(now, next, bytes, |next| Packet { next, ..packet })
+    }
+
     #[cold]
     fn on_accepted(&mut self, now: Instant, link: u32, bytes: u32) {
         self.links[link as usize].audit.on_accepted(now, bytes);
@@ -86,6 +133,12 @@ impl Network {
 }
 
 impl LinkSlot {
+    /// Neither impaired nor observed.
+    #[inline]
+    pub(crate) const fn is_plain(&self) -> bool {
+        !self.watched && self.link.is_plain()
+    }
+
     /// The packet that leaves at or before `now`, audited and counted; it stays where it is until
     /// `link.drop_front`.
     #[inline]

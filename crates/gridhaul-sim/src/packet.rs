@@ -38,6 +38,23 @@ pub(crate) struct Datagram {
 }
 
 impl Packet {
+    /// A packet to be overwritten.
+    pub(crate) fn blank() -> Self {
+        Self { to: 0, next: 0, sent: Instant::ZERO, body: Body::Tcp(Segment::default()) }
+    }
+
+    /// The segment that it carries, or a blank one in the place of a datagram.
+    #[inline]
+    pub(crate) fn segment_mut(&mut self) -> &mut Segment {
+        if !matches!(self.body, Body::Tcp(_)) {
+            self.body = Body::Tcp(Segment::default());
+        }
+        match &mut self.body {
+            Body::Tcp(segment) => segment,
+            Body::Datagram(_) => unreachable!("a segment has just been put there"),
+        }
+    }
+
     /// Number of its flow.
     #[inline]
     pub(crate) const fn flow(&self) -> u32 {

@@ -91,5 +91,5 @@ impl Truth {
 }
 
 fn verdicts(end: &Connection) -> Option<Verdicts> {
-    end.sender()?.effort()?.verdicts
+    end.sender()?.estimator_counters()?.verdicts
 }

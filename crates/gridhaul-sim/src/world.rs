@@ -220,29 +220,30 @@ impl World {
             let fed = hungry && flow.feed(now, &mut self.ledger, &mut self.under_way);
             let Ends::Tcp(ends) = &mut flow.ends else { return };
             let connection = &mut ends[side];
-            // Read where it is: to move it into a packet would take longer than to send it.
-            let polled = connection.poll_transmit(now);
-            let Some(segment) = &polled else {
+            let Some(pending) = connection.poll(now) else {
                 if fed {
                     // It waits for more.
                     continue;
                 }
                 break connection.next_deadline();
             };
+            let segment = self.net.place_segment(now, next, end ^ 1);
+            connection.write_segment(now, &pending, segment);
+            let (len, seq, flags) = (segment.len, segment.seq, segment.flags);
+            let bytes = segment.wire_bytes();
             // An end that has data to send sends it before it acknowledges without, unless that
             // acknowledges nothing but SYN.
-            let last =
-                segment.len == 0 && segment.flags == Flags::ACK && connection.receiver().next() > 1;
-            let data = segment.len > 0 && side == 0;
+            let last = len == 0 && flags == Flags::ACK && connection.receiver().next() > 1;
+            let data = len > 0 && side == 0;
             if data {
-                self.ledger.crossings[flow.row as usize].on_sent(segment.wire_bytes());
+                self.ledger.crossings[flow.row as usize].on_sent(bytes);
             }
-            let packet = |next| Packet { to: end ^ 1, next, sent: now, body: Body::Tcp(*segment) };
-            // A refused segment is TCP's to find out.
-            if !self.net.offer(now, next, segment.wire_bytes(), packet) && data {
-                self.ledger.on_segment_lost(flow.row, end / 2, segment, Cause::Queue);
+            // TCP finds out about a refused segment.
+            if !self.net.send(now, next, bytes) && data {
+                let segment = Segment { seq, len, flags, ..Segment::default() };
+                self.ledger.on_segment_lost(flow.row, end / 2, &segment, Cause::Queue);
             }
-            if last {
+            if last || data && !hungry && connection.has_filled_window() {
                 break connection.next_deadline();
             }
         };

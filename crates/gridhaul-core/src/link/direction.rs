@@ -33,6 +33,14 @@ pub struct LinkDirection<P> {
     pub(super) copies: u64,
 }
 
+/// The times of a packet in a plain direction.
+struct Transit {
+    started: Instant,
+    sent: Instant,
+    left: Instant,
+    fate: Fate,
+}
+
 impl<P: Payload> LinkDirection<P> {
     /// An idle direction.
     ///
@@ -81,21 +89,9 @@ impl<P: Payload> LinkDirection<P> {
         if self.apart.is_some() {
             return self.handle_apart(now, bytes, payload());
         }
-        let mut started = now;
-        if self.wire.is_free(now) {
-            self.queue.clear();
-        } else {
-            self.queue.advance(now);
-            started = self.wire.free_at();
-            if !self.queue.wait(started, bytes) {
-                return Err(DropReason::QueueFull);
-            }
-        }
-        let sent = started + self.wire.charge(started, bytes);
-        self.wire.occupy_until(sent);
-        let fate = if self.loss.loses() { Fate::Lost(DropReason::Loss) } else { Fate::Arrived };
-        let left = sent + self.delay;
-        self.next = self.next.min(left);
+        let Some(Transit { started, sent, left, fate }) = self.plan_transit(now, bytes) else {
+            return Err(DropReason::QueueFull);
+        };
         // Written field by field into its place: a whole passage would be made first, then moved.
         let place = self.inside.claim_back(|| Passage {
             payload: payload(),
@@ -111,6 +107,65 @@ impl<P: Payload> LinkDirection<P> {
         (place.offered, place.started) = (now, started);
         (place.sent, place.left) = (sent, left);
         Ok(())
+    }
+
+    /// Whether nothing impairs it: [`place_packet`](Self::place_packet) is for such a direction.
+    #[inline]
+    #[must_use]
+    pub const fn is_plain(&self) -> bool {
+        self.apart.is_none()
+    }
+
+    /// The place of the next packet of a plain direction, with what was there before: the caller writes the
+    /// packet and hands it in by [`accept_placed`](Self::accept_placed). `filler` is for new memory.
+    #[inline]
+    pub fn place_packet(&mut self, filler: impl FnOnce() -> P) -> &mut P {
+        let place = self.inside.place_back(|| Passage {
+            payload: filler(),
+            bytes: 0,
+            offered: Instant::ZERO,
+            started: Instant::ZERO,
+            sent: Instant::ZERO,
+            left: Instant::ZERO,
+            fate: Fate::Arrived,
+        });
+        &mut place.payload
+    }
+
+    /// As [`handle_packet`](Self::handle_packet), for the packet written in
+    /// [`place_packet`](Self::place_packet). False where the queue is full.
+    #[inline(always)]
+    pub fn accept_placed(&mut self, now: Instant, bytes: u32) -> bool {
+        let Some(Transit { started, sent, left, fate }) = self.plan_transit(now, bytes) else {
+            return false;
+        };
+        if let Some(place) = self.inside.keep_back() {
+            (place.bytes, place.fate) = (bytes, fate);
+            (place.offered, place.started) = (now, started);
+            (place.sent, place.left) = (sent, left);
+        }
+        true
+    }
+
+    /// The transit of a packet through a plain direction; `None` if the queue is full.
+    #[inline(always)]
+    fn plan_transit(&mut self, now: Instant, bytes: u32) -> Option<Transit> {
+        let mut started = now;
+        if self.wire.is_free(now) {
+            self.queue.clear();
+        } else {
+            self.queue.advance(now);
+            started = self.wire.free_at();
+            if !self.queue.wait(started, bytes) {
+                return None;
+            }
+        }
+        let sent = started + self.wire.charge(started, bytes);
+        self.wire.occupy_until(sent);
+        let fate = if self.loss.loses() { Fate::Lost(DropReason::Loss) } else { Fate::Arrived };
+        let left = sent + self.delay;
+        self.next = self.next.min(left);
+        Some(Transit { started, sent, left, fate })
     }
 
     /// When [`poll_output`](Self::poll_output) is next to be called; [`Instant::NEVER`] while

@@ -63,6 +63,25 @@ impl<T: Copy> Ring<T> {
         &mut self.slots[place]
     }
 
+    /// The place of the next item, with what was there before; [`keep_back`](Self::keep_back) makes it part
+    /// of the queue. `filler` is for new memory.
+    #[inline]
+    pub(super) fn place_back(&mut self, filler: impl FnOnce() -> T) -> &mut T {
+        if self.len() == self.slots.len() {
+            self.grow(&filler());
+        }
+        let place = self.place(self.tail);
+        &mut self.slots[place]
+    }
+
+    /// Takes what is in [`place_back`](Self::place_back) into the queue.
+    #[inline]
+    pub(super) fn keep_back(&mut self) -> Option<&mut T> {
+        let place = self.place(self.tail);
+        self.tail = self.tail.wrapping_add(1);
+        self.slots.get_mut(place)
+    }
+
     /// Puts an item in front of all those at the back that `is_behind` it.
     pub(super) fn insert(&mut self, item: T, is_behind: impl Fn(&T) -> bool) {
         self.push_back(item);

@@ -32,7 +32,7 @@ impl Split {
         let params = unit_params(params, buffer);
         let ends = isns.map(|isn| Connection::listen(params.clone(), isn));
         let dial = Some((params, isns[Side::Right.index()]));
-        Self { coupling: Coupling::new(ends, Manner::Apart), dial }
+        Self { coupling: Coupling::new(ends, Manner::Apart, [0; 2]), dial }
     }
 
     /// A proxy in a connection that exists from the start, without handshake: it stands in for
@@ -50,7 +50,7 @@ impl Split {
             let (own, peer) = (isns[side.other().index()], isns[side.index()]);
             Connection::established(params.clone(), own, next[side.index()], peer)
         });
-        Self { coupling: Coupling::new(ends, Manner::Apart), dial: None }
+        Self { coupling: Coupling::new(ends, Manner::Apart, [0; 2]), dial: None }
     }
 
     /// The end that faces a side.

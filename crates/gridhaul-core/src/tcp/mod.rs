@@ -7,6 +7,7 @@
 pub mod congestion;
 mod connection;
 mod params;
+mod profile;
 mod rate;
 mod receiver;
 mod recovery;
@@ -15,8 +16,9 @@ mod segment;
 mod sender;
 mod sent;
 
-pub use connection::{Connection, State};
-pub use params::{Growth, HalvingBasis, OptionBytes, Rules, StackParams};
+pub use connection::{Connection, PendingSegment, State};
+pub use params::StackParams;
+pub use profile::{Growth, HalvingBasis, IdleRestart, OptionBytes, Policy, Rules};
 pub use rate::RateSample;
 pub use receiver::Receiver;
 pub use rtt::RttEstimator;

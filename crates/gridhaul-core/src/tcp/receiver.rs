@@ -1,11 +1,13 @@
 //! The receiving half: reassembly, delayed and selective acknowledgements, the offered window.
 
-mod patience;
+mod delayed_ack_timer;
+mod reassembly;
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use self::patience::Patience;
-use super::params::{Rules, StackParams};
+use self::delayed_ack_timer::DelayedAckTimer;
+use self::reassembly::Reassembly;
+use super::params::StackParams;
 use super::segment::SackBlocks;
 
 /// The receiving half of a connection. Positions are 64-bit stream positions: 0 is SYN.
@@ -17,11 +19,11 @@ pub struct Receiver {
     offered: u64,
     ack_at: Instant,
     /// What has arrived beyond a gap.
-    beyond: Option<Box<Beyond>>,
+    beyond: Option<Box<Reassembly>>,
     /// Bytes that the application has not taken yet.
     unread: u32,
     /// How long acknowledgements wait, where that adapts.
-    patience: Patience,
+    delayed_ack_timer: DelayedAckTimer,
     unacknowledged: u16,
     quick_left: u16,
     /// Whether the application takes everything at once.
@@ -32,17 +34,6 @@ pub struct Receiver {
     /// Window scale of the segments that carry the offer, where they are real ones; here to use a byte
     /// that alignment leaves.
     pub(super) window_shift: u8,
-}
-
-/// Data beyond a gap.
-#[derive(Debug, Clone)]
-struct Beyond {
-    /// In order, apart from each other; never empty.
-    ranges: Vec<(u64, u64)>,
-    /// A position in each of the ranges that changed last, most recent first (RFC 2018, section 4).
-    recent: [u64; SackBlocks::MAX],
-    /// Position after FIN, once it is known.
-    end: Option<u64>,
 }
 
 impl Receiver {
@@ -56,7 +47,7 @@ impl Receiver {
             beyond: None,
             window_shift: 0,
             unread: 0,
-            patience: Patience::default(),
+            delayed_ack_timer: DelayedAckTimer::default(),
             unacknowledged: 0,
             quick_left: quick(params),
             eager: true,
@@ -80,19 +71,19 @@ impl Receiver {
             // FIN there is nothing: "Ignore the segment text."
             self.finished |= fin;
             let last = end == self.next && self.beyond.is_none();
-            if params.delays_last_again && last && !params.delayed_ack.is_zero() {
+            if params.policy.delays_ack_of_last_duplicate && last && !params.delayed_ack.is_zero() {
                 self.delay_last_again(now, params);
                 return false;
             }
             self.ack_now = true;
-            if params.rules == Rules::Linux {
+            if params.policy.adaptive_delayed_ack {
                 self.begin_quick(params);
             }
             return false;
         }
         if start > self.next {
             // RFC 5681, section 4.2: out of order data is acknowledged at once.
-            self.beyond.get_or_insert_with(Beyond::new).insert(start, end, fin);
+            self.beyond.get_or_insert_with(Reassembly::new).insert(start, end, fin);
             self.ack_now = true;
             return false;
         }
@@ -176,6 +167,18 @@ impl Receiver {
         self.offered.saturating_sub(self.next) as u32
     }
 
+    /// Whether a position is within the window that was offered last, and so within any later one.
+    #[inline]
+    pub(crate) const fn has_offered(&self, end: u64) -> bool {
+        end <= self.offered
+    }
+
+    /// Whether data has arrived beyond a gap.
+    #[inline]
+    pub(crate) const fn has_gap(&self) -> bool {
+        self.beyond.is_some()
+    }
+
     /// Lowers the offer just made to whole units of the window scale: the value that the peer reads (RFC
     /// 7323, section 2.3).
     #[inline]
@@ -214,14 +217,14 @@ impl Receiver {
         self.ack_now = true;
     }
     /// The round trip of SYN and its answer, where it was measured.
-    pub(crate) fn know_way(&mut self, rtt: Duration) {
-        self.patience.know_way(rtt);
+    pub(crate) fn note_handshake_rtt(&mut self, rtt: Duration) {
+        self.delayed_ack_timer.note_handshake_rtt(rtt);
     }
     /// A segment with an acknowledgement has been sent.
     #[inline]
     pub fn on_ack_sent(&mut self, now: Instant, params: &StackParams) {
         if self.ack_at <= now && !self.ack_now {
-            self.patience.on_waited();
+            self.delayed_ack_timer.on_waited();
         }
         self.offered = self.edge(params);
         self.ack_now = false;
@@ -242,7 +245,7 @@ impl Receiver {
 
     fn schedule_ack(&mut self, now: Instant, at_once: bool, params: &StackParams) {
         self.unacknowledged = self.unacknowledged.saturating_add(1);
-        if params.rules == Rules::Linux && self.patience.on_data(now) {
+        if params.policy.adaptive_delayed_ack && self.delayed_ack_timer.on_data(now) {
             self.begin_quick(params);
         }
         let quick = self.quick_left > 0;
@@ -254,9 +257,10 @@ impl Receiver {
         {
             self.ack_now = true;
         } else if self.ack_at == Instant::NEVER {
-            let wait = match params.rules {
-                Rules::Rfc => params.delayed_ack,
-                Rules::Linux => self.patience.wait(params.delayed_ack_max),
+            let wait = if params.policy.adaptive_delayed_ack {
+                self.delayed_ack_timer.wait(params.delayed_ack_max)
+            } else {
+                params.delayed_ack
             };
             self.ack_at = now + wait;
         }
@@ -298,67 +302,6 @@ impl Receiver {
 /// Segments that are acknowledged at once.
 fn quick(params: &StackParams) -> u16 {
     u16::try_from(params.quick_ack).unwrap_or(u16::MAX)
-}
-
-impl Beyond {
-    fn new() -> Box<Self> {
-        Box::new(Self { ranges: Vec::new(), recent: [u64::MAX; SackBlocks::MAX], end: None })
-    }
-
-    /// Puts a range into its place and joins it with its neighbours.
-    fn insert(&mut self, start: u64, end: u64, fin: bool) {
-        if fin {
-            self.end = Some(end);
-        }
-        let first = self.ranges.partition_point(|range| range.1 < start);
-        let last = self.ranges.partition_point(|range| range.0 <= end);
-        let (mut left, mut right) = (start, end);
-        if first < last {
-            left = left.min(self.ranges[first].0);
-            right = right.max(self.ranges[last - 1].1);
-        }
-        self.ranges.splice(first..last, [(left, right)]);
-        self.touch(start);
-    }
-
-    /// Remembers that the range with this position changed last.
-    fn touch(&mut self, position: u64) {
-        let in_same_range = |other: u64| {
-            self.ranges.iter().any(|&(left, right)| {
-                (left..right).contains(&other) && (left..right).contains(&position)
-            })
-        };
-        let known = self.recent.iter().position(|&other| in_same_range(other));
-        let until = known.unwrap_or(SackBlocks::MAX - 1);
-        self.recent.copy_within(0..until, 1);
-        self.recent[0] = position;
-    }
-
-    /// Payload bytes in the ranges.
-    #[inline(never)]
-    fn payload(&self) -> u64 {
-        let bytes: u64 = self.ranges.iter().map(|(left, right)| right - left).sum();
-        bytes - u64::from(self.end.is_some())
-    }
-
-    /// Removes the ranges that begin at or before `next`; returns where the last of them ends.
-    fn absorb(&mut self, next: u64) -> u64 {
-        let reached = self.ranges.partition_point(|range| range.0 <= next);
-        self.ranges.drain(..reached).fold(next, |next, (_, right)| next.max(right))
-    }
-
-    #[cold]
-    fn fill_blocks(&self, blocks: &mut SackBlocks, isn: u32, max: usize) {
-        for &position in &self.recent {
-            let index = self.ranges.partition_point(|range| range.1 <= position);
-            let Some(&(left, right)) = self.ranges.get(index) else { continue };
-            let wire = (isn.wrapping_add(left as u32), isn.wrapping_add(right as u32));
-            let known = position < left || blocks.as_slice().contains(&wire);
-            if !known && blocks.as_slice().len() < max {
-                blocks.push(wire.0, wire.1);
-            }
-        }
-    }
 }
 
 #[cfg(test)]

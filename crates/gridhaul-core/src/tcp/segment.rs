@@ -43,13 +43,27 @@ impl Flags {
 }
 
 /// Up to four selectively acknowledged ranges (RFC 2018), as sequence numbers on the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct SackBlocks {
     blocks: [(u32, u32); 4],
     count: u8,
 }
 
+impl PartialEq for SackBlocks {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for SackBlocks {}
+
 impl SackBlocks {
+    /// Removes all ranges.
+    #[inline]
+    pub(crate) const fn clear(&mut self) {
+        self.count = 0;
+    }
+
     /// Most blocks that fit beside a timestamps option, and without one (RFC 2018, section 3).
     pub const MAX: usize = 4;
 

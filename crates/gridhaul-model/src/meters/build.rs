@@ -1,6 +1,6 @@
 //! From a scenario to senders and queues.
 
-use gridhaul_core::tcp::{OptionBytes, StackParams};
+use gridhaul_core::tcp::{IdleRestart, OptionBytes, StackParams};
 use gridhaul_scenario::scenario::{
     Direction, Hop, Load, Loss, Problem, Scenario, Stage, Variant, upstream_name,
 };
@@ -320,13 +320,14 @@ fn restart(tcp: &StackParams) -> Restart {
     if !tcp.restart_after_idle {
         return Restart::Never;
     }
-    if tcp.vegas_timer {
+    if tcp.policy.timer_runs_while_idle {
         return Restart::TimerRunsOn;
     }
     // ns-2 begins with one segment, others with their initial window.
-    let segments = if tcp.ns2_recovery { 1 } else { tcp.initial_window / tcp.mss.max(1) };
+    let one_segment = tcp.policy.idle_restart == IdleRestart::OneSegment;
+    let segments = if one_segment { 1 } else { tcp.initial_window / tcp.mss.max(1) };
     if segments < 2 && window(tcp) > 1 {
-        Restart::OneSegment { from_ack: tcp.ns2_recovery }
+        Restart::OneSegment { from_ack: tcp.policy.idle_since_last_ack }
     } else {
         Restart::Never
     }

@@ -112,11 +112,9 @@ impl Reflect {
             let (own, peer) = (entry.isns[side.other().index()], entry.isns[side.index()]);
             let window = entry.windows[side.index()];
             let params = self.params.clone();
-            let mut end = Connection::adopted(params, own, peer, window, entry.sack);
-            end.set_window_shift(self.window_shifts[side.index()]);
-            end
+            Connection::adopted(params, own, peer, window, entry.sack)
         });
-        let coupling = Coupling::new(ends, Manner::AsOne);
+        let coupling = Coupling::new(ends, Manner::AsOne, self.window_shifts);
         let first = entry.isns.map(|isn| isn.wrapping_add(1));
         Phase::Engaged(Box::new(Engaged { coupling, first }))
     }

@@ -5,15 +5,17 @@
 //!
 //! The draft counts the window in packets; here it is payload bytes. Left out, but in profile `linux`,
 //! is the send quantum as a size of bursts: segments leave one by one, it only adds to the window.
-//! Where Linux differs from the draft, [`Rules`] says how.
+//! Where Linux differs from the draft, `BbrRules` says how.
 //!
 //! The draft draws the first phase of the gain cycle at random. Here it is derived from the time at
 //! which the cycle begins: no entropy, and flows that begin at different times still differ.
 
 mod aggregation;
+mod cwnd;
 mod drain;
 mod long_term;
 mod min_rtt;
+mod model;
 mod probe_bw;
 mod probe_rtt;
 mod recovery;
@@ -34,15 +36,8 @@ use self::round::Round;
 use self::startup::{FullPipe, HIGH_GAIN};
 use self::windowed_filter::WindowedMax;
 use super::{Ack, CongestionControl, Loss, Window};
-use crate::tcp::params::{Rules, StackParams};
-use crate::tcp::rate::RateSample;
-
-/// Section 4.2.3.3, `BBRMinPipeCwnd`: four segments keep an acknowledgement of every second one
-/// from starving the sender.
-const MIN_PIPE_SEGMENTS: f64 = 4.0;
-/// Linux, `bbr_pacing_margin_percent`: one per cent below the estimate, so that no queue is built by
-/// chance.
-const MARGIN: f64 = 0.99;
+use crate::tcp::params::StackParams;
+use crate::tcp::profile::BbrRules;
 
 /// BBR.
 #[derive(Debug, Clone)]
@@ -157,11 +152,11 @@ impl CongestionControl for Bbr {
     fn on_timeout(&mut self, loss: &Loss) {
         self.recovery.enter_after_timeout(self.window.cwnd_f64(), self.probing_rtt(), loss.next);
         self.window.set_cwnd(self.window.mss());
-        if self.window.rules() == Rules::Linux {
+        if self.rules().detects_policers {
             self.full_pipe.forget_bandwidth();
             let lost = self.progress.lost + loss.in_flight;
             let progress = Progress { lost, ..self.progress };
-            self.look_for_policer(long_term::News {
+            self.look_for_policer(long_term::PathEvent {
                 progress,
                 lost: true,
                 begins_round: true,
@@ -193,79 +188,14 @@ impl CongestionControl for Bbr {
 
     #[inline]
     fn burst(&self) -> u32 {
-        match self.window.rules() {
-            Rules::Rfc => 1,
-            Rules::Linux => self.quantum_segments() as u32,
-        }
+        if self.rules().sends_bursts { self.quantum_segments() as u32 } else { 1 }
     }
 }
 
 impl Bbr {
-    /// Section 4.1.1.5, `BBRUpdateBtlBw`: what the application has limited only ever raises it.
     #[inline]
-    fn update_bandwidth(&mut self, ack: &Ack) {
-        let Some(sample) = self.sample(ack) else {
-            self.round.pass();
-            return;
-        };
-        self.round.update(sample.prior_delivered, ack.delivered_total);
-        if self.window.rules() == Rules::Linux {
-            self.look_for_policer(long_term::News {
-                progress: self.progress,
-                lost: ack.lost > 0,
-                begins_round: self.round.starts(),
-                app_limited: self.is_limited(&sample),
-                probing: self.is_probing(),
-            });
-        }
-        let rate = sample.bytes_per_sec();
-        if rate >= self.bandwidth.max() || !self.is_limited(&sample) {
-            self.bandwidth.update(self.round.count(), rate);
-        }
-    }
-
-    fn look_for_policer(&mut self, news: long_term::News) {
-        if self.long_term.update(&news) {
-            self.state = State::ProbeBw(ProbeBw::enter(news.progress.at));
-        }
-    }
-
-    fn is_probing(&self) -> bool {
-        matches!(self.state, State::ProbeBw(_))
-    }
-
-    /// The bandwidth to send with.
-    #[inline]
-    fn bandwidth(&self) -> f64 {
-        self.long_term.rate().unwrap_or(self.bandwidth.max())
-    }
-
-    /// The delivery rate that an acknowledgement tells. Linux takes none over less than the least round
-    /// trip: the first copy of a segment that was sent again has been acknowledged.
-    #[inline]
-    fn sample(&self, ack: &Ack) -> Option<RateSample> {
-        let least =
-            self.min_rtt.get().filter(|_| self.window.rules() == Rules::Linux).unwrap_or_default();
-        ack.rate.filter(|sample| sample.interval >= least)
-    }
-
-    #[inline]
-    fn update_aggregation(&mut self, ack: &Ack) {
-        if self.window.rules() == Rules::Linux && self.sample(ack).is_some() {
-            let (bandwidth, mss) = (self.bandwidth(), self.window.mss());
-            let cwnd = self.window.cwnd_f64();
-            let delivered = f64::from(ack.delivered);
-            let starts = self.round.starts();
-            let expected = |time| whole_segments(bandwidth, time, mss);
-            self.aggregation.on_ack(ack.now, delivered, starts, cwnd, expected);
-        }
-    }
-
-    /// Whether something else than the path has limited a sample.
-    #[inline]
-    fn is_limited(&self, sample: &RateSample) -> bool {
-        let (from, until) = self.slowed;
-        sample.app_limited || (from..until).contains(&sample.prior_delivered)
+    const fn rules(&self) -> &'static BbrRules {
+        self.window.rules().bbr()
     }
 
     /// Section 4.3.4.3, `BBRCheckCyclePhase`.
@@ -273,7 +203,7 @@ impl Bbr {
     fn check_cycle(&mut self, ack: &Ack) {
         if let State::ProbeBw(cycle) = self.state {
             let gain = self.pacing_gain();
-            let scene = probe_bw::Scene {
+            let conditions = probe_bw::CycleConditions {
                 now: ack.now,
                 gain,
                 min_rtt: self.min_rtt.get().unwrap_or_default(),
@@ -282,7 +212,7 @@ impl Bbr {
                 at_gain: self.inflight(gain),
                 at_one: self.inflight(1.0),
             };
-            self.state = State::ProbeBw(cycle.next(&scene));
+            self.state = State::ProbeBw(cycle.next(&conditions));
         }
     }
 
@@ -291,7 +221,7 @@ impl Bbr {
     #[inline]
     fn when_next_leaves(&self, ack: &Ack, in_flight: u64, gain: f64) -> f64 {
         let in_flight = in_flight as f64;
-        if self.window.rules() == Rules::Rfc {
+        if !self.rules().predicts_departure {
             return in_flight;
         }
         let mss = self.window.mss();
@@ -355,123 +285,18 @@ impl Bbr {
         if !self.rtt_seen && !ack.srtt.is_zero() {
             self.rtt_seen = true;
             let rate = HIGH_GAIN * self.initial_window / ack.srtt.as_secs_f64();
-            self.pacing_rate = rate * self.margin();
+            self.pacing_rate = rate * self.rules().pacing_margin;
         }
         self.set_rate(self.pacing_gain());
     }
 
     #[inline]
     fn set_rate(&mut self, gain: f64) {
-        let rate = gain * self.bandwidth() * self.margin();
+        let rate = gain * self.bandwidth() * self.rules().pacing_margin;
         // Until the pipe is full the estimate is young: the rate does not fall with it.
         if rate > 0.0 && (self.full_pipe.is_full() || rate > self.pacing_rate) {
             self.pacing_rate = rate;
         }
-    }
-
-    #[inline]
-    const fn margin(&self) -> f64 {
-        match self.window.rules() {
-            Rules::Rfc => 1.0,
-            Rules::Linux => MARGIN,
-        }
-    }
-
-    /// Sections 4.2.3.4 to 4.2.3.6, `BBRSetCwnd`.
-    fn set_window(&mut self, ack: &Ack) {
-        if self.recovery.ended_by(ack.una) {
-            self.leave_recovery();
-        }
-        let mss = self.window.mss();
-        let delivered = f64::from(ack.delivered);
-        let in_flight = ack.in_flight as f64;
-        let mut cwnd = self.window.cwnd_f64();
-        if self.recovery.take_entry() {
-            cwnd = in_flight + delivered.max(mss);
-            self.round.restart(ack.delivered_total);
-        } else {
-            if self.round.starts() {
-                self.recovery.on_round();
-            }
-            cwnd = (cwnd - ack.lost as f64).max(mss);
-        }
-        if self.recovery.conserves() {
-            cwnd = cwnd.max(in_flight + delivered);
-        } else {
-            let target = self.target();
-            if self.full_pipe.is_full() {
-                cwnd = (cwnd + delivered).min(target);
-            } else if cwnd < target || (ack.delivered_total as f64) < self.initial_window {
-                cwnd += delivered;
-            }
-            cwnd = cwnd.max(self.min_pipe());
-        }
-        if self.probing_rtt() {
-            // Section 4.2.3.5.
-            cwnd = cwnd.min(self.min_pipe());
-        }
-        self.window.set_cwnd(cwnd);
-    }
-
-    /// Section 4.2.3.3, `BBRUpdateTargetCwnd`; in Linux with room for acknowledgements in bursts, once
-    /// the pipe is full.
-    fn target(&self) -> f64 {
-        if self.window.rules() == Rules::Rfc
-            || !self.full_pipe.is_full()
-            || self.min_rtt.get().is_none()
-        {
-            return self.inflight(self.window_gain());
-        }
-        let (bandwidth, mss) = (self.bandwidth(), self.window.mss());
-        let room = self.aggregation.room(|time| whole_segments(bandwidth, time, mss));
-        self.rounded(self.product(bandwidth, self.window_gain()) + room)
-    }
-
-    /// Section 4.2.3.2, `BBRInflight`: a multiple of the bandwidth-delay product, with three send
-    /// quanta for what waits in hosts and between acknowledgements.
-    fn inflight(&self, gain: f64) -> f64 {
-        match self.window.rules() {
-            _ if self.min_rtt.get().is_none() => self.initial_window,
-            Rules::Rfc => self.product(self.bandwidth.max(), gain) + 3.0 * self.send_quantum(),
-            Rules::Linux => self.rounded(self.product(self.bandwidth.max(), gain)),
-        }
-    }
-
-    /// A multiple of the bandwidth-delay product in bytes.
-    fn product(&self, bandwidth: f64, gain: f64) -> f64 {
-        gain * bandwidth * self.min_rtt.get().unwrap_or_default().as_secs_f64()
-    }
-
-    /// Linux, `bbr_quantization_budget`: whole segments with three send quanta, an even number of them
-    /// so that a receiver that acknowledges every second one leaves none over, and two more while the
-    /// pacing probes for bandwidth.
-    fn rounded(&self, bytes: f64) -> f64 {
-        let mss = self.window.mss();
-        let segments = (bytes / mss).ceil() + 3.0 * self.quantum_segments();
-        let even = 2.0 * (segments / 2.0).ceil();
-        let probing = matches!(&self.state, State::ProbeBw(cycle) if cycle.gain() > 1.0);
-        (even + if probing { 2.0 } else { 0.0 }) * mss
-    }
-
-    /// Section 4.2.2, `BBRSetSendQuantum`: one segment below 1.2 Mbit/s, two below 24 Mbit/s, else
-    /// a millisecond, up to 64 kB.
-    fn send_quantum(&self) -> f64 {
-        let bits_per_sec = self.pacing_rate * 8.0;
-        if bits_per_sec < 1.2e6 {
-            self.window.mss()
-        } else if bits_per_sec < 24e6 {
-            2.0 * self.window.mss()
-        } else {
-            (self.pacing_rate * 1e-3).min(64.0 * 1024.0)
-        }
-    }
-
-    /// The same in Linux: whole segments of 1/1024 of a second, at least one or, from 1.2 Mbit/s on,
-    /// two.
-    fn quantum_segments(&self) -> f64 {
-        let least = if self.pacing_rate * 8.0 < 1.2e6 { 1.0 } else { 2.0 };
-        let bytes = (self.pacing_rate / 1024.0).min(64.0 * 1024.0);
-        (bytes / self.window.mss()).floor().clamp(least, 127.0)
     }
 
     fn pacing_gain(&self) -> f64 {
@@ -485,32 +310,8 @@ impl Bbr {
         }
     }
 
-    /// `BBR.cwnd_gain`. In `ProbeBw` two products, so that delayed and merged acknowledgements do
-    /// not stop the sender (section 4.3.4.2).
-    fn window_gain(&self) -> f64 {
-        match &self.state {
-            State::Startup | State::Drain => HIGH_GAIN,
-            State::ProbeBw(_) => 2.0,
-            State::ProbeRtt(_) => 1.0,
-        }
-    }
-
-    fn min_pipe(&self) -> f64 {
-        MIN_PIPE_SEGMENTS * self.window.mss()
-    }
-
     fn probing_rtt(&self) -> bool {
         matches!(self.state, State::ProbeRtt(_))
-    }
-
-    fn leave_recovery(&mut self) {
-        self.recovery.leave();
-        self.restore_window();
-    }
-
-    /// `BBRRestoreCwnd`.
-    fn restore_window(&mut self) {
-        self.window.set_cwnd(self.window.cwnd_f64().max(self.recovery.saved()));
     }
 }
 

@@ -4,7 +4,7 @@
 //! The RFC counts windows in segments and time in seconds. Here windows are bytes: `C` appears as
 //! `C * SMSS`, and "segments_acked / cwnd" as acknowledged bytes over the window in bytes, times
 //! SMSS. Slow start is Reno's, or ends by HyStart where the stack has it (section 4.10 recommends its
-//! successor HyStart++). Where Linux differs from the RFC, [`Rules`] says how.
+//! successor HyStart++). Where Linux differs from the RFC, `CubicRules` says how.
 
 mod cube;
 mod hystart;
@@ -15,7 +15,8 @@ use gridhaul_scenario::units::{Duration, Instant};
 use self::cube::cube_root;
 use self::hystart::HyStart;
 use super::{Ack, CongestionControl, Loss, Window};
-use crate::tcp::params::{Rules, StackParams};
+use crate::tcp::params::StackParams;
+use crate::tcp::profile::CubicRules;
 
 /// Section 4.6, `β_cubic`: "CUBIC sets the multiplicative window decrease factor to 0.7".
 const BETA: f64 = 0.7;
@@ -101,12 +102,12 @@ impl CongestionControl for Cubic {
     fn on_ack(&mut self, ack: &Ack) {
         if !ack.window_limited {
             // Section 5.8: "cwnd SHOULD NOT be increased" while the application is the limit.
-            if self.window.rules() == Rules::Rfc {
+            if !self.rules().idle_is_nothing_outstanding {
                 self.idle_since.get_or_insert(ack.now);
             }
             return;
         }
-        if self.window.rules() == Rules::Rfc {
+        if !self.rules().idle_is_nothing_outstanding {
             self.end_idle(ack.now);
         }
         if !self.window.in_slow_start() {
@@ -115,7 +116,7 @@ impl CongestionControl for Cubic {
         }
         self.epoch = None;
         let rest = self.slow_start(ack);
-        if self.window.rules() == Rules::Linux && rest > 0.0 {
+        if self.rules().slow_start_remainder_counts && rest > 0.0 {
             self.avoid(ack, rest);
         }
     }
@@ -144,7 +145,7 @@ impl CongestionControl for Cubic {
     /// Linux: idle is when nothing is out (`CA_EVENT_TX_START`).
     #[inline]
     fn on_sent(&mut self, now: Instant, _next: u64, in_flight: u64) {
-        if self.window.rules() == Rules::Linux {
+        if self.rules().idle_is_nothing_outstanding {
             if in_flight as f64 <= self.window.mss() {
                 self.end_idle(now);
             }
@@ -161,6 +162,10 @@ impl CongestionControl for Cubic {
 }
 
 impl Cubic {
+    const fn rules(&self) -> &'static CubicRules {
+        self.window.rules().cubic()
+    }
+
     /// Section 4.2: t does not count "periods during which cwnd has not been updated due to
     /// application-limited behavior": the stage begins that much later.
     fn end_idle(&mut self, now: Instant) {
@@ -172,10 +177,10 @@ impl Cubic {
     /// A congestion event: keeps the window that met it, and ends the stage.
     fn remember(&mut self) {
         let mss = self.window.mss();
-        let cwnd = match self.window.rules() {
-            Rules::Rfc => self.window.cwnd_f64(),
-            Rules::Linux => (self.window.cwnd_f64() / mss).floor() * mss,
-        };
+        let mut cwnd = self.window.cwnd_f64();
+        if self.rules().whole_segment_plateau {
+            cwnd = (cwnd / mss).floor() * mss;
+        }
         // Section 4.7, fast convergence: a flow that did not get back to its last plateau makes
         // room for others: W_max = cwnd * (1 + β) / 2.
         self.w_max = if cwnd < self.w_max { cwnd * f64::midpoint(1.0, BETA) } else { cwnd };
@@ -205,12 +210,12 @@ impl Cubic {
         let share = acked / cwnd;
         // Section 4.3, figure 4: W_est += α * segments_acked / cwnd, times SMSS; "once W_est has
         // grown to reach cwnd_prior, [...] α_cubic to 1".
-        let reno = self.window.rules() == Rules::Rfc && epoch.w_est >= self.cwnd_prior;
+        let reno = self.rules().friendly_growth_as_reno && epoch.w_est >= self.cwnd_prior;
         let alpha = if reno { 1.0 } else { ALPHA };
         epoch.w_est += alpha * share * mss;
         self.epoch = Some(epoch);
 
-        if self.window.rules() == Rules::Linux {
+        if self.rules().counts_segments {
             let ahead = self.min_rtt.unwrap_or(ack.srtt);
             let segments = epoch.acks_for_one(elapsed + ahead, cwnd, mss, self.w_max == 0.0);
             self.step(acked / mss, segments);

@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 
 use gridhaul_scenario::scenario::Recovery;
 
-use super::{CongestionControl, Effort, Loss, Verdicts, Window};
+use super::{CongestionControl, EstimatorCounters, Loss, Verdicts, Window};
 use crate::tcp::params::StackParams;
 
 /// MEDX.
@@ -101,10 +101,14 @@ impl CongestionControl for Medx {
     }
 
     /// Equation 1 with every acknowledgement, the criteria with every judgement.
-    fn effort(&self) -> Option<Effort> {
+    fn estimator_counters(&self) -> Option<EstimatorCounters> {
         let Verdicts { congestion, error } = self.verdicts;
         let evaluations = congestion + error;
-        Some(Effort { updates: Some(self.updates), evaluations, verdicts: Some(self.verdicts) })
+        Some(EstimatorCounters {
+            updates: Some(self.updates),
+            evaluations,
+            verdicts: Some(self.verdicts),
+        })
     }
 }
 
@@ -238,7 +242,10 @@ mod tests {
         medx.on_timeout(&loss());
         assert_eq!(medx.window.cwnd(), 20 * MSS);
         let verdicts = Some(Verdicts { congestion: 0, error: 2 });
-        assert_eq!(medx.effort(), Some(Effort { updates: Some(5), evaluations: 2, verdicts }));
+        assert_eq!(
+            medx.estimator_counters(),
+            Some(EstimatorCounters { updates: Some(5), evaluations: 2, verdicts })
+        );
     }
 
     proptest! {

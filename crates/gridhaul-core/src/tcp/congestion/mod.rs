@@ -4,14 +4,15 @@
 //! [`Recovery`]. The defaults of the trait are Reno's, so that the file of a relative
 //! of Reno shows just what differs.
 
+mod event;
 mod window;
 
 use gridhaul_scenario::scenario::{Recovery, Variant};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::params::StackParams;
-use super::rate::RateSample;
 
+pub use event::{Ack, EstimatorCounters, Loss, Verdicts};
 pub use window::Window;
 
 /// [`CongestionControl::window`] and its twin, for a state that has it as its field `window`.
@@ -40,6 +41,9 @@ pub trait CongestionControl: Sized {
     /// Whether it reads [`Ack::rate`], [`Ack::delivered_total`] and [`Ack::lost_total`]; others need not
     /// pay for them.
     const SAMPLES_RATE: bool = false;
+
+    /// Whether acknowledgements do nothing but [`Window::grow`], and sending nothing at all, as in Reno.
+    const ONLY_GROWS: bool = false;
 
     /// The state at the start of a connection.
     fn new(params: &StackParams) -> Self;
@@ -129,7 +133,7 @@ pub trait CongestionControl: Sized {
     }
 
     /// What it has computed so far about the network; `None` where that is not counted.
-    fn effort(&self) -> Option<Effort> {
+    fn estimator_counters(&self) -> Option<EstimatorCounters> {
         None
     }
 
@@ -139,89 +143,6 @@ pub trait CongestionControl: Sized {
     fn expired(&self, _now: Instant, _sent_at: Instant) -> bool {
         false
     }
-}
-
-/// What a controller has computed to tell what goes on in the network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Effort {
-    /// Acknowledgements with which it brought a measure up to date. `None`: all that measured a
-    /// round trip.
-    pub updates: Option<u32>,
-    /// Times that it compared a measure with a threshold to decide something.
-    pub evaluations: u32,
-    /// What it called losses, if it tells their causes apart.
-    pub verdicts: Option<Verdicts>,
-}
-
-/// Losses by the cause that a controller gave them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Verdicts {
-    /// A queue was full.
-    pub congestion: u32,
-    /// The way has lost or damaged the segment.
-    pub error: u32,
-}
-
-/// What an acknowledgement says.
-#[derive(Debug, Clone, Copy)]
-pub struct Ack {
-    /// Now.
-    pub now: Instant,
-    /// Payload newly delivered: acknowledged, or selectively acknowledged for the first time.
-    pub delivered: u32,
-    /// Growth in slow start, in bytes, after the stack's rule of counting.
-    pub slow_start_credit: u32,
-    /// Growth in congestion avoidance: the window grows by this many bytes per window.
-    pub avoidance_credit: u32,
-    /// Round-trip time measured by this acknowledgement.
-    pub rtt: Option<Duration>,
-    /// Smoothed round-trip time; zero before the first measurement.
-    pub srtt: Duration,
-    /// Data in flight before this acknowledgement.
-    pub prior_in_flight: u64,
-    /// Data in flight after it.
-    pub in_flight: u64,
-    /// First unacknowledged stream position.
-    pub una: u64,
-    /// Stream position that is sent next.
-    pub next: u64,
-    /// Whether the window was the limit, so that it may grow.
-    pub window_limited: bool,
-    /// Whether fast recovery is under way.
-    pub in_recovery: bool,
-    /// Payload newly found lost.
-    pub lost: u64,
-    /// Payload delivered on the connection in all.
-    pub delivered_total: u64,
-    /// Payload found lost on the connection in all, each time that it was.
-    pub lost_total: u64,
-    /// Delivery rate of the acknowledged flight.
-    pub rate: Option<RateSample>,
-    /// When pacing lets the next segment leave; in the past if it holds none back.
-    pub paced_until: Instant,
-    /// Full segment.
-    pub mss: u32,
-}
-
-/// What a loss says.
-#[derive(Debug, Clone, Copy)]
-pub struct Loss {
-    /// Now.
-    pub now: Instant,
-    /// The window that is to be reduced, after the stack's rule: flight, cwnd or offered window.
-    pub window: u32,
-    /// Data in flight.
-    pub in_flight: u64,
-    /// When the lost segment was last sent.
-    pub sent_at: Instant,
-    /// How often the lost segment was sent.
-    pub transmits: u8,
-    /// Stream position that is sent next.
-    pub next: u64,
-    /// Whether the timer had run out for the same segment before.
-    pub again: bool,
-    /// Full segment.
-    pub mss: u32,
 }
 
 macro_rules! controllers {
@@ -256,6 +177,17 @@ macro_rules! controllers {
             pub const fn is_paced(&self) -> bool {
                 match self {
                     $(Self::$name(_) => <$module::$name as CongestionControl>::PACED,)*
+                }
+            }
+
+            /// The window, where acknowledgements do nothing but let it grow.
+            #[inline]
+            pub fn growing_window(&mut self) -> Option<&mut Window> {
+                match self {
+                    $(Self::$name(inner) if <$module::$name as CongestionControl>::ONLY_GROWS => {
+                        Some(inner.window_mut())
+                    })*
+                    _ => None,
                 }
             }
 
@@ -329,10 +261,10 @@ impl Controller {
     pub fn on_one_way_delay(&mut self, us: u32) {
         dispatch!(self, inner => inner.on_one_way_delay(us));
     }
-    /// See [`CongestionControl::effort`].
+    /// See [`CongestionControl::estimator_counters`].
     #[must_use]
-    pub fn effort(&self) -> Option<Effort> {
-        dispatch!(self, inner => inner.effort())
+    pub fn estimator_counters(&self) -> Option<EstimatorCounters> {
+        dispatch!(self, inner => inner.estimator_counters())
     }
     /// See [`CongestionControl::on_loss`].
     pub fn on_loss(&mut self, loss: &Loss) {

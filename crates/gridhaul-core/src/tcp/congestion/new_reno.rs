@@ -14,6 +14,7 @@ pub struct NewReno {
 impl CongestionControl for NewReno {
     type Held = Self;
     const RECOVERY: Recovery = Recovery::NewReno;
+    const ONLY_GROWS: bool = true;
 
     fn new(params: &StackParams) -> Self {
         Self { window: Window::new(params) }

@@ -15,6 +15,7 @@ pub struct Reno {
 impl CongestionControl for Reno {
     type Held = Self;
     const RECOVERY: Recovery = Recovery::Reno;
+    const ONLY_GROWS: bool = true;
 
     fn new(params: &StackParams) -> Self {
         Self { window: Window::new(params) }

@@ -14,6 +14,7 @@ pub struct Sack {
 impl CongestionControl for Sack {
     type Held = Self;
     const RECOVERY: Recovery = Recovery::Sack;
+    const ONLY_GROWS: bool = true;
 
     fn new(params: &StackParams) -> Self {
         Self { window: Window::new(params) }

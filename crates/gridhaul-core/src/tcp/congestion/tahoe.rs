@@ -15,6 +15,7 @@ pub struct Tahoe {
 impl CongestionControl for Tahoe {
     type Held = Self;
     const RECOVERY: Recovery = Recovery::GoBack;
+    const ONLY_GROWS: bool = true;
 
     fn new(params: &StackParams) -> Self {
         Self { window: Window::new(params) }

@@ -23,8 +23,8 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use self::fine_timer::FineTimer;
 use self::round::{Round, Verdict};
-use super::{Ack, CongestionControl, Effort, Loss, Window};
-use crate::tcp::params::{Rules, StackParams};
+use super::{Ack, CongestionControl, EstimatorCounters, Loss, Window};
+use crate::tcp::params::StackParams;
 
 /// Vegas.
 #[derive(Debug, Clone)]
@@ -62,7 +62,7 @@ impl CongestionControl for Vegas {
     fn new(params: &StackParams) -> Self {
         let mut window = Window::new(params);
         let mut opening = Opening::Over;
-        if params.vegas_timer && !params.handshake {
+        if params.policy.timer_runs_while_idle && !params.handshake {
             window.set_cwnd(window.mss());
             opening = Opening::First;
         }
@@ -151,7 +151,7 @@ impl CongestionControl for Vegas {
         self.window.set_ssthresh(f64::from(segments / 2) * mss);
         self.window.set_cwnd(2.0 * mss);
         self.reduced_at = loss.now;
-        if self.window.rules() == Rules::Linux {
+        if self.window.rules().vegas().timeout_begins_round {
             self.round.start_over();
             self.growth = 1.0;
         }
@@ -163,8 +163,12 @@ impl CongestionControl for Vegas {
     }
 
     /// The round trip of every acknowledgement, and the comparison at the end of each round trip.
-    fn effort(&self) -> Option<Effort> {
-        Some(Effort { updates: None, evaluations: self.round.verdicts(), verdicts: None })
+    fn estimator_counters(&self) -> Option<EstimatorCounters> {
+        Some(EstimatorCounters {
+            updates: None,
+            evaluations: self.round.verdicts(),
+            verdicts: None,
+        })
     }
 
     /// Section 3.1: a duplicate acknowledgement, or the first or second new one after a
@@ -217,9 +221,10 @@ impl Vegas {
             return;
         }
         let (cwnd, mss) = (self.window.cwnd_f64(), self.window.mss());
-        let used = match self.window.rules() {
-            Rules::Rfc => cwnd - (ack.in_flight as f64 + mss) <= 2.0 * mss,
-            Rules::Linux => ack.window_limited,
+        let used = if self.window.rules().vegas().shares_use_of_window {
+            ack.window_limited
+        } else {
+            cwnd - (ack.in_flight as f64 + mss) <= 2.0 * mss
         };
         if used {
             let credit = if slow_start { ack.slow_start_credit } else { ack.avoidance_credit };

@@ -5,7 +5,7 @@
 use gridhaul_scenario::scenario::Recovery;
 use gridhaul_scenario::units::Duration;
 
-use super::{Ack, CongestionControl, Effort, Loss, Verdicts, Window};
+use super::{Ack, CongestionControl, EstimatorCounters, Loss, Verdicts, Window};
 use crate::tcp::params::StackParams;
 
 /// Section III: "setting β to 3 segments gives good results".
@@ -91,9 +91,9 @@ impl CongestionControl for Veno {
     }
 
     /// A round trip with each acknowledgement that measures one, the backlog once in each.
-    fn effort(&self) -> Option<Effort> {
+    fn estimator_counters(&self) -> Option<EstimatorCounters> {
         let (updates, evaluations) = (Some(self.updates), self.evaluations);
-        Some(Effort { updates, evaluations, verdicts: Some(self.verdicts) })
+        Some(EstimatorCounters { updates, evaluations, verdicts: Some(self.verdicts) })
     }
 }
 

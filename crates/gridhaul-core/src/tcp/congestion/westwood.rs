@@ -6,7 +6,7 @@
 use gridhaul_scenario::scenario::Recovery;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::{Ack, CongestionControl, Effort, Loss, Window};
+use super::{Ack, CongestionControl, EstimatorCounters, Loss, Window};
 use crate::tcp::params::StackParams;
 
 /// Grieco and Mascolo, section 2: the weight of the past in the filter, "α = 0.9".
@@ -74,8 +74,12 @@ impl CongestionControl for Westwood {
 
     /// Bytes are counted with every acknowledgement, a bandwidth is computed in every round trip and
     /// a window at every loss.
-    fn effort(&self) -> Option<Effort> {
-        Some(Effort { updates: Some(self.updates), evaluations: self.evaluations, verdicts: None })
+    fn estimator_counters(&self) -> Option<EstimatorCounters> {
+        Some(EstimatorCounters {
+            updates: Some(self.updates),
+            evaluations: self.evaluations,
+            verdicts: None,
+        })
     }
 }
 

@@ -1,7 +1,8 @@
 //! The congestion window and its arithmetic (RFC 5681), shared by Reno and its relatives.
 
 use super::{Ack, Loss};
-use crate::tcp::params::{HalvingBasis, Rules, StackParams};
+use crate::tcp::params::StackParams;
+use crate::tcp::profile::{HalvingBasis, Rules};
 
 /// Congestion window and slow-start threshold.
 #[derive(Debug, Clone, Copy)]
@@ -13,8 +14,9 @@ pub struct Window {
     whole_ssthresh: bool,
     /// Half of the window is taken with its fraction of a byte.
     halves_fraction: bool,
-    /// In Linux the window is a whole number of segments, and its fraction what has been acknowledged
-    /// towards the next.
+    /// The window is a whole number of segments, and its fraction what has been acknowledged towards the
+    /// next.
+    whole_segments: bool,
     rules: Rules,
 }
 
@@ -28,7 +30,8 @@ impl Window {
             mss: params.mss,
             whole_ssthresh: params.whole_ssthresh,
             halves_fraction: params.halving == HalvingBasis::Window,
-            rules: params.rules,
+            whole_segments: params.policy.whole_segment_window,
+            rules: params.policy.algorithms,
         }
     }
 
@@ -84,18 +87,23 @@ impl Window {
     /// Slow start or congestion avoidance (RFC 5681, section 3.1).
     #[inline]
     pub fn grow(&mut self, ack: &Ack) {
-        if !ack.window_limited {
-            return;
+        if ack.window_limited {
+            self.grow_by(ack.slow_start_credit, ack.avoidance_credit);
         }
+    }
+
+    /// [`Self::grow`] of a window that was the limit, by credits as in [`Ack`].
+    #[inline]
+    pub fn grow_by(&mut self, slow_start_credit: u32, avoidance_credit: u32) {
         if self.in_slow_start() {
             // Equation 2: cwnd += min(N, SMSS), or what the stack's rule of counting makes of it.
             // An acknowledgement of many segments does not carry it far beyond the threshold.
-            let credit = f64::from(ack.slow_start_credit);
+            let credit = f64::from(slow_start_credit);
             self.cwnd += credit.min((self.ssthresh - self.cwnd).max(self.mss()));
         } else {
             // Equation 3: cwnd += SMSS * SMSS / cwnd.
-            let cwnd = if self.rules == Rules::Linux { self.whole(self.cwnd) } else { self.cwnd };
-            self.cwnd += f64::from(ack.avoidance_credit) * self.mss() / cwnd;
+            let cwnd = if self.whole_segments { self.whole(self.cwnd) } else { self.cwnd };
+            self.cwnd += f64::from(avoidance_credit) * self.mss() / cwnd;
         }
     }
 
@@ -105,7 +113,7 @@ impl Window {
         let exact = self.halves_fraction && loss.window == self.cwnd();
         let half = if exact { self.cwnd } else { f64::from(loss.window) } / 2.0;
         self.set_ssthresh(half);
-        self.set_cwnd(if self.rules == Rules::Linux { self.ssthresh } else { half });
+        self.set_cwnd(if self.whole_segments { self.ssthresh } else { half });
     }
 
     /// A timeout: ssthresh to half the window and cwnd to one segment.

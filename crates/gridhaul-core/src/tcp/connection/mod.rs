@@ -1,19 +1,25 @@
 //! One end of a TCP connection (RFC 9293): both halves and the state between SYN and TIME-WAIT.
 
 mod between;
+mod closing;
+mod input;
 mod opening;
+mod output;
 mod sending;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use gridhaul_scenario::units::{Duration, Instant};
+use gridhaul_scenario::units::Instant;
 
-use crate::tcp::params::{OptionBytes, Rules, StackParams};
+use crate::tcp::params::StackParams;
 use crate::tcp::receiver::Receiver;
-use crate::tcp::segment::{ClockOption, Flags, OneWayDelay, SackBlocks, Segment, expand};
-use crate::tcp::sender::{Sender, Stretch};
+use crate::tcp::segment::{Flags, OneWayDelay, Segment, expand};
+use crate::tcp::sender::{SendRange, Sender};
 
+use self::closing::Ending;
+pub use self::output::PendingSegment;
+use self::output::clock_option;
 use self::sending::Sending;
 
 /// The state of a connection (RFC 9293, 3.3.2).
@@ -62,18 +68,6 @@ pub struct Connection {
     receive_only: bool,
     ending: Option<Box<Ending>>,
 }
-
-/// What an end needs when the connection is over.
-#[derive(Debug, Clone)]
-struct Ending {
-    /// A reset that answers a segment without a connection.
-    reset: Option<Segment>,
-    time_wait_until: Instant,
-}
-
-/// Twice the maximum segment lifetime (RFC 9293, 3.4.2: MSL of 2 minutes; here the 30 s that
-/// Linux waits, TCP_TIMEWAIT_LEN halved).
-const TIME_WAIT: Duration = Duration::from_secs(60);
 
 impl Connection {
     /// An end that will open the connection. `isn` is its initial sequence number.
@@ -254,12 +248,20 @@ impl Connection {
         if !self.may_send() {
             return self.poll_in_other_states(now);
         }
-        let stretch = self.poll_stretch(now)?;
-        Some(self.segment(now, stretch))
+        let range = self.poll_range(now)?;
+        Some(self.segment(now, range))
+    }
+
+    /// Whether [`Self::poll_transmit`], which has just returned data, would now return nothing. False
+    /// where that is not known.
+    #[inline]
+    #[must_use]
+    pub fn has_filled_window(&self) -> bool {
+        self.sending.whole().is_some_and(Sender::has_filled_window)
     }
 
     /// Whether the connection is open as far as sending goes: then [`Self::poll_transmit`] is
-    /// [`Self::poll_stretch`] and [`Self::segment`].
+    /// [`Self::poll_range`] and [`Self::segment`].
     #[inline]
     pub(crate) const fn may_send(&self) -> bool {
         matches!(self.state, State::Established) || self.is_open_for_sending()
@@ -268,166 +270,17 @@ impl Connection {
     /// What the next segment of an open connection carries, if one is to go now; nothing, if it only
     /// acknowledges.
     #[inline(always)]
-    pub(crate) fn poll_stretch(&mut self, now: Instant) -> Option<Stretch> {
+    pub(crate) fn poll_range(&mut self, now: Instant) -> Option<SendRange> {
         // Linux acknowledges the answer to SYN before the application writes anything.
-        let bare =
-            self.last_ack == 0 && self.params.rules == Rules::Linux && self.receiver.ack_due(now);
-        if !bare && let Some(stretch) = self.sending.poll(now, &self.params) {
-            self.on_stretch(stretch);
-            return Some(stretch);
+        let bare = self.last_ack == 0
+            && self.params.policy.bare_handshake_ack
+            && self.receiver.ack_due(now);
+        if !bare && let Some(range) = self.sending.poll(now, &self.params) {
+            self.on_send_range(range);
+            return Some(range);
         }
         let due = bare || self.receiver.ack_due(now);
-        due.then(|| Stretch { start: self.sending.next(), len: 0 })
-    }
-
-    #[inline(always)]
-    fn handle_established(&mut self, now: Instant, segment: &Segment) {
-        let next = self.receiver.next();
-        let in_sequence = segment.seq == self.peer_isn.wrapping_add(next as u32);
-        if !in_sequence && !self.is_acceptable(segment) {
-            // RFC 9293, 3.10.7.4, first: what is outside the window is answered and dropped.
-            if !segment.flags.has(Flags::RST) {
-                self.receiver.request_ack();
-            }
-            return;
-        }
-        if segment.flags.has(Flags::RST) {
-            self.on_reset(in_sequence);
-            return;
-        }
-        if segment.flags.has(Flags::ACK) {
-            if !self.sending.handle_ack(now, segment, self.isn, &self.params) {
-                self.receiver.request_ack();
-                return;
-            }
-            if self.sending.fin_position().is_some() {
-                self.on_fin_progress(now);
-            }
-        }
-        if segment.sequence_len() > 0 {
-            self.handle_payload(now, segment);
-        }
-    }
-
-    /// RFC 5961, section 3.2: a reset counts at exactly the expected number; elsewhere in the
-    /// window it is challenged by an acknowledgement.
-    #[cold]
-    fn on_reset(&mut self, in_sequence: bool) {
-        if in_sequence {
-            self.end();
-        } else {
-            self.receiver.request_ack();
-        }
-    }
-
-    /// The connection is over before its time: nothing is sent again, and no timer runs.
-    #[cold]
-    fn end(&mut self) {
-        self.state = State::Closed;
-        self.sending.stop();
-        self.receiver.on_ack_sent(Instant::ZERO, &self.params);
-    }
-
-    /// The acceptability test of RFC 9293, 3.10.7.4, for a segment that does not begin at the next
-    /// expected number. Old data is let through to be answered where it is handled.
-    #[cold]
-    fn is_acceptable(&self, segment: &Segment) -> bool {
-        let next = self.receiver.next();
-        let Some(start) = expand(segment.seq, self.peer_isn, next) else { return false };
-        let limit = next + u64::from(self.receiver.window(&self.params));
-        if segment.sequence_len() > 0 {
-            // Data that begins at or before the expected number is cut to size later.
-            start < limit.max(next + 1)
-        } else {
-            next <= start && start < limit
-        }
-    }
-
-    #[inline]
-    fn handle_payload(&mut self, now: Instant, segment: &Segment) {
-        let near = self.receiver.next();
-        let Some(start) = expand(segment.seq, self.peer_isn, near) else {
-            self.receiver.request_ack();
-            return;
-        };
-        let limit = near + u64::from(self.receiver.window(&self.params));
-        let mut end = start + u64::from(segment.sequence_len());
-        let mut fin = segment.flags.has(Flags::FIN);
-        if end > limit {
-            // RFC 9293, 3.10.7.4: what lies beyond the window is cut off. A FIN alone needs no room.
-            let bare_fin = fin && segment.len == 0 && start == near;
-            if start >= limit && !bare_fin {
-                self.receiver.request_ack();
-                return;
-            }
-            if !bare_fin {
-                end = limit;
-                fin = false;
-            }
-        }
-        if let Some((value, _)) = segment.timestamps {
-            self.note_clock(now, segment.clock, value, start);
-        }
-        if self.state == State::TimeWait {
-            // RFC 9293, 3.10.7.4, eighth: a repeated FIN restarts the wait.
-            self.time_wait(now);
-        }
-        self.receiver.handle_data(now, start, end, fin, &self.params);
-        if self.receiver.finished() {
-            self.on_peer_finished(now);
-        }
-    }
-
-    /// What the next acknowledgement tells the sender of a segment that begins at `start`.
-    #[inline]
-    fn note_clock(&mut self, now: Instant, clock: ClockOption, value: u32, start: u64) {
-        match clock {
-            ClockOption::Timestamps => {
-                // RFC 7323, section 4.3: echo the latest timestamp of a segment that covers the last
-                // acknowledgement.
-                let later = value.wrapping_sub(self.echo).cast_signed() >= 0;
-                if later && start <= self.last_ack {
-                    self.echo = value;
-                }
-            }
-            // Paper `medx`, section 2: T_recv - T_snd of every segment, in microseconds.
-            ClockOption::OneWayDelay => {
-                self.echo = OneWayDelay::stamp(now).wrapping_sub(value);
-            }
-        }
-    }
-
-    fn on_peer_finished(&mut self, now: Instant) {
-        self.state = match self.state {
-            State::Established | State::SynReceived => State::CloseWait,
-            State::FinWait1 if self.sending.fin_acknowledged() => self.time_wait(now),
-            State::FinWait1 => State::Closing,
-            State::FinWait2 => self.time_wait(now),
-            other => other,
-        };
-    }
-
-    fn on_fin_progress(&mut self, now: Instant) {
-        if !self.sending.fin_acknowledged() {
-            return;
-        }
-        self.state = match self.state {
-            State::FinWait1 => State::FinWait2,
-            State::Closing => self.time_wait(now),
-            State::LastAck => State::Closed,
-            other => other,
-        };
-    }
-
-    fn time_wait(&mut self, now: Instant) -> State {
-        self.ending().time_wait_until = now + TIME_WAIT;
-        State::TimeWait
-    }
-
-    fn ending(&mut self) -> &mut Ending {
-        self.ending.get_or_insert_with(|| {
-            Box::new(Ending { reset: None, time_wait_until: Instant::NEVER })
-        })
+        due.then(|| SendRange { start: self.sending.next(), len: 0 })
     }
 
     const fn is_open_for_sending(&self) -> bool {
@@ -441,95 +294,7 @@ impl Connection {
                 | State::TimeWait
         )
     }
-
-    /// FIN leaves: the state follows (RFC 9293, figure 5).
-    #[inline]
-    fn on_stretch(&mut self, stretch: Stretch) {
-        let Some(fin) = self.sending.fin_position() else { return };
-        if stretch.start + u64::from(stretch.len) > fin {
-            self.state = match self.state {
-                State::Established => State::FinWait1,
-                State::CloseWait => State::LastAck,
-                other => other,
-            };
-        }
-    }
-
-    /// The segment with a stretch of the stream.
-    #[inline(always)]
-    pub(crate) fn segment(&mut self, now: Instant, stretch: Stretch) -> Segment {
-        let params = &*self.params;
-        let mut len = stretch.len;
-        let mut flags = Flags::ACK;
-        let mut syn = false;
-        if stretch.start == 0 && len > 0 {
-            syn = true;
-            len -= 1;
-            flags = if self.state == State::SynSent { Flags::SYN } else { Flags::SYN.with(flags) };
-        } else if let Some(fin) = self.sending.fin_position()
-            && len > 0
-            && stretch.start + u64::from(len) > fin
-        {
-            len -= 1;
-            flags = flags.with(Flags::FIN);
-        }
-        let clock = clock_option(params);
-        let timestamps = self.timestamps.then(|| match clock {
-            ClockOption::Timestamps => ((now.as_nanos() / 1_000_000) as u32, self.echo),
-            ClockOption::OneWayDelay => (OneWayDelay::stamp(now), self.echo),
-        });
-        let sack = if self.sack && !syn {
-            let most = match params.option_bytes {
-                // RFC 2018, section 3: four blocks fit, three beside timestamps.
-                OptionBytes::All => 4 - usize::from(self.timestamps),
-                // `max_sack_blocks_`.
-                OptionBytes::SackBlocks => 3,
-            };
-            self.receiver.sack_blocks(self.peer_isn, most)
-        } else {
-            SackBlocks::default()
-        };
-        let header = params.header as usize + options_len(&sack, timestamps.is_some(), params);
-        let next = self.receiver.next();
-        self.receiver.on_ack_sent(now, params);
-        if !syn {
-            self.receiver.round_offer();
-        }
-        self.last_ack = next;
-        Segment {
-            seq: self.isn.wrapping_add(stretch.start as u32),
-            ack: self.peer_isn.wrapping_add(next as u32),
-            len,
-            window: self.receiver.offered_window(),
-            timestamps,
-            sack,
-            sack_permitted: syn && self.sack,
-            clock,
-            flags,
-            header: header.min(255) as u8,
-        }
-    }
 }
 
-/// The option with times that a stack offers, if it offers one.
-#[inline]
-const fn clock_option(params: &StackParams) -> ClockOption {
-    if params.one_way_delay { ClockOption::OneWayDelay } else { ClockOption::Timestamps }
-}
-
-/// Bytes of options: 12 for timestamps with their padding (RFC 7323, appendix A), as many for
-/// MEDX's delays, 4 + 8n for SACK blocks with their padding.
-#[inline]
-fn options_len(sack: &SackBlocks, timestamps: bool, params: &StackParams) -> usize {
-    let blocks = sack.as_slice().len();
-    match params.option_bytes {
-        // ns-2 has no MEDX, so nothing of it is imitated.
-        OptionBytes::SackBlocks => {
-            usize::from(timestamps && params.one_way_delay) * 12 + 8 * blocks
-        }
-        OptionBytes::All => {
-            let sack_len = if blocks > 0 { 4 + 8 * blocks } else { 0 };
-            usize::from(timestamps) * 12 + sack_len
-        }
-    }
-}
+#[cfg(test)]
+mod common_path_tests;

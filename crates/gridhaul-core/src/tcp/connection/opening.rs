@@ -5,7 +5,7 @@ use gridhaul_scenario::units::Instant;
 
 use super::{Connection, State, clock_option};
 use crate::tcp::segment::{ClockOption, Flags, Segment};
-use crate::tcp::sender::Stretch;
+use crate::tcp::sender::SendRange;
 
 impl Connection {
     pub(super) fn handle_in_other_states(&mut self, now: Instant, segment: &Segment) {
@@ -49,7 +49,7 @@ impl Connection {
             return;
         }
         self.on_syn(segment);
-        if !(acknowledges && self.params.one_way_open) {
+        if !(acknowledges && self.params.policy.one_way_open) {
             self.receiver.request_ack();
         }
         if acknowledges {
@@ -97,7 +97,7 @@ impl Connection {
     fn on_established(&mut self) {
         self.state = State::Established;
         if let Some(rtt) = self.sending.whole().and_then(|sender| sender.rtt().srtt()) {
-            self.receiver.know_way(rtt);
+            self.receiver.note_handshake_rtt(rtt);
         }
         if self.receive_only {
             self.sending.rest();
@@ -154,7 +154,7 @@ impl Connection {
         if self.sending.next() == 0 {
             let sender = self.sending.wake(&self.params);
             sender.send_syn(now, &self.params);
-            if self.state == State::SynReceived && self.params.one_way_open {
+            if self.state == State::SynReceived && self.params.policy.one_way_open {
                 sender.assume_opened();
                 if self.receive_only {
                     self.sending.rest();
@@ -165,6 +165,6 @@ impl Connection {
         } else {
             self.sending.poll_syn(now, &self.params)?;
         }
-        Some(self.segment(now, Stretch { start: 0, len: 1 }))
+        Some(self.segment(now, SendRange { start: 0, len: 1 }))
     }
 }

@@ -4,7 +4,7 @@ use gridhaul_scenario::units::Instant;
 
 use crate::tcp::params::StackParams;
 use crate::tcp::segment::{Segment, expand};
-use crate::tcp::sender::{Sender, Stretch};
+use crate::tcp::sender::{SendRange, Sender};
 
 /// The sending half.
 #[derive(Debug, Clone)]
@@ -124,26 +124,24 @@ impl Sending {
 
     /// New data, lost data or a probe of a closed window, if it is to be sent now.
     #[inline]
-    pub(super) fn poll(&mut self, now: Instant, params: &StackParams) -> Option<Stretch> {
+    pub(super) fn poll(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         match self {
-            Self::Whole(sender) => sender.poll_stretch(now, params).or_else(|| sender.poll_probe()),
+            Self::Whole(sender) => sender.poll_range(now, params).or_else(|| sender.poll_probe()),
             Self::Resting(_) => None,
         }
     }
 
     /// SYN, if it is to be sent again. An end that rests has nothing to repeat, and is left so.
-    pub(super) fn poll_syn(&mut self, now: Instant, params: &StackParams) -> Option<Stretch> {
+    pub(super) fn poll_syn(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         match self {
-            Self::Whole(sender) => {
-                sender.poll_stretch(now, params).filter(|stretch| stretch.start == 0)
-            }
+            Self::Whole(sender) => sender.poll_range(now, params).filter(|range| range.start == 0),
             Self::Resting(_) => None,
         }
     }
 }
 
 impl Resting {
-    /// Nothing is out: only the window can be news, and of that only what the newest segment says
+    /// Nothing is out: only the window can have changed, and of that only what the newest segment says
     /// (RFC 9293, 3.10.7.4).
     #[inline]
     fn handle_ack(&mut self, segment: &Segment, isn: u32) -> bool {

@@ -1,7 +1,7 @@
 //! Fast retransmit without fast recovery (Tahoe): everything from the lost segment on is sent
 //! again.
 
-use super::{LossRecovery, Scene, Verdict};
+use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
 
 /// Go back to the first unacknowledged segment.
@@ -20,25 +20,27 @@ impl GoBack {
 }
 
 impl LossRecovery for GoBack {
-    fn on_duplicate(&mut self, scene: &mut Scene<'_>) -> bool {
-        self.inflation = scene.limited_transmit();
-        if scene.duplicates != scene.params.dupthresh || !scene.may_retransmit_fast(self.recover) {
+    fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
+        self.inflation = context.limited_transmit();
+        if context.duplicates != context.params.dupthresh
+            || !context.may_retransmit_fast(self.recover)
+        {
             return false;
         }
-        self.recover = scene.next;
-        let loss = scene.loss();
-        scene.congestion.on_loss(&loss);
-        scene.queue.mark_all_lost(true);
-        scene.force_retransmit = true;
-        scene.restart_timer = true;
-        scene.stop_timing = true;
+        self.recover = context.next;
+        let loss = context.loss();
+        context.congestion.on_loss(&loss);
+        context.queue.mark_all_lost(true);
+        context.requests.retransmit_now = true;
+        context.requests.restart_timer = true;
+        context.requests.stop_timing = true;
         true
     }
 
     #[inline]
-    fn on_new_ack(&mut self, _scene: &mut Scene<'_>, _acked: u64) -> Verdict {
+    fn on_new_ack(&mut self, _scene: &mut LossRecoveryContext<'_>, _acked: u64) -> CwndGrowth {
         self.inflation = 0;
-        Verdict::Grow
+        CwndGrowth::Grow
     }
 
     fn on_timeout(&mut self, next: u64) {

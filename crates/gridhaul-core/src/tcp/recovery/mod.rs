@@ -3,6 +3,7 @@
 //! A recovery sees duplicate and new acknowledgements, marks segments as lost in the queue of
 //! sent segments, and tells the controller; the sender then sends what is marked.
 
+mod allowance;
 mod go_back;
 mod new_reno;
 mod prr;
@@ -16,17 +17,20 @@ use gridhaul_scenario::scenario::Recovery as Kind;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::congestion::{Controller, Loss};
-use super::params::{HalvingBasis, StackParams};
+use super::params::StackParams;
+use super::profile::HalvingBasis;
+use super::rtt::RttEstimator;
 use super::sent::SentQueue;
 
 pub(crate) use rack::Delivered;
 
-/// What a recovery may look at and change.
-pub(crate) struct Scene<'a> {
+/// The loss-recovery context: what a recovery reads and changes of its sender.
+pub(crate) struct LossRecoveryContext<'a> {
     pub now: Instant,
     pub params: &'a StackParams,
     pub queue: &'a mut SentQueue,
     pub congestion: &'a mut Controller,
+    pub rtt: &'a RttEstimator,
     /// First unacknowledged position.
     pub una: u64,
     /// Position that is sent next.
@@ -37,30 +41,40 @@ pub(crate) struct Scene<'a> {
     pub duplicates: u32,
     /// New data that duplicates have released (limited transmit), in bytes.
     pub limited: u64,
-    /// Bytes that this acknowledgement has delivered.
+    /// The acknowledgement at hand.
+    pub ack: Delivery,
+    pub requests: SenderRequests,
+}
+
+/// What an acknowledgement has delivered.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Delivery {
+    /// Bytes, selectively acknowledged ones included.
     pub delivered: u32,
-    /// Of the segments that it has delivered, the one that was sent last.
+    /// Of the segments, the one that was sent last.
     pub newest: Option<Delivered>,
-    /// The time that it echoes, in milliseconds.
+    /// The time that is echoed, in milliseconds.
     pub echo: Option<u32>,
-    /// The least round trip and the smoothed one; zero before the first measurement.
-    pub min_rtt: Duration,
-    pub srtt: Duration,
-    /// When the recovery wants to look again without an acknowledgement.
-    pub reorder_at: Option<Instant>,
-    /// Set when a segment must go at once, whatever the window says.
-    pub force_retransmit: bool,
-    /// Set when the retransmission timer must be started afresh.
+}
+
+/// What a recovery requests of its sender.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SenderRequests {
+    /// A segment must go at once, whatever the window is.
+    pub retransmit_now: bool,
+    /// The retransmission timer starts anew.
     pub restart_timer: bool,
-    /// Set when the timeout's back-off ends once the timer has been restarted (ns-2).
+    /// The back-off of the timeout ends once the timer has been restarted (ns-2).
     pub end_backoff: bool,
-    /// Set when the round trip being timed must be given up (Karn's algorithm).
+    /// The round trip being timed is given up (Karn's algorithm).
     pub stop_timing: bool,
+    /// When [`LossRecovery::on_reorder_timer`] is to be called, if no acknowledgement comes before.
+    pub reorder_at: Option<Instant>,
 }
 
 /// Whether the window may grow with an acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum CwndGrowth {
     Grow,
     Hold,
 }
@@ -68,18 +82,18 @@ pub(crate) enum Verdict {
 /// A kind of loss recovery.
 pub(crate) trait LossRecovery {
     /// A duplicate acknowledgement. Returns whether a fast retransmit begins with it.
-    fn on_duplicate(&mut self, scene: &mut Scene<'_>) -> bool;
+    fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool;
 
     /// `acked` bytes were newly acknowledged.
-    fn on_new_ack(&mut self, scene: &mut Scene<'_>, acked: u64) -> Verdict;
+    fn on_new_ack(&mut self, context: &mut LossRecoveryContext<'_>, acked: u64) -> CwndGrowth;
 
     /// The time at which it wanted to look again. Returns whether a fast retransmit begins.
-    fn on_reorder_timer(&mut self, _scene: &mut Scene<'_>) -> bool {
+    fn on_reorder_timer(&mut self, _scene: &mut LossRecoveryContext<'_>) -> bool {
         false
     }
 
     /// The retransmission timer has fired, and nothing is changed yet.
-    fn before_timeout(&mut self, _scene: &Scene<'_>) {}
+    fn before_timeout(&mut self, _scene: &LossRecoveryContext<'_>) {}
 
     /// The retransmission timer has fired; everything is marked lost already.
     fn on_timeout(&mut self, next: u64);
@@ -173,25 +187,29 @@ impl Recovery {
             Kind::GoBack => Self::GoBack(go_back::GoBack::new(params)),
             Kind::Reno => Self::Reno(reno::Reno::new(params)),
             Kind::NewReno => Self::NewReno(new_reno::NewReno::new(params)),
-            Kind::Sack if params.ns2_recovery => Self::Sack1(sack1::Sack1::new(params)),
+            Kind::Sack if params.policy.sack1_recovery => Self::Sack1(sack1::Sack1::new(params)),
             Kind::Sack => Self::Sack(sack::Sack::new(params)),
             Kind::Rack => Self::Rack(rack::Rack::new(params)),
             Kind::Vegas => Self::Vegas(vegas::Vegas::new(params)),
         }
     }
 
-    pub(crate) fn on_duplicate(&mut self, scene: &mut Scene<'_>) -> bool {
-        dispatch!(self, inner => inner.on_duplicate(scene))
+    pub(crate) fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
+        dispatch!(self, inner => inner.on_duplicate(context))
     }
     #[inline]
-    pub(crate) fn on_new_ack(&mut self, scene: &mut Scene<'_>, acked: u64) -> Verdict {
-        dispatch!(self, inner => inner.on_new_ack(scene, acked))
+    pub(crate) fn on_new_ack(
+        &mut self,
+        context: &mut LossRecoveryContext<'_>,
+        acked: u64,
+    ) -> CwndGrowth {
+        dispatch!(self, inner => inner.on_new_ack(context, acked))
     }
-    pub(crate) fn on_reorder_timer(&mut self, scene: &mut Scene<'_>) -> bool {
-        dispatch!(self, inner => inner.on_reorder_timer(scene))
+    pub(crate) fn on_reorder_timer(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
+        dispatch!(self, inner => inner.on_reorder_timer(context))
     }
-    pub(crate) fn before_timeout(&mut self, scene: &Scene<'_>) {
-        dispatch!(self, inner => inner.before_timeout(scene));
+    pub(crate) fn before_timeout(&mut self, context: &LossRecoveryContext<'_>) {
+        dispatch!(self, inner => inner.before_timeout(context));
     }
     #[inline]
     pub(crate) fn window(&self) -> Option<u32> {
@@ -235,7 +253,7 @@ impl Recovery {
     }
 }
 
-impl Scene<'_> {
+impl LossRecoveryContext<'_> {
     /// What the controller is told about the loss of the first unacknowledged segment.
     pub(crate) fn loss(&self) -> Loss {
         let first = self.queue.front();
@@ -266,14 +284,15 @@ impl Scene<'_> {
     /// Sends the first unacknowledged segment again at once.
     pub(crate) fn retransmit_first(&mut self) {
         self.queue.mark_front_lost();
-        self.force_retransmit = true;
-        self.stop_timing = true;
+        self.requests.retransmit_now = true;
+        self.requests.stop_timing = true;
     }
 
     /// Whether a fast retransmit may follow where an earlier loss has set `recover`: beyond it (RFC 6582,
     /// section 3.2, step 2) or, in ns-2, at the first data segment (`bugfix_ss_`).
     pub(crate) fn may_retransmit_fast(&self, recover: u64) -> bool {
-        self.una > recover || self.params.ns2_recovery && self.una == 1
+        let at_first = self.params.policy.first_segment_is_retransmitted_fast && self.una == 1;
+        self.una > recover || at_first
     }
 
     /// Inflation by limited transmit (RFC 3042): one new segment for each of the first duplicates.
@@ -282,7 +301,7 @@ impl Scene<'_> {
             return 0;
         }
         let all = self.duplicates * self.params.mss;
-        if self.params.ns2_recovery {
+        if self.params.policy.limited_transmit_sends_one {
             // `send_one`: one segment for this duplicate, also where earlier ones have released none, as
             // after a timeout over which Tahoe keeps its count.
             let one_more = self.in_flight() + u64::from(self.params.mss);

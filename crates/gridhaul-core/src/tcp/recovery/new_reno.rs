@@ -1,14 +1,9 @@
 //! NewReno's fast recovery (RFC 6582, section 3.2): it ends when everything that was out at its
 //! beginning is acknowledged; each partial acknowledgement reveals the next loss.
 
-use super::{LossRecovery, Scene, Verdict};
+use super::allowance::Allowance;
+use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
-
-/// Segments that ns-2 sends at most for each acknowledgement in recovery (`send_much (0, 0, 2)`).
-const NS2_BURST: u8 = 2;
-
-/// Any number of segments may follow an acknowledgement.
-const UNLIMITED: u8 = u8::MAX;
 
 /// NewReno.
 #[derive(Debug, Clone)]
@@ -19,8 +14,7 @@ pub(crate) struct NewReno {
     inflation: u32,
     /// What partial acknowledgements have taken off the window itself, in bytes.
     deflated: u32,
-    /// Segments that may still be sent before the next acknowledgement.
-    allowed: u8,
+    allowance: Allowance,
 }
 
 impl NewReno {
@@ -36,88 +30,90 @@ impl NewReno {
             partial_seen: false,
             inflation: 0,
             deflated: 0,
-            allowed: UNLIMITED,
+            allowance: Allowance::UNLIMITED,
         }
     }
 
     /// Section 3.2, step 3, partial acknowledgements.
-    fn on_partial(&mut self, scene: &mut Scene<'_>, acked: u64) {
-        scene.retransmit_first();
-        if scene.params.ns2_recovery {
+    fn on_partial(&mut self, context: &mut LossRecoveryContext<'_>, acked: u64) {
+        context.retransmit_first();
+        if context.params.policy.partial_ack_keeps_timing {
             // What is being timed was sent after the loss (`partialnewack` lets it run on).
-            scene.stop_timing = false;
+            context.requests.stop_timing = false;
         }
         // "Deflate the congestion window by the amount of new data acknowledged [...] add back
         // SMSS bytes": what exceeds the inflation comes off the window itself.
         let acked = u32::try_from(acked).unwrap_or(u32::MAX);
-        let mss = scene.params.mss;
+        let mss = context.params.mss;
         if self.inflation > acked {
             self.inflation = (self.inflation - acked).saturating_add(mss);
         } else {
-            let before = scene.congestion.cwnd();
-            scene.congestion.deflate(acked - self.inflation);
-            self.deflated += before - scene.congestion.cwnd();
+            let before = context.congestion.cwnd();
+            context.congestion.deflate(acked - self.inflation);
+            self.deflated += before - context.congestion.cwnd();
             self.inflation = mss;
         }
         // "For the first partial ACK that arrives during fast recovery, also reset the
         // retransmit timer": the Impatient variant.
-        scene.restart_timer = !self.partial_seen;
+        context.requests.restart_timer = !self.partial_seen;
         self.partial_seen = true;
     }
 }
 
 impl LossRecovery for NewReno {
-    fn on_duplicate(&mut self, scene: &mut Scene<'_>) -> bool {
-        if scene.params.ns2_recovery {
-            let third = self.recovering || scene.duplicates >= scene.params.dupthresh;
-            self.allowed = if third { NS2_BURST } else { UNLIMITED };
+    fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
+        if let Some(burst) = context.params.policy.new_reno_burst {
+            let third = self.recovering || context.duplicates >= context.params.dupthresh;
+            self.allowance = if third { Allowance::of(burst) } else { Allowance::UNLIMITED };
         }
         if self.recovering {
             // RFC 5681, section 3.2, step 4: one more segment has left the network.
-            self.inflation += scene.params.mss;
+            self.inflation += context.params.mss;
             return false;
         }
-        if scene.duplicates == scene.params.dupthresh && scene.may_retransmit_fast(self.recover) {
+        if context.duplicates == context.params.dupthresh
+            && context.may_retransmit_fast(self.recover)
+        {
             // Section 3.2, step 2: recover is the highest sequence number sent.
-            let loss = scene.loss();
-            scene.congestion.on_loss(&loss);
-            scene.retransmit_first();
-            scene.restart_timer = true;
-            self.recover = scene.next;
+            let loss = context.loss();
+            context.congestion.on_loss(&loss);
+            context.retransmit_first();
+            context.requests.restart_timer = true;
+            self.recover = context.next;
             self.recovering = true;
             self.partial_seen = false;
             self.deflated = 0;
-            self.inflation = scene.params.dupthresh * scene.params.mss;
+            self.inflation = context.params.dupthresh * context.params.mss;
             return true;
         }
-        self.inflation = scene.limited_transmit();
+        self.inflation = context.limited_transmit();
         false
     }
 
     #[inline]
-    fn on_new_ack(&mut self, scene: &mut Scene<'_>, acked: u64) -> Verdict {
-        self.allowed = UNLIMITED;
+    fn on_new_ack(&mut self, context: &mut LossRecoveryContext<'_>, acked: u64) -> CwndGrowth {
+        self.allowance = Allowance::UNLIMITED;
         if !self.recovering {
             self.inflation = 0;
-            return Verdict::Grow;
+            return CwndGrowth::Grow;
         }
-        if scene.una < self.recover {
-            if scene.params.ns2_recovery {
-                self.allowed = NS2_BURST;
+        if context.una < self.recover {
+            if let Some(burst) = context.params.policy.new_reno_burst {
+                self.allowance = Allowance::of(burst);
             }
-            self.on_partial(scene, acked);
-            return Verdict::Hold;
+            self.on_partial(context, acked);
+            return CwndGrowth::Hold;
         }
         self.recovering = false;
         self.inflation = 0;
-        scene.congestion.on_recovered(scene.now);
-        if scene.params.ns2_recovery {
-            return Verdict::Grow;
+        context.congestion.on_recovered(context.now);
+        if context.params.policy.keeps_deflated_window {
+            return CwndGrowth::Grow;
         }
         // Section 3.2, step 3, full acknowledgements, option 2: cwnd to ssthresh, where it was
         // before partial acknowledgements deflated it.
-        scene.congestion.inflate(self.deflated);
-        Verdict::Hold
+        context.congestion.inflate(self.deflated);
+        CwndGrowth::Hold
     }
 
     fn on_timeout(&mut self, next: u64) {
@@ -131,14 +127,12 @@ impl LossRecovery for NewReno {
 
     #[inline]
     fn on_sent(&mut self, _len: u32) {
-        if self.allowed != UNLIMITED {
-            self.allowed = self.allowed.saturating_sub(1);
-        }
+        self.allowance.on_sent();
     }
 
     #[inline]
     fn may_send(&self) -> bool {
-        self.allowed > 0
+        self.allowance.permits()
     }
 
     #[inline]

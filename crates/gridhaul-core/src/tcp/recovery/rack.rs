@@ -9,7 +9,7 @@
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::prr::{Prr, Step};
-use super::{LossRecovery, Scene, Verdict};
+use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
 use crate::tcp::sender::TICKS;
 use crate::tcp::sent::Sent;
@@ -116,12 +116,12 @@ impl Rack {
     }
 
     /// Section 6.2, steps 1 to 3: the segment sent last of those that have arrived.
-    fn update(&mut self, scene: &Scene<'_>) {
-        let Some(newest) = scene.newest else { return };
+    fn update(&mut self, context: &LossRecoveryContext<'_>) {
+        let Some(newest) = context.ack.newest else { return };
         let details = self.details.get_or_insert_default();
         details.reordered |= newest.reordered;
         // Step 2 goes through what has arrived: the last of it makes the round trip.
-        details.rtt = scene.now.since(newest.last_sent_at);
+        details.rtt = context.now.since(newest.last_sent_at);
         if details.newest.is_none_or(|before| newest.is_after(&before)) {
             details.newest = Some(newest);
         }
@@ -129,59 +129,60 @@ impl Rack {
 
     /// Section 6.2, steps 4 and 5: marks what is lost, and asks for a timer if more may follow.
     /// Returns the bytes marked, and whether there are repetitions among them.
-    fn detect(&mut self, scene: &mut Scene<'_>) -> (u64, bool) {
+    fn detect(&mut self, context: &mut LossRecoveryContext<'_>) -> (u64, bool) {
         let Some(details) = &self.details else { return (0, false) };
         let Some(newest) = details.newest else { return (0, false) };
         // Section 6.2, step 4: without reordering seen, no waiting in recovery or with DupThresh
         // segments beyond; else a quarter of the least round trip.
-        let many = u64::from(scene.params.dupthresh) * u64::from(scene.params.mss);
-        let sure = self.phase != Phase::Open || scene.queue.sacked_bytes() >= many;
+        let many = u64::from(context.params.dupthresh) * u64::from(context.params.mss);
+        let sure = self.phase != Phase::Open || context.queue.sacked_bytes() >= many;
         let window = if sure && !details.reordered {
             Duration::ZERO
         } else {
-            Duration::from_nanos(scene.min_rtt.as_nanos() / 4).min(scene.srtt)
+            Duration::from_nanos(context.rtt.least().as_nanos() / 4)
+                .min(context.rtt.srtt().unwrap_or_default())
         };
-        let found = scene.queue.mark_expired(&newest, details.rtt + window, scene.now);
+        let found = context.queue.mark_expired(&newest, details.rtt + window, context.now);
         // Linux, tcp_rack_mark_lost: two ticks more, TCP_TIMEOUT_MIN.
-        scene.reorder_at = found.due.map(|at| at + TICKS);
+        context.requests.reorder_at = found.due.map(|at| at + TICKS);
         (found.bytes, found.repeated)
     }
 
     /// Detects, and enters recovery if something is lost. Returns whether it did.
-    fn look(&mut self, scene: &mut Scene<'_>, advanced: bool) -> bool {
-        let (lost, again) = self.detect(scene);
+    fn look(&mut self, context: &mut LossRecoveryContext<'_>, advanced: bool) -> bool {
+        let (lost, again) = self.detect(context);
         // A repetition that is lost in the repair after a timeout is a loss of its own (Linux).
         let entered = match self.phase {
-            Phase::Open => scene.queue.lost_bytes() > 0,
+            Phase::Open => context.queue.lost_bytes() > 0,
             Phase::Loss => again,
             Phase::Recovery => false,
         };
         if entered {
-            self.enter(scene);
+            self.enter(context);
         }
-        self.disorder = scene.queue.sacked_bytes() > 0;
-        let in_flight = scene.in_flight();
+        self.disorder = context.queue.sacked_bytes() > 0;
+        let in_flight = context.in_flight();
         if let Some(prr) = self.details.as_mut().and_then(|details| details.prr.as_mut()) {
-            let (delivered, mss) = (scene.delivered, scene.params.mss);
+            let (delivered, mss) = (context.ack.delivered, context.params.mss);
             prr.on_ack(&Step { delivered, lost, advanced, in_flight, mss });
         }
         entered
     }
 
-    fn enter(&mut self, scene: &mut Scene<'_>) {
-        let undo = Undo::new(scene);
-        let loss = scene.loss();
-        scene.congestion.on_loss(&loss);
+    fn enter(&mut self, context: &mut LossRecoveryContext<'_>) {
+        let undo = Undo::new(context);
+        let loss = context.loss();
+        context.congestion.on_loss(&loss);
         self.phase = Phase::Recovery;
-        self.recover = scene.next;
-        scene.stop_timing = true;
+        self.recover = context.next;
+        context.requests.stop_timing = true;
         // Linux counts segments.
-        let unit = if scene.params.whole_ssthresh { scene.params.mss } else { 1 };
-        let prr = (scene.params.prr && !scene.congestion.is_paced())
-            .then(|| Prr::begin(undo.cwnd, scene.congestion.cwnd(), unit));
+        let unit = if context.params.whole_ssthresh { context.params.mss } else { 1 };
+        let prr = (context.params.prr && !context.congestion.is_paced())
+            .then(|| Prr::begin(undo.cwnd, context.congestion.cwnd(), unit));
         // Without it the first repetition goes whatever the window says (RFC 6675, section 5); but in
         // Linux a controller that paces does without it and waits for room.
-        scene.force_retransmit = !scene.params.prr;
+        context.requests.retransmit_now = !context.params.prr;
         let details = self.details.get_or_insert_default();
         details.prr = prr;
         details.undo = Some(undo);
@@ -190,39 +191,39 @@ impl Rack {
 
     /// RFC 3522, section 3.2, and RFC 4015: an acknowledgement that echoes a time before the first
     /// repetition was caused by an original, so nothing was lost. Returns whether it was so.
-    fn undo(&mut self, scene: &mut Scene<'_>) -> bool {
+    fn undo(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
         let Some(details) = &mut self.details else { return false };
-        let (Some(undo), Some(echo)) = (details.undo, scene.echo) else { return false };
+        let (Some(undo), Some(echo)) = (details.undo, context.ack.echo) else { return false };
         if u64::from(echo) >= undo.repeated_at.as_nanos() / 1_000_000 {
             return false;
         }
-        self.restore(scene);
+        self.restore(context);
         true
     }
 
-    fn restore(&mut self, scene: &mut Scene<'_>) {
+    fn restore(&mut self, context: &mut LossRecoveryContext<'_>) {
         let undo = self.details.as_mut().and_then(|details| details.undo.take());
-        scene.queue.forget_losses();
+        context.queue.forget_losses();
         if let Some(undo) = undo {
-            scene.congestion.on_undone(undo.cwnd, undo.ssthresh);
+            context.congestion.on_undone(undo.cwnd, undo.ssthresh);
         }
     }
 
     /// RFC 5682, section 3.1, with an acknowledgement after a timeout: step 3b, whether one of the
     /// segments has arrived that were out then and not sent again, so that the timeout was needless;
     /// else whether new data is to show that (step 2b) or repetitions go on (steps 2a and 3a).
-    fn was_needless(&mut self, scene: &Scene<'_>, advanced: bool) -> bool {
+    fn was_needless(&mut self, context: &LossRecoveryContext<'_>, advanced: bool) -> bool {
         let recover = self.recover;
         let Some(details) = self.details.as_mut() else { return false };
         if details.doubt == Doubt::None {
             return false;
         }
-        if scene.newest.is_some_and(|newest| newest.original < recover) {
+        if context.ack.newest.is_some_and(|newest| newest.original < recover) {
             return true;
         }
         details.doubt = match details.doubt {
-            Doubt::Waiting if advanced && scene.una < recover => {
-                self.recover = scene.next;
+            Doubt::Waiting if advanced && context.una < recover => {
+                self.recover = context.next;
                 Doubt::NewData
             }
             Doubt::Waiting => Doubt::Waiting,
@@ -241,58 +242,58 @@ impl Rack {
 }
 
 impl Undo {
-    fn new(scene: &Scene<'_>) -> Self {
+    fn new(context: &LossRecoveryContext<'_>) -> Self {
         Self {
-            cwnd: scene.congestion.cwnd(),
-            ssthresh: scene.congestion.ssthresh(),
-            repeated_at: scene.now,
+            cwnd: context.congestion.cwnd(),
+            ssthresh: context.congestion.ssthresh(),
+            repeated_at: context.now,
         }
     }
 }
 
 impl LossRecovery for Rack {
-    fn on_duplicate(&mut self, scene: &mut Scene<'_>) -> bool {
-        self.update(scene);
-        if self.phase == Phase::Loss && self.was_needless(scene, false) {
-            self.restore(scene);
+    fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
+        self.update(context);
+        if self.phase == Phase::Loss && self.was_needless(context, false) {
+            self.restore(context);
             self.leave();
         }
-        self.look(scene, false)
+        self.look(context, false)
     }
 
     #[inline]
-    fn on_new_ack(&mut self, scene: &mut Scene<'_>, _acked: u64) -> Verdict {
-        self.update(scene);
-        scene.restart_timer = true;
-        if self.phase == Phase::Loss && self.was_needless(scene, true) {
-            self.restore(scene);
+    fn on_new_ack(&mut self, context: &mut LossRecoveryContext<'_>, _acked: u64) -> CwndGrowth {
+        self.update(context);
+        context.requests.restart_timer = true;
+        if self.phase == Phase::Loss && self.was_needless(context, true) {
+            self.restore(context);
             self.leave();
-        } else if self.phase != Phase::Open && scene.una >= self.recover {
+        } else if self.phase != Phase::Open && context.una >= self.recover {
             let recovering = self.phase == Phase::Recovery;
-            let undone = self.undo(scene);
+            let undone = self.undo(context);
             self.leave();
             if recovering && !undone {
-                scene.congestion.on_recovered(scene.now);
+                context.congestion.on_recovered(context.now);
             }
-        } else if self.phase == Phase::Loss && self.undo(scene) {
+        } else if self.phase == Phase::Loss && self.undo(context) {
             self.leave();
         }
-        self.look(scene, true);
-        if self.phase == Phase::Recovery { Verdict::Hold } else { Verdict::Grow }
+        self.look(context, true);
+        if self.phase == Phase::Recovery { CwndGrowth::Hold } else { CwndGrowth::Grow }
     }
 
-    fn on_reorder_timer(&mut self, scene: &mut Scene<'_>) -> bool {
-        self.look(scene, false)
+    fn on_reorder_timer(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
+        self.look(context, false)
     }
 
-    fn before_timeout(&mut self, scene: &Scene<'_>) {
+    fn before_timeout(&mut self, context: &LossRecoveryContext<'_>) {
         let open = self.phase == Phase::Open;
         // RFC 5682, section 3.2: asked for after a recovery only if the same segment times out again.
-        let again = scene.queue.front().is_some_and(|first| first.timed_out);
+        let again = context.queue.front().is_some_and(|first| first.timed_out);
         let details = self.details.get_or_insert_default();
         details.doubt = if open || again { Doubt::Waiting } else { Doubt::None };
         if open {
-            details.undo = Some(Undo::new(scene));
+            details.undo = Some(Undo::new(context));
         }
     }
 

@@ -1,6 +1,6 @@
 //! Fast retransmit and fast recovery (RFC 5681, section 3.2).
 
-use super::{LossRecovery, Scene, Verdict};
+use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
 
 /// Reno: recovery ends with the first new acknowledgement.
@@ -18,46 +18,48 @@ impl Reno {
         Self { recover: 0, recovering: false, inflation: 0 }
     }
 
-    fn enter(&mut self, scene: &mut Scene<'_>) {
-        let loss = scene.loss();
-        scene.congestion.on_loss(&loss);
-        scene.retransmit_first();
-        scene.restart_timer = true;
+    fn enter(&mut self, context: &mut LossRecoveryContext<'_>) {
+        let loss = context.loss();
+        context.congestion.on_loss(&loss);
+        context.retransmit_first();
+        context.requests.restart_timer = true;
         self.recovering = true;
-        if scene.params.ns2_recovery {
-            self.recover = scene.next;
+        if context.params.policy.one_fast_retransmit_per_window {
+            self.recover = context.next;
         }
         // Section 3.2, step 3: cwnd to ssthresh plus the segments that have left the network.
-        self.inflation = scene.params.dupthresh * scene.params.mss;
+        self.inflation = context.params.dupthresh * context.params.mss;
     }
 }
 
 impl LossRecovery for Reno {
-    fn on_duplicate(&mut self, scene: &mut Scene<'_>) -> bool {
+    fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
         if self.recovering {
-            if scene.duplicates > scene.params.dupthresh {
+            if context.duplicates > context.params.dupthresh {
                 // Section 3.2, step 4: each further duplicate means that one more has left.
-                self.inflation += scene.params.mss;
+                self.inflation += context.params.mss;
             }
             return false;
         }
-        if scene.duplicates == scene.params.dupthresh && scene.may_retransmit_fast(self.recover) {
-            self.enter(scene);
+        if context.duplicates == context.params.dupthresh
+            && context.may_retransmit_fast(self.recover)
+        {
+            self.enter(context);
             return true;
         }
-        self.inflation = scene.limited_transmit();
+        self.inflation = context.limited_transmit();
         false
     }
 
     #[inline]
-    fn on_new_ack(&mut self, scene: &mut Scene<'_>, _acked: u64) -> Verdict {
+    fn on_new_ack(&mut self, context: &mut LossRecoveryContext<'_>, _acked: u64) -> CwndGrowth {
         self.inflation = 0;
         if self.recovering {
             // Section 3.2, step 6: deflate to ssthresh. The controller's window is there already.
             self.recovering = false;
-            scene.congestion.on_recovered(scene.now);
+            context.congestion.on_recovered(context.now);
         }
-        Verdict::Grow
+        CwndGrowth::Grow
     }
 
     fn on_timeout(&mut self, next: u64) {

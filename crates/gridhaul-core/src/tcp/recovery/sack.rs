@@ -2,7 +2,7 @@
 
 use gridhaul_scenario::units::Instant;
 
-use super::{LossRecovery, Scene, Verdict};
+use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
 
 /// SACK.
@@ -19,60 +19,60 @@ impl Sack {
         Self::default()
     }
 
-    fn enter(&mut self, scene: &mut Scene<'_>) {
+    fn enter(&mut self, context: &mut LossRecoveryContext<'_>) {
         // Section 5, step 4: RecoveryPoint = HighData; ssthresh = cwnd = FlightSize / 2; send the
         // first lost segment whatever the pipe says.
-        let loss = scene.loss();
-        scene.congestion.on_loss(&loss);
-        self.recover = scene.next;
+        let loss = context.loss();
+        context.congestion.on_loss(&loss);
+        self.recover = context.next;
         self.recovering = true;
-        self.began = scene.now;
-        scene.queue.begin_recovery();
-        self.judge(scene);
-        scene.retransmit_first();
-        scene.restart_timer = true;
+        self.began = context.now;
+        context.queue.begin_recovery();
+        self.judge(context);
+        context.retransmit_first();
+        context.requests.restart_timer = true;
     }
 
-    fn judge(&self, scene: &mut Scene<'_>) {
-        scene.queue.judge(scene.params.dupthresh, scene.params.mss, self.began);
+    fn judge(&self, context: &mut LossRecoveryContext<'_>) {
+        context.queue.judge(context.params.dupthresh, context.params.mss, self.began);
     }
 }
 
 impl LossRecovery for Sack {
-    fn on_duplicate(&mut self, scene: &mut Scene<'_>) -> bool {
+    fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
         if self.recovering {
-            self.judge(scene);
+            self.judge(context);
             return false;
         }
-        let (dupthresh, mss) = (scene.params.dupthresh, scene.params.mss);
+        let (dupthresh, mss) = (context.params.dupthresh, context.params.mss);
         // Section 5, steps 1 and 2: DupThresh duplicates, or IsLost (HighACK + 1).
-        let many = scene.duplicates >= dupthresh
-            || scene.queue.sacked_bytes() > u64::from(dupthresh - 1) * u64::from(mss);
+        let many = context.duplicates >= dupthresh
+            || context.queue.sacked_bytes() > u64::from(dupthresh - 1) * u64::from(mss);
         // Section 5.1: after a timeout, no new recovery "until HighACK is greater than or equal to the
         // new value of RecoveryPoint". HighACK is the octet before `una`, RecoveryPoint the one before
         // `recover`. NewReno, which cannot see what has arrived, needs more than that (RFC 6582, 3.2).
-        if many && scene.una >= self.recover {
-            self.enter(scene);
+        if many && context.una >= self.recover {
+            self.enter(context);
             return true;
         }
         false
     }
 
     #[inline]
-    fn on_new_ack(&mut self, scene: &mut Scene<'_>, _acked: u64) -> Verdict {
+    fn on_new_ack(&mut self, context: &mut LossRecoveryContext<'_>, _acked: u64) -> CwndGrowth {
         if !self.recovering {
-            return Verdict::Grow;
+            return CwndGrowth::Grow;
         }
-        if scene.una >= self.recover {
+        if context.una >= self.recover {
             // Section 5: "once an ACK covers RecoveryPoint, loss recovery ends".
             self.recovering = false;
-            scene.congestion.on_recovered(scene.now);
-            return Verdict::Hold;
+            context.congestion.on_recovered(context.now);
+            return CwndGrowth::Hold;
         }
-        self.judge(scene);
+        self.judge(context);
         // RFC 6298, 5.3.
-        scene.restart_timer = true;
-        Verdict::Hold
+        context.requests.restart_timer = true;
+        CwndGrowth::Hold
     }
 
     fn on_timeout(&mut self, next: u64) {

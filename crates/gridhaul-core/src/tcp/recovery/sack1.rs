@@ -4,11 +4,9 @@
 
 use gridhaul_scenario::units::Instant;
 
-use super::{LossRecovery, Scene, Verdict};
+use super::allowance::Allowance;
+use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
-
-/// Any number of segments may follow an acknowledgement.
-const UNLIMITED: u8 = u8::MAX;
 
 /// ns-2's SACK.
 #[derive(Debug, Clone)]
@@ -22,8 +20,7 @@ pub(crate) struct Sack1 {
     /// What limited transmit adds to the window.
     inflation: u32,
     recovering: bool,
-    /// Segments that may still be sent before the next acknowledgement.
-    allowed: u8,
+    allowance: Allowance,
 }
 
 impl Sack1 {
@@ -34,35 +31,35 @@ impl Sack1 {
             began: Instant::ZERO,
             inflation: 0,
             recovering: false,
-            allowed: UNLIMITED,
+            allowance: Allowance::UNLIMITED,
         }
     }
 
-    fn enter(&mut self, scene: &mut Scene<'_>) {
-        let loss = scene.loss();
-        scene.congestion.on_loss(&loss);
-        self.recover = scene.next;
+    fn enter(&mut self, context: &mut LossRecoveryContext<'_>) {
+        let loss = context.loss();
+        context.congestion.on_loss(&loss);
+        self.recover = context.next;
         self.recovering = true;
-        self.began = scene.now;
+        self.began = context.now;
         self.inflation = 0;
         // `dupack_action`: the duplicates have left the pipe, and the retransmission is not counted. It
         // is all that is sent before the next acknowledgement.
-        let left = i64::from(scene.params.dupthresh) * i64::from(scene.params.mss);
-        self.pipe = (scene.next - scene.una).cast_signed() - left;
-        self.allowed = 0;
-        scene.queue.begin_recovery();
-        scene.retransmit_first();
-        scene.restart_timer = true;
+        let left = i64::from(context.params.dupthresh) * i64::from(context.params.mss);
+        self.pipe = (context.next - context.una).cast_signed() - left;
+        self.allowance = Allowance::NONE;
+        context.queue.begin_recovery();
+        context.retransmit_first();
+        context.requests.restart_timer = true;
     }
 
     /// Every acknowledgement takes one segment out of the pipe, and a partial one two: the lost segment
     /// and its retransmission. What lies below the highest selective acknowledgement is a hole to be
     /// filled.
-    fn count(&mut self, scene: &mut Scene<'_>, segments: i64) {
-        self.pipe -= segments * i64::from(scene.params.mss);
-        self.allowed = UNLIMITED;
-        let boundary = scene.queue.highest_sacked();
-        scene.queue.mark_lost_until(boundary, self.began);
+    fn count(&mut self, context: &mut LossRecoveryContext<'_>, segments: i64) {
+        self.pipe -= segments * i64::from(context.params.mss);
+        self.allowance = Allowance::UNLIMITED;
+        let boundary = context.queue.highest_sacked();
+        context.queue.mark_lost_until(boundary, self.began);
     }
 
     fn leave(&mut self) {
@@ -71,47 +68,47 @@ impl Sack1 {
 }
 
 impl LossRecovery for Sack1 {
-    fn on_duplicate(&mut self, scene: &mut Scene<'_>) -> bool {
+    fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
         if self.recovering {
-            self.count(scene, 1);
+            self.count(context, 1);
             return false;
         }
-        let dupthresh = scene.params.dupthresh;
-        if scene.duplicates == dupthresh && scene.may_retransmit_fast(self.recover) {
-            self.enter(scene);
+        let dupthresh = context.params.dupthresh;
+        if context.duplicates == dupthresh && context.may_retransmit_fast(self.recover) {
+            self.enter(context);
             return true;
         }
         // `send_one`: a duplicate releases one segment at most, whatever it has acknowledged selectively.
-        let releases = scene.params.limited_transmit && scene.duplicates < dupthresh;
-        self.allowed = u8::from(releases);
-        self.inflation = if releases { scene.duplicates * scene.params.mss } else { 0 };
+        let releases = context.params.limited_transmit && context.duplicates < dupthresh;
+        self.allowance = Allowance::of(u8::from(releases));
+        self.inflation = if releases { context.duplicates * context.params.mss } else { 0 };
         false
     }
 
     #[inline]
-    fn on_new_ack(&mut self, scene: &mut Scene<'_>, _acked: u64) -> Verdict {
-        if self.recovering && scene.una < self.recover {
-            self.count(scene, 2);
+    fn on_new_ack(&mut self, context: &mut LossRecoveryContext<'_>, _acked: u64) -> CwndGrowth {
+        if self.recovering && context.una < self.recover {
+            self.count(context, 2);
             // `newtimer (pkt); t_backoff_ = 1;`: at each partial acknowledgement.
-            scene.restart_timer = true;
-            scene.end_backoff = true;
-            return Verdict::Hold;
+            context.requests.restart_timer = true;
+            context.requests.end_backoff = true;
+            return CwndGrowth::Hold;
         }
-        scene.queue.forget_sacks();
-        (self.inflation, self.allowed) = (0, UNLIMITED);
+        context.queue.forget_sacks();
+        (self.inflation, self.allowance) = (0, Allowance::UNLIMITED);
         if !self.recovering {
-            return Verdict::Grow;
+            return CwndGrowth::Grow;
         }
         // What was not retransmitted counts as outstanding again.
-        scene.queue.forget_losses();
+        context.queue.forget_losses();
         self.leave();
-        scene.congestion.on_recovered(scene.now);
-        Verdict::Hold
+        context.congestion.on_recovered(context.now);
+        CwndGrowth::Hold
     }
 
     fn on_timeout(&mut self, next: u64) {
         self.leave();
-        (self.recover, self.inflation, self.allowed) = (next, 0, UNLIMITED);
+        (self.recover, self.inflation, self.allowance) = (next, 0, Allowance::UNLIMITED);
     }
 
     #[inline]
@@ -130,14 +127,12 @@ impl LossRecovery for Sack1 {
         if self.recovering {
             self.pipe += i64::from(len);
         }
-        if self.allowed != UNLIMITED {
-            self.allowed = self.allowed.saturating_sub(1);
-        }
+        self.allowance.on_sent();
     }
 
     #[inline]
     fn may_send(&self) -> bool {
-        self.allowed > 0
+        self.allowance.permits()
     }
 
     #[inline]

@@ -4,7 +4,7 @@
 
 use gridhaul_scenario::units::Instant;
 
-use super::{LossRecovery, Scene, Verdict};
+use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
 
 /// Vegas.
@@ -29,72 +29,72 @@ impl Vegas {
         Self::default()
     }
 
-    fn enter(&mut self, scene: &mut Scene<'_>) {
-        let loss = scene.loss();
-        scene.congestion.on_loss(&loss);
+    fn enter(&mut self, context: &mut LossRecoveryContext<'_>) {
+        let loss = context.loss();
+        context.congestion.on_loss(&loss);
         if self.reduced_at == Instant::ZERO || self.reduced_at < loss.sent_at {
-            self.reduced_at = scene.now;
-            self.left = scene.congestion.cwnd();
+            self.reduced_at = context.now;
+            self.left = context.congestion.cwnd();
             // The segments that have left the network are replaced at once.
-            self.inflation = self.duplicates * scene.params.mss;
+            self.inflation = self.duplicates * context.params.mss;
         }
-        scene.retransmit_first();
+        context.retransmit_first();
         // ns-2 doubles the coarse timeout as well, until the next measurement: the sender does, by
-        // `vegas_timer`, as this returns that a retransmission has begun.
-        scene.restart_timer = true;
+        // `Policy::fast_retransmit_backs_off`, as this returns that a retransmission has begun.
+        context.requests.restart_timer = true;
         self.watched = 2;
         self.recovering = true;
         if loss.transmits == 1 {
-            self.duplicates = scene.params.dupthresh;
+            self.duplicates = context.params.dupthresh;
         }
     }
 }
 
 impl LossRecovery for Vegas {
-    fn on_duplicate(&mut self, scene: &mut Scene<'_>) -> bool {
+    fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
         self.duplicates += 1;
-        let late = scene
+        let late = context
             .queue
             .front()
-            .is_some_and(|first| scene.congestion.expired(scene.now, first.sent_at));
-        if late || self.duplicates == scene.params.dupthresh {
-            if scene.una > self.recover {
-                self.enter(scene);
+            .is_some_and(|first| context.congestion.expired(context.now, first.sent_at));
+        if late || self.duplicates == context.params.dupthresh {
+            if context.una > self.recover {
+                self.enter(context);
                 return true;
             }
-        } else if self.duplicates > scene.params.dupthresh {
-            self.inflation += scene.params.mss;
+        } else if self.duplicates > context.params.dupthresh {
+            self.inflation += context.params.mss;
         }
         false
     }
 
     #[inline]
-    fn on_new_ack(&mut self, scene: &mut Scene<'_>, _acked: u64) -> Verdict {
-        let inflated = scene.congestion.cwnd().saturating_add(self.inflation);
-        if self.duplicates > scene.params.dupthresh && inflated > self.left {
-            scene.congestion.deflate(scene.congestion.cwnd().saturating_sub(self.left));
-            scene.congestion.on_recovered(scene.now);
+    fn on_new_ack(&mut self, context: &mut LossRecoveryContext<'_>, _acked: u64) -> CwndGrowth {
+        let inflated = context.congestion.cwnd().saturating_add(self.inflation);
+        if self.duplicates > context.params.dupthresh && inflated > self.left {
+            context.congestion.deflate(context.congestion.cwnd().saturating_sub(self.left));
+            context.congestion.on_recovered(context.now);
         } else {
             // ns-2 gives the inflation back only if duplicates followed the retransmission.
-            scene.congestion.inflate(self.inflation);
+            context.congestion.inflate(self.inflation);
         }
         self.inflation = 0;
         self.duplicates = 0;
         self.recovering = false;
         if self.watched > 0 {
-            let late = scene
+            let late = context
                 .queue
                 .front()
-                .is_some_and(|first| scene.congestion.expired(scene.now, first.sent_at));
+                .is_some_and(|first| context.congestion.expired(context.now, first.sent_at));
             self.watched -= 1;
             if late {
-                scene.retransmit_first();
-                self.duplicates = scene.params.dupthresh;
+                context.retransmit_first();
+                self.duplicates = context.params.dupthresh;
             } else {
                 self.watched = 0;
             }
         }
-        Verdict::Grow
+        CwndGrowth::Grow
     }
 
     fn on_timeout(&mut self, next: u64) {

@@ -1,28 +1,38 @@
 //! The sending half: what may be sent, when, and what is sent again.
 //!
 //! `acknowledge.rs` takes in acknowledgements, `transmit.rs` decides what goes out, `timer.rs`
-//! holds the retransmission and the persist timer, `usage.rs` sees whether the window is used, `extras.rs`
+//! holds the retransmission and the persist timer, `usage.rs` sees whether the window is used, `optional.rs`
 //! keeps what few stacks need.
 
+mod ack_event;
 mod acknowledge;
-mod extras;
+mod common_path;
+mod flags;
+mod idle;
+mod optional_state;
+mod pacing;
+mod round_trip;
+mod selective;
 mod tail;
 mod timer;
 mod transmit;
 mod usage;
+mod writes;
 
 use gridhaul_scenario::scenario::Recovery as Kind;
 use gridhaul_scenario::units::Instant;
 
-use super::congestion::{Controller, Effort};
+use super::congestion::{Controller, EstimatorCounters};
 use super::params::StackParams;
+use super::profile::RecoveryRules;
 use super::rate::RateAccount;
 use super::recovery::Recovery;
 use super::rtt::RttEstimator;
 use super::sent::SentQueue;
 
 pub(super) use self::tail::TICKS;
-use extras::Extras;
+use flags::{Flag, Flags};
+use optional_state::OptionalState;
 use usage::Usage;
 
 /// Counters of a sender.
@@ -42,9 +52,9 @@ pub struct SenderStats {
     pub timeouts: u32,
 }
 
-/// A stretch of the stream to be sent.
+/// A range of the stream to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stretch {
+pub(crate) struct SendRange {
     pub start: u64,
     /// Sequence space, SYN and FIN included.
     pub len: u32,
@@ -71,18 +81,17 @@ pub struct Sender {
     /// The application will write no more: FIN follows what is written.
     closed: bool,
     /// Whether the recovery wants to see acknowledgements of new data.
-    attentive: bool,
+    recovery_active: bool,
     force_retransmit: bool,
     /// Whether the other end sends selective acknowledgements and the recovery uses them.
     sack: bool,
     purpose: tail::Purpose,
     tail: tail::Tail,
     /// After a timeout that forgot selective acknowledgements: they count again with new data.
-    deaf: bool,
+    sack_ignored: bool,
     /// Whether the window held data back since the last acknowledgement, where [`Usage`] does not tell.
     window_limited: bool,
-    /// Whether the controller paces.
-    paced: bool,
+    flags: Flags,
     rto_at: Instant,
     last_sent: Instant,
     probe: timer::Probe,
@@ -96,42 +105,42 @@ pub struct Sender {
     congestion: Controller,
     recovery: Recovery,
     stats: SenderStats,
-    extras: Extras,
+    optional: OptionalState,
 }
 
 /// What a recovery may look at and change; a macro, because it borrows field by field.
-macro_rules! scene {
+macro_rules! loss_recovery_context {
     ($sender:expr, $now:expr, $params:expr) => {
-        crate::tcp::recovery::Scene {
+        crate::tcp::recovery::LossRecoveryContext {
             now: $now,
             params: $params,
             queue: &mut $sender.queue,
             congestion: &mut $sender.congestion,
+            rtt: &$sender.rtt,
             una: $sender.una,
             next: $sender.next,
             peer_window: $sender.peer_window,
             duplicates: $sender.duplicates,
             limited: u64::from($sender.limited),
-            delivered: 0,
-            newest: None,
-            echo: None,
-            min_rtt: $sender.rtt.least(),
-            srtt: $sender.rtt.srtt().unwrap_or_default(),
-            reorder_at: None,
-            force_retransmit: $sender.force_retransmit,
-            restart_timer: false,
-            end_backoff: false,
-            stop_timing: false,
+            ack: crate::tcp::recovery::Delivery::default(),
+            requests: crate::tcp::recovery::SenderRequests {
+                retransmit_now: $sender.force_retransmit,
+                ..Default::default()
+            },
         }
     };
 }
-use scene;
+use loss_recovery_context;
 
 impl Sender {
     /// A sender that has sent nothing, not even SYN.
     #[must_use]
     pub fn new(params: &StackParams) -> Self {
-        let congestion = Controller::new(params);
+        let mut congestion = Controller::new(params);
+        let recovery = Recovery::new(params);
+        let mut flags = Flags::default();
+        flags.set(Flag::Paced, congestion.is_paced());
+        flags.set(Flag::CommonPath, common_path::applies(&mut congestion, &recovery, params));
         Self {
             una: 0,
             next: 0,
@@ -143,14 +152,14 @@ impl Sender {
             duplicates: 0,
             limited: 0,
             closed: false,
-            attentive: false,
+            recovery_active: false,
             force_retransmit: false,
             sack: params.sack && matches!(params.recovery, Kind::Sack | Kind::Rack),
             purpose: tail::Purpose::default(),
             tail: tail::Tail::default(),
-            deaf: false,
+            sack_ignored: false,
             window_limited: false,
-            paced: congestion.is_paced(),
+            flags,
             rto_at: Instant::NEVER,
             last_sent: Instant::ZERO,
             probe: timer::Probe::default(),
@@ -158,12 +167,12 @@ impl Sender {
             timed_at: Instant::NEVER,
             queue: SentQueue::default(),
             rtt: RttEstimator::new(),
-            extras: Extras::new(
+            optional: OptionalState::new(
                 (congestion.samples_rate() || congestion.is_paced()).then(RateAccount::default),
                 Usage::new(params, congestion.is_paced()),
             ),
             congestion,
-            recovery: Recovery::new(params),
+            recovery,
             stats: SenderStats::default(),
         }
     }
@@ -258,8 +267,8 @@ impl Sender {
     }
     /// What the congestion control has computed about the network, where that is counted.
     #[must_use]
-    pub fn effort(&self) -> Option<Effort> {
-        self.congestion.effort()
+    pub fn estimator_counters(&self) -> Option<EstimatorCounters> {
+        self.congestion.estimator_counters()
     }
     /// Round-trip estimate.
     #[must_use]
@@ -280,13 +289,13 @@ impl Sender {
     /// Whether fast recovery is under way.
     #[must_use]
     pub fn in_recovery(&self) -> bool {
-        self.attentive && self.recovery.in_recovery()
+        self.recovery_active && self.recovery.in_recovery()
     }
     /// Data believed to be in the network (RFC 6675, `pipe`).
     #[inline]
     #[must_use]
     pub fn in_flight(&self) -> u64 {
-        if self.attentive
+        if self.recovery_active
             && let Some(pipe) =
                 self.recovery.in_flight(self.next - self.una, self.queue.lost_bytes())
         {
@@ -300,7 +309,8 @@ impl Sender {
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         // A pacing time in the past has been served: it only counts while something waits for it.
-        if self.paced && self.paced_until() > self.last_sent && self.window_open() {
+        if self.flags.has(Flag::Paced) && self.paced_until() > self.last_sent && self.window_open()
+        {
             self.rto_at.min(self.paced_until())
         } else {
             self.rto_at
@@ -309,35 +319,25 @@ impl Sender {
 
     /// No timer runs any more.
     pub(crate) const fn stop(&mut self) {
-        (self.rto_at, self.paced) = (Instant::NEVER, false);
+        self.rto_at = Instant::NEVER;
+        self.flags.set(Flag::Paced, false);
     }
 
-    /// Whether losses are found by RACK-TLP.
+    /// The sender's rules for this kind of loss recovery.
     #[inline]
-    const fn is_rack(&self) -> bool {
-        matches!(self.recovery, Recovery::Rack(_))
+    const fn recovery_rules(&self) -> &'static RecoveryRules {
+        RecoveryRules::of(&self.recovery)
     }
 
     /// The controller or the recovery has changed the window.
     #[inline]
     fn refresh_window(&mut self) {
-        if !self.attentive {
+        if !self.recovery_active {
             self.window = self.congestion.cwnd();
             return;
         }
         let inflated = self.congestion.cwnd().saturating_add(self.recovery.inflation());
         self.window = self.recovery.window().unwrap_or(inflated);
-    }
-
-    /// Before this time, a controller that paces lets no segment leave.
-    fn paced_until(&self) -> Instant {
-        self.extras.rate().map_or(Instant::ZERO, |rate| rate.paced_until)
-    }
-
-    fn pace_until(&mut self, at: Instant) {
-        if let Some(rate) = self.extras.rate_mut() {
-            rate.paced_until = at;
-        }
     }
 
     /// Position after everything that is to be sent, FIN included.

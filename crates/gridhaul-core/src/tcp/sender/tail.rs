@@ -3,7 +3,7 @@
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::{Sender, Stretch, scene};
+use super::{SendRange, Sender, loss_recovery_context};
 use crate::tcp::params::StackParams;
 
 /// RFC 8985, section 7.2: what is added for a single segment, whose acknowledgement may be delayed
@@ -45,7 +45,7 @@ impl Sender {
         self.rto_at = (since + self.rtt.rto(params)).max(least);
         self.purpose = Purpose::Timeout;
         // Section 7.2: not in recovery, nor while data is out of order.
-        if !self.is_rack() || self.attentive || self.una == 0 {
+        if !self.recovery_rules().tail_loss_probe || self.recovery_active || self.una == 0 {
             return;
         }
         let Some(srtt) = self.rtt.srtt() else { return };
@@ -109,48 +109,48 @@ impl Sender {
             return;
         }
         let lost_before = self.queue.lost_bytes();
-        let mut scene = scene!(self, now, params);
-        let entered = self.recovery.on_reorder_timer(&mut scene);
-        let (force, reorder_at) = (scene.force_retransmit, scene.reorder_at);
-        self.force_retransmit = force;
+        let mut context = loss_recovery_context!(self, now, params);
+        let entered = self.recovery.on_reorder_timer(&mut context);
+        let requests = context.requests;
+        self.force_retransmit = requests.retransmit_now;
         self.note_lost(lost_before);
         self.stats.fast_retransmits += u32::from(entered);
         self.arm_from_first(now, params);
-        self.watch_reordering(now, reorder_at, params);
+        self.watch_reordering(now, requests.reorder_at, params);
         self.refresh_window();
     }
 
     /// Section 7.3: a segment of new data, whatever the congestion window says, or the last one
     /// again.
     #[cold]
-    pub(super) fn send_probe(&mut self, now: Instant, params: &StackParams) -> Option<Stretch> {
+    pub(super) fn send_probe(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         self.tail = Tail::None;
         if self.queue.is_empty() {
             return None;
         }
         let len = (self.end() - self.next).min(u64::from(params.mss)) as u32;
-        let stretch = if len > 0 && self.next + u64::from(len) <= self.edge() {
-            let stretch = Stretch { start: self.next, len };
-            self.note_sent(now, stretch, params);
+        let range = if len > 0 && self.next + u64::from(len) <= self.edge() {
+            let range = SendRange { start: self.next, len };
+            self.note_sent(now, range, params);
             self.tail = Tail::New;
-            stretch
+            range
         } else {
             let (index, last) = self.queue.last_mut()?;
             last.transmits = last.transmits.saturating_add(1);
             last.sent_at = now;
-            let stretch = Stretch { start: last.start, len: last.len };
-            if let Some(rate) = self.extras.rate_mut() {
+            let range = SendRange { start: last.start, len: last.len };
+            if let Some(rate) = self.optional.rate_mut() {
                 rate.on_sent_again(now, index, false);
             }
-            self.stats.retransmissions += u32::from(self.carries_data(stretch));
-            self.after_sending(now, stretch, params);
+            self.stats.retransmissions += u32::from(self.carries_data(range));
+            self.after_sending(now, range, params);
             self.tail = Tail::Repeat;
-            stretch
+            range
         };
         self.timed_end = self.next as u32;
         self.rto_at = now + self.rtt.rto(params);
         self.purpose = Purpose::Timeout;
-        Some(stretch)
+        Some(range)
     }
 
     /// Section 7.4: whether a repeated segment that was a probe has repaired a loss, which nothing

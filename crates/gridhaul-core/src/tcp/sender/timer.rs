@@ -4,9 +4,9 @@ use gridhaul_scenario::scenario::Recovery as Kind;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::tail::{Purpose, Tail};
-use super::{Sender, scene};
+use super::{Sender, loss_recovery_context};
 use crate::tcp::congestion::Loss;
-use crate::tcp::params::{Rules, StackParams};
+use crate::tcp::params::StackParams;
 
 /// Probes of a closed window.
 #[derive(Debug, Clone, Copy, Default)]
@@ -41,25 +41,25 @@ impl Sender {
         let lost_before = self.queue.lost_bytes();
         // RFC 6298, 5.4 to 5.6: send the first segment again, double the timeout, start it anew.
         self.queue.mark_first_timed_out();
-        if self.is_rack() {
+        if self.recovery_rules().timeout_spares_recent_segments {
             let latest = self.recovery.round_trip().or(self.rtt.srtt()).unwrap_or_default();
             self.queue.mark_timed_out(latest, now);
             // What was sent lately may still arrive: one segment more than that.
             self.congestion.inflate(u32::try_from(self.in_flight()).unwrap_or(u32::MAX));
         } else {
-            self.queue.mark_all_lost(params.forget_sack_on_timeout);
+            self.queue.mark_all_lost(params.policy.timeout_forgets_sacks);
         }
         self.note_lost(lost_before);
-        self.deaf = params.forget_sack_on_timeout;
+        self.sack_ignored = params.policy.timeout_forgets_sacks;
         self.recovery.on_timeout(self.next);
-        self.attentive = true;
+        self.recovery_active = true;
         // Nothing was heard of the other end yet: this was SYN.
         let opens = self.una == 0 && self.peer_window_max == 0;
         if !opens || self.stats.timeouts > params.syn_linear {
             self.rtt.back_off(params);
         }
         self.timed_at = Instant::NEVER;
-        if !(params.ns2_recovery && params.recovery == Kind::GoBack) {
+        if !(params.policy.timeout_keeps_duplicates && params.recovery == Kind::GoBack) {
             // ns-2's Tahoe keeps its count of duplicates over a timeout.
             self.duplicates = 0;
         }
@@ -68,7 +68,9 @@ impl Sender {
         self.pace_until(now);
         self.rto_at = now + self.rtt.rto(params);
         self.refresh_window();
-        if let (Rules::Linux, Some(first)) = (params.rules, self.queue.front()) {
+        if params.policy.timeout_sends_one_segment
+            && let Some(first) = self.queue.front()
+        {
             // `tcp_retransmit_timer` sends the first segment alone: whatever the window, more waits for an
             // acknowledgement.
             let alone = self.in_flight() + u64::from(first.len);
@@ -83,20 +85,22 @@ impl Sender {
 
     /// The window after a timeout.
     pub(super) fn reduce(&mut self, now: Instant, params: &StackParams) {
-        if self.una == 0 && !params.ns2_recovery {
+        if self.una == 0 && !params.policy.syn_counts_as_data {
             // RFC 5681, section 3.1: a lost SYN says nothing about the window of the data, which
             // begins with one segment then; see `on_opened`.
             return;
         }
         // RFC 5681, section 3.1: if the segment was repeated by the timer before, ssthresh is held
         // constant. ns-2 cuts again.
-        let repairing = self.is_rack() && self.recovery.in_recovery();
+        let repairing = self.recovery_rules().timeout_in_recovery_keeps_threshold
+            && self.recovery.in_recovery();
         let again = repairing
-            || self.queue.front().is_some_and(|sent| sent.timed_out) && !params.ns2_recovery;
-        let mut scene = scene!(self, now, params);
-        scene.limited = 0;
-        self.recovery.before_timeout(&scene);
-        let loss = Loss { again, ..scene.loss() };
+            || self.queue.front().is_some_and(|sent| sent.timed_out)
+                && !params.policy.repeated_timeout_reduces;
+        let mut context = loss_recovery_context!(self, now, params);
+        context.limited = 0;
+        self.recovery.before_timeout(&context);
+        let loss = Loss { again, ..context.loss() };
         self.congestion.on_timeout(&loss);
     }
 
@@ -110,7 +114,7 @@ impl Sender {
 
     /// SYN is acknowledged.
     pub(super) fn on_opened(&mut self, params: &StackParams) {
-        if self.stats.timeouts > 0 && !params.ns2_recovery {
+        if self.stats.timeouts > 0 && !params.policy.syn_counts_as_data {
             if self.stats.timeouts > params.syn_repeats {
                 // RFC 5681, section 3.1: after the loss of a SYN the initial window is one segment.
                 self.congestion.deflate(u32::MAX);

@@ -5,7 +5,7 @@
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::Sender;
-use crate::tcp::params::{Rules, StackParams};
+use crate::tcp::params::StackParams;
 
 /// How far the window was used.
 #[derive(Debug, Clone, Default)]
@@ -24,7 +24,7 @@ pub(super) struct Usage {
 impl Usage {
     /// For stacks that follow Linux; a controller that paces judges for itself.
     pub(super) fn new(params: &StackParams, paced: bool) -> Option<Self> {
-        (params.rules == Rules::Linux && !paced).then(Self::default)
+        (params.policy.validates_window && !paced).then(Self::default)
     }
 
     /// With this much out, the window is full or not.
@@ -44,7 +44,7 @@ impl Sender {
     /// New data was sent, or the window held it back (`full`).
     #[inline]
     pub(super) fn note_use(&mut self, now: Instant, full: bool, params: &StackParams) {
-        if self.extras.usage().is_some() {
+        if self.optional.usage().is_some() {
             self.judge_use(now, full, params);
         } else {
             self.window_limited |= full;
@@ -57,9 +57,9 @@ impl Sender {
         let out = self.next - self.una;
         let (cwnd, ssthresh) = (self.congestion.cwnd(), self.congestion.ssthresh());
         let more = self.next < self.end();
-        let Some(usage) = self.extras.usage_mut() else { return };
+        let Some(usage) = self.optional.usage_mut() else { return };
         usage.note(out, self.una, self.next, full);
-        if usage.allows_growth(cwnd, ssthresh) || self.attentive {
+        if usage.allows_growth(cwnd, ssthresh) || self.recovery_active {
             (usage.used_at, usage.most_since) = (now, 0);
             return;
         }
@@ -78,8 +78,8 @@ impl Sender {
 
     /// RFC 2861, section 3.1: the window halves for each RTO of idle time, down to the initial window
     /// (`tcp_cwnd_restart`).
-    pub(super) fn restart_as_linux(&mut self, now: Instant, params: &StackParams) {
-        let Some(usage) = self.extras.usage_mut() else { return };
+    pub(super) fn decay_window(&mut self, now: Instant, params: &StackParams) {
+        let Some(usage) = self.optional.usage_mut() else { return };
         (usage.used_at, usage.most_since) = (now, 0);
         let rto = self.rtt.rto(params);
         let cwnd = self.congestion.cwnd();

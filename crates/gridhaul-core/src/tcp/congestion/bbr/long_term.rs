@@ -1,10 +1,12 @@
 //! The rate of a policer (Linux; the draft leaves it out). A token bucket lets pass more at first than
-//! for long. Where much is lost over two stretches at the same rate, that rate is believed for a
+//! for long. Where much is lost over two intervals at the same rate, that rate is believed for a
 //! while and not exceeded. A full queue that many losses follow looks the same.
 
 use gridhaul_scenario::units::Instant;
 
-/// `bbr_lt_intvl_min_rtts`: a stretch lasts at least four round trips, and at most four times as many.
+use crate::tcp::profile::BBR_PACING_MARGIN;
+
+/// `bbr_lt_intvl_min_rtts`: an interval lasts at least four round trips, and at most four times as many.
 const LEAST_ROUNDS: u32 = 4;
 const MOST_ROUNDS: u32 = 4 * LEAST_ROUNDS;
 /// `bbr_lt_loss_thresh`: bytes lost for each byte delivered.
@@ -26,7 +28,7 @@ pub(super) struct Progress {
 
 /// What an acknowledgement or a timeout says.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct News {
+pub(super) struct PathEvent {
     pub progress: Progress,
     /// Something was found lost.
     pub lost: bool,
@@ -50,7 +52,7 @@ pub(super) struct LongTerm {
 enum Phase {
     /// For the first loss.
     Waiting,
-    /// A stretch is measured; the rate of the one before.
+    /// An interval is measured; the rate of the one before.
     Measuring(Progress, Option<f64>),
     Believing(f64),
 }
@@ -71,20 +73,20 @@ impl LongTerm {
 
     /// Linux, `bbr_lt_bw_sampling`. Returns whether a rate is no longer believed, so that probing begins
     /// anew.
-    pub(super) fn update(&mut self, news: &News) -> bool {
+    pub(super) fn update(&mut self, event: &PathEvent) -> bool {
         if let Phase::Believing(_) = self.phase {
-            self.rounds += u32::from(news.probing && news.begins_round);
+            self.rounds += u32::from(event.probing && event.begins_round);
             let over = self.rounds >= BELIEVED_ROUNDS;
             if over {
                 *self = Self::new();
             }
             return over;
         }
-        if matches!(self.phase, Phase::Waiting) && news.lost {
-            self.begin(news.progress, None);
+        if matches!(self.phase, Phase::Waiting) && event.lost {
+            self.begin(event.progress, None);
         }
         if let Phase::Measuring(since, before) = self.phase {
-            self.measure(news, since, before);
+            self.measure(event, since, before);
         }
         false
     }
@@ -93,17 +95,17 @@ impl LongTerm {
         (self.phase, self.rounds) = (Phase::Measuring(since, before), 0);
     }
 
-    fn measure(&mut self, news: &News, since: Progress, before: Option<f64>) {
-        self.rounds += u32::from(news.begins_round && !news.app_limited);
-        if news.app_limited || self.rounds > MOST_ROUNDS {
+    fn measure(&mut self, event: &PathEvent, since: Progress, before: Option<f64>) {
+        self.rounds += u32::from(event.begins_round && !event.app_limited);
+        if event.app_limited || self.rounds > MOST_ROUNDS {
             *self = Self::new();
             return;
         }
-        // A stretch ends with a loss: before that, there may be tokens left.
-        if self.rounds < LEAST_ROUNDS || !news.lost {
+        // An interval ends with a loss: before that, there may be tokens left.
+        if self.rounds < LEAST_ROUNDS || !event.lost {
             return;
         }
-        let Progress { at, delivered, lost } = news.progress;
+        let Progress { at, delivered, lost } = event.progress;
         let delivered = (delivered - since.delivered) as f64;
         // With a timeout all counts as lost that is in flight, some of which may yet be found to be too young.
         let lost = lost.saturating_sub(since.lost) as f64;
@@ -116,14 +118,14 @@ impl LongTerm {
             Some(before) if is_same(rate, before) => {
                 (self.phase, self.rounds) = (Phase::Believing((rate + before) / 2.0), 0);
             }
-            _ => self.begin(news.progress, Some(rate)),
+            _ => self.begin(event.progress, Some(rate)),
         }
     }
 }
 
 fn is_same(rate: f64, before: f64) -> bool {
     let off = (rate - before).abs();
-    off <= SAME_SHARE * before || off * super::MARGIN <= SAME
+    off <= SAME_SHARE * before || off * BBR_PACING_MARGIN <= SAME
 }
 
 #[cfg(test)]
@@ -140,14 +142,20 @@ mod tests {
             let at = Instant::from_nanos(index * 100_000_000);
             let progress = Progress { at, delivered, lost: all_lost };
             let (lost, begins_round) = (lost > 0, true);
-            term.update(&News { progress, lost, begins_round, app_limited: false, probing: true });
+            term.update(&PathEvent {
+                progress,
+                lost,
+                begins_round,
+                app_limited: false,
+                probing: true,
+            });
         }
         term
     }
 
     #[test]
     fn two_lossy_stretches_at_one_rate_make_a_policer() {
-        // The round of the first loss counts for the first stretch, but what it delivered does not: three
+        // The round of the first loss counts for the first interval, but what it delivered does not: three
         // rounds of 10 kB each in 0.3 s, then four in 0.4 s.
         assert_eq!(after([(10_000, 2_500); 7]).rate(), None);
         assert_eq!(after([(10_000, 2_500); 8]).rate(), Some(100_000.0));

@@ -15,7 +15,7 @@ pub(super) struct ProbeBw {
 }
 
 /// What decides whether a phase is over. Sizes in bytes.
-pub(super) struct Scene {
+pub(super) struct CycleConditions {
     pub now: Instant,
     /// The gain that is used.
     pub gain: f64,
@@ -51,18 +51,22 @@ impl ProbeBw {
 
     /// `BBRIsNextCyclePhase` and `BBRAdvanceCyclePhase`.
     #[inline]
-    pub(super) fn next(self, scene: &Scene) -> Self {
-        let full_length = scene.now.since(self.since) > scene.min_rtt;
-        let gain = scene.gain;
+    pub(super) fn next(self, conditions: &CycleConditions) -> Self {
+        let full_length = conditions.now.since(self.since) > conditions.min_rtt;
+        let gain = conditions.gain;
         let over = if gain > 1.0 {
             // Until there is as much in flight as the gain asks for, or it does not fit.
-            full_length && (scene.lost || scene.prior_in_flight >= scene.at_gain)
+            full_length && (conditions.lost || conditions.prior_in_flight >= conditions.at_gain)
         } else if gain < 1.0 {
-            full_length || scene.prior_in_flight <= scene.at_one
+            full_length || conditions.prior_in_flight <= conditions.at_one
         } else {
             full_length
         };
-        if over { Self { phase: (self.phase + 1) % GAINS.len(), since: scene.now } } else { self }
+        if over {
+            Self { phase: (self.phase + 1) % GAINS.len(), since: conditions.now }
+        } else {
+            self
+        }
     }
 }
 

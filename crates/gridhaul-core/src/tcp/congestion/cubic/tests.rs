@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::super::samples;
 use super::*;
+use crate::tcp::profile::Rules;
 
 const MSS: u32 = 1000;
 
@@ -14,7 +15,8 @@ fn cubic(cwnd_segments: f64) -> Cubic {
 
 fn by_rules(rules: Rules, cwnd_segments: f64) -> Cubic {
     let stack = Stack { profile: Profile::Rfc, variant: Some(Variant::Cubic), ..Stack::default() };
-    let params = StackParams { mss: MSS, rules, ..StackParams::resolve(&stack) };
+    let mut params = StackParams { mss: MSS, ..StackParams::resolve(&stack) };
+    params.policy.algorithms = rules;
     let mut cubic = Cubic::new(&params);
     cubic.window.set_cwnd(cwnd_segments * f64::from(MSS));
     cubic

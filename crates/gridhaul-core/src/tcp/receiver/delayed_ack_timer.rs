@@ -6,7 +6,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 /// The wait of one receiver. Times in ticks; four bytes, as there are many receivers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Patience {
+pub(super) struct DelayedAckTimer {
     /// When data came last: low bits.
     last: u16,
     /// The wait; zero before the first data.
@@ -22,9 +22,9 @@ const LEAST: u8 = 10;
 /// The floor of a timeout, in ticks.
 const TIMEOUT_FLOOR: u16 = 50;
 
-impl Patience {
+impl DelayedAckTimer {
     /// The round trip of SYN and its answer.
-    pub(super) fn know_way(&mut self, rtt: Duration) {
+    pub(super) fn note_handshake_rtt(&mut self, rtt: Duration) {
         self.way = u8::try_from(rtt.as_nanos() / TICK.as_nanos()).unwrap_or(u8::MAX).max(1);
     }
 
@@ -75,44 +75,44 @@ mod tests {
 
     const MOST: Duration = Duration::from_millis(200);
 
-    fn after(patience: &mut Patience, at_ms: u64) -> u64 {
-        patience.on_data(Instant::ZERO + Duration::from_millis(at_ms));
-        patience.wait(MOST).as_nanos() / 1_000_000
+    fn after(delayed_ack_timer: &mut DelayedAckTimer, at_ms: u64) -> u64 {
+        delayed_ack_timer.on_data(Instant::ZERO + Duration::from_millis(at_ms));
+        delayed_ack_timer.wait(MOST).as_nanos() / 1_000_000
     }
 
     #[test]
     fn it_grows_until_the_second_segment_comes_in_time() {
-        let mut patience = Patience::default();
-        assert_eq!(after(&mut patience, 0), 40);
+        let mut delayed_ack_timer = DelayedAckTimer::default();
+        assert_eq!(after(&mut delayed_ack_timer, 0), 40);
         // A segment each 100 ms: the wait runs out, and doubles until it lasts.
-        patience.on_waited();
-        assert_eq!(after(&mut patience, 100), 80);
-        patience.on_waited();
+        delayed_ack_timer.on_waited();
+        assert_eq!(after(&mut delayed_ack_timer, 100), 80);
+        delayed_ack_timer.on_waited();
         // 160 / 2 + 100.
-        assert_eq!(after(&mut patience, 200), 180);
-        assert_eq!(after(&mut patience, 300), 188);
+        assert_eq!(after(&mut delayed_ack_timer, 200), 180);
+        assert_eq!(after(&mut delayed_ack_timer, 300), 188);
         // Data in quick succession brings it down again: by half, to 40.
-        assert_eq!(after(&mut patience, 301), 112);
-        let waits: Vec<_> = (302..310).map(|at| after(&mut patience, at)).collect();
+        assert_eq!(after(&mut delayed_ack_timer, 301), 112);
+        let waits: Vec<_> = (302..310).map(|at| after(&mut delayed_ack_timer, at)).collect();
         assert_eq!(waits[7], 40, "{waits:?}");
     }
 
     #[test]
     fn it_is_no_longer_than_the_way_and_than_the_stack_allows() {
-        let mut patience = Patience { wait: 50, ..Patience::default() };
-        assert_eq!(patience.wait(MOST), MOST);
-        assert_eq!(patience.wait(Duration::from_millis(30)), Duration::from_millis(30));
-        patience.know_way(Duration::from_millis(52));
-        assert_eq!(patience.wait(MOST), Duration::from_millis(52));
-        patience.know_way(Duration::from_millis(5));
-        assert_eq!(patience.wait(MOST), Duration::from_millis(40));
+        let mut delayed_ack_timer = DelayedAckTimer { wait: 50, ..DelayedAckTimer::default() };
+        assert_eq!(delayed_ack_timer.wait(MOST), MOST);
+        assert_eq!(delayed_ack_timer.wait(Duration::from_millis(30)), Duration::from_millis(30));
+        delayed_ack_timer.note_handshake_rtt(Duration::from_millis(52));
+        assert_eq!(delayed_ack_timer.wait(MOST), Duration::from_millis(52));
+        delayed_ack_timer.note_handshake_rtt(Duration::from_millis(5));
+        assert_eq!(delayed_ack_timer.wait(MOST), Duration::from_millis(40));
     }
 
     #[test]
     fn a_pause_longer_than_the_timeout_is_told() {
-        let mut patience = Patience::default();
-        patience.know_way(Duration::from_millis(100));
-        let mut told = |ms| patience.on_data(Instant::ZERO + Duration::from_millis(ms));
+        let mut delayed_ack_timer = DelayedAckTimer::default();
+        delayed_ack_timer.note_handshake_rtt(Duration::from_millis(100));
+        let mut told = |ms| delayed_ack_timer.on_data(Instant::ZERO + Duration::from_millis(ms));
         // 100 ms, and 200 as the floor: 300.
         assert_eq!([0, 300, 604, 700].map(&mut told), [false, false, true, false]);
     }

@@ -5,7 +5,7 @@ use super::usage::Usage;
 use crate::tcp::rate::RateAccount;
 
 #[derive(Debug, Clone)]
-pub(super) struct Extras(Option<Box<Parts>>);
+pub(super) struct OptionalState(Option<Box<Parts>>);
 
 #[derive(Debug, Clone)]
 struct Parts {
@@ -14,7 +14,7 @@ struct Parts {
     usage: Option<Usage>,
 }
 
-impl Extras {
+impl OptionalState {
     pub(super) fn new(rate: Option<RateAccount>, usage: Option<Usage>) -> Self {
         let is_needed = rate.is_some() || usage.is_some();
         Self(is_needed.then(|| Box::new(Parts { rate, usage })))

@@ -4,29 +4,17 @@
 //! then it may have to be sent again from here. So the buffer of a direction holds all there is of
 //! it in the proxy, and the window that is offered can never be more than its free room.
 
+mod accounting;
+mod unanswered;
+mod window;
+
 use std::sync::Arc;
 
-use gridhaul_scenario::units::{Bytes, Duration, Instant};
+use gridhaul_scenario::units::{Bytes, Instant};
 
-use super::{Held, Origin, Outgoing, Side, Statistics};
+use self::unanswered::Unanswered;
+use super::{Origin, Outgoing, Side};
 use crate::tcp::{Connection, Flags, Segment, StackParams, State};
-
-/// How long, and for how many retransmissions, a side may leave data unanswered before the
-/// connection is given up (R2 of RFC 1122, section 4.2.3.5).
-///
-/// RFC 1122 asks for at least 100 s, which is a minimum. Time alone does not tell a dead peer from
-/// a lossy link: where the retransmission timeout is many seconds, 100 s contain three or four
-/// retransmissions, all of which are lost now and then. So the number that Linux requires is
-/// required as well (`tcp_retries2`).
-const R2: Limit = Limit { time: Duration::from_secs(100), retransmissions: 15 };
-/// The same for SYN: at least three minutes (RFC 1122), and `tcp_syn_retries` of Linux.
-const R2_SYN: Limit = Limit { time: Duration::from_secs(180), retransmissions: 6 };
-
-#[derive(Debug, Clone, Copy)]
-struct Limit {
-    time: Duration,
-    retransmissions: u32,
-}
 
 /// What the two ends tell about each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,15 +58,6 @@ struct Way {
     unanswered: Option<Unanswered>,
 }
 
-/// Data or SYN that a side has not answered.
-#[derive(Debug, Clone, Copy)]
-struct Unanswered {
-    /// When the time of `R2` is over.
-    until: Instant,
-    /// Expirations of the timer after which the retransmissions of `R2` are used up.
-    remaining: u32,
-}
-
 impl Way {
     const NEW: Self = Self {
         moved: 0,
@@ -101,8 +80,12 @@ pub(super) fn unit_params(params: Arc<StackParams>, buffer: Bytes) -> Arc<StackP
 }
 
 impl Coupling {
-    pub(super) fn new(mut ends: [Connection; 2], manner: Manner) -> Self {
+    /// `window_shifts` are those of [`Proxy::set_window_shift`](super::Proxy::set_window_shift), by side.
+    pub(super) fn new(mut ends: [Connection; 2], manner: Manner, window_shifts: [u8; 2]) -> Self {
         ends.iter_mut().for_each(Connection::read_on_demand);
+        for (end, shift) in ends.iter_mut().zip(window_shifts) {
+            end.set_window_shift(shift);
+        }
         Self { ends, ways: [Way::NEW; 2], manner, aborted: false, lost: 0, asked: 0 }
     }
 
@@ -148,7 +131,7 @@ impl Coupling {
             }
         }
         if self.asked == 2 {
-            self.watch(now);
+            self.note_unanswered(now);
             self.asked = 3;
         }
         None
@@ -162,11 +145,11 @@ impl Coupling {
             return self.ask_in_other_states(now, to);
         }
         // Made where it is handed over: to move what was just written takes longer than to write it.
-        let Some(stretch) = end.poll_stretch(now) else {
+        let Some(range) = end.poll_range(now) else {
             self.asked += 1;
             return None;
         };
-        let segment = end.segment(now, stretch);
+        let segment = end.segment(now, range);
         Some(self.hand_out(to, segment))
     }
 
@@ -185,7 +168,7 @@ impl Coupling {
         // acknowledges nothing but SYN.
         let opens = self.end(to).receiver().next() == 1;
         self.asked += u8::from(segment.len == 0 && segment.flags == Flags::ACK && !opens);
-        self.tell(to, &mut segment);
+        self.adapt(to, &mut segment);
         Outgoing { to, segment, origin: Origin::Proxy }
     }
 
@@ -223,13 +206,6 @@ impl Coupling {
         self.settle(now);
     }
 
-    /// Whether a side has left data unanswered for longer than R2 (RFC 1122, section 4.2.3.5).
-    pub(super) fn is_deserted(&self, now: Instant) -> bool {
-        let unanswered = self.ways.iter().filter_map(|way| way.unanswered);
-        let mut used_up = unanswered.filter(|unanswered| unanswered.remaining == 0);
-        used_up.any(|unanswered| unanswered.until <= now)
-    }
-
     /// Resets both connections.
     pub(super) fn abort(&mut self) {
         self.asked = 0;
@@ -243,11 +219,6 @@ impl Coupling {
         self.ways.iter_mut().for_each(|way| way.unanswered = None);
     }
 
-    /// Bytes that were acknowledged to their sender and given up with the connections.
-    pub(super) const fn lost(&self) -> u64 {
-        self.lost
-    }
-
     /// What an end would keep of the payload of a segment: sequence number and length.
     pub(super) fn accepts(&self, from: Side, segment: &Segment) -> Option<(u32, u32)> {
         let end = self.end(from);
@@ -257,55 +228,6 @@ impl Coupling {
 
     pub(super) fn set_window_shift(&mut self, toward: Side, shift: u8) {
         self.end_mut(toward).set_window_shift(shift);
-    }
-
-    /// Adds what the ends have counted.
-    pub(super) fn count(&self, statistics: &mut Statistics) {
-        for side in Side::BOTH {
-            if let Some(sender) = self.end(side).sender() {
-                let stats = sender.stats();
-                statistics.retransmissions[side.index()] += u64::from(stats.retransmissions);
-                statistics.timeouts[side.index()] += u64::from(stats.timeouts);
-            }
-        }
-    }
-
-    /// Whether both connections are over, TIME-WAIT included, or none has begun.
-    pub(super) fn is_finished(&self) -> bool {
-        let idle = |end: &Connection| matches!(end.state(), State::Closed | State::Listen);
-        self.ends.iter().all(idle)
-    }
-
-    /// Whether both connections are over.
-    pub(super) fn is_over(&self) -> bool {
-        self.ends.iter().all(|end| matches!(end.state(), State::Closed | State::TimeWait))
-    }
-
-    #[inline]
-    pub(super) fn only_copy(&self) -> u64 {
-        self.only_copy_of(Side::Left) + self.only_copy_of(Side::Right)
-    }
-
-    /// As much as [`Held::only_copy`].
-    #[inline]
-    fn only_copy_of(&self, from: Side) -> u64 {
-        if self.aborted {
-            return 0;
-        }
-        let (end, way) = (self.end(from), &self.ways[from.index()]);
-        end.last_ack().saturating_sub(1).min(way.moved).saturating_sub(way.released)
-    }
-
-    pub(super) fn held(&self, from: Side) -> Held {
-        let (end, way) = (self.end(from), &self.ways[from.index()]);
-        // Position 0 is SYN; FIN follows the data.
-        let taken = end.last_ack().saturating_sub(1).min(way.moved);
-        let passed = Held { received: way.moved, taken, released: way.released, ..Held::default() };
-        if self.aborted {
-            return passed;
-        }
-        let bytes = way.moved - way.released + end.receiver().beyond_gaps();
-        Held { bytes, only_copy: self.only_copy_of(from), ..passed }
     }
 
     /// Behind each event: a connection that is over ends the other one, and a window that has opened
@@ -386,91 +308,5 @@ impl Coupling {
     fn withholds_close(&self, from: Side) -> bool {
         let way = &self.ways[from.index()];
         self.manner == Manner::AsOne && way.closed && !way.close_acknowledged
-    }
-
-    /// The window for a side.
-    #[inline]
-    fn window(&self, to: Side) -> u32 {
-        let end = self.end(to);
-        let own = end.receiver().window(end.params());
-        match self.manner {
-            Manner::Apart => end.carried_window(own),
-            Manner::AsOne => end.carried_window(own.min(self.end(to.other()).peer_window())),
-        }
-    }
-
-    /// Tells a side that its window is open again: a segment after less than one, or half the
-    /// buffer more (RFC 9293, 3.8.6.2.2).
-    #[inline]
-    fn reopen(&mut self, side: Side) {
-        let offered = self.ways[side.index()].offered;
-        let window = self.window(side);
-        if window <= offered {
-            return;
-        }
-        let params = self.end(side).params();
-        let half = params.receive_window / 2;
-        let step = params.mss.min(half);
-        let wider = offered < step && window >= step || window - offered >= half;
-        if wider && !self.keeps_window(side) {
-            self.end_mut(side).request_ack();
-        }
-    }
-
-    /// Whether a side has to be told the same window again. While something is missing, only an
-    /// acknowledgement that repeats the window counts as a duplicate (RFC 5681, section 2), and room
-    /// that becomes free meanwhile would make each of them look like news.
-    #[inline]
-    fn keeps_window(&self, side: Side) -> bool {
-        let (end, way) = (self.end(side), &self.ways[side.index()]);
-        let told = end.last_ack() == end.receiver().next();
-        end.receiver().beyond_gaps() > 0 && told && way.offered >= end.params().mss
-    }
-
-    /// Makes of a segment what its receiver is to see.
-    #[inline(always)]
-    fn tell(&mut self, to: Side, segment: &mut Segment) {
-        if segment.flags.has(Flags::RST) {
-            return;
-        }
-        if self.withholds_close(to) {
-            segment.ack = segment.ack.wrapping_sub(1);
-        }
-        let mut window = segment.window;
-        if self.manner == Manner::AsOne {
-            window = window.min(self.end(to.other()).peer_window());
-        }
-        if self.keeps_window(to) {
-            window = window.min(self.ways[to.index()].offered);
-        }
-        if !segment.flags.has(Flags::SYN) {
-            window = self.end(to).carried_window(window);
-        }
-        segment.window = window;
-        self.ways[to.index()].offered = window;
-    }
-
-    /// Notes who owes an answer. A side that answers without taking data, because its window is
-    /// closed, does answer (RFC 1122, section 4.2.2.17).
-    #[inline]
-    fn watch(&mut self, now: Instant) {
-        for side in Side::BOTH {
-            let end = self.end(side);
-            let source = &self.ways[side.other().index()];
-            let (next, una) = end.sent_and_acknowledged();
-            let open = !matches!(end.state(), State::Closed | State::Listen | State::TimeWait);
-            let waits = una < next || source.released < source.moved;
-            let owes = open && (waits || source.closed && !end.fin_acknowledged());
-            let way = &mut self.ways[side.index()];
-            if !owes {
-                way.unanswered = None;
-            } else if way.unanswered.is_none() {
-                // No answer at all has come if not even SYN is acknowledged.
-                let limit = if una == 0 { R2_SYN } else { R2 };
-                // The expiration after the last permitted retransmission ends the connection.
-                let remaining = limit.retransmissions + 1;
-                way.unanswered = Some(Unanswered { until: now + limit.time, remaining });
-            }
-        }
     }
 }

@@ -1,0 +1,128 @@
+//! The common path does what the general path does, whatever is lost and whenever the application writes.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use gridhaul_scenario::scenario::{Profile, Stack, Variant};
+use gridhaul_scenario::units::{Duration, Instant, WindowSize};
+use proptest::prelude::*;
+
+use super::*;
+
+const ONE_WAY: Duration = Duration::from_millis(20);
+const TRANSMISSION: Duration = Duration::from_millis(3);
+
+/// What an application and a path do to a transfer.
+#[derive(Debug, Clone)]
+struct Transfer {
+    stack: Stack,
+    /// Bytes written, and how long after the time before.
+    writes: Vec<(u64, u64)>,
+    /// Data segments that are lost, and acknowledgements, by their number.
+    lost: Vec<bool>,
+    lost_acks: Vec<bool>,
+}
+
+/// A segment that an end has sent: when, from which end, and the state of the sender after it.
+type Event = (Instant, usize, Segment, u32, u32);
+
+impl Transfer {
+    /// All segments of a transfer, in order of time.
+    fn run(&self, common_path: bool) -> Vec<Event> {
+        let params = Arc::new(StackParams::resolve(&self.stack));
+        let end = |own, peer| Connection::established(params.clone(), own, &params, peer);
+        let mut ends = [end(0xffff_f000, 7), end(7, 0xffff_f000)];
+        if !common_path {
+            ends[0].sending.wake(&params).leave_common_path();
+        }
+        let mut writes = VecDeque::new();
+        let mut at = Instant::ZERO;
+        for &(bytes, pause_ms) in &self.writes {
+            at += Duration::from_millis(pause_ms);
+            writes.push_back((at, bytes));
+        }
+        // On their way to each end, in order of time.
+        let mut paths: [VecDeque<(Instant, Segment)>; 2] = Default::default();
+        let (mut free, mut counts, mut events) = (Instant::ZERO, [0, 0], Vec::new());
+        let mut now = Instant::ZERO;
+        while events.len() < 3_000 {
+            for (side, end) in ends.iter_mut().enumerate() {
+                while let Some(segment) = end.poll_transmit(now) {
+                    let (cwnd, rto_at) = end.sender().map_or((0, Instant::NEVER), |sender| {
+                        (sender.cwnd(), sender.next_deadline())
+                    });
+                    events.push((now, side, segment, cwnd, rto_at.as_nanos() as u32));
+                    let lost = if side == 0 { &self.lost } else { &self.lost_acks };
+                    counts[side] += 1;
+                    if side == 0 {
+                        free = free.max(now) + TRANSMISSION;
+                    }
+                    if !lost.get(counts[side] - 1).copied().unwrap_or(false) {
+                        let from = if side == 0 { free } else { now };
+                        paths[1 - side].push_back((from + ONE_WAY, segment));
+                    }
+                }
+            }
+            let arrival = |path: &VecDeque<(Instant, Segment)>| path.front().map(|first| first.0);
+            let next = [
+                writes.front().map(|write| write.0),
+                arrival(&paths[0]),
+                arrival(&paths[1]),
+                Some(ends[0].next_deadline()),
+                Some(ends[1].next_deadline()),
+            ];
+            now = next.into_iter().flatten().min().unwrap_or(Instant::NEVER).max(now);
+            if now == Instant::NEVER {
+                break;
+            }
+            if let Some((_, bytes)) = pop_due(&mut writes, now) {
+                ends[0].write(bytes);
+            }
+            for (end, path) in ends.iter_mut().zip(&mut paths) {
+                while let Some((_, segment)) = pop_due(path, now) {
+                    end.handle_segment(now, &segment);
+                }
+                if end.next_deadline() <= now {
+                    end.handle_timeout(now);
+                }
+            }
+        }
+        events
+    }
+}
+
+/// The first entry, if its time has come.
+fn pop_due<T>(queue: &mut VecDeque<(Instant, T)>, now: Instant) -> Option<(Instant, T)> {
+    if queue.front()?.0 <= now { queue.pop_front() } else { None }
+}
+
+fn transfers() -> impl Strategy<Value = Transfer> {
+    let variants = [Variant::Tahoe, Variant::Reno, Variant::NewReno, Variant::Sack];
+    let profiles = prop::sample::select(vec![Profile::Rfc, Profile::Ns2]);
+    let stacks = (profiles, prop::sample::select(variants.to_vec()), any::<bool>(), 2_u64..60);
+    let stack = stacks.prop_map(|(profile, variant, timestamps, window)| Stack {
+        profile,
+        variant: Some(variant),
+        timestamps: (profile == Profile::Rfc).then_some(timestamps),
+        receive_window: Some(WindowSize::Segments(window as u32)),
+        ..Stack::default()
+    });
+    let writes = prop::collection::vec((1_u64..200_000, 0_u64..3_000), 1..6);
+    let losses =
+        |share: u32| prop::collection::vec(prop::bool::weighted(1.0 / f64::from(share)), 400);
+    (stack, writes, losses(30), losses(30)).prop_map(|(stack, writes, lost, lost_acks)| Transfer {
+        stack,
+        writes,
+        lost,
+        lost_acks,
+    })
+}
+
+proptest! {
+    #[test]
+    fn the_common_path_equals_the_general_path(transfer in transfers()) {
+        let (common, general) = (transfer.run(true), transfer.run(false));
+        prop_assert!(common.len() > 1);
+        prop_assert_eq!(common, general);
+    }
+}

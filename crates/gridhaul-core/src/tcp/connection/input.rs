@@ -1,0 +1,124 @@
+//! Segments that arrive on an open connection (RFC 9293, 3.10.7.4).
+
+use gridhaul_scenario::units::Instant;
+
+use super::{Connection, State};
+use crate::tcp::segment::{ClockOption, Flags, OneWayDelay, Segment, expand};
+
+impl Connection {
+    #[inline(always)]
+    pub(super) fn handle_established(&mut self, now: Instant, segment: &Segment) {
+        let next = self.receiver.next();
+        let in_sequence = segment.seq == self.peer_isn.wrapping_add(next as u32);
+        if !in_sequence && !self.is_acceptable(segment) {
+            // RFC 9293, 3.10.7.4, first: what is outside the window is answered and dropped.
+            if !segment.flags.has(Flags::RST) {
+                self.receiver.request_ack();
+            }
+            return;
+        }
+        if segment.flags.has(Flags::RST) {
+            self.on_reset(in_sequence);
+            return;
+        }
+        if segment.flags.has(Flags::ACK) {
+            if !self.sending.handle_ack(now, segment, self.isn, &self.params) {
+                self.receiver.request_ack();
+                return;
+            }
+            if self.sending.fin_position().is_some() {
+                self.on_fin_progress(now);
+            }
+        }
+        if segment.sequence_len() > 0 {
+            self.handle_payload(now, segment);
+        }
+    }
+
+    /// RFC 5961, section 3.2: a reset counts at exactly the expected number; elsewhere in the
+    /// window it is challenged by an acknowledgement.
+    #[cold]
+    pub(super) fn on_reset(&mut self, in_sequence: bool) {
+        if in_sequence {
+            self.end();
+        } else {
+            self.receiver.request_ack();
+        }
+    }
+
+    /// The acceptability test of RFC 9293, 3.10.7.4, for a segment that does not begin at the next
+    /// expected number. Old data is let through to be answered where it is handled.
+    #[cold]
+    pub(super) fn is_acceptable(&self, segment: &Segment) -> bool {
+        let next = self.receiver.next();
+        let Some(start) = expand(segment.seq, self.peer_isn, next) else { return false };
+        let limit = next + u64::from(self.receiver.window(&self.params));
+        if segment.sequence_len() > 0 {
+            // Data that begins at or before the expected number is cut to size later.
+            start < limit.max(next + 1)
+        } else {
+            next <= start && start < limit
+        }
+    }
+
+    #[inline]
+    pub(super) fn handle_payload(&mut self, now: Instant, segment: &Segment) {
+        let near = self.receiver.next();
+        let Some(start) = expand(segment.seq, self.peer_isn, near) else {
+            self.receiver.request_ack();
+            return;
+        };
+        let mut end = start + u64::from(segment.sequence_len());
+        let mut fin = segment.flags.has(Flags::FIN);
+        if !self.receiver.has_offered(end) {
+            let Some(cut) = self.cut_to_window(segment, start, end) else {
+                self.receiver.request_ack();
+                return;
+            };
+            (end, fin) = cut;
+        }
+        if let Some((value, _)) = segment.timestamps {
+            self.note_clock(now, segment.clock, value, start);
+        }
+        if self.state == State::TimeWait {
+            // RFC 9293, 3.10.7.4, eighth: a repeated FIN restarts the wait.
+            self.time_wait(now);
+        }
+        self.receiver.handle_data(now, start, end, fin, &self.params);
+        if self.receiver.finished() {
+            self.on_peer_finished(now);
+        }
+    }
+
+    /// RFC 9293, 3.10.7.4: what lies beyond the window is cut off. Returns the end of the rest, and whether
+    /// FIN belongs to it; `None` if nothing is within. A FIN alone needs no buffer space.
+    fn cut_to_window(&self, segment: &Segment, start: u64, end: u64) -> Option<(u64, bool)> {
+        let near = self.receiver.next();
+        let limit = near + u64::from(self.receiver.window(&self.params));
+        let fin = segment.flags.has(Flags::FIN);
+        let bare_fin = fin && segment.len == 0 && start == near;
+        if end <= limit || bare_fin {
+            return Some((end, fin));
+        }
+        (start < limit).then_some((limit, false))
+    }
+
+    /// What the next acknowledgement tells the sender of a segment that begins at `start`.
+    #[inline]
+    fn note_clock(&mut self, now: Instant, clock: ClockOption, value: u32, start: u64) {
+        match clock {
+            ClockOption::Timestamps => {
+                // RFC 7323, section 4.3: echo the latest timestamp of a segment that covers the last
+                // acknowledgement.
+                let later = value.wrapping_sub(self.echo).cast_signed() >= 0;
+                if later && start <= self.last_ack {
+                    self.echo = value;
+                }
+            }
+            // Paper `medx`, section 2: T_recv - T_snd of every segment, in microseconds.
+            ClockOption::OneWayDelay => {
+                self.echo = OneWayDelay::stamp(now).wrapping_sub(value);
+            }
+        }
+    }
+}

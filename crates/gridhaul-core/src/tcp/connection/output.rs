@@ -1,0 +1,159 @@
+//! Segments of an open connection: header, options and payload of a range of the stream.
+
+use gridhaul_scenario::units::Instant;
+
+use super::{Connection, State};
+use crate::tcp::params::StackParams;
+use crate::tcp::profile::OptionBytes;
+use crate::tcp::segment::{ClockOption, Flags, OneWayDelay, SackBlocks, Segment};
+use crate::tcp::sender::SendRange;
+
+/// A segment that is to be sent ([`Connection::poll`]).
+#[derive(Debug, Clone, Copy)]
+pub enum PendingSegment {
+    /// Of an open connection: the range that it carries.
+    #[expect(private_interfaces, reason = "only handed back to the connection")]
+    Range(SendRange),
+    /// In other states.
+    Written(Segment),
+}
+
+impl Connection {
+    /// What [`Self::poll_transmit`] would return, not yet written.
+    #[inline(always)]
+    pub fn poll(&mut self, now: Instant) -> Option<PendingSegment> {
+        if !self.may_send() {
+            return self.poll_in_other_states(now).map(PendingSegment::Written);
+        }
+        self.poll_range(now).map(PendingSegment::Range)
+    }
+
+    /// Writes what [`Self::poll`] has just returned over what `place` held: to move a segment takes longer
+    /// than to write it.
+    #[inline(always)]
+    pub fn write_segment(&mut self, now: Instant, pending: &PendingSegment, place: &mut Segment) {
+        match pending {
+            PendingSegment::Range(range) => self.write_range(now, *range, place),
+            PendingSegment::Written(segment) => *place = *segment,
+        }
+    }
+
+    /// The segment that carries a range of the stream.
+    #[inline]
+    pub(crate) fn segment(&mut self, now: Instant, range: SendRange) -> Segment {
+        let mut segment = Segment::default();
+        self.write_range(now, range, &mut segment);
+        segment
+    }
+
+    #[inline(always)]
+    fn write_range(&mut self, now: Instant, range: SendRange, place: &mut Segment) {
+        if range.start > 0 && self.sends_bare_header() {
+            self.write_bare(now, range, place);
+        } else {
+            self.write_any(now, range, place);
+        }
+    }
+
+    /// Whether the next segment has no options, and no flag but ACK, if it is not SYN.
+    #[inline]
+    fn sends_bare_header(&self) -> bool {
+        !self.timestamps && !self.receiver.has_gap() && self.sending.fin_position().is_none()
+    }
+
+    #[inline(always)]
+    fn write_bare(&mut self, now: Instant, range: SendRange, place: &mut Segment) {
+        let params = &*self.params;
+        let next = self.receiver.next();
+        self.receiver.on_ack_sent(now, params);
+        self.receiver.round_offer();
+        self.last_ack = next;
+        place.seq = self.isn.wrapping_add(range.start as u32);
+        place.ack = self.peer_isn.wrapping_add(next as u32);
+        place.len = range.len;
+        place.window = self.receiver.offered_window();
+        place.timestamps = None;
+        place.sack.clear();
+        place.sack_permitted = false;
+        place.clock = clock_option(params);
+        place.flags = Flags::ACK;
+        place.header = params.header.min(255) as u8;
+    }
+
+    #[inline(never)]
+    fn write_any(&mut self, now: Instant, range: SendRange, place: &mut Segment) {
+        let (len, flags, syn) = self.flags_of(range);
+        let params = &*self.params;
+        let clock = clock_option(params);
+        let timestamps = self.timestamps.then(|| match clock {
+            ClockOption::Timestamps => ((now.as_nanos() / 1_000_000) as u32, self.echo),
+            ClockOption::OneWayDelay => (OneWayDelay::stamp(now), self.echo),
+        });
+        place.sack.clear();
+        if self.sack && !syn && self.receiver.has_gap() {
+            let most = match params.option_bytes {
+                // RFC 2018, section 3: four blocks fit, three beside timestamps.
+                OptionBytes::All => 4 - usize::from(self.timestamps),
+                // `max_sack_blocks_`.
+                OptionBytes::SackBlocks => 3,
+            };
+            place.sack = self.receiver.sack_blocks(self.peer_isn, most);
+        }
+        let options = options_len(&place.sack, timestamps.is_some(), params);
+        let header = params.header as usize + options;
+        let next = self.receiver.next();
+        self.receiver.on_ack_sent(now, params);
+        if !syn {
+            self.receiver.round_offer();
+        }
+        self.last_ack = next;
+        place.seq = self.isn.wrapping_add(range.start as u32);
+        place.ack = self.peer_isn.wrapping_add(next as u32);
+        place.len = len;
+        place.window = self.receiver.offered_window();
+        place.timestamps = timestamps;
+        place.sack_permitted = syn && self.sack;
+        place.clock = clock;
+        place.flags = flags;
+        place.header = header.min(255) as u8;
+    }
+
+    /// Payload and flags of the segment that carries a range, and whether it is SYN.
+    fn flags_of(&self, range: SendRange) -> (u32, Flags, bool) {
+        if range.start == 0 && range.len > 0 {
+            let opens = self.state == State::SynSent;
+            let flags = if opens { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
+            return (range.len - 1, flags, true);
+        }
+        if let Some(fin) = self.sending.fin_position()
+            && range.len > 0
+            && range.start + u64::from(range.len) > fin
+        {
+            return (range.len - 1, Flags::ACK.with(Flags::FIN), false);
+        }
+        (range.len, Flags::ACK, false)
+    }
+}
+
+/// The option with times that a stack offers, if it offers one.
+#[inline]
+pub(super) const fn clock_option(params: &StackParams) -> ClockOption {
+    if params.one_way_delay { ClockOption::OneWayDelay } else { ClockOption::Timestamps }
+}
+
+/// Bytes of options: 12 for timestamps with their padding (RFC 7323, appendix A), as many for
+/// MEDX's delays, 4 + 8n for SACK blocks with their padding.
+#[inline]
+fn options_len(sack: &SackBlocks, timestamps: bool, params: &StackParams) -> usize {
+    let blocks = sack.as_slice().len();
+    match params.option_bytes {
+        // ns-2 has no MEDX, so nothing of it is imitated.
+        OptionBytes::SackBlocks => {
+            usize::from(timestamps && params.one_way_delay) * 12 + 8 * blocks
+        }
+        OptionBytes::All => {
+            let sack_len = if blocks > 0 { 4 + 8 * blocks } else { 0 };
+            usize::from(timestamps) * 12 + sack_len
+        }
+    }
+}

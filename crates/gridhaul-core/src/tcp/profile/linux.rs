@@ -1,0 +1,116 @@
+//! Profile `linux`: what a current Linux does where it differs from the RFCs.
+
+use std::sync::Arc;
+
+use gridhaul_scenario::scenario::{Profile, Recovery, Variant};
+use gridhaul_scenario::units::Duration;
+
+use super::algorithms::{BbrRules, CubicRules, RecoveryRules, VegasRules};
+use super::{Growth, HalvingBasis, IdleRestart, Policy, Rules, rfc};
+use crate::tcp::params::StackParams;
+
+const POLICY: Policy = Policy {
+    bare_handshake_ack: true,
+    adaptive_delayed_ack: true,
+    nagle_by_minshall: true,
+    fills_super_segments: true,
+    paces_bursts: true,
+    idle_restart: IdleRestart::Decay,
+    validates_window: true,
+    whole_segment_window: true,
+    timeout_sends_one_segment: true,
+    algorithms: Rules::Linux,
+    ..rfc::POLICY
+};
+
+pub(super) const CUBIC: CubicRules = CubicRules {
+    idle_is_nothing_outstanding: true,
+    slow_start_remainder_counts: true,
+    whole_segment_plateau: true,
+    friendly_growth_as_reno: false,
+    counts_segments: true,
+};
+
+/// `bbr_pacing_margin_percent`: one per cent below the estimate, so that random variation builds no queue.
+pub(crate) const BBR_PACING_MARGIN: f64 = 0.99;
+
+pub(super) const BBR: BbrRules = BbrRules {
+    detects_policers: true,
+    rejects_short_samples: true,
+    compensates_aggregation: true,
+    predicts_departure: true,
+    quantises_window: true,
+    sends_bursts: true,
+    pacing_margin: BBR_PACING_MARGIN,
+};
+
+pub(super) const VEGAS: VegasRules =
+    VegasRules { timeout_begins_round: true, shares_use_of_window: true };
+
+/// RACK-TLP (RFC 8985) as Linux implements it; a stack of another profile that has this recovery follows
+/// the same rules.
+pub(super) const RACK_TLP: RecoveryRules = RecoveryRules {
+    tail_loss_probe: true,
+    tracks_send_times: true,
+    times_first_segment: true,
+    times_sacked_segments: true,
+    times_syn_by_zero_echo: true,
+    fills_unproven_holes: false,
+    first_retransmission_restarts_timer: true,
+    timeout_spares_recent_segments: true,
+    timeout_in_recovery_keeps_threshold: true,
+};
+
+/// Algorithms that Linux has, or gets from gridhaul: all use its one loss recovery.
+const IN_THE_KERNEL: [Variant; 9] = [
+    Variant::Reno,
+    Variant::NewReno,
+    Variant::Sack,
+    Variant::Vegas,
+    Variant::Medx,
+    Variant::Veno,
+    Variant::Westwood,
+    Variant::Cubic,
+    Variant::Bbr,
+];
+
+pub(super) fn has_rack(variant: Variant) -> bool {
+    IN_THE_KERNEL.contains(&variant)
+}
+
+/// TCP_INIT_CWND: 10 segments, whatever their size.
+pub(super) const fn initial_window(mss: u32) -> u32 {
+    10 * mss
+}
+
+pub(super) fn defaults() -> StackParams {
+    StackParams {
+        variant: Variant::Cubic,
+        recovery: Recovery::Rack,
+        prr: true,
+        hystart: true,
+        // snd_ssthresh and snd_cwnd count segments.
+        whole_ssthresh: true,
+        // tcp_rmem's upper default of 6 MB, half of it offered (tcp_adv_win_scale 1).
+        receive_window: 3 << 20,
+        // TCP_DELACK_MIN; TCP_DELACK_MAX is that of the RFCs.
+        delayed_ack: Duration::from_millis(40),
+        // TCP_MAX_QUICKACKS, 16, and one more since the window grows with the first segment
+        // (tcp_grow_window: `quick |= 1`).
+        quick_ack: 17,
+        // TCP_RTO_MIN, and TCP_RTO_MAX of 120 s.
+        rto_min: Duration::from_millis(200),
+        rto_max: Duration::from_secs(120),
+        clock_granularity: Duration::ZERO,
+        rto_floor_on_variance: true,
+        growth: Growth::PerAcked,
+        halving: HalvingBasis::Cwnd,
+        // A single retransmission of SYN may have been spurious.
+        syn_repeats: 1,
+        // tcp_syn_linear_timeouts.
+        syn_linear: 4,
+        vegas: Arc::new(Profile::Linux.vegas()),
+        policy: POLICY,
+        ..rfc::defaults()
+    }
+}

@@ -1,0 +1,130 @@
+//! Profile `rfc`: what the RFCs say today.
+
+use std::sync::Arc;
+
+use gridhaul_scenario::scenario::{Profile, Recovery, Variant};
+use gridhaul_scenario::units::Duration;
+
+use super::algorithms::{BbrRules, CubicRules, RecoveryRules, VegasRules};
+use super::{Growth, HalvingBasis, IdleRestart, OptionBytes, Policy, Rules};
+use crate::tcp::params::StackParams;
+
+pub(super) const POLICY: Policy = Policy {
+    one_way_open: false,
+    syn_counts_as_data: false,
+    bare_handshake_ack: false,
+    adaptive_delayed_ack: false,
+    delays_ack_of_last_duplicate: false,
+    nagle_by_minshall: false,
+    fills_super_segments: false,
+    paces_bursts: false,
+    idle_restart: IdleRestart::InitialWindow,
+    validates_window: false,
+    whole_segment_window: false,
+    timeout_sends_one_segment: false,
+    timeout_forgets_sacks: false,
+    timeout_keeps_duplicates: false,
+    repeated_timeout_reduces: false,
+    idle_since_last_ack: false,
+    timer_runs_while_idle: false,
+    fast_retransmit_backs_off: false,
+    sack1_recovery: false,
+    every_ack_leaves_pipe: false,
+    first_segment_is_retransmitted_fast: false,
+    one_fast_retransmit_per_window: false,
+    limited_transmit_sends_one: false,
+    partial_ack_keeps_timing: false,
+    new_reno_burst: None,
+    keeps_deflated_window: false,
+    algorithms: Rules::Rfc,
+};
+
+pub(super) const CUBIC: CubicRules = CubicRules {
+    idle_is_nothing_outstanding: false,
+    slow_start_remainder_counts: false,
+    whole_segment_plateau: false,
+    friendly_growth_as_reno: true,
+    counts_segments: false,
+};
+
+pub(super) const BBR: BbrRules = BbrRules {
+    detects_policers: false,
+    rejects_short_samples: false,
+    compensates_aggregation: false,
+    predicts_departure: false,
+    quantises_window: false,
+    sends_bursts: false,
+    pacing_margin: 1.0,
+};
+
+pub(super) const VEGAS: VegasRules =
+    VegasRules { timeout_begins_round: false, shares_use_of_window: false };
+
+/// RFC 5681, RFC 6582 and RFC 6675: losses are found by counting duplicate acknowledgements.
+pub(super) const DUPLICATE_COUNTING: RecoveryRules = RecoveryRules {
+    tail_loss_probe: false,
+    tracks_send_times: false,
+    times_first_segment: false,
+    times_sacked_segments: false,
+    times_syn_by_zero_echo: false,
+    fills_unproven_holes: true,
+    first_retransmission_restarts_timer: false,
+    timeout_spares_recent_segments: false,
+    timeout_in_recovery_keeps_threshold: false,
+};
+
+/// RFC 6928, section 2: min(10 * MSS, max(2 * MSS, 14600)).
+pub(super) fn initial_window(mss: u32) -> u32 {
+    (10 * mss).min((2 * mss).max(14_600))
+}
+
+pub(super) fn defaults() -> StackParams {
+    StackParams {
+        variant: Variant::NewReno,
+        recovery: Recovery::NewReno,
+        mss: 1460,
+        header: 0,
+        receive_window: 1 << 20,
+        initial_window: 0,
+        initial_ssthresh: u32::MAX,
+        fixed_window: 0,
+        handshake: true,
+        // RFC 9293, 3.8.6.3: below 0.5 s, and for every second full segment; BSD's 200 ms.
+        delayed_ack: Duration::from_millis(200),
+        delayed_ack_max: Duration::from_millis(200),
+        ack_every: 2,
+        quick_ack: 0,
+        timestamps: true,
+        one_way_delay: false,
+        sack: true,
+        // RFC 5681, section 3.2: three duplicates.
+        dupthresh: 3,
+        limited_transmit: true,
+        // RFC 6298, 2.1 and 2.4: one second for both.
+        rto_initial: Duration::from_secs(1),
+        rto_min: Duration::from_secs(1),
+        // RFC 6298, 2.5: at least 60 s.
+        rto_max: Duration::from_secs(60),
+        clock_granularity: Duration::from_millis(1),
+        clock_phase: None,
+        rto_floor_on_variance: false,
+        time_every_segment: true,
+        restart_after_idle: true,
+        nagle: true,
+        growth: Growth::PerAckedUpToOne,
+        grow_only_when_limited: true,
+        prr: false,
+        hystart: false,
+        halving: HalvingBasis::Flight,
+        whole_ssthresh: false,
+        option_bytes: OptionBytes::All,
+        // RFC 5681, section 3.1: after a lost SYN, one segment.
+        syn_repeats: 0,
+        syn_linear: 0,
+        vegas: Arc::new(Profile::Rfc.vegas()),
+        // Paper `medx`, section 2: α = 0.5, β = 1.2. It leaves the length open: the three duplicates
+        // that reveal a loss, and one delay from before it.
+        medx: (0.5, 1.2, 4),
+        policy: POLICY,
+    }
+}

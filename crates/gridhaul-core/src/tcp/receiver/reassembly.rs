@@ -1,0 +1,75 @@
+//! Data that has arrived beyond a gap.
+
+use crate::tcp::segment::SackBlocks;
+
+/// Data beyond a gap.
+#[derive(Debug, Clone)]
+pub(super) struct Reassembly {
+    /// In order, apart from each other; never empty.
+    pub(super) ranges: Vec<(u64, u64)>,
+    /// A position in each of the ranges that changed last, most recent first (RFC 2018, section 4).
+    recent: [u64; SackBlocks::MAX],
+    /// Position after FIN, once it is known.
+    pub(super) end: Option<u64>,
+}
+
+impl Reassembly {
+    pub(super) fn new() -> Box<Self> {
+        Box::new(Self { ranges: Vec::new(), recent: [u64::MAX; SackBlocks::MAX], end: None })
+    }
+
+    /// Puts a range into its place and joins it with its neighbours.
+    pub(super) fn insert(&mut self, start: u64, end: u64, fin: bool) {
+        if fin {
+            self.end = Some(end);
+        }
+        let first = self.ranges.partition_point(|range| range.1 < start);
+        let last = self.ranges.partition_point(|range| range.0 <= end);
+        let (mut left, mut right) = (start, end);
+        if first < last {
+            left = left.min(self.ranges[first].0);
+            right = right.max(self.ranges[last - 1].1);
+        }
+        self.ranges.splice(first..last, [(left, right)]);
+        self.touch(start);
+    }
+
+    /// Remembers that the range with this position changed last.
+    fn touch(&mut self, position: u64) {
+        let in_same_range = |other: u64| {
+            self.ranges.iter().any(|&(left, right)| {
+                (left..right).contains(&other) && (left..right).contains(&position)
+            })
+        };
+        let known = self.recent.iter().position(|&other| in_same_range(other));
+        let until = known.unwrap_or(SackBlocks::MAX - 1);
+        self.recent.copy_within(0..until, 1);
+        self.recent[0] = position;
+    }
+
+    /// Payload bytes in the ranges.
+    #[inline(never)]
+    pub(super) fn payload(&self) -> u64 {
+        let bytes: u64 = self.ranges.iter().map(|(left, right)| right - left).sum();
+        bytes - u64::from(self.end.is_some())
+    }
+
+    /// Removes the ranges that begin at or before `next`; returns where the last of them ends.
+    pub(super) fn absorb(&mut self, next: u64) -> u64 {
+        let reached = self.ranges.partition_point(|range| range.0 <= next);
+        self.ranges.drain(..reached).fold(next, |next, (_, right)| next.max(right))
+    }
+
+    #[cold]
+    pub(super) fn fill_blocks(&self, blocks: &mut SackBlocks, isn: u32, max: usize) {
+        for &position in &self.recent {
+            let index = self.ranges.partition_point(|range| range.1 <= position);
+            let Some(&(left, right)) = self.ranges.get(index) else { continue };
+            let wire = (isn.wrapping_add(left as u32), isn.wrapping_add(right as u32));
+            let known = position < left || blocks.as_slice().contains(&wire);
+            if !known && blocks.as_slice().len() < max {
+                blocks.push(wire.0, wire.1);
+            }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! How many segments may follow an acknowledgement, where ns-2 limits that.
+
+/// Segments that may still be sent before the next acknowledgement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Allowance(u8);
+
+impl Allowance {
+    /// Any number.
+    pub(super) const UNLIMITED: Self = Self(u8::MAX);
+    pub(super) const NONE: Self = Self(0);
+
+    pub(super) const fn of(segments: u8) -> Self {
+        Self(segments)
+    }
+
+    #[inline]
+    pub(super) const fn permits(self) -> bool {
+        self.0 > 0
+    }
+
+    /// A segment is sent.
+    #[inline]
+    pub(super) fn on_sent(&mut self) {
+        if *self != Self::UNLIMITED {
+            self.0 = self.0.saturating_sub(1);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The common path: full segments and acknowledgements of one segment each, while nothing is lost, out of
+//! order or probed. One predicate replaces the questions of the general path (`acknowledge.rs`,
+//! `transmit.rs`), whose result it must equal.
+
+use gridhaul_scenario::units::Instant;
+
+use super::tail::Purpose;
+use super::timer::Probe;
+use super::{Flag, SendRange, Sender};
+use crate::tcp::congestion::Controller;
+use crate::tcp::params::StackParams;
+use crate::tcp::recovery::Recovery;
+use crate::tcp::segment::Segment;
+use crate::tcp::sent::Sent;
+
+/// Whether a stack takes the common path at all: its controller only grows its window, and nothing else
+/// observes acknowledgements (delivery rates, pacing, window validation, RACK, one-way delays).
+pub(super) fn applies(
+    controller: &mut Controller,
+    recovery: &Recovery,
+    params: &StackParams,
+) -> bool {
+    controller.growing_window().is_some()
+        && !controller.samples_rate()
+        && !controller.is_paced()
+        && !params.policy.validates_window
+        && !params.one_way_delay
+        && !matches!(recovery, Recovery::Rack(_))
+}
+
+impl Sender {
+    /// Handles the acknowledgement of a segment from the other end. Returns whether it is
+    /// acceptable: one of something that was never sent is not (RFC 9293, 3.10.7.4).
+    #[inline]
+    pub(crate) fn handle_ack(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        isn: u32,
+        params: &StackParams,
+    ) -> bool {
+        if self.is_in_common_state() && segment.sack.is_empty() {
+            let acked = u64::from(segment.ack.wrapping_sub(isn.wrapping_add(self.una as u32)));
+            if acked > 0
+                && acked <= self.next - self.una
+                && let Some(sent) = self.queue.acknowledge_first(self.una + acked)
+            {
+                self.on_common_ack(now, sent, segment, isn, params);
+                return true;
+            }
+        }
+        self.handle_any_ack(now, segment, isn, params)
+    }
+
+    /// Sends and acknowledges by the general path from now on, to compare both.
+    #[cfg(test)]
+    pub(crate) fn leave_common_path(&mut self) {
+        self.flags.set(Flag::CommonPath, false);
+    }
+
+    /// The connection is open, and no recovery sees acknowledgements.
+    #[inline]
+    fn is_in_common_state(&self) -> bool {
+        self.flags.has(Flag::CommonPath) && !self.recovery_active && self.una > 0
+    }
+
+    /// `sent` alone is acknowledged, and removed from the queue already.
+    #[inline]
+    fn on_common_ack(
+        &mut self,
+        now: Instant,
+        sent: Sent,
+        segment: &Segment,
+        isn: u32,
+        params: &StackParams,
+    ) {
+        let ack = sent.end();
+        self.update_window(ack, segment);
+        self.una = ack;
+        self.sack_ignored = false;
+        // Karn's algorithm: a retransmitted segment is ambiguous.
+        let timed = (sent.transmits == 1).then_some((sent.sent_at, sent.sent_at));
+        self.measure(now, ack, timed, segment, isn, params);
+        self.purpose = Purpose::Timeout;
+        if ack == self.next {
+            self.rto_at = Instant::NEVER;
+            if params.policy.idle_since_last_ack {
+                self.last_sent = now;
+            }
+        } else {
+            // RFC 6298, 5.3.
+            self.rto_at = now + self.rtt.rto(params);
+        }
+        self.probe = Probe::default();
+        if let Some(window) = self.congestion.growing_window() {
+            if self.window_limited || !params.grow_only_when_limited {
+                let (slow_start, avoidance) = params.growth.credits(sent.len, sent.len, params.mss);
+                window.grow_by(slow_start, avoidance);
+            }
+            self.window = window.cwnd();
+        }
+        self.window_limited = false;
+    }
+
+    /// A full segment of new data, if the windows allow it and it is neither the first one outstanding nor
+    /// the last one that is written. `None` where the general path decides.
+    #[inline]
+    pub(super) fn poll_common(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
+        let (out, mss) = (self.next - self.una, u64::from(params.mss));
+        let goes = self.is_in_common_state()
+            && out > 0
+            && out + mss <= u64::from(self.window)
+            && self.duplicates == 0
+            && self.queue.is_undisturbed()
+            && self.next + mss < self.written
+            && self.next + mss <= self.edge();
+        if !goes {
+            return None;
+        }
+        let range = SendRange { start: self.next, len: params.mss };
+        self.queue.push(Sent::new(range.start, range.len, now));
+        self.next += mss;
+        self.time_one(now, params);
+        self.stats.segments += 1;
+        self.last_sent = now;
+        if self.rto_at == Instant::NEVER {
+            // RFC 6298, 5.1.
+            (self.rto_at, self.purpose) = (now + self.rtt.rto(params), Purpose::Timeout);
+        }
+        let full = out + 2 * mss > u64::from(self.window);
+        self.window_limited |= full;
+        self.flags.set(Flag::WindowFilled, full && self.has_full_segment(params));
+        Some(range)
+    }
+
+    /// Whether another full segment is written and within the window of the other end.
+    #[inline]
+    pub(super) fn has_full_segment(&self, params: &StackParams) -> bool {
+        let end = self.next + u64::from(params.mss);
+        end <= self.written.min(self.una + u64::from(self.peer_window))
+    }
+
+    /// Whether the segment sent last leaves nothing more to be sent now, as the congestion window is full.
+    /// False where that is not known.
+    #[inline]
+    pub(crate) const fn has_filled_window(&self) -> bool {
+        self.flags.has(Flag::WindowFilled)
+    }
+}

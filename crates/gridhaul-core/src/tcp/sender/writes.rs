@@ -1,0 +1,54 @@
+//! Whether the application may write more.
+
+use super::Sender;
+use crate::tcp::params::StackParams;
+
+/// Linux: 64 KiB less the room for headers (`sk_dst_gso_max_size`). Bytes.
+const PIECE_MAX: u32 = 65_215;
+
+impl Sender {
+    /// See [`Connection::takes`](crate::tcp::Connection::takes).
+    pub(crate) fn takes(&self, bytes: u64, refused: bool, params: &StackParams) -> bool {
+        let (unsent, mss) = (self.end() - self.next, u64::from(params.mss));
+        if self.closed {
+            return false;
+        }
+        if params.policy.fills_super_segments {
+            return unsent < if refused { 1 } else { self.largest_piece(params) };
+        }
+        if unsent >= mss {
+            return false;
+        }
+        let waits = self.una != self.next && self.small_ones_wait(params);
+        if waits && (unsent > 0 || bytes < mss) {
+            return true;
+        }
+        unsent == 0 && self.could_send(bytes.min(mss), params)
+    }
+
+    /// With TCP_NOTSENT_LOWAT of 1, Linux begins a piece when nothing waits and fills the one that does
+    /// (`tcp_sendmsg_locked`); who was refused hears when nothing waits (`tcp_stream_memory_free`). A
+    /// piece is as many segments as a device may get at once, within half of the other end's largest
+    /// window (`tcp_xmit_size_goal`). Bytes.
+    fn largest_piece(&self, params: &StackParams) -> u64 {
+        let most = PIECE_MAX.min(self.peer_window_max / 2);
+        u64::from((most / params.mss).max(1) * params.mss)
+    }
+
+    /// Whether a segment of new data would leave at once: nothing lost waits to be sent again, and the
+    /// windows have room.
+    fn could_send(&self, len: u64, params: &StackParams) -> bool {
+        if self.queue.lost_bytes() > 0 {
+            return false;
+        }
+        if self.una != self.next {
+            let limited_transmit_off =
+                self.duplicates > 0 && self.sack && !params.limited_transmit && !self.in_recovery();
+            let in_flight = self.in_flight();
+            if limited_transmit_off || in_flight + len > u64::from(self.window) && in_flight > 0 {
+                return false;
+            }
+        }
+        self.next + len <= self.edge()
+    }
+}

@@ -1,0 +1,171 @@
+//! Which sent segments count as lost, by each kind of recovery.
+
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::{Expired, Sent, SentQueue};
+use crate::tcp::recovery::Delivered;
+
+impl SentQueue {
+    /// Marks as lost what RFC 6675 (`IsLost`) calls lost: not sacked, with more than
+    /// `(dupthresh - 1) * mss` sacked bytes or `dupthresh` separate sacked ranges above it, and
+    /// not sent again since the recovery `began`. Returns bytes marked.
+    pub(crate) fn judge(&mut self, dupthresh: u32, mss: u32, began: Instant) -> u64 {
+        let needed = u64::from(dupthresh.saturating_sub(1)) * u64::from(mss);
+        if self.sacked_bytes == 0 {
+            return 0;
+        }
+        let (mut above, mut ranges, mut in_range) = (0, 0, false);
+        let mut boundary = 0;
+        let top = self.index_of(self.highest_sacked);
+        for sent in self.ring.range(..top).rev() {
+            if sent.sacked {
+                above += u64::from(sent.len);
+                ranges += u32::from(!in_range);
+                if above > needed || ranges >= dupthresh {
+                    boundary = sent.start;
+                    break;
+                }
+            }
+            in_range = sent.sacked;
+        }
+        self.mark_lost_until(boundary, began)
+    }
+
+    /// A recovery begins: what was judged in an earlier one is judged anew.
+    pub(crate) fn begin_recovery(&mut self) {
+        self.judged = 0;
+    }
+
+    /// Marks everything below `boundary` as lost that is not sacked and was not sent again since
+    /// the recovery `began` (RFC 6675: not above `HighRxt`).
+    pub(crate) fn mark_lost_until(&mut self, boundary: u64, began: Instant) -> u64 {
+        if boundary <= self.judged {
+            return 0;
+        }
+        let from = self.index_of(self.judged);
+        let mut marked = 0;
+        let mut first = None;
+        for sent in self.ring.range_mut(from..) {
+            if sent.start >= boundary {
+                break;
+            }
+            let repeated = sent.transmits > 1 && sent.sent_at >= began;
+            if !sent.sacked && !sent.lost && !repeated {
+                sent.lost = true;
+                marked += sent.len;
+                first.get_or_insert(sent.start);
+            }
+        }
+        self.judged = boundary;
+        self.lost_bytes += marked;
+        if let Some(first) = first {
+            self.lost_hint = self.lost_hint.min(first);
+        }
+        u64::from(marked)
+    }
+
+    /// Marks as lost what was sent before `newest`, which has arrived, and has waited for `wait`
+    /// since (RFC 8985, section 6.2, step 5).
+    pub(crate) fn mark_expired(
+        &mut self,
+        newest: &Delivered,
+        wait: Duration,
+        now: Instant,
+    ) -> Expired {
+        let (mut marked, mut repeated, mut first, mut due) = (0, false, None, None);
+        for sent in &mut self.ring {
+            let before = (sent.sent_at, sent.end()) < (newest.sent_at, newest.end);
+            if !before && sent.transmits == 1 {
+                // All that follow were first sent later than this one.
+                break;
+            }
+            if !before || sent.sacked || sent.lost {
+                continue;
+            }
+            let expires = sent.sent_at + wait;
+            if expires <= now {
+                sent.lost = true;
+                marked += sent.len;
+                repeated |= sent.transmits > 1;
+                first.get_or_insert(sent.start);
+            } else {
+                due = due.max(Some(expires));
+            }
+        }
+        self.lost_bytes += marked;
+        if let Some(first) = first {
+            self.lost_hint = self.lost_hint.min(first);
+        }
+        Expired { bytes: u64::from(marked), repeated, due }
+    }
+
+    /// After a timeout: the first segment is lost, and what was sent longer than `rtt` ago (RFC
+    /// 8985, section 6.3). A selective acknowledgement of the first one means that the receiver has
+    /// thrown away what it had (RFC 2018, section 8).
+    pub(crate) fn mark_timed_out(&mut self, rtt: Duration, now: Instant) {
+        if self.front().is_some_and(|front| front.sacked) {
+            self.forget_sacks();
+        }
+        let mut lost_bytes = 0;
+        for (index, sent) in self.ring.iter_mut().enumerate() {
+            sent.lost |= index == 0 || !sent.sacked && sent.sent_at + rtt <= now;
+            if sent.lost {
+                lost_bytes += sent.len;
+            }
+        }
+        self.lost_bytes = lost_bytes;
+        self.lost_hint = self.ring.front().map_or(0, |front| front.start);
+    }
+
+    /// Nothing was lost after all.
+    pub(crate) fn forget_losses(&mut self) {
+        self.ring.iter_mut().for_each(|sent| sent.lost = false);
+        self.lost_bytes = 0;
+    }
+
+    /// Marks the first segment as lost, whatever it was before.
+    pub(crate) fn mark_front_lost(&mut self) {
+        if let Some(front) = self.ring.front_mut()
+            && !front.lost
+            && !front.sacked
+        {
+            front.lost = true;
+            self.lost_bytes += front.len;
+            self.lost_hint = self.lost_hint.min(front.start);
+        }
+    }
+
+    /// The timer has run out for the first segment.
+    pub(crate) fn mark_first_timed_out(&mut self) {
+        if let Some(front) = self.ring.front_mut() {
+            front.timed_out = true;
+        }
+    }
+
+    /// After a timeout or a go-back: everything not sacked is lost. With `forget`, selective
+    /// acknowledgements are forgotten first; so they are where the first segment has one, because
+    /// then the receiver does not have it any more (RFC 2018, section 8).
+    pub(crate) fn mark_all_lost(&mut self, forget: bool) {
+        if forget || self.front().is_some_and(|front| front.sacked) {
+            self.forget_sacks();
+        }
+        self.lost_bytes = 0;
+        for sent in &mut self.ring {
+            sent.lost = !sent.sacked;
+            if sent.lost {
+                self.lost_bytes += sent.len;
+            }
+        }
+        self.judged = self.ring.back().map_or(0, Sent::end);
+        self.lost_hint = self.ring.front().map_or(0, |front| front.start);
+    }
+
+    /// Forgets all selective acknowledgements.
+    pub(crate) fn forget_sacks(&mut self) {
+        if self.sacked_bytes > 0 {
+            self.ring.iter_mut().for_each(|sent| sent.sacked = false);
+        }
+        self.sacked_bytes = 0;
+        self.highest_sacked = 0;
+    }
+}
