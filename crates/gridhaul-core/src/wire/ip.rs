@@ -76,7 +76,7 @@ impl IpHeader {
 
     /// Bytes of the header as it is written.
     #[must_use]
-    pub const fn len(&self) -> usize {
+    pub const fn header_len(&self) -> usize {
         match self.addresses {
             Addresses::V4 { .. } => Ipv4Header::MIN_LEN,
             Addresses::V6 { .. } => Ipv6Header::LEN,

@@ -1,7 +1,7 @@
 //! Changes of a packet in place, with the checksum brought up to date (RFC 1624).
 
-use super::options::{NO_OPERATION, RawOptions};
-use super::{IpPacket, TCP, TcpHeader, Transport, UDP, WireError, checksum};
+use super::options::{NO_OPERATION, OPTIONS_MAX, RawOptions};
+use super::{IpPacket, TCP, TcpHeader, Transport, UDP, UdpPacket, WireError, checksum};
 
 /// A TCP segment or UDP datagram whose fields are changed in place, as a proxy or an address translator
 /// does. The checksum follows each change: one that was right stays right, a wrong one stays wrong.
@@ -24,7 +24,7 @@ impl<'a> PacketRewriter<'a> {
         let ip = IpPacket::parse(packet)?;
         let (header_len, payload) = match ip.transport()? {
             Transport::Tcp(segment) => (segment.header_len(), segment.payload().len()),
-            Transport::Udp(datagram) => (super::UdpPacket::HEADER, datagram.payload().len()),
+            Transport::Udp(datagram) => (UdpPacket::HEADER, datagram.payload().len()),
             Transport::Other(protocol) => return Err(WireError::Protocol(protocol)),
         };
         let (start, protocol) = (ip.header_len(), ip.protocol());
@@ -92,7 +92,7 @@ impl<'a> PacketRewriter<'a> {
     /// [`WireError::OptionMissing`], [`WireError::OptionLength`], or [`WireError::Protocol`] for a datagram.
     pub fn remove_option(&mut self, kind: u8) -> Result<(), WireError> {
         let (at, length) = self.find_option(kind)?;
-        self.replace(at, &[NO_OPERATION; super::options::OPTIONS_MAX][..length]);
+        self.replace(at, &[NO_OPERATION; OPTIONS_MAX][..length]);
         Ok(())
     }
 
@@ -129,9 +129,8 @@ impl<'a> PacketRewriter<'a> {
         let (first, end) = (at & !1, at + new.len());
         for word in (first..end).step_by(2) {
             let before = self.word(word);
-            for byte in word.max(at)..(word + 2).min(end) {
-                self.bytes[byte] = new[byte - at];
-            }
+            let (from, to) = (word.max(at), (word + 2).min(end));
+            self.bytes[from..to].copy_from_slice(&new[from - at..to - at]);
             sum = checksum::adjusted(sum, before, self.word(word));
         }
         let sum = match (self.protocol, stored, sum) {

@@ -1,6 +1,8 @@
 //! Whole packets: IP header, transport header and payload with their checksums.
 
-use super::{IpHeader, Layer, TCP, TcpHeader, UDP, UdpHeader, UdpPacket, WireError, checksum};
+use super::{
+    Addresses, IpHeader, Layer, TCP, TcpHeader, UDP, UdpHeader, UdpPacket, WireError, checksum,
+};
 
 /// The data of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +32,7 @@ pub fn write_tcp(
     let pseudo = checksum::pseudo_header(&ip.addresses, TCP, length);
     let sum = checksum::internet(pseudo, &buffer[start..]);
     buffer[start + 16..start + 18].copy_from_slice(&sum.to_be_bytes());
-    Ok(ip.len() as u32 + length)
+    Ok(ip.header_len() as u32 + length)
 }
 
 /// Appends a UDP datagram in an IP packet. Returns the length of the packet, with a payload that is omitted.
@@ -57,7 +59,7 @@ pub fn write_udp(
         sum => sum,
     };
     buffer[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
-    Ok(ip.len() as u32 + length)
+    Ok(ip.header_len() as u32 + length)
 }
 
 impl Payload<'_> {
@@ -80,14 +82,14 @@ fn begin(
     let transport = header_len + payload.len();
     let (layer, stated) = match ip.addresses {
         // Total length; payload length.
-        super::Addresses::V4 { .. } => (Layer::Ipv4, ip.len() + transport),
-        super::Addresses::V6 { .. } => (Layer::Ipv6, transport),
+        Addresses::V4 { .. } => (Layer::Ipv4, ip.header_len() + transport),
+        Addresses::V6 { .. } => (Layer::Ipv6, transport),
     };
     if stated > usize::from(u16::MAX) && matches!(payload, Payload::Bytes(_)) {
         return Err(WireError::TooLong { layer, bytes: stated });
     }
     let written = header_len + if let Payload::Bytes(bytes) = payload { bytes.len() } else { 0 };
-    buffer.reserve(ip.len() + written);
+    buffer.reserve(ip.header_len() + written);
     ip.write(protocol, transport.min(usize::from(u16::MAX)) as u16, buffer);
     Ok(buffer.len())
 }

@@ -87,7 +87,7 @@ fn what_is_cut_short_is_truncated() {
         for end in 0..packet.len() {
             let cut = IpPacket::parse(&packet[..end]);
             assert!(matches!(cut, Err(WireError::Truncated { .. })), "{end} bytes: {cut:?}");
-            let payload = &packet[ip.len()..];
+            let payload = &packet[ip.header_len()..];
             let cut = TcpPacket::parse(&payload[..end.min(payload.len() - 1)]);
             assert!(matches!(cut, Err(WireError::Truncated { .. })), "{end} bytes: {cut:?}");
         }
