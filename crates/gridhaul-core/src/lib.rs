@@ -6,5 +6,3 @@ pub mod load;
 pub mod pep;
 pub mod tcp;
 pub mod wire;
-
-pub use wire::checksum;
