@@ -2,11 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use etherparse::err::LenError;
-use etherparse::err::ipv4::{HeaderError, HeaderSliceError};
-use etherparse::{
-    IpFragOffset, IpNumber, Ipv4Header, Ipv4HeaderSlice, Ipv6FlowLabel, Ipv6Header, Ipv6HeaderSlice,
-};
+use etherparse::{IpFragOffset, IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header};
 
 use super::{Layer, TCP, TcpPacket, UDP, UdpPacket, WireError, checksum};
 
@@ -160,45 +156,57 @@ impl<'a> IpPacket<'a> {
 
     #[inline]
     fn parse_v4(bytes: &'a [u8]) -> Result<Self, WireError> {
-        let header = Ipv4HeaderSlice::from_slice(bytes).map_err(|error| match error {
-            HeaderSliceError::Len(LenError { required_len, len, .. }) => {
-                truncated(Layer::Ipv4, required_len, len)
-            }
-            HeaderSliceError::Content(HeaderError::UnexpectedVersion { version_number }) => {
-                WireError::IpVersion(version_number)
-            }
-            HeaderSliceError::Content(HeaderError::HeaderLengthSmallerThanHeader { ihl }) => {
-                WireError::Length { layer: Layer::Ipv4, stated: usize::from(ihl) * 4 }
-            }
-        })?;
-        let (header_len, stated) = (header.slice().len(), usize::from(header.total_len()));
+        let found = bytes.len();
+        let Some(fixed) = bytes.first_chunk::<{ Ipv4Header::MIN_LEN }>() else {
+            return Err(truncated(Layer::Ipv4, Ipv4Header::MIN_LEN, found));
+        };
+        let header_len = usize::from(fixed[0] & 0xf) * 4;
+        let stated = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
+        if header_len < Ipv4Header::MIN_LEN {
+            return Err(WireError::Length { layer: Layer::Ipv4, stated: header_len });
+        }
         if stated < header_len {
             return Err(WireError::Length { layer: Layer::Ipv4, stated });
         }
-        let found = bytes.len();
-        let bytes = bytes.get(..stated).ok_or(truncated(Layer::Ipv4, stated, found))?;
-        Ok(Self { bytes, header_len, protocol: header.protocol().0 })
+        match bytes.get(..stated) {
+            Some(bytes) => Ok(Self { bytes, header_len, protocol: fixed[9] }),
+            None => Err(truncated(Layer::Ipv4, stated, found)),
+        }
     }
 
     #[inline]
     fn parse_v6(bytes: &'a [u8]) -> Result<Self, WireError> {
         let found = bytes.len();
-        let header = Ipv6HeaderSlice::from_slice(bytes)
-            .map_err(|_| truncated(Layer::Ipv6, Ipv6Header::LEN, found))?;
-        let stated = Ipv6Header::LEN + usize::from(header.payload_length());
-        let bytes = bytes.get(..stated).ok_or(truncated(Layer::Ipv6, stated, found))?;
-        let (mut header_len, mut protocol) = (Ipv6Header::LEN, header.next_header().0);
+        let Some(fixed) = bytes.first_chunk::<{ Ipv6Header::LEN }>() else {
+            return Err(truncated(Layer::Ipv6, Ipv6Header::LEN, found));
+        };
+        let stated = Ipv6Header::LEN + usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
+        let Some(bytes) = bytes.get(..stated) else {
+            return Err(truncated(Layer::Ipv6, stated, found));
+        };
+        let packet = Self { bytes, header_len: Ipv6Header::LEN, protocol: fixed[6] };
+        if packet.has_extension() { packet.skip_extensions() } else { Ok(packet) }
+    }
+
+    #[inline]
+    fn has_extension(&self) -> bool {
+        self.protocol == HOP_BY_HOP || self.protocol == DESTINATION_OPTIONS
+    }
+
+    #[cold]
+    fn skip_extensions(mut self) -> Result<Self, WireError> {
         // RFC 8200, section 4.3: next header, and the length in units of 8 bytes beyond the first.
-        while protocol == HOP_BY_HOP || protocol == DESTINATION_OPTIONS {
-            let rest = &bytes[header_len..];
+        while self.has_extension() {
+            let rest = self.payload();
             let expected = rest.get(1).map_or(8, |&units| (usize::from(units) + 1) * 8);
             if rest.len() < expected {
-                return Err(truncated(Layer::Ipv6, header_len + expected, bytes.len()));
+                let whole = self.header_len + expected;
+                return Err(truncated(Layer::Ipv6, whole, self.bytes.len()));
             }
-            protocol = rest[0];
-            header_len += expected;
+            self.protocol = rest[0];
+            self.header_len += expected;
         }
-        Ok(Self { bytes, header_len, protocol })
+        Ok(self)
     }
 
     /// The fields of the header.
@@ -321,6 +329,7 @@ const HOP_BY_HOP: u8 = 0;
 const DESTINATION_OPTIONS: u8 = 60;
 const FRAGMENT: u8 = 44;
 
+#[cold]
 fn truncated(layer: Layer, expected: usize, found: usize) -> WireError {
     WireError::Truncated { layer, expected, found }
 }

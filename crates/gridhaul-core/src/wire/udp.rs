@@ -1,7 +1,5 @@
 //! UDP datagrams (RFC 768).
 
-use etherparse::UdpHeaderSlice;
-
 use super::{Layer, WireError};
 
 /// A UDP header, without its length and checksum, which are computed when it is written.
@@ -31,14 +29,15 @@ impl<'a> UdpPacket<'a> {
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, WireError> {
         let truncated =
-            |expected, found| WireError::Truncated { layer: Layer::Udp, expected, found };
-        let header = UdpHeaderSlice::from_slice(bytes)
-            .map_err(|error| truncated(error.required_len, error.len))?;
-        let stated = usize::from(header.length());
+            |expected| WireError::Truncated { layer: Layer::Udp, expected, found: bytes.len() };
+        if bytes.len() < Self::HEADER {
+            return Err(truncated(Self::HEADER));
+        }
+        let stated = usize::from(u16::from_be_bytes([bytes[4], bytes[5]]));
         if stated < Self::HEADER {
             return Err(WireError::Length { layer: Layer::Udp, stated });
         }
-        let bytes = bytes.get(..stated).ok_or(truncated(stated, bytes.len()))?;
+        let bytes = bytes.get(..stated).ok_or(truncated(stated))?;
         Ok(Self { bytes })
     }
 
