@@ -127,7 +127,7 @@ fn result(out: &mut String, report: &Report<'_>) {
     }
     *out += "<section class=\"result\" aria-label=\"Result\">\n";
     for paragraph in &paragraphs {
-        let _ = writeln!(out, "<p>{}</p>", escaped(paragraph));
+        let _ = writeln!(out, "<p>{}</p>", with_code_spans(paragraph));
     }
     *out += "</section>\n";
 }
@@ -206,10 +206,24 @@ fn warnings(out: &mut String, report: &Report<'_>) {
     for (label, warning) in items {
         let who =
             if report.answers.len() > 1 { format!("{}, ", escaped(label)) } else { String::new() };
-        let (about, message) = (escaped(&warning.about), escaped(&warning.message));
+        let (about, message) = (escaped(&warning.about), with_code_spans(&warning.message));
         let _ = writeln!(out, "<li>{who}<code>{about}</code>: {message}</li>");
     }
     *out += "</ul>\n</aside>\n";
+}
+
+/// Text in which what stands between backticks is code.
+fn with_code_spans(text: &str) -> String {
+    let parts: Vec<_> = text.split('`').map(escaped).collect();
+    if parts.len() % 2 == 0 {
+        // An odd number of backticks: they are meant as they stand.
+        return parts.join("`");
+    }
+    let spans = parts.iter().enumerate().map(|(at, part)| match at % 2 {
+        0 => part.to_string(),
+        _ => format!("<code>{part}</code>"),
+    });
+    spans.collect()
 }
 
 fn figure(out: &mut String, chart: &NamedChart) {
@@ -232,4 +246,16 @@ fn footer(out: &mut String, report: &Report<'_>) {
         );
     }
     *out += "</table>\n</footer>\n";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_code_spans;
+
+    #[test]
+    fn backticks_in_pairs_become_code() {
+        assert_eq!(with_code_spans("use `--on <sim>`."), "use <code>--on &lt;sim&gt;</code>.");
+        assert_eq!(with_code_spans("no code"), "no code");
+        assert_eq!(with_code_spans("one ` alone"), "one ` alone");
+    }
 }
