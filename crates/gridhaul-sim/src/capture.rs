@@ -53,10 +53,7 @@ pub(crate) struct Place {
 
 impl Tap {
     pub(crate) fn new(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            packets: Vec::new(),
-        }
+        Self { name: name.to_owned(), packets: Vec::new() }
     }
 
     pub(crate) fn on_offered(&mut self, now: Instant, packet: &Packet) {
@@ -72,11 +69,7 @@ impl Tap {
         for (at, packet) in &self.packets {
             headers.clear();
             let whole = addresses.encode(packet, &mut headers);
-            capture.push(
-                *at,
-                &headers,
-                whole.expect("a stack sends options that fit its header"),
-            );
+            capture.push(*at, &headers, whole.expect("a stack sends options that fit its header"));
         }
         capture
     }
@@ -91,29 +84,20 @@ impl Addresses {
             first += way.count;
             (begin, way)
         });
-        Self {
-            ways: ways.collect(),
-        }
+        Self { ways: ways.collect() }
     }
 
     /// Appends the headers of a packet, and returns its length on the link.
     fn encode(&self, packet: &Packet, headers: &mut Vec<u8>) -> Result<u32, WireError> {
         let flow = u64::from(packet.flow());
-        let index = self
-            .ways
-            .partition_point(|&(first, _)| first <= flow)
-            .saturating_sub(1);
+        let index = self.ways.partition_point(|&(first, _)| first <= flow).saturating_sub(1);
         let (first, way) = &self.ways[index];
         let number = flow - first;
         // The flows of a single node are told apart by address; a collector has but one.
         let near = if way.upstream || way.from.members > 1 {
             way.from.address(number, way.group, way.ip)
         } else {
-            Place {
-                members: way.count,
-                ..way.from
-            }
-            .address(number, way.count, way.ip)
+            Place { members: way.count, ..way.from }.address(number, way.count, way.ip)
         };
         let far = way.to.address(number, way.group, way.ip);
         let port = 1024 + (flow % 60_000) as u16;
@@ -129,10 +113,7 @@ impl Addresses {
                 write_tcp(headers, &ip, &header, Payload::Omitted(segment.len))?
             }
             Body::Datagram(datagram) => {
-                let header = UdpHeader {
-                    source_port,
-                    destination_port,
-                };
+                let header = UdpHeader { source_port, destination_port };
                 write_udp(headers, &ip, &header, Payload::Omitted(datagram.bytes))?
             }
         };
@@ -148,11 +129,7 @@ fn tcp_header(segment: &Segment, source_port: u16, destination_port: u16) -> Tcp
     // The window of a SYN is never scaled (RFC 7323, section 2.2).
     let scale = if syn { 0 } else { WINDOW_SCALE };
     let segment = Segment {
-        ack: if segment.flags.has(Flags::ACK) {
-            segment.ack
-        } else {
-            0
-        },
+        ack: if segment.flags.has(Flags::ACK) { segment.ack } else { 0 },
         window: segment.window >> scale,
         sack_permitted: syn && segment.sack_permitted,
         ..*segment
@@ -172,12 +149,9 @@ impl Place {
             members => dealt(number % group, group, members),
         };
         match ip {
-            IpVersion::V4 => IpAddr::V4(Ipv4Addr::new(
-                10,
-                self.node as u8,
-                (member >> 8) as u8,
-                member as u8,
-            )),
+            IpVersion::V4 => {
+                IpAddr::V4(Ipv4Addr::new(10, self.node as u8, (member >> 8) as u8, member as u8))
+            }
             IpVersion::V6 => {
                 let [a, b, c] = PREFIX;
                 let (high, low) = ((member >> 16) as u16, member as u16);
