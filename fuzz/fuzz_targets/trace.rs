@@ -5,7 +5,7 @@
 
 use std::io::Cursor;
 
-use gridhaul_scenario::trace::{TraceLimits, TraceReader};
+use gridhaul_data::trace::{TraceLimits, TraceReader};
 use gridhaul_scenario::units::Duration;
 use libfuzzer_sys::fuzz_target;
 

@@ -448,10 +448,9 @@ fn damaged_data_with_a_right_checksum_are_taken() {
 
 #[test]
 fn recordings_are_played_and_packets_written_down() {
-    let folder = std::env::temp_dir().join(format!("gridhaul-day-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
+    let folder = tempfile::tempdir().expect("a folder");
     // The last message comes behind the end of the run.
-    let day = folder.join("day.csv");
+    let day = folder.path().join("day.csv");
     std::fs::write(
         &day,
         "time_s,bytes,member\n0.1,3000,0\n0.2,100,1\n0.2,100,0\n1.0,200,1\n9,1,1\n",
@@ -466,9 +465,7 @@ fn recordings_are_played_and_packets_written_down() {
          load = {{ trace = {{ file = '{day}' }} }}",
         day = day.display()
     );
-    let answer = asked(&text, Emu::default());
-    std::fs::remove_dir_all(&folder).expect("the folder goes");
-    let Some(answer) = answer else { return };
+    let Some(answer) = asked(&text, Emu::default()) else { return };
     for flow in ["tcp", "udp"] {
         assert_eq!(mean(&answer, flow, Metric::Messages), 4.0, "{flow}");
     }

@@ -6,7 +6,6 @@ pub mod backend;
 pub mod reference;
 pub mod scenario;
 pub mod schema;
-pub mod trace;
 pub mod units;
 
 pub use answer::Answer;

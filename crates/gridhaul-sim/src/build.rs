@@ -6,11 +6,11 @@ use gridhaul_core::chance::Chance;
 use gridhaul_core::link::{LinkAccount, LinkChance, LinkDirection};
 use gridhaul_core::load::{DEFAULT_START_SPREAD, Demand, Judge, Opening, SharedLoad};
 use gridhaul_core::tcp::{Connection, StackParams};
+use gridhaul_data::trace::Playback;
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{
     Direction, Directions, Flow as FlowSpec, IpVersion, Load, Scenario, Transport,
 };
-use gridhaul_scenario::trace::Playback;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::audit::LinkAudit;

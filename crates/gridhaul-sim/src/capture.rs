@@ -8,6 +8,7 @@ use gridhaul_core::wire::{
     Addresses as IpAddresses, IpHeader, Payload, TcpHeader, UdpHeader, WireError, write_tcp,
     write_udp,
 };
+use gridhaul_data::pcapng::PcapngWriter;
 use gridhaul_scenario::answer::Capture;
 use gridhaul_scenario::scenario::{IpVersion, dealt};
 use gridhaul_scenario::units::Instant;
@@ -57,21 +58,21 @@ impl Tap {
     }
 
     pub(crate) fn on_offered(&mut self, now: Instant, packet: &Packet) {
-        if self.packets.len() < Capture::PACKETS_MAX {
+        if self.packets.len() < PcapngWriter::PACKETS_MAX {
             self.packets.push((now, *packet));
         }
     }
 
     /// The capture.
     pub(crate) fn into_capture(self, addresses: &Addresses) -> Capture {
-        let mut capture = Capture::new(&self.name);
+        let mut capture = PcapngWriter::new(&self.name);
         let mut headers = Vec::new();
         for (at, packet) in &self.packets {
             headers.clear();
             let whole = addresses.encode(packet, &mut headers);
             capture.push(*at, &headers, whole.expect("a stack sends options that fit its header"));
         }
-        capture
+        capture.into_capture()
     }
 }
 

@@ -2,8 +2,8 @@
 
 use gridhaul_core::link::{Cause, Fate};
 use gridhaul_core::tcp::{Flags, Segment, Sender};
+use gridhaul_data::trace::Playback;
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::trace::Playback;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::collect::Collectors;

@@ -2,12 +2,23 @@
 
 use gridhaul_scenario::answer::{Answer, Estimate, Metric, Point, Row};
 
-/// The text of answers, each under its label. `only` these metrics; if it is empty, all that some
-/// answer has. What is not known is an empty cell.
-pub(crate) fn text(answers: &[(String, &Answer)], only: &[Metric]) -> anyhow::Result<String> {
+use crate::error::Error;
+
+/// The text of answers in CSV, each under its label. `only` these metrics; if it is empty, all that some
+/// answer has. A line for each answer, point, and flow or direction of a link; each metric has three columns: its mean in
+/// the unit of its name, the half width of its 95 % confidence interval (`_ci95`) and its number of replications (`_n`).
+/// What is not known is an empty cell.
+///
+/// # Errors
+/// A text that cannot be written, which is a fault of gridhaul.
+pub fn csv(answers: &[(String, &Answer)], only: &[Metric]) -> Result<String, Error> {
+    text(answers, only).map_err(Error::Fault)
+}
+
+fn text(answers: &[(String, &Answer)], only: &[Metric]) -> anyhow::Result<String> {
     let metrics: Vec<Metric> = if only.is_empty() { known(answers) } else { only.to_vec() };
     let parameters = parameters(answers);
-    let mut writer = csv::Writer::from_writer(Vec::new());
+    let mut writer = ::csv::Writer::from_writer(Vec::new());
     writer.write_record(headings(&parameters, &metrics))?;
     for (label, answer) in answers {
         for (number, point) in answer.points.iter().enumerate() {

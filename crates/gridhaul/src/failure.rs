@@ -3,6 +3,7 @@
 use std::panic::PanicHookInfo;
 use std::process::ExitCode;
 
+use gridhaul::Error;
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::ScenarioError;
 
@@ -66,15 +67,19 @@ impl From<ScenarioError> for Failure {
     }
 }
 
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Input(error) => Self::Input(error),
+            Error::Fault(error) => Self::Fault(error),
+            Error::Interrupted(message) => Self::Interrupted(message),
+        }
+    }
+}
+
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
-        match error {
-            RunError::Unsupported(_) | RunError::Invalid(_) | RunError::Machine(_) => {
-                Self::Input(error.into())
-            }
-            RunError::Audit(_) => Self::Fault(error.into()),
-            RunError::Interrupted => Self::Interrupted(error.to_string()),
-        }
+        Error::from(error).into()
     }
 }
 

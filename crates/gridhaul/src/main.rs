@@ -3,20 +3,13 @@
 //! Standard output carries data only; progress, warnings and errors go to standard error.
 
 mod args;
-mod ask;
-mod backends;
 mod command;
-mod csv_table;
-mod estimate;
 mod failure;
 mod fit;
 mod folder;
 mod interrupt;
 mod lock;
-mod paper;
-mod plan;
 mod printed;
-mod series_parquet;
 mod terminal;
 
 use std::process::ExitCode;

@@ -7,7 +7,6 @@ use anyhow::{Context, bail};
 use gridhaul_scenario::answer::Answer;
 
 use crate::args::Printed;
-use crate::csv_table;
 use crate::terminal::print;
 
 impl Printed {
@@ -32,7 +31,7 @@ impl Printed {
     /// Prints or writes the CSV, if it is asked for. Returns whether it was printed.
     pub(crate) fn csv(&self, answers: &[(String, &Answer)]) -> anyhow::Result<bool> {
         let Some(file) = &self.csv else { return Ok(false) };
-        let text = csv_table::text(answers, &self.only)?;
+        let text = gridhaul::csv(answers, &self.only)?;
         if self.prints_csv() {
             print(&text)?;
             return Ok(true);

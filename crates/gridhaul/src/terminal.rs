@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use gridhaul::Observer;
 use gridhaul_report::TextTable;
+use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -119,6 +121,36 @@ impl Bar {
 impl Drop for Bar {
     fn drop(&mut self) {
         self.finish();
+    }
+}
+
+/// Shows the work of the library: progress bars, warnings of answers and notes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terminal {
+    /// No progress bars; warnings and notes remain.
+    quiet: bool,
+}
+
+impl Terminal {
+    pub(crate) const fn new(quiet: bool) -> Self {
+        Self { quiet }
+    }
+}
+
+impl Observer for Terminal {
+    fn begin(&self, part: &str) -> Box<dyn Progress> {
+        Box::new(Bar::new(part, self.quiet))
+    }
+
+    fn on_answer(&self, answer: &Answer, alone: bool) {
+        let by = if alone { String::new() } else { format!("{}: ", answer.backend) };
+        for warning in &answer.warnings {
+            say(format_args!("warning: {by}{}: {}", warning.about, warning.message));
+        }
+    }
+
+    fn on_note(&self, note: &str) {
+        say(format_args!("note: {note}"));
     }
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 
 use anyhow::{Context, ensure};
 use serde_json::Value;
+use spdx::{Expression, Licensee, ParseMode};
 
 use crate::shell::{self, cargo, installed, output, root};
 
@@ -21,6 +22,10 @@ pub(crate) fn check() -> anyhow::Result<()> {
         Ok(found.iter().filter_map(|text| text.as_str().map(String::from)).collect())
     };
     let (allowed, registries) = (list("licenses", "allow")?, list("sources", "allow-registry")?);
+    let allowed: Vec<Licensee> = allowed
+        .iter()
+        .map(|name| Licensee::parse(name).with_context(|| format!("deny.toml: licence {name:?}")))
+        .collect::<Result<_, _>>()?;
     let metadata = output(cargo().args(["metadata", "--format-version", "1", "--locked"]))?;
     let metadata: Value = serde_json::from_str(&metadata)?;
     let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
@@ -42,57 +47,24 @@ pub(crate) fn check() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether an SPDX expression can be fulfilled with the allowed licences. AND binds closer than OR.
-fn permitted(expression: &str, allowed: &[String]) -> bool {
-    let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
-    let words: Vec<_> = spaced.split_whitespace().collect();
-    let mut at = 0;
-    let permitted = any_of(&words, &mut at, allowed);
-    permitted && at == words.len()
-}
-
-fn any_of(words: &[&str], at: &mut usize, allowed: &[String]) -> bool {
-    let mut permitted = all_of(words, at, allowed);
-    while words.get(*at) == Some(&"OR") {
-        *at += 1;
-        permitted |= all_of(words, at, allowed);
-    }
-    permitted
-}
-
-fn all_of(words: &[&str], at: &mut usize, allowed: &[String]) -> bool {
-    let mut permitted = one(words, at, allowed);
-    while words.get(*at) == Some(&"AND") {
-        *at += 1;
-        permitted &= one(words, at, allowed);
-    }
-    permitted
-}
-
-fn one(words: &[&str], at: &mut usize, allowed: &[String]) -> bool {
-    let Some(word) = words.get(*at) else { return false };
-    *at += 1;
-    if *word == "(" {
-        let permitted = any_of(words, at, allowed);
-        let closed = words.get(*at) == Some(&")");
-        *at += 1;
-        return permitted && closed;
-    }
-    let mut licence = (*word).to_owned();
-    if words.get(*at) == Some(&"WITH") {
-        licence = format!("{licence} WITH {}", words.get(*at + 1).unwrap_or(&""));
-        *at += 2;
-    }
-    allowed.contains(&licence)
+/// Whether an SPDX expression can be fulfilled with the allowed licences. Old packages write `/` for OR.
+fn permitted(expression: &str, allowed: &[Licensee]) -> bool {
+    let parsed = Expression::parse_mode(expression, ParseMode::LAX);
+    parsed.is_ok_and(|expression| {
+        expression.evaluate(|licence| allowed.iter().any(|allowed| allowed.satisfies(licence)))
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use spdx::Licensee;
+
     use super::permitted;
 
     #[test]
     fn expressions_are_read_as_spdx_means_them() {
-        let allowed = ["MIT".to_owned(), "Apache-2.0".to_owned(), "Unicode-3.0".to_owned()];
+        let allowed = ["MIT", "Apache-2.0", "Unicode-3.0"];
+        let allowed = allowed.map(|name| Licensee::parse(name).expect("a licence of SPDX"));
         for (expression, expected) in [
             ("MIT", true),
             ("MIT/Apache-2.0", true),

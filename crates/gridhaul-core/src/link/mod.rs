@@ -36,6 +36,7 @@ mod passage;
 mod queue;
 mod reorder;
 mod ring;
+mod serializer;
 mod truth;
 mod wire;
 
@@ -48,6 +49,7 @@ pub use account::LinkAccount;
 pub use crossing::Crossings;
 pub use direction::LinkDirection;
 pub use passage::{DropReason, Fate, Passage, Payload};
+pub use serializer::Serializer;
 pub use truth::{Called, Cause, Confusion, Losses};
 
 /// The chance of one direction: a stream for each purpose, all independent of each other.

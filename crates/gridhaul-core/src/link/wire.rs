@@ -1,6 +1,8 @@
 //! The wire: one packet at a time, each for as long as its bits take.
 
-use gridhaul_scenario::units::{BitRate, Duration, Instant, Serializer};
+use gridhaul_scenario::units::{BitRate, Duration, Instant};
+
+use super::Serializer;
 
 /// A wire of one rate.
 #[derive(Debug, Clone)]

@@ -6,11 +6,11 @@ use std::mem::MaybeUninit;
 
 use gridhaul_core::chance::Chance;
 use gridhaul_core::load::{Demand, Message, Opening, SharedLoad};
+use gridhaul_data::trace::Playback;
 use gridhaul_linux::{Clock, EventFlags, Poll, TcpInfo, request_realtime_priority};
 use gridhaul_scenario::answer::Recording;
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Flow, Scenario, Transport};
-use gridhaul_scenario::trace::Playback;
 use gridhaul_scenario::units::{Duration, Instant};
 use socket2::Socket;
 

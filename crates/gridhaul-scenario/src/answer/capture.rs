@@ -1,82 +1,10 @@
-//! Recorded packets, as pcapng files that Wireshark opens.
+//! Recorded packets.
 
-use crate::units::Instant;
-
-/// Packets of one link.
+/// Packets of one direction of a link, as a pcapng file that Wireshark opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capture {
     /// File name without its ending.
     pub name: String,
     /// The pcapng file.
     pub pcapng: Vec<u8>,
-}
-
-impl Capture {
-    /// Most packets in one.
-    pub const PACKETS_MAX: usize = 2_000_000;
-
-    /// No packet yet, of the interface that is named.
-    #[must_use]
-    pub fn new(interface: &str) -> Self {
-        let mut capture = Self { name: interface.to_owned(), pcapng: Vec::with_capacity(200) };
-        capture.section_header();
-        capture.interface();
-        capture
-    }
-
-    /// Adds a packet: its bytes from the IP header on, of which the last ones may be missing, and its
-    /// length on the wire.
-    pub fn push(&mut self, at: Instant, bytes: &[u8], whole: u32) {
-        let nanos = at.as_nanos();
-        let mut body = Vec::with_capacity(20 + bytes.len());
-        body.extend(0_u32.to_le_bytes());
-        body.extend(((nanos >> 32) as u32).to_le_bytes());
-        body.extend((nanos as u32).to_le_bytes());
-        body.extend((bytes.len() as u32).to_le_bytes());
-        body.extend(whole.max(bytes.len() as u32).to_le_bytes());
-        body.extend(bytes);
-        self.block(6, &body);
-    }
-
-    /// A block of pcapng: type, length, body padded to four bytes, length.
-    fn block(&mut self, kind: u32, body: &[u8]) {
-        let file = &mut self.pcapng;
-        let padded = body.len().next_multiple_of(4);
-        let len = (padded + 12) as u32;
-        file.extend(kind.to_le_bytes());
-        file.extend(len.to_le_bytes());
-        file.extend(body);
-        file.resize(file.len() + padded - body.len(), 0);
-        file.extend(len.to_le_bytes());
-    }
-
-    fn section_header(&mut self) {
-        let mut body = Vec::new();
-        body.extend(0x1a2b_3c4d_u32.to_le_bytes());
-        body.extend([1, 0, 0, 0]);
-        body.extend(u64::MAX.to_le_bytes());
-        self.block(0x0a0d_0d0a, &body);
-    }
-
-    fn interface(&mut self) {
-        let mut body = Vec::new();
-        body.extend(LINKTYPE_RAW.to_le_bytes());
-        // Reserved, and no limit on the length.
-        body.extend([0; 6]);
-        option(&mut body, 2, self.name.as_bytes());
-        // if_tsresol: nanoseconds.
-        option(&mut body, 9, &[9]);
-        option(&mut body, 0, &[]);
-        self.block(1, &body);
-    }
-}
-
-/// Packets begin with a header of IPv4 or IPv6.
-const LINKTYPE_RAW: u16 = 101;
-
-fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
-    body.extend(code.to_le_bytes());
-    body.extend((value.len() as u16).to_le_bytes());
-    body.extend(value);
-    body.resize(body.len().next_multiple_of(4), 0);
 }

@@ -59,7 +59,8 @@ impl ScenarioError {
 }
 
 impl Problem {
-    pub(crate) fn new(
+    /// A problem without a place.
+    pub fn new(
         key: impl Into<String>,
         message: impl Into<String>,
         remedy: impl Into<String>,
@@ -91,7 +92,8 @@ impl Place {
     }
 
     /// The line with a caret below. Of a long line, the part around the caret is shown.
-    pub(crate) fn excerpt(&self) -> String {
+    #[must_use]
+    pub fn excerpt(&self) -> String {
         let characters = self.text.chars().count();
         let first = match characters {
             0..=SHOWN_CHARACTERS => 0,

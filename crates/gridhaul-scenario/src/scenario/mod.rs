@@ -37,7 +37,7 @@ pub use aqm::{Aqm, Codel, FqCodel, Pie, Red};
 pub use channel::{Fading, Noise, NoiseTiming};
 pub use directions::{Directions, dealt};
 pub use error::{Place, Problem, ScenarioError};
-pub use file::reworded;
+pub use file::{ScenarioFile, reworded};
 pub use flow::{Flow, Transport};
 pub use ip::IpVersion;
 pub use link::{

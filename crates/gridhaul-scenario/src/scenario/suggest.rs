@@ -33,26 +33,7 @@ fn distance(one: &str, other: &str) -> usize {
     if one.len() > 64 || other.len() > 64 {
         return usize::MAX;
     }
-    let one: Vec<char> = one.to_lowercase().chars().collect();
-    let other: Vec<char> = other.to_lowercase().chars().collect();
-    let mut rows = vec![vec![0; other.len() + 1]; one.len() + 1];
-    for i in 0..=one.len() {
-        for j in 0..=other.len() {
-            rows[i][j] = match (i, j) {
-                (0, _) => j,
-                (_, 0) => i,
-                _ => {
-                    let differs = usize::from(one[i - 1] != other[j - 1]);
-                    let near = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-                    let near = near.min(rows[i - 1][j - 1] + differs);
-                    let swapped =
-                        i > 1 && j > 1 && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1];
-                    if swapped { near.min(rows[i - 2][j - 2] + 1) } else { near }
-                }
-            };
-        }
-    }
-    rows[one.len()][other.len()]
+    strsim::osa_distance(&one.to_lowercase(), &other.to_lowercase())
 }
 
 #[cfg(test)]

@@ -11,12 +11,13 @@ mod quantity;
 mod time;
 mod window;
 
-pub(crate) use number::{Decimal, split};
+pub(crate) use number::split;
 
-pub use bit_rate::{BitRate, Serializer};
+pub use bit_rate::BitRate;
 pub use bytes::Bytes;
 pub use decibel::Decibel;
 pub use distance::Distance;
+pub use number::Decimal;
 pub use probability::Probability;
 pub use quantity::{Quantity, UnitError};
 pub use time::{Duration, Instant};

@@ -2,10 +2,13 @@
 
 /// A decimal number: `digits` × 10^`exponent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Decimal {
-    pub(crate) negative: bool,
-    pub(crate) digits: u128,
-    pub(crate) exponent: i32,
+pub struct Decimal {
+    /// Whether a minus sign stands before it.
+    pub negative: bool,
+    /// Its digits without the point, at most 24 significant ones.
+    pub digits: u128,
+    /// The power of ten.
+    pub exponent: i32,
 }
 
 /// Digits that are kept: with a unit of up to 2^47 base units the product still fits 128 bits.
@@ -20,7 +23,8 @@ pub(crate) fn split(text: &str) -> (&str, &str) {
 
 impl Decimal {
     /// Reads digits with at most one point, underscores between them and an exponent.
-    pub(crate) fn parse(number: &str) -> Option<Self> {
+    #[must_use]
+    pub fn parse(number: &str) -> Option<Self> {
         let (negative, number) = match number.strip_prefix('-') {
             Some(number) => (true, number),
             None => (false, number),
@@ -51,7 +55,8 @@ impl Decimal {
 
     /// This many times `scale`, rounded to the nearest integer, halves away from zero; `None`
     /// beyond 128 bits. The sign is left out.
-    pub(crate) fn times(self, scale: u64) -> Option<u128> {
+    #[must_use]
+    pub fn times(self, scale: u64) -> Option<u128> {
         let product = self.digits * u128::from(scale);
         if product == 0 {
             return Some(0);

@@ -8,7 +8,7 @@ use toml::Value;
 
 /// A key and the value that it is given: `link.uplink.forward.rate=3 Mbit/s`.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Setting {
+pub struct Setting {
     pub(super) key: String,
     pub(super) value: Value,
     pub(super) written: Written,
@@ -16,7 +16,7 @@ pub(crate) struct Setting {
 
 /// A key and the values that it takes: a list, or a range behind `lin:` or `log:`.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Vary {
+pub struct Vary {
     pub(super) key: String,
     pub(super) values: Values,
     pub(super) written: Written,

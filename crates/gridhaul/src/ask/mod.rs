@@ -7,44 +7,61 @@ mod swept;
 use std::path::Path;
 
 use anyhow::{anyhow, bail};
+use gridhaul_data::trace;
 use gridhaul_scenario::scenario::{Plan, Scenario, Sweep, Values};
+use gridhaul_scenario::units::Duration;
 use indexmap::IndexMap;
 use toml::Value;
 
-use crate::args::Changes;
-use crate::terminal::say;
+use crate::error::Error;
 use blame::{Blame, named};
 
-pub(crate) use argument::{Setting, Vary};
+pub use argument::{Setting, Vary};
 
-/// Reads a scenario and changes it as the command line says. Unless `quiet`, says what of the
-/// file's sweep is replaced.
-pub(crate) fn load(
+/// What is changed in a scenario before it runs.
+#[derive(Debug, Clone, Default)]
+pub struct Changes {
+    /// Seed of all random numbers.
+    pub seed: Option<u64>,
+    /// Number of replications.
+    pub repeat: Option<u32>,
+    /// Keys and their values.
+    pub set: Vec<Setting>,
+    /// Interval of the samples of recorded series.
+    pub series: Option<Duration>,
+    /// Links whose packets are captured, in addition to those of the scenario.
+    pub pcap: Vec<String>,
+}
+
+/// Reads a scenario file, `-` being standard input, and changes it; `vary` adds to its sweep. Returns the scenario,
+/// and notes on what of the file's sweep the changes replace.
+///
+/// # Errors
+/// A file that cannot be read, what is wrong in it or in a trace that it names, and changes that do not fit it,
+/// each with its place.
+pub fn load(
     file: &Path,
     changes: &Changes,
     vary: &[Vary],
-    quiet: bool,
-) -> anyhow::Result<Scenario> {
+) -> Result<(Scenario, Vec<String>), Error> {
     let shown = Scenario::name_of(file);
     let is_changed = !changes.set.is_empty() || !vary.is_empty();
     // What the file says of traces may be replaced: they are opened afterwards.
-    let scenario = if is_changed { Scenario::load_to_change(file)? } else { Scenario::load(file)? };
+    let scenario = if is_changed { Scenario::load(file)? } else { trace::load_scenario(file)? };
     let (mut scenario, notes) = change(scenario, &shown, changes, vary)?;
     if is_changed {
         // A trace may be new. An own folder is a whole path already.
         scenario.lies_in(Scenario::folder_of(file));
         let blame = Blame::of_axes(&scenario, vary);
-        scenario.check_traces().map_err(|error| named(error, &shown, &blame))?;
+        trace::check(&scenario).map_err(|error| named(error, &shown, &blame))?;
     }
-    for note in notes.iter().filter(|_| !quiet) {
-        say(format_args!("note: {shown}: {note}"));
-    }
-    Ok(scenario)
+    let notes = notes.iter().map(|note| format!("{shown}: {note}")).collect();
+    Ok((scenario, notes))
 }
 
 /// Changes a scenario as the command line says; `file` is its name in errors. Returns notes on what
 /// of the file's sweep is replaced as well.
-fn change(
+pub(crate) fn change(
     mut scenario: Scenario,
     file: &str,
     changes: &Changes,

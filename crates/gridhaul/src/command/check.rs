@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use anyhow::anyhow;
+use gridhaul_data::trace;
 use gridhaul_scenario::answer::Warning;
-use gridhaul_scenario::scenario::Scenario;
 
 use crate::args::CheckArgs;
 use crate::failure::Failure;
@@ -16,7 +16,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let mut lines = String::new();
     let mut warnings = Vec::new();
     for file in &args.files {
-        match Scenario::load(file).and_then(|scenario| Ok((scenario.point_count()?, scenario))) {
+        match trace::load_scenario(file).and_then(|it| Ok((it.point_count()?, it))) {
             Ok((points, scenario)) => {
                 for warning in scenario.warnings() {
                     let (file, Warning { about, message }) = (file.display(), warning);

@@ -1,20 +1,19 @@
 //! `gridhaul compare`: answers side by side.
 
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::anyhow;
+use gridhaul::{compare, read_answer};
+use gridhaul_data::trace;
 use gridhaul_report::Report;
 use gridhaul_scenario::answer::Answer;
-use gridhaul_scenario::scenario::{Scenario, reworded};
+use gridhaul_scenario::scenario::Scenario;
 
-use super::comparison::Comparison;
 use super::run::{json, shown, stem};
 use crate::args::CompareArgs;
-use crate::backends;
 use crate::failure::Failure;
 use crate::folder::{MARKS, Place};
-use crate::terminal::{print, print_tables, say};
+use crate::terminal::{Terminal, print, print_tables, say};
 
 /// Compares every answer with the first.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
@@ -30,7 +29,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     }
     name_apart(&mut sides);
     let answers: Vec<_> = sides.iter().map(|side| (side.label.clone(), &side.answer)).collect();
-    let comparison = Comparison::of(&answers, &args.printed.only)?;
+    let comparison = compare(&answers, &args.printed.only)?;
     let text = json(&comparison)?;
     if args.printed.csv(&answers)? {
         // The comparison is in the folder, if there is one.
@@ -67,12 +66,13 @@ fn sides_of(file: &Path, args: &CompareArgs) -> Result<Vec<Side>, Failure> {
     let is_json = file.extension().is_some_and(|ending| ending == "json");
     let (label, shown) = (label(file), file.display().to_string());
     if let Some(path) = stored.or_else(|| is_json.then(|| file.to_owned())) {
-        let answer = stored_answer(&path)?;
+        let answer = read_answer(&path)?;
         return Ok(vec![Side { label, file: shown, answer, scenario: None }]);
     }
-    let mut scenario = Scenario::load(file)?;
+    let mut scenario = trace::load_scenario(file)?;
     scenario.repeat = args.repeat.unwrap_or(scenario.repeat);
-    let answers = backends::answers(&scenario, &args.engine, &label, args.quiet)?;
+    let answers =
+        gridhaul::run(&scenario, &args.engine.engine(), &label, &Terminal::new(args.quiet))?;
     let several = answers.len() > 1;
     let side = |answer: Answer| {
         let by = |name: &str| format!("{name} ({})", answer.backend);
@@ -81,32 +81,6 @@ fn sides_of(file: &Path, args: &CompareArgs) -> Result<Vec<Side>, Failure> {
         Side { label, file, answer, scenario: Some(scenario.clone()) }
     };
     Ok(answers.into_iter().map(side).collect())
-}
-
-fn stored_answer(path: &Path) -> anyhow::Result<Answer> {
-    let shown = path.display();
-    let text = fs::read(path).with_context(|| {
-        format!("cannot read {shown}\n  help: name a results folder, an answer.json or a scenario")
-    })?;
-    let answer: Answer = serde_json::from_slice(&text).map_err(|error| {
-        let (line, column) = (error.line(), error.column());
-        // The reader's words without its own place.
-        let message = error.to_string();
-        let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
-        let (reason, _) = reworded(message);
-        anyhow!(
-            "{shown}:{line}:{column}: this is not an answer of gridhaul: {reason}\n  \
-             help: name a results folder, an answer.json or a scenario"
-        )
-    })?;
-    if answer.schema != Answer::SCHEMA {
-        bail!(
-            "{shown}: schema {} is not known; this gridhaul reads {}",
-            answer.schema,
-            Answer::SCHEMA
-        );
-    }
-    Ok(answer)
 }
 
 fn label(file: &Path) -> String {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
+use gridhaul::ensure_room;
 use gridhaul_emu::{Held, Pair, clean};
 use gridhaul_report::TextTable;
 
+use super::run::load;
 use crate::args::{Changes, EmuCommand, EmuUpArgs};
-use crate::ask;
-use crate::estimate::ensure_room;
 use crate::failure::Failure;
 use crate::terminal::{print, print_tables, say};
 
@@ -23,7 +23,7 @@ pub(crate) fn run(command: &EmuCommand) -> Result<(), Failure> {
 
 fn up(args: &EmuUpArgs) -> Result<(), Failure> {
     let changes = Changes { seed: args.seed, set: args.set.clone(), ..Changes::default() };
-    let scenario = ask::load(&args.file, &changes, &[], false)?;
+    let scenario = load(&args.file, &changes, &[], false)?;
     let point = scenario.points()?.swap_remove(0);
     ensure_room(&point.scenario)?;
     clean().context("removing what dead runs have left")?;

@@ -3,14 +3,11 @@
 pub(crate) mod cc;
 pub(crate) mod check;
 pub(crate) mod compare;
-pub(crate) mod comparison;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod emu;
 pub(crate) mod model;
 pub(crate) mod paper;
 pub(crate) mod plan;
-mod reason;
 pub(crate) mod run;
 pub(crate) mod schema;
-mod verdict;

@@ -3,19 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use gridhaul::{Comparison, Vary, compare};
+use gridhaul_data::series;
 use gridhaul_report::{Detail, Report, TextTable};
 use gridhaul_scenario::answer::{Answer, Metric};
 use gridhaul_scenario::scenario::Scenario;
 
-use super::comparison::Comparison;
 use crate::args::{Changes, Engine, Output, Printed, RunArgs, SweepArgs};
-use crate::ask::{self, Vary};
-use crate::backends;
 use crate::failure::Failure;
 use crate::folder::Place;
 use crate::interrupt::Graceful;
-use crate::series_parquet;
-use crate::terminal::{print, print_tables, say};
+use crate::terminal::{Terminal, print, print_tables, say};
 
 /// Answers a scenario.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -56,16 +54,17 @@ struct Job<'a> {
 impl Job<'_> {
     fn run(&self, output: &Output) -> Result<(), Failure> {
         self.printed.check(output.json)?;
-        let scenario = ask::load(self.file, self.changes, self.vary, output.quiet)?;
+        let scenario = load(self.file, self.changes, self.vary, output.quiet)?;
         let place = Place::new(&self.target(output), output.force)?;
         let label = stem(self.file);
         let graceful = Graceful::begin();
-        let answers = backends::answers(&scenario, self.engine, &label, output.quiet);
+        let terminal = Terminal::new(output.quiet);
+        let answers = gridhaul::run(&scenario, &self.engine.engine(), &label, &terminal);
         drop(graceful);
         let answers = answers?;
         let labelled: Vec<_> =
             answers.iter().map(|answer| (answer.backend.clone(), answer)).collect();
-        let comparison = (answers.len() > 1).then(|| Comparison::of(&labelled, &[])).transpose()?;
+        let comparison = (answers.len() > 1).then(|| compare(&labelled, &[])).transpose()?;
         let written = Results { scenario: &scenario, answers: &labelled, svg: output.svg }
             .write(place, comparison.as_ref())?;
         self.print(&labelled, output.json)?;
@@ -96,7 +95,7 @@ impl Job<'_> {
             (true, answers) => print(&json(&answers)?)?,
             (false, [answer]) => print_tables(&tables(answer, &self.printed.only))?,
             (false, many) => {
-                let comparison = Comparison::of(answers, &self.printed.only)?;
+                let comparison = compare(answers, &self.printed.only)?;
                 let many = many.iter().any(|it| it.points.len() > POINTS_WITH_LINKS);
                 let mut tables =
                     if many { vec![comparison.overview()] } else { comparison.tables() };
@@ -129,6 +128,21 @@ fn tables(answer: &Answer, only: &[Metric]) -> Vec<TextTable> {
     }
     tables.extend(gridhaul_report::verdicts(&[(String::new(), answer)]));
     tables
+}
+
+/// Reads a scenario and changes it as the command line says. Unless `quiet`, says what of the file's sweep is
+/// replaced.
+pub(crate) fn load(
+    file: &Path,
+    changes: &Changes,
+    vary: &[Vary],
+    quiet: bool,
+) -> Result<Scenario, Failure> {
+    let (scenario, notes) = gridhaul::load(file, &changes.changes(), vary)?;
+    for note in notes.iter().filter(|_| !quiet) {
+        say(format_args!("note: {note}"));
+    }
+    Ok(scenario)
 }
 
 /// Name of a scenario file without folder and ending.
@@ -183,7 +197,8 @@ impl Results<'_> {
             let of_backend = if index == 0 { String::new() } else { format!("-{backend}") };
             folder.write(&format!("answer{of_backend}.json"), json(answer)?.as_bytes())?;
             for series in &answer.series {
-                let bytes = series_parquet::encode(series, answer).map_err(Failure::Fault)?;
+                let bytes =
+                    series::encode(series, answer).map_err(|error| Failure::Fault(error.into()))?;
                 folder.write(&format!("{}{of_backend}.parquet", series.name), &bytes)?;
             }
             for capture in &answer.captures {

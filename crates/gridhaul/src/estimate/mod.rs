@@ -11,7 +11,7 @@ use std::fs;
 
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 
-use crate::args::{Engine, On};
+use crate::engine::{BackendName, Engine};
 use refusal::{refuse_memory, refuse_time};
 use work::Work;
 
@@ -66,7 +66,8 @@ const POINTS_SEEN: usize = 200;
 /// # Errors
 /// The key to change, if the run would take more memory than is free or longer than a day.
 pub(crate) fn ensure_possible(scenario: &Scenario, engine: &Engine) -> anyhow::Result<()> {
-    let counts = engine.on.iter().any(|on| matches!(on, On::Sim | On::Emu));
+    let counts =
+        engine.backends.iter().any(|name| matches!(name, BackendName::Sim | BackendName::Emu));
     if engine.ignore_estimate || !counts {
         return Ok(());
     }
@@ -74,9 +75,11 @@ pub(crate) fn ensure_possible(scenario: &Scenario, engine: &Engine) -> anyhow::R
     check(scenario, engine, limits)
 }
 
+/// Checks that there is enough memory for a network that stands.
+///
 /// # Errors
 /// The key to change, if a network that stands would take more memory than is free.
-pub(crate) fn ensure_room(scenario: &Scenario) -> anyhow::Result<()> {
+pub fn ensure_room(scenario: &Scenario) -> anyhow::Result<()> {
     let limits = Limits { seconds: f64::INFINITY, bytes: available() };
     check(scenario, &Engine::sim(1, false), limits).map_err(|error| {
         let text = error.to_string();
@@ -99,11 +102,11 @@ fn check(scenario: &Scenario, engine: &Engine, limits: Limits) -> anyhow::Result
     let replications = f64::from(scenario.repeat);
     let whole = Whole { scenario, points: all.len() as f64, replications, largest: &largest, sum };
     whole.check_memory(threads(engine), limits)?;
-    for on in &engine.on {
-        let seconds = match on {
-            On::Sim => sum.transits * SECONDS_PER_TRANSIT * replications / threads(engine),
-            On::Emu => sum.seconds * replications / engine.beside.max(1) as f64,
-            On::Model | On::PaperModel => continue,
+    for name in &engine.backends {
+        let seconds = match name {
+            BackendName::Sim => sum.transits * SECONDS_PER_TRANSIT * replications / threads(engine),
+            BackendName::Emu => sum.seconds * replications / engine.beside.max(1) as f64,
+            BackendName::Model | BackendName::PaperModel => continue,
         };
         if seconds > limits.seconds {
             return Err(refuse_time(&whole, seconds, limits.seconds));
@@ -169,11 +172,11 @@ mod tests {
         Scenario::from_toml(&text, "test.toml").expect("a scenario")
     }
 
-    fn engine(on: On) -> Engine {
-        Engine { on: vec![on], threads: 1, beside: 1, ignore_estimate: false }
+    fn engine(on: BackendName) -> Engine {
+        Engine { backends: vec![on], threads: 1, beside: 1, ignore_estimate: false }
     }
 
-    fn refused(scenario: &Scenario, on: On, limits: Limits) -> String {
+    fn refused(scenario: &Scenario, on: BackendName, limits: Limits) -> String {
         check(scenario, &engine(on), limits).unwrap_err().to_string()
     }
 
@@ -183,7 +186,7 @@ mod tests {
     fn a_million_links_need_two_hundred_megabytes() {
         // Half a million members have a link each, with two directions.
         let scenario = scenario("");
-        let with = |bytes| check(&scenario, &engine(On::Sim), Limits { bytes, ..PLENTY });
+        let with = |bytes| check(&scenario, &engine(BackendName::Sim), Limits { bytes, ..PLENTY });
         assert!(with(2.1e8).is_ok());
         let error = with(1.9e8).unwrap_err().to_string();
         assert!(error.starts_with("node.a.count = 500000"), "{error}");
@@ -194,7 +197,8 @@ mod tests {
     fn a_simulation_takes_a_microsecond_for_each_packet_on_a_link() {
         // One hour of 1 Mbit/s in packets of 1500 B, and as many acknowledgements: 600,000.
         let scenario = scenario("repeat = 1000");
-        let with = |seconds| check(&scenario, &engine(On::Sim), Limits { seconds, ..PLENTY });
+        let with =
+            |seconds| check(&scenario, &engine(BackendName::Sim), Limits { seconds, ..PLENTY });
         assert!(with(700.0).is_ok());
         let error = with(500.0).unwrap_err().to_string();
         assert!(error.starts_with("repeat = 1000: "), "{error}");
@@ -204,19 +208,22 @@ mod tests {
     fn real_kernels_take_real_time() {
         let scenario = scenario("repeat = 3\n[[sweep]]\nvary.seed = [1, 2, 3, 4]\n");
         let with = |hours| Limits { seconds: hours * HOUR, ..PLENTY };
-        assert!(check(&scenario, &engine(On::Emu), with(12.1)).is_ok());
-        let error = refused(&scenario, On::Emu, with(11.9));
+        assert!(check(&scenario, &engine(BackendName::Emu), with(12.1)).is_ok());
+        let error = refused(&scenario, BackendName::Emu, with(11.9));
         assert!(error.starts_with("sweep: ") && error.contains("12 h"), "{error}");
     }
 
     #[test]
     fn what_is_kept_of_each_replication_counts() {
-        let error =
-            refused(&scenario("repeat = 4294967295"), On::Sim, Limits { bytes: 1e12, ..PLENTY });
+        let error = refused(
+            &scenario("repeat = 4294967295"),
+            BackendName::Sim,
+            Limits { bytes: 1e12, ..PLENTY },
+        );
         assert!(error.starts_with("repeat = 4294967295"), "{error}");
         let error = refused(
             &scenario("record.interval = \"1 ms\""),
-            On::Sim,
+            BackendName::Sim,
             Limits { bytes: 3e8, ..PLENTY },
         );
         assert!(error.starts_with("record.interval"), "{error}");
@@ -233,7 +240,7 @@ mod tests {
                 let path = entry.unwrap().path();
                 let text = fs::read_to_string(&path).unwrap_or_default();
                 let Ok(scenario) = Scenario::from_toml(&text, "test.toml") else { continue };
-                let engine = Engine { threads: 2, ..engine(On::Sim) };
+                let engine = Engine { threads: 2, ..engine(BackendName::Sim) };
                 let limits = Limits { seconds: SECONDS_MAX, bytes: 8e9 };
                 check(&scenario, &engine, limits)
                     .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -246,9 +253,9 @@ mod tests {
     #[test]
     fn equations_take_no_time_worth_an_estimate() {
         let scenario = scenario("repeat = 4294967295");
-        check(&scenario, &engine(On::Model), PLENTY).unwrap_or(());
-        ensure_possible(&scenario, &engine(On::Model)).unwrap();
-        let forced = Engine { ignore_estimate: true, ..engine(On::Sim) };
+        check(&scenario, &engine(BackendName::Model), PLENTY).unwrap_or(());
+        ensure_possible(&scenario, &engine(BackendName::Model)).unwrap();
+        let forced = Engine { ignore_estimate: true, ..engine(BackendName::Sim) };
         ensure_possible(&scenario, &forced).unwrap();
     }
 }

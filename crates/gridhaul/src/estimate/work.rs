@@ -1,7 +1,7 @@
 //! What one run of a scenario is made of: connections, links, packets, samples.
 
 use gridhaul_core::tcp::StackParams;
-use gridhaul_scenario::answer::Capture;
+use gridhaul_data::pcapng::PcapngWriter;
 use gridhaul_scenario::scenario::{Flow, Hop, Load, Scenario, Transport};
 
 /// Numbers that decide how long a run takes and what it needs. They are real: a product of counts
@@ -47,7 +47,7 @@ impl Work {
             work.samples = looks * work.rows;
         }
         let links = scenario.record.pcap.len() as f64;
-        work.captured = (2.0 * links * Capture::PACKETS_MAX as f64).min(work.transits);
+        work.captured = (2.0 * links * PcapngWriter::PACKETS_MAX as f64).min(work.transits);
         work
     }
 

@@ -1,7 +1,6 @@
 //! The answers to the scenarios of a paper, each from one or several backends.
 
 use anyhow::{Context, anyhow};
-use clap::ValueEnum;
 use gridhaul_emu::Emu;
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::RunError;
@@ -9,11 +8,11 @@ use gridhaul_scenario::scenario::Scenario;
 use serde::Serialize;
 
 use super::{Experiment, Paper};
-use crate::args::{Engine, On};
 use crate::ask::{self, Vary};
-use crate::backends;
-use crate::failure::Failure;
-use crate::terminal::say;
+use crate::engine::{BackendName, Engine};
+use crate::error::Error;
+use crate::observer::Observer;
+use crate::run;
 
 /// All answers, in the order of `paper.toml`.
 #[derive(Debug, Default)]
@@ -36,7 +35,9 @@ struct Machine<'a> {
     /// What real kernels lack for a scenario, if anything.
     lacking: &'a dyn Fn(&Scenario) -> Option<String>,
     /// Answers a scenario by the one backend of the engine; the text is its name for the progress bar.
-    answer: &'a dyn Fn(&Scenario, &Engine, &str) -> Result<Answer, Failure>,
+    answer: &'a dyn Fn(&Scenario, &Engine, &str) -> Result<Answer, Error>,
+    /// Is notified of what is left out.
+    note: &'a dyn Fn(&str),
 }
 
 impl Machine<'_> {
@@ -44,11 +45,11 @@ impl Machine<'_> {
     fn answer(
         &self,
         scenario: &Scenario,
-        on: On,
+        on: BackendName,
         engine: &Engine,
         name: &str,
-    ) -> Result<Result<Answer, String>, Failure> {
-        if on != On::Emu {
+    ) -> Result<Result<Answer, String>, Error> {
+        if on != BackendName::Emu {
             return (self.answer)(scenario, engine, name).map(Ok);
         }
         if let Some(lacking) = (self.lacking)(scenario) {
@@ -56,9 +57,9 @@ impl Machine<'_> {
         }
         match (self.answer)(scenario, engine, name) {
             // What is missing may show only when it is used.
-            Err(Failure::Input(error)) => match error.downcast_ref() {
+            Err(Error::Input(error)) => match error.downcast_ref() {
                 Some(RunError::Machine(reason)) => Ok(Err(reason.clone())),
-                _ => Err(Failure::Input(error)),
+                _ => Err(Error::Input(error)),
             },
             answered => answered.map(Ok),
         }
@@ -82,15 +83,16 @@ impl Answers {
         paper: &Paper,
         quick: bool,
         engine: &Engine,
-        quiet: bool,
-    ) -> Result<Self, Failure> {
+        observer: &dyn Observer,
+    ) -> Result<Self, Error> {
         Self::ask_with(
             paper,
             quick,
             engine,
             &Machine {
                 lacking: &Emu::lacking,
-                answer: &|scenario, engine, name| backends::answer(scenario, engine, name, quiet),
+                answer: &|scenario, engine, name| run::answer(scenario, engine, name, observer),
+                note: &|note| observer.on_note(note),
             },
         )
     }
@@ -100,27 +102,27 @@ impl Answers {
         quick: bool,
         engine: &Engine,
         machine: &Machine<'_>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, Error> {
         let mut all = Self::default();
         for experiment in &paper.about.scenario {
-            let (name, scenario) = paper.scenario(experiment, quick).map_err(Failure::Fault)?;
-            for on in experiment.backends(&engine.on, quick).map_err(Failure::Fault)? {
+            let (name, scenario) = paper.scenario(experiment, quick).map_err(Error::Fault)?;
+            for on in experiment.backends(&engine.backends, quick).map_err(Error::Fault)? {
                 let beside = engine.beside.max(experiment.beside);
-                let engine = Engine { on: vec![on], beside, ..engine.clone() };
+                let engine = Engine { backends: vec![on], beside, ..engine.clone() };
                 let answer = match machine.answer(&scenario, on, &engine, &name)? {
                     Ok(answer) => answer,
                     Err(reason) => {
-                        say(format_args!("note: {name} is not run on real kernels: {reason}"));
+                        (machine.note)(&format!("{name} is not run on real kernels: {reason}"));
                         all.passed_over.push(PassedOver { scenario: name.clone(), reason });
                         continue;
                     }
                 };
                 // Two ways to solve one kind of equations are one backend, but two names.
-                let backend = name_of(on);
+                let backend = on.to_string();
                 if let Some(further) = experiment.further.get(&backend) {
-                    let further = settings(further).map_err(Failure::Fault)?;
+                    let further = settings(further).map_err(Error::Fault)?;
                     let scenario = ask::assign(scenario.clone(), &experiment.file, &further)
-                        .map_err(Failure::Fault)?;
+                        .map_err(Error::Fault)?;
                     let answer = (machine.answer)(&scenario, &engine, &name)?;
                     let (scenario, backend) = (name.clone(), backend.clone());
                     all.found.push(Found { scenario, backend, further: true, answer });
@@ -178,25 +180,14 @@ impl Answers {
 
 impl Experiment {
     /// The backends that answer.
-    fn backends(&self, default: &[On], quick: bool) -> anyhow::Result<Vec<On>> {
+    fn backends(&self, default: &[BackendName], quick: bool) -> anyhow::Result<Vec<BackendName>> {
         let names = self.quick_on.as_ref().filter(|_| quick).unwrap_or(&self.on);
         if names.is_empty() {
             return Ok(default.to_vec());
         }
-        let read = |name: &String| {
-            On::from_str(name, false).map_err(|_| {
-                let known: Vec<_> = On::value_variants().iter().map(|on| name_of(*on)).collect();
-                let known = known.join(", ");
-                anyhow!("on: there is no backend {name:?}\n  help: choose among: {known}")
-            })
-        };
+        let read = |name: &String| name.parse().map_err(|error: String| anyhow!("on: {error}"));
         names.iter().map(read).collect::<Result<_, _>>().with_context(|| self.file.clone())
     }
-}
-
-/// The name of a backend on the command line.
-fn name_of(on: On) -> String {
-    on.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// Keys and their values, as on the command line.
@@ -214,17 +205,22 @@ mod tests {
     /// All of a paper, answered by nobody: what matters is who is asked.
     fn asked(
         lacking: Option<&str>,
-        failure: Option<fn(&Scenario) -> Failure>,
-    ) -> Result<Answers, Failure> {
+        failure: Option<fn(&Scenario) -> Error>,
+    ) -> Result<Answers, Error> {
         let papers = Paper::all().expect("papers can be read");
         let paper = papers.iter().find(|paper| paper.name == "medx").expect("a paper with kernels");
-        let engine = Engine { on: vec![On::Sim], threads: 1, beside: 1, ignore_estimate: false };
+        let engine = Engine::sim(1, false);
         let answer = |scenario: &Scenario, engine: &Engine, _: &str| match failure {
-            Some(failure) if engine.on == [On::Emu] => Err(failure(scenario)),
-            _ => Ok(Answer::without_points(scenario, &name_of(engine.on[0]))),
+            Some(failure) if engine.backends == [BackendName::Emu] => Err(failure(scenario)),
+            _ => Ok(Answer::without_points(scenario, engine.backends[0].name())),
         };
         let lacking = |_: &Scenario| lacking.map(str::to_owned);
-        Answers::ask_with(paper, true, &engine, &Machine { lacking: &lacking, answer: &answer })
+        Answers::ask_with(
+            paper,
+            true,
+            &engine,
+            &Machine { lacking: &lacking, answer: &answer, note: &|_| () },
+        )
     }
 
     fn kernels(answers: &Answers) -> usize {
@@ -253,6 +249,6 @@ mod tests {
     #[test]
     fn other_errors_of_kernels_stay_errors() {
         let wrong = asked(None, Some(|_| RunError::Invalid("no route".into()).into()));
-        assert!(matches!(wrong, Err(Failure::Input(_))), "{wrong:?}");
+        assert!(matches!(wrong, Err(Error::Input(_))), "{wrong:?}");
     }
 }

@@ -12,6 +12,7 @@ mod figure;
 mod findings;
 mod judge;
 mod page;
+mod reproduction;
 
 use std::collections::BTreeMap;
 
@@ -21,24 +22,25 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 
 use crate::ask;
+use crate::error::Error;
 use agree::Known;
 use claim::Claim;
 use figure::Figure;
 
-pub(crate) use agree::{Agreement, agreements, tables as agreement_tables};
-pub(crate) use answers::{Answers, PassedOver};
-pub(crate) use claim::{Verdict, table as claim_table, verdicts};
-pub(crate) use expected::Expected;
-pub(crate) use figure::Curve;
-pub(crate) use findings::Findings;
-pub(crate) use judge::{Judged, found, judge, points_of, tables};
-pub(crate) use page::{page, pictures};
+use agree::{Agreement, agreements, tables as agreement_tables};
+use answers::{Answers, PassedOver};
+use claim::{Verdict, table as claim_table, verdicts};
+use expected::Expected;
+use figure::Curve;
+use findings::Findings;
+use judge::{Judged, found, judge, points_of, tables};
+pub use reproduction::{Reproduction, paper};
 
 /// A paper as it stands in the repository.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Paper {
+pub struct Paper {
     /// Name of the folder.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// What it is and what it asks.
     pub(crate) about: About,
     /// The published numbers.
@@ -135,8 +137,29 @@ static EMBEDDED: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/papers.rs"));
 
 impl Paper {
     /// All papers.
-    pub(crate) fn all() -> anyhow::Result<Vec<Self>> {
-        EMBEDDED.iter().map(Self::read).collect()
+    ///
+    /// # Errors
+    /// A folder that cannot be read, which is a fault of gridhaul.
+    pub fn all() -> Result<Vec<Self>, Error> {
+        EMBEDDED.iter().map(Self::read).collect::<anyhow::Result<_>>().map_err(Error::Fault)
+    }
+
+    /// Title of the paper.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        &self.about.title
+    }
+
+    /// Who wrote it, and where it appeared.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.about.source
+    }
+
+    /// Number of published figures that are checked or drawn.
+    #[must_use]
+    pub fn figures(&self) -> usize {
+        self.cells.len() + self.about.figure.len()
     }
 
     fn read(embedded: &Embedded) -> anyhow::Result<Self> {

@@ -14,7 +14,7 @@ use super::limits::Limit;
 use super::search::Search;
 use super::trial::Candidate;
 use super::verify::{Depth, Verification};
-use crate::failure::Failure;
+use crate::error::Error;
 
 /// A candidate that was simulated.
 #[derive(Debug, Clone)]
@@ -79,7 +79,7 @@ impl<'a> Bench<'a> {
         how: &'a Verification<'a>,
         choices: &'a Choices,
         limits: &'a [Limit],
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, Error> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(how.threads)
             .build()
@@ -99,7 +99,7 @@ impl<'a> Bench<'a> {
         search: &mut Search<'_>,
         list: &[usize],
         until: Until,
-    ) -> Result<Option<usize>, Failure> {
+    ) -> Result<Option<usize>, Error> {
         let list = &list[..list.len().min(self.left())];
         let mut found = None;
         for batch in list.chunks(BATCH) {
@@ -115,12 +115,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Adds replications to the candidates of a batch until each is decided or of no more interest.
-    fn batch(
-        &self,
-        search: &Search<'_>,
-        batch: &[usize],
-        until: Until,
-    ) -> Result<Vec<Job>, Failure> {
+    fn batch(&self, search: &Search<'_>, batch: &[usize], until: Until) -> Result<Vec<Job>, Error> {
         let mut jobs = Vec::new();
         for &index in batch {
             let trial = &search.candidates[index].trial;
@@ -165,7 +160,7 @@ impl<'a> Bench<'a> {
         open: &[usize],
         numbers: std::ops::Range<usize>,
         label: &str,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Error> {
         let runs: Vec<(usize, usize)> =
             numbers.flat_map(|number| open.iter().map(move |job| (*job, number))).collect();
         let (done, total) = (AtomicU64::new(0), runs.len() as u64);
@@ -188,7 +183,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Keeps what came out of a candidate; whether it keeps every limit.
-    fn note(&mut self, search: &mut Search<'_>, job: Job) -> Result<bool, Failure> {
+    fn note(&mut self, search: &mut Search<'_>, job: Job) -> Result<bool, Error> {
         let candidate = search.candidates[job.index].clone();
         let model = search.judge.ask(&candidate.trial)?.clone();
         let equations = search.judge.answer(&job.scenario)?;
@@ -207,7 +202,7 @@ impl<'a> Bench<'a> {
         Ok(keeps)
     }
 
-    fn supported(&self, scenario: &Scenario) -> Result<(), Failure> {
+    fn supported(&self, scenario: &Scenario) -> Result<(), Error> {
         self.how.simulator.supports(scenario).map_err(|keys| {
             let keys: Vec<_> = keys.iter().map(ToString::to_string).collect();
             anyhow::anyhow!(

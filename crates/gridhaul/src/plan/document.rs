@@ -10,7 +10,7 @@ use super::finding::decided;
 use super::judge::Judgement;
 use super::limits::{Limit, State};
 use super::trial::Candidate;
-use super::{Basis, Checked, Outcome, finding};
+use super::{Basis, Checked, Outcome};
 
 /// The outcome as JSON.
 pub(crate) fn document(scenario: &Scenario, outcome: &Outcome) -> Value {
@@ -76,7 +76,7 @@ pub(crate) fn document(scenario: &Scenario, outcome: &Outcome) -> Value {
         "title": scenario.title,
         "scenario_sha256": scenario.sha256(),
         "currency": outcome.plan.currency,
-        "finding": finding(outcome),
+        "finding": outcome.finding(),
         "candidates": outcome.candidates,
         "judged": outcome.judged,
         "winner": winner,

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::search::{Search, is_numeric};
 use super::trial::{Candidate, Trial};
-use crate::failure::Failure;
+use crate::error::Error;
 
 /// Why nothing keeps all limits, and how near the best comes.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,7 +41,7 @@ const HALVINGS: usize = 8;
 const FOLLOWED: usize = 12;
 
 /// Finds what is in the way. Every candidate has been judged.
-pub(crate) fn impossible(search: &mut Search<'_>) -> Result<Impossible, Failure> {
+pub(crate) fn impossible(search: &mut Search<'_>) -> Result<Impossible, Error> {
     let limits = search.judge.limits().len();
     let mut best: Vec<Option<(f64, Candidate)>> = vec![None; limits];
     let candidates = search.candidates;

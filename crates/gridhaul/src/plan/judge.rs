@@ -8,7 +8,7 @@ use gridhaul_scenario::scenario::{Choices, Load, Scenario};
 
 use super::limits::{Limit, Measured, State};
 use super::trial::Trial;
-use crate::failure::Failure;
+use crate::error::Error;
 
 /// What a backend says about a candidate.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -65,7 +65,7 @@ impl<'a> Judge<'a> {
     }
 
     /// What the backend says about a candidate.
-    pub(crate) fn ask(&mut self, trial: &Trial) -> Result<&Judgement, Failure> {
+    pub(crate) fn ask(&mut self, trial: &Trial) -> Result<&Judgement, Error> {
         if !self.known.contains_key(trial) {
             let judgement = self.judge(trial)?;
             self.known.insert(trial.clone(), judgement);
@@ -84,7 +84,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Whether no limit is known to be broken.
-    pub(crate) fn keeps(&mut self, trial: &Trial) -> Result<bool, Failure> {
+    pub(crate) fn keeps(&mut self, trial: &Trial) -> Result<bool, Error> {
         self.ask(trial)?;
         if let Some(keeps) = self.simulated(trial) {
             return Ok(keeps);
@@ -95,7 +95,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Largest share of a limit that is used up by equations, and which limit it is.
-    pub(crate) fn worst(&mut self, trial: &Trial) -> Result<(f64, Option<usize>), Failure> {
+    pub(crate) fn worst(&mut self, trial: &Trial) -> Result<(f64, Option<usize>), Error> {
         self.ask(trial)?;
         let judgement = &self.known[trial];
         if judgement.trouble.is_some() {
@@ -118,7 +118,7 @@ impl<'a> Judge<'a> {
     }
 
     /// The backend's answer to a scenario, where it has one.
-    pub(crate) fn answer(&self, scenario: &Scenario) -> Result<Option<Answer>, Failure> {
+    pub(crate) fn answer(&self, scenario: &Scenario) -> Result<Option<Answer>, Error> {
         if self.backend.supports(scenario).is_err() {
             return Ok(None);
         }
@@ -129,7 +129,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn judge(&self, trial: &Trial) -> Result<Judgement, Failure> {
+    fn judge(&self, trial: &Trial) -> Result<Judgement, Error> {
         let scenario = self.choices.scenario(&trial.values, trial.collectors)?;
         if let Err(keys) = self.backend.supports(&scenario) {
             let keys: Vec<_> = keys.iter().map(ToString::to_string).collect();

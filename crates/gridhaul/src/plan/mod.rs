@@ -17,6 +17,7 @@ mod judge;
 mod limits;
 mod neighbours;
 mod picture;
+mod request;
 mod search;
 mod simulated;
 mod tables;
@@ -26,26 +27,27 @@ mod verify;
 use std::collections::BTreeMap;
 
 use anyhow::anyhow;
-use gridhaul_report::NamedChart;
+use gridhaul_model::Model;
+use gridhaul_report::{NamedChart, TextTable};
 use gridhaul_scenario::answer::Answer;
-use gridhaul_scenario::backend::Backend;
+use gridhaul_scenario::backend::{Backend, Quiet};
 use gridhaul_scenario::scenario::{Choice, Choices, Plan, Scenario};
 
-use crate::failure::Failure;
+use crate::error::Error;
 use bench::Checked;
-pub(crate) use document::document;
-pub(crate) use finding::finding;
 use impossible::{Impossible, impossible};
 use judge::{Judge, Judgement, Trouble};
 use limits::{Limit, limits};
+pub use request::{PlanRequest, check, plan};
 use search::{Other, Search};
-pub(crate) use tables::tables;
 use trial::{Candidate, Item, Prices, candidates};
-pub(crate) use verify::{Basis, Depth, Verification};
+pub use verify::Depth;
+use verify::{Basis, Verification};
 use verify::{Verified, verify};
 
 /// What planning found out.
-pub(crate) struct Outcome {
+#[derive(Debug)]
+pub struct Outcome {
     pub(crate) plan: Plan,
     pub(crate) choices: Choices,
     pub(crate) limits: Vec<Limit>,
@@ -73,6 +75,7 @@ pub(crate) struct Outcome {
 }
 
 /// The chosen candidate.
+#[derive(Debug)]
 pub(crate) struct Winner {
     pub(crate) candidate: Candidate,
     pub(crate) items: Vec<Item>,
@@ -99,18 +102,60 @@ impl Outcome {
         self.tried.iter().flatten().find(|checked| checked.candidate.trial == candidate.trial)
     }
 
+    /// The scenario with the values that were chosen; `None` if no choice keeps every limit.
+    #[must_use]
+    pub fn choice(&self) -> Option<&Scenario> {
+        self.winner.as_ref().map(|winner| &winner.scenario)
+    }
+
+    /// The finding in a few sentences.
+    #[must_use]
+    pub fn finding(&self) -> String {
+        finding::finding(self)
+    }
+
+    /// Tables of the choice, its costs, its limits and its neighbours, in the order in which they are read.
+    #[must_use]
+    pub fn tables(&self) -> Vec<TextTable> {
+        tables::tables(self)
+    }
+
+    /// Charts of the limits around the choice.
+    #[must_use]
+    pub fn charts(&self) -> &[NamedChart] {
+        &self.pictures
+    }
+
+    /// Everything as JSON: the file `plan.json`. `scenario` is the one that was planned.
+    #[must_use]
+    pub fn document(&self, scenario: &Scenario) -> serde_json::Value {
+        document::document(scenario, self)
+    }
+
+    /// What the equations answer to the choice and, if it was simulated, what the simulation answers; empty without a
+    /// choice.
+    ///
+    /// # Errors
+    /// The equations do not answer.
+    pub fn answers(&self) -> Result<Vec<Answer>, Error> {
+        let Some(choice) = self.choice() else { return Ok(Vec::new()) };
+        let mut answers = vec![Model.run(choice, &Quiet)?];
+        answers.extend(self.simulation());
+        Ok(answers)
+    }
+
     /// The answer of the winner's simulation, over its replications.
-    pub(crate) fn simulation(&self) -> Option<Answer> {
+    fn simulation(&self) -> Option<Answer> {
         self.verified()?.evidence.answer()
     }
 }
 
 /// Finds the cheapest choice. `model` judges candidates; without a verification its word is final.
-pub(crate) fn plan(
+pub(crate) fn cheapest(
     scenario: &Scenario,
     model: &dyn Backend,
     verification: Option<&Verification<'_>>,
-) -> Result<Outcome, Failure> {
+) -> Result<Outcome, Error> {
     let plan = scenario.plan.clone().unwrap_or_default();
     let choices = scenario.choices()?;
     let limits = limits(scenario, &plan);
@@ -144,7 +189,7 @@ pub(crate) fn plan(
     let others = others
         .into_iter()
         .map(|other| Ok((other.clone(), search.judge.ask(&other.candidate.trial)?.clone())))
-        .collect::<Result<Vec<_>, Failure>>()?;
+        .collect::<Result<Vec<_>, Error>>()?;
     let anchor = (chosen.clone())
         .or_else(|| impossible.as_ref()?.nearest.clone())
         .or_else(|| Some(tried.as_ref()?.last()?.candidate.clone()));
@@ -187,7 +232,7 @@ fn simulate(
     choices: &Choices,
     how: &Verification<'_>,
     first: Option<usize>,
-) -> Result<Option<Verified>, Failure> {
+) -> Result<Option<Verified>, Error> {
     let start = match first {
         Some(first) => Some(first),
         None => search.nearest(|_| true)?,
@@ -197,7 +242,7 @@ fn simulate(
 }
 
 /// An error where the equations have no answer to any of so many candidates.
-fn answerable(refused: &BTreeMap<String, usize>, candidates: usize) -> Result<(), Failure> {
+fn answerable(refused: &BTreeMap<String, usize>, candidates: usize) -> Result<(), Error> {
     if refused.is_empty() || refused.values().sum::<usize>() < candidates {
         return Ok(());
     }

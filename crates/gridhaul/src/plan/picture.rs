@@ -10,7 +10,7 @@ use super::judge::Trouble;
 use super::limits::{Limit, State};
 use super::search::{Search, is_numeric};
 use super::trial::{Candidate, Trial};
-use crate::failure::Failure;
+use crate::error::Error;
 
 /// What there is to see around a candidate: a map over two numbers, or curves over one.
 pub(crate) fn pictures(
@@ -19,7 +19,7 @@ pub(crate) fn pictures(
     plan: &Plan,
     anchor: &Candidate,
     wins: bool,
-) -> Result<Vec<NamedChart>, Failure> {
+) -> Result<Vec<NamedChart>, Error> {
     let chosen = |key: &usize| {
         let choice = &search.choices[*key];
         anchor.trial.values[*key].is_some() && choice.values.len() > 1 && is_numeric(choice)
@@ -43,7 +43,7 @@ fn region(
     anchor: &Candidate,
     (x, y): (usize, usize),
     wins: bool,
-) -> Result<RegionChart, Failure> {
+) -> Result<RegionChart, Error> {
     let mut reasons: Vec<String> = limits.iter().map(Limit::what).collect();
     let more = ["more sent than carried", "no answer by equations", "a limit, when simulated"];
     reasons.extend(more.map(str::to_owned));
@@ -85,7 +85,7 @@ fn cell(
     plan: &Plan,
     trial: &Trial,
     cost: f64,
-) -> Result<(CellState, String), Failure> {
+) -> Result<(CellState, String), Error> {
     let keeps = search.judge.keeps(trial)?;
     let (_, worst) = search.judge.worst(trial)?;
     let judgement = search.judge.ask(trial)?.clone();
@@ -127,7 +127,7 @@ fn curves(
     limits: &[Limit],
     anchor: &Candidate,
     key: usize,
-) -> Result<LineChart, Failure> {
+) -> Result<LineChart, Error> {
     let choice = search.choices[key].clone();
     let title = format!("How much of each limit is used: {}", anchor.trial.words(search.choices));
     let mut chart =

@@ -5,7 +5,7 @@ use gridhaul_scenario::scenario::Choice;
 
 use super::judge::Judge;
 use super::trial::{Candidate, Prices, Trial};
-use crate::failure::Failure;
+use crate::error::Error;
 
 /// Candidates in order of cost, and who judges them.
 pub(crate) struct Search<'a> {
@@ -32,7 +32,7 @@ impl Search<'_> {
     pub(crate) fn cheapest(
         &mut self,
         accept: impl Fn(&Candidate) -> bool,
-    ) -> Result<Option<usize>, Failure> {
+    ) -> Result<Option<usize>, Error> {
         let candidates = self.candidates;
         let mut best: Option<(f64, usize)> = None;
         let mut cost = f64::NEG_INFINITY;
@@ -56,7 +56,7 @@ impl Search<'_> {
     pub(crate) fn nearest(
         &mut self,
         accept: impl Fn(&Candidate) -> bool,
-    ) -> Result<Option<usize>, Failure> {
+    ) -> Result<Option<usize>, Error> {
         let candidates = self.candidates;
         let mut best: Option<(f64, usize)> = None;
         for (index, candidate) in candidates.iter().enumerate() {
@@ -73,7 +73,7 @@ impl Search<'_> {
 
     /// What lies beside a winner: the next cheapest, the cheapest with each other word of a choice,
     /// and the next value of each number with everything else as it is.
-    pub(crate) fn others(&mut self, winner: &Candidate) -> Result<Vec<Other>, Failure> {
+    pub(crate) fn others(&mut self, winner: &Candidate) -> Result<Vec<Other>, Error> {
         let mut others = Vec::new();
         let own = |candidate: &Candidate| candidate.trial == winner.trial;
         if let Some(next) = self.cheapest(|candidate| !own(candidate))? {
@@ -120,7 +120,7 @@ impl Search<'_> {
         others: &mut Vec<Other>,
         word: &str,
         accept: impl Fn(&Candidate) -> bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Error> {
         if let Some(index) = self.cheapest(&accept)? {
             others.push(self.other(&format!("cheapest {word}"), index));
         } else if let Some(index) = self.nearest(&accept)? {

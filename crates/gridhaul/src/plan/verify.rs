@@ -10,7 +10,7 @@ use super::bench::{Bench, Checked, Until};
 use super::limits::Limit;
 use super::neighbours::{differing, steps};
 use super::search::Search;
-use crate::failure::Failure;
+use crate::error::Error;
 
 /// How the choice of the equations is verified.
 pub(crate) struct Verification<'a> {
@@ -26,7 +26,7 @@ pub(crate) struct Verification<'a> {
 
 /// How much is simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Depth {
+pub enum Depth {
     /// The choice of the equations; more only where the simulation does not confirm it.
     Winner,
     /// Every candidate of the shortlist.
@@ -64,7 +64,7 @@ pub(crate) fn verify(
     choices: &Choices,
     how: &Verification<'_>,
     (start, allowed): (usize, bool),
-) -> Result<Verified, Failure> {
+) -> Result<Verified, Error> {
     let mut bench = Bench::new(how, choices, limits)?;
     let found = bench.simulate(search, &[start], Until::Found)?;
     let confirmed = bench.tried.first().is_some_and(|first| first.keeps() && first.agrees());
@@ -94,7 +94,7 @@ fn cheapest(tried: &[Checked]) -> Option<usize> {
 
 /// What is simulated in any case with [`Depth::Full`]: what the table of other choices names, and whatever
 /// differs from the choice by one step of one key.
-fn shortlist(search: &mut Search<'_>, start: usize) -> Result<Vec<usize>, Failure> {
+fn shortlist(search: &mut Search<'_>, start: usize) -> Result<Vec<usize>, Error> {
     let candidates = search.candidates;
     let others = search.others(&candidates[start])?;
     let from = &candidates[start].trial;
@@ -113,7 +113,7 @@ fn dearer(
     search: &mut Search<'_>,
     bench: &mut Bench<'_>,
     start: usize,
-) -> Result<Option<usize>, Failure> {
+) -> Result<Option<usize>, Error> {
     let from = search.candidates[start].clone();
     let mut radii: BTreeSet<usize> = BTreeSet::new();
     for candidate in search.candidates {
@@ -138,7 +138,7 @@ fn cheaper(
     search: &mut Search<'_>,
     bench: &mut Bench<'_>,
     winner: &mut Option<usize>,
-) -> Result<usize, Failure> {
+) -> Result<usize, Error> {
     while let Some(best) = *winner {
         let best = bench.tried[best].candidate.clone();
         let near = untried(search, bench, |search, at| {

@@ -2,10 +2,11 @@
 //! Congestion Avoidance", figure 2, with one rule of its authors' implementation (see `drops`).
 
 use gridhaul_scenario::scenario;
-use gridhaul_scenario::units::{BitRate, Duration, Instant, QueueLimit, Serializer};
+use gridhaul_scenario::units::{BitRate, Duration, Instant, QueueLimit};
 
 use super::Arrival;
 use crate::chance::Chance;
+use crate::link::Serializer;
 
 /// RED for one queue.
 #[derive(Debug, Clone)]

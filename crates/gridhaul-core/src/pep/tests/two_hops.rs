@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use gridhaul_scenario::units::{BitRate, Duration, Instant, Probability, Serializer};
+use gridhaul_scenario::units::{BitRate, Duration, Instant, Probability};
 
 use crate::chance::Chance;
+use crate::link::Serializer;
 use crate::pep::{Proxy, Side};
 use crate::tcp::{Connection, Flags, Segment, SenderStats, StackParams};
 

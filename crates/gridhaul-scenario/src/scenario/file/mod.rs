@@ -1,8 +1,8 @@
 //! Scenario files: reading, writing, hashing.
 
 pub(super) mod explain;
+mod folder;
 mod locate;
-mod traces;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -22,6 +22,17 @@ pub(super) use locate::steps as path_steps;
 /// Largest scenario file in bytes: far above any that people write, and quick to read.
 const SIZE_MAX: u64 = 4_000_000;
 
+/// A scenario and the file that it was read from, so that what is found wrong later is shown at its place
+/// in the file.
+#[derive(Debug, Clone)]
+pub struct ScenarioFile {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// Name of the file in errors.
+    name: String,
+    text: String,
+}
+
 impl Scenario {
     /// Reads a scenario from the text of a TOML file; `file` is its name in errors.
     ///
@@ -29,16 +40,11 @@ impl Scenario {
     /// A text that is not TOML, unknown keys, wrong types or units, and whatever contradicts
     /// itself (see [`Scenario::validate`]). All contradictions are told together.
     pub fn from_toml(text: &str, file: &str) -> Result<Self, ScenarioError> {
-        Self::read(text, file, None, Traces::Closed)
+        Self::read(text, file, None)
     }
 
     /// Reads a scenario that lies in a folder, if it lies anywhere.
-    fn read(
-        text: &str,
-        file: &str,
-        folder: Option<&Path>,
-        traces: Traces,
-    ) -> Result<Self, ScenarioError> {
+    fn read(text: &str, file: &str, folder: Option<&Path>) -> Result<Self, ScenarioError> {
         let fail = |problem| ScenarioError::one(file, problem);
         if text.len() as u64 > SIZE_MAX {
             return Err(fail(too_large()));
@@ -51,53 +57,23 @@ impl Scenario {
         if problems.is_empty() {
             problems = points::problems(&scenario);
         }
-        if problems.is_empty()
-            && let Some(folder) = folder
-        {
-            scenario.lies_in(folder);
-            if traces == Traces::Opened {
-                problems = traces::problems(&scenario);
-            }
-        }
         if problems.is_empty() {
+            if let Some(folder) = folder {
+                scenario.lies_in(folder);
+            }
             return Ok(scenario);
         }
-        for problem in &mut problems {
-            problem.place = document.place(&problem.key);
-        }
-        problems.sort_by_key(|problem| problem.place.as_ref().map(|place| place.line));
-        Err(ScenarioError { file: file.to_owned(), problems })
+        Err(located(file, &document, problems))
     }
 
     /// Reads a scenario file of at most 4 MB. If it names a trace, its folder is kept in
-    /// [`Scenario::folder`], and the traces of its flows are opened to see that they can be read.
+    /// [`Scenario::folder`]; no other file is opened.
     ///
     /// # Errors
     /// A file that is missing, unreadable, too large, not a regular file or not text, and the
-    /// errors of [`Scenario::from_toml`] and of the traces.
+    /// errors of [`Scenario::from_toml`].
     pub fn load(path: &Path) -> Result<Self, ScenarioError> {
-        Self::load_with(path, Traces::Opened)
-    }
-
-    /// Reads a scenario file like [`Scenario::load`], but opens no traces: what is changed next may
-    /// name others. See [`Scenario::check_traces`].
-    ///
-    /// # Errors
-    /// As [`Scenario::load`], without those of the traces.
-    pub fn load_to_change(path: &Path) -> Result<Self, ScenarioError> {
-        Self::load_with(path, Traces::Closed)
-    }
-
-    /// Opens the traces of the flows, at all points of a sweep, to see that they can be read.
-    ///
-    /// # Errors
-    /// All problems of traces together, without places.
-    pub fn check_traces(&self) -> Result<(), ScenarioError> {
-        let problems = traces::problems(self);
-        if problems.is_empty() {
-            return Ok(());
-        }
-        Err(ScenarioError { file: String::new(), problems })
+        ScenarioFile::load(path).map(|file| file.scenario)
     }
 
     /// Whether a scenario is read from standard input: `-`, `/dev/stdin` or another name of it.
@@ -124,12 +100,6 @@ impl Scenario {
         let parent = path.parent().filter(|_| !is_pipe(path)).unwrap_or(Path::new(""));
         // The folder of a bare file name.
         if parent.as_os_str().is_empty() { Path::new(".") } else { parent }
-    }
-
-    fn load_with(path: &Path, traces: Traces) -> Result<Self, ScenarioError> {
-        let file = Self::name_of(path);
-        let text = text_of(path).map_err(|problem| ScenarioError::one(&file, problem))?;
-        Self::read(&text, &file, Some(Self::folder_of(path)), traces)
     }
 
     /// Checks that the scenario does not contradict itself: names, routes, sizes and ranges. One
@@ -159,6 +129,29 @@ impl Scenario {
     pub fn sha256(&self) -> String {
         let digest = Sha256::digest(Self { folder: None, ..self.clone() }.to_toml());
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl ScenarioFile {
+    /// Reads a scenario file as [`Scenario::load`] does.
+    ///
+    /// # Errors
+    /// Those of [`Scenario::load`].
+    pub fn load(path: &Path) -> Result<Self, ScenarioError> {
+        let name = Scenario::name_of(path);
+        let text = text_of(path).map_err(|problem| ScenarioError::one(&name, problem))?;
+        let scenario = Scenario::read(&text, &name, Some(Scenario::folder_of(path)))?;
+        Ok(Self { scenario, name, text })
+    }
+
+    /// An error with these problems, each at the line of the file that has its key.
+    #[must_use]
+    pub fn error(&self, problems: Vec<Problem>) -> ScenarioError {
+        match DeTable::parse(&self.text) {
+            Ok(table) => located(&self.name, &Document::new(&self.text, table), problems),
+            // The text has been read before, so this does not happen.
+            Err(_) => ScenarioError { file: self.name.clone(), problems },
+        }
     }
 }
 
@@ -220,11 +213,13 @@ impl Place {
     }
 }
 
-/// Whether traces are opened when a scenario is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Traces {
-    Opened,
-    Closed,
+/// An error with the places of its problems, in the order of the file.
+fn located(file: &str, document: &Document<'_>, mut problems: Vec<Problem>) -> ScenarioError {
+    for problem in &mut problems {
+        problem.place = document.place(&problem.key);
+    }
+    problems.sort_by_key(|problem| problem.place.as_ref().map(|place| place.line));
+    ScenarioError { file: file.to_owned(), problems }
 }
 
 /// Whether a path is standard input or another open file of this process, as shells name the output of

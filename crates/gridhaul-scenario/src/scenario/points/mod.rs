@@ -60,6 +60,14 @@ impl Scenario {
 }
 
 impl Scenario {
+    /// Path of the entry of the sweep that gives this key its values, if one does:
+    /// `sweep[0].vary."flow.up.count"`.
+    #[must_use]
+    pub fn swept_key(&self, key: &str) -> Option<String> {
+        let entry = self.sweep.iter().position(|entry| entry.vary.contains_key(key))?;
+        Some(name(entry, key))
+    }
+
     /// What is found in this scenario and, where there is a sweep, at every one of its points.
     pub(super) fn at_all_points(&self, find: impl Fn(&Self) -> Vec<String>) -> Vec<String> {
         let mut found = find(self);

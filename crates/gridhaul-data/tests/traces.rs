@@ -1,6 +1,7 @@
 //! Recorded traces: what is read, and what people see when a trace is wrong. Read `traces.txt` as a
 //! whole: every message should be enough to put the trace right.
 
+#[path = "../../gridhaul-scenario/tests/golden/mod.rs"]
 mod golden;
 
 use std::fs::{self, File};
@@ -8,9 +9,9 @@ use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use gridhaul_data::trace::{self, TraceError, TraceLimits, TraceReader, TraceRow};
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::scenario::{Load, Trace};
-use gridhaul_scenario::trace::{TraceError, TraceLimits, TraceReader, TraceRow};
 use gridhaul_scenario::units::Duration;
 use parquet::data_type::{DoubleType, Int64Type};
 use parquet::file::writer::SerializedFileWriter;
@@ -170,7 +171,7 @@ fn messages_are_as_expected() {
     let whole = fs::read(&path).unwrap();
     fs::write(&path, &whole[..whole.len() / 2]).unwrap();
     tell("cut off");
-    golden::check("crates/gridhaul-scenario/tests/traces.txt", &page);
+    golden::check("crates/gridhaul-data/tests/traces.txt", &page);
 }
 
 const SCENARIO: &str = r#"
@@ -194,19 +195,19 @@ fn a_path_is_relative_to_the_scenario_and_the_merged_scenario_still_finds_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("day.toml");
     fs::write(&path, SCENARIO).unwrap();
-    let error = Scenario::load(&path).unwrap_err();
+    let error = trace::load_scenario(&path).unwrap_err();
     let told = error.to_string();
     assert!(told.contains("day.toml:14:19: flow.reading.load.trace.file"), "{told}");
     assert!(told.contains("help: check the spelling"), "{told}");
     fs::write(folder.path().join("day.csv"), "time_s,bytes,member\n0,200,3\n").unwrap();
-    let told = Scenario::load(&path).unwrap_err().to_string();
+    let told = trace::load_scenario(&path).unwrap_err().to_string();
     assert!(told.contains("there is no member 3: the flow has 3"), "{told}");
     fs::write(folder.path().join("day.csv"), "time_s,bytes,member\n0,200,2\n").unwrap();
-    let scenario = Scenario::load(&path).unwrap();
+    let scenario = trace::load_scenario(&path).unwrap();
     let elsewhere = tempfile::tempdir().unwrap().path().join("merged.toml");
     fs::create_dir_all(elsewhere.parent().unwrap()).unwrap();
     fs::write(&elsewhere, scenario.to_toml()).unwrap();
-    let merged = Scenario::load(&elsewhere).unwrap();
+    let merged = trace::load_scenario(&elsewhere).unwrap();
     assert_eq!(merged, scenario);
     assert_eq!(merged.sha256(), scenario.sha256());
     // Without a file there is no folder: nothing is opened.
@@ -220,7 +221,7 @@ fn the_sha256_does_not_depend_on_the_folder_but_on_the_path_as_written() {
         let path = folder.path().join("day.toml");
         fs::write(&path, SCENARIO.replace("day.csv", name)).unwrap();
         fs::write(folder.path().join(name), "time_s,bytes\n0,200\n").unwrap();
-        let scenario = Scenario::load(&path).unwrap();
+        let scenario = trace::load_scenario(&path).unwrap();
         assert!(scenario.to_toml().contains(folder.path().to_str().unwrap()));
         scenario.sha256()
     };
@@ -235,7 +236,7 @@ fn a_folder_named_in_the_file_begins_at_the_file() {
     fs::create_dir(folder.path().join("data")).unwrap();
     fs::write(folder.path().join("data/day.csv"), "time_s,bytes\n0,200\n").unwrap();
     fs::write(&path, format!("folder = 'data'{SCENARIO}")).unwrap();
-    let scenario = Scenario::load(&path).unwrap();
+    let scenario = trace::load_scenario(&path).unwrap();
     let whole = folder.path().join("data");
     assert_eq!(scenario.folder.as_deref(), whole.to_str());
 }
@@ -255,9 +256,9 @@ fn swept_traces_are_found_beside_the_scenario() {
            { trace = { file = 'day.csv' } }, { trace = { file = 'night.csv' } } ]\n";
     for text in [of_files, of_loads] {
         fs::write(&path, text).unwrap();
-        let points = Scenario::load(&path).unwrap().points().unwrap();
+        let points = trace::load_scenario(&path).unwrap().points().unwrap();
         let first_rows = points.iter().map(|point| {
-            let mut trace = point.scenario.open_trace("reading").unwrap().unwrap();
+            let mut trace = trace::open(&point.scenario, "reading").unwrap().unwrap();
             trace.next_row().unwrap().unwrap().bytes
         });
         assert_eq!(first_rows.collect::<Vec<_>>(), [200, 90]);
@@ -272,17 +273,17 @@ fn a_trace_that_a_sweep_or_a_change_replaces_need_not_be_there() {
     let path = folder.path().join("day.toml");
     fs::write(folder.path().join("night.csv"), "time_s,bytes\n0,90\n").unwrap();
     fs::write(&path, SCENARIO).unwrap();
-    let mut scenario = Scenario::load_to_change(&path).unwrap();
-    let told = scenario.check_traces().unwrap_err().to_string();
+    let mut scenario = Scenario::load(&path).unwrap();
+    let told = trace::check(&scenario).unwrap_err().to_string();
     assert!(told.starts_with("flow.reading.load.trace.file: "), "{told}");
     assert!(told.contains("day.csv: cannot read this file"), "{told}");
     let load = &mut scenario.flow["reading"].load;
     *load = Load::Trace(Trace { file: "night.csv".into() });
-    scenario.check_traces().unwrap();
+    trace::check(&scenario).unwrap();
     let swept = |files: &str| {
         let sweep = format!("[[sweep]]\nvary.\"flow.reading.load.trace.file\" = [{files}]\n");
         fs::write(&path, format!("{SCENARIO}{sweep}")).unwrap();
-        Scenario::load(&path).map_err(|error| error.to_string())
+        trace::load_scenario(&path).map_err(|error| error.to_string())
     };
     swept("'night.csv'").unwrap();
     let told = swept("'night.csv', 'dusk.csv'").unwrap_err();

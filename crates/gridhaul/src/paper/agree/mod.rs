@@ -1,33 +1,17 @@
 //! Whether two backends agree on the points of a figure, and `differs.csv`: where they are known not
 //! to, by how much, and why.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
+mod tables;
+mod tolerance;
 
 use anyhow::{Context, ensure};
-use gridhaul_report::{TextTable, format};
 use serde::{Deserialize, Serialize};
 
 use super::Paper;
-use super::expected::serde_as_text;
-use super::figure::{Curve, Figure, Place, smooth, told};
+use super::figure::{Curve, Figure, Place, smooth};
 
-/// How near two values must be: `0.02` apart, or `10 %` of the second; `10 % or interval` if they may
-/// also lie within the joint 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Tolerance {
-    limit: Limit,
-    or_interval: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Limit {
-    /// In the unit of the figure.
-    Absolute(f64),
-    /// Of the value that the first one is held to, in percent.
-    Relative(f64),
-}
+pub(crate) use tables::tables;
+pub(crate) use tolerance::Tolerance;
 
 /// A line of `differs.csv`: points of a curve at which the backends are known to differ.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -176,158 +160,12 @@ fn judge(
     }
 }
 
-/// How many points of each curve agree, and each that does not.
-pub(crate) fn tables(paper: &Paper, all: &[Agreement]) -> Vec<TextTable> {
-    if all.is_empty() {
-        return Vec::new();
-    }
-    let mut groups: BTreeMap<(usize, &str, &[String; 2]), Vec<&Agreement>> = BTreeMap::new();
-    for one in all {
-        let place = paper.about.figure.iter().position(|figure| figure.name == one.figure);
-        let key = (place.unwrap_or(usize::MAX), one.line.as_str(), &one.backends);
-        groups.entry(key).or_default().push(one);
-    }
-    let summary = groups.values().map(|group| {
-        let count = |test: fn(&&&Agreement) -> bool| group.iter().filter(test).count();
-        let agree = count(|one| one.problem.is_none() && one.reason.is_none());
-        let listed = count(|one| one.problem.is_none() && one.reason.is_some());
-        let largest =
-            group.iter().map(|one| one.tolerance.limit.difference(one.values)).fold(0.0, f64::max);
-        let one = group[0];
-        vec![
-            one.figure.clone(),
-            one.line.clone(),
-            between(one),
-            one.tolerance.to_string(),
-            group.len().to_string(),
-            agree.to_string(),
-            listed.to_string(),
-            (group.len() - agree - listed).to_string(),
-            one.tolerance.limit.with(largest).to_string(),
-        ]
-    });
-    let headers =
-        ["figure", "line", "between", "held to", "points", "agree", "listed", "FAIL", "largest"];
-    let summary = TextTable {
-        title: "Agreement of the backends".into(),
-        headers: headers.map(String::from).to_vec(),
-        rows: summary.collect(),
-        key_columns: 4,
-        note: Some("listed: known to differ; differs.csv says by how much and why".into()),
-    };
-    let apart = all.iter().filter(|one| one.problem.is_some() || one.reason.is_some());
-    let rows: Vec<_> = apart.map(row).collect();
-    let mut tables = vec![summary];
-    if !rows.is_empty() {
-        let headers =
-            ["figure", "line", "between", "at", "first", "second", "difference", "", "reason"];
-        tables.push(TextTable {
-            title: "Points at which they differ".into(),
-            headers: headers.map(String::from).to_vec(),
-            rows,
-            key_columns: 2,
-            note: None,
-        });
-    }
-    tables
-}
-
-fn between(one: &Agreement) -> String {
-    format!("{} and {}", told(&one.backends[0]), told(&one.backends[1]))
-}
-
-fn row(one: &Agreement) -> Vec<String> {
-    let limit = one.tolerance.limit;
-    let difference = limit.with(limit.difference(one.values));
-    let problem =
-        one.problem.as_ref().map_or("listed".into(), |problem| format!("FAIL: {problem}"));
-    vec![
-        one.figure.clone(),
-        one.line.clone(),
-        between(one),
-        format::number(one.x),
-        format::number(one.values[0]),
-        format::number(one.values[1]),
-        difference.to_string(),
-        problem,
-        one.reason.clone().unwrap_or_default(),
-    ]
-}
-
 impl Known {
     fn is_between(&self, backends: [&str; 2]) -> bool {
         let mut named = self.between.split_whitespace();
         self.between.trim().is_empty() || named.all(|name| backends.contains(&name))
     }
 }
-
-impl Tolerance {
-    /// The intervals of independent means add in squares; what has none is exact.
-    fn holds(self, ours: Place, theirs: Place) -> bool {
-        let joint = ours.ci95.unwrap_or(0.0).hypot(theirs.ci95.unwrap_or(0.0));
-        let (Limit::Absolute(limit) | Limit::Relative(limit)) = self.limit;
-        self.limit.difference([ours.y, theirs.y]) <= limit
-            || self.or_interval && (ours.y - theirs.y).abs() <= joint
-    }
-}
-
-impl Limit {
-    /// How far two values are apart, in the measure of this limit.
-    fn difference(self, [ours, theirs]: [f64; 2]) -> f64 {
-        let apart = (ours - theirs).abs();
-        match self {
-            Self::Absolute(_) => apart,
-            Self::Relative(_) if apart == 0.0 => 0.0,
-            Self::Relative(_) => apart / theirs.abs() * 100.0,
-        }
-    }
-
-    /// The same measure with another number.
-    fn with(self, number: f64) -> Self {
-        match self {
-            Self::Absolute(_) => Self::Absolute(number),
-            Self::Relative(_) => Self::Relative(number),
-        }
-    }
-}
-
-impl FromStr for Tolerance {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || {
-            format!(
-                "{text:?} is none of \"0.02\", \"10 %\", \"0.02 or interval\", \"10 % or interval\""
-            )
-        };
-        let number = |text: &str| text.trim().parse().ok().filter(|number: &f64| *number >= 0.0);
-        let alone = text.strip_suffix("or interval").map(str::trim_end);
-        let limit = match alone.unwrap_or(text).split_once('%') {
-            Some((percent, "")) => number(percent).map(Limit::Relative),
-            Some(_) => None,
-            None => number(alone.unwrap_or(text)).map(Limit::Absolute),
-        };
-        let limit = limit.ok_or_else(wrong)?;
-        Ok(Self { limit, or_interval: alone.is_some() })
-    }
-}
-
-impl fmt::Display for Tolerance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let or = if self.or_interval { " or interval" } else { "" };
-        write!(f, "{}{or}", self.limit)
-    }
-}
-
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Absolute(number) => f.write_str(&format::number(*number)),
-            Self::Relative(percent) => write!(f, "{} %", format::number(*percent)),
-        }
-    }
-}
-
-serde_as_text!(Tolerance);
 
 #[cfg(test)]
 mod tests {

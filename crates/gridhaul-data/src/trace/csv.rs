@@ -5,7 +5,7 @@ use std::io::{BufRead, Read};
 
 use super::error::{self, Unit, gap, of_cell, of_file, shown};
 use super::{Columns, RawRow, TimeUnit, Wrong};
-use crate::units::{Decimal, Duration};
+use gridhaul_scenario::units::{Decimal, Duration};
 
 /// Longest line in bytes: far above any of three numbers, and little to hold.
 const LINE_MAX: usize = 64 * 1024;

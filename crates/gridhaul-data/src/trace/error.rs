@@ -4,10 +4,10 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 
+use gridhaul_scenario::scenario::Place;
 use thiserror::Error;
 
 use super::Wrong;
-use crate::scenario::Place;
 
 /// Why a trace cannot be read (on). Displayed, it names the file, the line or row, the column, what
 /// was expected and the remedy.

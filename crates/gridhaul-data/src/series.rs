@@ -1,33 +1,70 @@
-//! Series as Parquet files, which every data tool reads.
+//! Recorded series as Parquet files, which every data tool reads.
 
 use std::sync::Arc;
 
-use anyhow::{Context, ensure};
 use gridhaul_scenario::answer::{Answer, Column, ColumnData, Series, SeriesInfo};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
+use thiserror::Error;
+
+/// Why a series cannot be written as Parquet.
+#[derive(Debug, Error)]
+pub enum SeriesError {
+    /// A column is longer or shorter than the first.
+    #[error("series {series}: column {column} has {found} rows, not {rows}")]
+    Length {
+        /// Name of the series.
+        series: String,
+        /// Name of the column.
+        column: String,
+        /// Number of its rows.
+        found: usize,
+        /// Number of rows of the first column.
+        rows: usize,
+    },
+    /// A row of a column of texts names a word that the column does not have.
+    #[error("column {column}: unknown word")]
+    Word {
+        /// Name of the column.
+        column: String,
+    },
+    /// The schema of the file has fewer columns than the series.
+    #[error("column {column}: a column without a place in the schema")]
+    Schema {
+        /// Name of the column.
+        column: String,
+    },
+    /// The writer of Parquet refuses.
+    #[error("cannot write a Parquet file: {0}")]
+    Parquet(#[from] ParquetError),
+    /// The metadata cannot be written as JSON.
+    #[error("cannot write the metadata of a Parquet file: {0}")]
+    Metadata(#[from] serde_json::Error),
+}
 
 /// Rows that are written together; bounds the memory of readers.
 const ROWS_PER_GROUP: usize = 1 << 20;
 
 /// The Parquet file of a series of an answer: the columns of the table, `member`, `point` and a column
 /// for each swept key, with metadata that says of which run they are. Not-a-number is written as null.
-pub(crate) fn encode(series: &Series, answer: &Answer) -> anyhow::Result<Vec<u8>> {
+///
+/// # Errors
+/// Columns of different lengths, or a text without a word.
+pub fn encode(series: &Series, answer: &Answer) -> Result<Vec<u8>, SeriesError> {
     let rows = series.columns.first().map_or(0, |column| length(&column.data));
     let columns: Vec<Column> =
         series.columns.iter().cloned().chain(common(series, answer, rows)).collect();
     for column in &columns {
         let found = length(&column.data);
-        ensure!(
-            found == rows,
-            "series {}: column {} has {found} rows, not {rows}",
-            series.name,
-            column.name
-        );
+        if found != rows {
+            let (series, column) = (series.name.clone(), column.name.clone());
+            return Err(SeriesError::Length { series, column, found, rows });
+        }
     }
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
@@ -44,7 +81,7 @@ pub(crate) fn encode(series: &Series, answer: &Answer) -> anyhow::Result<Vec<u8>
         }
         group.close()?;
     }
-    writer.into_inner().context("cannot write a Parquet file")
+    Ok(writer.into_inner()?)
 }
 
 fn length(data: &ColumnData) -> usize {
@@ -73,7 +110,7 @@ fn common(series: &Series, answer: &Answer, rows: usize) -> Vec<Column> {
 }
 
 /// Of which run a file is, and what its columns are.
-fn metadata(series: &Series, answer: &Answer) -> anyhow::Result<Vec<KeyValue>> {
+fn metadata(series: &Series, answer: &Answer) -> Result<Vec<KeyValue>, SeriesError> {
     let parameters = answer.points.get(series.point).map(|point| &point.parameters);
     let info = SeriesInfo::ALL.iter().find(|info| {
         let rest = series.name.strip_prefix(info.name);
@@ -100,7 +137,7 @@ fn metadata(series: &Series, answer: &Answer) -> anyhow::Result<Vec<KeyValue>> {
     ])
 }
 
-fn schema(name: &str, columns: &[Column]) -> anyhow::Result<Type> {
+fn schema(name: &str, columns: &[Column]) -> Result<Type, SeriesError> {
     let mut fields = Vec::new();
     for column in columns {
         let (physical, repetition, logical) = match column.data {
@@ -126,8 +163,10 @@ fn write(
     group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
     column: &Column,
     rows: std::ops::Range<usize>,
-) -> anyhow::Result<()> {
-    let mut writer = group.next_column()?.context("a column without a place in the schema")?;
+) -> Result<(), SeriesError> {
+    let Some(mut writer) = group.next_column()? else {
+        return Err(SeriesError::Schema { column: column.name.clone() });
+    };
     match &column.data {
         ColumnData::Real(values) => {
             let values = &values[rows];
@@ -143,7 +182,8 @@ fn write(
             let words: Vec<ByteArray> = words.iter().map(|word| word.as_str().into()).collect();
             let word = |index: &u32| words.get(*index as usize).cloned();
             let values: Option<Vec<_>> = indices[rows].iter().map(word).collect();
-            let values = values.with_context(|| format!("column {}: unknown word", column.name))?;
+            let unknown = || SeriesError::Word { column: column.name.clone() };
+            let values = values.ok_or_else(unknown)?;
             writer.typed::<ByteArrayType>().write_batch(&values, None, None)?;
         }
     }
@@ -183,7 +223,7 @@ mod tests {
             {"parameters": {"a.b": "1 s"}, "flows": [], "links": []},
             {"parameters": {"a.b": "2 s"}, "flows": [], "links": []}]}"#;
 
-    fn encode(series: &Series) -> anyhow::Result<Vec<u8>> {
+    fn encode(series: &Series) -> Result<Vec<u8>, SeriesError> {
         super::encode(series, &serde_json::from_str(ANSWER).unwrap())
     }
 

@@ -9,15 +9,17 @@ mod csv;
 mod error;
 mod parquet;
 mod playback;
+mod scenario;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::path::Path;
 
-use crate::units::Duration;
+use gridhaul_scenario::units::Duration;
 
 pub use error::TraceError;
 pub use playback::Playback;
+pub use scenario::{check, load_scenario, open};
 
 /// A message of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use serde::Serialize;
 
 /// What an answer knows of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
-pub(super) struct Known {
+pub struct Known {
+    /// The mean and its 95 % confidence interval, in the unit of the metric.
     pub estimate: Estimate,
     /// Whether no random number influences it.
     pub deterministic: bool,
@@ -16,9 +17,9 @@ pub(super) struct Known {
 /// Whether a difference is more than chance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Verdict {
+pub enum Verdict {
     /// Equal, or within the 95 % interval of the difference; answers of different backends, also
-    /// within [`TOLERANCE`].
+    /// within 1 %.
     Agree,
     /// Outside that interval.
     Differ,

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use super::{TraceReader, TraceRow};
-use crate::backend::RunError;
-use crate::scenario::Scenario;
-use crate::units::Instant;
+use gridhaul_scenario::backend::RunError;
+use gridhaul_scenario::scenario::Scenario;
+use gridhaul_scenario::units::Instant;
+
+use super::{TraceReader, TraceRow, open};
 
 /// A trace that is being played to the members of a flow, which the caller has numbered.
 #[derive(Debug)]
@@ -30,7 +31,7 @@ impl Playback {
         let invalid = |message: &dyn std::fmt::Display| {
             RunError::Invalid(format!("flow.{flow}.load.trace: {message}"))
         };
-        let Some(opened) = scenario.open_trace(flow) else { return Ok(None) };
+        let Some(opened) = open(scenario, flow) else { return Ok(None) };
         let mut reader = opened.map_err(|error| invalid(&error))?;
         let first = reader.next_row().map_err(|error| invalid(&error))?;
         let start = Instant::ZERO + scenario.flow[flow].start;

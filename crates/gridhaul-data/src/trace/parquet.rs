@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::File;
 
+use gridhaul_scenario::units::Duration;
 use parquet::basic::Type;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
@@ -11,7 +12,6 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::error::{Unit, gap, of_cell, of_file};
 use super::{Columns, RawRow, Wrong};
-use crate::units::Duration;
 
 /// Rows that are read together.
 const BATCH: usize = 4096;

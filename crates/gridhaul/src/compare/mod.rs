@@ -1,45 +1,58 @@
 //! Answers side by side: differences, whether they are more than chance, and why they may be.
 
+mod reason;
+mod stored;
+mod verdict;
+
 use anyhow::{Context, anyhow};
 use gridhaul_report::{TextTable, format};
 use gridhaul_scenario::answer::{Answer, Metric, Point, Row, Scope};
 use serde::Serialize;
 
-use super::reason;
-use super::verdict::{Known, Verdict};
-use crate::failure::Failure;
+use crate::error::Error;
+pub use stored::read_answer;
+pub use verdict::{Known, Verdict};
 
 /// Answers held to the first: the file `comparison.json`.
 #[derive(Debug, Serialize)]
-pub(crate) struct Comparison {
+pub struct Comparison {
     gridhaul: &'static str,
-    labels: Vec<String>,
-    rows: Vec<Compared>,
+    /// Names of the answers, the first being the one that the others are compared with.
+    pub labels: Vec<String>,
+    /// What is compared: one entry for each metric, row and point.
+    pub rows: Vec<Compared>,
 }
 
 /// One metric of one row of one point.
 #[derive(Debug, Serialize)]
-struct Compared {
-    point: String,
-    row: String,
-    metric: Metric,
-    first: Known,
-    others: Vec<Other>,
+pub struct Compared {
+    /// Swept keys and their values; empty without a sweep.
+    pub point: String,
+    /// Name of the flow, or of the direction of a link.
+    pub row: String,
+    /// The metric.
+    pub metric: Metric,
+    /// What the first answer says about it, in the unit of the metric.
+    pub first: Known,
+    /// What the other answers say, one entry for each of them.
+    pub others: Vec<Other>,
 }
 
 /// What another answer says about it.
 #[derive(Debug, Serialize)]
-struct Other {
+pub struct Other {
+    /// The value.
     #[serde(flatten)]
-    known: Known,
+    pub known: Known,
     #[serde(skip)]
     same_backend: bool,
-    /// Relative difference from the first.
-    difference: Option<f64>,
-    verdict: Verdict,
+    /// Relative difference from the first: 0.1 where this value is 10 % larger.
+    pub difference: Option<f64>,
+    /// Whether the difference is more than chance.
+    pub verdict: Verdict,
     /// Why they differ, where a reason is known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
+    pub reason: Option<String>,
 }
 
 /// What the verdicts without an interval mean.
@@ -115,9 +128,17 @@ fn is_shown(first: &Known, others: &[Other]) -> bool {
     others.iter().any(|other| other.same_backend || is_known(first) && is_known(&other.known))
 }
 
+/// Compares every answer with the first, point by point and row by row; answers are named by their labels. `only`
+/// these metrics are compared or, if it is empty, a selection.
+///
+/// # Errors
+/// No answer, or answers without a point, a row and a metric in common.
+pub fn compare(answers: &[(String, &Answer)], only: &[Metric]) -> Result<Comparison, Error> {
+    Comparison::of(answers, only)
+}
+
 impl Comparison {
-    /// Holds every answer to the first; `only` these metrics, or those that are looked at first.
-    pub(crate) fn of(answers: &[(String, &Answer)], only: &[Metric]) -> Result<Self, Failure> {
+    fn of(answers: &[(String, &Answer)], only: &[Metric]) -> Result<Self, Error> {
         let labels: Vec<_> = answers.iter().map(|(label, _)| label.clone()).collect();
         let (first, others) = answers.split_first().context("nothing to compare")?;
         let alone = answers.iter().all(|(_, answer)| answer.points.len() == 1);
@@ -137,13 +158,14 @@ impl Comparison {
         }
         if rows.is_empty() {
             let labels = labels.join(" and ");
-            return Err(Failure::Input(anyhow!("{labels} have nothing in common")));
+            return Err(Error::Input(anyhow!("{labels} have nothing in common")));
         }
         Ok(Self { gridhaul: env!("CARGO_PKG_VERSION"), labels, rows })
     }
 
     /// One table over all points of a sweep, of the metric that comes first.
-    pub(crate) fn overview(&self) -> TextTable {
+    #[must_use]
+    pub fn overview(&self) -> TextTable {
         let metric = self.rows.first().map(|row| row.metric);
         let mut headers = self.headers();
         headers.insert(0, String::new());
@@ -160,7 +182,8 @@ impl Comparison {
     }
 
     /// A table for each point.
-    pub(crate) fn tables(&self) -> Vec<TextTable> {
+    #[must_use]
+    pub fn tables(&self) -> Vec<TextTable> {
         let mut tables: Vec<TextTable> = Vec::new();
         for compared in &self.rows {
             if tables.last().is_none_or(|table| table.title != compared.point) {
@@ -183,7 +206,8 @@ impl Comparison {
 
     /// Number of metrics that differ by more than chance or, where no interval can say, by more than
     /// a percent.
-    pub(crate) fn differences(&self) -> usize {
+    #[must_use]
+    pub fn differences(&self) -> usize {
         let others = self.rows.iter().flat_map(|row| &row.others);
         others.filter(|other| other.verdict.is_disagreement(other.difference)).count()
     }

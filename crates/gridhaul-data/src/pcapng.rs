@@ -1,0 +1,118 @@
+//! Captures in pcapng, which Wireshark opens (draft-ietf-opsawg-pcapng).
+
+use gridhaul_scenario::answer::Capture;
+use gridhaul_scenario::units::Instant;
+
+/// Writes the packets of one direction of a link.
+#[derive(Debug, Clone)]
+pub struct PcapngWriter {
+    capture: Capture,
+}
+
+impl PcapngWriter {
+    /// Most packets in one.
+    pub const PACKETS_MAX: usize = 2_000_000;
+
+    /// No packet yet, of the interface that is named.
+    #[must_use]
+    pub fn new(interface: &str) -> Self {
+        let capture = Capture { name: interface.to_owned(), pcapng: Vec::with_capacity(200) };
+        let mut writer = Self { capture };
+        writer.section_header();
+        writer.interface();
+        writer
+    }
+
+    /// Adds a packet: its bytes from the IP header on, of which the last ones may be missing, and its
+    /// length on the wire.
+    pub fn push(&mut self, at: Instant, bytes: &[u8], whole: u32) {
+        let nanos = at.as_nanos();
+        let mut body = Vec::with_capacity(20 + bytes.len());
+        body.extend(0_u32.to_le_bytes());
+        body.extend(((nanos >> 32) as u32).to_le_bytes());
+        body.extend((nanos as u32).to_le_bytes());
+        body.extend((bytes.len() as u32).to_le_bytes());
+        body.extend(whole.max(bytes.len() as u32).to_le_bytes());
+        body.extend(bytes);
+        self.block(6, &body);
+    }
+
+    /// The capture with all packets so far.
+    #[must_use]
+    pub fn into_capture(self) -> Capture {
+        self.capture
+    }
+
+    /// A block of pcapng: type, length, body padded to four bytes, length.
+    fn block(&mut self, kind: u32, body: &[u8]) {
+        let file = &mut self.capture.pcapng;
+        let padded = body.len().next_multiple_of(4);
+        let len = (padded + 12) as u32;
+        file.extend(kind.to_le_bytes());
+        file.extend(len.to_le_bytes());
+        file.extend(body);
+        file.resize(file.len() + padded - body.len(), 0);
+        file.extend(len.to_le_bytes());
+    }
+
+    fn section_header(&mut self) {
+        let mut body = Vec::new();
+        body.extend(0x1a2b_3c4d_u32.to_le_bytes());
+        body.extend([1, 0, 0, 0]);
+        body.extend(u64::MAX.to_le_bytes());
+        self.block(0x0a0d_0d0a, &body);
+    }
+
+    fn interface(&mut self) {
+        let mut body = Vec::new();
+        body.extend(LINKTYPE_RAW.to_le_bytes());
+        // Reserved, and no limit on the length.
+        body.extend([0; 6]);
+        option(&mut body, 2, self.capture.name.as_bytes());
+        // if_tsresol: nanoseconds.
+        option(&mut body, 9, &[9]);
+        option(&mut body, 0, &[]);
+        self.block(1, &body);
+    }
+}
+
+/// Packets begin with a header of IPv4 or IPv6.
+const LINKTYPE_RAW: u16 = 101;
+
+fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
+    body.extend(code.to_le_bytes());
+    body.extend((value.len() as u16).to_le_bytes());
+    body.extend(value);
+    body.resize(body.len().next_multiple_of(4), 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Types and bodies of the blocks of a file, whose two lengths must be the same.
+    fn blocks(mut file: &[u8]) -> Vec<(u32, Vec<u8>)> {
+        let number = |bytes: &[u8]| u32::from_le_bytes(bytes[..4].try_into().unwrap());
+        let mut blocks = Vec::new();
+        while !file.is_empty() {
+            let length = number(&file[4..]) as usize;
+            assert_eq!((length % 4, number(&file[length - 4..]) as usize), (0, length));
+            blocks.push((number(file), file[8..length - 4].to_vec()));
+            file = &file[length..];
+        }
+        blocks
+    }
+
+    #[test]
+    fn a_packet_is_a_block_with_its_time_and_both_lengths() {
+        let mut writer = PcapngWriter::new("feeder.forward");
+        writer.push(Instant::from_nanos(5_000_000_007), b"\x45 headers", 1500);
+        let capture = writer.into_capture();
+        assert_eq!(capture.name, "feeder.forward");
+        let blocks = blocks(&capture.pcapng);
+        assert_eq!(blocks.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [0x0a0d_0d0a, 1, 6]);
+        // Interface 0, 5,000,000,007 ns in two halves, 9 bytes of 1500, and padding.
+        let fields = [0_u32, 1, 705_032_711, 9, 1500].map(u32::to_le_bytes).concat();
+        assert_eq!(blocks[2].1, [&fields[..], b"\x45 headers\0\0\0"].concat());
+    }
+}

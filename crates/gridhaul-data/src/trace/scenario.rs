@@ -1,0 +1,89 @@
+//! The traces that a scenario names: opened in a step of their own, before a run begins.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use gridhaul_scenario::scenario::{
+    Load, PACKET_MAX, Problem, Scenario, ScenarioError, ScenarioFile, ScenarioPoint, Transport,
+};
+
+use super::{TraceError, TraceLimits, TraceReader};
+
+/// Reads a scenario file as [`Scenario::load`] does, then opens its traces as [`check`] does.
+///
+/// # Errors
+/// Those of [`Scenario::load`]. If there are none: all traces that cannot be read, each at the line of the scenario
+/// that names the trace.
+pub fn load_scenario(path: &Path) -> Result<Scenario, ScenarioError> {
+    let file = ScenarioFile::load(path)?;
+    let problems = problems(&file.scenario);
+    if problems.is_empty() { Ok(file.scenario) } else { Err(file.error(problems)) }
+}
+
+/// Opens the traces of all flows, at all points of a sweep, and reads the first row of each.
+///
+/// # Errors
+/// All traces that cannot be read, without places in the scenario file.
+pub fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let problems = problems(scenario);
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(ScenarioError { file: String::new(), problems })
+}
+
+/// Opens the trace of a flow and reads its first row; `None` if the load of the flow is not a trace, or if
+/// the scenario has no such flow.
+#[must_use]
+pub fn open(scenario: &Scenario, flow: &str) -> Option<Result<TraceReader, TraceError>> {
+    let spec = scenario.flow.get(flow)?;
+    let Load::Trace(trace) = &spec.load else { return None };
+    let bytes_max = match spec.transport {
+        Transport::Tcp => u64::MAX,
+        Transport::Datagram | Transport::Echo => {
+            PACKET_MAX.get() - spec.ip.datagram_headers().get()
+        }
+    };
+    let limits = TraceLimits { members: scenario.connections(spec), bytes_max };
+    let folder = Path::new(scenario.folder.as_deref().unwrap_or_default());
+    Some(TraceReader::open(&folder.join(&trace.file), limits))
+}
+
+/// Opens the traces of the flows; where there is a sweep, those of its points and no others.
+fn problems(scenario: &Scenario) -> Vec<Problem> {
+    if scenario.sweep.is_empty() || !scenario.names_a_trace() {
+        return problems_here(scenario);
+    }
+    let Ok(all) = scenario.points() else { return Vec::new() };
+    let mut seen = BTreeSet::new();
+    let mut problems = Vec::new();
+    for ScenarioPoint { scenario: here, .. } in all {
+        // Whether a trace is right depends on its flow, and a file is read once for each that is the same.
+        let traced = here.flow.iter().filter(|(_, flow)| matches!(flow.load, Load::Trace(_)));
+        let looks = traced.map(|(name, flow)| {
+            let limits = (here.connections(flow), flow.transport != Transport::Tcp, flow.ip);
+            format!("{name} {limits:?} {:?} {:?}", flow.load, here.folder)
+        });
+        if seen.insert(looks.collect::<Vec<_>>()) {
+            for mut problem in problems_here(&here) {
+                // The entry that brings the trace, where one does.
+                if let Some(key) = scenario.swept_key(&problem.key) {
+                    problem.key = key;
+                }
+                if !problems.contains(&problem) {
+                    problems.push(problem);
+                }
+            }
+        }
+    }
+    problems
+}
+
+fn problems_here(scenario: &Scenario) -> Vec<Problem> {
+    let opened = scenario.flow.keys().filter_map(|name| {
+        let error = open(scenario, name)?.err()?;
+        let key = format!("flow.{name}.load.trace.file");
+        Some(Problem::new(key, error.problem(), error.remedy()))
+    });
+    opened.collect()
+}

@@ -1,0 +1,133 @@
+//! Which backends answer a scenario, and with how many threads.
+
+use std::fmt;
+use std::str::FromStr;
+
+use anyhow::bail;
+use gridhaul_emu::Emu;
+use gridhaul_model::{Model, PaperModel};
+use gridhaul_scenario::answer::Answer;
+use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
+use gridhaul_scenario::scenario::Scenario;
+use gridhaul_sim::Sim;
+
+use crate::estimate::ensure_possible;
+
+/// Which backends answer, and what they may take of the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Engine {
+    /// The backends, each once. The others are compared with the first.
+    pub backends: Vec<BackendName>,
+    /// Threads for replications and points of a sweep; 0: one for each core. Answers do not depend on it.
+    pub threads: usize,
+    /// Runs of `emu` at the same time, at least 1.
+    pub beside: usize,
+    /// Whether a run begins even if it is estimated to need more memory than is free, or more than 24 hours.
+    pub ignore_estimate: bool,
+}
+
+/// A backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BackendName {
+    /// Packets on a virtual clock.
+    #[default]
+    Sim,
+    /// Equations.
+    Model,
+    /// Equations, with the rules of paper `sa-tcp` for meters and collectors.
+    PaperModel,
+    /// Kernel TCP over emulated links in real time.
+    Emu,
+}
+
+impl Default for Engine {
+    /// The simulator with a thread for each core.
+    fn default() -> Self {
+        Self::sim(0, false)
+    }
+}
+
+impl Engine {
+    /// The simulator alone.
+    pub(crate) fn sim(threads: usize, ignore_estimate: bool) -> Self {
+        Self { backends: vec![BackendName::Sim], threads, beside: 1, ignore_estimate }
+    }
+
+    /// The backends.
+    ///
+    /// # Errors
+    /// A backend is named twice.
+    pub(crate) fn backends(&self) -> anyhow::Result<Vec<Box<dyn Backend>>> {
+        let mut backends: Vec<Box<dyn Backend>> = Vec::new();
+        for (index, name) in self.backends.iter().enumerate() {
+            if self.backends[..index].contains(name) {
+                bail!("--on: the same backend twice\n  help: name each once, such as 'sim,model'");
+            }
+            backends.push(match name {
+                BackendName::Sim => Box::new(Sim { threads: self.threads }),
+                BackendName::Emu => Box::new(Emu { beside: self.beside, ..Emu::default() }),
+                BackendName::Model => Box::new(Model),
+                BackendName::PaperModel => Box::new(PaperModel),
+            });
+        }
+        Ok(backends)
+    }
+}
+
+impl BackendName {
+    /// All backends.
+    pub const ALL: [Self; 4] = [Self::Sim, Self::Model, Self::PaperModel, Self::Emu];
+
+    /// The name, as on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sim => "sim",
+            Self::Model => "model",
+            Self::PaperModel => "paper-model",
+            Self::Emu => "emu",
+        }
+    }
+}
+
+impl fmt::Display for BackendName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for BackendName {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|backend| backend.name() == text);
+        found.ok_or_else(|| {
+            let known = Self::ALL.map(Self::name).join(", ");
+            format!("there is no backend {text:?}\n  help: choose among: {known}")
+        })
+    }
+}
+
+/// The simulator, which refuses runs that would not end or fit by estimate.
+pub(crate) struct BoundedSim(pub(crate) Engine);
+
+impl Backend for BoundedSim {
+    fn name(&self) -> &'static str {
+        self.sim().name()
+    }
+
+    fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
+        self.sim().supports(scenario)
+    }
+
+    fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError> {
+        let possible = ensure_possible(scenario, &self.0);
+        possible.map_err(|error| RunError::Invalid(format!("{error:#}")))?;
+        self.sim().run(scenario, progress)
+    }
+}
+
+impl BoundedSim {
+    const fn sim(&self) -> Sim {
+        Sim { threads: self.0.threads }
+    }
+}

@@ -1,0 +1,43 @@
+//! Why the library has no result.
+
+use gridhaul_scenario::backend::RunError;
+use gridhaul_scenario::scenario::ScenarioError;
+use thiserror::Error as ThisError;
+
+/// Why there is no result. Displayed, it says what is wrong, where, and what to do.
+#[derive(Debug, ThisError)]
+pub enum Error {
+    /// The input or the machine is at fault.
+    #[error("{0:#}")]
+    Input(anyhow::Error),
+    /// gridhaul is at fault.
+    #[error("{0:#}")]
+    Fault(anyhow::Error),
+    /// The observer has interrupted the work before anything was finished.
+    #[error("{0}")]
+    Interrupted(String),
+}
+
+impl From<anyhow::Error> for Error {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Input(error)
+    }
+}
+
+impl From<ScenarioError> for Error {
+    fn from(error: ScenarioError) -> Self {
+        Self::Input(error.into())
+    }
+}
+
+impl From<RunError> for Error {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Unsupported(_) | RunError::Invalid(_) | RunError::Machine(_) => {
+                Self::Input(error.into())
+            }
+            RunError::Audit(_) => Self::Fault(error.into()),
+            RunError::Interrupted => Self::Interrupted(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! gridhaul as a library: scenarios are answered, swept, compared and planned, and papers are reproduced, over plain
+//! Rust types. The command line is a thin layer on it. Nothing here prints, reads the command line or ends the process;
+//! an [`Observer`] follows the work and may interrupt it.
+//!
+//! ```
+//! use gridhaul::scenario::answer::Metric;
+//! use gridhaul::scenario::backend::Quiet;
+//! use gridhaul::scenario::Scenario;
+//!
+//! let text = r#"
+//!     title = "A download"
+//!     duration = "2 s"
+//!     [node]
+//!     head = {}
+//!     meter = {}
+//!     [link.feeder]
+//!     from = "head"
+//!     to = "meter"
+//!     both = { rate = "1 Mbit/s", delay = "10 ms" }
+//!     [flow.download]
+//!     from = "head"
+//!     to = "meter"
+//!     load = "bulk"
+//! "#;
+//! let scenario = Scenario::from_toml(text, "download.toml")?;
+//! let answers = gridhaul::run(&scenario, &gridhaul::Engine::default(), "download", &Quiet)?;
+//! let flow = &answers[0].points[0].flows[0];
+//! let goodput = flow.metrics[&Metric::Goodput].mean.unwrap();
+//! assert!((0.8e6..1e6).contains(&goodput), "{goodput} bit/s");
+//!
+//! // The same for two rates: a point for each.
+//! let vary: gridhaul::Vary = "link.feeder.both.rate=1 Mbit/s,2 Mbit/s".parse()?;
+//! let engine = gridhaul::Engine::default();
+//! let swept = gridhaul::sweep(scenario, &[vary], &engine, "download", &Quiet)?;
+//! assert_eq!(swept[0].points.len(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod compare;
+pub mod paper;
+pub mod plan;
+
+mod ask;
+mod csv_table;
+mod engine;
+mod error;
+mod estimate;
+mod observer;
+mod run;
+
+pub use gridhaul_report as report;
+pub use gridhaul_scenario as scenario;
+
+pub use ask::{Changes, Setting, Vary, load};
+pub use compare::{Comparison, compare, read_answer};
+pub use csv_table::csv;
+pub use engine::{BackendName, Engine};
+pub use error::Error;
+pub use estimate::ensure_room;
+pub use observer::Observer;
+pub use paper::paper;
+pub use plan::plan;
+pub use run::{run, sweep};

@@ -1,0 +1,133 @@
+//! A paper's experiments, repeated.
+
+use anyhow::Context;
+use gridhaul_report::{NamedChart, TextTable};
+use gridhaul_scenario::answer::Answer;
+use serde::{Serialize, Serializer};
+
+use super::page::{page, pictures};
+use super::{Answers, Findings, Paper, agreement_tables, claim_table, tables};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::observer::Observer;
+
+/// What a repetition of a paper's experiments has found. It is serialised as the file `paper.json`.
+#[derive(Debug)]
+pub struct Reproduction {
+    paper: Paper,
+    quick: bool,
+    answers: Answers,
+    findings: Findings,
+}
+
+/// Repeats the experiments of the paper of this name and checks every published figure; `quick` with fewer
+/// replications. The engine answers the scenarios for which the paper names no backends. What this machine cannot run on
+/// real kernels is left out with a note.
+///
+/// # Errors
+/// There is no such paper, and the errors of [`run`](crate::run()). A check that fails is no error: see
+/// [`Reproduction::failed`].
+pub fn paper(
+    name: &str,
+    quick: bool,
+    engine: &Engine,
+    observer: &dyn Observer,
+) -> Result<Reproduction, Error> {
+    Paper::named(name)?.reproduce(quick, engine, observer)
+}
+
+impl Paper {
+    /// The paper of this name.
+    ///
+    /// # Errors
+    /// There is none: the message lists all.
+    pub fn named(name: &str) -> Result<Self, Error> {
+        let mut papers = Self::all()?;
+        let names: Vec<_> = papers.iter().map(|paper| paper.name).collect();
+        let place = names.iter().position(|known| *known == name).with_context(|| {
+            format!("there is no paper {name:?}\n  help: choose one of: {}", names.join(", "))
+        })?;
+        Ok(papers.swap_remove(place))
+    }
+
+    /// Repeats the experiments as [`paper`] does.
+    ///
+    /// # Errors
+    /// Those of [`run`](crate::run()).
+    pub fn reproduce(
+        self,
+        quick: bool,
+        engine: &Engine,
+        observer: &dyn Observer,
+    ) -> Result<Reproduction, Error> {
+        let answers = Answers::ask(&self, quick, engine, observer)?;
+        let findings = Findings::of(&self, &answers, quick);
+        Ok(Reproduction { paper: self, quick, answers, findings })
+    }
+}
+
+impl Reproduction {
+    /// Number of checks.
+    #[must_use]
+    pub fn checks(&self) -> usize {
+        self.findings.checks()
+    }
+
+    /// Names of the checks that fail.
+    #[must_use]
+    pub fn failed(&self) -> Vec<String> {
+        self.findings.failed()
+    }
+
+    /// How many checks hold, in a sentence.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        self.findings.summary()
+    }
+
+    /// All answers with a name for a file: that of the scenario, and of the backend where several answered.
+    pub fn answers(&self) -> impl Iterator<Item = (String, &Answer)> {
+        self.answers.named()
+    }
+
+    /// Tables of the published figures, the agreement of backends, and the claims.
+    #[must_use]
+    pub fn tables(&self) -> Vec<TextTable> {
+        let mut all = tables(&self.paper, &self.findings.cells);
+        all.extend(agreement_tables(&self.paper, &self.findings.agreements));
+        all.extend(claim_table(&self.findings.claims));
+        all
+    }
+
+    /// The charts of all tables and figures.
+    #[must_use]
+    pub fn charts(&self) -> Vec<NamedChart> {
+        pictures(&self.paper, &self.findings, &self.answers)
+    }
+
+    /// The report with these charts: one HTML file that needs no other.
+    #[must_use]
+    pub fn html(&self, charts: &[NamedChart]) -> String {
+        page(&self.paper, &self.findings, charts)
+    }
+}
+
+impl Serialize for Reproduction {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Outcome<'a> {
+            gridhaul: &'a str,
+            paper: &'a str,
+            quick: bool,
+            #[serde(flatten)]
+            findings: &'a Findings,
+        }
+        Outcome {
+            gridhaul: env!("CARGO_PKG_VERSION"),
+            paper: self.paper.name,
+            quick: self.quick,
+            findings: &self.findings,
+        }
+        .serialize(serializer)
+    }
+}

@@ -1,0 +1,92 @@
+//! Answering scenarios.
+
+use anyhow::anyhow;
+use gridhaul_data::trace;
+use gridhaul_scenario::answer::Answer;
+use gridhaul_scenario::backend::RunError;
+use gridhaul_scenario::scenario::{Scenario, ScenarioError};
+
+use crate::ask::{self, Changes, Vary};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::estimate::ensure_possible;
+use crate::observer::Observer;
+
+/// Answers a scenario by each backend of the engine. `label` names the scenario in messages and progress.
+///
+/// Returns one answer for each backend, in the order of the engine; each has one point for each combination of
+/// swept values, and a point has a row for each flow and each direction of a link. The names of metrics end in
+/// their unit. After an interruption there may be fewer answers, and the last one may be incomplete
+/// ([`Answer::incomplete`]).
+///
+/// # Errors
+/// A key that a backend cannot honour, a trace that cannot be read, a run that is estimated to need more memory or
+/// time than allowed, a machine without what a backend needs, or an interruption before anything was finished. The
+/// keys, for all backends, and the traces are checked before the first run begins.
+pub fn run(
+    scenario: &Scenario,
+    engine: &Engine,
+    label: &str,
+    observer: &dyn Observer,
+) -> Result<Vec<Answer>, Error> {
+    let backends = engine.backends()?;
+    ensure_possible(scenario, engine).map_err(|error| error.context(label.to_owned()))?;
+    // All are asked first whether they can, before any takes its time.
+    for backend in &backends {
+        backend.supports(scenario).map_err(|keys| {
+            let keys: Vec<_> = keys.iter().map(ToString::to_string).collect();
+            let name = backend.name();
+            anyhow!("backend `{name}` cannot honour every key:\n{}", keys.join("\n"))
+        })?;
+    }
+    trace::check(scenario).map_err(|error| ScenarioError { file: label.to_owned(), ..error })?;
+    let mut answers = Vec::with_capacity(backends.len());
+    for backend in &backends {
+        let progress = observer.begin(label);
+        let answer = backend.run(scenario, progress.as_ref());
+        let interrupted = progress.is_interrupted();
+        drop(progress);
+        let answer = match answer {
+            // What the backends before it have answered is kept.
+            Err(RunError::Interrupted) if !answers.is_empty() => break,
+            answer => answer?,
+        };
+        observer.on_answer(&answer, backends.len() == 1);
+        answers.push(answer);
+        if interrupted {
+            break;
+        }
+    }
+    Ok(answers)
+}
+
+/// Answers a scenario as [`run`] does, for several values of keys: `"link.a.both.rate=1 Mbit/s,2 Mbit/s"` or
+/// `"link.a.both.delay=lin:10 ms:100 ms:10"`, parsed into [`Vary`]. Several keys are combined in every way, and
+/// with what the scenario sweeps itself. Each answer has one point for each combination, the last key changing fastest.
+///
+/// # Errors
+/// A key or a value that the scenario does not have, and the errors of [`run`].
+pub fn sweep(
+    scenario: Scenario,
+    vary: &[Vary],
+    engine: &Engine,
+    label: &str,
+    observer: &dyn Observer,
+) -> Result<Vec<Answer>, Error> {
+    let (scenario, _) = ask::change(scenario, label, &Changes::default(), vary)?;
+    run(&scenario, engine, label, observer)
+}
+
+/// Answers a scenario by the only backend of the engine.
+pub(crate) fn answer(
+    scenario: &Scenario,
+    engine: &Engine,
+    label: &str,
+    observer: &dyn Observer,
+) -> Result<Answer, Error> {
+    let mut answers = run(scenario, engine, label, observer)?;
+    match (answers.pop(), answers.is_empty()) {
+        (Some(answer), true) => Ok(answer),
+        _ => Err(anyhow!("--on: this command takes one backend at a time").into()),
+    }
+}

@@ -1,0 +1,94 @@
+//! Whether the crates depend on each other as ARCHITECTURE.md draws it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Each crate with the crates of this repository that it depends on.
+type Graph = BTreeMap<String, BTreeSet<String>>;
+
+/// Reads lines such as `gridhaul-sim ← gridhaul-core, gridhaul-data`.
+fn drawn(page: &str) -> Graph {
+    let arrows = page.lines().filter_map(|line| line.split_once('←'));
+    let names = |text: &str| {
+        text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    };
+    arrows.map(|(name, needs)| (name.trim().to_owned(), names(needs))).collect()
+}
+
+/// Reads the output of `cargo metadata --no-deps`. Dependencies of every kind count, those of tests as well.
+fn built(metadata: &Value) -> Graph {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let name = |value: &Value| value["name"].as_str().unwrap_or_default().to_owned();
+    let packages = list(&metadata["packages"]);
+    let own: BTreeSet<String> = packages.iter().map(name).collect();
+    let needs = |package: &Value| {
+        list(&package["dependencies"]).iter().map(name).filter(|need| own.contains(need)).collect()
+    };
+    packages.iter().map(|package| (name(package), needs(package))).collect()
+}
+
+/// What the page lacks, and what it has too much.
+fn differences(drawn: &Graph, built: &Graph) -> Vec<String> {
+    let arrows = |graph: &Graph| -> BTreeSet<String> {
+        let alone = graph.keys().map(|name| format!("crate {name}"));
+        let arrows = graph
+            .iter()
+            .flat_map(|(name, needs)| needs.iter().map(move |need| format!("{name} ← {need}")));
+        alone.chain(arrows).collect()
+    };
+    let (drawn, built) = (arrows(drawn), arrows(built));
+    let missing = built.difference(&drawn).map(|arrow| format!("missing: {arrow}"));
+    let superfluous = drawn.difference(&built).map(|arrow| format!("superfluous: {arrow}"));
+    missing.chain(superfluous).collect()
+}
+
+/// Crates that depend on themselves, directly or through others: what is left when crates without
+/// dependencies are removed again and again (Kahn 1962).
+fn in_cycles(graph: &Graph) -> BTreeSet<String> {
+    let mut left = graph.clone();
+    loop {
+        let free: BTreeSet<String> = left
+            .iter()
+            .filter(|(_, needs)| needs.iter().all(|need| !left.contains_key(need)))
+            .map(|(name, _)| name.clone())
+            .collect();
+        if free.is_empty() {
+            return left.into_keys().collect();
+        }
+        left.retain(|name, _| !free.contains(name));
+    }
+}
+
+#[test]
+fn architecture_md_draws_the_crates_as_they_are_built() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let page = std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
+        .current_dir(&root)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let built = built(&serde_json::from_slice(&output.stdout).unwrap());
+    assert!(built.len() > 10, "{built:?}");
+    let wrong = differences(&drawn(&page), &built);
+    assert!(wrong.is_empty(), "ARCHITECTURE.md, section Crates:\n{}", wrong.join("\n"));
+    assert_eq!(in_cycles(&built), BTreeSet::new(), "these crates depend on each other");
+}
+
+#[test]
+fn a_missing_arrow_a_superfluous_one_and_a_cycle_are_found() {
+    let graph = drawn("```\ncore ←\nsim  ← core, data\ndata ← core\n```\nother text\n");
+    assert_eq!(graph["sim"], BTreeSet::from(["core".to_owned(), "data".to_owned()]));
+    assert_eq!(differences(&graph, &graph), Vec::<String>::new());
+    let other = drawn("core ←\nsim ← core\ndata ← core, sim\n");
+    let found = differences(&graph, &other);
+    assert_eq!(found, ["missing: data ← sim", "superfluous: sim ← data"]);
+    assert_eq!(differences(&graph, &drawn("core ←\nsim ← core, data\n")).len(), 2);
+    assert_eq!(in_cycles(&graph), BTreeSet::new());
+    let cycle = drawn("core ← sim\nsim ← core, data\ndata ←\n");
+    assert_eq!(in_cycles(&cycle), BTreeSet::from(["core".to_owned(), "sim".to_owned()]));
+}
