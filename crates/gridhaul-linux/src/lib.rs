@@ -33,7 +33,7 @@ pub use error::Error;
 pub use iproute::run_batch;
 pub use limits::{kernel_tick, raise_open_file_limit};
 pub use namespace::Namespace;
-pub use offload::{Offload, interface_index, set_offload};
+pub use offload::{Offload, disable_offloads, interface_index, set_offload};
 pub use packet_socket::{FrameBatch, PacketSocket, ReceivedFrame, VlanTag};
 pub use poll::{Event, EventFlags, Poll};
 pub use priority::request_realtime_priority;

@@ -2,7 +2,8 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
@@ -26,6 +27,13 @@ impl Namespace {
             .map_err(|_| Error::Panicked)?
             .map_err(Error::call("making a network namespace"))?;
         Ok(Self { handle })
+    }
+
+    /// A path by which other programs find the namespace, as `ip link set ... netns <path>`. Valid as long as
+    /// this handle.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        format!("/proc/{}/fd/{}", std::process::id(), self.handle.as_raw_fd()).into()
     }
 
     /// Runs `work` inside, on a thread of its own, since a namespace belongs to a thread.

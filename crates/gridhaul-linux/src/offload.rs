@@ -84,6 +84,16 @@ pub fn set_offload(interface: &str, offload: Offload, on: bool) -> Result<bool, 
     }
 }
 
+/// Switches all offloads of a device off that change what a packet socket sees.
+///
+/// # Errors
+/// There is no such device, or this process may not change it.
+pub fn disable_offloads(interface: &str) -> Result<(), Error> {
+    Offload::ALL
+        .into_iter()
+        .try_for_each(|offload| set_offload(interface, offload, false).map(drop))
+}
+
 /// The kernel's number of a device in the namespace of the calling thread.
 ///
 /// # Errors

@@ -5,9 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use gridhaul_linux::{
-    FrameBatch, Namespace, Offload, PacketSocket, VlanTag, run_batch, set_offload,
-};
+use gridhaul_linux::{FrameBatch, Namespace, PacketSocket, VlanTag, disable_offloads, run_batch};
 
 /// EtherType of Sampled Values (IEC 61850-9-2).
 const SAMPLED_VALUES: u16 = 0x88ba;
@@ -109,9 +107,7 @@ fn a_frame_longer_than_the_space_is_marked() {
 fn checksums_are_complete_without_transmit_offload() {
     with_pair(|| {
         for device in ["left", "right"] {
-            for offload in Offload::ALL {
-                set_offload(device, offload, false).unwrap();
-            }
+            disable_offloads(device).unwrap();
         }
         let lines = "address add 10.9.0.1/24 dev left\nneigh add 10.9.0.2 lladdr 02:00:00:00:00:02 \
                      dev left\n";

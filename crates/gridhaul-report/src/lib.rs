@@ -3,6 +3,8 @@
 //! Everything is drawn once, here: the report inlines the charts, the command line writes them as
 //! files. The same input gives the same bytes.
 
+#![forbid(unsafe_code)]
+
 pub mod chart;
 pub mod format;
 pub mod html;
