@@ -19,6 +19,8 @@ mod by_byte;
 mod by_segment;
 mod forwarding;
 mod framer;
+#[cfg(test)]
+mod reference_model;
 mod share;
 mod upstream;
 

@@ -11,6 +11,8 @@
 mod connection;
 mod limits;
 mod report;
+#[cfg(test)]
+mod tests;
 mod waiting_list;
 
 use std::collections::BTreeMap;

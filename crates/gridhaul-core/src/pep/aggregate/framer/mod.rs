@@ -4,7 +4,7 @@ mod delimiter;
 mod fixed_size;
 mod length_prefix;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod whole_stream;
 
 use std::fmt;
