@@ -1,8 +1,8 @@
-//! Links, TCP, proxies and loads as state machines without clock, entropy or IO.
+//! Links, TCP, proxies and loads as state machines without clock, entropy or IO, and the packet codec.
 
 pub mod chance;
-pub mod checksum;
 pub mod link;
 pub mod load;
 pub mod pep;
 pub mod tcp;
+pub mod wire;

@@ -1,5 +1,7 @@
 //! From a scenario to a world: links for each member of a group, ends, applications and routes.
 
+mod measurement;
+
 use std::sync::Arc;
 
 use gridhaul_core::chance::Chance;
@@ -9,23 +11,20 @@ use gridhaul_core::tcp::{Connection, StackParams};
 use gridhaul_data::trace::Playback;
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{
-    Direction, Directions, Flow as FlowSpec, IpVersion, Load, Scenario, Transport,
+    Directions, Flow as FlowSpec, IpVersion, Load, Scenario, Transport,
 };
 use gridhaul_scenario::units::{Duration, Instant};
 
+use self::measurement::{ledger, recorder};
 use crate::audit::LinkAudit;
 use crate::capture::Tap;
 use crate::collect::{Plan, Wiring};
-use crate::copies::Copies;
 use crate::dialogue::Dialogue;
 use crate::events::Events;
 use crate::flow::{App, Ends, Flow, Transfer};
-use crate::measure::Ledger;
 use crate::network::{ARRIVED, LinkSlot, Network};
 use crate::outbox::{Outbox, UnderWay};
 use crate::proxy::ProxyWiring;
-use crate::record::Recorder;
-use crate::truth::Truth;
 use crate::world::World;
 
 /// The rows of an answer, which follow from the scenario alone.
@@ -146,38 +145,17 @@ pub(crate) fn build(
         playbacks.extend(Playback::open(scenario, name, first..flows.len() as u32)?);
     }
     let first = flows.len() as u32;
-    let upstream = upstream(scenario, layout, &wiring, repeat, &mut routes);
-    for (flow, outlet, opens) in upstream {
+    for (flow, outlet, opens) in upstream(scenario, layout, &wiring, repeat, &mut routes) {
         flows.push(flow);
         into.push(outlet);
         starts.push(opens);
     }
     let proxies = proxies.finish(flows.len());
-    let recorder = scenario.record.interval.filter(|_| record).map(|interval| {
-        let names = |rows: &[(String, u64)]| rows.iter().map(|(name, _)| name.clone()).collect();
-        let mut firsts = vec![(0, Instant::ZERO); layout.flows.len()];
-        for (index, (flow, &start)) in flows.iter().zip(&starts).enumerate().rev() {
-            // A connection that a recording opens is looked at from the start.
-            let start = if start == Instant::NEVER { Instant::ZERO } else { start };
-            firsts[flow.row as usize] = (index as u32, start);
-        }
-        let links = (names(layout.directions.rows()), layout.directions.row_of().to_vec());
-        Recorder::new(interval, (names(&layout.flows), firsts), links)
-    });
-    let datagrams = scenario.flow.values().any(|flow| flow.transport != Transport::Tcp);
-    let apart = datagrams || !layout.plan.groups.is_empty();
-    let apart = vec![0; if apart { flows.len() } else { 0 }];
+    let recorder = recorder(scenario, layout, &flows, &starts).filter(|_| record);
     let start = Instant::ZERO;
     let (warmup, end) = (start + scenario.warmup, start + scenario.duration);
-    let truth = Truth::new(&flows, layout.flows.len());
-    let mut ledger = Ledger::new(judges(scenario, layout), apart, truth, warmup..end);
-    let doubles = |direction: &Direction| direction.duplicate.is_some();
-    ledger.copies = (datagrams && Directions::keys(scenario).any(doubles))
-        .then(|| Copies::new(layout.flows.len()));
-    let mut events = Events::new(links.len(), flows.len(), playbacks.len(), proxies.units.len());
-    if links.iter().all(LinkSlot::is_plain) {
-        events = events.with_monotonic_links();
-    }
+    let ledger = ledger(scenario, layout, &flows, warmup..end);
+    let events = events(&links, flows.len(), playbacks.len(), proxies.units.len());
     Ok(World {
         net: Network { events, links, detached: crate::packet::Packet::blank(), routes },
         ledger,
@@ -192,6 +170,12 @@ pub(crate) fn build(
         warmup,
         end,
     })
+}
+
+/// The event queue of a run.
+fn events(links: &[LinkSlot], flows: usize, playbacks: usize, units: usize) -> Events {
+    let events = Events::new(links.len(), flows, playbacks, units);
+    if links.iter().all(LinkSlot::is_plain) { events.with_monotonic_links() } else { events }
 }
 
 /// The connections that lead on from collectors, the outlet into which each delivers, and when each

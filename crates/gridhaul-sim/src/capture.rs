@@ -1,17 +1,19 @@
 //! Captures: packets for Wireshark. Payload bytes do not exist in a simulation,
 //! so packets are cut behind their headers, as with a short snapshot length.
 
-mod headers;
-
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use gridhaul_core::tcp::{Flags, Segment};
+use gridhaul_core::wire::{
+    Addresses as IpAddresses, IpHeader, Payload, TcpHeader, UdpHeader, WireError, write_tcp,
+    write_udp,
+};
 use gridhaul_data::pcapng::PcapngWriter;
 use gridhaul_scenario::answer::Capture;
 use gridhaul_scenario::scenario::{IpVersion, dealt};
 use gridhaul_scenario::units::Instant;
 
 use crate::packet::{Body, Packet};
-use headers::Ends;
 
 /// Writes down the packets that are offered to one direction of a link.
 #[derive(Debug)]
@@ -64,9 +66,11 @@ impl Tap {
     /// The capture.
     pub(crate) fn into_capture(self, addresses: &Addresses) -> Capture {
         let mut capture = PcapngWriter::new(&self.name);
+        let mut headers = Vec::new();
         for (at, packet) in &self.packets {
-            let (headers, whole) = addresses.encode(packet);
-            capture.push(*at, &headers, whole);
+            headers.clear();
+            let whole = addresses.encode(packet, &mut headers);
+            capture.push(*at, &headers, whole.expect("a stack sends options that fit its header"));
         }
         capture.into_capture()
     }
@@ -84,8 +88,8 @@ impl Addresses {
         Self { ways: ways.collect() }
     }
 
-    /// Headers of a packet, and its length on the link.
-    fn encode(&self, packet: &Packet) -> (Vec<u8>, u32) {
+    /// Appends the headers of a packet, and returns its length on the link.
+    fn encode(&self, packet: &Packet, headers: &mut Vec<u8>) -> Result<u32, WireError> {
         let flow = u64::from(packet.flow());
         let index = self.ways.partition_point(|&(first, _)| first <= flow).saturating_sub(1);
         let (first, way) = &self.ways[index];
@@ -98,19 +102,42 @@ impl Addresses {
         };
         let far = way.to.address(number, way.group, way.ip);
         let port = 1024 + (flow % 60_000) as u16;
-        let ends = if packet.returning() {
-            Ends { source: far, target: near, ports: (SERVICE_PORT, port) }
+        let (addresses, [source_port, destination_port]) = if packet.returning() {
+            (IpAddresses::new(far, near), [SERVICE_PORT, port])
         } else {
-            Ends { source: near, target: far, ports: (port, SERVICE_PORT) }
+            (IpAddresses::new(near, far), [port, SERVICE_PORT])
         };
-        let (headers, stated) = match &packet.body {
-            Body::Tcp(segment) => headers::tcp(&ends, segment),
-            Body::Datagram(datagram) => headers::udp(&ends, datagram.bytes),
+        let ip = IpHeader::new(addresses?);
+        let stated = match &packet.body {
+            Body::Tcp(segment) => {
+                let header = tcp_header(segment, source_port, destination_port);
+                write_tcp(headers, &ip, &header, Payload::Omitted(segment.len))?
+            }
+            Body::Datagram(datagram) => {
+                let header = UdpHeader { source_port, destination_port };
+                write_udp(headers, &ip, &header, Payload::Omitted(datagram.bytes))?
+            }
         };
         // A stack whose `header` is smaller compresses what is shown here; a larger one adds bytes that
         // are no part of the IP packet.
-        (headers, stated.max(packet.body.wire_bytes()))
+        Ok(stated.max(packet.body.wire_bytes()))
     }
+}
+
+/// The TCP header of a segment, as a capture shows it.
+fn tcp_header(segment: &Segment, source_port: u16, destination_port: u16) -> TcpHeader<'static> {
+    let syn = segment.flags.has(Flags::SYN);
+    // The window of a SYN is never scaled (RFC 7323, section 2.2).
+    let scale = if syn { 0 } else { WINDOW_SCALE };
+    let segment = Segment {
+        ack: if segment.flags.has(Flags::ACK) { segment.ack } else { 0 },
+        window: segment.window >> scale,
+        sack_permitted: syn && segment.sack_permitted,
+        ..*segment
+    };
+    let mut header = TcpHeader::from_segment(&segment, source_port, destination_port);
+    header.options.window_scale = syn.then_some(WINDOW_SCALE);
+    header
 }
 
 impl Place {
@@ -134,6 +161,9 @@ impl Place {
         }
     }
 }
+
+/// Shift of the windows in a capture (RFC 7323, section 2): room for 8 MB.
+const WINDOW_SCALE: u8 = 7;
 
 /// Port of the `to` end.
 const SERVICE_PORT: u16 = 7;

@@ -1,10 +1,11 @@
 //! Flows: two ends, the application that uses them, and what is measured of them.
 
 use gridhaul_core::load::{Greedy, Source};
-use gridhaul_core::tcp::{Connection, Sender};
+use gridhaul_core::tcp::{Connection, Flags, Segment, Sender};
 use gridhaul_scenario::units::Instant;
 
 use crate::dialogue::Dialogue;
+use crate::measure::Ledger;
 use crate::outbox::Outbox;
 
 /// A flow in a run.
@@ -75,6 +76,38 @@ pub(crate) struct Transfer {
 }
 
 impl Flow {
+    /// A segment reaches an end. Returns whether what the application waits for has arrived there.
+    #[inline]
+    pub(crate) fn on_segment(
+        &mut self,
+        now: Instant,
+        to: u32,
+        segment: &Segment,
+        bytes: u32,
+        ledger: &mut Ledger,
+    ) -> bool {
+        let Ends::Tcp(ends) = &mut self.ends else { return false };
+        let side = (to % 2) as usize;
+        let end = &mut ends[side];
+        end.handle_segment(now, segment);
+        let account = &mut ledger.accounts[self.row as usize];
+        let bytes = u64::from(bytes);
+        if side == 0 {
+            account.returned_bytes += bytes;
+            account.returned += 1;
+            account.note_cwnd(now, &mut self.cwnd, end.sender().map_or(0, Sender::cwnd));
+            if segment.flags.has(Flags::SYN) {
+                ledger.handshakes.on_answered(now, to / 2, self.row, end);
+            }
+            return match &self.app {
+                App::Dialogue(dialogue) => end.receiver().delivered() >= dialogue.answered(),
+                _ => false,
+            };
+        }
+        account.arrived_bytes += bytes;
+        end.receiver().delivered() >= self.watch
+    }
+
     /// The connection that leads on from a collector.
     pub(crate) fn upstream(row: u32, ends: [Connection; 2], routes: [u32; 2]) -> Self {
         let (ends, app) = (Ends::Tcp(ends), App::Upstream);

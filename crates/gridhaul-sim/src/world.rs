@@ -1,18 +1,20 @@
 //! A run: the loop that wakes links, ends and applications in the order of time.
 
+mod applications;
+
 use gridhaul_core::link::{Cause, Fate};
 use gridhaul_core::tcp::{Flags, Segment, Sender};
 use gridhaul_data::trace::Playback;
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::units::{Duration, Instant};
+use gridhaul_scenario::units::Instant;
 
 use crate::collect::Collectors;
 use crate::events::Target;
-use crate::flow::{App, Ends, Flow};
+use crate::flow::{Ends, Flow};
 use crate::measure::Ledger;
 use crate::network::{ARRIVED, AT_PROXY, Network};
 use crate::outbox::UnderWay;
-use crate::packet::{Body, Datagram, Packet};
+use crate::packet::{Body, Packet};
 use crate::proxy::Proxies;
 use crate::record::Recorder;
 
@@ -285,137 +287,6 @@ impl World {
         }
     }
 
-    #[cold]
-    fn on_datagram(&mut self, now: Instant, packet: Packet, datagram: Datagram) {
-        let flow = &mut self.flows[packet.flow() as usize];
-        let bytes = u64::from(packet.body.wire_bytes());
-        let echo = matches!(flow.ends, Ends::Datagram { echo: true, .. });
-        if packet.returning() {
-            self.ledger.accounts[flow.row as usize].returned_bytes += bytes;
-        } else {
-            self.ledger.accounts[flow.row as usize].arrived_bytes += bytes;
-            self.ledger.apart[packet.flow() as usize] += u64::from(datagram.bytes);
-        }
-        if echo && !packet.returning() {
-            let answer = Packet { to: packet.to ^ 1, next: flow.routes[1], ..packet };
-            self.forward(now, answer);
-            return;
-        }
-        let row = flow.row;
-        if self.ledger.is_first(row, datagram.number) {
-            self.on_message(now, (row, packet.flow()), datagram.ready);
-        }
-    }
-
-    /// The application of a flow is due: it starts, or a message is ready.
-    fn on_app(&mut self, now: Instant, flow_index: u32) {
-        let flow = &mut self.flows[flow_index as usize];
-        if let Ends::Tcp(ends) = &flow.ends {
-            let cwnd = ends[0].sender().map_or(0, Sender::cwnd);
-            self.ledger.accounts[flow.row as usize].note_cwnd(now, &mut flow.cwnd, cwnd);
-            self.ledger.handshakes.on_use(now, flow_index, &ends[0]);
-        }
-        let again = match &flow.ends {
-            Ends::Tcp(_) => {
-                let again = flow.on_due(now, &mut self.ledger, &mut self.under_way);
-                if self.collect.outlet_after(flow_index).is_some() {
-                    flow.begin_pieces();
-                }
-                again
-            }
-            Ends::Datagram { .. } => {
-                let Some((message, again)) = flow.next_datagram(now) else { return };
-                if let Some(message) = message {
-                    self.send_datagram(now, flow_index, message);
-                }
-                Some(again)
-            }
-        };
-        if let Some(again) = again {
-            self.net.events.schedule(Target::App(flow_index), again);
-        }
-        self.pump_apart(now, 2 * flow_index);
-        self.pump_apart(now, 2 * flow_index + 1);
-    }
-
-    /// Messages of a recorded trace are ready.
-    #[cold]
-    fn on_trace(&mut self, now: Instant, trace: u32) {
-        loop {
-            let playback = &mut self.playbacks[trace as usize];
-            let at = playback.at();
-            if at > now {
-                self.net.events.schedule(Target::Trace(trace), at);
-                return;
-            }
-            let (bytes, flows) = playback.message();
-            let more = playback.advance();
-            for flow_index in flows {
-                let flow = &mut self.flows[flow_index as usize];
-                if let Ends::Datagram { .. } = flow.ends {
-                    self.send_datagram(now, flow_index, (bytes, now));
-                } else {
-                    if let Ends::Tcp(ends) = &flow.ends {
-                        self.ledger.handshakes.on_use(now, flow_index, &ends[0]);
-                    }
-                    flow.on_recorded(now, bytes, &mut self.ledger, &mut self.under_way);
-                    self.pump_apart(now, 2 * flow_index);
-                }
-            }
-            match more {
-                Ok(true) => {}
-                Ok(false) => return,
-                Err(failure) => {
-                    self.failure = Some(failure);
-                    return;
-                }
-            }
-        }
-    }
-
-    /// Sends a message of so many bytes that was ready at this time.
-    fn send_datagram(&mut self, now: Instant, flow_index: u32, (bytes, ready): (u64, Instant)) {
-        let flow = &mut self.flows[flow_index as usize];
-        let Ends::Datagram { header, .. } = flow.ends else { return };
-        let account = &mut self.ledger.accounts[flow.row as usize];
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let datagram = Datagram { bytes, header, number: account.datagrams as u32, ready };
-        account.datagrams += 1;
-        let (to, next) = (2 * flow_index + 1, flow.routes[0]);
-        let packet = Packet { to, next, sent: now, body: Body::Datagram(datagram) };
-        self.ledger.on_ready(flow.row, ready);
-        self.ledger.crossings[flow.row as usize].on_sent(packet.body.wire_bytes());
-        self.forward(now, packet);
-    }
-
-    /// What an application waits for has arrived at an end.
-    #[cold]
-    fn on_progress(&mut self, now: Instant, end: u32) {
-        let (flow_index, side) = (end / 2, (end % 2) as usize);
-        if self.collect.outlet_of(flow_index).is_some() {
-            self.on_delivered(now, flow_index);
-            return;
-        }
-        let flow = &mut self.flows[flow_index as usize];
-        let progress = flow.on_arrived(now, side, &mut self.under_way);
-        let row = flow.row;
-        for ready in progress.messages {
-            self.on_message(now, (row, flow_index), ready);
-        }
-        if let Some(at) = progress.wake {
-            self.net.events.schedule(Target::App(flow_index), at);
-        }
-    }
-
-    /// A message has arrived whole.
-    pub(crate) fn on_message(&mut self, now: Instant, (row, flow): (u32, u32), ready: Instant) {
-        let delay: Duration = now.since(ready);
-        self.ledger.on_delivered(row, ready, delay);
-        if let Some(recorder) = &mut self.recorder {
-            recorder.on_message(ready, (row, flow), delay);
-        }
-    }
-
     fn first_tick(&self) -> Instant {
         if self.recorder.is_some() { Instant::ZERO } else { self.warmup }
     }
@@ -430,39 +301,5 @@ impl World {
             let next = if now < self.warmup { next.min(self.warmup) } else { next };
             self.net.events.schedule(Target::Clock, next);
         }
-    }
-}
-
-impl Flow {
-    /// A segment reaches an end. Returns whether what the application waits for has arrived there.
-    #[inline]
-    pub(crate) fn on_segment(
-        &mut self,
-        now: Instant,
-        to: u32,
-        segment: &Segment,
-        bytes: u32,
-        ledger: &mut Ledger,
-    ) -> bool {
-        let Ends::Tcp(ends) = &mut self.ends else { return false };
-        let side = (to % 2) as usize;
-        let end = &mut ends[side];
-        end.handle_segment(now, segment);
-        let account = &mut ledger.accounts[self.row as usize];
-        let bytes = u64::from(bytes);
-        if side == 0 {
-            account.returned_bytes += bytes;
-            account.returned += 1;
-            account.note_cwnd(now, &mut self.cwnd, end.sender().map_or(0, Sender::cwnd));
-            if segment.flags.has(Flags::SYN) {
-                ledger.handshakes.on_answered(now, to / 2, self.row, end);
-            }
-            return match &self.app {
-                App::Dialogue(dialogue) => end.receiver().delivered() >= dialogue.answered(),
-                _ => false,
-            };
-        }
-        account.arrived_bytes += bytes;
-        end.receiver().delivered() >= self.watch
     }
 }

@@ -110,7 +110,7 @@ fn lints() -> anyhow::Result<()> {
 
 /// Random input for each parser and machine, 10 s each. See fuzz/README.md.
 fn fuzz() -> anyhow::Result<()> {
-    ["scenario", "trace", "proxies"].into_iter().try_for_each(fuzz_target)
+    ["scenario", "trace", "proxies", "packet"].into_iter().try_for_each(fuzz_target)
 }
 
 fn fuzz_target(target_name: &str) -> anyhow::Result<()> {

@@ -179,7 +179,7 @@ impl World {
             mss: syn.then_some((self.stacks[0].mss + clock_option) as u16),
             scale: None,
         };
-        self.deliver(0, &wire.write(1, PORTS))
+        self.deliver(0, &wire.write(1, PORTS)?)
     }
 
     fn deliver(&mut self, index: usize, bytes: &[u8]) -> Result<(), String> {
@@ -300,7 +300,7 @@ impl World {
         let window = may_fill >> state.scales[0];
         let segment =
             Segment { seq: other, ack: own, window, flags: Flags::ACK, ..Segment::default() };
-        self.deliver(index, &Wire { segment, ..Wire::default() }.write(1 - index, PORTS))
+        self.deliver(index, &Wire { segment, ..Wire::default() }.write(1 - index, PORTS)?)
     }
 
     /// Lets a kernel remember of a connection before what the route says of the path: a slow-start
@@ -315,9 +315,9 @@ impl World {
             let segment = Segment { seq, ack, window, flags, ..Segment::default() };
             Wire { segment, ..Wire::default() }.write(1 - index, BEFORE)
         };
-        self.deliver(index, &segment(1, 2, Flags::FIN.with(Flags::ACK)))?;
+        self.deliver(index, &segment(1, 2, Flags::FIN.with(Flags::ACK))?)?;
         self.hosts[index].act(&Action::Close);
-        self.deliver(index, &segment(2, 3, Flags::ACK))?;
+        self.deliver(index, &segment(2, 3, Flags::ACK)?)?;
         let state = self.hosts[index].state();
         if state != "Closed" {
             return Err(format!("the connection before the first one is {state}, not closed"));

@@ -13,8 +13,16 @@ impl Flags {
     pub const SYN: Self = Self(0x02);
     /// Reset the connection.
     pub const RST: Self = Self(0x04);
+    /// The receiver shall deliver the data at once.
+    pub const PSH: Self = Self(0x08);
     /// The acknowledgement number counts.
     pub const ACK: Self = Self(0x10);
+    /// The urgent pointer counts.
+    pub const URG: Self = Self(0x20);
+    /// ECN echo (RFC 3168, section 6.1).
+    pub const ECE: Self = Self(0x40);
+    /// Congestion window reduced (RFC 3168, section 6.1).
+    pub const CWR: Self = Self(0x80);
     /// None of them.
     pub const NONE: Self = Self(0);
 
@@ -34,6 +42,12 @@ impl Flags {
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
+    }
+    /// The flags of a TCP header's octet 13.
+    #[inline]
+    #[must_use]
+    pub const fn from_bits(bits: u8) -> Self {
+        Self(bits)
     }
     /// The bits as on the wire.
     #[must_use]

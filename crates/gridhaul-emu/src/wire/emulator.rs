@@ -233,7 +233,7 @@ impl<'a> Emulator<'a> {
         let (header, bytes) = self.frames.get_mut(frame.place);
         let (header, length) = (*header, bytes.len() as u64);
         if fate.is_garbled() && !fate.is_copy() {
-            garble(bytes, header.payload);
+            garble(bytes);
         }
         if fate.is_damaged() && !fate.is_copy() {
             damage(bytes);

@@ -59,12 +59,7 @@ pub(super) fn charts(answers: &[(String, &Answer)]) -> Vec<Ranked> {
 
 fn draw(family: &Family, answers: &[(String, &Answer)]) -> Vec<Ranked> {
     let scope = family.metrics[0].info().scope;
-    let mut groups: Vec<&str> = Vec::new();
-    for row in answers.iter().flat_map(|(_, answer)| rows(answer, scope)) {
-        if !groups.contains(&row.name.as_str()) {
-            groups.push(&row.name);
-        }
-    }
+    let mut groups = groups(answers, scope);
     let all = groups.len();
     groups.truncate(GROUPS_MAX);
     let says = |metric: &Metric| {
@@ -134,6 +129,17 @@ fn draw(family: &Family, answers: &[(String, &Answer)]) -> Vec<Ranked> {
         BarSeries::new(if named { metric.info().heading } else { "" }, bars(answer, *metric))
     });
     vec![chart(&title, series.collect(), *metric)]
+}
+
+/// Names of the rows of all answers, each once.
+fn groups<'a>(answers: &'a [(String, &Answer)], scope: Scope) -> Vec<&'a str> {
+    let mut groups: Vec<&str> = Vec::new();
+    for row in answers.iter().flat_map(|(_, answer)| rows(answer, scope)) {
+        if !groups.contains(&row.name.as_str()) {
+            groups.push(&row.name);
+        }
+    }
+    groups
 }
 
 fn rows(answer: &Answer, scope: Scope) -> &[Row] {

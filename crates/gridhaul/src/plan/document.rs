@@ -26,27 +26,10 @@ pub(crate) fn document(scenario: &Scenario, outcome: &Outcome) -> Value {
             "limits": limits(outcome, &winner.model, outcome.verified()),
         })
     });
-    let tried = outcome.tried.as_ref().map(|tried| {
-        let entry = |checked: &Checked| {
-            let result = match checked.decision {
-                Decision::Keeps => "keeps",
-                Decision::Breaks(_) => "breaks",
-                Decision::TooClose(_) => "too close",
-                Decision::Unknown(_) => "unknown",
-                Decision::Fault(_) => "not valid",
-            };
-            json!({
-                "choice": choice(&checked.candidate),
-                "result": result,
-                "reason": decided(outcome, checked, &checked.decision),
-                "seeds": checked.evidence.seeds(),
-                "limits": limits(outcome, &checked.model, Some(checked)),
-                "agrees": checked.agrees(),
-                "comparison": checked.comparisons.iter().map(comparison).collect::<Vec<_>>(),
-            })
-        };
-        tried.iter().map(entry).collect::<Vec<_>>()
-    });
+    let tried = outcome
+        .tried
+        .as_ref()
+        .map(|tried| tried.iter().map(|checked| simulated(outcome, checked)).collect::<Vec<_>>());
     let others = outcome.others.iter().map(|(other, judgement)| {
         json!({
             "what": other.what,
@@ -85,6 +68,26 @@ pub(crate) fn document(scenario: &Scenario, outcome: &Outcome) -> Value {
         "others": others.collect::<Vec<_>>(),
         "impossible": impossible,
         "without_answer": outcome.refused,
+    })
+}
+
+/// A simulated candidate.
+fn simulated(outcome: &Outcome, checked: &Checked) -> Value {
+    let result = match checked.decision {
+        Decision::Keeps => "keeps",
+        Decision::Breaks(_) => "breaks",
+        Decision::TooClose(_) => "too close",
+        Decision::Unknown(_) => "unknown",
+        Decision::Fault(_) => "not valid",
+    };
+    json!({
+        "choice": choice(outcome, &checked.candidate),
+        "result": result,
+        "reason": decided(outcome, checked, &checked.decision),
+        "seeds": checked.evidence.seeds(),
+        "limits": limits(outcome, &checked.model, Some(checked)),
+        "agrees": checked.agrees(),
+        "comparison": checked.comparisons.iter().map(comparison).collect::<Vec<_>>(),
     })
 }
 

@@ -71,20 +71,6 @@ fn undisciplined() -> impl Strategy<Value = Direction> {
         Just(QueueLimit::Unlimited),
     ];
     let probability = || (0.0..=1.0_f64).prop_map(p);
-    let loss = prop_oneof![
-        probability().prop_map(Loss::Bernoulli),
-        (probability(), probability(), probability(), probability()).prop_map(
-            |(good_to_bad, bad_to_good, loss_good, loss_bad)| {
-                Loss::GilbertElliott(GilbertElliott {
-                    good_to_bad,
-                    bad_to_good,
-                    loss_good,
-                    loss_bad,
-                })
-            }
-        ),
-        prop::collection::vec(1_u64..200, 0..30).prop_map(Loss::Packets),
-    ];
     let micros = |max: u64| (0..max).prop_map(Duration::from_micros);
     let shape = prop_oneof![
         Just(JitterShape::Uniform),
@@ -115,7 +101,7 @@ fn undisciplined() -> impl Strategy<Value = Direction> {
         });
     let option = |strategy| prop::option::of(strategy);
     let impairments = (
-        prop::option::of(loss),
+        prop::option::of(loss()),
         prop::option::of(jitter),
         prop::option::of(reorder),
         option(probability().boxed()),
@@ -142,6 +128,24 @@ fn undisciplined() -> impl Strategy<Value = Direction> {
             ..plain
         },
     )
+}
+
+fn loss() -> impl Strategy<Value = Loss> {
+    let probability = || (0.0..=1.0_f64).prop_map(p);
+    prop_oneof![
+        probability().prop_map(Loss::Bernoulli),
+        (probability(), probability(), probability(), probability()).prop_map(
+            |(good_to_bad, bad_to_good, loss_good, loss_bad)| {
+                Loss::GilbertElliott(GilbertElliott {
+                    good_to_bad,
+                    bad_to_good,
+                    loss_good,
+                    loss_bad,
+                })
+            }
+        ),
+        prop::collection::vec(1_u64..200, 0..30).prop_map(Loss::Packets),
+    ]
 }
 
 fn load_latency() -> LoadLatency {

@@ -1,6 +1,8 @@
 //! Scenarios of meters: what paper `sa-tcp` states, and that every answer is one to trust or says
 //! that it is not.
 
+mod case;
+#[path = "../design/mod.rs"]
 mod design;
 
 use gridhaul_model::{Model, PaperModel};
@@ -8,83 +10,7 @@ use gridhaul_scenario::answer::{Answer, Metric, Row, Verdict};
 use gridhaul_scenario::backend::{Backend, Quiet};
 use gridhaul_scenario::scenario::Scenario;
 
-/// A case of the paper's section 5.
-#[derive(Debug, Clone, Copy)]
-struct Case {
-    meters: u64,
-    /// 0: one hop.
-    collectors: u64,
-    rate: &'static str,
-    room: u64,
-    /// Round trip of each hop in microseconds.
-    rtt_us: u64,
-    /// Least timeout. The paper names none: that of RFC 6298.
-    rto_min: &'static str,
-    vegas: bool,
-    /// What the profile `ns2` does after a silence.
-    restart: bool,
-}
-
-const FIGURE_10: Case = Case {
-    meters: 400_000,
-    collectors: 0,
-    rate: "2 Mbit/s",
-    room: 100,
-    rtt_us: 100_000,
-    rto_min: "1 s",
-    vegas: false,
-    restart: false,
-};
-
-impl Case {
-    fn scenario(&self) -> Scenario {
-        let Self { meters, rate, room, rto_min, restart, .. } = *self;
-        let delay = self.rtt_us / 2;
-        let variant = if self.vegas { "vegas" } else { "reno" };
-        let (from, collector) = match self.collectors {
-            0 => ("meter", String::new()),
-            count => (
-                "collector",
-                format!(
-                    "[node.collector]\ncount = {count}\n[node.collector.aggregate]\n\
-                     buffer = \"{room} messages\"\nstack = \"upstream\"\n\
-                     [link.access]\nfrom = \"meter\"\nto = \"collector\"\nshared = true\n\
-                     both = {{ rate = \"1 Gbit/s\", delay = \"{delay} us\" }}\n"
-                ),
-            ),
-        };
-        let text = format!(
-            "title = \"meters\"\nduration = \"300 s\"\n\
-             [node]\nmeter = {{ count = {meters} }}\nhead = {{}}\n{collector}\
-             [link.wan]\nfrom = \"{from}\"\nto = \"head\"\nshared = true\n\
-             both = {{ rate = \"{rate}\", delay = \"{delay} us\", queue = \"{room} packets\" }}\n\
-             [stack.meter]\nprofile = \"ns2\"\nvariant = \"{variant}\"\nmss = \"200 B\"\n\
-             receive_window = \"2 segments\"\nrestart_after_idle = {restart}\nrto_min = \"{rto_min}\"\n\
-             [stack.upstream]\nprofile = \"ns2\"\nvariant = \"{variant}\"\nmss = \"200 B\"\n\
-             receive_window = \"64 segments\"\nrto_min = \"{rto_min}\"\n\
-             [flow.reading]\nfrom = \"meter\"\nto = \"head\"\nstack = \"meter\"\n\
-             load.on_off = {{ on = \"100 ms\", off = \"1 min\", size = \"200 B\" }}\n"
-        );
-        Scenario::from_toml(&text, "case.toml").unwrap_or_else(|error| panic!("{error}"))
-    }
-
-    fn answer(&self, backend: &dyn Backend) -> Answer {
-        backend.run(&self.scenario(), &Quiet).unwrap_or_else(|error| panic!("{self:?}: {error}"))
-    }
-
-    fn metric(&self, backend: &dyn Backend, metric: Metric) -> f64 {
-        let answer = self.answer(backend);
-        answer.points[0].flows[0].mean(metric).unwrap_or_else(|| panic!("{self:?}: no {metric}"))
-    }
-
-    fn loss(&self, backend: &dyn Backend) -> f64 {
-        self.metric(backend, Metric::SegmentLossTotal)
-    }
-
-    fn both(self, collectors: u64) -> [Self; 2] {
-        [false, true].map(|vegas| Self { collectors, vegas, ..self })
-    }
-}
+use self::case::{Case, FIGURE_10};
 
 #[test]
 fn one_hop_loses_most_and_vegas_more() {

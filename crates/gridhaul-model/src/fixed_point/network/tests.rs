@@ -1,0 +1,61 @@
+use super::*;
+use crate::chain::meter::{Restart, Timer};
+
+fn meters(number: f64, rate: f64, vegas: bool, rules: Rules) -> Network {
+    let timer = Timer { min: 0.2, max: 60.0, floor_on_variance: false, timestamps: false };
+    Network {
+        resources: vec![Resource { rate, room: 101, copies: 1.0, acknowledges: false }],
+        classes: vec![Class {
+            senders: number,
+            segment_bits: 1920.0,
+            path: vec![0],
+            out: 0.05,
+            back: 0.05,
+            noise: 0.0,
+            feed: Feed::Meter {
+                tcp: MeterTcp { vegas, window: 2, timer, restart: Restart::Never },
+                demand: Demand::Greedy { on: 0.1, off: 60.0 },
+            },
+        }],
+        rules,
+    }
+}
+
+#[test]
+fn a_wide_link_leaves_the_meters_alone() {
+    let solution = meters(1_000.0, 1e9, false, Rules::Refined).solve();
+    assert!(solution.converged && solution.classes[0].loss < 1e-12);
+    assert!((solution.classes[0].rtt - 0.1).abs() < 1e-4);
+}
+
+#[test]
+fn where_it_begins_decides_nothing() {
+    let mut work = Workspace::default();
+    for rules in [Rules::Paper, Rules::Refined] {
+        for vegas in [false, true] {
+            for number in [1e7, 3e4, 2e3, 4e5, 1.0, 1e5] {
+                let network = meters(number, 2e6, vegas, rules);
+                let (again, alone) = (network.solve_from(&mut work), network.solve());
+                let apart = (again.resources[0].rho / alone.resources[0].rho).ln().abs();
+                assert!(apart < 1e-7 && again.converged, "{number} {rules:?}: {apart}");
+            }
+        }
+    }
+}
+
+#[test]
+fn queues_carry_what_senders_offer() {
+    for rules in [Rules::Paper, Rules::Refined] {
+        for vegas in [false, true] {
+            for number in [1e3, 3e4, 1e5, 4e5, 1e7] {
+                let solution = meters(number, 2e6, vegas, rules).solve();
+                let rates = solution.classes[0].sent.rates;
+                let carried = number * rates.arriving * 1920.0 / 2e6;
+                assert!(solution.converged, "{number} {solution:?}");
+                let queue = solution.resources[0];
+                assert!((carried / queue.carried() - 1.0).abs() < 1e-6);
+                assert!(rates.offered >= rates.arriving);
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Mistakes in sweeps and in plans.
+
+pub(crate) const SWEEPS: &[(&str, &str)] = &[
+    ("unknown link", r#"vary."link.feder.both.rate" = ["1 Mbit/s"]"#),
+    ("unknown key", r#"vary."link.feeder.both.raet" = ["1 Mbit/s"]"#),
+    ("unknown table", r#"vary."lnk.feeder.both.rate" = ["1 Mbit/s"]"#),
+    ("key below a value", r#"vary."duration.s" = [1, 2]"#),
+    ("the sweep itself", r#"vary."sweep.0" = [1, 2]"#),
+    ("nothing to vary", "vary = {}"),
+    ("a value that is no list", r#"vary.seed = 3"#),
+    ("empty list", r#"vary.seed = []"#),
+    ("wrong unit", r#"vary."link.feeder.both.rate" = ["1 Mbit/s", "2 MB/s"]"#),
+    ("not a number", r#"vary."stack.plain.vegas_alpha" = [1.0, nan]"#),
+    ("value that contradicts", r#"vary.repeat = [1, 0]"#),
+    ("unequal lists", "vary.seed = [1, 2, 3]\nvary.repeat = [1, 2]"),
+    ("one point", r#"vary.seed = { linear = [1, 9], points = 1 }"#),
+    ("too many points", r#"vary.seed = { linear = [1, 9], points = 100001 }"#),
+    ("both kinds of range", r#"vary.seed = { linear = [1, 9], log = [1, 9], points = 3 }"#),
+    ("no kind of range", r#"vary.seed = { points = 3 }"#),
+    ("range without points", r#"vary.seed = { linear = [1, 9] }"#),
+    ("range of one end", r#"vary.seed = { linear = [1], points = 3 }"#),
+    ("different units", r#"vary.duration = { linear = ["1 s", "2 min"], points = 3 }"#),
+    ("log from 0", r#"vary.duration = { log = ["0 s", "9 s"], points = 3 }"#),
+    ("ends that are no numbers", r#"vary.title = { linear = ["a", "b"], points = 3 }"#),
+    (
+        "too many combinations",
+        "vary.seed = { linear = [1, 999], points = 999 }\n[[sweep]]\nvary.repeat = { linear = [1, 999], points = 999 }",
+    ),
+    ("a key twice", "vary.seed = [1, 2]\n[[sweep]]\nvary.seed = [1, 2]"),
+];
+
+/// A plan that is right. Each case below replaces one part of it by another.
+pub(crate) const PLAN: &str = r#"
+[plan]
+currency = "EUR"
+[plan.choose]
+"node.meter.count" = { log = [1, 100], points = 9 }
+"stack.plain.variant" = ["reno", "vegas"]
+[plan.cost]
+"node.meter.count" = 900
+[plan.limit.reading]
+loss = "2 %"
+"#;
+
+pub(crate) const PLANS: &[(&str, &str, &str)] = &[
+    ("unknown key in a plan", "currency", "curency"),
+    ("unknown key to choose", "\"node.meter.count\" = {", "\"node.metre.count\" = {"),
+    ("a plan that chooses itself", "\"stack.plain.variant\" =", "\"plan.currency\" ="),
+    ("a value that cannot be chosen", "\"vegas\"", "\"vega\""),
+    ("no values to choose from", "[\"reno\", \"vegas\"]", "[]"),
+    (
+        "nothing to choose",
+        "\"node.meter.count\" = { log = [1, 100], points = 9 }\n\"stack.plain.variant\" = [\"reno\", \"vegas\"]\n[plan.cost]\n\"node.meter.count\" = 900",
+        "",
+    ),
+    (
+        "too many candidates",
+        "{ log = [1, 100], points = 9 }",
+        "{ linear = [1, 30000], points = 30000 }",
+    ),
+    ("no costs", "\"node.meter.count\" = 900", ""),
+    ("negative cost", "= 900", "= -900"),
+    ("a cost that is no number", "= 900", "= nan"),
+    ("a cost as text", "= 900", "= \"900 EUR\""),
+    ("cost of a key that is not chosen", "\"node.meter.count\" = 900", "\"node.metr.count\" = 900"),
+    ("cost of another key", "\"node.meter.count\" = 900", "\"link.feeder.both.rate\" = 9"),
+    ("cost of a word", "\"node.meter.count\" = 900", "\"stack.plain.variant\" = 900"),
+    ("no limits", "[plan.limit.reading]\nloss = \"2 %\"", ""),
+    ("limit of an unknown flow", "[plan.limit.reading]", "[plan.limit.readings]"),
+    ("limit of nothing", "loss = \"2 %\"", ""),
+    ("loss of everything", "\"2 %\"", "\"100 %\""),
+    ("delay of nothing", "loss = \"2 %\"", "delay_mean = \"0 s\""),
+    ("delay of a stream", "loss = \"2 %\"", "delay_p98 = \"2 s\""),
+    ("deadline of a flow without", "loss = \"2 %\"", "deadline = true"),
+    ("no collectors to do without", "currency = \"EUR\"", "without_collectors = true"),
+];

@@ -1,0 +1,51 @@
+//! What is measured of a run: the ledger, and the recorder of series.
+
+use std::ops::Range;
+
+use gridhaul_scenario::scenario::{Direction, Scenario, Transport};
+use gridhaul_scenario::units::Instant;
+
+use super::{Directions, Layout, judges};
+use crate::copies::Copies;
+use crate::flow::Flow;
+use crate::measure::Ledger;
+use crate::record::Recorder;
+use crate::truth::Truth;
+
+/// What is measured, between these times.
+pub(super) fn ledger(
+    scenario: &Scenario,
+    layout: &Layout,
+    flows: &[Flow],
+    measured: Range<Instant>,
+) -> Ledger {
+    let datagrams = scenario.flow.values().any(|flow| flow.transport != Transport::Tcp);
+    let apart = datagrams || !layout.plan.groups.is_empty();
+    let apart = vec![0; if apart { flows.len() } else { 0 }];
+    let truth = Truth::new(flows, layout.flows.len());
+    let mut ledger = Ledger::new(judges(scenario, layout), apart, truth, measured);
+    let doubles = |direction: &Direction| direction.duplicate.is_some();
+    ledger.copies = (datagrams && Directions::keys(scenario).any(doubles))
+        .then(|| Copies::new(layout.flows.len()));
+    ledger
+}
+
+/// Takes samples of flows and links, if the scenario asks for them.
+pub(super) fn recorder(
+    scenario: &Scenario,
+    layout: &Layout,
+    flows: &[Flow],
+    starts: &[Instant],
+) -> Option<Recorder> {
+    scenario.record.interval.map(|interval| {
+        let names = |rows: &[(String, u64)]| rows.iter().map(|(name, _)| name.clone()).collect();
+        let mut firsts = vec![(0, Instant::ZERO); layout.flows.len()];
+        for (index, (flow, &start)) in flows.iter().zip(starts).enumerate().rev() {
+            // A connection that a recording opens is looked at from the start.
+            let start = if start == Instant::NEVER { Instant::ZERO } else { start };
+            firsts[flow.row as usize] = (index as u32, start);
+        }
+        let links = (names(layout.directions.rows()), layout.directions.row_of().to_vec());
+        Recorder::new(interval, (names(&layout.flows), firsts), links)
+    })
+}
