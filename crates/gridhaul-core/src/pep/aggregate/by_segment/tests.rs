@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use gridhaul_scenario::units::{Bytes, Duration};
 use proptest::prelude::*;
 
+use super::super::window_share;
 use super::*;
 
 #[derive(Debug, Clone)]

@@ -1,0 +1,62 @@
+//! Accounting of the buffer of an aggregator.
+
+use gridhaul_scenario::units::BufferLimit;
+
+/// The bounded buffer of an aggregator, which complete and incomplete messages share.
+#[derive(Debug, Clone)]
+pub(super) struct Buffer {
+    limit: BufferLimit,
+    used: Space,
+}
+
+/// Buffer space that messages occupy.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Space {
+    pub messages: u64,
+    pub bytes: u64,
+}
+
+impl Buffer {
+    pub(super) const fn new(limit: BufferLimit) -> Self {
+        Self { limit, used: Space { messages: 0, bytes: 0 } }
+    }
+
+    /// Whether this much space is free.
+    pub(super) fn fits(&self, space: Space) -> bool {
+        match self.limit {
+            BufferLimit::Messages(limit) => self.used.messages + space.messages <= u64::from(limit),
+            BufferLimit::Bytes(limit) => self.used.bytes + space.bytes <= limit.get(),
+        }
+    }
+
+    pub(super) const fn reserve(&mut self, space: Space) {
+        self.used.merge(space);
+    }
+
+    pub(super) const fn release(&mut self, space: Space) {
+        self.used.messages -= space.messages;
+        self.used.bytes -= space.bytes;
+    }
+
+    pub(super) const fn used(&self) -> Space {
+        self.used
+    }
+}
+
+impl Space {
+    /// With one more message.
+    pub(super) const fn and(self, bytes: u64) -> Self {
+        Self { messages: self.messages + 1, bytes: self.bytes + bytes }
+    }
+
+    /// One message less.
+    pub(super) const fn subtract(&mut self, bytes: u64) {
+        self.messages -= 1;
+        self.bytes -= bytes;
+    }
+
+    pub(super) const fn merge(&mut self, other: Self) {
+        self.messages += other.messages;
+        self.bytes += other.bytes;
+    }
+}
