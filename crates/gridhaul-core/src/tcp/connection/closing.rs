@@ -19,7 +19,7 @@ pub(super) struct Ending {
 const TIME_WAIT: Duration = Duration::from_secs(60);
 
 impl Connection {
-    /// The connection is over before its time: nothing is sent again, and no timer runs.
+    /// The connection ends at once: nothing is retransmitted, and no timer runs.
     #[cold]
     pub(super) fn end(&mut self) {
         self.state = State::Closed;

@@ -35,7 +35,7 @@ impl Sender {
         u64::from((most / params.mss).max(1) * params.mss)
     }
 
-    /// Whether a segment of new data would leave at once: nothing lost waits to be sent again, and the
+    /// Whether a segment of new data would leave at once: no lost segment awaits retransmission, and the
     /// windows have room.
     fn could_send(&self, len: u64, params: &StackParams) -> bool {
         if self.queue.lost_bytes() > 0 {

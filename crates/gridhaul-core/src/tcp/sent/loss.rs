@@ -8,7 +8,7 @@ use crate::tcp::recovery::Delivered;
 impl SentQueue {
     /// Marks as lost what RFC 6675 (`IsLost`) calls lost: not sacked, with more than
     /// `(dupthresh - 1) * mss` sacked bytes or `dupthresh` separate sacked ranges above it, and
-    /// not sent again since the recovery `began`. Returns bytes marked.
+    /// not retransmitted since the recovery `began`. Returns bytes marked.
     pub(crate) fn judge(&mut self, dupthresh: u32, mss: u32, began: Instant) -> u64 {
         let needed = u64::from(dupthresh.saturating_sub(1)) * u64::from(mss);
         if self.sacked_bytes == 0 {
@@ -36,7 +36,7 @@ impl SentQueue {
         self.judged = 0;
     }
 
-    /// Marks everything below `boundary` as lost that is not sacked and was not sent again since
+    /// Marks everything below `boundary` as lost that is not sacked and was not retransmitted since
     /// the recovery `began` (RFC 6675: not above `HighRxt`).
     pub(crate) fn mark_lost_until(&mut self, boundary: u64, began: Instant) -> u64 {
         if boundary <= self.judged {

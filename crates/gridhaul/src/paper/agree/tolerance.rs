@@ -1,4 +1,4 @@
-//! How near two answers must be.
+//! Tolerances: the largest accepted difference between two answers.
 
 use std::fmt;
 use std::str::FromStr;

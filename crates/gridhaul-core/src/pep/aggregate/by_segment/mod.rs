@@ -158,8 +158,8 @@ impl Aggregate {
         &self.forwarding.upstream(outlet).waiting
     }
 
-    /// Bytes of whole messages of which the only copy is here or on the way from here: taken over
-    /// from the members and not acknowledged upstream (RFC 3135, section 4.1: fate sharing).
+    /// Bytes at risk: accepted from the members as whole messages and not yet acknowledged upstream
+    /// (RFC 3135, section 4.1: fate sharing).
     #[must_use]
     pub fn only_copy(&self, outlet: usize) -> &Level {
         &self.forwarding.upstream(outlet).at_risk

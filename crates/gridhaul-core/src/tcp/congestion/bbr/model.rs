@@ -47,7 +47,7 @@ impl Bbr {
     }
 
     /// The delivery rate that an acknowledgement tells. Linux takes none over less than the least round
-    /// trip: the first copy of a segment that was sent again has been acknowledged.
+    /// trip: the original of a retransmitted segment has been acknowledged.
     #[inline]
     pub(super) fn sample(&self, ack: &Ack) -> Option<RateSample> {
         let least =
