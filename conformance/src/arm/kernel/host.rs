@@ -2,15 +2,18 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::net::{Shutdown, SocketAddr};
+use std::net::{IpAddr, Shutdown, SocketAddr};
 
 use gridhaul_core::tcp::StackParams;
-use gridhaul_emu::{clamp_window, congestion_name, furnish};
-use gridhaul_linux::{Established, Namespace, TcpInfo, Tun, run_batch, set_sysctl};
+use gridhaul_linux::{
+    DeviceAttributes, Established, IpCommands, IpPrefix, Namespace, Route, RouteMetrics, TcpInfo,
+    TcpSocketConfig, Tun, configure_socket, set_sysctl,
+};
 use gridhaul_scenario::scenario::Profile;
 use gridhaul_scenario::units::Duration;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
+use super::algorithm::congestion_control_name;
 use super::bytes::{ADDRESSES, PORTS};
 use crate::case::Action;
 
@@ -56,15 +59,14 @@ static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 impl Host {
     /// The client or the server of a case, with nothing open yet.
     pub(super) fn new(index: usize, stack: StackParams, profile: Profile) -> Result<Self, String> {
-        if congestion_name(&stack).is_none() {
+        if congestion_control_name(stack.variant).is_none() {
             return Err(format!("no kernel has the variant {}", stack.variant.name()));
         }
         let namespace = Namespace::new().map_err(|fault| fault.to_string())?;
         let inside = || -> Result<_, String> {
             let tun = Tun::new("link0").map_err(|error| format!("/dev/net/tun: {error}"))?;
             configure(&stack, profile == Profile::Rfc)?;
-            run_batch("ip", &commands(index, &stack), "an end")
-                .map_err(|fault| fault.to_string())?;
+            network(index, &stack).run("an end").map_err(|error| error.to_string())?;
             let table = |name: &str| {
                 let path = format!("/proc/thread-self/net/{name}");
                 File::open(&path).map_err(|error| format!("{path}: {error}"))
@@ -133,13 +135,13 @@ impl Host {
 
     fn bound(&self, ports: [u16; 2]) -> Result<Socket, String> {
         let own = address(self.index, ports);
-        // What the route says instead is not within the bounds of the options.
-        let mut stack = self.stack.clone();
-        stack.rto_min = stack.rto_min.clamp(Duration::from_millis(8), Duration::from_millis(200));
+        let mut config = socket_config(&self.stack);
+        // The route sets the timeout; the option rejects a smaller value.
+        config.rto_min = config.rto_min.max(Duration::from_millis(8));
         let open = || -> Result<Socket, String> {
             let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), Some(Protocol::TCP))
                 .map_err(|error| format!("opening a socket: {error}"))?;
-            furnish(&socket, &stack).map_err(|fault| fault.to_string())?;
+            configure_socket(&socket, &config).map_err(|error| error.to_string())?;
             socket.bind(&own).map_err(|error| format!("binding a socket: {error}"))?;
             Ok(socket)
         };
@@ -190,7 +192,7 @@ impl Host {
     fn clamp(&self) {
         if let Some(socket) = &self.socket {
             // A socket that does not know the option was refused when it was opened.
-            let _ = clamp_window(socket, &self.stack);
+            let _ = socket_config(&self.stack).clamp_window(socket);
         }
     }
 
@@ -301,26 +303,42 @@ fn configure(stack: &StackParams, rfc: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// What `ip` is told: one line for each command.
-fn commands(index: usize, stack: &StackParams) -> String {
-    let [own, other] = [ADDRESSES[index], ADDRESSES[1 - index]].map(std::net::Ipv4Addr::from);
-    let mut route = format!(
-        "route add {other} dev link0 src {own} initcwnd {} rto_min {}ms",
-        (stack.initial_window / stack.mss).max(1),
-        stack.rto_min.as_nanos().div_ceil(1_000_000),
+/// What a stack sets at its socket.
+fn socket_config(stack: &StackParams) -> TcpSocketConfig<'static> {
+    TcpSocketConfig {
+        congestion_control: congestion_control_name(stack.variant),
+        mss: stack.mss,
+        timestamps: stack.has_clock_option(),
+        receive_window: stack.receive_window,
+        nagle: stack.nagle,
+        rto_min: stack.rto_min,
+        rto_max: stack.rto_max,
+        delayed_ack_max: (!stack.delayed_ack.is_zero()).then_some(stack.delayed_ack_max),
+    }
+}
+
+/// The device, the address and the route of an end.
+fn network(index: usize, stack: &StackParams) -> IpCommands {
+    let [own, other] = [ADDRESSES[index], ADDRESSES[1 - index]].map(IpAddr::from);
+    // The first timeout is three times this, in whole ticks of 4 ms at 250 Hz.
+    let third = (stack.rto_initial.as_nanos() / 1_000_000).div_ceil(12) * 4;
+    let ssthresh = stack.initial_ssthresh;
+    let metrics = RouteMetrics {
+        initial_window: Some((stack.initial_window / stack.mss).max(1)),
+        quick_ack: stack.delayed_ack == Duration::ZERO,
+        rto_min: Some(stack.rto_min),
+        rtt: (stack.rto_initial > stack.rto_min).then(|| Duration::from_millis(third)),
+        ssthresh: (ssthresh != u32::MAX).then(|| ssthresh / stack.mss),
+        ..RouteMetrics::default()
+    };
+    let device = "link0";
+    let destination = IpPrefix::host(other);
+    let mut commands = IpCommands::default();
+    commands.set_up_device(
+        device,
+        DeviceAttributes { mtu: 65_535, transmit_queue_len: 10_000, gso_max_segments: Some(1) },
     );
-    if stack.rto_initial > stack.rto_min {
-        // The first timeout is three times this, in whole ticks of 4 ms at 250 Hz.
-        let third = (stack.rto_initial.as_nanos() / 1_000_000).div_ceil(12) * 4;
-        route += &format!(" rtt lock {third}ms");
-    }
-    if stack.initial_ssthresh != u32::MAX {
-        route += &format!(" ssthresh lock {}", stack.initial_ssthresh / stack.mss);
-    }
-    if stack.delayed_ack == Duration::ZERO {
-        route += " quickack 1";
-    }
-    format!(
-        "link set link0 mtu 65535 txqueuelen 10000 gso_max_segs 1 up\naddress add {own}/32 dev link0\n{route}\n"
-    )
+    commands.add_address(device, own);
+    commands.add_route(&Route { destination, device, source: Some(own), metrics });
+    commands
 }
