@@ -41,7 +41,7 @@ fn furnish(plan: &Plan, node: usize, name: &str) -> Result<Vec<(usize, Tun)>, Fa
         made.push((number, Tun::new(device).map_err(Fault::call(doing))?));
     }
     configure(plan, node, name)?;
-    run_batch("ip", &plan.commands(node), name)?;
+    plan.configuration(node).run(name)?;
     let shaping = plan.shaping(node);
     if !shaping.is_empty() {
         run_batch("tc", &shaping, name)?;
