@@ -1,7 +1,7 @@
 //! The Linux kernel as gridhaul uses it. All `unsafe` calls into the kernel are here.
 //!
 //! * Networks: [`Namespace`] and [`NamespaceNames`], [`Tun`], [`PacketSocket`] (Ethernet frames), [`IpCommands`]
-//!   (devices, addresses, routes), [`Htb`] (shapers), [`set_sysctl`].
+//!   (devices, addresses, routes), [`Htb`] (shapers), [`TcpSysctls`] and [`set_sysctl`].
 //! * TCP sockets: [`configure_socket`], [`SocketOption`], [`TcpInfo`], [`Established`] (`TCP_REPAIR`).
 //! * Capabilities: [`check_tun_in_namespace`], [`require_congestion_control`], [`kernel_tick`], the
 //!   ranges of TCP parameters such as [`TCP_RTO_MAX_RANGE`].
@@ -61,7 +61,10 @@ pub use poll::{Event, EventFlags, Poll};
 pub use priority::{pin_to_processor, request_realtime_priority};
 pub use sleep::SleepBudget;
 pub use socket_option::{SocketOption, set_option};
-pub use sysctl::set_sysctl;
+pub use sysctl::{
+    TcpSysctls, disable_ipv6_autoconfiguration, enable_forwarding, set_sysctl,
+    set_tcp_buffer_limits,
+};
 pub use tcp_info::TcpInfo;
 pub use tcp_limits::{
     TCP_DELACK_MAX, TCP_MAX_SEGMENT_RANGE, TCP_REORDERING_MAX, TCP_RTO_MAX_RANGE, TCP_RTO_MIN,

@@ -6,8 +6,8 @@ use std::net::{IpAddr, Shutdown, SocketAddr};
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_linux::{
-    DeviceAttributes, Established, IpCommands, IpPrefix, Namespace, Route, RouteMetrics, TcpInfo,
-    TcpSocketConfig, Tun, configure_socket, set_sysctl,
+    DeviceAttributes, Error, Established, IpCommands, IpPrefix, Namespace, Route, RouteMetrics,
+    TcpInfo, TcpSocketConfig, TcpSysctls, Tun, configure_socket, set_sysctl, set_tcp_buffer_limits,
 };
 use gridhaul_scenario::scenario::Profile;
 use gridhaul_scenario::units::Duration;
@@ -65,7 +65,7 @@ impl Host {
         let namespace = Namespace::new().map_err(|fault| fault.to_string())?;
         let inside = || -> Result<_, String> {
             let tun = Tun::new("link0").map_err(|error| format!("/dev/net/tun: {error}"))?;
-            configure(&stack, profile == Profile::Rfc)?;
+            configure(&stack, profile == Profile::Rfc).map_err(|error| error.to_string())?;
             network(index, &stack).run("an end").map_err(|error| error.to_string())?;
             let table = |name: &str| {
                 let path = format!("/proc/thread-self/net/{name}");
@@ -282,25 +282,23 @@ fn address(index: usize, ports: [u16; 2]) -> SockAddr {
 }
 
 /// Settings of the namespace of the calling thread.
-fn configure(stack: &StackParams, rfc: bool) -> Result<(), String> {
-    let set = |setting: &str, value: &str| {
-        set_sysctl(setting, value).map_err(|error| format!("setting {setting} = {value}: {error}"))
-    };
-    let flag = |on: bool| if on { "1" } else { "0" };
+fn configure(stack: &StackParams, rfc: bool) -> Result<(), Error> {
     // No packets but those of the connection.
-    set("ipv6/conf/all/disable_ipv6", "1")?;
-    set("ipv4/tcp_ecn", "0")?;
-    set("ipv4/tcp_wmem", "4096 65536 67108864")?;
-    set("ipv4/tcp_rmem", &format!("4096 131072 {}", stack.receive_window.max(131_072)))?;
-    set("ipv4/tcp_no_ssthresh_metrics_save", "0")?;
-    set("ipv4/tcp_sack", flag(stack.sack))?;
-    set("ipv4/tcp_timestamps", flag(stack.timestamps))?;
-    set("ipv4/tcp_slow_start_after_idle", flag(stack.restart_after_idle))?;
-    set("ipv4/tcp_reordering", &stack.dupthresh.to_string())?;
-    for (setting, value) in BEYOND_THE_RFCS.into_iter().filter(|_| rfc) {
-        set(setting, value)?;
-    }
-    Ok(())
+    set_sysctl("ipv6/conf/all/disable_ipv6", "1")?;
+    set_sysctl("ipv4/tcp_ecn", "0")?;
+    set_sysctl("ipv4/tcp_no_ssthresh_metrics_save", "0")?;
+    set_tcp_buffer_limits(stack.receive_window)?;
+    let parameters = TcpSysctls {
+        sack: stack.sack,
+        timestamps: stack.timestamps,
+        slow_start_after_idle: stack.restart_after_idle,
+        reordering: stack.dupthresh,
+    };
+    parameters.apply()?;
+    BEYOND_THE_RFCS
+        .into_iter()
+        .filter(|_| rfc)
+        .try_for_each(|(setting, value)| set_sysctl(setting, value))
 }
 
 /// What a stack sets at its socket.
