@@ -30,6 +30,7 @@ mod packet_socket;
 mod poll;
 mod priority;
 mod sleep;
+mod socket;
 mod socket_option;
 mod sysctl;
 mod tcp_info;
@@ -60,6 +61,7 @@ pub use packet_socket::{FrameBatch, PacketSocket, ReceivedFrame, VlanTag};
 pub use poll::{Event, EventFlags, Poll};
 pub use priority::{pin_to_processor, request_realtime_priority};
 pub use sleep::SleepBudget;
+pub use socket::{begin_connect, bind_free, set_receive_buffer, set_send_buffer};
 pub use socket_option::{SocketOption, set_option};
 pub use sysctl::{
     TcpSysctls, disable_ipv6_autoconfiguration, enable_forwarding, set_sysctl,
@@ -71,8 +73,6 @@ pub use tcp_limits::{
     TCP_WINDOW_MAX, TCP_WINDOW_MIN,
 };
 pub use tcp_repair::Established;
-pub use tcp_socket::{
-    TcpSocketConfig, bind_free, configure_socket, set_receive_buffer, set_send_buffer,
-};
+pub use tcp_socket::{TcpSocketConfig, configure_socket};
 pub use tun::Tun;
 pub use user_namespace::become_root;

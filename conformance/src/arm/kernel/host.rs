@@ -7,11 +7,12 @@ use std::net::{IpAddr, Shutdown, SocketAddr};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_linux::{
     DeviceAttributes, Error, Established, IpCommands, IpPrefix, Namespace, Route, RouteMetrics,
-    TcpInfo, TcpSocketConfig, TcpSysctls, Tun, configure_socket, set_sysctl, set_tcp_buffer_limits,
+    TcpInfo, TcpSocketConfig, TcpSysctls, Tun, begin_connect, configure_socket, set_sysctl,
+    set_tcp_buffer_limits,
 };
 use gridhaul_scenario::scenario::Profile;
 use gridhaul_scenario::units::Duration;
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use socket2::{Domain, Protocol, Socket, Type};
 
 use super::algorithm::congestion_control_name;
 use super::bytes::{ADDRESSES, PORTS};
@@ -94,7 +95,7 @@ impl Host {
     /// The connection exists from now on.
     pub(super) fn establish(&mut self, state: &Established, ports: [u16; 2]) -> Result<(), String> {
         let socket = self.bound(ports)?;
-        state.set(&socket, &address(1 - self.index, ports)).map_err(|error| {
+        state.set(&socket, &address(1 - self.index, ports).into()).map_err(|error| {
             format!("making a connection without opening it (TCP_REPAIR): {error}")
         })?;
         if self.stack.quick_ack == 0 && self.stack.delayed_ack > Duration::ZERO {
@@ -114,15 +115,10 @@ impl Host {
     /// Begins to connect.
     pub(super) fn connect(&mut self) -> Result<(), String> {
         let socket = self.bound(PORTS)?;
-        match socket.connect(&address(1 - self.index, PORTS)) {
-            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {
-                Err(format!("connecting: {error}"))
-            }
-            _ => {
-                self.socket = Some(socket);
-                Ok(())
-            }
-        }
+        begin_connect(&socket, address(1 - self.index, PORTS))
+            .map_err(|error| format!("connecting: {error}"))?;
+        self.socket = Some(socket);
+        Ok(())
     }
 
     /// Waits for the other end.
@@ -142,7 +138,7 @@ impl Host {
             let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), Some(Protocol::TCP))
                 .map_err(|error| format!("opening a socket: {error}"))?;
             configure_socket(&socket, &config).map_err(|error| error.to_string())?;
-            socket.bind(&own).map_err(|error| format!("binding a socket: {error}"))?;
+            socket.bind(&own.into()).map_err(|error| format!("binding a socket: {error}"))?;
             Ok(socket)
         };
         self.namespace.enter(open).map_err(|fault| fault.to_string())?
@@ -277,8 +273,8 @@ const fn name(state: u8) -> &'static str {
     }
 }
 
-fn address(index: usize, ports: [u16; 2]) -> SockAddr {
-    SocketAddr::from((ADDRESSES[index], ports[index])).into()
+fn address(index: usize, ports: [u16; 2]) -> SocketAddr {
+    SocketAddr::from((ADDRESSES[index], ports[index]))
 }
 
 /// Settings of the namespace of the calling thread.

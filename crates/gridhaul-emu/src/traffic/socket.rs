@@ -12,8 +12,8 @@ use crate::fault::Fault;
 use crate::network::{Address, Family, FlowPlan, Side};
 use gridhaul_cc::Algorithm;
 use gridhaul_linux::{
-    SocketOption, TcpSocketConfig, bind_free, configure_socket, congestion_control_name,
-    set_option, set_receive_buffer, set_send_buffer,
+    SocketOption, TcpSocketConfig, begin_connect, bind_free, configure_socket,
+    congestion_control_name, set_option, set_receive_buffer, set_send_buffer,
 };
 
 /// Port at which the `to` end of the first flow listens.
@@ -107,10 +107,7 @@ pub(crate) fn write_one_by_one(socket: &Socket) -> Result<(), Fault> {
 pub(crate) fn connect(socket: &Socket, family: Family, number: u16, member: u32) -> io::Result<()> {
     let to = Address { flow: number, side: Side::To, number: member };
     let to = SocketAddr::new(to.ip(family), FIRST_PORT + number);
-    match socket.connect(&to.into()) {
-        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
-        done => done,
-    }
+    begin_connect(socket, to)
 }
 
 fn open(flow: &FlowPlan, end: usize, controls: &Controls) -> Result<Socket, Fault> {
