@@ -138,7 +138,7 @@ fn run_once(
     audit(&mut world, &layout, repeat)?;
     let rows = rows(&world, &layout);
     let names = addresses(scenario, &layout);
-    let taps = world.net.links.iter_mut().filter_map(|slot| slot.tap.take());
+    let taps = world.net.links.iter_mut().filter_map(|link| link.observer.tap.take());
     let captures = taps.map(|tap| tap.into_capture(&names)).collect();
     let mut warnings = rows.warnings(scenario);
     warnings.extend(limits::warnings(scenario, &rows));
@@ -150,15 +150,15 @@ fn run_once(
 
 /// Has the run re-checked.
 fn audit(world: &mut World, layout: &Layout, repeat: u32) -> Result<(), RunError> {
-    for (slot, &row) in world.net.links.iter_mut().zip(layout.directions.row_of()) {
+    for (link, &row) in world.net.links.iter_mut().zip(layout.directions.row_of()) {
         let name = &layout.directions.rows()[row as usize].0;
         let account = Account {
-            offered: slot.stats.offered,
-            refused: slot.stats.refused,
-            copies: slot.link.copies(),
-            inside: slot.link.inside() as u64,
+            offered: link.account.offered,
+            refused: link.account.refused,
+            copies: link.direction.copies(),
+            inside: link.direction.inside() as u64,
         };
-        slot.audit.finish(account).map_err(|violation| {
+        link.observer.audit.finish(account).map_err(|violation| {
             RunError::Audit(format!("repeat {repeat}: {name}: {violation}"))
         })?;
     }
