@@ -269,7 +269,7 @@ fn links(
         Observer { audit: LinkAudit::new(keys), tap: tapped.then(|| Box::new(Tap::new(name))) }
     };
     LinkSet::of_scenario(scenario, &layout.directions, repeat, observer)
-        .map_err(|problem| RunError::Invalid(problem.to_string()))
+        .map_err(|diagnostic| RunError::Invalid(diagnostic.to_string()))
 }
 
 /// Where the chance of one member of a flow comes from.
