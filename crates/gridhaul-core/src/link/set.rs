@@ -1,6 +1,6 @@
 //! The links of a network: each direction with its counters and its observer.
 
-use gridhaul_scenario::scenario::{Direction, Directions, Problem, Scenario};
+use gridhaul_scenario::scenario::{Diagnostic, Direction, Directions, Scenario};
 use gridhaul_scenario::units::Instant;
 
 use super::{DropReason, LinkAccount, LinkChance, LinkDirection, Passage, Payload};
@@ -65,7 +65,7 @@ impl<P: Payload, O: LinkObserver<P>> LinkSet<P, O> {
         directions: &Directions,
         replication: u32,
         mut observer: impl FnMut(&str, u64, &Direction) -> O,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, Diagnostic> {
         let mut entries = Vec::with_capacity(directions.row_of().len());
         for ((name, members), keys) in directions.rows().iter().zip(Directions::keys(scenario)) {
             for member in 0..*members {

@@ -1,6 +1,6 @@
 //! The directions of all links, one for each member of a group, numbered in the order of the file.
 
-use super::{Direction, Hop, Problem, Scenario};
+use super::{Diagnostic, Direction, Hop, Scenario};
 use crate::units::BitRate;
 
 /// Every direction of every link has a number. Equal ones, those of the members of a group, share
@@ -74,7 +74,7 @@ impl Directions {
     ///
     /// # Errors
     /// A direction that does not exist, which no valid scenario names.
-    pub fn paired(&self, scenario: &Scenario) -> Result<Vec<Vec<u32>>, Problem> {
+    pub fn paired(&self, scenario: &Scenario) -> Result<Vec<Vec<u32>>, Diagnostic> {
         let of_row = |row: usize| {
             let rows = self.row_of.iter().enumerate();
             rows.filter(move |(_, of)| **of as usize == row).map(|(number, _)| number as u32)
@@ -87,7 +87,7 @@ impl Directions {
             };
             let Some(other) = self.rows.iter().position(|(name, _)| name == pair) else {
                 let key = format!("link.{}.load_latency.paired_with", self.rows[row].0);
-                return Err(Problem::new(key, format!("there is no direction {pair:?}"), ""));
+                return Err(Diagnostic::new(key, format!("there is no direction {pair:?}"), ""));
             };
             let own: Vec<u32> = of_row(row).collect();
             for (index, direction) in of_row(other).enumerate() {
