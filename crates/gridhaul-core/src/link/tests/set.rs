@@ -102,6 +102,7 @@ fn an_observed_direction_has_no_place_for_a_packet() {
 fn a_packet_uses_the_directions_that_are_paired_with_its_own() {
     let scenario = Scenario::from_toml(
         r#"
+        title = "One radio link"
         duration = "10 s"
         [node]
         a = {}
@@ -119,7 +120,7 @@ fn a_packet_uses_the_directions_that_are_paired_with_its_own() {
         [flow.bulk]
         from = "a"
         to = "b"
-        load = { kind = "bulk" }
+        load = "bulk"
         "#,
         "radio.toml",
     )
