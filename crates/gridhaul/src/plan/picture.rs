@@ -97,7 +97,7 @@ fn cell(
         return Ok((state, told));
     }
     if let Some(error) = &judgement.error {
-        told += &format!("; {}", error);
+        told += &format!("; {error}");
         let reason = match error {
             CandidateError::Overload(_) => limits.len(),
             CandidateError::NoAnswer(_) => limits.len() + 1,

@@ -130,7 +130,7 @@ fn told(outcome: &Outcome, other: &Other, judgement: &Judgement) -> String {
         Basis::Equations | Basis::Both => "by equations",
     };
     if let Some(error) = &judgement.error {
-        return format!("{by}: FAILS: {}", error);
+        return format!("{by}: FAILS: {error}");
     }
     let worst = outcome.limits.iter().zip(&judgement.measured);
     let worst = worst.filter_map(|(limit, measured)| {
