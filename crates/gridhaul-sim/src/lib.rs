@@ -30,4 +30,5 @@ mod truth;
 mod undelivered;
 mod world;
 
+pub use audit::{AuditError, CollectorRule, LinkRule, Violation};
 pub use run::Sim;

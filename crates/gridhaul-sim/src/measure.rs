@@ -148,12 +148,12 @@ impl Ledger {
         flows: &[Flow],
         (collect, proxies): (&Collectors, &Proxies),
     ) {
-        for slot in net.links.iter().map(|slot| &slot.stats) {
+        for slot in net.links.iter().map(|link| &link.account) {
             debug_assert!(slot.arrived <= slot.offered + slot.copies);
         }
         self.before = Some(Before {
             at: now,
-            links: net.links.iter().map(|slot| slot.stats.at(now, &slot.link)).collect(),
+            links: net.links.accounts(now).collect(),
             accounts: self.accounts.clone(),
             cwnd_integrals: self.accounts.iter().map(|row| row.cwnd_integral_at(now)).collect(),
             senders: sender_sums(flows, self.accounts.len()),
@@ -208,7 +208,7 @@ pub(crate) fn rows(world: &World, layout: &Layout) -> RunRows {
         metrics
     };
     let flows = senders.enumerate().map(flow).collect();
-    let links = world.net.links.iter().map(|slot| slot.stats.at(world.end, &slot.link));
+    let links = world.net.links.accounts(world.end);
     let links = LinkAccount::rows(links, &before.links, &layout.directions, span);
     let delays = delays(world, flow_rows);
     RunRows { flows, links, delays }

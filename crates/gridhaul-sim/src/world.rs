@@ -107,7 +107,7 @@ impl World {
     #[inline]
     fn on_link(&mut self, now: Instant, link: u32) {
         loop {
-            let slot = &mut self.net.links[link as usize];
+            let slot = self.net.links.entry_mut(link);
             let Some(passage) = slot.front(now) else { break };
             let packet = &passage.payload;
             let next = self.net.routes[packet.next as usize];
@@ -120,7 +120,7 @@ impl World {
                 let to = packet.to;
                 if self.collect.takes(to, segment) {
                     let (segment, sent) = (*segment, packet.sent);
-                    slot.link.drop_front();
+                    slot.direction.drop_front();
                     self.on_collected_segment(now, to, &segment, sent);
                     continue;
                 }
@@ -130,7 +130,7 @@ impl World {
                     self.ledger.crossings[flow.row as usize].on_arrived(delay);
                 }
                 let progress = flow.on_segment(now, to, segment, passage.bytes, &mut self.ledger);
-                slot.link.drop_front();
+                slot.direction.drop_front();
                 if progress {
                     self.on_progress(now, to);
                 }
@@ -143,15 +143,15 @@ impl World {
                 && next >= AT_PROXY
                 && let Some(taken) = self.proxies.take_in(now, packet, next - AT_PROXY)
             {
-                slot.link.drop_front();
+                slot.direction.drop_front();
                 self.on_taken_in(now, taken);
                 continue;
             }
             let (packet, fate) = (*packet, passage.fate);
-            slot.link.drop_front();
+            slot.direction.drop_front();
             self.on_passed(now, fate, packet);
         }
-        let deadline = self.net.links[link as usize].link.next_deadline();
+        let deadline = self.net.links.entry(link).direction.next_deadline();
         self.net.events.schedule_link(link, deadline);
     }
 
