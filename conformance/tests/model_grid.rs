@@ -1,6 +1,6 @@
 //! The formulas of the steady state beside ns-2's goodput (`conformance/ns2/grid.csv`).
 //!
-//! `cargo run -p gridhaul-conformance --example model` prints each point; docs/limits/model.md says
+//! `cargo run -p gridhaul-conformance --example model` prints each point; docs/limitations/model.md says
 //! what is known of the differences.
 
 use gridhaul_conformance::ns2_grid::{GridPoint, grid};

@@ -40,7 +40,7 @@ fn the_line_loses_what_the_formulas_say_and_names_the_cause() {
     // Packets of 1500 B with their headers, ten a second.
     let datagrams = "transport = \"datagram\"\n\
                      load.periodic = { size = \"1472 B\", every = \"100 ms\" }";
-    // Shares by docs/limits/power-line.md.
+    // Shares by docs/limitations/power-line.md.
     for (keys, fading, noise) in [
         ("class = \"broadband\", distance = \"10 km\"", 0.025_2, 0.051_9),
         ("class = \"narrowband\", distance = \"12 km\"", 0.024_6, 0.036_3),
@@ -70,7 +70,7 @@ fn the_line_loses_what_the_formulas_say_and_names_the_cause() {
 fn the_equations_take_short_bursts_with_their_mean() {
     let bulk = "stack = \"reno\"\nload = \"bulk\"";
     // Reno loses single packets here, where the formula takes the rest of the round with them: it is
-    // up to 14 % below (docs/limits/power-line.md).
+    // up to 14 % below (docs/limitations/power-line.md).
     for (class, rate) in [("narrowband", 130e3), ("broadband", 3e6)] {
         let scenario = line(&format!("class = \"{class}\", noise = true"), bulk);
         let goodput =

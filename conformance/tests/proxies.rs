@@ -117,7 +117,7 @@ impl Chain {
 }
 
 /// The chains on which equations and simulation must agree: where each byte waits in a buffer for the
-/// next hop, on either side of it and in any place. docs/limits/model.md names what is left out.
+/// next hop, on either side of it and in any place. docs/limitations/model.md names what is left out.
 fn chains_with_small_buffers() -> Vec<Chain> {
     const LARGE: u32 = 16_384;
     let at = |place: usize, buffer: u32| {
@@ -131,7 +131,7 @@ fn chains_with_small_buffers() -> Vec<Chain> {
             // The place of the small buffer, and losses before and behind it.
             for place in 0..3 {
                 for loss in [[0.0; 4], [0.1; 4], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]] {
-                    // There, loss and buffer limit the rate alike: up to 10.1 % (docs/limits/model.md).
+                    // There, loss and buffer limit the rate alike: up to 10.1 % (docs/limitations/model.md).
                     if buffer == 32 && loss.contains(&1.0) {
                         continue;
                     }

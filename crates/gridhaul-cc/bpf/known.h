@@ -2,7 +2,7 @@
  *
  * Whether a window or a threshold is one that no rule leads to. A kernel that asks for a threshold and
  * does not run the program takes what it finds for the answer. Left alone, the sender would have no limit
- * any more. Which kernels do, docs/limits/kernel.md says. Numbers only, in segments.
+ * any more. Which kernels do, docs/limitations/kernel.md says. Numbers only, in segments.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 //! What a reader must know where a host with the stack of a flow does something else than the simulator
-//! (docs/limits/tcp.md), and it counts.
+//! (docs/limitations/tcp.md), and it counts.
 
 use gridhaul_core::tcp::{Rules, StackParams};
 use gridhaul_scenario::answer::{Metric, RunRows, Warning};

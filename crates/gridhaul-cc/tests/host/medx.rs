@@ -81,7 +81,7 @@ fn growth_is_renos() {
     ]);
 }
 
-/// docs/limits/kernel.md: a recovery that the program was not told of leaves garbage.
+/// docs/limitations/kernel.md: a recovery that the program was not told of leaves garbage.
 #[test]
 fn garbage_is_put_right_with_the_next_acknowledgement() {
     check(&[

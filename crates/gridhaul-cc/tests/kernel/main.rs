@@ -198,7 +198,7 @@ fn what_is_kept_stays_until_it_is_unloaded() {
 }
 
 /// Sends until the kernel has run the programs all the time. One that runs none in the context of process 1
-/// leaves them out whenever it handles a packet while it interrupts that (docs/limits/kernel.md).
+/// leaves them out whenever it handles a packet while it interrupts that (docs/limitations/kernel.md).
 fn undisturbed<T>(send: impl Fn() -> (T, u64)) -> T {
     for _ in 0..5 {
         let (sent, mended) = send();

@@ -1,7 +1,7 @@
 //! `ack`: thins the acknowledgements that go over a narrow uplink (RFC 3449, sections 5.2.1 and
 //! 5.2.2), by the rule set of the Linux queue CAKE (its `ack-filter`): an acknowledgement gives way
 //! only to a newer one of the same connection that says all that it said.
-//! docs/limits/ack.md says what is given up.
+//! docs/limitations/ack.md lists the trade-offs.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
 //! A split connection (RFC 3135, section 2.4): the proxy ends the connection of each side, and
 //! what arrives over one goes out over the other.
 //!
-//! What is given up is in `docs/limits/split.md`.
+//! Trade-offs are listed in `docs/limitations/split.md`.
 
 use std::sync::Arc;
 

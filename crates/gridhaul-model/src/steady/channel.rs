@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn power_lines_lose_what_the_page_on_limits_says() {
-        // docs/limits/power-line.md; packets of 1500 B.
+        // docs/limitations/power-line.md; packets of 1500 B.
         use PowerLineClass::{Broadband, FutureBroadband, Narrowband};
         let table = [
             (Narrowband, 1_000, 0.000_233, 0.009_2),

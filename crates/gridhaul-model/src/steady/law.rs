@@ -40,7 +40,7 @@ pub fn law_of(variant: Variant, loss: f64, rules: Rules) -> Result<Law, &'static
     match variant {
         Variant::Reno if rules == Rules::Paper => Ok(Law::SquareRoot),
         // The formula was made for Reno. Of the two laws it is the nearer one for NewReno and SACK as
-        // well, since it knows timeouts; docs/limits/model.md has the figures.
+        // well, since it knows timeouts; docs/limitations/model.md has the figures.
         Variant::Reno | Variant::NewReno | Variant::Sack => Ok(Law::Timeouts),
         Variant::Cubic => Ok(Law::Cubic),
         Variant::Bbr => Err("no published law gives the steady state of BBR; ask `--on sim`"),

@@ -115,7 +115,7 @@ fn one_hop_with_restarts_agrees_with_the_packet_simulation() {
 }
 
 /// Measured with `gridhaul run bench/model/collectors.toml`; where it does not agree, and why, is in
-/// docs/limits/model.md.
+/// docs/limitations/model-meters.md.
 #[test]
 fn collectors_agree_with_the_packet_simulation() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/model/collectors.toml");

@@ -38,7 +38,7 @@ fn by_definition(metric: Metric, backends: [&str; 2]) -> Option<&'static str> {
         ),
         Metric::Retransmissions | Metric::RetransmissionRatio | Metric::Timeouts => Some(
             "kernels repair losses in their own way, which the profile `linux` follows as far as \
-             docs/limits/tcp.md says",
+             docs/limitations/tcp.md says",
         ),
         Metric::DelayMax => Some("the real clock adds what this machine was late"),
         _ => None,

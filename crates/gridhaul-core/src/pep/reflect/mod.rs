@@ -5,7 +5,7 @@
 //! which may be such a unit too, frees the copy; until then, what is lost is sent again from here.
 //! Both hosts see one connection with one set of sequence numbers.
 //!
-//! What is given up is in `docs/limits/reflect.md`.
+//! Trade-offs are listed in `docs/limitations/reflect.md`.
 
 mod repeats;
 mod watch;

@@ -4,7 +4,7 @@
 //! and a crash of it loses nothing.
 //!
 //! `cache.rs` keeps segments, `repair.rs` reads acknowledgements, `timer.rs` says when one is
-//! overdue, `hold.rs` how much may be on the hop at a time. docs/limits/snoop.md says what is given up.
+//! overdue, `hold.rs` how much may be on the hop at a time. docs/limitations/snoop.md lists the trade-offs.
 
 mod cache;
 mod hold;
