@@ -171,7 +171,7 @@ def sensitivity(parameters: Parameters, seeds: int) -> list[dict[str, Any]]:
 def _together(name: str, value: Any) -> dict[str, Any]:
     """The delays before and after the router and on the reverse path are varied together."""
     if name == "channel.before":
-        return {name: value, "channel.behind": value, "channel.back": 2 * value}
+        return {name: value, "channel.after": value, "channel.reverse": 2 * value}
     return {name: value}
 
 
@@ -181,7 +181,7 @@ def _named(case: Mapping[str, Any]) -> str:
 
 def _means(runs: list[Run]) -> dict[str, float]:
     rows = [run.row() for run in runs]
-    names = ("segments_delivered", "mean_delay_units", "losses_error", "losses_queue", "judged_congestion")
+    names = ("segments_delivered", "mean_delay_units", "losses_error", "losses_queue", "classified_congestion")
     return {name: mean(row[name] for row in rows) for name in names}
 
 

@@ -46,8 +46,8 @@ class Channel:
         self._error = parameters["channel.error"]
         self._ack_error = parameters["channel.ack_error"]
         self._before = parameters["channel.before"]
-        self._behind = parameters["channel.behind"]
-        self._back = parameters["channel.back"]
+        self._after = parameters["channel.after"]
+        self._reverse = parameters["channel.reverse"]
         self._service = parameters["channel.service"]
         self._fifo = parameters["channel.fifo"]
 
@@ -81,7 +81,7 @@ class Channel:
 
     def served(self, lst: Stamped, u: Stamped) -> Stamped:
         """The head of the list, after its service time and the remaining link delay."""
-        return Stamped(max(lst.at, u.at) + self._service + self._behind, lst.value[0])
+        return Stamped(max(lst.at, u.at) + self._service + self._after, lst.value[0])
 
     def free(self, lst: Stamped, u: Stamped) -> Stamped:
         """The server, available again after the service time."""
@@ -112,4 +112,4 @@ class Channel:
         """'Transmit ack': an acknowledgement after the delay of the reverse path, or nothing if it is lost."""
         key = (a.value.number, a.value.copy)
         ok = self._ack_error <= 0 or uniform(self._seed, "ack error", *key) >= self._ack_error
-        return (Stamped(a.at + self._back, a.value),) if ok else ()
+        return (Stamped(a.at + self._reverse, a.value),) if ok else ()

@@ -9,7 +9,7 @@ from typing import Any
 from .channel import Receiver, Segment
 from .net import Net
 from .parameters import Parameters
-from .sender import Judgement
+from .sender import Classification
 from .timed import Scheduler, only
 
 CAUSES = ("error", "queue", "none")
@@ -32,7 +32,7 @@ class Run:
     """Generation time of each segment."""
     lost: dict[tuple[int, int], str] = field(default_factory=dict)
     """Cause of each loss, by number and copy of the segment."""
-    judgements: list[Judgement] = field(default_factory=list)
+    classifications: list[Classification] = field(default_factory=list)
 
     @property
     def mean_delay(self) -> float:
@@ -69,14 +69,14 @@ class Run:
         segment was not lost, and the timeout was spurious.
         """
         return Counter(
-            (self.lost.get((judged.number, judged.copy), "none"), judged.congestion) for judged in self.judgements
+            (self.lost.get((loss.number, loss.copy), "none"), loss.congestion) for loss in self.classifications
         )
 
     def row(self) -> dict[str, Any]:
         """A row of results.csv."""
         causes = Counter(self.lost.values())
         confusion = self.confusion()
-        called = Counter(judged.congestion for judged in self.judgements)
+        counts = Counter(classified.congestion for classified in self.classifications)
         row: dict[str, Any] = {
             "protocol": self.protocol,
             "seed": self.seed,
@@ -86,14 +86,14 @@ class Run:
             "mean_age_units": round(self.mean_age),
             "losses_error": causes["error"],
             "losses_queue": causes["queue"],
-            "judged_congestion": called[True],
-            "judged_error": called[False],
+            "classified_congestion": counts[True],
+            "classified_error": counts[False],
             "timeouts": self.timeouts,
             "largest_queue": self.largest_queue,
         }
         for cause in CAUSES:
-            row[f"{cause}_called_congestion"] = confusion[cause, True]
-            row[f"{cause}_called_error"] = confusion[cause, False]
+            row[f"{cause}_classified_congestion"] = confusion[cause, True]
+            row[f"{cause}_classified_error"] = confusion[cause, False]
         return row
 
 
@@ -132,13 +132,13 @@ def run(parameters: Parameters, protocol: str, seed: int) -> Run:
             result.delays.append((now, segment.number, now - segment.sent))
         elif move == "Receive ack":
             d = (binding["d"],) if net.medx else ()
-            judged = inscriptions.acked(binding["s"], binding["a"], binding["t"], *d).judged
-            if judged is not None:
-                result.judgements.append(judged)
+            classified = inscriptions.acked(binding["s"], binding["a"], binding["t"], *d).classified
+            if classified is not None:
+                result.classifications.append(classified)
         elif move == "Timeout":
             d = (binding["d"],) if net.medx else ()
             result.timeouts += 1
-            result.judgements.append(inscriptions.expired(binding["s"], binding["t"], *d).judged)
+            result.classifications.append(inscriptions.expired(binding["s"], binding["t"], *d).classified)
 
     scheduler = Scheduler(net.petri, observe)
     scheduler.run(parameters["run.duration"])

@@ -26,7 +26,7 @@ class Discriminator:
         self._beta = parameters["medx.beta"]
         self._length = parameters["medx.list"]
         self._measure = parameters["medx.measure"]
-        self._cautious = parameters["medx.without_news"] == "congestion"
+        self._cautious = parameters["medx.without_delays"] == "congestion"
 
     def update(self, delays: Delays, new: int) -> Delays:
         """Figure 3, lines 1 and 2, and equation 1: P = alpha P + (1 - alpha) P_new."""

@@ -68,8 +68,8 @@ class Done:
 
     def __init__(self, now: int, step: Step, timer: str, delays: Delays = Delays()) -> None:  # noqa: B008
         """Stamps the sender with the current time, and the timer with its expiry time."""
-        self.judged = step.judged
-        self.delays = Stamped(now, delays if step.judged is None else delays._replace(fresh=False))
+        self.classified = step.classified
+        self.delays = Stamped(now, delays if step.classified is None else delays._replace(fresh=False))
         self.sender = Stamped(now, step.sender)
         self.timer = Stamped(step.timer, timer)
 

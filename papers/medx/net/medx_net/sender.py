@@ -54,7 +54,7 @@ class Sender(NamedTuple):
     last_sent: int = 0
 
 
-class Judgement(NamedTuple):
+class Classification(NamedTuple):
     """The classification of a loss."""
 
     number: int
@@ -68,7 +68,7 @@ class Step(NamedTuple):
 
     sender: Sender
     timer: int
-    judged: Judgement | None = None
+    classified: Classification | None = None
 
 
 class Protocol:
@@ -193,15 +193,15 @@ class Protocol:
 
     def _duplicate(self, s: Sender, delays: Delays, timer: int, now: int) -> Step:
         s = s._replace(duplicates=s.duplicates + 1)
-        judged = None
+        classified = None
         if s.recovering:
             # RFC 5681, section 3.2, step 4.
             s = s._replace(inflation=s.inflation + 1)
         elif s.duplicates == self._dupthresh and s.una > s.recover:
             # RFC 6582, section 3.2, step 2. Segments sent by limited transmit do not count.
             first = s.out[0]
-            judged = self._judge(first, delays, timeout=False)
-            if judged.congestion:
+            classified = self._classify(first, delays, timeout=False)
+            if classified.congestion:
                 s = self._halved(s, s.next - s.una - s.released)
             s = self._first_lost(s)._replace(
                 recover=s.next, recovering=True, partial=False, deflated=0.0, inflation=float(self._dupthresh)
@@ -210,7 +210,7 @@ class Protocol:
         else:
             # RFC 3042: each of the first two duplicates releases one new segment.
             s = s._replace(inflation=float(s.duplicates) if s.duplicates < self._dupthresh else 0.0)
-        return Step(self._after_acknowledgement(s, clear=False), timer, judged)
+        return Step(self._after_acknowledgement(s, clear=False), timer, classified)
 
     def _acknowledged_sack(self, s: Sender, a: Acknowledgement, delays: Delays, timer: int, now: int) -> Step:
         """SACK: each acknowledgement identifies the segment that arrived; the others are lost or in transit."""
@@ -228,17 +228,17 @@ class Protocol:
             s = s._replace(duplicates=0, released=0)
         elif came is not None:
             s = s._replace(duplicates=s.duplicates + 1)
-        judged = None
+        classified = None
         missing = next((out for out in s.out if out.passed >= self._dupthresh and not out.lost), None)
         if missing is not None and not s.recovering and (self._each or s.una > s.recover):
-            judged = self._judge(missing, delays, timeout=False)
-            if judged.congestion:
+            classified = self._classify(missing, delays, timeout=False)
+            if classified.congestion:
                 s = self._halved(s, s.next - s.una - s.released)
             s = s._replace(recover=s.next, recovering=True, began=now, force=True)
         if s.recovering or self._each:
             s = self._missing_lost(s)
-        timer = self._timer(s, timer, now, progress or judged is not None)
-        return Step(self._after_acknowledgement(s, clear=progress), timer, judged)
+        timer = self._timer(s, timer, now, progress or classified is not None)
+        return Step(self._after_acknowledgement(s, clear=progress), timer, classified)
 
     def _measured_sack(self, s: Sender, a: Acknowledgement, came: Out | None, now: int) -> Sender:
         """A round-trip sample of data acknowledged in order. With "each" the copy that arrived is known."""
@@ -288,8 +288,8 @@ class Protocol:
     def timed_out(self, s: Sender, delays: Delays, now: int) -> Step:
         """Processes a timeout: RFC 6298, 5.4 to 5.6; all segments in flight are marked lost."""
         first = s.out[0]
-        judged = self._judge(first, delays, timeout=True)
-        if judged.congestion:
+        classified = self._classify(first, delays, timeout=True)
+        if classified.congestion:
             flight = s.next - s.una
             if self._halve_on_timeout:
                 s = self._halved(s, flight)
@@ -308,14 +308,14 @@ class Protocol:
             released=0,
             backoff=min(s.backoff + 1, 16) if self._counted else 0,
         )
-        return Step(s, now + self._rto(s), judged)
+        return Step(s, now + self._rto(s), classified)
 
     # Rules of both protocols.
 
-    def _judge(self, out: Out, delays: Delays, *, timeout: bool) -> Judgement:
+    def _classify(self, out: Out, delays: Delays, *, timeout: bool) -> Classification:
         """The only difference of the protocols: standard TCP classifies each loss as congestion."""
         congestion = self.discriminator is None or self.discriminator.congested(delays)
-        return Judgement(out.number, out.copies, timeout, congestion)
+        return Classification(out.number, out.copies, timeout, congestion)
 
     @staticmethod
     def _halved(s: Sender, flight: int) -> Sender:

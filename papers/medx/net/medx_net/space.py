@@ -106,7 +106,7 @@ class Empty(ArcAnnotation):
 
 def bounded(parameters: Parameters, protocol: str, bounds: Bounds) -> Net:
     """The net without time, with nondeterministic choices instead of random numbers."""
-    times = {name: 0 for name in ("channel.before", "channel.behind", "channel.back", "channel.service")}
+    times = {name: 0 for name in ("channel.before", "channel.after", "channel.reverse", "channel.service")}
     times |= {name: 0 for name in ("sender.rto_initial", "sender.rto_min", "sender.rto_max")}
     parameters = parameters.replaced(
         {

@@ -41,12 +41,12 @@ def test_every_segment_is_delivered_once_and_in_order(protocol: str, recovery: s
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("recovery", RECOVERIES)
-def test_without_errors_the_router_is_the_limit_and_nothing_is_judged(protocol: str, recovery: str) -> None:
+def test_without_errors_the_router_is_the_limit_and_nothing_is_classified(protocol: str, recovery: str) -> None:
     changes = {"sender.recovery": recovery, "channel.error": 0.0, "source.congested_share": 1.0}
     # 60 segments fit into link and buffer, so that nothing is dropped.
     result = run(SHORT.replaced({**changes, "sender.receive_window": 60}), protocol, 1)
     assert result.lost == {}
-    assert result.judgements == []
+    assert result.classifications == []
     # Slow start fills the path of 22 ms in about three round trips; then the server is always busy.
     least = (SECOND - 4 * 22_304 - 10_000) / 2_304
     assert least < result.delivered <= SECOND / 2_304
@@ -98,8 +98,8 @@ def test_the_protocols_differ_in_the_classification_of_a_loss_only(monkeypatch: 
         parameters = SHORT.replaced({"sender.recovery": recovery, "sender.rto_min": 20_000})
         standard, medx = (run(parameters, protocol, 4) for protocol in PROTOCOLS)
         assert standard.delays == medx.delays
-        assert standard.judgements == medx.judgements
-        assert len(standard.judgements) > 3
+        assert standard.classifications == medx.classifications
+        assert len(standard.classifications) > 3
 
 
 def test_the_same_segments_are_compared_from_generation_to_delivery_in_order() -> None:

@@ -15,7 +15,7 @@ from medx_net.timed import Stamped
 PARAMETERS = files.load()
 
 
-def judged(delays: list[int], changes: dict[str, object] | None = None) -> bool:
+def is_congestion(delays: list[int], changes: dict[str, object] | None = None) -> bool:
     discriminator = Discriminator(PARAMETERS.replaced(changes or {}))
     known = Delays()
     for delay in delays:
@@ -34,30 +34,30 @@ def test_the_average_is_equation_1() -> None:
 
 def test_both_criteria_are_needed() -> None:
     # 40 > 1.2 * 31.25 = 37.5, and rising.
-    assert judged([10, 20, 30, 40])
+    assert is_congestion([10, 20, 30, 40])
     # 35 > 1.2 * (0.5 * 22.5 + 0.5 * 35) = 34.5; 33 < 1.2 * (0.5 * 22.5 + 0.5 * 33) = 33.3.
-    assert judged([10, 20, 30, 35])
-    assert not judged([10, 20, 30, 33])
+    assert is_congestion([10, 20, 30, 35])
+    assert not is_congestion([10, 20, 30, 33])
     # A large delay, but one delay decreased.
-    assert not judged([10, 9, 30, 90])
+    assert not is_congestion([10, 9, 30, 90])
     # Equal delays do not decrease, and only the last four delays count.
-    assert judged([90, 10, 10, 30, 90])
+    assert is_congestion([90, 10, 10, 30, 90])
 
 
 def test_a_long_queue_that_grows_steadily_is_classified_as_an_error() -> None:
     # Each delay increases by one service time: the average lags one step, so that P > 1.2 (P - step) needs P < 6 steps.
     # With a delay of 20 ms and 9 waiting segments P exceeds this limit.
-    assert not judged([20_000 + 2_304 * waiting for waiting in range(1, 81)])
+    assert not is_congestion([20_000 + 2_304 * waiting for waiting in range(1, 81)])
 
 
 def test_the_mean_of_a_rising_list_classifies_fewer_losses_as_congestion() -> None:
-    assert not judged([10, 20, 30, 40], {"medx.measure": "even"})
+    assert not is_congestion([10, 20, 30, 40], {"medx.measure": "even"})
 
 
 def test_without_sufficient_delays_the_parameter_decides() -> None:
     for answer in ("congestion", "error"):
-        changes = {"medx.without_news": answer}
-        assert judged([30, 20, 10], changes) is (answer == "congestion")
+        changes = {"medx.without_delays": answer}
+        assert is_congestion([30, 20, 10], changes) is (answer == "congestion")
         discriminator = Discriminator(PARAMETERS.replaced(changes))
         old = Delays((40, 30, 20, 10), 20.0, known=True, fresh=False)
         assert discriminator.congested(old) is (answer == "congestion")
