@@ -63,17 +63,17 @@ class Channel:
         """The lost segment, kept to count losses."""
         return () if self.ok(p) else (p,)
 
-    def room(self, lst: Stamped) -> bool:
+    def has_space(self, lst: Stamped) -> bool:
         """Whether the buffer has space for another segment."""
         return len(lst.value) < self._fifo
 
     def queued(self, p: Stamped, lst: Stamped) -> Stamped:
         """'Drop tail' to 'R_buffer': at the end of the list, if it is not full."""
-        return Stamped(max(p.at, lst.at), (*lst.value, p.value) if self.room(lst) else lst.value)
+        return Stamped(max(p.at, lst.at), (*lst.value, p.value) if self.has_space(lst) else lst.value)
 
     def dropped(self, p: Stamped, lst: Stamped) -> tuple[Stamped, ...]:
         """The lost segment, kept to count losses."""
-        return () if self.room(lst) else (p,)
+        return () if self.has_space(lst) else (p,)
 
     def shorter(self, lst: Stamped, u: Stamped) -> Stamped:
         """The list without its head, which enters service."""
@@ -102,7 +102,7 @@ class Channel:
         return tuple(Stamped(after.at, number) for number in range(r.value.expected, after.value.expected))
 
     def acknowledged(self, p: Stamped, r: Stamped) -> Stamped:
-        """Section 2, receiver: every segment is acknowledged at once, with T_recv - T_snd attached."""
+        """Section 2, receiver: every segment is acknowledged immediately, with T_recv - T_snd attached."""
         now = max(p.at, r.at)
         upto = self.received(p, r).value.expected
         number, copy, sent = p.value

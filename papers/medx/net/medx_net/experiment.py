@@ -121,7 +121,7 @@ def run(parameters: Parameters, protocol: str, seed: int) -> Run:
                 result.lost[segment.number, segment.copy] = "error"
         elif move == "Drop tail":
             segment, lst = binding["p"].value, binding["lst"]
-            if channel.room(lst):
+            if channel.has_space(lst):
                 result.largest_queue = max(result.largest_queue, len(lst.value) + 1)
             else:
                 result.lost[segment.number, segment.copy] = "queue"

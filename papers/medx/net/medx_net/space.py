@@ -203,9 +203,9 @@ def _faults(marking: Marking, bounds: Bounds) -> Iterator[str]:
     if waiting + sender.next != bounds.segments:
         yield f"{waiting} to send and {sender.next} sent are not {bounds.segments}"
     held = {*delivered, *receiver.held, *(out.number for out in sender.out)}
-    gone = set(range(sender.next)) - held
-    if gone:
-        yield f"neither sender nor receiver has {gone}"
+    missing = set(range(sender.next)) - held
+    if missing:
+        yield f"neither sender nor receiver has {missing}"
     if _queue(marking) > bounds.fifo:
         yield "R_buffer holds more than its limit"
     for place in ("sender", "receiver", "timer", "server", "R_buffer"):
