@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use gridhaul_core::chance::Chance;
 use gridhaul_core::link::{LinkAccount, LinkChance, LinkDirection};
-use gridhaul_core::load::{DEFAULT_START_SPREAD, Demand, Judge, Opening, SharedLoad};
+use gridhaul_core::load::{
+    Application, DEFAULT_START_SPREAD, Demand, Judge, Opening, SharedLoad, UnderWay,
+};
 use gridhaul_core::tcp::{Connection, StackParams};
 use gridhaul_data::trace::Playback;
 use gridhaul_scenario::backend::RunError;
@@ -19,11 +21,9 @@ use self::measurement::{ledger, recorder};
 use crate::audit::LinkAudit;
 use crate::capture::Tap;
 use crate::collect::{Plan, Wiring};
-use crate::dialogue::Dialogue;
 use crate::events::Events;
-use crate::flow::{App, Ends, Flow, Transfer};
+use crate::flow::{Ends, Flow};
 use crate::network::{ARRIVED, LinkSlot, Network};
-use crate::outbox::{Outbox, UnderWay};
 use crate::proxy::ProxyWiring;
 use crate::world::World;
 
@@ -131,7 +131,7 @@ pub(crate) fn build(
             // A connection that exists from the start has nothing to open.
             let opens = if opens_by_handshake(spec, &stacks) { opens } else { start };
             starts.push(opens);
-            let app = app(demand, start);
+            let app = Some(Application::new(demand, start, ()));
             let ends = ends(&seed, spec, &stacks);
             let mut flow =
                 Flow { row: row as u32, ends, app, routes: begins, watch: u64::MAX, cwnd: 0 };
@@ -363,17 +363,4 @@ fn begin(
 /// Whether a flow has connections that are opened by a handshake.
 fn opens_by_handshake(spec: &FlowSpec, stacks: &Stacks) -> bool {
     spec.transport == Transport::Tcp && stacks.0.handshake
-}
-
-fn app(demand: Demand, start: Instant) -> App {
-    match demand {
-        Demand::Endless => App::Bulk,
-        Demand::Limited(bytes) => {
-            App::Transfer(Box::new(Transfer { bytes, start, completed: Instant::NEVER }))
-        }
-        Demand::Open(source) => App::Messages { source, outbox: Outbox::default() },
-        Demand::Recorded => App::Recorded { outbox: Outbox::default() },
-        Demand::Greedy(load) => App::Greedy { load: Box::new(load), outbox: Outbox::default() },
-        Demand::Dialogue(dialogue) => App::Dialogue(Box::new(Dialogue::new(dialogue))),
-    }
 }

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use gridhaul_core::link::{Cause, Confusion, Crossings, LinkAccount};
-use gridhaul_core::load::{Delays, Goodputs, Judge, Transfers, message_loss};
-use gridhaul_core::tcp::Segment;
+use gridhaul_core::load::{Application, Delays, Goodputs, Judge, Transfers, message_loss};
+use gridhaul_core::tcp::{Flags, Segment, Sender};
 use gridhaul_scenario::answer::{DelayCounts, Metric, Metrics, RunRows};
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::account::{RowAccount, SenderSums};
 use crate::build::Layout;
 use crate::collect::{Collectors, Levels};
 use crate::copies::Copies;
-use crate::flow::{App, Ends, Flow};
+use crate::flow::{Ends, Flow};
 use crate::network::Network;
 use crate::opening::Handshakes;
 use crate::proxy::{Proxies, ProxySums};
@@ -110,6 +110,31 @@ impl Ledger {
         self.copies.as_mut().is_none_or(|copies| copies.on_arrived(row, number, account))
     }
 
+    /// A segment of so many bytes has reached an end of a flow, and was handled there.
+    #[inline]
+    pub(crate) fn on_received(
+        &mut self,
+        now: Instant,
+        to: u32,
+        segment: &Segment,
+        bytes: u32,
+        flow: &mut Flow,
+    ) {
+        let account = &mut self.accounts[flow.row as usize];
+        let bytes = u64::from(bytes);
+        if to % 2 == 1 {
+            account.arrived_bytes += bytes;
+            return;
+        }
+        account.returned_bytes += bytes;
+        account.returned += 1;
+        let Ends::Tcp([near, _]) = &flow.ends else { return };
+        account.note_cwnd(now, &mut flow.cwnd, near.sender().map_or(0, Sender::cwnd));
+        if segment.flags.has(Flags::SYN) {
+            self.handshakes.on_answered(now, to / 2, flow.row, near);
+        }
+    }
+
     /// A message of a row is ready.
     #[inline]
     pub(crate) fn on_ready(&mut self, row: u32, ready: Instant) {
@@ -133,9 +158,7 @@ impl Ledger {
     fn delivered(&self, index: usize, flow: &Flow, collect: &Collectors) -> u64 {
         let goes_on = || collect.outlet_after(index as u32).is_some();
         match &flow.ends {
-            Ends::Tcp(ends) if matches!(flow.app, App::Upstream) || !goes_on() => {
-                ends[1].receiver().delivered()
-            }
+            Ends::Tcp(ends) if flow.app.is_none() || !goes_on() => ends[1].receiver().delivered(),
             _ => self.apart[index],
         }
     }
@@ -217,7 +240,7 @@ pub(crate) fn rows(world: &World, layout: &Layout) -> RunRows {
 /// The delays of each row whose flows send messages.
 fn delays(world: &World, rows: usize) -> Vec<Option<DelayCounts>> {
     let mut delays = vec![None; rows];
-    for flow in world.flows.iter().filter(|flow| flow.app.sends_messages()) {
+    for flow in world.flows.iter().filter(|flow| flow.has_messages()) {
         let row = flow.row as usize;
         delays[row].get_or_insert_with(|| world.ledger.delays[row].counts());
     }
@@ -298,15 +321,10 @@ impl Members {
     fn add(&mut self, flow: &Flow, (earlier, delivered): (u64, u64), (end, secs): (Instant, f64)) {
         self.count += 1;
         self.tcp |= matches!(flow.ends, Ends::Tcp(_));
-        self.messages |= flow.app.sends_messages();
-        match &flow.app {
-            App::Transfer(transfer) if transfer.completed == Instant::NEVER => {
-                self.transfers.add_unfinished(delivered, (transfer.start, end));
-            }
-            App::Transfer(transfer) => {
-                self.transfers.add_finished(transfer.bytes, (transfer.start, transfer.completed));
-            }
-            _ => self.goodputs.add(delivered - earlier, secs),
+        self.messages |= flow.has_messages();
+        match flow.app.as_ref().and_then(Application::transfer) {
+            Some(transfer) => self.transfers.add(transfer, delivered, end),
+            None => self.goodputs.add(delivered - earlier, secs),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::flow::{App, Flow};
+use crate::flow::Flow;
 use crate::world::World;
 
 /// The messages of a row that were ready in the measured time and have not arrived by its end.
@@ -18,20 +18,9 @@ impl Undelivered {
     /// Adds the messages that a flow has handed to its own connection.
     pub(crate) fn add(&mut self, flow: &Flow, world: &World) {
         let unsent = flow.has_failed_to_open();
-        match &flow.app {
-            App::Messages { outbox, .. }
-            | App::Greedy { outbox, .. }
-            | App::Recorded { outbox } => {
-                for ready in outbox.ready(&world.under_way) {
-                    self.add_message(ready, unsent, world);
-                }
-            }
-            App::Dialogue(dialogue) => {
-                if let Some(asked) = dialogue.unanswered() {
-                    self.add_message(asked, unsent, world);
-                }
-            }
-            App::Bulk | App::Transfer(_) | App::Upstream => {}
+        let Some(app) = &flow.app else { return };
+        for ready in app.undelivered(&world.under_way) {
+            self.add_message(ready, unsent, world);
         }
     }
 

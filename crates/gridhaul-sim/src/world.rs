@@ -3,6 +3,7 @@
 mod applications;
 
 use gridhaul_core::link::{Cause, Fate};
+use gridhaul_core::load::UnderWay;
 use gridhaul_core::tcp::{Flags, Segment, Sender};
 use gridhaul_data::trace::Playback;
 use gridhaul_scenario::backend::RunError;
@@ -13,7 +14,6 @@ use crate::events::Target;
 use crate::flow::{Ends, Flow};
 use crate::measure::Ledger;
 use crate::network::{ARRIVED, AT_PROXY, Network};
-use crate::outbox::UnderWay;
 use crate::packet::{Body, Packet};
 use crate::proxy::Proxies;
 use crate::record::Recorder;
@@ -129,7 +129,8 @@ impl World {
                     let delay = now.since(packet.sent);
                     self.ledger.crossings[flow.row as usize].on_arrived(delay);
                 }
-                let progress = flow.on_segment(now, to, segment, passage.bytes, &mut self.ledger);
+                let progress = flow.on_segment(now, to, segment);
+                self.ledger.on_received(now, to, segment, passage.bytes, flow);
                 slot.link.drop_front();
                 if progress {
                     self.on_progress(now, to);
@@ -197,7 +198,9 @@ impl World {
                     let delay = now.since(packet.sent);
                     self.ledger.crossings[flow.row as usize].on_arrived(delay);
                 }
-                if flow.on_segment(now, to, &segment, bytes, &mut self.ledger) {
+                let progress = flow.on_segment(now, to, &segment);
+                self.ledger.on_received(now, to, &segment, bytes, flow);
+                if progress {
                     self.on_progress(now, to);
                 }
                 self.pump_apart(now, to);
@@ -217,9 +220,10 @@ impl World {
         {
             self.ledger.truth.on_handled(end / 2, ends);
         }
-        let hungry = side == 0 && flow.is_hungry();
+        let (row, hungry) = (flow.row, side == 0 && flow.is_hungry());
         let deadline = loop {
-            let fed = hungry && flow.feed(now, &mut self.ledger, &mut self.under_way);
+            let fed = hungry
+                && flow.feed(now, &mut self.under_way, |ready| self.ledger.on_ready(row, ready));
             let Ends::Tcp(ends) = &mut flow.ends else { return };
             let connection = &mut ends[side];
             let Some(pending) = connection.poll(now) else {

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use gridhaul_core::load::{Message, Source};
+use gridhaul_core::load::{Arrival, Source};
 use gridhaul_scenario::units::Instant;
 use socket2::Socket;
 
@@ -75,7 +75,7 @@ impl Datagrams {
     }
 
     /// Sends a message, which is ready.
-    pub(crate) fn send(&mut self, now: Instant, message: Message, told: &mut impl Told) {
+    pub(crate) fn send(&mut self, now: Instant, message: Arrival, told: &mut impl Told) {
         told.on_late(now.since(message.at));
         told.on_ready(message.at);
         self.packet.clear();

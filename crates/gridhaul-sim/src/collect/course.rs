@@ -1,11 +1,12 @@
 //! What happens at the collectors of a run.
 
 use gridhaul_core::link::Cause;
+use gridhaul_core::load::Application;
 use gridhaul_core::tcp::{Flags, Segment};
 use gridhaul_scenario::units::Instant;
 
 use super::{Collectors, Parcel};
-use crate::flow::{App, Ends, Flow};
+use crate::flow::{Ends, Flow};
 use crate::world::World;
 
 impl World {
@@ -28,7 +29,8 @@ impl World {
         self.ledger.crossings[row].on_arrived(now.since(sent));
         let flow = &mut self.flows[flow_index as usize];
         let before = flow.received();
-        let progress = flow.on_segment(now, to, &taken, segment.wire_bytes(), &mut self.ledger);
+        let progress = flow.on_segment(now, to, &taken);
+        self.ledger.on_received(now, to, &taken, segment.wire_bytes(), flow);
         let news = flow.received() - before;
         let (machine, _) = self.collect.place(flow_index);
         self.collect.machines[machine].audit.on_taken(news);
@@ -49,13 +51,10 @@ impl World {
         let outlet = self.collect.outlet_of(flow_index);
         let aggregate = &mut self.collect.machines[machine].aggregate;
         let member = (flow_index, slot);
-        let until = match (&flow.app, outlet) {
-            (
-                App::Messages { outbox, .. }
-                | App::Greedy { outbox, .. }
-                | App::Recorded { outbox },
-                _,
-            ) => aggregate.admit(now, member, data.clone(), next, outbox.ends(&self.under_way)),
+        let until = match (flow.app.as_ref().and_then(Application::outbox), outlet) {
+            (Some(outbox), _) => {
+                aggregate.admit(now, member, data.clone(), next, outbox.ends(&self.under_way))
+            }
             (_, Some(outlet)) => {
                 let ends = self.collect.outlets[outlet].parcels.iter().map(|parcel| parcel.end);
                 aggregate.admit(now, member, data.clone(), next, ends)
@@ -119,14 +118,12 @@ impl World {
             return Some(parcel);
         }
         let mut ready = Instant::NEVER;
-        match &mut flow.app {
-            App::Messages { outbox, .. }
-            | App::Greedy { outbox, .. }
-            | App::Recorded { outbox } => {
-                ready = outbox.pop(delivered, &mut self.under_way)?;
+        match flow.app.as_mut().and_then(Application::outbox_mut) {
+            Some(outbox) => {
+                ready = outbox.pop(delivered, &mut self.under_way)?.at;
                 flow.watch = outbox.watch(&self.under_way);
             }
-            _ => {
+            None => {
                 flow.watch = flow.pieces(end).nth(1).unwrap_or(u64::MAX);
                 if flow.watch == u64::MAX
                     && let Ends::Tcp(ends) = &mut flow.ends
@@ -147,7 +144,7 @@ impl World {
             let origin = &mut self.flows[parcel.origin as usize];
             let delivered = &mut self.ledger.apart[parcel.origin as usize];
             *delivered += parcel.end - before;
-            if let App::Transfer(transfer) = &mut origin.app
+            if let Some(transfer) = origin.app.as_mut().and_then(Application::transfer_mut)
                 && *delivered == transfer.bytes
             {
                 transfer.completed = now;
@@ -212,7 +209,8 @@ impl Flow {
             Ends::Tcp(ends) => u64::from(ends[0].params().mss),
             Ends::Datagram { .. } => 1,
         };
-        let total = if let App::Transfer(transfer) = &self.app { transfer.bytes } else { u64::MAX };
+        let transfer = self.app.as_ref().and_then(Application::transfer);
+        let total = transfer.map_or(u64::MAX, |transfer| transfer.bytes);
         std::iter::successors(Some(first), move |&end| {
             (end < total).then(|| end.saturating_add(mss).min(total))
         })
@@ -220,7 +218,7 @@ impl Flow {
 
     /// A byte stream that a collector takes on has begun.
     pub(crate) fn begin_pieces(&mut self) {
-        if matches!(self.app, App::Bulk | App::Transfer(_)) {
+        if self.app.as_ref().is_some_and(|app| !app.has_messages()) {
             self.watch = self.pieces(0).nth(1).unwrap_or(u64::MAX);
         }
     }
