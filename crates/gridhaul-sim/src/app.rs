@@ -31,7 +31,7 @@ impl Flow {
 
     /// During a burst, writes a message if the connection takes it. Returns whether it did.
     #[inline(never)]
-    pub(crate) fn feed(
+    pub(crate) fn poll_write(
         &mut self,
         now: Instant,
         under_way: &mut UnderWay,

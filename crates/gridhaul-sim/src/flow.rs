@@ -58,7 +58,7 @@ impl Flow {
 
     /// Whether the application writes as soon as the connection could send.
     #[inline]
-    pub(crate) fn is_hungry(&self) -> bool {
+    pub(crate) fn is_in_burst(&self) -> bool {
         self.app.as_ref().is_some_and(Application::is_in_burst)
     }
 
@@ -75,6 +75,35 @@ impl Flow {
             State::Closed => near.receiver().next() == 0,
             State::SynSent => near.sender().map(Sender::stats).is_some_and(|it| it.timeouts > 0),
             _ => false,
+        }
+    }
+
+    /// Payload that has arrived in order at the end of the flow's own connection.
+    pub(crate) fn received(&self) -> u64 {
+        match &self.ends {
+            Ends::Tcp(ends) => ends[1].receiver().delivered(),
+            Ends::Datagram { .. } => 0,
+        }
+    }
+
+    /// The ends of the pieces into which an aggregator cuts a byte stream, from `first` on: one for
+    /// each full segment, as no message is known in it.
+    pub(crate) fn pieces(&self, first: u64) -> impl Iterator<Item = u64> + use<> {
+        let mss = match &self.ends {
+            Ends::Tcp(ends) => u64::from(ends[0].params().mss),
+            Ends::Datagram { .. } => 1,
+        };
+        let transfer = self.app.as_ref().and_then(Application::transfer);
+        let total = transfer.map_or(u64::MAX, |transfer| transfer.bytes);
+        std::iter::successors(Some(first), move |&end| {
+            (end < total).then(|| end.saturating_add(mss).min(total))
+        })
+    }
+
+    /// A byte stream that an aggregator forwards has begun.
+    pub(crate) fn begin_pieces(&mut self) {
+        if self.app.as_ref().is_some_and(|app| !app.has_messages()) {
+            self.watch = self.pieces(0).nth(1).unwrap_or(u64::MAX);
         }
     }
 

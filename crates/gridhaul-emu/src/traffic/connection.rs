@@ -32,8 +32,8 @@ pub(crate) struct Connection {
     opened_after: Option<u32>,
 }
 
-/// What a connection tells its row.
-pub(crate) trait Told {
+/// What a connection reports to its row.
+pub(crate) trait Observer {
     /// The application has a message ready.
     fn on_ready(&mut self, ready: Instant);
     /// A message has arrived whole.
@@ -100,25 +100,25 @@ impl Connection {
     }
 
     /// Connects; the application begins.
-    pub(crate) fn begin(&mut self, now: Instant, plan: &FlowPlan, told: &mut impl Told) {
+    pub(crate) fn begin(&mut self, now: Instant, plan: &FlowPlan, observer: &mut impl Observer) {
         self.begun = true;
         self.begun_at = now;
         let Some(near) = self.near() else { return };
         if let Err(error) = socket::connect(near, plan.family, self.flow, self.member) {
             self.streams.fail(&error);
         }
-        self.on_due(now, told);
+        self.on_due(now, observer);
     }
 
     /// Notes that the kernel has opened the connection, if it has.
-    pub(crate) fn note_open(&mut self, now: Instant, told: &mut impl Told) {
+    pub(crate) fn note_open(&mut self, now: Instant, observer: &mut impl Observer) {
         if self.streams.is_open || !self.begun {
             return;
         }
         let info = self.near().and_then(|socket| TcpInfo::of(socket).ok());
         self.streams.is_open = info.is_some_and(|info| info.is_synchronised());
         if self.streams.is_open {
-            told.on_opened(now.since(self.begun_at));
+            observer.on_opened(now.since(self.begun_at));
         }
     }
 
@@ -136,8 +136,8 @@ impl Connection {
     }
 
     /// The application is due: what is ready is written.
-    pub(crate) fn on_due(&mut self, now: Instant, told: &mut impl Told) {
-        let mut carrier = Carried { streams: &mut self.streams, now, told };
+    pub(crate) fn on_due(&mut self, now: Instant, observer: &mut impl Observer) {
+        let mut carrier = Carried { streams: &mut self.streams, now, observer };
         self.application.handle_timeout(now, &mut carrier, &mut self.under_way);
     }
 
@@ -146,15 +146,15 @@ impl Connection {
         &mut self,
         now: Instant,
         arrival: Arrival,
-        (plan, told): (&FlowPlan, &mut impl Told),
+        (plan, observer): (&FlowPlan, &mut impl Observer),
     ) {
-        let mut carrier = Carried { streams: &mut self.streams, now, told };
+        let mut carrier = Carried { streams: &mut self.streams, now, observer };
         self.application.handle_recorded(arrival, None, &mut carrier, &mut self.under_way);
         if !self.begun && self.opens == Instant::NEVER {
-            self.begin(now, plan, told);
+            self.begin(now, plan, observer);
         }
         if self.begun {
-            self.write(End::From, now, told);
+            self.write(End::From, now, observer);
         }
     }
 
@@ -177,14 +177,14 @@ impl Connection {
 
     /// Lets the socket of an end take what is written. In a burst without rate there is a message whenever
     /// the socket takes one, which it does when all before have been sent.
-    pub(crate) fn write(&mut self, end: End, now: Instant, told: &mut impl Told) {
+    pub(crate) fn write(&mut self, end: End, now: Instant, observer: &mut impl Observer) {
         self.note_opening();
         while self.streams.flush(end) {
             if end == End::To {
                 return;
             }
             self.application.advance(now);
-            let mut carrier = Carried { streams: &mut self.streams, now, told: &mut *told };
+            let mut carrier = Carried { streams: &mut self.streams, now, observer: &mut *observer };
             if !self.application.poll_write(now, &mut carrier, &mut self.under_way) {
                 self.streams.finish();
                 return;
@@ -199,7 +199,7 @@ impl Connection {
         plan: &FlowPlan,
         scratch: &mut [MaybeUninit<u8>],
         clock: impl Fn() -> Instant,
-        told: &mut impl Told,
+        observer: &mut impl Observer,
     ) -> bool {
         let before = self.application.next_deadline();
         let index = end as usize;
@@ -218,7 +218,7 @@ impl Connection {
                         let _ = socket::clamp_window(socket, &plan.stacks[index]);
                     }
                     self.streams.delivered[index] += length as u64;
-                    self.on_delivered(end, clock(), told);
+                    self.on_delivered(end, clock(), observer);
                 }
                 Err(error) => {
                     if !is_wait(&error) {
@@ -231,13 +231,13 @@ impl Connection {
         self.application.next_deadline() != before
     }
 
-    fn on_delivered(&mut self, end: End, now: Instant, told: &mut impl Told) {
+    fn on_delivered(&mut self, end: End, now: Instant, observer: &mut impl Observer) {
         loop {
-            let mut carrier = Carried { streams: &mut self.streams, now, told: &mut *told };
+            let mut carrier = Carried { streams: &mut self.streams, now, observer: &mut *observer };
             let message =
                 self.application.poll_delivered(now, end, &mut carrier, &mut self.under_way);
             let Some(message) = message else { return };
-            told.on_delivered(self.member, message.at, now.since(message.at));
+            observer.on_delivered(self.member, message.at, now.since(message.at));
         }
     }
 }

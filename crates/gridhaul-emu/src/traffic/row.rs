@@ -4,7 +4,7 @@ use gridhaul_core::load::{Delays, Judge, Openings, Transfers};
 use gridhaul_scenario::scenario::{Flow, Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::connection::{Connection, Told};
+use super::connection::{Connection, Observer};
 use super::samples::{Averages, SenderCounts};
 use crate::truth::Judgement;
 use crate::wire::Lateness;
@@ -88,7 +88,7 @@ impl RowTraffic {
     }
 }
 
-impl Told for RowTraffic {
+impl Observer for RowTraffic {
     fn on_ready(&mut self, ready: Instant) {
         self.ready += u64::from(ready >= self.warmup);
         if let Some(judge) = &mut self.judge {

@@ -9,7 +9,7 @@ use gridhaul_scenario::scenario::End;
 use gridhaul_scenario::units::Instant;
 use socket2::Socket;
 
-use super::connection::Told;
+use super::connection::Observer;
 
 /// Both directions of a connection.
 #[derive(Debug)]
@@ -101,18 +101,18 @@ pub(super) fn is_wait(error: &io::Error) -> bool {
 pub(super) struct Carried<'a, T> {
     pub streams: &'a mut Streams,
     pub now: Instant,
-    pub told: &'a mut T,
+    pub observer: &'a mut T,
 }
 
-impl<T: Told> Carrier for Carried<'_, T> {
+impl<T: Observer> Carrier for Carried<'_, T> {
     type Class = ();
     /// All payload is zeros.
     type Payload = std::convert::Infallible;
 
     fn write(&mut self, end: End, message: Message) {
-        self.told.on_late(self.now.since(message.at));
+        self.observer.on_late(self.now.since(message.at));
         if end == End::From {
-            self.told.on_ready(message.at);
+            self.observer.on_ready(message.at);
         }
         self.streams.written[end as usize] += message.bytes;
     }
@@ -127,7 +127,7 @@ impl<T: Told> Carrier for Carried<'_, T> {
         let Some(taken) = streams.offer(end, message.bytes) else { return false };
         streams.taken[index] += taken;
         streams.written[index] += message.bytes;
-        self.told.on_ready(message.at);
+        self.observer.on_ready(message.at);
         true
     }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use gridhaul_scenario::units::BufferLimit;
 
-use crate::collect::Parcel;
+use crate::parcel::Parcel;
 
 /// Audits one collector by what goes into its connections and what comes out of them.
 #[derive(Debug)]

@@ -138,7 +138,7 @@ impl World {
     }
 
     /// A message has arrived whole.
-    pub(crate) fn on_message(&mut self, now: Instant, (row, flow): (u32, u32), ready: Instant) {
+    pub(super) fn on_message(&mut self, now: Instant, (row, flow): (u32, u32), ready: Instant) {
         let delay: Duration = now.since(ready);
         self.ledger.on_delivered(row, ready, delay);
         if let Some(recorder) = &mut self.recorder {
