@@ -30,7 +30,7 @@ impl Flow {
     }
 
     /// During a burst, writes a message if the connection takes it. Returns whether it did.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn poll_write(
         &mut self,
         now: Instant,

@@ -1,8 +1,10 @@
 //! Flows: two ends, the application that uses them, and what is measured of them.
 
 use gridhaul_core::load::Application;
-use gridhaul_core::tcp::{Connection, Segment, Sender, State};
+use gridhaul_core::tcp::{Connection, Flags, Segment, Sender, State};
 use gridhaul_scenario::units::Instant;
+
+use crate::account::RowAccount;
 
 /// A flow in a run.
 #[derive(Debug)]
@@ -36,19 +38,45 @@ pub(crate) enum Ends {
     },
 }
 
+/// What the arrival of a segment at an end means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Received {
+    /// What the application, or the aggregator there, waits for has arrived.
+    Awaited,
+    /// SYN was answered at the end that opens the connection.
+    SynAnswered,
+    Other,
+}
+
 impl Flow {
-    /// A segment reaches an end. Returns whether what the application waits for has arrived there.
+    /// A segment of so many bytes reaches an end, and is counted in the account of the flow's row.
     #[inline]
-    pub(crate) fn on_segment(&mut self, now: Instant, to: u32, segment: &Segment) -> bool {
-        let Ends::Tcp(ends) = &mut self.ends else { return false };
+    pub(crate) fn on_segment(
+        &mut self,
+        now: Instant,
+        to: u32,
+        (segment, bytes): (&Segment, u32),
+        account: &mut RowAccount,
+    ) -> Received {
+        let Ends::Tcp(ends) = &mut self.ends else { return Received::Other };
         let side = (to % 2) as usize;
         let end = &mut ends[side];
         end.handle_segment(now, segment);
+        let bytes = u64::from(bytes);
         if side == 0 {
-            let whole = self.app.as_ref().map_or(u64::MAX, Application::watch_response);
-            return whole != u64::MAX && end.receiver().delivered() >= whole;
+            account.returned_bytes += bytes;
+            account.returned += 1;
+            account.note_cwnd(now, &mut self.cwnd, end.sender().map_or(0, Sender::cwnd));
+            if segment.flags.has(Flags::SYN) {
+                return Received::SynAnswered;
+            }
+            return match self.app.as_ref().and_then(Application::watch_response) {
+                Some(whole) if end.receiver().delivered() >= whole => Received::Awaited,
+                _ => Received::Other,
+            };
         }
-        end.receiver().delivered() >= self.watch
+        account.arrived_bytes += bytes;
+        if end.receiver().delivered() >= self.watch { Received::Awaited } else { Received::Other }
     }
 
     /// An upstream connection of an aggregator.

@@ -4,12 +4,11 @@ use std::ops::Range;
 
 use gridhaul_core::link::{Cause, Crossings};
 use gridhaul_core::load::{Delays, Judge};
-use gridhaul_core::tcp::{Flags, Segment, Sender};
+use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::account::RowAccount;
 use crate::copies::Copies;
-use crate::flow::{Ends, Flow};
 use crate::opening::Handshakes;
 use crate::truth::Truth;
 
@@ -79,31 +78,6 @@ impl Ledger {
     pub(crate) fn is_first(&mut self, row: u32, number: u32) -> bool {
         let account = &mut self.accounts[row as usize];
         self.copies.as_mut().is_none_or(|copies| copies.on_arrived(row, number, account))
-    }
-
-    /// A segment of so many bytes has reached an end of a flow, and was handled there.
-    #[inline]
-    pub(crate) fn on_received(
-        &mut self,
-        now: Instant,
-        to: u32,
-        segment: &Segment,
-        bytes: u32,
-        flow: &mut Flow,
-    ) {
-        let account = &mut self.accounts[flow.row as usize];
-        let bytes = u64::from(bytes);
-        if to % 2 == 1 {
-            account.arrived_bytes += bytes;
-            return;
-        }
-        account.returned_bytes += bytes;
-        account.returned += 1;
-        let Ends::Tcp([near, _]) = &flow.ends else { return };
-        account.note_cwnd(now, &mut flow.cwnd, near.sender().map_or(0, Sender::cwnd));
-        if segment.flags.has(Flags::SYN) {
-            self.handshakes.on_answered(now, to / 2, flow.row, near);
-        }
     }
 
     /// A message of a row is ready.

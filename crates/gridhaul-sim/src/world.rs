@@ -13,7 +13,7 @@ use gridhaul_scenario::units::Instant;
 
 use crate::collect::Collectors;
 use crate::events::Target;
-use crate::flow::{Ends, Flow};
+use crate::flow::{Ends, Flow, Received};
 use crate::layout::Layout;
 use crate::ledger::Ledger;
 use crate::measure::{Before, State, rows};
@@ -133,11 +133,11 @@ impl World {
                     let delay = now.since(packet.sent);
                     self.ledger.crossings[flow.row as usize].on_arrived(delay);
                 }
-                let progress = flow.on_segment(now, to, segment);
-                self.ledger.on_received(now, to, segment, passage.bytes, flow);
+                let account = &mut self.ledger.accounts[flow.row as usize];
+                let received = flow.on_segment(now, to, (segment, passage.bytes), account);
                 slot.link.drop_front();
-                if progress {
-                    self.on_progress(now, to);
+                if received != Received::Other {
+                    self.on_received(now, to, received);
                 }
                 self.pump(now, to);
                 continue;
@@ -202,10 +202,10 @@ impl World {
                     let delay = now.since(packet.sent);
                     self.ledger.crossings[flow.row as usize].on_arrived(delay);
                 }
-                let progress = flow.on_segment(now, to, &segment);
-                self.ledger.on_received(now, to, &segment, bytes, flow);
-                if progress {
-                    self.on_progress(now, to);
+                let account = &mut self.ledger.accounts[flow.row as usize];
+                let received = flow.on_segment(now, to, (&segment, bytes), account);
+                if received != Received::Other {
+                    self.on_received(now, to, received);
                 }
                 self.pump_apart(now, to);
             }
@@ -224,11 +224,9 @@ impl World {
         {
             self.ledger.truth.on_handled(end / 2, ends);
         }
-        let (row, in_burst) = (flow.row, side == 0 && flow.is_in_burst());
+        let in_burst = side == 0 && flow.is_in_burst();
         let deadline = loop {
-            let written = in_burst
-                && flow
-                    .poll_write(now, &mut self.under_way, |ready| self.ledger.on_ready(row, ready));
+            let written = in_burst && poll_write(now, flow, &mut self.ledger, &mut self.under_way);
             let Ends::Tcp(ends) = &mut flow.ends else { return };
             let connection = &mut ends[side];
             let Some(pending) = connection.poll(now) else {
@@ -328,4 +326,16 @@ impl World {
             self.net.events.schedule(Target::Clock, next);
         }
     }
+}
+
+/// During a burst, lets the application of a flow write a message. Returns whether it did.
+#[inline(never)]
+fn poll_write(
+    now: Instant,
+    flow: &mut Flow,
+    ledger: &mut Ledger,
+    under_way: &mut UnderWay,
+) -> bool {
+    let row = flow.row;
+    flow.poll_write(now, under_way, |ready| ledger.on_ready(row, ready))
 }

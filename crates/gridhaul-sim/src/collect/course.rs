@@ -6,7 +6,7 @@ use gridhaul_core::tcp::{Flags, Segment};
 use gridhaul_scenario::units::Instant;
 
 use super::Collectors;
-use crate::flow::{Ends, Flow};
+use crate::flow::{Ends, Flow, Received};
 use crate::ledger::Ledger;
 use crate::parcel::Parcel;
 
@@ -38,12 +38,13 @@ impl Context<'_> {
         self.ledger.crossings[row].on_arrived(now.since(sent));
         let flow = &mut self.flows[flow_index as usize];
         let before = flow.received();
-        let progress = flow.on_segment(now, to, &taken);
-        self.ledger.on_received(now, to, &taken, segment.wire_bytes(), flow);
+        let account = &mut self.ledger.accounts[row];
+        let received = flow.on_segment(now, to, (&taken, segment.wire_bytes()), account);
         let news = flow.received() - before;
         let (machine, _) = self.collect.place(flow_index);
         self.collect.machines[machine].audit.on_taken(news);
-        let upstream = if progress { self.on_whole(now, flow_index) } else { None };
+        let upstream =
+            if received == Received::Awaited { self.on_whole(now, flow_index) } else { None };
         [upstream, Some(to)]
     }
 

@@ -7,7 +7,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use super::World;
 use crate::events::Target;
-use crate::flow::Ends;
+use crate::flow::{Ends, Received};
 use crate::packet::{Body, Datagram, Packet};
 
 impl World {
@@ -118,10 +118,17 @@ impl World {
         self.forward(now, packet);
     }
 
-    /// What an application waits for has arrived at an end.
+    /// What an application waits for has arrived at an end, or SYN was answered there.
     #[cold]
-    pub(super) fn on_progress(&mut self, now: Instant, end: u32) {
+    pub(super) fn on_received(&mut self, now: Instant, end: u32, received: Received) {
         let flow_index = end / 2;
+        if received == Received::SynAnswered {
+            let flow = &self.flows[flow_index as usize];
+            if let Ends::Tcp([near, _]) = &flow.ends {
+                self.ledger.handshakes.on_answered(now, flow_index, flow.row, near);
+            }
+            return;
+        }
         if self.collect.outlet_of(flow_index).is_some() {
             self.on_delivered(now, flow_index);
             return;

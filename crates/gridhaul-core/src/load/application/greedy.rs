@@ -34,6 +34,7 @@ impl GreedySender {
     }
 
     /// Writes a message if a burst is under way and the transport takes one. Returns whether it did.
+    #[inline]
     pub(super) fn poll_write<A: Carrier>(
         &mut self,
         now: Instant,

@@ -130,6 +130,7 @@ impl<C: Copy> Application<C> {
 
     /// Writes a message if a burst is under way and the transport takes one. Returns whether it did: call
     /// it until it does not.
+    #[inline]
     pub fn poll_write<A: Carrier<Class = C>>(
         &mut self,
         now: Instant,
@@ -144,6 +145,7 @@ impl<C: Copy> Application<C> {
 
     /// Data was delivered at an end: returns a message that is whole there, in the order of the stream. The
     /// deadline of a dialogue changes.
+    #[inline]
     pub fn poll_delivered<A: Carrier<Class = C>>(
         &mut self,
         now: Instant,
@@ -164,6 +166,7 @@ impl<C: Copy> Application<C> {
 
     /// Bytes delivered at the `to` end from which [`poll_delivered`](Self::poll_delivered) has work there;
     /// [`u64::MAX`] where nothing is awaited.
+    #[inline]
     #[must_use]
     pub fn watch(&self, under_way: &UnderWay) -> u64 {
         match &self.behaviour {
@@ -176,13 +179,13 @@ impl<C: Copy> Application<C> {
         }
     }
 
-    /// The same for the `from` end, where only a response is awaited.
+    /// The same for the `from` end, where only a dialogue awaits something: the response.
     #[inline]
     #[must_use]
-    pub const fn watch_response(&self) -> u64 {
+    pub const fn watch_response(&self) -> Option<u64> {
         match &self.behaviour {
-            Behaviour::Dialogue(dialogue) => dialogue.watch(End::From),
-            _ => u64::MAX,
+            Behaviour::Dialogue(dialogue) => Some(dialogue.watch(End::From)),
+            _ => None,
         }
     }
 }

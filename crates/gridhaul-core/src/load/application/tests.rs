@@ -242,7 +242,7 @@ fn a_dialogue_alternates_and_waits() {
     assert_eq!(app.undelivered(&under_way).count(), 0, "a pause has no open request");
     app.handle_timeout(at(1_000), &mut carrier, &mut under_way);
     assert_eq!((carrier.written, app.next_deadline()), ([100, 0], Instant::NEVER));
-    assert_eq!((app.watch(&under_way), app.watch_response()), (100, u64::MAX));
+    assert_eq!((app.watch(&under_way), app.watch_response()), (100, Some(u64::MAX)));
     carrier.deliver(End::To, 99);
     assert_eq!(whole(&mut app, at(1_010), (End::To, &mut carrier), &mut under_way), []);
     assert_eq!(app.next_deadline(), Instant::NEVER);
@@ -251,7 +251,7 @@ fn a_dialogue_alternates_and_waits() {
     assert_eq!(app.next_deadline(), at(1_025), "the request is a message only with its response");
     assert_eq!(app.undelivered(&under_way).collect::<Vec<_>>(), [at(1_000)]);
     app.handle_timeout(at(1_025), &mut carrier, &mut under_way);
-    assert_eq!((carrier.written, app.watch_response()), ([100, 3_000], 3_000));
+    assert_eq!((carrier.written, app.watch_response()), ([100, 3_000], Some(3_000)));
     carrier.deliver(End::From, 3_000);
     let delivered = whole(&mut app, at(1_040), (End::From, &mut carrier), &mut under_way);
     assert_eq!(delivered, [Delivered { id: 3_000, at: at(1_000) }]);
@@ -329,7 +329,10 @@ proptest! {
                 }
                 Step::Deliver(end, bytes) => {
                     carrier.deliver(end, bytes);
-                    let watch = if end == End::To { app.watch(&under_way) } else { app.watch_response() };
+                    let watch = match end {
+                        End::To => app.watch(&under_way),
+                        End::From => app.watch_response().unwrap_or(u64::MAX),
+                    };
                     let new = whole(&mut app, now, (end, &mut carrier), &mut under_way);
                     prop_assert!(new.is_empty() || carrier.delivered(end) >= watch);
                     delivered[other(end) as usize].extend(new);

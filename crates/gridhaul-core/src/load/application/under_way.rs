@@ -34,6 +34,7 @@ pub struct Outbox {
 
 impl Outbox {
     /// A message that was `ready` has been handed over, and was written up to `end`.
+    #[inline]
     pub(super) fn push(&mut self, ready: Instant, end: u64, under_way: &mut UnderWay) {
         let place = under_way.take_place(end, ready);
         match self.last {
@@ -44,6 +45,7 @@ impl Outbox {
     }
 
     /// Takes the first message, if it is whole with so many bytes delivered.
+    #[inline]
     pub fn pop(&mut self, delivered: u64, under_way: &mut UnderWay) -> Option<Delivered> {
         let first = self.first.filter(|first| under_way.end[first.index()] <= delivered)?;
         self.first = under_way.give_back(first);
@@ -69,6 +71,7 @@ impl Outbox {
     }
 
     /// Bytes delivered with which the first message under way is whole; [`u64::MAX`] where there is none.
+    #[inline]
     #[must_use]
     pub fn watch(&self, under_way: &UnderWay) -> u64 {
         self.first.map_or(u64::MAX, |first| under_way.end[first.index()])
@@ -76,6 +79,7 @@ impl Outbox {
 }
 
 impl UnderWay {
+    #[inline]
     fn take_place(&mut self, end: u64, ready: Instant) -> Place {
         let Some(place) = self.free else {
             self.end.push(end);
@@ -90,6 +94,7 @@ impl UnderWay {
     }
 
     /// Frees a place; returns the one that followed it.
+    #[inline]
     fn give_back(&mut self, place: Place) -> Option<Place> {
         let followed_by = std::mem::replace(&mut self.next[place.index()], self.free);
         self.free = Some(place);
@@ -104,6 +109,7 @@ impl Place {
         Self(count.expect("four billion messages under way would not fit into memory"))
     }
 
+    #[inline]
     const fn index(self) -> usize {
         self.0.get() as usize - 1
     }
