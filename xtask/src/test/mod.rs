@@ -10,6 +10,8 @@ mod tools;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
@@ -108,31 +110,47 @@ fn lints() -> anyhow::Result<()> {
     shell::run(cargo().args(clippy))
 }
 
-/// Random input for each parser and machine, 10 s each. See fuzz/README.md.
+/// Fuzz targets: one for each parser and state machine that reads foreign input.
+const FUZZ_TARGETS: [&str; 4] = ["scenario", "trace", "proxies", "packet"];
+
+/// Random input for each fuzz target, 10 s each, two targets at a time. See fuzz/README.md.
 fn fuzz() -> anyhow::Result<()> {
-    ["scenario", "trace", "proxies", "packet"].into_iter().try_for_each(fuzz_target)
+    shell::run(fuzz_cargo("build").arg("--bins"))?;
+    for pair in FUZZ_TARGETS.chunks(2) {
+        let runs: Vec<_> = pair.iter().map(|name| thread::spawn(|| fuzz_target(name))).collect();
+        for run in runs {
+            print!("{}", run.join().expect("a fuzz run does not panic")?);
+        }
+    }
+    Ok(())
 }
 
-fn fuzz_target(target_name: &str) -> anyhow::Result<()> {
+/// Cargo in the folder of the fuzz targets, which are built with flags of their own.
+fn fuzz_cargo(command: &str) -> Command {
+    let mut cargo = cargo();
+    cargo.current_dir(root().join("fuzz")).env("CARGO_TARGET_DIR", target().join("fuzz"));
+    cargo.args([command, "--release", "--locked"]);
+    cargo
+}
+
+/// Runs a fuzz target that is built already and returns its statistics.
+fn fuzz_target(target_name: &str) -> anyhow::Result<String> {
     let folder = root().join("fuzz");
     let corpus = format!("corpus/{target_name}");
     fs::create_dir_all(folder.join(&corpus))?;
     fs::create_dir_all(folder.join("artifacts"))?;
-    let cargo = |command: &str| {
-        let mut cargo = cargo();
-        cargo.current_dir(&folder).env("CARGO_TARGET_DIR", target().join("fuzz"));
-        cargo.args([command, "--release", "--locked", "--bin", target_name]);
-        cargo
-    };
-    shell::run(&mut cargo("build"))?;
-    let mut run = cargo("run");
+    let mut run = fuzz_cargo("run");
+    run.args(["--bin", target_name]);
     run.args(["--quiet", "--", "-max_total_time=10", "-max_len=8192", "-timeout=10"]);
     run.args(["-seed=1", "-verbosity=0", "-print_final_stats=1", "-artifact_prefix=artifacts/"]);
     let output = run.args([corpus, format!("seeds/{target_name}")]).output()?;
     let printed = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "found something; see fuzz/artifacts:\n{printed}");
-    printed.lines().filter(|line| line.starts_with("stat::")).for_each(|line| println!("{line}"));
-    Ok(())
+    ensure!(
+        output.status.success(),
+        "{target_name} failed; its input is in fuzz/artifacts:\n{printed}"
+    );
+    let statistics = printed.lines().filter(|line| line.starts_with("stat::"));
+    Ok(statistics.map(|line| format!("{target_name}: {line}\n")).collect())
 }
 
 fn tests() -> anyhow::Result<()> {

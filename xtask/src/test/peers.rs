@@ -23,7 +23,8 @@ pub(crate) fn ns2() -> anyhow::Result<()> {
         println!("{table}: {same} deterministic rows come out the same");
     }
     let mut traces = cargo();
-    traces.args(["test", "--locked", "--package", "gridhaul-conformance", "--test", "ns2_replay"]);
+    // Of the workspace, so that the step of the tests uses what is built for this one.
+    traces.args(["test", "--locked", "--workspace", "--test", "ns2_replay"]);
     shell::run(traces.args(["--", "--nocapture"]))
 }
 
