@@ -1,7 +1,8 @@
-//! Whether crates, and modules of the simulator, depend on each other as ARCHITECTURE.md draws it.
+//! Whether crates, and modules of the simulator, depend on each other as ARCHITECTURE.md draws it, and which crates may
+//! have unsafe code.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -62,17 +63,51 @@ fn in_cycles(graph: &Graph) -> BTreeSet<String> {
     }
 }
 
-#[test]
-fn architecture_md_draws_the_crates_as_they_are_built() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let page = std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+/// The output of `cargo metadata --no-deps`.
+fn metadata() -> Value {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
-        .current_dir(&root)
+        .current_dir(root())
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let built = built(&serde_json::from_slice(&output.stdout).unwrap());
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The files of libraries and programs at which the compiler begins, each with the name of its crate.
+fn crate_roots(metadata: &Value) -> Vec<(String, String)> {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut roots = Vec::new();
+    for package in list(&metadata["packages"]) {
+        for target in list(&package["targets"]) {
+            if list(&target["kind"]).iter().any(|kind| kind == "lib" || kind == "bin") {
+                roots.push((text(&package["name"]), text(&target["src_path"])));
+            }
+        }
+    }
+    roots
+}
+
+#[test]
+fn one_crate_may_have_unsafe_code() {
+    let roots = crate_roots(&metadata());
+    assert!(roots.len() > 10, "{roots:?}");
+    for (name, path) in roots {
+        let source = std::fs::read_to_string(&path).unwrap();
+        let forbids = source.lines().any(|line| line == "#![forbid(unsafe_code)]");
+        assert_eq!(forbids, name != "gridhaul-linux", "{path}");
+    }
+}
+
+#[test]
+fn architecture_md_draws_the_crates_as_they_are_built() {
+    let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let built = built(&metadata());
     assert!(built.len() > 10, "{built:?}");
     let wrong = differences(&drawn(&page), &built);
     assert!(wrong.is_empty(), "ARCHITECTURE.md, section Crates:\n{}", wrong.join("\n"));

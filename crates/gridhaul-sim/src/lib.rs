@@ -3,6 +3,8 @@
 //! The parts come from `gridhaul-core`; this crate wires them from a scenario, wakes them in the
 //! order of time, measures, and has every run re-checked by an auditor.
 
+#![forbid(unsafe_code)]
+
 mod account;
 mod addresses;
 mod app;

@@ -2,6 +2,8 @@
 //!
 //! Standard output carries data only; progress, warnings and errors go to standard error.
 
+#![forbid(unsafe_code)]
+
 mod args;
 mod command;
 mod failure;

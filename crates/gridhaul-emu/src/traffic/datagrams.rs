@@ -4,6 +4,7 @@ use std::mem::MaybeUninit;
 
 use gridhaul_core::load::{Arrival, Source};
 use gridhaul_scenario::units::Instant;
+use rustix::net::{RecvFlags, SendFlags, recvfrom, sendto};
 use socket2::Socket;
 
 use super::connection::Observer;
@@ -97,18 +98,20 @@ impl Datagrams {
         clock: impl Fn() -> Instant,
         observer: &mut impl Observer,
     ) {
-        while let Ok((length, sender)) = self.ends[end].recv_from(scratch) {
+        while let Ok(((datagram, _), length, sender)) =
+            recvfrom(&self.ends[end], &mut *scratch, RecvFlags::empty())
+        {
             let now = clock();
             let mut number = [0; NUMBER_BYTES as usize];
-            for (byte, read) in number.iter_mut().zip(scratch[..length].iter()) {
-                *byte = read_byte(read);
+            for (byte, read) in number.iter_mut().zip(&*datagram) {
+                *byte = *read;
             }
             if end == 1 {
                 self.received += length as u64;
                 if self.echo {
-                    self.packet.clear();
-                    self.packet.extend(scratch[..length].iter().map(read_byte));
-                    let _ = self.ends[1].send_to(&self.packet, &sender);
+                    if let Some(sender) = sender {
+                        let _ = sendto(&self.ends[1], datagram, SendFlags::empty(), &sender);
+                    }
                     continue;
                 }
             }
@@ -118,11 +121,4 @@ impl Datagrams {
             }
         }
     }
-}
-
-/// A byte that `recv` has filled.
-#[expect(unsafe_code, reason = "socket2 hands out what it has filled as maybe uninitialised")]
-fn read_byte(byte: &MaybeUninit<u8>) -> u8 {
-    // SAFETY: only bytes within the length that `recv` returned are read.
-    unsafe { byte.assume_init() }
 }

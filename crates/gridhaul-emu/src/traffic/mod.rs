@@ -11,5 +11,4 @@ mod streams;
 pub(crate) use datagrams::NUMBER_BYTES;
 pub(crate) use driver::{Sampling, Traffic, TrafficOutcome};
 pub(crate) use row::RowTraffic;
-pub(crate) use socket::{KERNEL_DELAYED_ACK, KERNEL_RTO_MIN, kernel_mss, require_congestion};
-pub use socket::{clamp_window, congestion_name, furnish};
+pub(crate) use socket::{congestion_name, kernel_mss};

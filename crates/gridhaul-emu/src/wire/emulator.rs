@@ -282,14 +282,9 @@ impl<'a> Emulator<'a> {
     /// The error of a device that does not work any more.
     fn lost(&self, port: &Port, doing: &str, error: std::io::Error) -> Fault {
         let node = self.plan.nodes[port.node].clone();
-        match error.raw_os_error() {
-            // "File descriptor in bad state": the device was deleted.
-            Some(libc::EBADFD | libc::ENODEV | libc::EIO) => {
-                Fault::DeviceGone { link: port.link.clone(), node }
-            }
-            _ => Fault::call(format!("{doing} the device of link `{}` at `{node}`", port.link))(
-                error,
-            ),
+        if Tun::is_gone(&error) {
+            return Fault::DeviceGone { link: port.link.clone(), node };
         }
+        Fault::call(format!("{doing} the device of link `{}` at `{node}`", port.link))(error)
     }
 }

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use gridhaul::ensure_room;
-use gridhaul_emu::{Held, Pair, clean};
+use gridhaul_emu::{Held, Pair};
+use gridhaul_linux::remove_stale_namespaces;
 use gridhaul_report::TextTable;
 
 use super::run::load;
@@ -26,7 +27,7 @@ fn up(args: &EmuUpArgs) -> Result<(), Failure> {
     let scenario = load(&args.file, &changes, &[], false)?;
     let point = scenario.points()?.swap_remove(0);
     ensure_room(&point.scenario)?;
-    clean().context("removing what dead runs have left")?;
+    remove_stale_namespaces().context("removing what dead runs have left")?;
     let stop = Arc::new(AtomicBool::new(false));
     let ended = Arc::clone(&stop);
     ctrlc::set_handler(move || ended.store(true, Ordering::Relaxed))
@@ -39,7 +40,7 @@ fn up(args: &EmuUpArgs) -> Result<(), Failure> {
 }
 
 fn sweep() -> Result<(), Failure> {
-    let removed = clean().context("removing what dead runs have left")?;
+    let removed = remove_stale_namespaces().context("removing what dead runs have left")?;
     if removed.is_empty() {
         say(format_args!("nothing was left"));
     }
