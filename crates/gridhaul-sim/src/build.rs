@@ -5,14 +5,14 @@ mod measurement;
 use std::sync::Arc;
 
 use gridhaul_core::chance::Chance;
-use gridhaul_core::link::{LinkAccount, LinkChance, LinkDirection};
+use gridhaul_core::link::LinkSet;
 use gridhaul_core::load::{
     Application, DEFAULT_START_SPREAD, Demand, Judge, Opening, SharedLoad, UnderWay,
 };
 use gridhaul_core::tcp::Connection;
 use gridhaul_data::trace::Playback;
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::{Directions, Flow as FlowSpec, Load, Scenario, Transport};
+use gridhaul_scenario::scenario::{Direction, Flow as FlowSpec, Load, Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use self::measurement::{ledger, recorder};
@@ -22,7 +22,8 @@ use crate::collect::Wiring;
 use crate::events::Events;
 use crate::flow::{Ends, Flow};
 use crate::layout::{Layout, members};
-use crate::network::{ARRIVED, LinkSlot, Network};
+use crate::network::{ARRIVED, Link, Network, Observer};
+use crate::packet::Packet;
 use crate::proxy::ProxyWiring;
 use crate::stacks::{Stacks, stacks};
 use crate::world::World;
@@ -92,7 +93,7 @@ pub(crate) fn build(
     let ledger = ledger(scenario, layout, &flows, warmup..end);
     let events = events(&links, flows.len(), playbacks.len(), proxies.units.len());
     Ok(World {
-        net: Network { events, links, detached: crate::packet::Packet::blank(), routes },
+        net: Network { events, links, detached: Packet::blank(), routes },
         ledger,
         before: None,
         collect: wiring.build(into, first),
@@ -107,9 +108,14 @@ pub(crate) fn build(
 }
 
 /// The event queue of a run.
-fn events(links: &[LinkSlot], flows: usize, playbacks: usize, units: usize) -> Events {
+fn events(
+    links: &LinkSet<Packet, Observer>,
+    flows: usize,
+    playbacks: usize,
+    units: usize,
+) -> Events {
     let events = Events::new(links.len(), flows, playbacks, units);
-    if links.iter().all(LinkSlot::is_plain) { events.with_monotonic_links() } else { events }
+    if links.iter().all(Link::is_plain) { events.with_monotonic_links() } else { events }
 }
 
 /// The connections that lead on from collectors, the outlet into which each delivers, and when each
@@ -191,34 +197,13 @@ fn links(
     layout: &Layout,
     repeat: u32,
     record: bool,
-) -> Result<Vec<LinkSlot>, RunError> {
-    let mut slots = Vec::with_capacity(layout.directions.row_of().len());
-    for ((full_name, members), keys) in
-        layout.directions.rows().iter().zip(Directions::keys(scenario))
-    {
-        let tapped = record && scenario.record.captures(full_name);
-        for member in 0..*members {
-            let chance = LinkChance::named(scenario.seed, repeat, full_name, member);
-            slots.push(LinkSlot {
-                link: LinkDirection::new(keys, chance),
-                audit: LinkAudit::new(keys),
-                stats: LinkAccount::of(keys),
-                observers: Box::default(),
-                tap: (tapped && member == 0).then(|| Box::new(Tap::new(full_name))),
-                watched: false,
-            });
-        }
-    }
-    let observers = layout
-        .directions
-        .observers(scenario)
-        .map_err(|pair| RunError::Invalid(format!("no direction {pair:?} to pair with")))?;
-    for (slot, observers) in slots.iter_mut().zip(observers) {
-        slot.observers = observers.into();
-        slot.watched =
-            slot.tap.is_some() || !slot.observers.is_empty() || slot.audit.wants_accepted();
-    }
-    Ok(slots)
+) -> Result<LinkSet<Packet, Observer>, RunError> {
+    let observer = |name: &str, member, keys: &Direction| {
+        let tapped = record && member == 0 && scenario.record.captures(name);
+        Observer { audit: LinkAudit::new(keys), tap: tapped.then(|| Box::new(Tap::new(name))) }
+    };
+    LinkSet::of_scenario(scenario, &layout.directions, repeat, observer)
+        .map_err(|diagnostic| RunError::Invalid(diagnostic.to_string()))
 }
 
 /// Where the chance of one member of a flow comes from.

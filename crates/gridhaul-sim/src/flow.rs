@@ -5,6 +5,7 @@ use gridhaul_core::tcp::{Connection, Flags, Segment, Sender, State};
 use gridhaul_scenario::units::Instant;
 
 use crate::account::RowAccount;
+use crate::audit::Violation;
 
 /// A flow in a run.
 #[derive(Debug)]
@@ -136,18 +137,17 @@ impl Flow {
     }
 
     /// What the far end has, the near end has sent; what is acknowledged has arrived.
-    pub(crate) fn audit(&self) -> Result<(), String> {
+    pub(crate) fn audit(&self) -> Result<(), Violation> {
         let Ends::Tcp(ends) = &self.ends else { return Ok(()) };
         for (near, far) in [(&ends[0], &ends[1]), (&ends[1], &ends[0])] {
             let (next, una) = near.sent_and_acknowledged();
             let next = near.sender().map_or(next, Sender::reach);
-            let expected = far.receiver().next();
+            let received = far.receiver().next();
             // Positions count SYN: nothing is received that was not sent, nothing acknowledged
             // that was not received.
-            if expected > next || una > expected.max(1) {
-                return Err(format!(
-                    "sent up to {next}, received up to {expected}, acknowledged up to {una}"
-                ));
+            if received > next || una > received.max(1) {
+                let (sent, acknowledged) = (next, una);
+                return Err(Violation::Connection { sent, received, acknowledged });
             }
         }
         Ok(())

@@ -31,4 +31,5 @@ mod stacks;
 mod truth;
 mod world;
 
+pub use audit::{AuditError, CollectorRule, LinkRule, Violation};
 pub use run::Sim;

@@ -50,13 +50,13 @@ impl Before {
     /// The counters now, at the end of the warm-up.
     pub(crate) fn new(now: Instant, state: State<'_>) -> Self {
         let State { net, flows, ledger, .. } = state;
-        for slot in net.links.iter().map(|slot| &slot.stats) {
+        for slot in net.links.iter().map(|link| &link.account) {
             debug_assert!(slot.arrived <= slot.offered + slot.copies);
         }
         let rows = ledger.accounts.len();
         Self {
             at: now,
-            links: net.links.iter().map(|slot| slot.stats.at(now, &slot.link)).collect(),
+            links: net.links.accounts(now).collect(),
             accounts: ledger.accounts.clone(),
             cwnd_integrals: ledger.accounts.iter().map(|row| row.cwnd_integral_at(now)).collect(),
             senders: sender_sums(flows, rows),
@@ -129,7 +129,7 @@ pub(crate) fn rows(state: State<'_>, before: Option<&Before>, layout: &Layout) -
         metrics
     };
     let rows = senders.enumerate().map(flow).collect();
-    let links = net.links.iter().map(|slot| slot.stats.at(end, &slot.link));
+    let links = net.links.accounts(end);
     let links = LinkAccount::rows(links, &before.links, &layout.directions, span);
     let delays = delays(state, flow_rows);
     RunRows { flows: rows, links, delays }

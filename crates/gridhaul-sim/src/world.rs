@@ -111,7 +111,7 @@ impl World {
     #[inline]
     fn on_link(&mut self, now: Instant, link: u32) {
         loop {
-            let slot = &mut self.net.links[link as usize];
+            let slot = self.net.links.entry_mut(link);
             let Some(passage) = slot.front(now) else { break };
             let packet = &passage.payload;
             let next = self.net.routes[packet.next as usize];
@@ -124,7 +124,7 @@ impl World {
                 let to = packet.to;
                 if self.collect.takes(to, segment) {
                     let (segment, sent) = (*segment, packet.sent);
-                    slot.link.drop_front();
+                    slot.direction.drop_front();
                     self.on_collected_segment(now, to, &segment, sent);
                     continue;
                 }
@@ -135,7 +135,7 @@ impl World {
                 }
                 let account = &mut self.ledger.accounts[flow.row as usize];
                 let received = flow.on_segment(now, to, (segment, passage.bytes), account);
-                slot.link.drop_front();
+                slot.direction.drop_front();
                 if received != Received::Other {
                     self.on_received(now, to, received);
                 }
@@ -148,15 +148,15 @@ impl World {
                 && next >= AT_PROXY
                 && let Some(taken) = self.proxies.take_in(now, packet, next - AT_PROXY)
             {
-                slot.link.drop_front();
+                slot.direction.drop_front();
                 self.on_taken_in(now, taken);
                 continue;
             }
             let (packet, fate) = (*packet, passage.fate);
-            slot.link.drop_front();
+            slot.direction.drop_front();
             self.on_passed(now, fate, packet);
         }
-        let deadline = self.net.links[link as usize].link.next_deadline();
+        let deadline = self.net.links.entry(link).direction.next_deadline();
         self.net.events.schedule_link(link, deadline);
     }
 

@@ -4,6 +4,7 @@ use gridhaul_scenario::answer::{Metric, Metrics};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::Collectors;
+use crate::audit::Violation;
 use crate::flow::{Ends, Flow};
 
 /// Integrals over time of what waits at a collector for one upstream connection.
@@ -60,7 +61,7 @@ impl Collectors {
     }
 
     /// Has the collectors re-checked. An error names the row of the upstream connection.
-    pub(crate) fn audit(&mut self, flows: &[Flow]) -> Result<(), (u32, String)> {
+    pub(crate) fn audit(&mut self, flows: &[Flow]) -> Result<(), (u32, Violation)> {
         for (index, outlet) in self.outlets.iter().enumerate() {
             let flow = &flows[self.first as usize + index];
             let Ends::Tcp(ends) = &flow.ends else { continue };

@@ -8,7 +8,7 @@ use gridhaul_linux::{
 };
 use gridhaul_report::TextTable;
 
-use crate::failure::Failure;
+use super::error::CommandError;
 use crate::terminal::print_tables;
 
 /// One thing that a part of gridhaul can use.
@@ -22,7 +22,7 @@ struct Offer<'a> {
 }
 
 /// Prints one line for each thing: there or not, for what, and how to get it.
-pub(crate) fn run() -> Result<(), Failure> {
+pub(crate) fn run() -> Result<(), CommandError> {
     let lacking = gridhaul_cc::missing();
     let lacking: Vec<_> = lacking.into_iter().map(|it| it.remedy).collect();
     let lacking = lacking.join("; ");

@@ -9,20 +9,20 @@ use gridhaul_emu::{Held, Pair};
 use gridhaul_linux::remove_stale_namespaces;
 use gridhaul_report::TextTable;
 
+use super::error::CommandError;
 use super::run::load;
 use crate::args::{Changes, EmuCommand, EmuUpArgs};
-use crate::failure::Failure;
 use crate::terminal::{print, print_tables, say};
 
 /// Runs one of the commands.
-pub(crate) fn run(command: &EmuCommand) -> Result<(), Failure> {
+pub(crate) fn run(command: &EmuCommand) -> Result<(), CommandError> {
     match command {
         EmuCommand::Up(args) => up(args),
         EmuCommand::Clean => sweep(),
     }
 }
 
-fn up(args: &EmuUpArgs) -> Result<(), Failure> {
+fn up(args: &EmuUpArgs) -> Result<(), CommandError> {
     let changes = Changes { seed: args.seed, set: args.set.clone(), ..Changes::default() };
     let scenario = load(&args.file, &changes, &[], false)?;
     let point = scenario.points()?.swap_remove(0);
@@ -39,7 +39,7 @@ fn up(args: &EmuUpArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn sweep() -> Result<(), Failure> {
+fn sweep() -> Result<(), CommandError> {
     let removed = remove_stale_namespaces().context("removing what dead runs have left")?;
     if removed.is_empty() {
         say(format_args!("nothing was left"));
