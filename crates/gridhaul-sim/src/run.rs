@@ -12,10 +12,10 @@ use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 
 use crate::addresses::addresses;
 use crate::audit::{Account, AuditError};
-use crate::build::{Layout, build};
+use crate::build::build;
 use crate::collect::refusals;
+use crate::layout::Layout;
 use crate::limits;
-use crate::measure::rows;
 use crate::proxy;
 use crate::world::World;
 
@@ -136,7 +136,7 @@ fn run_once(
         return Ok(None);
     }
     audit(&mut world, &layout, repeat)?;
-    let rows = rows(&world, &layout);
+    let rows = world.rows(&layout);
     let names = addresses(scenario, &layout);
     let taps = world.net.links.iter_mut().filter_map(|link| link.observer.tap.take());
     let captures = taps.map(|tap| tap.into_capture(&names)).collect();

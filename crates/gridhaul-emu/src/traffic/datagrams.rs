@@ -2,12 +2,12 @@
 
 use std::mem::MaybeUninit;
 
-use gridhaul_core::load::{Message, Source};
+use gridhaul_core::load::{Arrival, Source};
 use gridhaul_scenario::units::Instant;
 use rustix::net::{RecvFlags, SendFlags, recvfrom, sendto};
 use socket2::Socket;
 
-use super::connection::Told;
+use super::connection::Observer;
 use super::socket;
 use crate::network::FlowPlan;
 
@@ -63,7 +63,7 @@ impl Datagrams {
     }
 
     /// Sends what is due.
-    pub(crate) fn on_due(&mut self, now: Instant, plan: &FlowPlan, told: &mut impl Told) {
+    pub(crate) fn on_due(&mut self, now: Instant, plan: &FlowPlan, observer: &mut impl Observer) {
         if !std::mem::replace(&mut self.begun, true) {
             // Without a way nothing arrives, which the answer shows.
             let _ = socket::connect(&self.ends[0], plan.family, self.flow, self.member);
@@ -71,14 +71,14 @@ impl Datagrams {
         while let Some(message) =
             self.source.as_mut().and_then(|source| source.next_message_by(now))
         {
-            self.send(now, message, told);
+            self.send(now, message, observer);
         }
     }
 
     /// Sends a message, which is ready.
-    pub(crate) fn send(&mut self, now: Instant, message: Message, told: &mut impl Told) {
-        told.on_late(now.since(message.at));
-        told.on_ready(message.at);
+    pub(crate) fn send(&mut self, now: Instant, message: Arrival, observer: &mut impl Observer) {
+        observer.on_late(now.since(message.at));
+        observer.on_ready(message.at);
         self.packet.clear();
         self.packet.resize(message.bytes.max(NUMBER_BYTES) as usize, 0);
         let number = self.ready.len() as u32;
@@ -86,7 +86,7 @@ impl Datagrams {
         self.ready.push(Some(message.at));
         // A full socket loses datagrams, as it does for any program.
         if self.ends[0].send(&self.packet).is_err() {
-            told.on_unsent(message.at);
+            observer.on_unsent(message.at);
         }
     }
 
@@ -96,7 +96,7 @@ impl Datagrams {
         end: usize,
         scratch: &mut [MaybeUninit<u8>],
         clock: impl Fn() -> Instant,
-        told: &mut impl Told,
+        observer: &mut impl Observer,
     ) {
         while let Ok(((datagram, _), length, sender)) =
             recvfrom(&self.ends[end], &mut *scratch, RecvFlags::empty())
@@ -117,7 +117,7 @@ impl Datagrams {
             }
             let slot = self.ready.get_mut(u32::from_le_bytes(number) as usize);
             if let Some(ready) = slot.and_then(Option::take) {
-                told.on_delivered(self.member, ready, now.since(ready));
+                observer.on_delivered(self.member, ready, now.since(ready));
             }
         }
     }

@@ -1,12 +1,12 @@
 //! The traffic: one thread that is all applications of a run, on kernel sockets.
 
-mod application;
 mod connection;
 mod datagrams;
 mod driver;
 mod row;
 mod samples;
 mod socket;
+mod streams;
 
 pub(crate) use datagrams::NUMBER_BYTES;
 pub(crate) use driver::{Sampling, Traffic, TrafficOutcome};

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use gridhaul_scenario::units::BufferLimit;
 
 use super::{CollectorRule, Violation};
-use crate::collect::Parcel;
+use crate::parcel::Parcel;
 
 /// Audits one collector by what goes into its connections and what comes out of them.
 #[derive(Debug)]

@@ -6,7 +6,6 @@ use gridhaul_scenario::units::{Duration, Instant};
 use super::Collectors;
 use crate::audit::Violation;
 use crate::flow::{Ends, Flow};
-use crate::world::World;
 
 /// Integrals over time of what waits at a collector for one upstream connection.
 #[derive(Debug, Clone, Copy)]
@@ -34,18 +33,17 @@ impl Collectors {
     /// The metrics of the upstream connections of a row, averaged over them.
     pub(crate) fn metrics(
         &self,
-        world: &World,
-        row: u32,
+        (flows, row): (&[Flow], u32),
         before: &[Levels],
-        span: Duration,
+        (end, span): (Instant, Duration),
         into: &mut Metrics,
     ) {
         let (mut waiting, mut only_copy) = (0, 0);
         let (mut waiting_max, mut only_copy_max) = (0, 0);
         let mut count = 0_u32;
-        let now = self.levels(world.end);
+        let now = self.levels(end);
         for (index, outlet) in self.outlets.iter().enumerate() {
-            if world.flows[self.first as usize + index].row != row {
+            if flows[self.first as usize + index].row != row {
                 continue;
             }
             waiting += now[index].waiting - before[index].waiting;
