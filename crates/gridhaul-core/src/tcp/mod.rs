@@ -18,7 +18,7 @@ mod sent;
 
 pub use connection::{Connection, PendingSegment, State};
 pub use params::StackParams;
-pub use profile::{Growth, HalvingBasis, IdleRestart, OptionBytes, Policy, Rules};
+pub use profile::{AlgorithmRules, ByteCounting, HalvingBasis, IdleRestart, OptionBytes, Policy};
 pub use rate::RateSample;
 pub use receiver::Receiver;
 pub use rtt::RttEstimator;

@@ -7,7 +7,7 @@ use gridhaul_scenario::scenario::{
 };
 use gridhaul_scenario::units::{Bytes, Duration, WindowSize};
 
-use super::profile::{self, Growth, HalvingBasis, OptionBytes, Policy};
+use super::profile::{self, ByteCounting, HalvingBasis, OptionBytes, Policy};
 
 /// A TCP stack with every parameter decided.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,7 +68,7 @@ pub struct StackParams {
     /// Nagle's algorithm.
     pub nagle: bool,
     /// How the window grows.
-    pub growth: Growth,
+    pub byte_counting: ByteCounting,
     /// Whether the window grows only while it is the limit (RFC 7661; Linux).
     pub grow_only_when_limited: bool,
     /// Whether recovery follows proportional rate reduction (RFC 9937), where it is `rack`.
@@ -99,19 +99,19 @@ impl StackParams {
     #[must_use]
     pub fn named(scenario: &Scenario, name: Option<&String>, ip: IpVersion) -> Self {
         let stack = name.and_then(|name| scenario.stack.get(name));
-        Self::over(stack.unwrap_or(&Stack::default()), ip)
+        Self::resolve_for_ip(stack.unwrap_or(&Stack::default()), ip)
     }
 
     /// Decides every parameter of a stack over IPv4.
     #[must_use]
     pub fn resolve(stack: &Stack) -> Self {
-        Self::over(stack, IpVersion::V4)
+        Self::resolve_for_ip(stack, IpVersion::V4)
     }
 
     /// Decides every parameter of a stack; the version of IP decides the size of the headers where the
     /// stack does not.
     #[must_use]
-    pub fn over(stack: &Stack, ip: IpVersion) -> Self {
+    pub fn resolve_for_ip(stack: &Stack, ip: IpVersion) -> Self {
         let mut params = profile::defaults(stack.profile);
         let mss = stack.mss.map_or(params.mss, clamp_bytes);
         params.mss = mss;

@@ -131,7 +131,7 @@ impl Receiver {
 
     /// Payload bytes beyond gaps.
     #[inline]
-    pub(crate) fn beyond_gaps(&self) -> u64 {
+    pub(crate) fn out_of_order_bytes(&self) -> u64 {
         self.beyond.as_ref().map_or(0, |beyond| beyond.payload())
     }
 

@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 
 use gridhaul_scenario::scenario::Recovery;
 
-use super::{CongestionControl, EstimatorCounters, Loss, Verdicts, Window};
+use super::{CongestionControl, EstimatorCounters, Loss, LossClassifications, Window};
 use crate::tcp::params::StackParams;
 
 /// MEDX.
@@ -39,7 +39,7 @@ pub struct Medx {
     /// A delay has come since the last judgement.
     news: bool,
     updates: u32,
-    verdicts: Verdicts,
+    loss_classifications: LossClassifications,
 }
 
 /// Why a segment was lost.
@@ -65,7 +65,7 @@ impl CongestionControl for Medx {
             kept,
             news: false,
             updates: 0,
-            verdicts: Verdicts::default(),
+            loss_classifications: LossClassifications::default(),
         }
     }
     own_window!();
@@ -102,12 +102,12 @@ impl CongestionControl for Medx {
 
     /// Equation 1 with every acknowledgement, the criteria with every judgement.
     fn estimator_counters(&self) -> Option<EstimatorCounters> {
-        let Verdicts { congestion, error } = self.verdicts;
+        let LossClassifications { congestion, error } = self.loss_classifications;
         let evaluations = congestion + error;
         Some(EstimatorCounters {
             updates: Some(self.updates),
             evaluations,
-            verdicts: Some(self.verdicts),
+            loss_classifications: Some(self.loss_classifications),
         })
     }
 }
@@ -119,10 +119,10 @@ impl Medx {
             return Cause::Congestion;
         }
         if self.is_late() && self.keeps_rising() {
-            self.verdicts.congestion += 1;
+            self.loss_classifications.congestion += 1;
             Cause::Congestion
         } else {
-            self.verdicts.error += 1;
+            self.loss_classifications.error += 1;
             Cause::Error
         }
     }
@@ -244,10 +244,10 @@ mod tests {
         medx.window.set_cwnd(f64::from(20 * MSS));
         medx.on_timeout(&loss());
         assert_eq!(medx.window.cwnd(), 20 * MSS);
-        let verdicts = Some(Verdicts { congestion: 0, error: 2 });
+        let loss_classifications = Some(LossClassifications { congestion: 0, error: 2 });
         assert_eq!(
             medx.estimator_counters(),
-            Some(EstimatorCounters { updates: Some(5), evaluations: 2, verdicts })
+            Some(EstimatorCounters { updates: Some(5), evaluations: 2, loss_classifications })
         );
     }
 

@@ -12,7 +12,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use super::params::StackParams;
 
-pub use event::{Ack, EstimatorCounters, Loss, Verdicts};
+pub use event::{Ack, EstimatorCounters, Loss, LossClassifications};
 pub use window::Window;
 
 /// [`CongestionControl::window`] and its twin, for a state that has it as its field `window`.

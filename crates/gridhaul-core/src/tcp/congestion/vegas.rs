@@ -34,7 +34,7 @@ pub struct Vegas {
     thresholds: Arc<(f64, f64, f64)>,
     round: Round,
     timer: FineTimer,
-    /// Growth by each acknowledgement of this round trip, as a share of what it credits.
+    /// ByteCounting by each acknowledgement of this round trip, as a share of what it credits.
     growth: f64,
     /// When the window was last reduced; [`Instant::NEVER`] if it never was.
     reduced_at: Instant,
@@ -167,7 +167,7 @@ impl CongestionControl for Vegas {
         Some(EstimatorCounters {
             updates: None,
             evaluations: self.round.verdicts(),
-            verdicts: None,
+            loss_classifications: None,
         })
     }
 
@@ -208,7 +208,7 @@ impl Vegas {
         }
     }
 
-    /// Growth by one acknowledgement, while the window is used: in ns-2 up to two segments may be missing
+    /// ByteCounting by one acknowledgement, while the window is used: in ns-2 up to two segments may be missing
     /// (its count of what is out includes the segment just acknowledged); Linux has a rule for all.
     #[inline]
     fn grow(&mut self, ack: &Ack) {

@@ -5,7 +5,7 @@
 use gridhaul_scenario::scenario::Recovery;
 use gridhaul_scenario::units::Duration;
 
-use super::{Ack, CongestionControl, EstimatorCounters, Loss, Verdicts, Window};
+use super::{Ack, CongestionControl, EstimatorCounters, Loss, LossClassifications, Window};
 use crate::tcp::params::StackParams;
 
 /// Section III: "setting β to 3 segments gives good results".
@@ -27,7 +27,7 @@ pub struct Veno {
     grows: bool,
     updates: u32,
     evaluations: u32,
-    verdicts: Verdicts,
+    loss_classifications: LossClassifications,
 }
 
 impl CongestionControl for Veno {
@@ -45,7 +45,7 @@ impl CongestionControl for Veno {
             grows: true,
             updates: 0,
             evaluations: 0,
-            verdicts: Verdicts::default(),
+            loss_classifications: LossClassifications::default(),
         }
     }
     own_window!();
@@ -80,12 +80,12 @@ impl CongestionControl for Veno {
     /// Section III-B: a fifth less where the loss is "most likely to have occurred" at random.
     fn on_loss(&mut self, loss: &Loss) {
         if self.backlog < BETA {
-            self.verdicts.error += 1;
+            self.loss_classifications.error += 1;
             let left = f64::from(loss.window) * 0.8;
             self.window.set_ssthresh(left);
             self.window.set_cwnd(left);
         } else {
-            self.verdicts.congestion += 1;
+            self.loss_classifications.congestion += 1;
             self.window.halve(loss);
         }
     }
@@ -93,7 +93,11 @@ impl CongestionControl for Veno {
     /// A round trip with each acknowledgement that measures one, the backlog once in each.
     fn estimator_counters(&self) -> Option<EstimatorCounters> {
         let (updates, evaluations) = (Some(self.updates), self.evaluations);
-        Some(EstimatorCounters { updates, evaluations, verdicts: Some(self.verdicts) })
+        Some(EstimatorCounters {
+            updates,
+            evaluations,
+            loss_classifications: Some(self.loss_classifications),
+        })
     }
 }
 

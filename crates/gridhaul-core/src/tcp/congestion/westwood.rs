@@ -78,7 +78,7 @@ impl CongestionControl for Westwood {
         Some(EstimatorCounters {
             updates: Some(self.updates),
             evaluations: self.evaluations,
-            verdicts: None,
+            loss_classifications: None,
         })
     }
 }

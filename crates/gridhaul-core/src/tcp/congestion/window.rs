@@ -2,7 +2,7 @@
 
 use super::{Ack, Loss};
 use crate::tcp::params::StackParams;
-use crate::tcp::profile::{HalvingBasis, Rules};
+use crate::tcp::profile::{AlgorithmRules, HalvingBasis};
 
 /// Congestion window and slow-start threshold.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,7 @@ pub struct Window {
     /// The window is a whole number of segments, and its fraction what has been acknowledged towards the
     /// next.
     whole_segments: bool,
-    rules: Rules,
+    rules: AlgorithmRules,
 }
 
 impl Window {
@@ -62,7 +62,7 @@ impl Window {
     /// Whose rules are followed.
     #[inline]
     #[must_use]
-    pub const fn rules(&self) -> Rules {
+    pub const fn rules(&self) -> AlgorithmRules {
         self.rules
     }
     /// Whether the window is below the slow-start threshold.

@@ -42,7 +42,7 @@ impl Connection {
     /// A window of so many bytes as the other end reads it: rounded down to whole units of its
     /// scale.
     #[inline]
-    pub(crate) const fn carried_window(&self, window: u32) -> u32 {
+    pub(crate) const fn scaled_window(&self, window: u32) -> u32 {
         window >> self.receiver.window_shift << self.receiver.window_shift
     }
 
@@ -131,7 +131,7 @@ impl Connection {
 
     /// TIME-WAIT begins anew, or begins where LAST-ACK has just ended: the other end is still to be told
     /// something.
-    pub(crate) fn linger(&mut self, now: Instant) {
+    pub(crate) fn restart_time_wait(&mut self, now: Instant) {
         if self.state == State::TimeWait || self.state == State::Closed && self.is_finished() {
             self.state = self.time_wait(now);
         }

@@ -155,9 +155,11 @@ impl Connection {
     /// first segment would leave at once, but for pacing, or waits for more to fill it. Linux takes some
     /// segments that wait for the window, too.
     #[must_use]
-    pub fn takes(&self, bytes: u64, refused: bool) -> bool {
+    pub fn accepts_write(&self, bytes: u64, refused: bool) -> bool {
         self.is_open()
-            && self.sender().is_some_and(|sender| sender.takes(bytes, refused, &self.params))
+            && self
+                .sender()
+                .is_some_and(|sender| sender.accepts_write(bytes, refused, &self.params))
     }
 
     /// Which bytes of the other end's data, counted from 0, a segment brings that this end would

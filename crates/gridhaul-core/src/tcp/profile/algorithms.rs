@@ -5,14 +5,14 @@ use crate::tcp::recovery::Recovery;
 
 /// Whose CUBIC, BBR and Vegas it is; one byte, as every connection holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rules {
+pub enum AlgorithmRules {
     /// RFC 9438, draft-cardwell-iccrg-bbr-congestion-control-00, and Vegas as in ns-2.
     Rfc,
     /// Linux.
     Linux,
 }
 
-impl Rules {
+impl AlgorithmRules {
     #[inline]
     pub(crate) const fn cubic(self) -> &'static CubicRules {
         match self {

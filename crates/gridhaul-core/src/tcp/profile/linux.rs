@@ -6,7 +6,7 @@ use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Recovery}
 use gridhaul_scenario::units::Duration;
 
 use super::algorithms::{BbrRules, CubicRules, RecoveryRules, VegasRules};
-use super::{Growth, HalvingBasis, IdleRestart, Policy, Rules, rfc};
+use super::{AlgorithmRules, ByteCounting, HalvingBasis, IdleRestart, Policy, rfc};
 use crate::tcp::params::StackParams;
 
 const POLICY: Policy = Policy {
@@ -19,7 +19,7 @@ const POLICY: Policy = Policy {
     validates_window: true,
     whole_segment_window: true,
     timeout_sends_one_segment: true,
-    algorithms: Rules::Linux,
+    algorithms: AlgorithmRules::Linux,
     ..rfc::POLICY
 };
 
@@ -103,7 +103,7 @@ pub(super) fn defaults() -> StackParams {
         rto_max: Duration::from_secs(120),
         clock_granularity: Duration::ZERO,
         rto_floor_on_variance: true,
-        growth: Growth::PerAcked,
+        byte_counting: ByteCounting::PerAcked,
         halving: HalvingBasis::Cwnd,
         // A single retransmission of SYN may have been spurious.
         syn_repeats: 1,

@@ -15,13 +15,13 @@ use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Recovery,
 use super::congestion::Controller;
 use super::params::StackParams;
 
-pub use algorithms::Rules;
+pub use algorithms::AlgorithmRules;
 pub(crate) use algorithms::{BbrRules, CubicRules, RecoveryRules};
 pub(crate) use linux::BBR_PACING_MARGIN;
 
 /// How the window grows with acknowledgements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Growth {
+pub enum ByteCounting {
     /// By one segment (or its share) for each acknowledgement, whatever it covers (ns-2).
     PerAck,
     /// By the bytes acknowledged, at most one segment each (RFC 5681, equation 2).
@@ -30,7 +30,7 @@ pub enum Growth {
     PerAcked,
 }
 
-impl Growth {
+impl ByteCounting {
     /// Bytes that count in slow start and in congestion avoidance, with so many acknowledged in order and
     /// so many delivered, selectively acknowledged ones included.
     #[inline]
@@ -144,7 +144,7 @@ pub struct Policy {
     pub keeps_deflated_window: bool,
 
     /// Whose CUBIC, BBR and Vegas it is.
-    pub algorithms: Rules,
+    pub algorithms: AlgorithmRules,
 }
 
 /// The parameters and the policy of a profile.

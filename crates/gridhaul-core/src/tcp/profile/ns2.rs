@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Recovery};
 use gridhaul_scenario::units::Duration;
 
-use super::{Growth, HalvingBasis, IdleRestart, OptionBytes, Policy, rfc};
+use super::{ByteCounting, HalvingBasis, IdleRestart, OptionBytes, Policy, rfc};
 use crate::tcp::params::StackParams;
 
 const POLICY: Policy = Policy {
@@ -58,7 +58,7 @@ pub(super) fn defaults() -> StackParams {
         // slow_start_restart_ true; see `Sender::restart_after_idle`.
         restart_after_idle: true,
         nagle: false,
-        growth: Growth::PerAck,
+        byte_counting: ByteCounting::PerAck,
         grow_only_when_limited: false,
         halving: HalvingBasis::Window,
         whole_ssthresh: true,

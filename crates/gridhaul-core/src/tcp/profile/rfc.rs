@@ -6,7 +6,7 @@ use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Recovery}
 use gridhaul_scenario::units::Duration;
 
 use super::algorithms::{BbrRules, CubicRules, RecoveryRules, VegasRules};
-use super::{Growth, HalvingBasis, IdleRestart, OptionBytes, Policy, Rules};
+use super::{AlgorithmRules, ByteCounting, HalvingBasis, IdleRestart, OptionBytes, Policy};
 use crate::tcp::params::StackParams;
 
 pub(super) const POLICY: Policy = Policy {
@@ -36,7 +36,7 @@ pub(super) const POLICY: Policy = Policy {
     partial_ack_keeps_timing: false,
     new_reno_burst: None,
     keeps_deflated_window: false,
-    algorithms: Rules::Rfc,
+    algorithms: AlgorithmRules::Rfc,
 };
 
 pub(super) const CUBIC: CubicRules = CubicRules {
@@ -111,7 +111,7 @@ pub(super) fn defaults() -> StackParams {
         time_every_segment: true,
         restart_after_idle: true,
         nagle: true,
-        growth: Growth::PerAckedUpToOne,
+        byte_counting: ByteCounting::PerAckedUpToOne,
         grow_only_when_limited: true,
         prr: false,
         hystart: false,

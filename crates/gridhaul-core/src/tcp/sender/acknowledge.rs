@@ -281,7 +281,7 @@ impl Sender {
         let grow = growth == CwndGrowth::Grow && event.acked > 0;
         let acked = u32::try_from(event.acked).unwrap_or(u32::MAX);
         let (slow_start_credit, avoidance_credit) =
-            params.growth.credits(acked, event.delivered, params.mss);
+            params.byte_counting.credits(acked, event.delivered, params.mss);
         let ack = Ack {
             now,
             delivered: event.delivered,

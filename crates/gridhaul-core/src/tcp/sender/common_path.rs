@@ -94,7 +94,8 @@ impl Sender {
         self.probe = Probe::default();
         if let Some(window) = self.congestion.growing_window() {
             if self.window_limited || !params.grow_only_when_limited {
-                let (slow_start, avoidance) = params.growth.credits(sent.len, sent.len, params.mss);
+                let (slow_start, avoidance) =
+                    params.byte_counting.credits(sent.len, sent.len, params.mss);
                 window.grow_by(slow_start, avoidance);
             }
             self.window = window.cwnd();

@@ -7,8 +7,8 @@ use crate::tcp::params::StackParams;
 const PIECE_MAX: u32 = 65_215;
 
 impl Sender {
-    /// See [`Connection::takes`](crate::tcp::Connection::takes).
-    pub(crate) fn takes(&self, bytes: u64, refused: bool, params: &StackParams) -> bool {
+    /// See [`Connection::accepts_write`](crate::tcp::Connection::accepts_write).
+    pub(crate) fn accepts_write(&self, bytes: u64, refused: bool, params: &StackParams) -> bool {
         let (unsent, mss) = (self.end() - self.next, u64::from(params.mss));
         if self.closed {
             return false;

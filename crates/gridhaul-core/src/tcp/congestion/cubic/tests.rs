@@ -5,15 +5,15 @@ use proptest::prelude::*;
 
 use super::super::samples;
 use super::*;
-use crate::tcp::profile::Rules;
+use crate::tcp::profile::AlgorithmRules;
 
 const MSS: u32 = 1000;
 
 fn cubic(cwnd_segments: f64) -> Cubic {
-    by_rules(Rules::Rfc, cwnd_segments)
+    by_rules(AlgorithmRules::Rfc, cwnd_segments)
 }
 
-fn by_rules(rules: Rules, cwnd_segments: f64) -> Cubic {
+fn by_rules(rules: AlgorithmRules, cwnd_segments: f64) -> Cubic {
     let stack = Stack {
         profile: Profile::Rfc,
         congestion_control: Some(CongestionControlAlgorithm::Cubic),
@@ -28,7 +28,7 @@ fn by_rules(rules: Rules, cwnd_segments: f64) -> Cubic {
 
 /// As Linux has it, with the least round trip measured.
 fn linux(cwnd_segments: f64, min_rtt: Duration) -> Cubic {
-    Cubic { min_rtt: Some(min_rtt), ..by_rules(Rules::Linux, cwnd_segments) }
+    Cubic { min_rtt: Some(min_rtt), ..by_rules(AlgorithmRules::Linux, cwnd_segments) }
 }
 
 fn segments(cubic: &Cubic) -> f64 {

@@ -62,7 +62,7 @@ impl Round {
         self.verdicts ^= 1;
     }
 
-    /// Verdicts so far.
+    /// LossClassifications so far.
     pub(super) const fn verdicts(&self) -> u32 {
         self.verdicts / 2
     }
