@@ -11,10 +11,10 @@ mod profile;
 mod rate;
 mod receiver;
 mod recovery;
+mod retransmission_queue;
 mod rtt;
 mod segment;
 mod sender;
-mod sent;
 
 pub use connection::{Connection, PendingSegment, State};
 pub use params::StackParams;
@@ -43,7 +43,11 @@ mod tests {
         assert!(size_of::<Sender>() <= 296, "its sender: {}", size_of::<Sender>());
         let vegas = size_of::<congestion::vegas::Vegas>();
         assert!(vegas <= 112, "what a Vegas sender holds apart: {vegas}");
-        assert!(size_of::<sent::Sent>() <= 24, "a segment out: {}", size_of::<sent::Sent>());
+        assert!(
+            size_of::<retransmission_queue::OutstandingSegment>() <= 24,
+            "a segment out: {}",
+            size_of::<retransmission_queue::OutstandingSegment>()
+        );
     }
 
     /// Where SYN is not acknowledged on its own, as between ns-2's agents, an end that only receives

@@ -83,9 +83,9 @@ pub struct StackParams {
     /// What TCP options add to the size of a segment on the wire.
     pub option_bytes: OptionBytes,
     /// Repetitions of SYN after which data still begins with the initial window.
-    pub syn_repeats: u32,
+    pub syn_retransmissions_keeping_window: u32,
     /// Repetitions of SYN before the distance between them begins to double.
-    pub syn_linear: u32,
+    pub syn_linear_timeouts: u32,
     /// Vegas: α, β and γ in segments. Shared: all connections of a stack look at the same.
     pub vegas: Arc<(f64, f64, f64)>,
     /// MEDX: α, β, and how many delays are kept.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::sent::Sent;
+use super::retransmission_queue::OutstandingSegment;
 
 /// What is noted with each segment when it is sent.
 #[derive(Debug, Clone, Copy, Default)]
@@ -80,7 +80,12 @@ impl RateAccount {
     }
 
     /// The segment at this place of the queue is sent again.
-    pub(super) fn on_sent_again(&mut self, now: Instant, index: usize, nothing_in_flight: bool) {
+    pub(super) fn on_retransmitted_at(
+        &mut self,
+        now: Instant,
+        index: usize,
+        nothing_in_flight: bool,
+    ) {
         let stamp = self.stamp(now, nothing_in_flight);
         if let Some(place) = self.stamps.get_mut(index) {
             *place = stamp;
@@ -90,7 +95,7 @@ impl RateAccount {
     /// The first segment is acknowledged and leaves the queue. It is delivered by this, unless it
     /// was selectively acknowledged before.
     #[inline]
-    pub(super) fn on_acknowledged(&mut self, now: Instant, sent: &Sent) {
+    pub(super) fn on_acknowledged(&mut self, now: Instant, sent: &OutstandingSegment) {
         let stamp = self.stamps.pop_front().unwrap_or_default();
         if !sent.sacked {
             self.on_delivered(now, sent, stamp);
@@ -98,7 +103,7 @@ impl RateAccount {
     }
 
     /// The segment at this place of the queue is selectively acknowledged.
-    pub(super) fn on_sacked(&mut self, now: Instant, index: usize, sent: &Sent) {
+    pub(super) fn on_sacked(&mut self, now: Instant, index: usize, sent: &OutstandingSegment) {
         let stamp = self.stamps.get(index).copied().unwrap_or_default();
         self.on_delivered(now, sent, stamp);
     }
@@ -120,7 +125,7 @@ impl RateAccount {
 
     /// A segment was delivered (acknowledged or selectively acknowledged for the first time).
     #[inline]
-    fn on_delivered(&mut self, now: Instant, sent: &Sent, stamp: RateStamp) {
+    fn on_delivered(&mut self, now: Instant, sent: &OutstandingSegment, stamp: RateStamp) {
         self.delivered += u64::from(sent.len);
         self.delivered_at = now;
         if self.newest.is_none_or(|(_, newest)| stamp.delivered >= newest.delivered) {
@@ -166,13 +171,14 @@ mod tests {
 
     /// Sends and has acknowledged a message of so many segments; tells whether its samples are limited.
     fn message(account: &mut RateAccount, at_ms: u64, from: u64, segments: u64) -> Vec<bool> {
-        let sent: Vec<_> =
-            (0..segments).map(|index| Sent::new(from + 100 * index, 100, at(at_ms))).collect();
+        let sent: Vec<_> = (0..segments)
+            .map(|index| OutstandingSegment::new(from + 100 * index, 100, at(at_ms)))
+            .collect();
         for index in 0..segments {
             account.on_sent(at(at_ms), index == 0);
         }
         account.on_app_limited(100 * segments);
-        let limited = |sent: &Sent| {
+        let limited = |sent: &OutstandingSegment| {
             account.on_acknowledged(at(at_ms + 50), sent);
             account.take_sample().unwrap().app_limited
         };
@@ -190,12 +196,12 @@ mod tests {
         for _ in 0..2 {
             account.on_sent(at(1000), false);
         }
-        account.on_acknowledged(at(1050), &Sent::new(501, 100, at(0)));
+        account.on_acknowledged(at(1050), &OutstandingSegment::new(501, 100, at(0)));
         assert!(account.take_sample().unwrap().app_limited);
         account.on_sent(at(1050), false);
-        account.on_acknowledged(at(1060), &Sent::new(601, 100, at(0)));
+        account.on_acknowledged(at(1060), &OutstandingSegment::new(601, 100, at(0)));
         account.take_sample();
-        account.on_acknowledged(at(1100), &Sent::new(701, 100, at(0)));
+        account.on_acknowledged(at(1100), &OutstandingSegment::new(701, 100, at(0)));
         assert!(!account.take_sample().unwrap().app_limited);
     }
 }

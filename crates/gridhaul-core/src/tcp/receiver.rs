@@ -6,7 +6,7 @@ mod reassembly;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use self::delayed_ack_timer::DelayedAckTimer;
-use self::reassembly::Reassembly;
+use self::reassembly::ReassemblyQueue;
 use super::params::StackParams;
 use super::segment::SackBlocks;
 
@@ -18,16 +18,16 @@ pub struct Receiver {
     /// Right edge of the window that was offered last.
     offered: u64,
     ack_at: Instant,
-    /// What has arrived beyond a gap.
-    beyond: Option<Box<Reassembly>>,
+    /// What has arrived out_of_order a gap.
+    out_of_order: Option<Box<ReassemblyQueue>>,
     /// Bytes that the application has not taken yet.
     unread: u32,
     /// How long acknowledgements wait, where that adapts.
     delayed_ack_timer: DelayedAckTimer,
     unacknowledged: u16,
-    quick_left: u16,
+    quick_acks_left: u16,
     /// Whether the application takes everything at once.
-    eager: bool,
+    reads_at_once: bool,
     ack_now: bool,
     /// FIN and everything before it has arrived.
     finished: bool,
@@ -44,13 +44,13 @@ impl Receiver {
             next: 0,
             offered: 0,
             ack_at: Instant::NEVER,
-            beyond: None,
+            out_of_order: None,
             window_shift: 0,
             unread: 0,
             delayed_ack_timer: DelayedAckTimer::default(),
             unacknowledged: 0,
-            quick_left: quick(params),
-            eager: true,
+            quick_acks_left: initial_quick_acks(params),
+            reads_at_once: true,
             ack_now: false,
             finished: false,
         }
@@ -70,33 +70,33 @@ impl Receiver {
             // RFC 9293, 3.10.7.4: an old segment is answered at once with an acknowledgement. Behind
             // FIN there is nothing: "Ignore the segment text."
             self.finished |= fin;
-            let last = end == self.next && self.beyond.is_none();
+            let last = end == self.next && self.out_of_order.is_none();
             if params.policy.delays_ack_of_last_duplicate && last && !params.delayed_ack.is_zero() {
-                self.delay_last_again(now, params);
+                self.delay_ack_of_duplicate(now, params);
                 return false;
             }
             self.ack_now = true;
             if params.policy.adaptive_delayed_ack {
-                self.begin_quick(params);
+                self.enter_quick_ack_mode(params);
             }
             return false;
         }
         if start > self.next {
             // RFC 5681, section 4.2: out of order data is acknowledged at once.
-            self.beyond.get_or_insert_with(Reassembly::new).insert(start, end, fin);
+            self.out_of_order.get_or_insert_with(ReassemblyQueue::new).insert(start, end, fin);
             self.ack_now = true;
             return false;
         }
         let before = self.next;
         self.next = end;
         self.finished |= fin;
-        let filled = self.beyond.is_some();
+        let filled = self.out_of_order.is_some();
         if fin {
-            self.beyond = None;
+            self.out_of_order = None;
         } else if filled {
             self.absorb();
         }
-        if !self.eager {
+        if !self.reads_at_once {
             let news = u32::try_from(self.next - before).unwrap_or(u32::MAX);
             self.unread = self.unread.saturating_add(news);
         }
@@ -111,8 +111,8 @@ impl Receiver {
     }
 
     /// The application takes data only when it says so ([`Self::consume`]).
-    pub fn set_lazy(&mut self) {
-        self.eager = false;
+    pub fn read_on_demand(&mut self) {
+        self.reads_at_once = false;
     }
 
     /// The application takes `bytes`. Returns whether the window has opened so far that the other
@@ -129,10 +129,10 @@ impl Receiver {
         self.unread = u64::from(self.unread).saturating_sub(bytes) as u32;
     }
 
-    /// Payload bytes beyond gaps.
+    /// Payload bytes out_of_order gaps.
     #[inline]
     pub(crate) fn out_of_order_bytes(&self) -> u64 {
-        self.beyond.as_ref().map_or(0, |beyond| beyond.payload())
+        self.out_of_order.as_ref().map_or(0, |out_of_order| out_of_order.payload())
     }
 
     /// Next byte expected.
@@ -173,10 +173,10 @@ impl Receiver {
         end <= self.offered
     }
 
-    /// Whether data has arrived beyond a gap.
+    /// Whether data has arrived out_of_order a gap.
     #[inline]
     pub(crate) const fn has_gap(&self) -> bool {
-        self.beyond.is_some()
+        self.out_of_order.is_some()
     }
 
     /// Lowers the offer just made to whole units of the window scale: the value that the peer reads (RFC
@@ -224,7 +224,7 @@ impl Receiver {
     #[inline]
     pub fn on_ack_sent(&mut self, now: Instant, params: &StackParams) {
         if self.ack_at <= now && !self.ack_now {
-            self.delayed_ack_timer.on_waited();
+            self.delayed_ack_timer.on_expired();
         }
         self.offered = self.edge(params);
         self.ack_now = false;
@@ -237,8 +237,8 @@ impl Receiver {
     #[must_use]
     pub fn sack_blocks(&self, isn: u32, max: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        if let Some(beyond) = &self.beyond {
-            beyond.fill_blocks(&mut blocks, isn, max);
+        if let Some(out_of_order) = &self.out_of_order {
+            out_of_order.fill_blocks(&mut blocks, isn, max);
         }
         blocks
     }
@@ -246,12 +246,12 @@ impl Receiver {
     fn schedule_ack(&mut self, now: Instant, at_once: bool, params: &StackParams) {
         self.unacknowledged = self.unacknowledged.saturating_add(1);
         if params.policy.adaptive_delayed_ack && self.delayed_ack_timer.on_data(now) {
-            self.begin_quick(params);
+            self.enter_quick_ack_mode(params);
         }
-        let quick = self.quick_left > 0;
-        self.quick_left = self.quick_left.saturating_sub(1);
+        let initial_quick_acks = self.quick_acks_left > 0;
+        self.quick_acks_left = self.quick_acks_left.saturating_sub(1);
         if at_once
-            || quick
+            || initial_quick_acks
             || u32::from(self.unacknowledged) >= params.ack_every
             || params.delayed_ack.is_zero()
         {
@@ -268,7 +268,7 @@ impl Receiver {
 
     /// The last segment in order has arrived again. ns-2's `DelAckSink` treats it as a new one.
     #[cold]
-    fn delay_last_again(&mut self, now: Instant, params: &StackParams) {
+    fn delay_ack_of_duplicate(&mut self, now: Instant, params: &StackParams) {
         if self.ack_at == Instant::NEVER {
             self.ack_at = now + params.delayed_ack;
             self.unacknowledged += 1;
@@ -279,28 +279,29 @@ impl Receiver {
 
     /// Linux after a silence and an old segment: the other end may be in slow start, and wait
     /// (`tcp_enter_quickack_mode`). 16, where the opening of a connection gives one more.
-    fn begin_quick(&mut self, params: &StackParams) {
-        self.quick_left = self.quick_left.max(quick(params).saturating_sub(1));
+    fn enter_quick_ack_mode(&mut self, params: &StackParams) {
+        self.quick_acks_left =
+            self.quick_acks_left.max(initial_quick_acks(params).saturating_sub(1));
     }
 
     /// Takes what the cumulative acknowledgement has reached.
     fn absorb(&mut self) {
-        let Some(beyond) = &mut self.beyond else { return };
-        self.next = beyond.absorb(self.next);
-        if let Some(end) = beyond.end
+        let Some(out_of_order) = &mut self.out_of_order else { return };
+        self.next = out_of_order.absorb(self.next);
+        if let Some(end) = out_of_order.end
             && self.next >= end
         {
             self.next = end;
             self.finished = true;
         }
-        if beyond.ranges.is_empty() || self.finished {
-            self.beyond = None;
+        if out_of_order.ranges.is_empty() || self.finished {
+            self.out_of_order = None;
         }
     }
 }
 
 /// Segments that are acknowledged at once.
-fn quick(params: &StackParams) -> u16 {
+fn initial_quick_acks(params: &StackParams) -> u16 {
     u16::try_from(params.quick_ack).unwrap_or(u16::MAX)
 }
 
@@ -349,7 +350,7 @@ mod tests {
         // RFC 9293, 3.8.6.2.2: min(Fr * RCV.BUFF, Eff.snd.MSS), with Fr of a half.
         let (mut receiver, params) = receiver();
         let params = StackParams { mss: 1_000, receive_window: 600, ..params };
-        receiver.set_lazy();
+        receiver.read_on_demand();
         receiver.on_ack_sent(Instant::ZERO, &params);
         data(&mut receiver, &params, 1, 601);
         assert_eq!((receiver.window(&params), receiver.consume(299, &params)), (0, false));

@@ -82,7 +82,7 @@ pub struct Loss {
     /// Stream position that is sent next.
     pub next: u64,
     /// Whether the timer had run out for the same segment before.
-    pub again: bool,
+    pub timed_out_before: bool,
     /// Full segment.
     pub mss: u32,
 }

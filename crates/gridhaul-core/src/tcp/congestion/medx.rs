@@ -12,7 +12,7 @@
 //! - The average begins with the first delay; the list holds four (`medx_buffer`): the three
 //!   duplicates that reveal a loss, and one delay from before.
 //! - A timeout is a loss, too, and is judged. The back-off of the timer stays (RFC 6298, 5.5).
-//! - Nothing is judged without news: as long as the list is not full, and when a timeout follows
+//! - Nothing is judged without has_new_delay: as long as the list is not full, and when a timeout follows
 //!   without any delay since the last judgement (a repeated segment was lost, or the way is dead).
 //!   Then a loss is what RFC 5681 makes of it.
 //!
@@ -35,35 +35,35 @@ pub struct Medx {
     average: f64,
     /// The propagation buffer: the newest delays in microseconds, oldest first.
     delays: VecDeque<u32>,
-    kept: usize,
+    list_len: usize,
     /// A delay has come since the last judgement.
-    news: bool,
+    has_new_delay: bool,
     updates: u32,
     loss_classifications: LossClassifications,
 }
 
 /// Why a segment was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cause {
+enum LossCause {
     Congestion,
     Error,
 }
 
 impl CongestionControl for Medx {
-    type Held = Box<Self>;
+    type Storage = Box<Self>;
     const RECOVERY: Recovery = Recovery::NewReno;
 
     fn new(params: &StackParams) -> Self {
-        let (alpha, beta, kept) = params.medx;
-        let kept = kept as usize;
+        let (alpha, beta, list_len) = params.medx;
+        let list_len = list_len as usize;
         Self {
             window: Window::new(params),
             alpha,
             beta,
             average: 0.0,
-            delays: VecDeque::with_capacity(kept),
-            kept,
-            news: false,
+            delays: VecDeque::with_capacity(list_len),
+            list_len,
+            has_new_delay: false,
             updates: 0,
             loss_classifications: LossClassifications::default(),
         }
@@ -78,24 +78,24 @@ impl CongestionControl for Medx {
         } else {
             self.alpha * self.average + (1.0 - self.alpha) * newest
         };
-        if self.delays.len() == self.kept {
+        if self.delays.len() == self.list_len {
             self.delays.pop_front();
         }
         self.delays.push_back(us);
-        self.news = true;
+        self.has_new_delay = true;
         self.updates += 1;
     }
 
     /// Section 2: "If congestion did occur, it halves its congestion window. Otherwise, TCP-MEDX
     /// assumes that the packet loss is caused by a transmission error and does not change" it.
     fn on_loss(&mut self, loss: &Loss) {
-        if self.judge() == Cause::Congestion {
+        if self.classify_loss() == LossCause::Congestion {
             self.window.halve(loss);
         }
     }
 
     fn on_timeout(&mut self, loss: &Loss) {
-        if self.judge() == Cause::Congestion {
+        if self.classify_loss() == LossCause::Congestion {
             self.window.collapse(loss);
         }
     }
@@ -114,27 +114,27 @@ impl CongestionControl for Medx {
 
 impl Medx {
     /// Figure 3, `predict_loss_cause`.
-    fn judge(&mut self) -> Cause {
-        if !std::mem::take(&mut self.news) || self.delays.len() < self.kept {
-            return Cause::Congestion;
+    fn classify_loss(&mut self) -> LossCause {
+        if !std::mem::take(&mut self.has_new_delay) || self.delays.len() < self.list_len {
+            return LossCause::Congestion;
         }
-        if self.is_late() && self.keeps_rising() {
+        if self.exceeds_average() && self.never_falls() {
             self.loss_classifications.congestion += 1;
-            Cause::Congestion
+            LossCause::Congestion
         } else {
             self.loss_classifications.error += 1;
-            Cause::Error
+            LossCause::Error
         }
     }
 
     /// Criterion I: the current delay is beyond `β P̄`.
-    fn is_late(&self) -> bool {
+    fn exceeds_average(&self) -> bool {
         let current = self.delays.back().copied().unwrap_or(0);
         f64::from(current) > self.beta * self.average
     }
 
     /// Criterion II: no delay in the list is below the one before it.
-    fn keeps_rising(&self) -> bool {
+    fn never_falls(&self) -> bool {
         self.delays.iter().is_sorted()
     }
 }
@@ -197,9 +197,9 @@ mod tests {
         let mut medx = after(&[10, 10, 10, 12]);
         // Section 2: congestion where the delay is greater than beta times the average.
         (medx.beta, medx.average) = (1.5, 8_000.0);
-        assert!(!medx.is_late());
+        assert!(!medx.exceeds_average());
         medx.average = 7_999.0;
-        assert!(medx.is_late());
+        assert!(medx.exceeds_average());
     }
 
     #[test]

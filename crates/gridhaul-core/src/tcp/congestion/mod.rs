@@ -33,7 +33,7 @@ macro_rules! own_window {
 pub trait CongestionControl: Sized {
     /// How a connection holds the state: `Self` in place, or `Box<Self>` where it is much larger than
     /// a [`Window`], so that connections of other variants do not carry its size.
-    type Held: From<Self>;
+    type Storage: From<Self>;
     /// The loss recovery that belongs to the algorithm, where the stack names none.
     const RECOVERY: Recovery;
     /// Whether [`Self::pacing_rate`] ever says anything.
@@ -67,7 +67,7 @@ pub trait CongestionControl: Sized {
     /// A round trip was measured. Called before the loss recovery looks at the acknowledgement,
     /// which may ask [`Self::expired`].
     #[inline]
-    fn on_measured(&mut self, _rtt: Duration) {}
+    fn on_rtt_sample(&mut self, _rtt: Duration) {}
 
     /// An acknowledgement, of new data or not, reports how long a segment was on its way to the
     /// other end, in microseconds. Called before anything else is made of that acknowledgement.
@@ -84,7 +84,7 @@ pub trait CongestionControl: Sized {
 
     /// A reduction was needless: window and threshold are at least what they were before it (RFC
     /// 4015).
-    fn on_undone(&mut self, cwnd: u32, ssthresh: u32) {
+    fn on_undo(&mut self, cwnd: u32, ssthresh: u32) {
         let window = self.window_mut();
         window.set_cwnd(window.cwnd_f64().max(f64::from(cwnd)));
         window.set_ssthresh(f64::from(window.ssthresh().max(ssthresh)));
@@ -104,7 +104,7 @@ pub trait CongestionControl: Sized {
 
     /// The window was not used for so long that it comes down to `cwnd`; three quarters of it stay as the
     /// threshold, if it was lower (RFC 2861, in the whole segments of Linux).
-    fn on_unused(&mut self, cwnd: u32) {
+    fn on_cwnd_unused(&mut self, cwnd: u32) {
         let window = self.window_mut();
         let segments = (window.cwnd_f64() / window.mss()).floor();
         let kept = ((segments / 2.0).floor() + (segments / 4.0).floor()) * window.mss();
@@ -152,7 +152,7 @@ macro_rules! controllers {
         /// One of the algorithms. An enum instead of a trait object: no vtable.
         #[derive(Debug, Clone)]
         pub enum Controller {
-            $($(#[$doc])* $name(<$module::$name as CongestionControl>::Held),)*
+            $($(#[$doc])* $name(<$module::$name as CongestionControl>::Storage),)*
         }
 
         impl Controller {
@@ -236,9 +236,9 @@ impl Controller {
             window.set_cwnd(window.cwnd_f64() + f64::from(bytes));
         });
     }
-    /// See [`CongestionControl::on_undone`].
-    pub fn on_undone(&mut self, cwnd: u32, ssthresh: u32) {
-        dispatch!(self, inner => inner.on_undone(cwnd, ssthresh));
+    /// See [`CongestionControl::on_undo`].
+    pub fn on_undo(&mut self, cwnd: u32, ssthresh: u32) {
+        dispatch!(self, inner => inner.on_undo(cwnd, ssthresh));
     }
     /// See [`CongestionControl::on_delivered`], and [`CongestionControl::on_ack`] where the window
     /// may `grow`.
@@ -251,10 +251,10 @@ impl Controller {
             }
         });
     }
-    /// See [`CongestionControl::on_measured`].
+    /// See [`CongestionControl::on_rtt_sample`].
     #[inline]
-    pub fn on_measured(&mut self, rtt: Duration) {
-        dispatch!(self, inner => inner.on_measured(rtt));
+    pub fn on_rtt_sample(&mut self, rtt: Duration) {
+        dispatch!(self, inner => inner.on_rtt_sample(rtt));
     }
     /// See [`CongestionControl::on_one_way_delay`].
     #[inline]
@@ -282,9 +282,9 @@ impl Controller {
     pub fn on_idle_restart(&mut self, now: Instant, initial_window: u32) {
         dispatch!(self, inner => inner.on_idle_restart(now, initial_window));
     }
-    /// See [`CongestionControl::on_unused`].
-    pub fn on_unused(&mut self, cwnd: u32) {
-        dispatch!(self, inner => inner.on_unused(cwnd));
+    /// See [`CongestionControl::on_cwnd_unused`].
+    pub fn on_cwnd_unused(&mut self, cwnd: u32) {
+        dispatch!(self, inner => inner.on_cwnd_unused(cwnd));
     }
     /// See [`CongestionControl::on_sent`].
     #[inline]
@@ -348,7 +348,7 @@ mod samples {
             sent_at: Instant::ZERO,
             transmits: 1,
             next: 0,
-            again: false,
+            timed_out_before: false,
             mss,
         }
     }

@@ -118,7 +118,7 @@ impl Window {
 
     /// A timeout: ssthresh to half the window and cwnd to one segment.
     pub fn collapse(&mut self, loss: &Loss) {
-        if !loss.again {
+        if !loss.timed_out_before {
             self.set_ssthresh(f64::from(loss.window) / 2.0);
         }
         self.cwnd = self.mss();

@@ -8,7 +8,7 @@ use crate::tcp::sender::SendRange;
 
 /// What an end needs when the connection is over.
 #[derive(Debug, Clone)]
-pub(super) struct Ending {
+pub(super) struct ClosingState {
     /// A reset that answers a segment without a connection.
     pub(super) reset: Option<Segment>,
     pub(super) time_wait_until: Instant,
@@ -21,7 +21,7 @@ const TIME_WAIT: Duration = Duration::from_secs(60);
 impl Connection {
     /// The connection ends at once: nothing is retransmitted, and no timer runs.
     #[cold]
-    pub(super) fn end(&mut self) {
+    pub(super) fn enter_closed(&mut self) {
         self.state = State::Closed;
         self.sending.stop();
         self.receiver.on_ack_sent(Instant::ZERO, &self.params);
@@ -50,13 +50,13 @@ impl Connection {
     }
 
     pub(super) fn time_wait(&mut self, now: Instant) -> State {
-        self.ending().time_wait_until = now + TIME_WAIT;
+        self.closing().time_wait_until = now + TIME_WAIT;
         State::TimeWait
     }
 
-    pub(super) fn ending(&mut self) -> &mut Ending {
-        self.ending.get_or_insert_with(|| {
-            Box::new(Ending { reset: None, time_wait_until: Instant::NEVER })
+    pub(super) fn closing(&mut self) -> &mut ClosingState {
+        self.closing.get_or_insert_with(|| {
+            Box::new(ClosingState { reset: None, time_wait_until: Instant::NEVER })
         })
     }
 

@@ -40,7 +40,7 @@ impl Connection {
     #[cold]
     pub(super) fn on_reset(&mut self, in_sequence: bool) {
         if in_sequence {
-            self.end();
+            self.enter_closed();
         } else {
             self.receiver.request_ack();
         }
@@ -71,14 +71,14 @@ impl Connection {
         let mut end = start + u64::from(segment.sequence_len());
         let mut fin = segment.flags.has(Flags::FIN);
         if !self.receiver.has_offered(end) {
-            let Some(cut) = self.cut_to_window(segment, start, end) else {
+            let Some(cut) = self.trim_to_window(segment, start, end) else {
                 self.receiver.request_ack();
                 return;
             };
             (end, fin) = cut;
         }
         if let Some((value, _)) = segment.timestamps {
-            self.note_clock(now, segment.clock, value, start);
+            self.note_timestamps(now, segment.clock, value, start);
         }
         if self.state == State::TimeWait {
             // RFC 9293, 3.10.7.4, eighth: a repeated FIN restarts the wait.
@@ -90,9 +90,9 @@ impl Connection {
         }
     }
 
-    /// RFC 9293, 3.10.7.4: what lies beyond the window is cut off. Returns the end of the rest, and whether
+    /// RFC 9293, 3.10.7.4: what lies out_of_order the window is cut off. Returns the end of the release_idle, and whether
     /// FIN belongs to it; `None` if nothing is within. A FIN alone needs no buffer space.
-    fn cut_to_window(&self, segment: &Segment, start: u64, end: u64) -> Option<(u64, bool)> {
+    fn trim_to_window(&self, segment: &Segment, start: u64, end: u64) -> Option<(u64, bool)> {
         let near = self.receiver.next();
         let limit = near + u64::from(self.receiver.window(&self.params));
         let fin = segment.flags.has(Flags::FIN);
@@ -105,7 +105,7 @@ impl Connection {
 
     /// What the next acknowledgement tells the sender of a segment that begins at `start`.
     #[inline]
-    fn note_clock(&mut self, now: Instant, clock: ClockOption, value: u32, start: u64) {
+    fn note_timestamps(&mut self, now: Instant, clock: ClockOption, value: u32, start: u64) {
         match clock {
             ClockOption::Timestamps => {
                 // RFC 7323, section 4.3: echo the latest timestamp of a segment that covers the last

@@ -1,11 +1,11 @@
 //! One end of a TCP connection (RFC 9293): both halves and the state between SYN and TIME-WAIT.
 
-mod between;
 mod closing;
 mod input;
 mod opening;
 mod output;
-mod sending;
+mod proxy_interface;
+mod sending_half;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::tcp::receiver::Receiver;
 use crate::tcp::segment::{Flags, OneWayDelay, Segment, expand};
 use crate::tcp::sender::{SendRange, Sender};
 
-use self::closing::Ending;
+use self::closing::ClosingState;
 pub use self::output::PendingSegment;
 use self::output::clock_option;
-use self::sending::Sending;
+use self::sending_half::SendingHalf;
 
 /// The state of a connection (RFC 9293, 3.3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub enum State {
 #[derive(Debug, Clone)]
 pub struct Connection {
     params: Arc<StackParams>,
-    sending: Sending,
+    sending: SendingHalf,
     receiver: Receiver,
     /// Position that was acknowledged last (RFC 7323, section 4.3: Last.ACK.sent).
     last_ack: u64,
@@ -66,7 +66,7 @@ pub struct Connection {
     sack: bool,
     /// The application at this end never writes.
     receive_only: bool,
-    ending: Option<Box<Ending>>,
+    closing: Option<Box<ClosingState>>,
 }
 
 impl Connection {
@@ -92,11 +92,14 @@ impl Connection {
     ) -> Self {
         let mut connection = Self::new(params, isn, State::Established);
         connection.peer_isn = peer_isn;
-        connection.sending.wake(&connection.params).skip_handshake(peer.receive_window, peer_isn);
+        connection
+            .sending
+            .activate(&connection.params)
+            .skip_handshake(peer.receive_window, peer_isn);
         connection.receiver.handle_syn();
         connection.last_ack = connection.receiver.next();
         let clock = peer.has_clock_option().then(|| clock_option(peer));
-        connection.agree(clock, peer.sack);
+        connection.negotiate_options(clock, peer.sack);
         connection
     }
 
@@ -104,7 +107,7 @@ impl Connection {
         let (timestamps, sack) = (params.has_clock_option(), params.sack);
         let echo = if params.one_way_delay { OneWayDelay::UNKNOWN } else { 0 };
         Self {
-            sending: Sending::new(&params),
+            sending: SendingHalf::new(&params),
             receiver: Receiver::new(&params),
             last_ack: 0,
             isn,
@@ -114,7 +117,7 @@ impl Connection {
             timestamps,
             sack,
             receive_only: false,
-            ending: None,
+            closing: None,
             params,
         }
     }
@@ -125,26 +128,26 @@ impl Connection {
     pub fn receive_only(&mut self) {
         self.receive_only = true;
         if matches!(self.state, State::Listen | State::Established) {
-            self.sending.rest();
+            self.sending.release_idle();
         }
     }
 
     /// The application writes `bytes` more; [`u64::MAX`] for ever.
     pub fn write(&mut self, bytes: u64) {
-        self.sending.wake(&self.params).write(bytes);
+        self.sending.activate(&self.params).write(bytes);
     }
     /// Bytes that the application has written.
     #[must_use]
     pub fn written(&self) -> u64 {
-        self.sending.whole().map_or(0, Sender::written)
+        self.sending.sender().map_or(0, Sender::written)
     }
     /// The application will write no more: FIN follows the data.
     pub fn close(&mut self) {
-        self.sending.wake(&self.params).close();
+        self.sending.activate(&self.params).close();
     }
     /// From now on the application takes data only with [`Self::read`].
     pub fn read_on_demand(&mut self) {
-        self.receiver.set_lazy();
+        self.receiver.read_on_demand();
     }
     /// The application takes `bytes`.
     pub fn read(&mut self, bytes: u64) {
@@ -163,7 +166,7 @@ impl Connection {
     }
 
     /// Which bytes of the other end's data, counted from 0, a segment brings that this end would
-    /// take: what lies beyond its window is cut off. `None` where that is nothing new.
+    /// take: what lies out_of_order its window is cut off. `None` where that is nothing new.
     #[must_use]
     pub fn incoming(&self, segment: &Segment) -> Option<Range<u64>> {
         if matches!(self.state, State::Listen | State::SynSent | State::Closed)
@@ -193,7 +196,7 @@ impl Connection {
     #[inline]
     #[must_use]
     pub fn sender(&self) -> Option<&Sender> {
-        self.sending.whole()
+        self.sending.sender()
     }
     /// Position that is sent next, and the first unacknowledged one.
     #[must_use]
@@ -222,20 +225,20 @@ impl Connection {
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         let deadline = self.sending.next_deadline().min(self.receiver.ack_deadline());
-        match &self.ending {
+        match &self.closing {
             None => deadline,
-            Some(ending) => deadline.min(ending.time_wait_until),
+            Some(closing) => deadline.min(closing.time_wait_until),
         }
     }
 
     /// Time has come to a deadline.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.sending.handle_timeout(now, &self.params);
-        if let Some(ending) = &mut self.ending
-            && ending.time_wait_until <= now
+        if let Some(closing) = &mut self.closing
+            && closing.time_wait_until <= now
         {
             self.state = State::Closed;
-            ending.time_wait_until = Instant::NEVER;
+            closing.time_wait_until = Instant::NEVER;
         }
     }
 
@@ -264,7 +267,7 @@ impl Connection {
     #[inline]
     #[must_use]
     pub fn has_filled_window(&self) -> bool {
-        self.sending.whole().is_some_and(Sender::has_filled_window)
+        self.sending.sender().is_some_and(Sender::has_filled_window)
     }
 
     /// Whether the connection is open as far as sending goes: then [`Self::poll_transmit`] is

@@ -1,5 +1,5 @@
 //! Opening a connection, refusing what belongs to none (RFC 9293, 3.10.7.1 to 3.10.7.3), and the
-//! options that both ends agree on.
+//! options that both ends negotiate_options on.
 
 use gridhaul_scenario::units::Instant;
 
@@ -17,7 +17,7 @@ impl Connection {
             State::Listen if flags.has(Flags::SYN) => {
                 self.on_syn(segment);
                 self.state = State::SynReceived;
-                self.sending.wake(&self.params).set_window(segment.window, segment.seq);
+                self.sending.activate(&self.params).set_window(segment.window, segment.seq);
             }
             State::Listen => {}
             State::SynSent => self.handle_in_syn_sent(now, segment),
@@ -41,7 +41,7 @@ impl Connection {
         }
         if flags.has(Flags::RST) {
             if acknowledges {
-                self.end();
+                self.enter_closed();
             }
             return;
         }
@@ -54,11 +54,11 @@ impl Connection {
         }
         if acknowledges {
             self.sending.handle_ack(now, segment, self.isn, &self.params);
-            self.sending.wake(&self.params).set_window(segment.window, segment.seq);
+            self.sending.activate(&self.params).set_window(segment.window, segment.seq);
             self.on_established();
         } else {
             // RFC 9293, 3.5: both ends opened at the same time.
-            self.sending.wake(&self.params).set_window(segment.window, segment.seq);
+            self.sending.activate(&self.params).set_window(segment.window, segment.seq);
             self.state = State::SynReceived;
         }
     }
@@ -96,11 +96,11 @@ impl Connection {
 
     fn on_established(&mut self) {
         self.state = State::Established;
-        if let Some(rtt) = self.sending.whole().and_then(|sender| sender.rtt().srtt()) {
+        if let Some(rtt) = self.sending.sender().and_then(|sender| sender.rtt().srtt()) {
             self.receiver.note_handshake_rtt(rtt);
         }
         if self.receive_only {
-            self.sending.rest();
+            self.sending.release_idle();
         }
     }
 
@@ -118,14 +118,14 @@ impl Connection {
             let flags = Flags::RST.with(Flags::ACK);
             Segment { ack, flags, header, ..Segment::default() }
         };
-        self.ending().reset = Some(answer);
+        self.closing().reset = Some(answer);
     }
 
     fn on_syn(&mut self, segment: &Segment) {
         self.peer_isn = segment.seq;
         self.receiver.handle_syn();
         let clock = segment.timestamps.map(|_| segment.clock);
-        self.agree(clock, segment.sack_permitted);
+        self.negotiate_options(clock, segment.sack_permitted);
         if let Some((value, _)) = segment.timestamps
             && segment.clock == ClockOption::Timestamps
         {
@@ -135,29 +135,29 @@ impl Connection {
 
     /// Options count when both ends offer them (RFC 7323, section 2.2; RFC 2018, section 2): the
     /// same kind of times, if the other end offers any.
-    pub(super) fn agree(&mut self, clock: Option<ClockOption>, sack: bool) {
+    pub(super) fn negotiate_options(&mut self, clock: Option<ClockOption>, sack: bool) {
         self.timestamps &= clock == Some(clock_option(&self.params));
         self.sack &= sack;
         if !self.sack {
-            self.sending.wake(&self.params).without_sack(&self.params);
+            self.sending.activate(&self.params).without_sack(&self.params);
         }
     }
 
     #[cold]
     pub(super) fn poll_in_other_states(&mut self, now: Instant) -> Option<Segment> {
-        if let Some(reset) = self.ending.as_mut().and_then(|ending| ending.reset.take()) {
+        if let Some(reset) = self.closing.as_mut().and_then(|closing| closing.reset.take()) {
             return Some(reset);
         }
         if !matches!(self.state, State::SynSent | State::SynReceived) {
             return None;
         }
         if self.sending.next() == 0 {
-            let sender = self.sending.wake(&self.params);
+            let sender = self.sending.activate(&self.params);
             sender.send_syn(now, &self.params);
             if self.state == State::SynReceived && self.params.policy.one_way_open {
                 sender.assume_opened();
                 if self.receive_only {
-                    self.sending.rest();
+                    self.sending.release_idle();
                 }
             }
         } else if self.receiver.ack_due(now) && self.state == State::SynReceived {

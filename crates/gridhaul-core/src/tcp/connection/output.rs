@@ -15,7 +15,7 @@ pub enum PendingSegment {
     #[expect(private_interfaces, reason = "only handed back to the connection")]
     Range(SendRange),
     /// In other states.
-    Written(Segment),
+    Complete(Segment),
 }
 
 impl Connection {
@@ -23,18 +23,18 @@ impl Connection {
     #[inline(always)]
     pub fn poll(&mut self, now: Instant) -> Option<PendingSegment> {
         if !self.may_send() {
-            return self.poll_in_other_states(now).map(PendingSegment::Written);
+            return self.poll_in_other_states(now).map(PendingSegment::Complete);
         }
         self.poll_range(now).map(PendingSegment::Range)
     }
 
-    /// Writes what [`Self::poll`] has just returned over what `place` held: to move a segment takes longer
+    /// Writes what [`Self::poll`] has just returned over what `target` held: to move a segment takes longer
     /// than to write it.
     #[inline(always)]
-    pub fn write_segment(&mut self, now: Instant, pending: &PendingSegment, place: &mut Segment) {
+    pub fn write_segment(&mut self, now: Instant, pending: &PendingSegment, target: &mut Segment) {
         match pending {
-            PendingSegment::Range(range) => self.write_range(now, *range, place),
-            PendingSegment::Written(segment) => *place = *segment,
+            PendingSegment::Range(range) => self.write_range(now, *range, target),
+            PendingSegment::Complete(segment) => *target = *segment,
         }
     }
 
@@ -47,41 +47,41 @@ impl Connection {
     }
 
     #[inline(always)]
-    fn write_range(&mut self, now: Instant, range: SendRange, place: &mut Segment) {
-        if range.start > 0 && self.sends_bare_header() {
-            self.write_bare(now, range, place);
+    fn write_range(&mut self, now: Instant, range: SendRange, target: &mut Segment) {
+        if range.start > 0 && self.sends_without_options() {
+            self.write_without_options(now, range, target);
         } else {
-            self.write_any(now, range, place);
+            self.write_with_options(now, range, target);
         }
     }
 
     /// Whether the next segment has no options, and no flag but ACK, if it is not SYN.
     #[inline]
-    fn sends_bare_header(&self) -> bool {
+    fn sends_without_options(&self) -> bool {
         !self.timestamps && !self.receiver.has_gap() && self.sending.fin_position().is_none()
     }
 
     #[inline(always)]
-    fn write_bare(&mut self, now: Instant, range: SendRange, place: &mut Segment) {
+    fn write_without_options(&mut self, now: Instant, range: SendRange, target: &mut Segment) {
         let params = &*self.params;
         let next = self.receiver.next();
         self.receiver.on_ack_sent(now, params);
         self.receiver.round_offer();
         self.last_ack = next;
-        place.seq = self.isn.wrapping_add(range.start as u32);
-        place.ack = self.peer_isn.wrapping_add(next as u32);
-        place.len = range.len;
-        place.window = self.receiver.offered_window();
-        place.timestamps = None;
-        place.sack.clear();
-        place.sack_permitted = false;
-        place.clock = clock_option(params);
-        place.flags = Flags::ACK;
-        place.header = params.header.min(255) as u8;
+        target.seq = self.isn.wrapping_add(range.start as u32);
+        target.ack = self.peer_isn.wrapping_add(next as u32);
+        target.len = range.len;
+        target.window = self.receiver.offered_window();
+        target.timestamps = None;
+        target.sack.clear();
+        target.sack_permitted = false;
+        target.clock = clock_option(params);
+        target.flags = Flags::ACK;
+        target.header = params.header.min(255) as u8;
     }
 
     #[inline(never)]
-    fn write_any(&mut self, now: Instant, range: SendRange, place: &mut Segment) {
+    fn write_with_options(&mut self, now: Instant, range: SendRange, target: &mut Segment) {
         let (len, flags, syn) = self.flags_of(range);
         let params = &*self.params;
         let clock = clock_option(params);
@@ -89,7 +89,7 @@ impl Connection {
             ClockOption::Timestamps => ((now.as_nanos() / 1_000_000) as u32, self.echo),
             ClockOption::OneWayDelay => (OneWayDelay::stamp(now), self.echo),
         });
-        place.sack.clear();
+        target.sack.clear();
         if self.sack && !syn && self.receiver.has_gap() {
             let most = match params.option_bytes {
                 // RFC 2018, section 3: four blocks fit, three beside timestamps.
@@ -97,9 +97,9 @@ impl Connection {
                 // `max_sack_blocks_`.
                 OptionBytes::SackBlocks => 3,
             };
-            place.sack = self.receiver.sack_blocks(self.peer_isn, most);
+            target.sack = self.receiver.sack_blocks(self.peer_isn, most);
         }
-        let options = options_len(&place.sack, timestamps.is_some(), params);
+        let options = options_len(&target.sack, timestamps.is_some(), params);
         let header = params.header as usize + options;
         let next = self.receiver.next();
         self.receiver.on_ack_sent(now, params);
@@ -107,15 +107,15 @@ impl Connection {
             self.receiver.round_offer();
         }
         self.last_ack = next;
-        place.seq = self.isn.wrapping_add(range.start as u32);
-        place.ack = self.peer_isn.wrapping_add(next as u32);
-        place.len = len;
-        place.window = self.receiver.offered_window();
-        place.timestamps = timestamps;
-        place.sack_permitted = syn && self.sack;
-        place.clock = clock;
-        place.flags = flags;
-        place.header = header.min(255) as u8;
+        target.seq = self.isn.wrapping_add(range.start as u32);
+        target.ack = self.peer_isn.wrapping_add(next as u32);
+        target.len = len;
+        target.window = self.receiver.offered_window();
+        target.timestamps = timestamps;
+        target.sack_permitted = syn && self.sack;
+        target.clock = clock;
+        target.flags = flags;
+        target.header = header.min(255) as u8;
     }
 
     /// Payload and flags of the segment that carries a range, and whether it is SYN.

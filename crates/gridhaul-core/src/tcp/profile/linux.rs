@@ -106,9 +106,9 @@ pub(super) fn defaults() -> StackParams {
         byte_counting: ByteCounting::PerAcked,
         halving: HalvingBasis::Cwnd,
         // A single retransmission of SYN may have been spurious.
-        syn_repeats: 1,
+        syn_retransmissions_keeping_window: 1,
         // tcp_syn_linear_timeouts.
-        syn_linear: 4,
+        syn_linear_timeouts: 4,
         vegas: Arc::new(Profile::Linux.vegas()),
         policy: POLICY,
         ..rfc::defaults()

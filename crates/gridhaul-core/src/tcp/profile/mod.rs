@@ -126,7 +126,7 @@ pub struct Policy {
     pub fast_retransmit_backs_off: bool,
 
     /// SACK recovery counts the pipe in packets (ns-2, `tcp-sack1.cc`) instead of RFC 6675.
-    pub sack1_recovery: bool,
+    pub ns2_sack1_recovery: bool,
     /// In SACK recovery every acknowledgement counts as a duplicate (ns-2, `Sack1TcpAgent::recv`).
     pub every_ack_leaves_pipe: bool,
     /// The first data segment may be retransmitted fast after an earlier loss (ns-2, `bugfix_ss_`).

@@ -17,7 +17,7 @@ const POLICY: Policy = Policy {
     timeout_keeps_duplicates: true,
     repeated_timeout_reduces: true,
     idle_since_last_ack: true,
-    sack1_recovery: true,
+    ns2_sack1_recovery: true,
     every_ack_leaves_pipe: true,
     first_segment_is_retransmitted_fast: true,
     one_fast_retransmit_per_window: true,

@@ -28,7 +28,7 @@ pub(super) const POLICY: Policy = Policy {
     idle_since_last_ack: false,
     timer_runs_while_idle: false,
     fast_retransmit_backs_off: false,
-    sack1_recovery: false,
+    ns2_sack1_recovery: false,
     every_ack_leaves_pipe: false,
     first_segment_is_retransmitted_fast: false,
     one_fast_retransmit_per_window: false,
@@ -119,8 +119,8 @@ pub(super) fn defaults() -> StackParams {
         whole_ssthresh: false,
         option_bytes: OptionBytes::All,
         // RFC 5681, section 3.1: after a lost SYN, one segment.
-        syn_repeats: 0,
-        syn_linear: 0,
+        syn_retransmissions_keeping_window: 0,
+        syn_linear_timeouts: 0,
         vegas: Arc::new(Profile::Rfc.vegas()),
         // Paper `medx`, section 2: α = 0.5, β = 1.2. It leaves the length open: the three duplicates
         // that reveal a loss, and one delay from before it.

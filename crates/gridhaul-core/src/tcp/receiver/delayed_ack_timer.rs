@@ -11,21 +11,21 @@ pub(super) struct DelayedAckTimer {
     last: u16,
     /// The wait; zero before the first data.
     wait: u8,
-    /// How long the way took when the connection was opened; zero if that is not known.
-    way: u8,
+    /// How long the rtt took when the connection was opened; zero if that is not known.
+    rtt: u8,
 }
 
-/// Linux counts these times in ticks, most often 250 a second.
+/// Linux counts these times in ticks, max often 250 a second.
 const TICK: Duration = Duration::from_millis(4);
 /// `TCP_ATO_MIN` and `TCP_DELACK_MIN`: 40 ms.
-const LEAST: u8 = 10;
+const ATO_MIN: u8 = 10;
 /// The floor of a timeout, in ticks.
 const TIMEOUT_FLOOR: u16 = 50;
 
 impl DelayedAckTimer {
     /// The round trip of SYN and its answer.
     pub(super) fn note_handshake_rtt(&mut self, rtt: Duration) {
-        self.way = u8::try_from(rtt.as_nanos() / TICK.as_nanos()).unwrap_or(u8::MAX).max(1);
+        self.rtt = u8::try_from(rtt.as_nanos() / TICK.as_nanos()).unwrap_or(u8::MAX).max(1);
     }
 
     /// Data comes in order. Returns whether so much time has passed that the sender may have begun anew,
@@ -36,12 +36,12 @@ impl DelayedAckTimer {
         let since = now.wrapping_sub(self.last);
         self.last = now;
         if self.wait == 0 {
-            self.wait = LEAST;
+            self.wait = ATO_MIN;
             return false;
         }
         let wait = u16::from(self.wait);
-        if since <= u16::from(LEAST / 2) {
-            self.wait = self.wait / 2 + LEAST / 2;
+        if since <= u16::from(ATO_MIN / 2) {
+            self.wait = self.wait / 2 + ATO_MIN / 2;
         } else if since < wait {
             self.wait = u8::try_from(wait / 2 + since).unwrap_or(u8::MAX);
         }
@@ -49,22 +49,22 @@ impl DelayedAckTimer {
     }
 
     /// The wait has run out before more data came: the next one is twice as long.
-    pub(super) fn on_waited(&mut self) {
+    pub(super) fn on_expired(&mut self) {
         self.wait = self.wait.saturating_mul(2);
     }
 
-    /// How long an acknowledgement may wait now; `most` is set by the stack.
-    pub(super) fn wait(self, most: Duration) -> Duration {
-        let bound = if self.way == 0 { u8::MAX } else { self.way.max(LEAST) };
-        (TICK * u64::from(self.wait.min(bound).max(LEAST))).min(most)
+    /// How long an acknowledgement may wait now; `max` is set by the stack.
+    pub(super) fn wait(self, max: Duration) -> Duration {
+        let bound = if self.rtt == 0 { u8::MAX } else { self.rtt.max(ATO_MIN) };
+        (TICK * u64::from(self.wait.min(bound).max(ATO_MIN))).min(max)
     }
 
     /// The own timeout, as the opening of the connection has left it: the round trip, and twice that or
     /// the floor. Without end for ways of a second and more, of which no more is kept.
     fn timeout(self) -> u16 {
-        match self.way {
+        match self.rtt {
             0 | u8::MAX => u16::MAX,
-            way => u16::from(way) + (2 * u16::from(way)).max(TIMEOUT_FLOOR),
+            rtt => u16::from(rtt) + (2 * u16::from(rtt)).max(TIMEOUT_FLOOR),
         }
     }
 }
@@ -85,13 +85,13 @@ mod tests {
         let mut delayed_ack_timer = DelayedAckTimer::default();
         assert_eq!(after(&mut delayed_ack_timer, 0), 40);
         // A segment each 100 ms: the wait runs out, and doubles until it lasts.
-        delayed_ack_timer.on_waited();
+        delayed_ack_timer.on_expired();
         assert_eq!(after(&mut delayed_ack_timer, 100), 80);
-        delayed_ack_timer.on_waited();
+        delayed_ack_timer.on_expired();
         // 160 / 2 + 100.
         assert_eq!(after(&mut delayed_ack_timer, 200), 180);
         assert_eq!(after(&mut delayed_ack_timer, 300), 188);
-        // Data in quick succession brings it down again: by half, to 40.
+        // Data in initial_quick_acks succession brings it down again: by half, to 40.
         assert_eq!(after(&mut delayed_ack_timer, 301), 112);
         let waits: Vec<_> = (302..310).map(|at| after(&mut delayed_ack_timer, at)).collect();
         assert_eq!(waits[7], 40, "{waits:?}");

@@ -1,10 +1,10 @@
-//! Data that has arrived beyond a gap.
+//! Data that has arrived out_of_order a gap.
 
 use crate::tcp::segment::SackBlocks;
 
-/// Data beyond a gap.
+/// Data out_of_order a gap.
 #[derive(Debug, Clone)]
-pub(super) struct Reassembly {
+pub(super) struct ReassemblyQueue {
     /// In order, apart from each other; never empty.
     pub(super) ranges: Vec<(u64, u64)>,
     /// A position in each of the ranges that changed last, most recent first (RFC 2018, section 4).
@@ -13,7 +13,7 @@ pub(super) struct Reassembly {
     pub(super) end: Option<u64>,
 }
 
-impl Reassembly {
+impl ReassemblyQueue {
     pub(super) fn new() -> Box<Self> {
         Box::new(Self { ranges: Vec::new(), recent: [u64::MAX; SackBlocks::MAX], end: None })
     }

@@ -38,7 +38,7 @@ impl LossRecovery for GoBackN {
     }
 
     #[inline]
-    fn on_new_ack(&mut self, _scene: &mut LossRecoveryContext<'_>, _acked: u64) -> CwndGrowth {
+    fn on_new_ack(&mut self, _context: &mut LossRecoveryContext<'_>, _acked: u64) -> CwndGrowth {
         self.inflation = 0;
         CwndGrowth::Grow
     }

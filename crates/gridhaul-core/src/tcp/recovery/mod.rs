@@ -3,14 +3,14 @@
 //! A recovery sees duplicate and new acknowledgements, marks segments as lost in the queue of
 //! sent segments, and tells the controller; the sender then sends what is marked.
 
-mod allowance;
 mod go_back_n;
+mod max_burst;
 mod new_reno;
+mod ns2_sack1;
 mod prr;
 mod rack;
 mod reno;
 mod sack;
-mod sack1;
 mod vegas;
 
 use gridhaul_scenario::scenario::Recovery as Kind;
@@ -19,16 +19,16 @@ use gridhaul_scenario::units::{Duration, Instant};
 use super::congestion::{Controller, Loss};
 use super::params::StackParams;
 use super::profile::HalvingBasis;
+use super::retransmission_queue::RetransmissionQueue;
 use super::rtt::RttEstimator;
-use super::sent::SentQueue;
 
-pub(crate) use rack::Delivered;
+pub(crate) use rack::DeliveredSegment;
 
 /// The loss-recovery context: what a recovery reads and changes of its sender.
 pub(crate) struct LossRecoveryContext<'a> {
     pub now: Instant,
     pub params: &'a StackParams,
-    pub queue: &'a mut SentQueue,
+    pub queue: &'a mut RetransmissionQueue,
     pub congestion: &'a mut Controller,
     pub rtt: &'a RttEstimator,
     /// First unacknowledged position.
@@ -52,7 +52,7 @@ pub(crate) struct Delivery {
     /// Bytes, selectively acknowledged ones included.
     pub delivered: u32,
     /// Of the segments, the one that was sent last.
-    pub newest: Option<Delivered>,
+    pub newest: Option<DeliveredSegment>,
     /// The time that is echoed, in milliseconds.
     pub echo: Option<u32>,
 }
@@ -88,12 +88,12 @@ pub(crate) trait LossRecovery {
     fn on_new_ack(&mut self, context: &mut LossRecoveryContext<'_>, acked: u64) -> CwndGrowth;
 
     /// The time at which it wanted to look again. Returns whether a fast retransmit begins.
-    fn on_reorder_timer(&mut self, _scene: &mut LossRecoveryContext<'_>) -> bool {
+    fn on_reorder_timer(&mut self, _context: &mut LossRecoveryContext<'_>) -> bool {
         false
     }
 
     /// The retransmission timer has fired, and nothing is changed yet.
-    fn before_timeout(&mut self, _scene: &LossRecoveryContext<'_>) {}
+    fn before_timeout(&mut self, _context: &LossRecoveryContext<'_>) {}
 
     /// The retransmission timer has fired; everything is marked lost already.
     fn on_timeout(&mut self, next: u64);
@@ -134,13 +134,13 @@ pub(crate) trait LossRecovery {
 
     /// Whether new data goes now instead of what is lost (F-RTO).
     #[inline]
-    fn prefers_new(&self) -> bool {
+    fn sends_new_data_first(&self) -> bool {
         false
     }
 
     /// No more new data may go; `next` is the position that is sent next. Returns whether lost segments
     /// are sent again after all, as nothing new has been sent.
-    fn repeat_after_all(&mut self, _next: u64) -> bool {
+    fn resumes_retransmission(&mut self, _next: u64) -> bool {
         true
     }
 
@@ -176,7 +176,7 @@ recoveries! {
     Reno, reno;
     NewReno, new_reno;
     Sack, sack;
-    Sack1, sack1;
+    Ns2Sack1, ns2_sack1;
     Rack, rack;
     Vegas, vegas;
 }
@@ -187,7 +187,9 @@ impl Recovery {
             Kind::GoBackN => Self::GoBackN(go_back_n::GoBackN::new(params)),
             Kind::Reno => Self::Reno(reno::Reno::new(params)),
             Kind::NewReno => Self::NewReno(new_reno::NewReno::new(params)),
-            Kind::Sack if params.policy.sack1_recovery => Self::Sack1(sack1::Sack1::new(params)),
+            Kind::Sack if params.policy.ns2_sack1_recovery => {
+                Self::Ns2Sack1(ns2_sack1::Ns2Sack1::new(params))
+            }
             Kind::Sack => Self::Sack(sack::Sack::new(params)),
             Kind::Rack => Self::Rack(rack::Rack::new(params)),
             Kind::Vegas => Self::Vegas(vegas::Vegas::new(params)),
@@ -242,11 +244,11 @@ impl Recovery {
         dispatch!(self, inner => inner.in_recovery())
     }
     #[inline]
-    pub(crate) fn prefers_new(&self) -> bool {
-        dispatch!(self, inner => inner.prefers_new())
+    pub(crate) fn sends_new_data_first(&self) -> bool {
+        dispatch!(self, inner => inner.sends_new_data_first())
     }
-    pub(crate) fn repeat_after_all(&mut self, next: u64) -> bool {
-        dispatch!(self, inner => inner.repeat_after_all(next))
+    pub(crate) fn resumes_retransmission(&mut self, next: u64) -> bool {
+        dispatch!(self, inner => inner.resumes_retransmission(next))
     }
     pub(crate) fn is_watching(&self) -> bool {
         dispatch!(self, inner => inner.is_watching())
@@ -271,7 +273,7 @@ impl LossRecoveryContext<'_> {
             sent_at: first.map_or(self.now, |sent| sent.sent_at),
             transmits: first.map_or(1, |sent| sent.transmits),
             next: self.next,
-            again: false,
+            timed_out_before: false,
             mss: self.params.mss,
         }
     }

@@ -1,7 +1,7 @@
 //! NewReno's fast recovery (RFC 6582, section 3.2): it ends when everything that was out at its
 //! beginning is acknowledged; each partial acknowledgement reveals the next loss.
 
-use super::allowance::Allowance;
+use super::max_burst::MaxBurst;
 use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
 
@@ -14,7 +14,7 @@ pub(crate) struct NewReno {
     inflation: u32,
     /// What partial acknowledgements have taken off the window itself, in bytes.
     deflated: u32,
-    allowance: Allowance,
+    max_burst: MaxBurst,
 }
 
 impl NewReno {
@@ -30,7 +30,7 @@ impl NewReno {
             partial_seen: false,
             inflation: 0,
             deflated: 0,
-            allowance: Allowance::UNLIMITED,
+            max_burst: MaxBurst::UNLIMITED,
         }
     }
 
@@ -64,7 +64,7 @@ impl LossRecovery for NewReno {
     fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
         if let Some(burst) = context.params.policy.new_reno_burst {
             let third = self.recovering || context.duplicates >= context.params.dupthresh;
-            self.allowance = if third { Allowance::of(burst) } else { Allowance::UNLIMITED };
+            self.max_burst = if third { MaxBurst::of(burst) } else { MaxBurst::UNLIMITED };
         }
         if self.recovering {
             // RFC 5681, section 3.2, step 4: one more segment has left the network.
@@ -92,14 +92,14 @@ impl LossRecovery for NewReno {
 
     #[inline]
     fn on_new_ack(&mut self, context: &mut LossRecoveryContext<'_>, acked: u64) -> CwndGrowth {
-        self.allowance = Allowance::UNLIMITED;
+        self.max_burst = MaxBurst::UNLIMITED;
         if !self.recovering {
             self.inflation = 0;
             return CwndGrowth::Grow;
         }
         if context.una < self.recover {
             if let Some(burst) = context.params.policy.new_reno_burst {
-                self.allowance = Allowance::of(burst);
+                self.max_burst = MaxBurst::of(burst);
             }
             self.on_partial(context, acked);
             return CwndGrowth::Hold;
@@ -127,12 +127,12 @@ impl LossRecovery for NewReno {
 
     #[inline]
     fn on_sent(&mut self, _len: u32) {
-        self.allowance.on_sent();
+        self.max_burst.on_sent();
     }
 
     #[inline]
     fn may_send(&self) -> bool {
-        self.allowance.permits()
+        self.max_burst.allows_sending()
     }
 
     #[inline]

@@ -28,20 +28,20 @@ impl Sack {
         self.recovering = true;
         self.began = context.now;
         context.queue.begin_recovery();
-        self.judge(context);
+        self.mark_lost(context);
         context.retransmit_first();
         context.requests.restart_timer = true;
     }
 
-    fn judge(&self, context: &mut LossRecoveryContext<'_>) {
-        context.queue.judge(context.params.dupthresh, context.params.mss, self.began);
+    fn mark_lost(&self, context: &mut LossRecoveryContext<'_>) {
+        context.queue.mark_lost_by_sack(context.params.dupthresh, context.params.mss, self.began);
     }
 }
 
 impl LossRecovery for Sack {
     fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
         if self.recovering {
-            self.judge(context);
+            self.mark_lost(context);
             return false;
         }
         let (dupthresh, mss) = (context.params.dupthresh, context.params.mss);
@@ -69,7 +69,7 @@ impl LossRecovery for Sack {
             context.congestion.on_recovered(context.now);
             return CwndGrowth::Hold;
         }
-        self.judge(context);
+        self.mark_lost(context);
         // RFC 6298, 5.3.
         context.requests.restart_timer = true;
         CwndGrowth::Hold

@@ -4,14 +4,14 @@
 
 use gridhaul_scenario::units::Instant;
 
-use super::tail::Purpose;
-use super::timer::Probe;
+use super::rack_timers::TimerPurpose;
+use super::retransmission_timer::WindowProbe;
 use super::{Flag, SendRange, Sender};
 use crate::tcp::congestion::Controller;
 use crate::tcp::params::StackParams;
 use crate::tcp::recovery::Recovery;
+use crate::tcp::retransmission_queue::OutstandingSegment;
 use crate::tcp::segment::Segment;
-use crate::tcp::sent::Sent;
 
 /// Whether a stack takes the common path at all: its controller only grows its window, and nothing else
 /// observes acknowledgements (delivery rates, pacing, window validation, RACK, one-way delays).
@@ -49,7 +49,7 @@ impl Sender {
                 return true;
             }
         }
-        self.handle_any_ack(now, segment, isn, params)
+        self.handle_ack_general(now, segment, isn, params)
     }
 
     /// Sends and acknowledges by the general path from now on, to compare both.
@@ -69,7 +69,7 @@ impl Sender {
     fn on_common_ack(
         &mut self,
         now: Instant,
-        sent: Sent,
+        sent: OutstandingSegment,
         segment: &Segment,
         isn: u32,
         params: &StackParams,
@@ -81,7 +81,7 @@ impl Sender {
         // Karn's algorithm: a retransmitted segment is ambiguous.
         let timed = (sent.transmits == 1).then_some((sent.sent_at, sent.sent_at));
         self.measure(now, ack, timed, segment, isn, params);
-        self.purpose = Purpose::Timeout;
+        self.timer_purpose = TimerPurpose::Retransmission;
         if ack == self.next {
             self.rto_at = Instant::NEVER;
             if params.policy.idle_since_last_ack {
@@ -91,7 +91,7 @@ impl Sender {
             // RFC 6298, 5.3.
             self.rto_at = now + self.rtt.rto(params);
         }
-        self.probe = Probe::default();
+        self.window_probe = WindowProbe::default();
         if let Some(window) = self.congestion.growing_window() {
             if self.window_limited || !params.grow_only_when_limited {
                 let (slow_start, avoidance) =
@@ -112,21 +112,22 @@ impl Sender {
             && out > 0
             && out + mss <= u64::from(self.window)
             && self.duplicates == 0
-            && self.queue.is_undisturbed()
+            && self.queue.has_no_sacked_or_lost()
             && self.next + mss < self.written
             && self.next + mss <= self.edge();
         if !goes {
             return None;
         }
         let range = SendRange { start: self.next, len: params.mss };
-        self.queue.push(Sent::new(range.start, range.len, now));
+        self.queue.push(OutstandingSegment::new(range.start, range.len, now));
         self.next += mss;
-        self.time_one(now, params);
+        self.start_timing(now, params);
         self.stats.segments += 1;
         self.last_sent = now;
         if self.rto_at == Instant::NEVER {
             // RFC 6298, 5.1.
-            (self.rto_at, self.purpose) = (now + self.rtt.rto(params), Purpose::Timeout);
+            (self.rto_at, self.timer_purpose) =
+                (now + self.rtt.rto(params), TimerPurpose::Retransmission);
         }
         let full = out + 2 * mss > u64::from(self.window);
         self.window_limited |= full;

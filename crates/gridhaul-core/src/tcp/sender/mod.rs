@@ -1,23 +1,23 @@
 //! The sending half: what may be sent, when, and what is sent again.
 //!
 //! `acknowledge.rs` takes in acknowledgements, `transmit.rs` decides what goes out, `timer.rs`
-//! holds the retransmission and the persist timer, `usage.rs` sees whether the window is used, `optional.rs`
+//! holds the retransmission and the persist timer, `cwnd_validation.rs` sees whether the window is used, `optional.rs`
 //! keeps what few stacks need.
 
 mod ack_event;
-mod acknowledge;
+mod ack_processing;
 mod common_path;
+mod cwnd_validation;
 mod flags;
-mod idle;
+mod idle_restart;
 mod optional_state;
 mod pacing;
-mod round_trip;
-mod selective;
-mod tail;
-mod timer;
+mod rack_timers;
+mod retransmission_timer;
+mod rtt_measurement;
+mod sack_processing;
+mod send_buffer;
 mod transmit;
-mod usage;
-mod writes;
 
 use gridhaul_scenario::scenario::Recovery as Kind;
 use gridhaul_scenario::units::Instant;
@@ -27,13 +27,13 @@ use super::params::StackParams;
 use super::profile::RecoveryRules;
 use super::rate::RateAccount;
 use super::recovery::Recovery;
+use super::retransmission_queue::RetransmissionQueue;
 use super::rtt::RttEstimator;
-use super::sent::SentQueue;
 
-pub(super) use self::tail::TICKS;
+pub(super) use self::rack_timers::TIMEOUT_MIN;
+use cwnd_validation::CwndValidation;
 use flags::{Flag, Flags};
 use optional_state::OptionalState;
-use usage::Usage;
 
 /// Counters of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -85,22 +85,22 @@ pub struct Sender {
     force_retransmit: bool,
     /// Whether the other end sends selective acknowledgements and the recovery uses them.
     sack: bool,
-    purpose: tail::Purpose,
-    tail: tail::Tail,
+    timer_purpose: rack_timers::TimerPurpose,
+    tail_loss_probe: rack_timers::TailLossProbe,
     /// After a timeout that forgot selective acknowledgements: they count again with new data.
     sack_ignored: bool,
-    /// Whether the window held data back since the last acknowledgement, where [`Usage`] does not tell.
+    /// Whether the window held data back since the last acknowledgement, where [`CwndValidation`] does not tell.
     window_limited: bool,
     flags: Flags,
     rto_at: Instant,
     last_sent: Instant,
-    probe: timer::Probe,
+    window_probe: retransmission_timer::WindowProbe,
     /// Low half of the end of the segment that is being timed, and when it was sent, where one at
     /// a time is; [`Instant::NEVER`] while none is. With RACK-TLP, where none is: low half of the
     /// position that was sent next when the probe was.
     timed_end: u32,
     timed_at: Instant,
-    queue: SentQueue,
+    queue: RetransmissionQueue,
     rtt: RttEstimator,
     congestion: Controller,
     recovery: Recovery,
@@ -155,21 +155,21 @@ impl Sender {
             recovery_active: false,
             force_retransmit: false,
             sack: params.sack && matches!(params.recovery, Kind::Sack | Kind::Rack),
-            purpose: tail::Purpose::default(),
-            tail: tail::Tail::default(),
+            timer_purpose: rack_timers::TimerPurpose::default(),
+            tail_loss_probe: rack_timers::TailLossProbe::default(),
             sack_ignored: false,
             window_limited: false,
             flags,
             rto_at: Instant::NEVER,
             last_sent: Instant::ZERO,
-            probe: timer::Probe::default(),
+            window_probe: retransmission_timer::WindowProbe::default(),
             timed_end: 0,
             timed_at: Instant::NEVER,
-            queue: SentQueue::default(),
+            queue: RetransmissionQueue::default(),
             rtt: RttEstimator::new(),
             optional: OptionalState::new(
                 (congestion.samples_rate() || congestion.is_paced()).then(RateAccount::default),
-                Usage::new(params, congestion.is_paced()),
+                CwndValidation::new(params, congestion.is_paced()),
             ),
             congestion,
             recovery,
@@ -261,7 +261,7 @@ impl Sender {
     /// window, which does not count as sent.
     #[must_use]
     pub const fn reach(&self) -> u64 {
-        self.next + self.probe.out as u64
+        self.next + self.window_probe.out as u64
     }
     /// Counters.
     #[must_use]

@@ -57,7 +57,7 @@ impl Sender {
     }
 
     #[inline]
-    pub(super) fn held_by_pacing(&self, now: Instant) -> bool {
+    pub(super) fn is_delayed_by_pacing(&self, now: Instant) -> bool {
         if !self.flags.has(Flag::Paced) {
             return false;
         }

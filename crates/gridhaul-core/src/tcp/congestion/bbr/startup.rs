@@ -30,7 +30,7 @@ impl FullPipe {
     }
 
     /// Linux, after a needless recovery: what came before says nothing, unless the pipe was full.
-    pub(super) fn begin_anew(&mut self) {
+    pub(super) fn reset_unless_full(&mut self) {
         if !self.is_full() {
             *self = Self::new();
         }

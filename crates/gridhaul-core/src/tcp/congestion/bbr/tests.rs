@@ -11,7 +11,7 @@ use self::path::Path;
 use super::super::samples;
 use super::*;
 use crate::tcp::rate::{RateAccount, RateSample};
-use crate::tcp::sent::Sent;
+use crate::tcp::retransmission_queue::OutstandingSegment;
 
 const MSS: u32 = 1460;
 /// 3 Mbit/s as payload bytes per second.
@@ -49,7 +49,16 @@ fn ack(now: Instant, delivered: u32, prior: u64, in_flight: u64, una: u64) -> Ac
 }
 
 fn loss(now: Instant, in_flight: u64, next: u64) -> Loss {
-    Loss { now, window: 0, in_flight, sent_at: now, transmits: 1, next, again: false, mss: MSS }
+    Loss {
+        now,
+        window: 0,
+        in_flight,
+        sent_at: now,
+        transmits: 1,
+        next,
+        timed_out_before: false,
+        mss: MSS,
+    }
 }
 
 #[test]
@@ -244,13 +253,13 @@ fn a_small_window_does_not_replace_the_one_to_come_back_to() {
     let mut recovery = Recovery::new();
     recovery.enter(50.0, false);
     recovery.enter_after_timeout(4.0, false, 1);
-    assert_eq!(recovery.saved(), 50.0);
+    assert_eq!(recovery.prior_cwnd(), 50.0);
     recovery.leave();
     recovery.enter(4.0, true);
-    assert_eq!(recovery.saved(), 50.0);
+    assert_eq!(recovery.prior_cwnd(), 50.0);
     recovery.leave();
     recovery.enter(20.0, false);
-    assert_eq!(recovery.saved(), 20.0);
+    assert_eq!(recovery.prior_cwnd(), 20.0);
 }
 
 #[test]

@@ -5,12 +5,12 @@ use gridhaul_scenario::units::Instant;
 use super::Sender;
 use super::ack_event::AckEvent;
 use crate::tcp::params::StackParams;
+use crate::tcp::retransmission_queue::OutstandingSegment;
 use crate::tcp::segment::{ClockOption, OneWayDelay, Segment};
-use crate::tcp::sent::Sent;
 
 /// Of the segments that an acknowledgement frees: when those were sent that may measure a round trip.
 #[derive(Default)]
-pub(super) struct Freed {
+pub(super) struct AckedSegments {
     /// The first one and the last one that were sent once and not sacked before (Karn's algorithm): a
     /// retransmitted one is ambiguous, and a sacked one is measured too late.
     first: Option<Instant>,
@@ -18,9 +18,9 @@ pub(super) struct Freed {
     retransmitted: bool,
 }
 
-impl Freed {
+impl AckedSegments {
     #[inline]
-    pub(super) fn add(&mut self, sent: &Sent) {
+    pub(super) fn add(&mut self, sent: &OutstandingSegment) {
         self.last = (sent.transmits == 1 && !sent.sacked).then_some(sent.sent_at);
         self.retransmitted |= sent.transmits > 1;
         self.first = self.first.or(self.last);
@@ -29,9 +29,9 @@ impl Freed {
 
 impl Sender {
     /// Measures round trips by an acknowledgement of new data, for the timeout and for the controller.
-    pub(super) fn time_freed(
+    pub(super) fn measure_acked(
         &mut self,
-        freed: &Freed,
+        acked_segments: &AckedSegments,
         segment: &Segment,
         isn: u32,
         event: &mut AckEvent,
@@ -41,21 +41,21 @@ impl Sender {
         let timed = if rules.times_first_segment {
             // A delayed acknowledgement counts in full; if segments were retransmitted, the first that is
             // sacked counts.
-            let last = event.sacked.map(|(_, last)| last).or(freed.last);
-            let first = freed.first.filter(|_| !freed.retransmitted);
-            let first = first.or(event.sacked.map(|(first, _)| first));
+            let last = event.sacked_sent_at.map(|(_, last)| last).or(acked_segments.last);
+            let first = acked_segments.first.filter(|_| !acked_segments.retransmitted);
+            let first = first.or(event.sacked_sent_at.map(|(first, _)| first));
             first.map(|first| (first, last.unwrap_or(first)))
         } else {
-            freed.last.map(|sent_at| (sent_at, sent_at))
+            acked_segments.last.map(|sent_at| (sent_at, sent_at))
         };
         let measured = self.measure(event.now, self.una, timed, segment, isn, params);
         // Controllers that measure get every round trip, however the timeout is estimated; in Linux those
         // of timestamps, too.
-        let newest = if rules.times_first_segment { measured } else { freed.last };
+        let newest = if rules.times_first_segment { measured } else { acked_segments.last };
         if let Some(sent_at) = newest {
             let rtt = event.now.since(sent_at);
             event.rtt = Some(rtt);
-            self.congestion.on_measured(rtt);
+            self.congestion.on_rtt_sample(rtt);
         }
     }
 
@@ -95,21 +95,21 @@ impl Sender {
         self.timed_at = Instant::NEVER;
         // Only the position of the clock's ticks depends on the phase.
         let phase = params.clock_phase(isn);
-        self.take_round_trip((sent.0 + phase, sent.1 + phase), now + phase, params);
+        self.add_rtt_sample((sent.0 + phase, sent.1 + phase), now + phase, params);
         Some(sent.1)
     }
 
     /// The first segment that an acknowledgement measures makes the timeout, so that the delay of the
     /// acknowledgement counts; the last one measures the path.
     #[inline]
-    pub(super) fn take_round_trip(
+    pub(super) fn add_rtt_sample(
         &mut self,
         (first, last): (Instant, Instant),
         now: Instant,
         params: &StackParams,
     ) {
         self.rtt.reset_backoff();
-        self.rtt.note_least(now.since(last));
+        self.rtt.update_min_rtt(now.since(last));
         let rtt = self.rtt.measure((first, now), (self.una, self.next), params);
         self.stats.rtt_sum_ns += rtt.as_nanos();
         self.stats.rtt_count += 1;

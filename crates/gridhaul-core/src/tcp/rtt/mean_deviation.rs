@@ -4,7 +4,7 @@
 
 /// Four times the mean deviation, and what becomes of it; in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Deviation {
+pub(super) struct MeanDeviation {
     /// What the timeout adds to the smoothed round trip.
     pub rttvar: u32,
     mdev: u32,
@@ -17,21 +17,21 @@ pub(super) struct Deviation {
 /// What is out when a round trip is measured: low halves of the first unacknowledged position and of
 /// the one that is sent next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Flight {
+pub(super) struct OutstandingRange {
     pub una: u32,
     pub next: u32,
 }
 
-impl Deviation {
+impl MeanDeviation {
     /// The first round trip: RFC 6298, 2.2, with the floor of the timeout on this part of it.
-    pub(super) const fn first(rtt_us: u32, floor_us: u32, flight: Flight) -> Self {
+    pub(super) const fn first(rtt_us: u32, floor_us: u32, outstanding: OutstandingRange) -> Self {
         let mdev = rtt_us.saturating_mul(2);
         let rttvar = if mdev > floor_us { mdev } else { floor_us };
-        Self { rttvar, mdev, mdev_max: rttvar, end: flight.next }
+        Self { rttvar, mdev, mdev_max: rttvar, end: outstanding.next }
     }
 
     /// Another round trip, `error_us` beside the smoothed one.
-    pub(super) fn measure(&mut self, error_us: i64, floor_us: u32, flight: Flight) {
+    pub(super) fn measure(&mut self, error_us: i64, floor_us: u32, outstanding: OutstandingRange) {
         let size = error_us.unsigned_abs().min(u64::from(u32::MAX / 2)) as i64;
         let more = size - i64::from(self.mdev / 4);
         // A round trip that is shorter than usual counts for an eighth: a queue that empties does not
@@ -42,9 +42,9 @@ impl Deviation {
             self.mdev_max = self.mdev;
             self.rttvar = self.rttvar.max(self.mdev_max);
         }
-        if flight.una.wrapping_sub(self.end).cast_signed() > 0 {
+        if outstanding.una.wrapping_sub(self.end).cast_signed() > 0 {
             self.rttvar -= self.rttvar.saturating_sub(self.mdev_max) / 4;
-            self.end = flight.next;
+            self.end = outstanding.next;
             self.mdev_max = floor_us;
         }
     }
@@ -66,40 +66,40 @@ mod tests {
 
     const FLOOR: u32 = 200_000;
 
-    fn flight(una: u32, next: u32) -> Flight {
-        Flight { una, next }
+    fn outstanding(una: u32, next: u32) -> OutstandingRange {
+        OutstandingRange { una, next }
     }
 
     #[test]
     fn the_largest_of_a_round_trip_counts_at_once_and_sinks_slowly() {
-        let mut deviation = Deviation::first(100_000, FLOOR, flight(0, 10));
+        let mut deviation = MeanDeviation::first(100_000, FLOOR, outstanding(0, 10));
         assert_eq!((deviation.rttvar, deviation.mdev), (200_000, 200_000));
         // 450 ms late: 450 - 200 / 4 more.
-        deviation.measure(450_000, FLOOR, flight(1, 11));
+        deviation.measure(450_000, FLOOR, outstanding(1, 11));
         assert_eq!((deviation.rttvar, deviation.mdev), (600_000, 600_000));
         // On time nine times: the mean falls by a quarter each time, the timeout not at all.
         for una in 2..=10 {
-            deviation.measure(0, FLOOR, flight(una, 20));
+            deviation.measure(0, FLOOR, outstanding(una, 20));
         }
         assert_eq!((deviation.rttvar, deviation.mdev), (600_000, 45_052));
         // The first round trip ends; its largest was 600 ms. The second one's is the floor: a quarter
         // of the 400 ms between goes.
-        deviation.measure(0, FLOOR, flight(11, 21));
+        deviation.measure(0, FLOOR, outstanding(11, 21));
         assert_eq!((deviation.rttvar, deviation.end), (600_000, 21));
-        deviation.measure(0, FLOOR, flight(22, 30));
+        deviation.measure(0, FLOOR, outstanding(22, 30));
         assert_eq!(deviation.rttvar, 500_000);
     }
 
     #[test]
     fn a_queue_that_empties_counts_for_an_eighth() {
-        let mut late = Deviation::first(100_000, FLOOR, flight(0, 10));
+        let mut late = MeanDeviation::first(100_000, FLOOR, outstanding(0, 10));
         let mut early = late;
-        late.measure(130_000, FLOOR, flight(1, 11));
-        early.measure(-130_000, FLOOR, flight(1, 11));
+        late.measure(130_000, FLOOR, outstanding(1, 11));
+        early.measure(-130_000, FLOOR, outstanding(1, 11));
         assert_eq!((late.mdev - 200_000, early.mdev - 200_000), (80_000, 10_000));
         // Less than the mean deviation is as good as none, on either side.
         let before = early;
-        early.measure(-10_000, FLOOR, flight(2, 12));
+        early.measure(-10_000, FLOOR, outstanding(2, 12));
         assert!(early.mdev < before.mdev);
     }
 }

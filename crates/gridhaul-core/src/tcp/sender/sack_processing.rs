@@ -5,14 +5,14 @@ use gridhaul_scenario::units::Instant;
 use super::Sender;
 use super::ack_event::AckEvent;
 use crate::tcp::params::StackParams;
+use crate::tcp::retransmission_queue::LossMark;
 use crate::tcp::segment::{Segment, expand};
-use crate::tcp::sent::StillLost;
 
 impl Sender {
     /// ns-2 empties its scoreboard with every acknowledgement of new data outside of recovery, ignoring
     /// what that reports, and after a timeout uses reports again from the next one on.
     #[cold]
-    pub(super) fn take_sacks(
+    pub(super) fn process_sack_blocks(
         &mut self,
         now: Instant,
         ack: u64,
@@ -26,10 +26,10 @@ impl Sender {
                 return;
             }
             // ns-2 goes back all the way after a timeout: over what has arrived, too.
-            self.mark_sacked(now, segment, isn, event, StillLost::Keep);
+            self.mark_sacked(now, segment, isn, event, LossMark::Keep);
             return;
         }
-        self.mark_sacked(now, segment, isn, event, StillLost::Clear);
+        self.mark_sacked(now, segment, isn, event, LossMark::Clear);
     }
 
     fn mark_sacked(
@@ -38,7 +38,7 @@ impl Sender {
         segment: &Segment,
         isn: u32,
         event: &mut AckEvent,
-        lost: StillLost,
+        lost: LossMark,
     ) {
         let mut covered = 0;
         for &(left, right) in segment.sack.as_slice() {

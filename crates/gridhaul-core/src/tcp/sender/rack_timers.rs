@@ -9,31 +9,31 @@ use crate::tcp::params::StackParams;
 /// RFC 8985, section 7.2: what is added for a single segment, whose acknowledgement may be delayed
 /// (`TLP.max_ack_delay`; Linux takes the floor of its timeout for it), and for others, so that a
 /// probe does not fall on the acknowledgement (Linux: two ticks). The reordering timer waits as much longer.
-pub(in crate::tcp) const TICKS: Duration = Duration::from_millis(2);
+pub(in crate::tcp) const TIMEOUT_MIN: Duration = Duration::from_millis(2);
 
 /// What the one timer of a sender stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Purpose {
-    /// Retransmission, or the persist timer.
+pub(super) enum TimerPurpose {
+    /// The retransmission timer or, with nothing outstanding, the persist timer.
     #[default]
-    Timeout,
-    /// A look at what may be reordered or lost.
+    Retransmission,
+    /// The RACK reordering timer.
     Reordering,
-    /// A tail loss probe.
-    Probe,
+    /// The timer of a tail loss probe.
+    TailLossProbe,
 }
 
 /// A tail loss probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Tail {
+pub(super) enum TailLossProbe {
     #[default]
     None,
-    /// It is to be sent.
+    /// A probe is to be sent.
     Due,
-    /// It was new data.
-    New,
-    /// It was the last segment again.
-    Repeat,
+    /// A probe with new data is unacknowledged.
+    NewData,
+    /// A retransmission of the last segment is unacknowledged.
+    Retransmission,
 }
 
 impl Sender {
@@ -41,9 +41,9 @@ impl Sender {
     /// (`since` is now) or when data is sent (`since` is when the first segment out was).
     pub(super) fn arm(&mut self, now: Instant, since: Instant, params: &StackParams) {
         // Linux (tcp_rearm_rto): what should have run out before now does so a tick later.
-        let least = if since < now { now + TICKS / 2 } else { now };
+        let least = if since < now { now + TIMEOUT_MIN / 2 } else { now };
         self.rto_at = (since + self.rtt.rto(params)).max(least);
-        self.purpose = Purpose::Timeout;
+        self.timer_purpose = TimerPurpose::Retransmission;
         // Section 7.2: not in recovery, nor while data is out of order.
         if !self.recovery_rules().tail_loss_probe || self.recovery_active || self.una == 0 {
             return;
@@ -51,23 +51,23 @@ impl Sender {
         let Some(srtt) = self.rtt.srtt() else { return };
         // Section 7.2: PTO = 2 * SRTT, plus the delay of an acknowledgement for a single segment.
         let single = self.next - self.una <= u64::from(params.mss);
-        let pto = srtt * 2 + if single { params.rto_min } else { TICKS };
-        let probe_at = self.rto_at.min(now + pto);
-        if self.is_probing() {
+        let pto = srtt * 2 + if single { params.rto_min } else { TIMEOUT_MIN };
+        let pto_at = self.rto_at.min(now + pto);
+        if self.awaits_probe_ack() {
             // Section 7.3: one at a time. Linux finds that out when a second one is due, and counts the
             // timeout from when the first segment was sent (tcp_send_loss_probe, tcp_rearm_rto).
             let first = self.queue.front().map_or(now, |first| first.sent_at);
-            self.rto_at = probe_at.max(first + self.rtt.rto(params));
+            self.rto_at = pto_at.max(first + self.rtt.rto(params));
             return;
         }
-        self.rto_at = probe_at;
-        self.purpose = Purpose::Probe;
+        self.rto_at = pto_at;
+        self.timer_purpose = TimerPurpose::TailLossProbe;
     }
 
     /// New data was sent: a probe that was planned comes that much later.
     #[inline]
-    pub(super) fn postpone_probe(&mut self, now: Instant, params: &StackParams) {
-        if self.purpose == Purpose::Probe
+    pub(super) fn postpone_tail_loss_probe(&mut self, now: Instant, params: &StackParams) {
+        if self.timer_purpose == TimerPurpose::TailLossProbe
             && let Some(first) = self.queue.front()
         {
             self.arm(now, first.sent_at, params);
@@ -75,8 +75,8 @@ impl Sender {
     }
 
     /// Whether a probe is out and unanswered.
-    fn is_probing(&self) -> bool {
-        matches!(self.tail, Tail::New | Tail::Repeat)
+    fn awaits_probe_ack(&self) -> bool {
+        matches!(self.tail_loss_probe, TailLossProbe::NewData | TailLossProbe::Retransmission)
     }
 
     /// Sets the timer from when the first segment out was sent.
@@ -86,15 +86,17 @@ impl Sender {
     }
 
     /// The recovery wants to look again at that time, or no more.
-    pub(super) fn watch_reordering(
+    pub(super) fn set_reordering_timer(
         &mut self,
         now: Instant,
         at: Option<Instant>,
         params: &StackParams,
     ) {
         match at {
-            Some(at) => (self.rto_at, self.purpose) = (at, Purpose::Reordering),
-            None if self.purpose == Purpose::Reordering => self.arm_from_first(now, params),
+            Some(at) => (self.rto_at, self.timer_purpose) = (at, TimerPurpose::Reordering),
+            None if self.timer_purpose == TimerPurpose::Reordering => {
+                self.arm_from_first(now, params)
+            }
             None => {}
         }
     }
@@ -102,9 +104,9 @@ impl Sender {
     /// A timer other than the retransmission timer has run out.
     #[cold]
     pub(super) fn handle_rack_timer(&mut self, now: Instant, params: &StackParams) {
-        let purpose = std::mem::take(&mut self.purpose);
-        if purpose == Purpose::Probe {
-            self.tail = Tail::Due;
+        let timer_purpose = std::mem::take(&mut self.timer_purpose);
+        if timer_purpose == TimerPurpose::TailLossProbe {
+            self.tail_loss_probe = TailLossProbe::Due;
             self.rto_at = now + self.rtt.rto(params);
             return;
         }
@@ -116,15 +118,19 @@ impl Sender {
         self.note_lost(lost_before);
         self.stats.fast_retransmits += u32::from(entered);
         self.arm_from_first(now, params);
-        self.watch_reordering(now, requests.reorder_at, params);
+        self.set_reordering_timer(now, requests.reorder_at, params);
         self.refresh_window();
     }
 
     /// Section 7.3: a segment of new data, whatever the congestion window says, or the last one
     /// again.
     #[cold]
-    pub(super) fn send_probe(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
-        self.tail = Tail::None;
+    pub(super) fn send_tail_loss_probe(
+        &mut self,
+        now: Instant,
+        params: &StackParams,
+    ) -> Option<SendRange> {
+        self.tail_loss_probe = TailLossProbe::None;
         if self.queue.is_empty() {
             return None;
         }
@@ -132,7 +138,7 @@ impl Sender {
         let range = if len > 0 && self.next + u64::from(len) <= self.edge() {
             let range = SendRange { start: self.next, len };
             self.note_sent(now, range, params);
-            self.tail = Tail::New;
+            self.tail_loss_probe = TailLossProbe::NewData;
             range
         } else {
             let (index, last) = self.queue.last_mut()?;
@@ -140,35 +146,35 @@ impl Sender {
             last.sent_at = now;
             let range = SendRange { start: last.start, len: last.len };
             if let Some(rate) = self.optional.rate_mut() {
-                rate.on_sent_again(now, index, false);
+                rate.on_retransmitted_at(now, index, false);
             }
             self.stats.retransmissions += u32::from(self.carries_data(range));
             self.after_sending(now, range, params);
-            self.tail = Tail::Repeat;
+            self.tail_loss_probe = TailLossProbe::Retransmission;
             range
         };
         self.timed_end = self.next as u32;
         self.rto_at = now + self.rtt.rto(params);
-        self.purpose = Purpose::Timeout;
+        self.timer_purpose = TimerPurpose::Retransmission;
         Some(range)
     }
 
     /// Section 7.4: whether a repeated segment that was a probe has repaired a loss, which nothing
     /// else has found: an acknowledgement goes beyond it.
-    pub(super) fn probe_repaired(&mut self, ack: u64) -> bool {
+    pub(super) fn probe_repaired_loss(&mut self, ack: u64) -> bool {
         let beyond = (ack as u32).wrapping_sub(self.timed_end).cast_signed();
-        if !self.is_probing() || beyond < 0 {
+        if !self.awaits_probe_ack() || beyond < 0 {
             return false;
         }
-        let repeat = self.tail == Tail::Repeat;
+        let repeat = self.tail_loss_probe == TailLossProbe::Retransmission;
         if !repeat || beyond > 0 {
-            self.tail = Tail::None;
+            self.tail_loss_probe = TailLossProbe::None;
         }
         repeat && beyond > 0 && !self.in_recovery()
     }
 
     /// Section 7.4.2: an acknowledgement that says nothing new answers a needless probe.
-    pub(super) fn forgive_probe(&mut self) {
-        self.tail = Tail::None;
+    pub(super) fn end_tail_loss_probe(&mut self) {
+        self.tail_loss_probe = TailLossProbe::None;
     }
 }

@@ -3,14 +3,14 @@
 use gridhaul_scenario::scenario::Recovery as Kind;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::tail::{Purpose, Tail};
+use super::rack_timers::{TailLossProbe, TimerPurpose};
 use super::{Sender, loss_recovery_context};
 use crate::tcp::congestion::Loss;
 use crate::tcp::params::StackParams;
 
 /// Probes of a closed window.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Probe {
+pub(super) struct WindowProbe {
     /// Times the persist timer has run out since the window closed.
     pub expired: u8,
     /// A probe is to be sent.
@@ -29,10 +29,10 @@ impl Sender {
             self.handle_rack_timer(now, params);
             return;
         }
-        self.purpose = Purpose::Timeout;
+        self.timer_purpose = TimerPurpose::Retransmission;
         if self.queue.is_empty() {
-            self.probe.expired = (self.probe.expired + 1).min(16);
-            self.probe.due = true;
+            self.window_probe.expired = (self.window_probe.expired + 1).min(16);
+            self.window_probe.due = true;
             self.rto_at = now + self.persist_interval(params);
             return;
         }
@@ -55,7 +55,7 @@ impl Sender {
         self.recovery_active = true;
         // Nothing was heard of the other end yet: this was SYN.
         let opens = self.una == 0 && self.peer_window_max == 0;
-        if !opens || self.stats.timeouts > params.syn_linear {
+        if !opens || self.stats.timeouts > params.syn_linear_timeouts {
             self.rtt.back_off(params);
         }
         self.timed_at = Instant::NEVER;
@@ -64,7 +64,7 @@ impl Sender {
             self.duplicates = 0;
         }
         self.limited = 0;
-        self.tail = Tail::None;
+        self.tail_loss_probe = TailLossProbe::None;
         self.pace_until(now);
         self.rto_at = now + self.rtt.rto(params);
         self.refresh_window();
@@ -80,7 +80,8 @@ impl Sender {
 
     /// Whether the retransmission timer or the persist timer expires now, and not one of RACK's.
     pub(crate) fn is_timing_out(&self, now: Instant) -> bool {
-        self.rto_at <= now && (self.purpose == Purpose::Timeout || self.queue.is_empty())
+        self.rto_at <= now
+            && (self.timer_purpose == TimerPurpose::Retransmission || self.queue.is_empty())
     }
 
     /// The window after a timeout.
@@ -92,15 +93,15 @@ impl Sender {
         }
         // RFC 5681, section 3.1: if the segment was repeated by the timer before, ssthresh is held
         // constant. ns-2 cuts again.
-        let repairing = self.recovery_rules().timeout_in_recovery_keeps_threshold
+        let in_repair = self.recovery_rules().timeout_in_recovery_keeps_threshold
             && self.recovery.in_recovery();
-        let again = repairing
+        let timed_out_before = in_repair
             || self.queue.front().is_some_and(|sent| sent.timed_out)
                 && !params.policy.repeated_timeout_reduces;
         let mut context = loss_recovery_context!(self, now, params);
         context.limited = 0;
         self.recovery.before_timeout(&context);
-        let loss = Loss { again, ..context.loss() };
+        let loss = Loss { timed_out_before, ..context.loss() };
         self.congestion.on_timeout(&loss);
     }
 
@@ -115,15 +116,15 @@ impl Sender {
     /// SYN is acknowledged.
     pub(super) fn on_opened(&mut self, params: &StackParams) {
         if self.stats.timeouts > 0 && !params.policy.syn_counts_as_data {
-            if self.stats.timeouts > params.syn_repeats {
+            if self.stats.timeouts > params.syn_retransmissions_keeping_window {
                 // RFC 5681, section 3.1: after the loss of a SYN the initial window is one segment.
                 self.congestion.deflate(u32::MAX);
             }
-            self.rtt.begin_anew();
+            self.rtt.restart_after_syn_loss();
         }
     }
 
     pub(super) fn persist_interval(&self, params: &StackParams) -> Duration {
-        (self.rtt.rto(params) * (1 << self.probe.expired)).min(params.rto_max)
+        (self.rtt.rto(params) * (1 << self.window_probe.expired)).min(params.rto_max)
     }
 }

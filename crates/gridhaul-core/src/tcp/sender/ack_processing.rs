@@ -4,15 +4,15 @@
 use gridhaul_scenario::units::Instant;
 
 use super::ack_event::AckEvent;
-use super::round_trip::Freed;
-use super::tail::Purpose;
-use super::timer::Probe;
+use super::rack_timers::TimerPurpose;
+use super::retransmission_timer::WindowProbe;
+use super::rtt_measurement::AckedSegments;
 use super::{Sender, loss_recovery_context};
 use crate::tcp::congestion::Ack;
 use crate::tcp::params::StackParams;
 use crate::tcp::recovery::CwndGrowth;
+use crate::tcp::retransmission_queue::OutstandingSegment;
 use crate::tcp::segment::{ClockOption, OneWayDelay, Segment, expand};
-use crate::tcp::sent::Sent;
 
 /// The response to an acknowledgement of new data.
 struct Response {
@@ -32,7 +32,7 @@ impl Default for Response {
 impl Sender {
     /// See [`Self::handle_ack`].
     #[inline(never)]
-    pub(super) fn handle_any_ack(
+    pub(super) fn handle_ack_general(
         &mut self,
         now: Instant,
         segment: &Segment,
@@ -40,7 +40,7 @@ impl Sender {
         params: &StackParams,
     ) -> bool {
         let Some(ack) = expand(segment.ack, isn, self.una) else { return true };
-        if ack > self.next && !self.accept_probe(now, ack) {
+        if ack > self.next && !self.accept_window_probe_ack(now, ack) {
             return false;
         }
         if segment.clock == ClockOption::OneWayDelay
@@ -54,22 +54,22 @@ impl Sender {
         if self.una == self.next {
             // Nothing is out: only the window can have changed.
             if segment.sequence_len() == 0 && segment.window == old_window {
-                self.forgive_probe();
+                self.end_tail_loss_probe();
             }
             if self.edge() > self.next {
-                self.probe = Probe::default();
+                self.window_probe = WindowProbe::default();
             }
             return true;
         }
         let mut event = AckEvent {
             now,
-            least: self.rtt.least(),
+            least: self.rtt.min_rtt(),
             prior_in_flight: self.in_flight(),
             highest: self.queue.highest_sacked(),
             ..AckEvent::default()
         };
         if self.sack && !segment.sack.is_empty() {
-            self.take_sacks(now, ack, segment, isn, params, &mut event);
+            self.process_sack_blocks(now, ack, segment, isn, params, &mut event);
         }
         if self.recovery_rules().tracks_send_times && segment.clock == ClockOption::Timestamps {
             event.echo = segment.timestamps.map(|(_, echo)| echo);
@@ -84,11 +84,11 @@ impl Sender {
 
     /// An acknowledgement of the probe of a closed window: the byte counts as sent after all.
     #[cold]
-    fn accept_probe(&mut self, now: Instant, ack: u64) -> bool {
-        if !self.probe.out || ack != self.next + 1 {
+    fn accept_window_probe_ack(&mut self, now: Instant, ack: u64) -> bool {
+        if !self.window_probe.out || ack != self.next + 1 {
             return false;
         }
-        self.queue.push(Sent::probe(self.next, now));
+        self.queue.push(OutstandingSegment::window_probe(self.next, now));
         if let Some(rate) = self.optional.rate_mut() {
             rate.on_probe();
         }
@@ -119,16 +119,16 @@ impl Sender {
         event.acked = ack - self.una;
         let opened = self.una == 0;
         self.recovery_active |= event.newest.is_some();
-        let probe_repaired = self.probe_repaired(ack);
-        let freed = self.free(ack, &mut event);
+        let probe_repaired_loss = self.probe_repaired_loss(ack);
+        let acked_segments = self.free(ack, &mut event);
         self.una = ack;
         self.sack_ignored = false;
-        self.time_freed(&freed, segment, isn, &mut event, params);
+        self.measure_acked(&acked_segments, segment, isn, &mut event, params);
         let mut response = Response::default();
         if self.recovery_active {
             response = self.consult_recovery(now, &mut event, params);
         }
-        if probe_repaired {
+        if probe_repaired_loss {
             let loss = loss_recovery_context!(self, now, params).loss();
             self.congestion.on_loss(&loss);
             self.congestion.on_recovered(now);
@@ -139,7 +139,7 @@ impl Sender {
             self.on_opened(params);
         }
         if self.una == self.next {
-            (self.rto_at, self.purpose) = (Instant::NEVER, Purpose::Timeout);
+            (self.rto_at, self.timer_purpose) = (Instant::NEVER, TimerPurpose::Retransmission);
             if params.policy.idle_since_last_ack {
                 // ns-2's timer runs on from here: see `Sender::restart_after_idle`.
                 self.last_sent = now;
@@ -148,16 +148,16 @@ impl Sender {
             // RFC 6298, 5.3: an acknowledgement of new data restarts the timer.
             self.arm(now, now, params);
         }
-        self.watch_reordering(now, response.reorder_at, params);
-        self.probe = Probe::default();
+        self.set_reordering_timer(now, response.reorder_at, params);
+        self.window_probe = WindowProbe::default();
         self.notify_controller(now, &event, response.growth, params);
     }
 
     /// Removes acknowledged segments from the queue.
     #[inline]
-    fn free(&mut self, ack: u64, event: &mut AckEvent) -> Freed {
+    fn free(&mut self, ack: u64, event: &mut AckEvent) -> AckedSegments {
         let tracked = self.recovery_active && self.recovery_rules().tracks_send_times;
-        let mut freed = Freed::default();
+        let mut acked_segments = AckedSegments::default();
         let mut rate = self.optional.rate_mut();
         self.queue.acknowledge(ack, |sent| {
             if !sent.sacked {
@@ -166,12 +166,12 @@ impl Sender {
             if let Some(rate) = &mut rate {
                 rate.on_acknowledged(event.now, sent);
             }
-            freed.add(sent);
+            acked_segments.add(sent);
             if tracked && !sent.sacked {
                 event.on_delivered(sent, event.echo);
             }
         });
-        freed
+        acked_segments
     }
 
     /// Lets the recovery handle an acknowledgement of new data.
@@ -211,10 +211,10 @@ impl Sender {
         self.duplicates += 1;
         self.recovery_active = true;
         if rules.times_sacked_segments
-            && let Some((first, last)) = event.sacked
+            && let Some((first, last)) = event.sacked_sent_at
         {
             // Before the recovery handles the acknowledgement (Linux).
-            self.take_round_trip((first, last), now, params);
+            self.add_rtt_sample((first, last), now, params);
             event.rtt = Some(now.since(last));
         }
         let lost_before = self.queue.lost_bytes();
@@ -235,7 +235,7 @@ impl Sender {
         }
         if rules.times_sacked_segments {
             self.restart_timer_by_sacked(now, &event, params);
-            self.watch_reordering(now, requests.reorder_at, params);
+            self.set_reordering_timer(now, requests.reorder_at, params);
         }
         self.stats.fast_retransmits += u32::from(entered);
         if event.delivered > 0 {
@@ -248,13 +248,13 @@ impl Sender {
     /// The timer starts anew if what was sacked was sent before the first segment outstanding, which has been
     /// retransmitted since.
     fn restart_timer_by_sacked(&mut self, now: Instant, event: &AckEvent, params: &StackParams) {
-        if let (Some((first, _)), Some(rtt)) = (event.sacked, event.rtt) {
-            self.congestion.on_measured(rtt);
+        if let (Some((first, _)), Some(rtt)) = (event.sacked_sent_at, event.rtt) {
+            self.congestion.on_rtt_sample(rtt);
             if self.queue.front().is_some_and(|head| first < head.sent_at) {
                 self.arm(now, now, params);
             }
         }
-        if self.purpose == Purpose::Probe {
+        if self.timer_purpose == TimerPurpose::TailLossProbe {
             // What is missing shows by itself now.
             self.arm_from_first(now, params);
         }
@@ -309,8 +309,8 @@ impl Sender {
 
     #[inline]
     fn window_was_limit(&self) -> bool {
-        self.optional.usage().map_or(self.window_limited, |usage| {
-            usage.allows_growth(self.congestion.cwnd(), self.congestion.ssthresh())
+        self.optional.cwnd_validation().map_or(self.window_limited, |cwnd_validation| {
+            cwnd_validation.allows_growth(self.congestion.cwnd(), self.congestion.ssthresh())
         })
     }
 

@@ -1,6 +1,6 @@
 //! The segments that are sent and not yet acknowledged, and what is known of each.
 
-mod loss;
+mod loss_marking;
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use gridhaul_scenario::units::Instant;
 
 /// A sent segment. What the delivery rate needs of it is kept by `RateAccount`, for those who ask.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sent {
+pub(crate) struct OutstandingSegment {
     /// Stream position of its first byte (0 is SYN, data begins at 1).
     pub start: u64,
     /// Sequence space it takes.
@@ -25,7 +25,7 @@ pub(crate) struct Sent {
     pub sent_at: Instant,
 }
 
-impl Sent {
+impl OutstandingSegment {
     #[inline]
     pub(crate) const fn new(start: u64, len: u32, now: Instant) -> Self {
         let (sacked, lost, timed_out) = (false, false, false);
@@ -33,7 +33,7 @@ impl Sent {
     }
 
     /// A probe of a closed window. It measures nothing, as if it had been sent twice.
-    pub(crate) const fn probe(start: u64, now: Instant) -> Self {
+    pub(crate) const fn window_probe(start: u64, now: Instant) -> Self {
         Self { transmits: 2, ..Self::new(start, 1, now) }
     }
 
@@ -45,47 +45,47 @@ impl Sent {
 
 /// What has been found lost by its age.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Expired {
+pub(crate) struct RackLosses {
     /// Bytes marked.
     pub bytes: u64,
     /// Whether some of them had been sent again.
-    pub repeated: bool,
+    pub retransmitted: bool,
     /// When the last of those that are suspected has waited long enough.
     pub due: Option<Instant>,
 }
 
 /// What a selective acknowledgement does to a segment that waits to be retransmitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StillLost {
+pub(crate) enum LossMark {
     /// It need not be retransmitted.
     Clear,
     /// It is retransmitted all the same (ns-2, on its way back after a timeout).
     Keep,
 }
 
-/// Sent segments in order of the stream, without gaps.
+/// OutstandingSegment segments in order of the stream, without gaps.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct SentQueue {
-    ring: VecDeque<Sent>,
+pub(crate) struct RetransmissionQueue {
+    ring: VecDeque<OutstandingSegment>,
     sacked_bytes: u32,
     lost_bytes: u32,
     /// Everything before this position that is not sacked has been looked at for loss.
-    judged: u64,
+    loss_checked_until: u64,
     highest_sacked: u64,
     /// No lost segment begins before this position.
-    lost_hint: u64,
+    first_lost_hint: u64,
 }
 
-impl SentQueue {
+impl RetransmissionQueue {
     #[inline]
-    pub(crate) fn push(&mut self, sent: Sent) {
+    pub(crate) fn push(&mut self, sent: OutstandingSegment) {
         if self.ring.capacity() < 2 {
-            self.make_room();
+            self.reserve_one_more();
         }
         self.ring.push_back(sent);
     }
     #[inline]
-    pub(crate) fn front(&self) -> Option<&Sent> {
+    pub(crate) fn front(&self) -> Option<&OutstandingSegment> {
         self.ring.front()
     }
     #[inline]
@@ -98,7 +98,7 @@ impl SentQueue {
         self.ring.iter().rev().any(|sent| sent.len < len)
     }
     /// The last segment and its place in the queue.
-    pub(crate) fn last_mut(&mut self) -> Option<(usize, &mut Sent)> {
+    pub(crate) fn last_mut(&mut self) -> Option<(usize, &mut OutstandingSegment)> {
         let index = self.ring.len().checked_sub(1)?;
         self.ring.get_mut(index).map(|sent| (index, sent))
     }
@@ -114,7 +114,7 @@ impl SentQueue {
     }
     /// Whether no segment is sacked, and none lost that is not retransmitted.
     #[inline]
-    pub(crate) const fn is_undisturbed(&self) -> bool {
+    pub(crate) const fn has_no_sacked_or_lost(&self) -> bool {
         self.sacked_bytes | self.lost_bytes == 0
     }
     /// End of the highest range that was selectively acknowledged.
@@ -125,7 +125,7 @@ impl SentQueue {
 
     /// Removes what lies before `una`; calls `each` with every removed segment.
     #[inline]
-    pub(crate) fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&Sent)) {
+    pub(crate) fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&OutstandingSegment)) {
         while let Some(front) = self.ring.front_mut() {
             if front.end() > una {
                 // An acknowledgement inside a segment: its rest stays.
@@ -156,9 +156,9 @@ impl SentQueue {
     /// [`acknowledge`](Self::acknowledge) where it frees the first segment alone, and nothing is sacked or
     /// lost: returns that segment.
     #[inline]
-    pub(crate) fn acknowledge_first(&mut self, una: u64) -> Option<Sent> {
+    pub(crate) fn acknowledge_first(&mut self, una: u64) -> Option<OutstandingSegment> {
         let first = *self.ring.front()?;
-        if first.end() != una || !self.is_undisturbed() {
+        if first.end() != una || !self.has_no_sacked_or_lost() {
             return None;
         }
         self.ring.pop_front();
@@ -171,8 +171,8 @@ impl SentQueue {
         &mut self,
         left: u64,
         right: u64,
-        lost: StillLost,
-        mut each: impl FnMut(usize, &Sent),
+        lost: LossMark,
+        mut each: impl FnMut(usize, &OutstandingSegment),
     ) -> u64 {
         let first = self.index_of(left);
         let mut covered = 0;
@@ -185,7 +185,7 @@ impl SentQueue {
             }
             sent.sacked = true;
             covered += sent.len;
-            if sent.lost && lost == StillLost::Clear {
+            if sent.lost && lost == LossMark::Clear {
                 sent.lost = false;
                 self.lost_bytes -= sent.len;
             }
@@ -199,18 +199,18 @@ impl SentQueue {
     }
 
     /// The first lost segment and its place in the queue.
-    pub(crate) fn next_lost(&mut self) -> Option<(usize, &mut Sent)> {
+    pub(crate) fn next_lost(&mut self) -> Option<(usize, &mut OutstandingSegment)> {
         if self.lost_bytes == 0 {
             return None;
         }
-        let from = self.index_of(self.lost_hint);
+        let from = self.index_of(self.first_lost_hint);
         let (index, start) = self
             .ring
             .range(from..)
             .enumerate()
             .find(|(_, sent)| sent.lost)
             .map(|(index, sent)| (from + index, sent.start))?;
-        self.lost_hint = start;
+        self.first_lost_hint = start;
         self.ring.get_mut(index).map(|sent| (index, sent))
     }
 
@@ -221,7 +221,7 @@ impl SentQueue {
 
     /// Of many connections, some never have more than SYN out, and most no more than two segments.
     #[cold]
-    fn make_room(&mut self) {
+    fn reserve_one_more(&mut self) {
         if self.ring.len() == self.ring.capacity() {
             self.ring.reserve_exact(1);
         }

@@ -8,18 +8,18 @@ use crate::tcp::sender::{SendRange, Sender};
 
 /// The sending half.
 #[derive(Debug, Clone)]
-pub(super) enum Sending {
+pub(super) enum SendingHalf {
     /// It sends, or may.
-    Whole(Box<Sender>),
+    Full(Box<Sender>),
     /// Nothing was written, and nothing is out.
-    Resting(Resting),
+    Idle(IdleSender),
 }
 
 /// What remains of a sender while nothing is out and nothing is written. Packed, so that the tag of
-/// [`Sending`] costs four bytes of an end instead of eight and four of padding.
+/// [`SendingHalf`] costs four bytes of an end instead of eight and four of padding.
 #[derive(Debug, Clone, Copy)]
 #[repr(Rust, packed(4))]
-pub(super) struct Resting {
+pub(super) struct IdleSender {
     /// Everything before it is acknowledged; it is sent next.
     next: u64,
     peer_window: u32,
@@ -27,82 +27,82 @@ pub(super) struct Resting {
     window_from: u32,
 }
 
-impl Sending {
+impl SendingHalf {
     pub(super) fn new(params: &StackParams) -> Self {
-        Self::Whole(Box::new(Sender::new(params)))
+        Self::Full(Box::new(Sender::new(params)))
     }
 
     /// The sender, made anew from what remained of it.
-    pub(super) fn wake(&mut self, params: &StackParams) -> &mut Sender {
-        if let Self::Resting(resting) = self {
-            *self = Self::Whole(Box::new(resting.wake(params)));
+    pub(super) fn activate(&mut self, params: &StackParams) -> &mut Sender {
+        if let Self::Idle(idle) = self {
+            *self = Self::Full(Box::new(idle.activate(params)));
         }
         match self {
-            Self::Whole(sender) => sender,
-            Self::Resting(_) => unreachable!("it has just been woken"),
+            Self::Full(sender) => sender,
+            Self::Idle(_) => unreachable!("it has just been woken"),
         }
     }
 
     /// Keeps only what an end needs that never sends data, if it has sent none: before SYN as well
     /// as behind it.
-    pub(super) fn rest(&mut self) {
-        if let Self::Whole(sender) = self
+    pub(super) fn release_idle(&mut self) {
+        if let Self::Full(sender) = self
             && sender.next() == sender.una()
             && sender.has_no_data()
         {
             let (peer_window, peer_window_max, window_from) = sender.offer();
             let next = sender.next();
-            *self = Self::Resting(Resting { next, peer_window, peer_window_max, window_from });
+            *self = Self::Idle(IdleSender { next, peer_window, peer_window_max, window_from });
         }
     }
 
     /// Nothing is sent any more, and no timer runs.
     pub(super) fn stop(&mut self) {
-        if let Self::Whole(sender) = self {
+        if let Self::Full(sender) = self {
             sender.stop();
         }
     }
 
     #[inline]
-    pub(super) fn whole(&self) -> Option<&Sender> {
+    pub(super) fn sender(&self) -> Option<&Sender> {
         match self {
-            Self::Whole(sender) => Some(sender),
-            Self::Resting(_) => None,
+            Self::Full(sender) => Some(sender),
+            Self::Idle(_) => None,
         }
     }
 
     #[inline]
     pub(super) fn next(&self) -> u64 {
         match self {
-            Self::Whole(sender) => sender.next(),
-            Self::Resting(resting) => resting.next,
+            Self::Full(sender) => sender.next(),
+            Self::Idle(idle) => idle.next,
         }
     }
 
     #[inline]
     pub(super) fn una(&self) -> u64 {
         match self {
-            Self::Whole(sender) => sender.una(),
-            Self::Resting(resting) => resting.next,
+            Self::Full(sender) => sender.una(),
+            Self::Idle(idle) => idle.next,
         }
     }
 
     #[inline]
     pub(super) fn fin_position(&self) -> Option<u64> {
-        self.whole().and_then(Sender::fin_position)
+        self.sender().and_then(Sender::fin_position)
     }
 
     pub(super) fn fin_acknowledged(&self) -> bool {
-        self.whole().is_some_and(Sender::fin_acknowledged)
+        self.sender().is_some_and(Sender::fin_acknowledged)
     }
 
     #[inline]
     pub(super) fn next_deadline(&self) -> Instant {
-        self.whole().map_or(Instant::NEVER, Sender::next_deadline)
+        self.sender().map_or(Instant::NEVER, Sender::next_deadline)
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant, params: &StackParams) {
-        if let Self::Whole(sender) = self {
+        if let Self::Full(sender) = self {
             sender.handle_timeout(now, params);
         }
     }
@@ -117,8 +117,8 @@ impl Sending {
         params: &StackParams,
     ) -> bool {
         match self {
-            Self::Whole(sender) => sender.handle_ack(now, segment, isn, params),
-            Self::Resting(resting) => resting.handle_ack(segment, isn),
+            Self::Full(sender) => sender.handle_ack(now, segment, isn, params),
+            Self::Idle(idle) => idle.handle_ack(segment, isn),
         }
     }
 
@@ -126,21 +126,23 @@ impl Sending {
     #[inline]
     pub(super) fn poll(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         match self {
-            Self::Whole(sender) => sender.poll_range(now, params).or_else(|| sender.poll_probe()),
-            Self::Resting(_) => None,
+            Self::Full(sender) => {
+                sender.poll_range(now, params).or_else(|| sender.poll_window_probe())
+            }
+            Self::Idle(_) => None,
         }
     }
 
     /// SYN, if it is to be sent again. An end that rests has nothing to repeat, and is left so.
     pub(super) fn poll_syn(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         match self {
-            Self::Whole(sender) => sender.poll_range(now, params).filter(|range| range.start == 0),
-            Self::Resting(_) => None,
+            Self::Full(sender) => sender.poll_range(now, params).filter(|range| range.start == 0),
+            Self::Idle(_) => None,
         }
     }
 }
 
-impl Resting {
+impl IdleSender {
     /// Nothing is out: only the window can have changed, and of that only what the newest segment says
     /// (RFC 9293, 3.10.7.4).
     #[inline]
@@ -158,7 +160,7 @@ impl Resting {
         true
     }
 
-    fn wake(self, params: &StackParams) -> Sender {
+    fn activate(self, params: &StackParams) -> Sender {
         let mut sender = Sender::new(params);
         if self.next == 0 {
             return sender;

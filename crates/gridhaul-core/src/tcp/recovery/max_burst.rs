@@ -2,9 +2,9 @@
 
 /// Segments that may still be sent before the next acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Allowance(u8);
+pub(super) struct MaxBurst(u8);
 
-impl Allowance {
+impl MaxBurst {
     /// Any number.
     pub(super) const UNLIMITED: Self = Self(u8::MAX);
     pub(super) const NONE: Self = Self(0);
@@ -14,7 +14,7 @@ impl Allowance {
     }
 
     #[inline]
-    pub(super) const fn permits(self) -> bool {
+    pub(super) const fn allows_sending(self) -> bool {
         self.0 > 0
     }
 

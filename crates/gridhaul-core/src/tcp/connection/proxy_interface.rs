@@ -9,7 +9,7 @@ use crate::tcp::params::StackParams;
 use crate::tcp::segment::{Flags, Segment};
 
 impl Connection {
-    /// An end that takes the place of another in an open connection: `isn` is that one's number
+    /// An end that takes the target of another in an open connection: `isn` is that one's number
     /// for position 0, `peer_isn` the other end's, which offers `window` bytes and has agreed on
     /// selective acknowledgements or not. Without timestamps.
     pub(crate) fn adopted(
@@ -21,11 +21,11 @@ impl Connection {
     ) -> Self {
         let mut end = Self::new(params, isn, State::Established);
         end.peer_isn = peer_isn;
-        let sender = end.sending.wake(&end.params);
+        let sender = end.sending.activate(&end.params);
         sender.skip_handshake(window, peer_isn);
         end.receiver.handle_syn();
         end.last_ack = end.receiver.next();
-        end.agree(None, sack);
+        end.negotiate_options(None, sack);
         end
     }
 
@@ -39,7 +39,7 @@ impl Connection {
         self.peer_isn.wrapping_add(offset as u32).wrapping_add(1)
     }
 
-    /// A window of so many bytes as the other end reads it: rounded down to whole units of its
+    /// A window of so many bytes as the other end reads it: rounded down to sender units of its
     /// scale.
     #[inline]
     pub(crate) const fn scaled_window(&self, window: u32) -> u32 {
@@ -59,7 +59,7 @@ impl Connection {
     }
 
     /// From now on segments carry their windows in units of 2^`shift` bytes (RFC 7323, section
-    /// 2.3): windows are rounded down to whole units when they are offered, so that the other end
+    /// 2.3): windows are rounded down to sender units when they are offered, so that the other end
     /// reads what this one believes that it has offered. At most 14, and the receive buffer must not
     /// exceed 65,535 units. The window of SYN is not scaled, and windows of incoming segments are
     /// handed over in bytes.
@@ -83,11 +83,11 @@ impl Connection {
     #[inline]
     pub(crate) fn is_unsent(&self, ack: u32) -> bool {
         let next = self.isn.wrapping_add(self.sending.next() as u32);
-        let beyond = ack.wrapping_sub(next).cast_signed();
-        if beyond <= 0 || matches!(self.state, State::Closed | State::Listen) {
+        let out_of_order = ack.wrapping_sub(next).cast_signed();
+        if out_of_order <= 0 || matches!(self.state, State::Closed | State::Listen) {
             return false;
         }
-        beyond > 1 || self.peer_window() >= self.params.mss
+        out_of_order > 1 || self.peer_window() >= self.params.mss
     }
 
     /// The window that the other end offers.
@@ -122,11 +122,11 @@ impl Connection {
                 let seq = self.isn.wrapping_add(self.sending.next() as u32);
                 let (ack, header) = (self.expected(), self.params.header as u8);
                 let flags = Flags::RST.with(Flags::ACK);
-                self.ending().reset =
+                self.closing().reset =
                     Some(Segment { seq, ack, flags, header, ..Segment::default() });
             }
         }
-        self.end();
+        self.enter_closed();
     }
 
     /// TIME-WAIT begins anew, or begins where LAST-ACK has just ended: the other end is still to be told
@@ -176,7 +176,7 @@ mod tests {
     }
 
     /// RFC 9293, 3.10.7.4: SND.WL1 begins with the number of the other end's SYN. With 0 in its
-    /// place, half of all numbers would look older than that, and their windows be left unread.
+    /// target, half of all numbers would look older than that, and their windows be left unread.
     #[test]
     fn the_first_window_counts_whatever_the_numbers_are() {
         for peer_isn in [0, 7, 1 << 31, u32::MAX - 3, u32::MAX] {

@@ -4,7 +4,7 @@ use super::Sender;
 use crate::tcp::params::StackParams;
 
 /// Linux: 64 KiB less the room for headers (`sk_dst_gso_max_size`). Bytes.
-const PIECE_MAX: u32 = 65_215;
+const GSO_MAX_SIZE: u32 = 65_215;
 
 impl Sender {
     /// See [`Connection::accepts_write`](crate::tcp::Connection::accepts_write).
@@ -14,30 +14,30 @@ impl Sender {
             return false;
         }
         if params.policy.fills_super_segments {
-            return unsent < if refused { 1 } else { self.largest_piece(params) };
+            return unsent < if refused { 1 } else { self.size_goal(params) };
         }
         if unsent >= mss {
             return false;
         }
-        let waits = self.una != self.next && self.small_ones_wait(params);
+        let waits = self.una != self.next && self.nagle_delays(params);
         if waits && (unsent > 0 || bytes < mss) {
             return true;
         }
-        unsent == 0 && self.could_send(bytes.min(mss), params)
+        unsent == 0 && self.could_transmit(bytes.min(mss), params)
     }
 
     /// With TCP_NOTSENT_LOWAT of 1, Linux begins a piece when nothing waits and fills the one that does
     /// (`tcp_sendmsg_locked`); who was refused hears when nothing waits (`tcp_stream_memory_free`). A
     /// piece is as many segments as a device may get at once, within half of the other end's largest
     /// window (`tcp_xmit_size_goal`). Bytes.
-    fn largest_piece(&self, params: &StackParams) -> u64 {
-        let most = PIECE_MAX.min(self.peer_window_max / 2);
+    fn size_goal(&self, params: &StackParams) -> u64 {
+        let most = GSO_MAX_SIZE.min(self.peer_window_max / 2);
         u64::from((most / params.mss).max(1) * params.mss)
     }
 
     /// Whether a segment of new data would leave at once: no lost segment awaits retransmission, and the
     /// windows have room.
-    fn could_send(&self, len: u64, params: &StackParams) -> bool {
+    fn could_transmit(&self, len: u64, params: &StackParams) -> bool {
         if self.queue.lost_bytes() > 0 {
             return false;
         }

@@ -16,7 +16,7 @@ impl Sender {
         let idle = params.restart_after_idle && begun;
         if idle && now.since(self.last_sent) > self.rtt.rto(params) {
             match params.policy.idle_restart {
-                IdleRestart::OneSegment => self.restart_with_one_segment(now, params),
+                IdleRestart::OneSegment => self.restart_from_one_segment(now, params),
                 IdleRestart::Decay => self.decay_window(now, params),
                 IdleRestart::InitialWindow => {
                     self.congestion.on_idle_restart(now, params.initial_window);
@@ -36,7 +36,7 @@ impl Sender {
     /// timer anew, so that it often runs out before the acknowledgement can come
     /// (`VegasTcpAgent::timeout, output`).
     #[cold]
-    fn restart_with_one_segment(&mut self, now: Instant, params: &StackParams) {
+    fn restart_from_one_segment(&mut self, now: Instant, params: &StackParams) {
         self.recovery.on_timeout(self.next);
         self.duplicates = 0;
         if !params.policy.timer_runs_while_idle {

@@ -9,7 +9,7 @@ use crate::tcp::params::StackParams;
 
 /// How far the window was used.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Usage {
+pub(super) struct CwndValidation {
     /// The window was full in the round trip under way.
     full: bool,
     /// Most that was out in that round trip, in bytes.
@@ -21,7 +21,7 @@ pub(super) struct Usage {
     most_since: u64,
 }
 
-impl Usage {
+impl CwndValidation {
     /// For stacks that follow Linux; a controller that paces judges for itself.
     pub(super) fn new(params: &StackParams, paced: bool) -> Option<Self> {
         (params.policy.validates_window && !paced).then(Self::default)
@@ -43,9 +43,9 @@ impl Usage {
 impl Sender {
     /// New data was sent, or the window held it back (`full`).
     #[inline]
-    pub(super) fn note_use(&mut self, now: Instant, full: bool, params: &StackParams) {
-        if self.optional.usage().is_some() {
-            self.judge_use(now, full, params);
+    pub(super) fn note_cwnd_usage(&mut self, now: Instant, full: bool, params: &StackParams) {
+        if self.optional.cwnd_validation().is_some() {
+            self.validate_cwnd(now, full, params);
         } else {
             self.window_limited |= full;
         }
@@ -53,25 +53,25 @@ impl Sender {
 
     /// RFC 2861, section 3.2: after an RTO in which the window was not used, it comes half the way down to
     /// what was. Not while more data waits, nor in a recovery.
-    fn judge_use(&mut self, now: Instant, full: bool, params: &StackParams) {
+    fn validate_cwnd(&mut self, now: Instant, full: bool, params: &StackParams) {
         let out = self.next - self.una;
         let (cwnd, ssthresh) = (self.congestion.cwnd(), self.congestion.ssthresh());
         let more = self.next < self.end();
-        let Some(usage) = self.optional.usage_mut() else { return };
-        usage.note(out, self.una, self.next, full);
-        if usage.allows_growth(cwnd, ssthresh) || self.recovery_active {
-            (usage.used_at, usage.most_since) = (now, 0);
+        let Some(cwnd_validation) = self.optional.cwnd_validation_mut() else { return };
+        cwnd_validation.note(out, self.una, self.next, full);
+        if cwnd_validation.allows_growth(cwnd, ssthresh) || self.recovery_active {
+            (cwnd_validation.used_at, cwnd_validation.most_since) = (now, 0);
             return;
         }
-        usage.most_since = usage.most_since.max(out);
-        let long = now.since(usage.used_at) >= self.rtt.rto(params);
+        cwnd_validation.most_since = cwnd_validation.most_since.max(out);
+        let long = now.since(cwnd_validation.used_at) >= self.rtt.rto(params);
         if !params.restart_after_idle || !long || more {
             return;
         }
-        let used = (usage.most_since as u32).max(params.initial_window);
-        (usage.used_at, usage.most_since) = (now, 0);
+        let used = (cwnd_validation.most_since as u32).max(params.initial_window);
+        (cwnd_validation.used_at, cwnd_validation.most_since) = (now, 0);
         if used < cwnd {
-            self.congestion.on_unused(used.midpoint(cwnd));
+            self.congestion.on_cwnd_unused(used.midpoint(cwnd));
             self.refresh_window();
         }
     }
@@ -79,8 +79,8 @@ impl Sender {
     /// RFC 2861, section 3.1: the window halves for each RTO of idle time, down to the initial window
     /// (`tcp_cwnd_restart`).
     pub(super) fn decay_window(&mut self, now: Instant, params: &StackParams) {
-        let Some(usage) = self.optional.usage_mut() else { return };
-        (usage.used_at, usage.most_since) = (now, 0);
+        let Some(cwnd_validation) = self.optional.cwnd_validation_mut() else { return };
+        (cwnd_validation.used_at, cwnd_validation.most_since) = (now, 0);
         let rto = self.rtt.rto(params);
         let cwnd = self.congestion.cwnd();
         let least = params.initial_window.min(cwnd);
@@ -89,7 +89,7 @@ impl Sender {
             left /= 2;
             idle = idle.saturating_sub(rto);
         }
-        self.congestion.on_unused(left.max(least));
+        self.congestion.on_cwnd_unused(left.max(least));
     }
 }
 
@@ -100,21 +100,21 @@ mod tests {
     /// Slow start goes on until the window is twice what the application fills of it.
     #[test]
     fn a_window_that_is_half_used_grows_in_slow_start_only() {
-        let mut usage = Usage::default();
-        usage.note(7_000, 1, 7_001, false);
-        assert!(usage.allows_growth(13_999, u32::MAX));
-        assert!(!usage.allows_growth(14_000, u32::MAX));
-        assert!(!usage.allows_growth(8_000, 8_000));
+        let mut cwnd_validation = CwndValidation::default();
+        cwnd_validation.note(7_000, 1, 7_001, false);
+        assert!(cwnd_validation.allows_growth(13_999, u32::MAX));
+        assert!(!cwnd_validation.allows_growth(14_000, u32::MAX));
+        assert!(!cwnd_validation.allows_growth(8_000, 8_000));
     }
 
     /// That it was full counts until what was sent then is acknowledged.
     #[test]
     fn a_full_window_counts_for_a_round_trip() {
-        let mut usage = Usage::default();
-        usage.note(10_000, 1, 10_001, true);
-        usage.note(4_000, 7_001, 11_001, false);
-        assert!(usage.allows_growth(10_000, 5_000));
-        usage.note(4_000, 10_001, 14_001, false);
-        assert!(!usage.allows_growth(10_000, 5_000));
+        let mut cwnd_validation = CwndValidation::default();
+        cwnd_validation.note(10_000, 1, 10_001, true);
+        cwnd_validation.note(4_000, 7_001, 11_001, false);
+        assert!(cwnd_validation.allows_growth(10_000, 5_000));
+        cwnd_validation.note(4_000, 10_001, 14_001, false);
+        assert!(!cwnd_validation.allows_growth(10_000, 5_000));
     }
 }
