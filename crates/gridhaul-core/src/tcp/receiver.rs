@@ -18,7 +18,7 @@ pub struct Receiver {
     /// Right edge of the window that was offered last.
     offered: u64,
     ack_at: Instant,
-    /// What has arrived out_of_order a gap.
+    /// What has arrived beyond a gap.
     out_of_order: Option<Box<ReassemblyQueue>>,
     /// Bytes that the application has not taken yet.
     unread: u32,
@@ -115,8 +115,7 @@ impl Receiver {
         self.reads_at_once = false;
     }
 
-    /// The application takes `bytes`. Returns whether the window has opened so far that the other
-    /// end is told.
+    /// The application takes `bytes`. Returns whether the window has opened so far that the peer is told.
     pub fn consume(&mut self, bytes: u64, params: &StackParams) -> bool {
         self.unread = u64::from(self.unread).saturating_sub(bytes) as u32;
         let told = self.edge(params) > self.offered;
@@ -124,12 +123,12 @@ impl Receiver {
         told
     }
 
-    /// As [`Self::consume`], but the other end is told with the next acknowledgement only.
+    /// As [`Self::consume`], but the peer is told with the next acknowledgement only.
     pub(crate) fn release(&mut self, bytes: u64) {
         self.unread = u64::from(self.unread).saturating_sub(bytes) as u32;
     }
 
-    /// Payload bytes out_of_order gaps.
+    /// Payload bytes beyond gaps.
     #[inline]
     pub(crate) fn out_of_order_bytes(&self) -> u64 {
         self.out_of_order.as_ref().map_or(0, |out_of_order| out_of_order.payload())
@@ -173,7 +172,7 @@ impl Receiver {
         end <= self.offered
     }
 
-    /// Whether data has arrived out_of_order a gap.
+    /// Whether data has arrived beyond a gap.
     #[inline]
     pub(crate) const fn has_gap(&self) -> bool {
         self.out_of_order.is_some()
@@ -277,7 +276,7 @@ impl Receiver {
         }
     }
 
-    /// Linux after a silence and an old segment: the other end may be in slow start, and wait
+    /// Linux after a silence and an old segment: the peer may be in slow start, and wait
     /// (`tcp_enter_quickack_mode`). 16, where the opening of a connection gives one more.
     fn enter_quick_ack_mode(&mut self, params: &StackParams) {
         self.quick_acks_left =

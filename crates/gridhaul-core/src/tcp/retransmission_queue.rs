@@ -1,4 +1,5 @@
-//! The segments that are sent and not yet acknowledged, and what is known of each.
+//! The retransmission queue (RFC 9293, 3.3.1): segments that are sent and not yet acknowledged, with their
+//! SACK and loss state.
 
 mod loss_marking;
 
@@ -6,22 +7,23 @@ use std::collections::VecDeque;
 
 use gridhaul_scenario::units::Instant;
 
-/// A sent segment. What the delivery rate needs of it is kept by `RateAccount`, for those who ask.
+/// An outstanding segment. The data for delivery-rate samples are in `RateAccount`, for the congestion
+/// controls that need them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OutstandingSegment {
     /// Stream position of its first byte (0 is SYN, data begins at 1).
     pub start: u64,
-    /// Sequence space it takes.
+    /// Length in sequence space.
     pub len: u32,
-    /// Times it was sent; 255 stands for more, too.
+    /// Number of transmissions, saturated at 255.
     pub transmits: u8,
-    /// It was selectively acknowledged.
+    /// The segment was selectively acknowledged.
     pub sacked: bool,
-    /// It counts as lost and has not been sent again since.
+    /// The segment is marked lost and has not been retransmitted since.
     pub lost: bool,
-    /// The timer has found it lost.
+    /// The retransmission timer has expired for the segment.
     pub timed_out: bool,
-    /// When it was last sent.
+    /// Time of the last transmission.
     pub sent_at: Instant,
 }
 
@@ -32,7 +34,7 @@ impl OutstandingSegment {
         Self { start, len, transmits: 1, sacked, lost, timed_out, sent_at: now }
     }
 
-    /// A probe of a closed window. It measures nothing, as if it had been sent twice.
+    /// A probe of a closed window. Its round trip is not measured, as if it had been retransmitted.
     pub(crate) const fn window_probe(start: u64, now: Instant) -> Self {
         Self { transmits: 2, ..Self::new(start, 1, now) }
     }
@@ -43,33 +45,33 @@ impl OutstandingSegment {
     }
 }
 
-/// What has been found lost by its age.
+/// Result of RACK loss detection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RackLosses {
-    /// Bytes marked.
+    /// Bytes newly marked lost.
     pub bytes: u64,
-    /// Whether some of them had been sent again.
+    /// Whether retransmitted segments are among them.
     pub retransmitted: bool,
-    /// When the last of those that are suspected has waited long enough.
+    /// Time at which the last segment within the reordering window expires.
     pub due: Option<Instant>,
 }
 
-/// What a selective acknowledgement does to a segment that waits to be retransmitted.
+/// Effect of a selective acknowledgement on the lost mark of a segment that awaits retransmission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LossMark {
-    /// It need not be retransmitted.
+    /// The mark is cleared: no retransmission is needed.
     Clear,
-    /// It is retransmitted all the same (ns-2, on its way back after a timeout).
+    /// The segment is retransmitted regardless (ns-2, go-back-N after a timeout).
     Keep,
 }
 
-/// OutstandingSegment segments in order of the stream, without gaps.
+/// Outstanding segments in stream order, without gaps.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RetransmissionQueue {
     ring: VecDeque<OutstandingSegment>,
     sacked_bytes: u32,
     lost_bytes: u32,
-    /// Everything before this position that is not sacked has been looked at for loss.
+    /// Loss detection has examined all segments before this position that are not sacked.
     loss_checked_until: u64,
     highest_sacked: u64,
     /// No lost segment begins before this position.
@@ -92,12 +94,12 @@ impl RetransmissionQueue {
     pub(crate) fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
-    /// Whether one of them is shorter than `len`. Asked only when a small segment is about to follow,
-    /// which is not worth a word in the state of every connection; such a one is mostly the last.
+    /// Whether a segment is shorter than `len`. Called only before a small segment is sent, so a search is
+    /// cheaper than a counter in every connection; a short segment is usually the last.
     pub(crate) fn has_shorter_than(&self, len: u32) -> bool {
         self.ring.iter().rev().any(|sent| sent.len < len)
     }
-    /// The last segment and its place in the queue.
+    /// The last segment and its index in the queue.
     pub(crate) fn last_mut(&mut self) -> Option<(usize, &mut OutstandingSegment)> {
         let index = self.ring.len().checked_sub(1)?;
         self.ring.get_mut(index).map(|sent| (index, sent))
@@ -107,12 +109,12 @@ impl RetransmissionQueue {
     pub(crate) const fn sacked_bytes(&self) -> u64 {
         self.sacked_bytes as u64
     }
-    /// Bytes lost and not sent again.
+    /// Bytes marked lost and not yet retransmitted.
     #[inline]
     pub(crate) const fn lost_bytes(&self) -> u64 {
         self.lost_bytes as u64
     }
-    /// Whether no segment is sacked, and none lost that is not retransmitted.
+    /// Whether no segment is sacked and none awaits retransmission.
     #[inline]
     pub(crate) const fn has_no_sacked_or_lost(&self) -> bool {
         self.sacked_bytes | self.lost_bytes == 0
@@ -123,12 +125,12 @@ impl RetransmissionQueue {
         self.highest_sacked
     }
 
-    /// Removes what lies before `una`; calls `each` with every removed segment.
+    /// Removes segments before `una`; calls `each` with every removed segment.
     #[inline]
     pub(crate) fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&OutstandingSegment)) {
         while let Some(front) = self.ring.front_mut() {
             if front.end() > una {
-                // An acknowledgement inside a segment: its rest stays.
+                // An acknowledgement within a segment: the remainder stays.
                 let part = una.saturating_sub(front.start) as u32;
                 if part > 0 {
                     if front.sacked {
@@ -153,8 +155,8 @@ impl RetransmissionQueue {
         }
     }
 
-    /// [`acknowledge`](Self::acknowledge) where it frees the first segment alone, and nothing is sacked or
-    /// lost: returns that segment.
+    /// [`acknowledge`](Self::acknowledge) for the common case that `una` covers exactly the first segment
+    /// and no segment is sacked or lost: returns that segment.
     #[inline]
     pub(crate) fn acknowledge_first(&mut self, una: u64) -> Option<OutstandingSegment> {
         let first = *self.ring.front()?;
@@ -165,8 +167,8 @@ impl RetransmissionQueue {
         Some(first)
     }
 
-    /// Marks a range as selectively acknowledged; calls `each` with every segment newly so and its
-    /// place in the queue. Returns the bytes newly covered.
+    /// Marks a range as selectively acknowledged; calls `each` with every newly sacked segment and its index
+    /// in the queue. Returns the number of bytes newly sacked.
     pub(crate) fn sack(
         &mut self,
         left: u64,
@@ -198,7 +200,7 @@ impl RetransmissionQueue {
         u64::from(covered)
     }
 
-    /// The first lost segment and its place in the queue.
+    /// The first lost segment and its index in the queue.
     pub(crate) fn next_lost(&mut self) -> Option<(usize, &mut OutstandingSegment)> {
         if self.lost_bytes == 0 {
             return None;
@@ -214,12 +216,13 @@ impl RetransmissionQueue {
         self.ring.get_mut(index).map(|sent| (index, sent))
     }
 
-    /// A lost segment has been sent again.
+    /// A lost segment has been retransmitted.
     pub(crate) fn on_retransmitted(&mut self, len: u32) {
         self.lost_bytes -= len;
     }
 
-    /// Of many connections, some never have more than SYN out, and most no more than two segments.
+    /// Grows by one entry while the queue is short: in simulations with many connections, most have no more
+    /// than two segments outstanding.
     #[cold]
     fn reserve_one_more(&mut self) {
         if self.ring.len() == self.ring.capacity() {

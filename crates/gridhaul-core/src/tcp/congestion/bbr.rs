@@ -147,8 +147,8 @@ impl CongestionControl for Bbr {
         self.long_term_bandwidth = LongTermBandwidth::new();
     }
 
-    /// Section 4.2.3.4: one segment after a timeout, until all that was out is acknowledged. In Linux it
-    /// also ends a round, and what the pipe held before says nothing any more.
+    /// Section 4.2.3.4: one segment after a timeout, until all that was outstanding is acknowledged. In Linux
+    /// it also ends a round, and what the pipe held before says nothing any more.
     fn on_timeout(&mut self, loss: &Loss) {
         self.recovery.enter_after_timeout(self.window.cwnd_f64(), self.probing_rtt(), loss.next);
         self.window.set_cwnd(self.window.mss());

@@ -43,7 +43,7 @@ pub struct Cubic {
     /// Avoidance has been held up by the application or the receiver since then (section 5.8). Linux: data
     /// was last sent.
     idle_since: Option<Instant>,
-    /// The least round trip since the start or the last timeout.
+    /// The minimum RTT since the start or the last timeout.
     min_rtt: Option<Duration>,
     hystart: Option<HyStart>,
     /// Linux: segments acknowledged that have not made the window grow yet.
@@ -142,7 +142,7 @@ impl CongestionControl for Cubic {
         self.window.set_cwnd(self.window.mss());
     }
 
-    /// Linux: idle is when nothing is out (`CA_EVENT_TX_START`).
+    /// Linux: idle is when nothing is outstanding (`CA_EVENT_TX_START`).
     #[inline]
     fn on_sent(&mut self, now: Instant, _next: u64, in_flight: u64) {
         if self.rules().idle_is_nothing_outstanding {

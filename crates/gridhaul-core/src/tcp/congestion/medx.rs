@@ -13,8 +13,8 @@
 //!   duplicates that reveal a loss, and one delay from before.
 //! - A timeout is a loss, too, and is judged. The back-off of the timer stays (RFC 6298, 5.5).
 //! - Nothing is judged without has_new_delay: as long as the list is not full, and when a timeout follows
-//!   without any delay since the last judgement (a repeated segment was lost, or the way is dead).
-//!   Then a loss is what RFC 5681 makes of it.
+//!   without any delay since the last judgement (a retransmitted segment was lost, or the way is dead). Then
+//!   a loss is what RFC 5681 makes of it.
 //!
 //! [`OneWayDelay`]: crate::tcp::OneWayDelay
 
@@ -170,7 +170,7 @@ mod tests {
         samples::loss(MSS, 20)
     }
 
-    /// The window in segments after a loss behind these delays.
+    /// The window in segments after a loss after these delays.
     fn left_after(delays_ms: &[u32]) -> u32 {
         let mut medx = after(delays_ms);
         medx.on_loss(&loss());
@@ -216,8 +216,8 @@ mod tests {
 
     #[test]
     fn a_long_queue_that_grows_steadily_looks_like_an_error() {
-        // One service time of 1 ms more with each segment. The average lags one step behind, so
-        // P > 1.2 (P - 1 ms) needs P < 6 ms, whatever the queue's length.
+        // One service time of 1 ms more with each segment. The average lags one step after, so P > 1.2 (P - 1
+        // ms) needs P < 6 ms, whatever the queue's length.
         let from = |first: u32| (first..first + 12).collect::<Vec<_>>();
         assert_eq!(left_after(&from(20)), 20, "20 to 31 ms");
         assert_eq!(left_after(&[1, 2, 3, 4]), 10, "a queue that has just begun to grow");

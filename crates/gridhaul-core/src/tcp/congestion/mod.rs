@@ -1,6 +1,6 @@
 //! Congestion control: how much may be in flight. One file for each algorithm.
 //!
-//! A controller only decides; what was lost and what is sent again is the business of
+//! A controller only decides; what was lost and what is retransmitted is the business of
 //! [`Recovery`]. The defaults of the trait are Reno's, so that the file of a relative
 //! of Reno shows just what differs.
 
@@ -69,8 +69,8 @@ pub trait CongestionControl: Sized {
     #[inline]
     fn on_rtt_sample(&mut self, _rtt: Duration) {}
 
-    /// An acknowledgement, of new data or not, reports how long a segment was on its way to the
-    /// other end, in microseconds. Called before anything else is made of that acknowledgement.
+    /// An acknowledgement, of new data or not, reports how long a segment was on its way to the peer, in
+    /// microseconds. Called before anything else is made of that acknowledgement.
     #[inline]
     fn on_one_way_delay(&mut self, _us: u32) {}
 
@@ -82,8 +82,7 @@ pub trait CongestionControl: Sized {
     /// Fast recovery has ended: everything sent before it is acknowledged.
     fn on_recovered(&mut self, _now: Instant) {}
 
-    /// A reduction was needless: window and threshold are at least what they were before it (RFC
-    /// 4015).
+    /// A reduction was spurious: window and threshold are at least what they were before it (RFC 4015).
     fn on_undo(&mut self, cwnd: u32, ssthresh: u32) {
         let window = self.window_mut();
         window.set_cwnd(window.cwnd_f64().max(f64::from(cwnd)));
@@ -96,7 +95,7 @@ pub trait CongestionControl: Sized {
         self.window_mut().collapse(loss);
     }
 
-    /// Data is sent again after an idle time longer than the RTO (RFC 5681, section 4.1).
+    /// Data is retransmitted after an idle time longer than the RTO (RFC 5681, section 4.1).
     fn on_idle_restart(&mut self, _now: Instant, initial_window: u32) {
         let window = self.window_mut();
         window.set_cwnd(window.cwnd_f64().min(f64::from(initial_window)));
@@ -339,7 +338,7 @@ mod samples {
         }
     }
 
-    /// One of so many segments that are out is lost.
+    /// One of so many segments that are outstanding is lost.
     pub(super) fn loss(mss: u32, segments: u32) -> Loss {
         Loss {
             now: Instant::ZERO,

@@ -7,11 +7,11 @@
 //! and thresholds of both count segments; here all of them are bytes, divided by the segment
 //! size where a threshold is compared.
 //!
-//! What it needs from its surroundings: `Ack::rtt` is measured exactly (no clock ticks) for the
-//! newest segment of *every* acknowledgement, if that segment was sent once, and is told before the
-//! recovery asks for late segments ([`CongestionControl::on_rtt_sample`]); `Ack::in_flight` leaves
-//! out what counts as lost and was not sent again; [`CongestionControl::on_loss`] is called for
-//! every segment that duplicate acknowledgements bring back.
+//! What it needs from its surroundings: `Ack::rtt` is measured exactly (no clock ticks) for the newest
+//! segment of *every* acknowledgement, if that segment was sent once, and is told before the recovery asks
+//! for late segments ([`CongestionControl::on_rtt_sample`]); `Ack::in_flight` leaves out what counts as lost
+//! and was not retransmitted; [`CongestionControl::on_loss`] is called for every segment that duplicate
+//! acknowledgements bring back.
 
 mod fine_timer;
 mod round;
@@ -88,8 +88,8 @@ impl CongestionControl for Vegas {
         }
     }
 
-    /// While a recovery of several acknowledgements lasts (NewReno, SACK), nothing is judged: the
-    /// round trip begins anew with each. Reno's ends with its first, as ns-2's Vegas does.
+    /// While a recovery of several acknowledgements lasts (NewReno, SACK), nothing is judged: the round trip
+    /// restarts with each. Reno's ends with its first, as ns-2's Vegas does.
     #[inline]
     fn on_delivered(&mut self, ack: &Ack) {
         if ack.in_recovery {
@@ -141,9 +141,9 @@ impl CongestionControl for Vegas {
         self.leave_slow_start();
     }
 
-    /// Half of the window, in whole segments, remains as the threshold; slow start begins with two
-    /// segments (ns-2: `v_slowstart_`; section 3.3 starts no lower either). In ns-2 the round trip under
-    /// way goes on, and where it let nothing grow, two segments at a time repair all that was out. Linux
+    /// Half of the window, in whole segments, remains as the threshold; slow start begins with two segments
+    /// (ns-2: `v_slowstart_`; section 3.3 starts no lower either). In ns-2 the round trip under way goes on,
+    /// and where it let nothing grow, two segments at a time repair all that was outstanding. Linux
     /// (`gh_vegas`) begins a new one, which grows.
     fn on_timeout(&mut self, loss: &Loss) {
         let mss = self.window.mss();
@@ -208,8 +208,9 @@ impl Vegas {
         }
     }
 
-    /// ByteCounting by one acknowledgement, while the window is used: in ns-2 up to two segments may be missing
-    /// (its count of what is out includes the segment just acknowledged); Linux has a rule for all.
+    /// ByteCounting by one acknowledgement, while the window is used: in ns-2 up to two segments may be
+    /// missing (its count of what is outstanding includes the segment just acknowledged); Linux has a rule
+    /// for all.
     #[inline]
     fn grow(&mut self, ack: &Ack) {
         let slow_start = self.window.in_slow_start();

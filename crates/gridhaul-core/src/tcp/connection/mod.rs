@@ -37,11 +37,11 @@ pub enum State {
     FinWait1,
     /// Closed from here; FIN is acknowledged.
     FinWait2,
-    /// Closed from the other end.
+    /// Closed from the peer.
     CloseWait,
     /// Closed from both ends at once.
     Closing,
-    /// Closed from the other end first; FIN is not acknowledged.
+    /// Closed from the peer first; FIN is not acknowledged.
     LastAck,
     /// Waits for late segments.
     TimeWait,
@@ -165,8 +165,8 @@ impl Connection {
                 .is_some_and(|sender| sender.accepts_write(bytes, refused, &self.params))
     }
 
-    /// Which bytes of the other end's data, counted from 0, a segment brings that this end would
-    /// take: what lies out_of_order its window is cut off. `None` where that is nothing new.
+    /// Which bytes of the peer's data, counted from 0, a segment brings that this end would take: what lies
+    /// out_of_order its window is cut off. `None` where that is nothing new.
     #[must_use]
     pub fn incoming(&self, segment: &Segment) -> Option<Range<u64>> {
         if matches!(self.state, State::Listen | State::SynSent | State::Closed)
@@ -242,7 +242,7 @@ impl Connection {
         }
     }
 
-    /// Handles a segment from the other end.
+    /// Handles a segment from the peer.
     #[inline]
     pub fn handle_segment(&mut self, now: Instant, segment: &Segment) {
         if self.state == State::Established && !segment.flags.has(Flags::SYN) {

@@ -89,7 +89,7 @@ impl Connection {
             }
         }
         if flags.has(Flags::SYN) {
-            // Our SYN-ACK was lost and the other end asks again: the timer repeats it.
+            // Our SYN-ACK was lost and the peer asks again: the timer repeats it.
             self.receiver.request_ack();
         }
     }
@@ -133,8 +133,8 @@ impl Connection {
         }
     }
 
-    /// Options count when both ends offer them (RFC 7323, section 2.2; RFC 2018, section 2): the
-    /// same kind of times, if the other end offers any.
+    /// Options count when both ends offer them (RFC 7323, section 2.2; RFC 2018, section 2): the same kind of
+    /// times, if the peer offers any.
     pub(super) fn negotiate_options(&mut self, clock: Option<ClockOption>, sack: bool) {
         self.timestamps &= clock == Some(clock_option(&self.params));
         self.sack &= sack;

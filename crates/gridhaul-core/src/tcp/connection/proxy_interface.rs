@@ -9,9 +9,9 @@ use crate::tcp::params::StackParams;
 use crate::tcp::segment::{Flags, Segment};
 
 impl Connection {
-    /// An end that takes the target of another in an open connection: `isn` is that one's number
-    /// for position 0, `peer_isn` the other end's, which offers `window` bytes and has agreed on
-    /// selective acknowledgements or not. Without timestamps.
+    /// An end that takes the target of another in an open connection: `isn` is that one's number for position
+    /// 0, `peer_isn` the peer's, which offers `window` bytes and has agreed on selective acknowledgements or
+    /// not. Without timestamps.
     pub(crate) fn adopted(
         params: Arc<StackParams>,
         isn: u32,
@@ -34,13 +34,12 @@ impl Connection {
         self.receiver.release(bytes);
     }
 
-    /// Sequence number of a byte of the other end, counted from 0.
+    /// Sequence number of a byte of the peer, counted from 0.
     pub(crate) const fn sequence_of(&self, offset: u64) -> u32 {
         self.peer_isn.wrapping_add(offset as u32).wrapping_add(1)
     }
 
-    /// A window of so many bytes as the other end reads it: rounded down to sender units of its
-    /// scale.
+    /// A window of so many bytes as the peer reads it: rounded down to whole units of its scale.
     #[inline]
     pub(crate) const fn scaled_window(&self, window: u32) -> u32 {
         window >> self.receiver.window_shift << self.receiver.window_shift
@@ -52,17 +51,16 @@ impl Connection {
         self.receiver.request_ack();
     }
 
-    /// Ends the connection from outside: the other end is sent RST, and what was written is given
-    /// up (RFC 9293, 3.10.5). In TIME-WAIT the other end has everything and is not notified.
+    /// Ends the connection from outside: the peer is sent RST, and what was written is given up (RFC 9293,
+    /// 3.10.5). In TIME-WAIT the peer has everything and is not notified.
     pub fn reset(&mut self) {
         self.abort(false);
     }
 
-    /// From now on segments carry their windows in units of 2^`shift` bytes (RFC 7323, section
-    /// 2.3): windows are rounded down to sender units when they are offered, so that the other end
-    /// reads what this one believes that it has offered. At most 14, and the receive buffer must not
-    /// exceed 65,535 units. The window of SYN is not scaled, and windows of incoming segments are
-    /// handed over in bytes.
+    /// From now on segments carry their windows in units of 2^`shift` bytes (RFC 7323, section 2.3): windows
+    /// are rounded down to whole units when they are offered, so that the peer reads what this one believes
+    /// that it has offered. At most 14, and the receive buffer must not exceed 65,535 units. The window of
+    /// SYN is not scaled, and windows of incoming segments are handed over in bytes.
     pub fn set_window_shift(&mut self, shift: u8) {
         // RFC 7323, section 2.3: a larger one is read as 14.
         self.receiver.window_shift = if shift > 14 { 14 } else { shift };
@@ -73,7 +71,7 @@ impl Connection {
         self.last_ack
     }
 
-    /// Sequence number that is expected from the other end.
+    /// Sequence number that is expected from the peer.
     pub(crate) const fn expected(&self) -> u32 {
         self.peer_isn.wrapping_add(self.receiver.next() as u32)
     }
@@ -90,7 +88,7 @@ impl Connection {
         out_of_order > 1 || self.peer_window() >= self.params.mss
     }
 
-    /// The window that the other end offers.
+    /// The window that the peer offers.
     pub(crate) fn peer_window(&self) -> u32 {
         self.sender().map_or(u32::MAX, |sender| sender.offer().0)
     }
@@ -110,9 +108,9 @@ impl Connection {
         self.sending.fin_acknowledged()
     }
 
-    /// The connection is given up from here (RFC 9293, 3.10.5). The other end is told also in
-    /// LAST-ACK and CLOSING: here, it is not its own application that gives up. In TIME-WAIT it is told
-    /// if its close was not acknowledged (`owes_close`).
+    /// The connection is given up from here (RFC 9293, 3.10.5). The peer is told also in LAST-ACK and
+    /// CLOSING: here, it is not its own application that gives up. In TIME-WAIT it is told if its close was
+    /// not acknowledged (`owes_close`).
     pub(crate) fn abort(&mut self, owes_close: bool) {
         match self.state {
             State::Closed => return,
@@ -129,8 +127,7 @@ impl Connection {
         self.enter_closed();
     }
 
-    /// TIME-WAIT begins anew, or begins where LAST-ACK has just ended: the other end is still to be told
-    /// something.
+    /// TIME-WAIT restarts, or begins where LAST-ACK has just ended: the peer is still to be told something.
     pub(crate) fn restart_time_wait(&mut self, now: Instant) {
         if self.state == State::TimeWait || self.state == State::Closed && self.is_finished() {
             self.state = self.time_wait(now);
@@ -175,8 +172,8 @@ mod tests {
         assert_eq!(waits, [40, 60, 60, 60, 60, 60]);
     }
 
-    /// RFC 9293, 3.10.7.4: SND.WL1 begins with the number of the other end's SYN. With 0 in its
-    /// target, half of all numbers would look older than that, and their windows be left unread.
+    /// RFC 9293, 3.10.7.4: SND.WL1 begins with the number of the peer's SYN. With 0 in its target, half of
+    /// all numbers would look older than that, and their windows be left unread.
     #[test]
     fn the_first_window_counts_whatever_the_numbers_are() {
         for peer_isn in [0, 7, 1 << 31, u32::MAX - 3, u32::MAX] {

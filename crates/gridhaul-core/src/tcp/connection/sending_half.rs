@@ -11,11 +11,11 @@ use crate::tcp::sender::{SendRange, Sender};
 pub(super) enum SendingHalf {
     /// It sends, or may.
     Full(Box<Sender>),
-    /// Nothing was written, and nothing is out.
+    /// Nothing was written, and nothing is outstanding.
     Idle(IdleSender),
 }
 
-/// What remains of a sender while nothing is out and nothing is written. Packed, so that the tag of
+/// What remains of a sender while nothing is outstanding and nothing is written. Packed, so that the tag of
 /// [`SendingHalf`] costs four bytes of an end instead of eight and four of padding.
 #[derive(Debug, Clone, Copy)]
 #[repr(Rust, packed(4))]
@@ -43,8 +43,8 @@ impl SendingHalf {
         }
     }
 
-    /// Keeps only what an end needs that never sends data, if it has sent none: before SYN as well
-    /// as behind it.
+    /// Keeps only what an end needs that never sends data, if it has sent none: before SYN as well as after
+    /// it.
     pub(super) fn release_idle(&mut self) {
         if let Self::Full(sender) = self
             && sender.next() == sender.una()
@@ -133,7 +133,7 @@ impl SendingHalf {
         }
     }
 
-    /// SYN, if it is to be sent again. An end that rests has nothing to repeat, and is left so.
+    /// SYN, if it is to be retransmitted. An end that rests has nothing to repeat, and is left so.
     pub(super) fn poll_syn(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         match self {
             Self::Full(sender) => sender.poll_range(now, params).filter(|range| range.start == 0),
@@ -143,8 +143,8 @@ impl SendingHalf {
 }
 
 impl IdleSender {
-    /// Nothing is out: only the window can have changed, and of that only what the newest segment says
-    /// (RFC 9293, 3.10.7.4).
+    /// Nothing is outstanding: only the window can have changed, and of that only what the newest segment
+    /// says (RFC 9293, 3.10.7.4).
     #[inline]
     fn handle_ack(&mut self, segment: &Segment, isn: u32) -> bool {
         let Some(ack) = expand(segment.ack, isn, self.next) else { return true };

@@ -50,7 +50,7 @@ pub(crate) struct CubicRules {
     /// W_est grows by one segment in a round trip from cwnd_prior on (section 4.3); Linux keeps α_cubic.
     pub friendly_growth_as_reno: bool,
     /// The window grows by a segment for each `cnt` that are acknowledged (`bictcp_update`,
-    /// `tcp_cong_avoid_ai`), with the target one least round trip ahead.
+    /// `tcp_cong_avoid_ai`), with the target one minimum RTT ahead.
     pub counts_segments: bool,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct CubicRules {
 pub(crate) struct BbrRules {
     /// A policer is detected, and its rate is kept (`bbr_lt_bw_sampling`).
     pub detects_policers: bool,
-    /// Delivery rates over less than the least round trip are rejected (`tcp_rate_gen`).
+    /// Delivery rates over less than the minimum RTT are rejected (`tcp_rate_gen`).
     pub rejects_short_samples: bool,
     /// Windows leave room for aggregated acknowledgements (`bbr_update_ack_aggregation`).
     pub compensates_aggregation: bool,

@@ -31,7 +31,7 @@ pub(super) const CUBIC: CubicRules = CubicRules {
     counts_segments: true,
 };
 
-/// `bbr_pacing_margin_percent`: one per cent below the estimate, so that random variation builds no queue.
+/// `bbr_pacing_margin_percent`: 1 % below the estimate, so that random variation builds no queue.
 pub(crate) const BBR_PACING_MARGIN: f64 = 0.99;
 
 pub(super) const BBR: BbrRules = BbrRules {

@@ -1,8 +1,8 @@
-//! Data that has arrived out_of_order a gap.
+//! Data that has arrived beyond a gap.
 
 use crate::tcp::segment::SackBlocks;
 
-/// Data out_of_order a gap.
+/// Data beyond a gap.
 #[derive(Debug, Clone)]
 pub(super) struct ReassemblyQueue {
     /// In order, apart from each other; never empty.

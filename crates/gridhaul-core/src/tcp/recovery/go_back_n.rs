@@ -1,5 +1,4 @@
-//! Fast retransmit without fast recovery (Tahoe): everything from the lost segment on is sent
-//! again.
+//! Fast retransmit without fast recovery (Tahoe): everything from the lost segment on is retransmitted.
 
 use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;

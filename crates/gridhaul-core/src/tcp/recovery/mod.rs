@@ -1,4 +1,4 @@
-//! Loss recovery: how a loss is found and what is sent again. One file for each kind.
+//! Loss recovery: how a loss is found and what is retransmitted. One file for each kind.
 //!
 //! A recovery sees duplicate and new acknowledgements, marks segments as lost in the queue of
 //! sent segments, and tells the controller; the sender then sends what is marked.
@@ -35,7 +35,7 @@ pub(crate) struct LossRecoveryContext<'a> {
     pub una: u64,
     /// Position that is sent next.
     pub next: u64,
-    /// Window that the other end offers, in bytes.
+    /// Window that the peer offers, in bytes.
     pub peer_window: u32,
     /// Duplicate acknowledgements in a row.
     pub duplicates: u32,
@@ -138,8 +138,8 @@ pub(crate) trait LossRecovery {
         false
     }
 
-    /// No more new data may go; `next` is the position that is sent next. Returns whether lost segments
-    /// are sent again after all, as nothing new has been sent.
+    /// No more new data may go; `next` is the position that is sent next. Returns whether lost segments are
+    /// retransmitted after all, as nothing new has been sent.
     fn resumes_retransmission(&mut self, _next: u64) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! NewReno's fast recovery (RFC 6582, section 3.2): it ends when everything that was out at its
+//! NewReno's fast recovery (RFC 6582, section 3.2): it ends when everything that was outstanding at its
 //! beginning is acknowledged; each partial acknowledgement reveals the next loss.
 
 use super::max_burst::MaxBurst;

@@ -79,7 +79,7 @@ mod tests {
         AckProgress { delivered: MSS, lost: 0, advanced: false, in_flight, mss: MSS }
     }
 
-    /// 20 segments are prr_out, one is lost, and the window is to become 10: of the 19 that arrive each
+    /// 20 segments are outstanding, one is lost, and the window is to become 10: of the 19 that arrive each
     /// second one is replaced.
     #[test]
     fn every_second_arrival_is_replaced_while_the_window_halves() {

@@ -1,10 +1,10 @@
-//! RACK-TLP (RFC 8985): a segment is lost if one that was sent sufficiently later has arrived. The
-//! window follows proportional rate reduction meanwhile, where the stack has it; what turns out to
-//! have been needless is undone (RFC 4015), where timestamps tell (RFC 3522) or F-RTO does (RFC 5682).
-//! The tail loss probe is the timer's business (`sender/tail.rs`).
+//! RACK-TLP (RFC 8985): a segment is lost if one that was sent sufficiently later has arrived. The window
+//! follows proportional rate reduction meanwhile, where the stack has it; what turns out to have been
+//! spurious is undone (RFC 4015), where timestamps tell (RFC 3522) or F-RTO does (RFC 5682). The tail loss
+//! probe is the timer's business (`sender/tail.rs`).
 //!
-//! Left out: duplicate SACK (RFC 2883), by which Linux also learns of needless repetitions and
-//! widens the reordering window; ours stays at a quarter of the least round trip.
+//! Left out: duplicate SACK (RFC 2883), by which Linux also learns of spurious retransmission and widens the
+//! reordering window; ours stays at a quarter of the minimum RTT.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -69,7 +69,7 @@ pub(crate) struct DeliveredSegment {
     pub end: u64,
     /// When the one was sent that was looked at last.
     pub last_sent_at: Instant,
-    /// It was sent once, and one behind it had arrived before: the network has reordered.
+    /// It was sent once, and one after it had arrived before: the network has reordered.
     pub reordered: bool,
     /// Stream position at which the first of them begins that was sent once; [`u64::MAX`]: none was.
     pub original: u64,
@@ -101,7 +101,7 @@ impl DeliveredSegment {
     }
 }
 
-/// Window and threshold before a reduction that may prove needless.
+/// Window and threshold before a reduction that may prove spurious.
 #[derive(Debug, Clone, Copy)]
 struct UndoState {
     cwnd: u32,
@@ -127,13 +127,13 @@ impl Rack {
         }
     }
 
-    /// Section 6.2, steps 4 and 5: marks what is lost, and asks for a timer if more may follow.
-    /// Returns the bytes marked, and whether there are repetitions among them.
+    /// Section 6.2, steps 4 and 5: marks what is lost, and asks for a timer if more may follow. Returns the
+    /// bytes marked, and whether there are retransmission among them.
     fn detect_loss(&mut self, context: &mut LossRecoveryContext<'_>) -> (u64, bool) {
         let Some(state) = &self.state else { return (0, false) };
         let Some(newest) = state.newest else { return (0, false) };
-        // Section 6.2, step 4: without reordering seen, no waiting in recovery or with DupThresh
-        // segments beyond; else a quarter of the least round trip.
+        // Section 6.2, step 4: without reordering seen, no waiting in recovery or with DupThresh segments
+        // beyond; else a quarter of the minimum RTT.
         let many = u64::from(context.params.dupthresh) * u64::from(context.params.mss);
         let sure = self.ca_state != CaState::Open || context.queue.sacked_bytes() >= many;
         let window = if sure && !state.reordered {
@@ -151,7 +151,7 @@ impl Rack {
     /// Detects, and enters recovery if something is lost. Returns whether it did.
     fn detect_and_enter(&mut self, context: &mut LossRecoveryContext<'_>, advanced: bool) -> bool {
         let (lost, again) = self.detect_loss(context);
-        // A repetition that is lost in the repair after a timeout is a loss of its own (Linux).
+        // A retransmission that is lost in the repair after a timeout is a loss of its own (Linux).
         let entered = match self.ca_state {
             CaState::Open => context.queue.lost_bytes() > 0,
             CaState::Loss => again,
@@ -180,7 +180,7 @@ impl Rack {
         let unit = if context.params.whole_ssthresh { context.params.mss } else { 1 };
         let prr = (context.params.prr && !context.congestion.is_paced())
             .then(|| Prr::enter(undo.cwnd, context.congestion.cwnd(), unit));
-        // Without it the first repetition goes whatever the window says (RFC 6675, section 5); but in
+        // Without it the first retransmission goes whatever the window says (RFC 6675, section 5); but in
         // Linux a controller that paces does without it and waits for room.
         context.requests.retransmit_now = !context.params.prr;
         let state = self.state.get_or_insert_default();
@@ -190,7 +190,7 @@ impl Rack {
     }
 
     /// RFC 3522, section 3.2, and RFC 4015: an acknowledgement that echoes a time before the first
-    /// repetition was caused by an original, so nothing was lost. Returns whether it was so.
+    /// retransmission was caused by an original, so nothing was lost. Returns whether it was so.
     fn undo_if_spurious(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
         let Some(state) = &mut self.state else { return false };
         let (Some(undo), Some(echo)) = (state.undo, context.ack.echo) else { return false };
@@ -209,9 +209,9 @@ impl Rack {
         }
     }
 
-    /// RFC 5682, section 3.1, with an acknowledgement after a timeout: step 3b, whether one of the
-    /// segments has arrived that were out then and not sent again, so that the timeout was needless;
-    /// else whether new data is to show that (step 2b) or repetitions go on (steps 2a and 3a).
+    /// RFC 5682, section 3.1, with an acknowledgement after a timeout: step 3b, whether one of the segments
+    /// has arrived that were outstanding then and not retransmitted, so that the timeout was spurious; else
+    /// whether new data is to show that (step 2b) or retransmission go on (steps 2a and 3a).
     fn timeout_was_spurious(&mut self, context: &LossRecoveryContext<'_>, advanced: bool) -> bool {
         let recover = self.recover;
         let Some(state) = self.state.as_mut() else { return false };

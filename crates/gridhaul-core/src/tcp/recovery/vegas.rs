@@ -1,6 +1,6 @@
-//! Vegas' retransmission (Brakmo and Peterson 1995, section 3.1), as ns-2.35 carries it out: every
-//! duplicate acknowledgement may prove the loss of the first segment by its age, also of one that
-//! was sent again, and so may the first two new acknowledgements after a retransmission.
+//! Vegas' retransmission (Brakmo and Peterson 1995, section 3.1), as ns-2.35 carries it out: every duplicate
+//! acknowledgement may prove the loss of the first segment by its age, also of one that was retransmitted,
+//! and so may the first two new acknowledgements after a retransmission.
 
 use gridhaul_scenario::units::Instant;
 

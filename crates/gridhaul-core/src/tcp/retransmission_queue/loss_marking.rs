@@ -1,4 +1,4 @@
-//! Which sent segments count as lost, by each kind of recovery.
+//! Loss marking of outstanding segments for each kind of loss recovery.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -6,9 +6,9 @@ use super::{OutstandingSegment, RackLosses, RetransmissionQueue};
 use crate::tcp::recovery::DeliveredSegment;
 
 impl RetransmissionQueue {
-    /// Marks as lost what RFC 6675 (`IsLost`) calls lost: not sacked, with more than
-    /// `(dupthresh - 1) * mss` sacked bytes or `dupthresh` separate sacked ranges above it, and
-    /// not retransmitted since the recovery `began`. Returns bytes marked.
+    /// Marks segments as lost by RFC 6675 (`IsLost`): not sacked, with more than `(dupthresh - 1) * mss`
+    /// sacked bytes or `dupthresh` separate sacked ranges above it, and not retransmitted since the recovery
+    /// `began`. Returns the number of bytes marked.
     pub(crate) fn mark_lost_by_sack(&mut self, dupthresh: u32, mss: u32, began: Instant) -> u64 {
         let needed = u64::from(dupthresh.saturating_sub(1)) * u64::from(mss);
         if self.sacked_bytes == 0 {
@@ -31,7 +31,7 @@ impl RetransmissionQueue {
         self.mark_lost_until(boundary, began)
     }
 
-    /// A recovery begins: what was loss_checked_until in an earlier one is loss_checked_until anew.
+    /// A recovery begins: all segments are examined again.
     pub(crate) fn begin_recovery(&mut self) {
         self.loss_checked_until = 0;
     }
@@ -64,8 +64,8 @@ impl RetransmissionQueue {
         u64::from(marked)
     }
 
-    /// Marks as lost what was sent before `newest`, which has arrived, and has waited for `wait`
-    /// since (RFC 8985, section 6.2, step 5).
+    /// Marks as lost each segment that was sent before `newest`, which has been delivered, if at least `wait`
+    /// has passed since its transmission (RFC 8985, section 6.2, step 5).
     pub(crate) fn mark_lost_by_send_time(
         &mut self,
         newest: &DeliveredSegment,
@@ -76,7 +76,7 @@ impl RetransmissionQueue {
         for sent in &mut self.ring {
             let before = (sent.sent_at, sent.end()) < (newest.sent_at, newest.end);
             if !before && sent.transmits == 1 {
-                // All that follow were first sent later than this one.
+                // All later segments were first sent after this segment.
                 break;
             }
             if !before || sent.sacked || sent.lost {
@@ -99,9 +99,9 @@ impl RetransmissionQueue {
         RackLosses { bytes: u64::from(marked), retransmitted, due }
     }
 
-    /// After a timeout: the first segment is lost, and what was sent longer than `rtt` ago (RFC
-    /// 8985, section 6.3). A selective acknowledgement of the first one means that the receiver has
-    /// thrown away what it had (RFC 2018, section 8).
+    /// After a timeout: marks the first segment as lost, and segments sent longer than `rtt` ago (RFC 8985,
+    /// section 6.3). If the first segment is sacked, the receiver has discarded data that it had acknowledged
+    /// selectively (RFC 2018, section 8).
     pub(crate) fn mark_timed_out(&mut self, rtt: Duration, now: Instant) {
         if self.front().is_some_and(|front| front.sacked) {
             self.clear_sacks();
@@ -117,13 +117,13 @@ impl RetransmissionQueue {
         self.first_lost_hint = self.ring.front().map_or(0, |front| front.start);
     }
 
-    /// Nothing was lost after all.
+    /// Clears all lost marks, after a spurious loss detection.
     pub(crate) fn clear_lost_marks(&mut self) {
         self.ring.iter_mut().for_each(|sent| sent.lost = false);
         self.lost_bytes = 0;
     }
 
-    /// Marks the first segment as lost, whatever it was before.
+    /// Marks the first segment as lost unless it is sacked.
     pub(crate) fn mark_front_lost(&mut self) {
         if let Some(front) = self.ring.front_mut()
             && !front.lost
@@ -135,16 +135,16 @@ impl RetransmissionQueue {
         }
     }
 
-    /// The timer has run out for the first segment.
+    /// Notes that the retransmission timer has expired for the first segment.
     pub(crate) fn mark_first_timed_out(&mut self) {
         if let Some(front) = self.ring.front_mut() {
             front.timed_out = true;
         }
     }
 
-    /// After a timeout or a go-back: everything not sacked is lost. With `forget`, selective
-    /// acknowledgements are forgotten first; so they are where the first segment has one, because
-    /// then the receiver does not have it any more (RFC 2018, section 8).
+    /// After a timeout or for go-back-N: marks all segments that are not sacked as lost. With `forget`, SACK
+    /// information is cleared first; it is also cleared if the first segment is sacked, because the receiver
+    /// has then discarded it (RFC 2018, section 8).
     pub(crate) fn mark_all_lost(&mut self, forget: bool) {
         if forget || self.front().is_some_and(|front| front.sacked) {
             self.clear_sacks();
@@ -160,7 +160,7 @@ impl RetransmissionQueue {
         self.first_lost_hint = self.ring.front().map_or(0, |front| front.start);
     }
 
-    /// Forgets all selective acknowledgements.
+    /// Clears all SACK information.
     pub(crate) fn clear_sacks(&mut self) {
         if self.sacked_bytes > 0 {
             self.ring.iter_mut().for_each(|sent| sent.sacked = false);

@@ -1,21 +1,21 @@
-//! How far round trips deviate, as Linux keeps it for the timeout (`tcp_rtt_estimator`): the largest of
-//! the deviations within a round trip counts at once, and only one round trip of smaller ones lets it
-//! sink. A queue that fills and empties so leaves a timeout that its longest round trip does not reach.
+//! Round-trip variation as Linux estimates it for the timeout (`tcp_rtt_estimator`): the largest deviation
+//! within a round trip takes effect at once, and the estimate decreases only after a full round trip of
+//! smaller deviations. While a queue fills and empties, the timeout thus stays above the longest round trip.
 
-/// Four times the mean deviation, and what becomes of it; in microseconds.
+/// Four times the mean deviation and the values derived from it, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct MeanDeviation {
-    /// What the timeout adds to the smoothed round trip.
+    /// The term that the timeout adds to the smoothed round trip.
     pub rttvar: u32,
     mdev: u32,
-    /// The largest `mdev` of this round trip.
+    /// The largest `mdev` of the current round trip.
     mdev_max: u32,
-    /// The round trip ends when more than this is acknowledged: low half of the position.
+    /// Low half of the position whose acknowledgement ends the current round trip.
     end: u32,
 }
 
-/// What is out when a round trip is measured: low halves of the first unacknowledged position and of
-/// the one that is sent next.
+/// Outstanding range at a measurement: low halves of the first unacknowledged position and of the position
+/// that is sent next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OutstandingRange {
     pub una: u32,
@@ -23,19 +23,19 @@ pub(super) struct OutstandingRange {
 }
 
 impl MeanDeviation {
-    /// The first round trip: RFC 6298, 2.2, with the floor of the timeout on this part of it.
+    /// The first sample: RFC 6298, 2.2, with the minimum timeout applied to the variation.
     pub(super) const fn first(rtt_us: u32, floor_us: u32, outstanding: OutstandingRange) -> Self {
         let mdev = rtt_us.saturating_mul(2);
         let rttvar = if mdev > floor_us { mdev } else { floor_us };
         Self { rttvar, mdev, mdev_max: rttvar, end: outstanding.next }
     }
 
-    /// Another round trip, `error_us` beside the smoothed one.
+    /// Adds a sample that differs by `error_us` from the smoothed round trip.
     pub(super) fn measure(&mut self, error_us: i64, floor_us: u32, outstanding: OutstandingRange) {
         let size = error_us.unsigned_abs().min(u64::from(u32::MAX / 2)) as i64;
         let more = size - i64::from(self.mdev / 4);
-        // A round trip that is shorter than usual counts for an eighth: a queue that empties does not
-        // make the timeout longer.
+        // A round trip below the average counts for an eighth: a queue that empties does not lengthen the
+        // timeout.
         let change = if error_us < 0 && more > 0 { more >> 3 } else { more };
         self.mdev = (i64::from(self.mdev) + change).clamp(0, i64::from(u32::MAX)) as u32;
         if self.mdev > self.mdev_max {
@@ -49,7 +49,7 @@ impl MeanDeviation {
         }
     }
 
-    /// As four words, for [`super::RttEstimator`].
+    /// Encodes the state as four words for [`super::RttEstimator`].
     pub(super) const fn words(self) -> [u32; 4] {
         [self.rttvar, self.mdev, self.mdev_max, self.end]
     }
@@ -71,19 +71,20 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_of_a_round_trip_counts_at_once_and_sinks_slowly() {
+    fn the_largest_deviation_of_a_round_trip_takes_effect_at_once_and_decreases_slowly() {
         let mut deviation = MeanDeviation::first(100_000, FLOOR, outstanding(0, 10));
         assert_eq!((deviation.rttvar, deviation.mdev), (200_000, 200_000));
-        // 450 ms late: 450 - 200 / 4 more.
+        // 450 ms above average: increases by 450 - 200 / 4.
         deviation.measure(450_000, FLOOR, outstanding(1, 11));
         assert_eq!((deviation.rttvar, deviation.mdev), (600_000, 600_000));
-        // On time nine times: the mean falls by a quarter each time, the timeout not at all.
+        // Nine samples without deviation: the mean deviation decreases by a quarter each time, the timeout
+        // not at all.
         for una in 2..=10 {
             deviation.measure(0, FLOOR, outstanding(una, 20));
         }
         assert_eq!((deviation.rttvar, deviation.mdev), (600_000, 45_052));
-        // The first round trip ends; its largest was 600 ms. The second one's is the floor: a quarter
-        // of the 400 ms between goes.
+        // The first round trip ends; its largest deviation was 600 ms. That of the second is the minimum: the
+        // variation decreases by a quarter of the 400 ms between.
         deviation.measure(0, FLOOR, outstanding(11, 21));
         assert_eq!((deviation.rttvar, deviation.end), (600_000, 21));
         deviation.measure(0, FLOOR, outstanding(22, 30));
@@ -97,7 +98,7 @@ mod tests {
         late.measure(130_000, FLOOR, outstanding(1, 11));
         early.measure(-130_000, FLOOR, outstanding(1, 11));
         assert_eq!((late.mdev - 200_000, early.mdev - 200_000), (80_000, 10_000));
-        // Less than the mean deviation is as good as none, on either side.
+        // An error smaller than the mean deviation decreases it, whatever its sign.
         let before = early;
         early.measure(-10_000, FLOOR, outstanding(2, 12));
         assert!(early.mdev < before.mdev);

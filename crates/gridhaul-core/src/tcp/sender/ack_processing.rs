@@ -1,5 +1,5 @@
-//! Acknowledgements in general: what they free, measure, find lost and allow. `common_path.rs` handles
-//! most of them before.
+//! Acknowledgement processing: removal of acknowledged segments, round-trip measurement, loss detection and
+//! window growth. `common_path.rs` handles most acknowledgements first.
 
 use gridhaul_scenario::units::Instant;
 
@@ -17,9 +17,9 @@ use crate::tcp::segment::{ClockOption, OneWayDelay, Segment, expand};
 /// The response to an acknowledgement of new data.
 struct Response {
     growth: CwndGrowth,
-    /// The retransmission timer starts anew.
+    /// The retransmission timer restarts.
     restart_timer: bool,
-    /// When the recovery looks for reordering without an acknowledgement.
+    /// When the RACK reordering timer expires.
     reorder_at: Option<Instant>,
 }
 
@@ -52,7 +52,7 @@ impl Sender {
         let old_window = self.peer_window;
         self.update_window(ack, segment);
         if self.una == self.next {
-            // Nothing is out: only the window can have changed.
+            // Nothing is outstanding: only the window can have changed.
             if segment.sequence_len() == 0 && segment.window == old_window {
                 self.end_tail_loss_probe();
             }
@@ -82,7 +82,7 @@ impl Sender {
         true
     }
 
-    /// An acknowledgement of the probe of a closed window: the byte counts as sent after all.
+    /// Accepts the acknowledgement of a window probe: its byte now counts as sent.
     #[cold]
     fn accept_window_probe_ack(&mut self, now: Instant, ack: u64) -> bool {
         if !self.window_probe.out || ack != self.next + 1 {
@@ -96,7 +96,7 @@ impl Sender {
         true
     }
 
-    /// RFC 9293, 3.10.7.4: the window of the segment that is newest by SND.WL1 and SND.WL2.
+    /// RFC 9293, 3.10.7.4: the window of the newest segment by SND.WL1 and SND.WL2.
     #[inline]
     pub(super) fn update_window(&mut self, ack: u64, segment: &Segment) {
         let newer = segment.seq.wrapping_sub(self.window_from).cast_signed() >= 0;
@@ -120,13 +120,13 @@ impl Sender {
         let opened = self.una == 0;
         self.recovery_active |= event.newest.is_some();
         let probe_repaired_loss = self.probe_repaired_loss(ack);
-        let acked_segments = self.free(ack, &mut event);
+        let acked_segments = self.remove_acknowledged(ack, &mut event);
         self.una = ack;
         self.sack_ignored = false;
         self.measure_acked(&acked_segments, segment, isn, &mut event, params);
         let mut response = Response::default();
         if self.recovery_active {
-            response = self.consult_recovery(now, &mut event, params);
+            response = self.notify_recovery(now, &mut event, params);
         }
         if probe_repaired_loss {
             let loss = loss_recovery_context!(self, now, params).loss();
@@ -134,14 +134,14 @@ impl Sender {
             self.congestion.on_recovered(now);
         }
         if opened {
-            // RFC 5681, section 3.1: the acknowledgement of SYN does not open the window.
+            // RFC 5681, section 3.1: the acknowledgement of SYN does not increase the window.
             response.growth = CwndGrowth::Hold;
             self.on_opened(params);
         }
         if self.una == self.next {
             (self.rto_at, self.timer_purpose) = (Instant::NEVER, TimerPurpose::Retransmission);
             if params.policy.idle_since_last_ack {
-                // ns-2's timer runs on from here: see `Sender::restart_after_idle`.
+                // ns-2 starts the idle time here: see `Sender::restart_after_idle`.
                 self.last_sent = now;
             }
         } else if response.restart_timer {
@@ -153,9 +153,9 @@ impl Sender {
         self.notify_controller(now, &event, response.growth, params);
     }
 
-    /// Removes acknowledged segments from the queue.
+    /// Removes acknowledged segments from the retransmission queue.
     #[inline]
-    fn free(&mut self, ack: u64, event: &mut AckEvent) -> AckedSegments {
+    fn remove_acknowledged(&mut self, ack: u64, event: &mut AckEvent) -> AckedSegments {
         let tracked = self.recovery_active && self.recovery_rules().tracks_send_times;
         let mut acked_segments = AckedSegments::default();
         let mut rate = self.optional.rate_mut();
@@ -174,8 +174,8 @@ impl Sender {
         acked_segments
     }
 
-    /// Lets the recovery handle an acknowledgement of new data.
-    fn consult_recovery(
+    /// Passes an acknowledgement of new data to the loss recovery.
+    fn notify_recovery(
         &mut self,
         now: Instant,
         event: &mut AckEvent,
@@ -213,7 +213,7 @@ impl Sender {
         if rules.times_sacked_segments
             && let Some((first, last)) = event.sacked_sent_at
         {
-            // Before the recovery handles the acknowledgement (Linux).
+            // Linux measures before the loss recovery handles the acknowledgement.
             self.add_rtt_sample((first, last), now, params);
             event.rtt = Some(now.since(last));
         }
@@ -245,8 +245,8 @@ impl Sender {
         }
     }
 
-    /// The timer starts anew if what was sacked was sent before the first segment outstanding, which has been
-    /// retransmitted since.
+    /// Restarts the timer if the newly sacked segments were sent before the first outstanding segment, which
+    /// has been retransmitted since.
     fn restart_timer_by_sacked(&mut self, now: Instant, event: &AckEvent, params: &StackParams) {
         if let (Some((first, _)), Some(rtt)) = (event.sacked_sent_at, event.rtt) {
             self.congestion.on_rtt_sample(rtt);
@@ -255,12 +255,12 @@ impl Sender {
             }
         }
         if self.timer_purpose == TimerPurpose::TailLossProbe {
-            // What is missing shows by itself now.
+            // SACK reveals the loss, so no tail loss probe is needed.
             self.arm_from_first(now, params);
         }
     }
 
-    /// What counts as lost is more than it was. Returns by how much.
+    /// Accounts newly marked losses; returns their bytes.
     pub(super) fn note_lost(&mut self, before: u64) -> u64 {
         let lost = self.queue.lost_bytes().saturating_sub(before);
         if let Some(rate) = self.optional.rate_mut() {
@@ -314,7 +314,8 @@ impl Sender {
         })
     }
 
-    /// RFC 5681, section 2, and with SACK RFC 6675, section 2: data newly sacked and nothing acknowledged.
+    /// RFC 5681, section 2, and with SACK RFC 6675, section 2: data is newly sacked and no data is
+    /// acknowledged.
     fn is_duplicate(
         &self,
         segment: &Segment,
@@ -323,7 +324,7 @@ impl Sender {
         params: &StackParams,
     ) -> bool {
         if self.sack {
-            // ns-2's Sack1 takes every acknowledgement in recovery as one packet out of the pipe.
+            // ns-2's Sack1 counts every acknowledgement in recovery as one packet that has left the pipe.
             event.delivered > 0 || params.policy.every_ack_leaves_pipe && self.in_recovery()
         } else {
             segment.sequence_len() == 0 && segment.window == old_window

@@ -1,5 +1,5 @@
-//! The common path: full segments and acknowledgements of one segment each, while nothing is lost, out of
-//! order or probed. One predicate replaces the questions of the general path (`acknowledge.rs`,
+//! The common path: full segments, and acknowledgements of one segment each, while no segment is lost,
+//! reordered or a probe. One predicate replaces the checks of the general path (`ack_processing.rs`,
 //! `transmit.rs`), whose result it must equal.
 
 use gridhaul_scenario::units::Instant;
@@ -13,7 +13,7 @@ use crate::tcp::recovery::Recovery;
 use crate::tcp::retransmission_queue::OutstandingSegment;
 use crate::tcp::segment::Segment;
 
-/// Whether a stack takes the common path at all: its controller only grows its window, and nothing else
+/// Whether a stack uses the common path: its congestion control only grows the window, and no other component
 /// observes acknowledgements (delivery rates, pacing, window validation, RACK, one-way delays).
 pub(super) fn applies(
     controller: &mut Controller,
@@ -29,8 +29,8 @@ pub(super) fn applies(
 }
 
 impl Sender {
-    /// Handles the acknowledgement of a segment from the other end. Returns whether it is
-    /// acceptable: one of something that was never sent is not (RFC 9293, 3.10.7.4).
+    /// Handles the acknowledgement in a segment from the peer. Returns whether it is acceptable: an
+    /// acknowledgement of data that was never sent is not (RFC 9293, 3.10.7.4).
     #[inline]
     pub(crate) fn handle_ack(
         &mut self,
@@ -52,19 +52,19 @@ impl Sender {
         self.handle_ack_general(now, segment, isn, params)
     }
 
-    /// Sends and acknowledges by the general path from now on, to compare both.
+    /// Uses the general path from now on, to compare both.
     #[cfg(test)]
     pub(crate) fn leave_common_path(&mut self) {
         self.flags.set(Flag::CommonPath, false);
     }
 
-    /// The connection is open, and no recovery sees acknowledgements.
+    /// The connection is open, and no loss recovery processes acknowledgements.
     #[inline]
     fn is_in_common_state(&self) -> bool {
         self.flags.has(Flag::CommonPath) && !self.recovery_active && self.una > 0
     }
 
-    /// `sent` alone is acknowledged, and removed from the queue already.
+    /// Only `sent` is acknowledged; it is already removed from the queue.
     #[inline]
     fn on_common_ack(
         &mut self,
@@ -103,19 +103,19 @@ impl Sender {
         self.window_limited = false;
     }
 
-    /// A full segment of new data, if the windows allow it and it is neither the first one outstanding nor
-    /// the last one that is written. `None` where the general path decides.
+    /// A full segment of new data, if the windows allow it and it is neither the first outstanding segment
+    /// nor the last written one. `None` where the general path decides.
     #[inline]
     pub(super) fn poll_common(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         let (out, mss) = (self.next - self.una, u64::from(params.mss));
-        let goes = self.is_in_common_state()
+        let may_send = self.is_in_common_state()
             && out > 0
             && out + mss <= u64::from(self.window)
             && self.duplicates == 0
             && self.queue.has_no_sacked_or_lost()
             && self.next + mss < self.written
             && self.next + mss <= self.edge();
-        if !goes {
+        if !may_send {
             return None;
         }
         let range = SendRange { start: self.next, len: params.mss };
@@ -135,14 +135,14 @@ impl Sender {
         Some(range)
     }
 
-    /// Whether another full segment is written and within the window of the other end.
+    /// Whether another full segment is written and within the peer's window.
     #[inline]
     pub(super) fn has_full_segment(&self, params: &StackParams) -> bool {
         let end = self.next + u64::from(params.mss);
         end <= self.written.min(self.una + u64::from(self.peer_window))
     }
 
-    /// Whether the segment sent last leaves nothing more to be sent now, as the congestion window is full.
+    /// Whether the congestion window is full after the last segment, so that no segment can be sent now.
     /// False where that is not known.
     #[inline]
     pub(crate) const fn has_filled_window(&self) -> bool {

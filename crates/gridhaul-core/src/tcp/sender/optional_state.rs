@@ -1,5 +1,5 @@
-//! What only some stacks need, in one piece apart: a simulation has senders by the million, and most of them
-//! need none of it.
+//! State that only some stacks need, allocated together: a simulation has millions of senders, and most need
+//! none of it.
 
 use super::cwnd_validation::CwndValidation;
 use crate::tcp::rate::RateAccount;
@@ -9,7 +9,7 @@ pub(super) struct OptionalState(Option<Box<State>>);
 
 #[derive(Debug, Clone)]
 struct State {
-    /// For controllers that want delivery rates, or pace.
+    /// For congestion controls that use delivery rates or pacing.
     rate: Option<RateAccount>,
     cwnd_validation: Option<CwndValidation>,
 }

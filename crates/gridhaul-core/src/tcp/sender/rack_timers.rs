@@ -1,17 +1,17 @@
-//! Timers of RACK-TLP (RFC 8985): the tail loss probe, which makes the other end say what is missing
-//! at the end of a flight before the retransmission timer runs out, and the one for reordering.
+//! Timers of RACK-TLP (RFC 8985): the tail loss probe, which elicits an acknowledgement at the end of a
+//! flight before the retransmission timer expires, and the reordering timer.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::{SendRange, Sender, loss_recovery_context};
 use crate::tcp::params::StackParams;
 
-/// RFC 8985, section 7.2: what is added for a single segment, whose acknowledgement may be delayed
-/// (`TLP.max_ack_delay`; Linux takes the floor of its timeout for it), and for others, so that a
-/// probe does not fall on the acknowledgement (Linux: two ticks). The reordering timer waits as much longer.
+/// Margin of the RACK-TLP timers (Linux: two ticks, `TCP_TIMEOUT_MIN`), so that a probe does not coincide
+/// with the acknowledgement. For a single segment, whose acknowledgement may be delayed, Linux uses the
+/// minimum RTO as `TLP.max_ack_delay` (RFC 8985, section 7.2).
 pub(in crate::tcp) const TIMEOUT_MIN: Duration = Duration::from_millis(2);
 
-/// What the one timer of a sender stands for.
+/// Purpose of the sender's only timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum TimerPurpose {
     /// The retransmission timer or, with nothing outstanding, the persist timer.
@@ -23,7 +23,7 @@ pub(super) enum TimerPurpose {
     TailLossProbe,
 }
 
-/// A tail loss probe.
+/// State of the tail loss probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum TailLossProbe {
     #[default]
@@ -37,25 +37,25 @@ pub(super) enum TailLossProbe {
 }
 
 impl Sender {
-    /// Sets the retransmission timer, or the probe's if that comes first: with an acknowledgement
-    /// (`since` is now) or when data is sent (`since` is when the first segment out was).
+    /// Sets the retransmission timer, or the probe timer if it expires first: with an acknowledgement
+    /// (`since` is now) or when data is sent (`since` is the send time of the first outstanding segment).
     pub(super) fn arm(&mut self, now: Instant, since: Instant, params: &StackParams) {
-        // Linux (tcp_rearm_rto): what should have run out before now does so a tick later.
+        // Linux (tcp_rearm_rto): a timer that should have expired before now expires one tick later.
         let least = if since < now { now + TIMEOUT_MIN / 2 } else { now };
         self.rto_at = (since + self.rtt.rto(params)).max(least);
         self.timer_purpose = TimerPurpose::Retransmission;
-        // Section 7.2: not in recovery, nor while data is out of order.
+        // Section 7.2: neither in recovery nor while segments are sacked.
         if !self.recovery_rules().tail_loss_probe || self.recovery_active || self.una == 0 {
             return;
         }
         let Some(srtt) = self.rtt.srtt() else { return };
-        // Section 7.2: PTO = 2 * SRTT, plus the delay of an acknowledgement for a single segment.
+        // Section 7.2: PTO = 2 * SRTT, plus the delayed-ACK time for a single segment.
         let single = self.next - self.una <= u64::from(params.mss);
         let pto = srtt * 2 + if single { params.rto_min } else { TIMEOUT_MIN };
         let pto_at = self.rto_at.min(now + pto);
         if self.awaits_probe_ack() {
-            // Section 7.3: one at a time. Linux finds that out when a second one is due, and counts the
-            // timeout from when the first segment was sent (tcp_send_loss_probe, tcp_rearm_rto).
+            // Section 7.3: one probe at a time. Linux checks that when a second probe is due, and then counts
+            // the timeout from the send time of the first segment (tcp_send_loss_probe, tcp_rearm_rto).
             let first = self.queue.front().map_or(now, |first| first.sent_at);
             self.rto_at = pto_at.max(first + self.rtt.rto(params));
             return;
@@ -64,7 +64,7 @@ impl Sender {
         self.timer_purpose = TimerPurpose::TailLossProbe;
     }
 
-    /// New data was sent: a probe that was planned comes that much later.
+    /// New data was sent: postpones a scheduled probe.
     #[inline]
     pub(super) fn postpone_tail_loss_probe(&mut self, now: Instant, params: &StackParams) {
         if self.timer_purpose == TimerPurpose::TailLossProbe
@@ -74,18 +74,18 @@ impl Sender {
         }
     }
 
-    /// Whether a probe is out and unanswered.
+    /// Whether a probe is unacknowledged.
     fn awaits_probe_ack(&self) -> bool {
         matches!(self.tail_loss_probe, TailLossProbe::NewData | TailLossProbe::Retransmission)
     }
 
-    /// Sets the timer from when the first segment out was sent.
+    /// Sets the timer relative to the send time of the first outstanding segment.
     pub(super) fn arm_from_first(&mut self, now: Instant, params: &StackParams) {
         let first = self.queue.front().map_or(now, |first| first.sent_at);
         self.arm(now, first, params);
     }
 
-    /// The recovery wants to look again at that time, or no more.
+    /// Sets the reordering timer to `at`, or replaces it by the retransmission timer.
     pub(super) fn set_reordering_timer(
         &mut self,
         now: Instant,
@@ -101,7 +101,7 @@ impl Sender {
         }
     }
 
-    /// A timer other than the retransmission timer has run out.
+    /// Handles an expired timer of RACK-TLP.
     #[cold]
     pub(super) fn handle_rack_timer(&mut self, now: Instant, params: &StackParams) {
         let timer_purpose = std::mem::take(&mut self.timer_purpose);
@@ -122,8 +122,8 @@ impl Sender {
         self.refresh_window();
     }
 
-    /// Section 7.3: a segment of new data, whatever the congestion window says, or the last one
-    /// again.
+    /// Section 7.3: sends a segment of new data regardless of the congestion window, or retransmits the last
+    /// segment.
     #[cold]
     pub(super) fn send_tail_loss_probe(
         &mut self,
@@ -159,21 +159,21 @@ impl Sender {
         Some(range)
     }
 
-    /// Section 7.4: whether a repeated segment that was a probe has repaired a loss, which nothing
-    /// else has found: an acknowledgement goes beyond it.
+    /// Section 7.4: whether a retransmitted tail loss probe has repaired a loss that was not detected
+    /// otherwise: an acknowledgement goes beyond it.
     pub(super) fn probe_repaired_loss(&mut self, ack: u64) -> bool {
         let beyond = (ack as u32).wrapping_sub(self.timed_end).cast_signed();
         if !self.awaits_probe_ack() || beyond < 0 {
             return false;
         }
-        let repeat = self.tail_loss_probe == TailLossProbe::Retransmission;
-        if !repeat || beyond > 0 {
+        let retransmitted = self.tail_loss_probe == TailLossProbe::Retransmission;
+        if !retransmitted || beyond > 0 {
             self.tail_loss_probe = TailLossProbe::None;
         }
-        repeat && beyond > 0 && !self.in_recovery()
+        retransmitted && beyond > 0 && !self.in_recovery()
     }
 
-    /// Section 7.4.2: an acknowledgement that says nothing new answers a needless probe.
+    /// Section 7.4.2: an acknowledgement without new information answers a spurious probe.
     pub(super) fn end_tail_loss_probe(&mut self) {
         self.tail_loss_probe = TailLossProbe::None;
     }

@@ -1,9 +1,9 @@
-//! Whether the application may write more.
+//! Send buffer: whether the application may write more data.
 
 use super::Sender;
 use crate::tcp::params::StackParams;
 
-/// Linux: 64 KiB less the room for headers (`sk_dst_gso_max_size`). Bytes.
+/// Linux: 64 KiB less the space for headers (`sk_dst_gso_max_size`). Bytes.
 const GSO_MAX_SIZE: u32 = 65_215;
 
 impl Sender {
@@ -26,17 +26,17 @@ impl Sender {
         unsent == 0 && self.could_transmit(bytes.min(mss), params)
     }
 
-    /// With TCP_NOTSENT_LOWAT of 1, Linux begins a piece when nothing waits and fills the one that does
-    /// (`tcp_sendmsg_locked`); who was refused hears when nothing waits (`tcp_stream_memory_free`). A
-    /// piece is as many segments as a device may get at once, within half of the other end's largest
-    /// window (`tcp_xmit_size_goal`). Bytes.
+    /// With TCP_NOTSENT_LOWAT of 1, Linux starts a super-segment when no unsent data waits and fills the
+    /// unsent one (`tcp_sendmsg_locked`); a writer that was blocked is notified when no unsent data is left
+    /// (`tcp_stream_memory_free`). A super-segment is as large as a device accepts, within half of the peer's
+    /// largest window (`tcp_xmit_size_goal`). Bytes.
     fn size_goal(&self, params: &StackParams) -> u64 {
         let most = GSO_MAX_SIZE.min(self.peer_window_max / 2);
         u64::from((most / params.mss).max(1) * params.mss)
     }
 
     /// Whether a segment of new data would leave at once: no lost segment awaits retransmission, and the
-    /// windows have room.
+    /// windows have free space.
     fn could_transmit(&self, len: u64, params: &StackParams) -> bool {
         if self.queue.lost_bytes() > 0 {
             return false;

@@ -46,7 +46,7 @@ impl AckAggregation {
         }
         let mut expected_bytes = expected(now.since(self.since));
         if self.acked <= expected_bytes {
-            // No longer ahead: the time begins anew with this acknowledgement.
+            // No longer ahead: the time restarts with this acknowledgement.
             (self.acked, self.since, expected_bytes) = (0.0, now, 0.0);
         }
         self.acked += delivered;

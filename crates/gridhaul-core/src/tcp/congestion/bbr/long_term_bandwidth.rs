@@ -71,8 +71,7 @@ impl LongTermBandwidth {
         }
     }
 
-    /// Linux, `bbr_lt_bw_sampling`. Returns whether a rate is no longer believed, so that probing begins
-    /// anew.
+    /// Linux, `bbr_lt_bw_sampling`. Returns whether a rate is no longer believed, so that probing restarts.
     pub(super) fn update(&mut self, event: &PathEvent) -> bool {
         if let Phase::UsingRate(_) = self.phase {
             self.rounds += u32::from(event.probing && event.begins_round);

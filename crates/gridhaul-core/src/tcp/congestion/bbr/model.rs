@@ -46,8 +46,8 @@ impl Bbr {
         self.long_term_bandwidth.rate().unwrap_or(self.bandwidth.max())
     }
 
-    /// The delivery rate that an acknowledgement tells. Linux takes none over less than the least round
-    /// trip: the original of a retransmitted segment has been acknowledged.
+    /// The delivery rate that an acknowledgement tells. Linux takes none over less than the minimum RTT: the
+    /// original of a retransmitted segment has been acknowledged.
     #[inline]
     pub(super) fn sample(&self, ack: &Ack) -> Option<RateSample> {
         let least =

@@ -1,4 +1,4 @@
-//! Bandwidth probing: a cycle of eight gains, each for about the least round trip (section 4.3.4).
+//! Bandwidth probing: a cycle of eight gains, each for about the minimum RTT (section 4.3.4).
 
 use gridhaul_scenario::units::{Duration, Instant};
 

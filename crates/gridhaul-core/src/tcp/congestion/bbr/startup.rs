@@ -29,7 +29,7 @@ impl FullPipe {
         self.bandwidth = 0.0;
     }
 
-    /// Linux, after a needless recovery: what came before says nothing, unless the pipe was full.
+    /// Linux, after a spurious recovery: what came before says nothing, unless the pipe was full.
     pub(super) fn reset_unless_full(&mut self) {
         if !self.is_full() {
             *self = Self::new();

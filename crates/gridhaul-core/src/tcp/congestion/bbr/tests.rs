@@ -123,8 +123,8 @@ fn the_round_trip_is_probed_every_ten_seconds() {
         .filter(|pair| pair[0].1 == "probe rtt")
         .map(|pair| (pair[0].0, pair[1].0 - pair[0].0))
         .collect();
-    // The drain phases leave three quanta in the queue, so only the probes see the least round
-    // trip: each ten seconds after the last one has ended.
+    // The drain phases leave three quanta in the queue, so only the probes see the minimum RTT: each ten
+    // seconds after the last one has ended.
     assert_eq!(probes.len(), 4, "{probes:?}");
     let mut last_end = 0.0;
     for (begins, lasts) in probes.iter().copied() {
@@ -239,7 +239,7 @@ fn after_an_idle_time_the_rate_has_no_gain_and_no_round_trip_is_probed() {
     let later = Instant::from_secs_f64(60.0);
     path.bbr.on_sent(later, 0, u64::from(MSS));
     assert!((path.bbr.pacing_rate / RATE - 1.0).abs() < 0.01);
-    // Section 4.3.5: the least round trip has expired, but the idle time has just emptied the queue.
+    // Section 4.3.5: the minimum RTT has expired, but the idle time has just emptied the queue.
     let una = path.una + u64::from(MSS);
     path.bbr.on_delivered(&ack(later, MSS, u64::from(MSS), 0, una));
     assert!(!path.bbr.probing_rtt());

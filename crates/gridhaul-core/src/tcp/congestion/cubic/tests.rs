@@ -26,7 +26,7 @@ fn by_rules(rules: AlgorithmRules, cwnd_segments: f64) -> Cubic {
     cubic
 }
 
-/// As Linux has it, with the least round trip measured.
+/// As Linux has it, with the minimum RTT measured.
 fn linux(cwnd_segments: f64, min_rtt: Duration) -> Cubic {
     Cubic { min_rtt: Some(min_rtt), ..by_rules(AlgorithmRules::Linux, cwnd_segments) }
 }
@@ -191,9 +191,9 @@ fn time_stands_still_while_the_application_is_the_limit() {
 
 #[test]
 fn the_curve_of_linux_after_a_loss_at_100_segments() {
-    // As the table above, but the aim is a least round trip of 200 ms ahead of the formula, in whole
-    // segments: 0.4 (t + 0.2 - 4.217)^3 without its fraction, so that the window stands on the
-    // plateau for half of the time.
+    // As the table above, but the aim is a minimum RTT of 200 ms ahead of the formula, in whole segments: 0.4
+    // (t + 0.2 - 4.217)^3 without its fraction, so that the window stands on the plateau for half of the
+    // time.
     let rtt = Duration::from_millis(200);
     let table: Vec<String> = (0..=8)
         .map(|seconds| {
@@ -340,7 +340,7 @@ fn a_slow_start_or_an_idle_time_ends_the_stage() {
     cubic.on_undo(100 * MSS, 200 * MSS);
     cubic.on_ack(&ack(Instant::ZERO, rtt));
     assert!(cubic.epoch.is_none());
-    // RFC 5681, section 4.1: the window begins anew, and so does the curve once it is back.
+    // RFC 5681, section 4.1: the window restarts, and so does the curve once it is back.
     idle.on_idle_restart(Instant::ZERO, 10 * MSS);
     assert!(idle.epoch.is_none());
 }

@@ -10,8 +10,8 @@ pub(super) struct Round {
     timing: RoundTiming,
     /// "BaseRTT": the round trip of a segment that meets no queue (section 3.2). Zero: unknown.
     base_rtt: Duration,
-    /// The round trip ends when the segment that begins here is acknowledged: low half of the
-    /// position, from which what is out is never far.
+    /// The round trip ends when the segment that begins here is acknowledged: low half of the position, from
+    /// which what is outstanding is never far.
     round_end: u32,
     /// Twice the number of evaluated_rounds, and one more while slow start grows: a bit that costs no room.
     evaluated_rounds: u32,
@@ -33,7 +33,7 @@ enum RoundTiming {
 /// What a finished round trip says. Rates are relative, so only the quotient of timing matters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RoundResult {
-    /// What is out, in bytes: the window.
+    /// What is outstanding, in bytes: the window.
     out: f64,
     /// What was sent in the round trip, in bytes.
     sent: f64,
@@ -130,9 +130,9 @@ impl Round {
         self.timing = RoundTiming::Since(ack.now);
     }
 
-    /// Mean round trip: of the measurements, or the time since the round_end without any (ns-2), but
-    /// not where that is below the base_rtt: after a needless timeout it is far below any round trip,
-    /// and ns-2's base_rtt is wrong from then on.
+    /// Mean round trip: of the measurements, or the time since the round_end without any (ns-2), but not
+    /// where that is below the base_rtt: after a spurious timeout it is far below any round trip, and ns-2's
+    /// base_rtt is wrong from then on.
     fn mean(&self, now: Instant) -> Option<Duration> {
         match self.timing {
             RoundTiming::Unknown | RoundTiming::Due => None,

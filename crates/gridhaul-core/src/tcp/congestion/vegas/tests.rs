@@ -274,7 +274,7 @@ fn slow_start_that_passes_its_threshold_stops_within_the_round_trip() {
     let mut vegas = Vegas::new(&params(5));
     vegas.window.set_cwnd(f64::from(4 * MSS));
     vegas.growth = 1.0;
-    // The round trip ends far behind.
+    // The round trip ends far after.
     vegas.round.restart(&ack(ms(100), 1, 100_000, None));
     (2..8).for_each(|una| vegas.on_ack(&ack(ms(110), una, 8_000, None)));
     assert_eq!(vegas.window.cwnd(), 5 * MSS);
@@ -317,7 +317,7 @@ fn a_round_trip_without_measurement_lasts_at_least_the_base() {
         round.restart(&ack(ms(1_000), 10_000, 5_000, None));
         round.on_ack(&ack(ms(1_000 + after_ms), 20_000, 5_000, None)).is_some()
     };
-    // Sooner is the acknowledgement of a first copy after a needless timeout.
+    // Sooner is the acknowledgement of a first copy after a spurious timeout.
     assert_eq!((result(99), result(100)), (false, true));
 }
 

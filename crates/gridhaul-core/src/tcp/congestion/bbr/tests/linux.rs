@@ -38,8 +38,7 @@ fn policed_round(bbr: &mut Bbr, round: u64, lost: u64) {
 fn linux_sends_at_the_rate_of_a_policer_without_probing() {
     let mut bbr = linux();
     (1..=9).for_each(|round| policed_round(&mut bbr, round, 2));
-    // Two stretches of four rounds lose 40 %: fifty segments a second are believed, and one per cent less
-    // is sent.
+    // Two stretches of four rounds lose 40 %: fifty segments a second are believed, and 1 % less is sent.
     let policed = 50.0 * f64::from(MSS);
     assert_eq!(bbr.long_term_bandwidth.rate(), Some(policed));
     assert_eq!(bbr.bandwidth.max(), 2.0 * policed);
