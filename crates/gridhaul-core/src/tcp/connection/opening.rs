@@ -1,5 +1,5 @@
-//! Opening a connection, refusing what belongs to none (RFC 9293, 3.10.7.1 to 3.10.7.3), and the
-//! options that both ends negotiate_options on.
+//! Connection establishment, resets for segments without a connection (RFC 9293, 3.10.7.1 to 3.10.7.3), and
+//! option negotiation.
 
 use gridhaul_scenario::units::Instant;
 
@@ -11,9 +11,9 @@ impl Connection {
     pub(super) fn handle_in_other_states(&mut self, now: Instant, segment: &Segment) {
         let flags = segment.flags;
         match self.state {
-            State::Closed => self.refuse(segment),
+            State::Closed => self.reset_unknown(segment),
             State::Listen if flags.has(Flags::RST) => {}
-            State::Listen if flags.has(Flags::ACK) => self.refuse(segment),
+            State::Listen if flags.has(Flags::ACK) => self.reset_unknown(segment),
             State::Listen if flags.has(Flags::SYN) => {
                 self.on_syn(segment);
                 self.state = State::SynReceived;
@@ -36,7 +36,7 @@ impl Connection {
         let acknowledges = flags.has(Flags::ACK);
         let acceptable = segment.ack == self.isn.wrapping_add(self.sending.next() as u32);
         if acknowledges && !acceptable {
-            self.refuse(segment);
+            self.reset_unknown(segment);
             return;
         }
         if flags.has(Flags::RST) {
@@ -57,7 +57,7 @@ impl Connection {
             self.sending.activate(&self.params).set_window(segment.window, segment.seq);
             self.on_established();
         } else {
-            // RFC 9293, 3.5: both ends opened at the same time.
+            // RFC 9293, 3.5: simultaneous open.
             self.sending.activate(&self.params).set_window(segment.window, segment.seq);
             self.state = State::SynReceived;
         }
@@ -66,21 +66,21 @@ impl Connection {
     fn handle_in_syn_received(&mut self, now: Instant, segment: &Segment) {
         let flags = segment.flags;
         if flags.has(Flags::RST) {
-            // RFC 9293, 3.10.7.4: an end that was opened passively would go back to LISTEN; one
-            // machine serves one connection here, so it is over.
+            // RFC 9293, 3.10.7.4: after a passive open an endpoint would return to LISTEN; a state machine
+            // serves one connection here, so it closes.
             let next = self.receiver.next();
             self.on_reset(segment.seq == self.peer_isn.wrapping_add(next as u32));
             return;
         }
         if flags.has(Flags::ACK) {
             if !self.sending.handle_ack(now, segment, self.isn, &self.params) {
-                self.refuse(segment);
+                self.reset_unknown(segment);
                 return;
             }
             if self.sending.una() > 0 {
                 self.on_established();
                 if flags.has(Flags::SYN) {
-                    // RFC 9293, 3.5, figure 8: a simultaneous open ends with this.
+                    // RFC 9293, 3.5, figure 8: this completes a simultaneous open.
                     self.receiver.request_ack();
                 } else {
                     self.handle_established(now, segment);
@@ -89,7 +89,7 @@ impl Connection {
             }
         }
         if flags.has(Flags::SYN) {
-            // Our SYN-ACK was lost and the peer asks again: the timer repeats it.
+            // The SYN-ACK was lost and the peer has retransmitted SYN: the timer retransmits SYN-ACK.
             self.receiver.request_ack();
         }
     }
@@ -104,9 +104,9 @@ impl Connection {
         }
     }
 
-    /// Answers a segment that belongs to no connection (RFC 9293, 3.10.7.1).
+    /// Resets a segment that belongs to no connection (RFC 9293, 3.10.7.1).
     #[cold]
-    fn refuse(&mut self, segment: &Segment) {
+    fn reset_unknown(&mut self, segment: &Segment) {
         if segment.flags.has(Flags::RST) {
             return;
         }
@@ -133,8 +133,8 @@ impl Connection {
         }
     }
 
-    /// Options count when both ends offer them (RFC 7323, section 2.2; RFC 2018, section 2): the same kind of
-    /// times, if the peer offers any.
+    /// Enables the options that both endpoints offer (RFC 7323, section 2.2; RFC 2018, section 2), with the
+    /// same kind of timestamp option.
     pub(super) fn negotiate_options(&mut self, clock: Option<ClockOption>, sack: bool) {
         self.timestamps &= clock == Some(clock_option(&self.params));
         self.sack &= sack;

@@ -1,4 +1,4 @@
-//! The sending half of an end: all of it, or the little that an end needs which only receives.
+//! The sending half of an endpoint: a complete sender, or the reduced state of a receive-only endpoint.
 
 use gridhaul_scenario::units::Instant;
 
@@ -9,18 +9,18 @@ use crate::tcp::sender::{SendRange, Sender};
 /// The sending half.
 #[derive(Debug, Clone)]
 pub(super) enum SendingHalf {
-    /// It sends, or may.
+    /// A complete sender.
     Full(Box<Sender>),
-    /// Nothing was written, and nothing is outstanding.
+    /// Reduced state: no data was written, and none is outstanding.
     Idle(IdleSender),
 }
 
-/// What remains of a sender while nothing is outstanding and nothing is written. Packed, so that the tag of
+/// Reduced state of a sender without written or outstanding data. Packed, so that the tag of
 /// [`SendingHalf`] costs four bytes of an end instead of eight and four of padding.
 #[derive(Debug, Clone, Copy)]
 #[repr(Rust, packed(4))]
 pub(super) struct IdleSender {
-    /// Everything before it is acknowledged; it is sent next.
+    /// Position that is sent next; all earlier positions are acknowledged.
     next: u64,
     peer_window: u32,
     peer_window_max: u32,
@@ -32,19 +32,18 @@ impl SendingHalf {
         Self::Full(Box::new(Sender::new(params)))
     }
 
-    /// The sender, made anew from what remained of it.
+    /// The complete sender, restored from the reduced state if necessary.
     pub(super) fn activate(&mut self, params: &StackParams) -> &mut Sender {
         if let Self::Idle(idle) = self {
             *self = Self::Full(Box::new(idle.activate(params)));
         }
         match self {
             Self::Full(sender) => sender,
-            Self::Idle(_) => unreachable!("it has just been woken"),
+            Self::Idle(_) => unreachable!("the sender has just been restored"),
         }
     }
 
-    /// Keeps only what an end needs that never sends data, if it has sent none: before SYN as well as after
-    /// it.
+    /// Switches to the reduced state if no data is written or outstanding, before or after SYN.
     pub(super) fn release_idle(&mut self) {
         if let Self::Full(sender) = self
             && sender.next() == sender.una()
@@ -56,7 +55,7 @@ impl SendingHalf {
         }
     }
 
-    /// Nothing is sent any more, and no timer runs.
+    /// Stops sending and all timers.
     pub(super) fn stop(&mut self) {
         if let Self::Full(sender) = self {
             sender.stop();
@@ -122,7 +121,7 @@ impl SendingHalf {
         }
     }
 
-    /// New data, lost data or a probe of a closed window, if it is to be sent now.
+    /// New data, a retransmission or a window probe, if one is to be sent now.
     #[inline]
     pub(super) fn poll(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         match self {
@@ -133,7 +132,7 @@ impl SendingHalf {
         }
     }
 
-    /// SYN, if it is to be retransmitted. An end that rests has nothing to repeat, and is left so.
+    /// SYN, if it is to be retransmitted. A sender in the reduced state has nothing to retransmit.
     pub(super) fn poll_syn(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         match self {
             Self::Full(sender) => sender.poll_range(now, params).filter(|range| range.start == 0),
@@ -143,8 +142,8 @@ impl SendingHalf {
 }
 
 impl IdleSender {
-    /// Nothing is outstanding: only the window can have changed, and of that only what the newest segment
-    /// says (RFC 9293, 3.10.7.4).
+    /// No data is outstanding: only the window can change, and only the newest segment updates it (RFC 9293,
+    /// 3.10.7.4).
     #[inline]
     fn handle_ack(&mut self, segment: &Segment, isn: u32) -> bool {
         let Some(ack) = expand(segment.ack, isn, self.next) else { return true };
