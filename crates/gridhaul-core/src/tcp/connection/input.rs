@@ -91,8 +91,8 @@ impl Connection {
         }
     }
 
-    /// RFC 9293, 3.10.7.4: what lies out_of_order the window is cut off. Returns the end of the release_idle, and whether
-    /// FIN belongs to it; `None` if nothing is within. A FIN alone needs no buffer space.
+    /// RFC 9293, 3.10.7.4: trims a segment to the window. Returns the end of the remaining range, and whether
+    /// FIN belongs to it; `None` if no part is within the window. A FIN without data needs no buffer space.
     fn trim_to_window(&self, segment: &Segment, start: u64, end: u64) -> Option<(u64, bool)> {
         let next = self.receiver.next();
         let limit = next + u64::from(self.receiver.window(&self.params));

@@ -1,4 +1,4 @@
-//! Profile `ns2`: what the one-way agents of ns-2.35 do (`tcl/lib/ns-default.tcl`).
+//! Profile `ns2`: the one-way agents of ns-2.35 (`tcl/lib/ns-default.tcl`).
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub(super) fn defaults() -> StackParams {
         recovery: Recovery::GoBackN,
         // syn_ true and delay_growth_ true: one round trip before the data, as with a handshake.
         handshake: true,
-        // TCPSink acknowledges every segment; TCPSink/DelAck is asked for with `delayed_ack`.
+        // TCPSink acknowledges every segment; `delayed_ack` selects TCPSink/DelAck.
         delayed_ack: Duration::ZERO,
         delayed_ack_max: Duration::ZERO,
         timestamps: false,

@@ -1,4 +1,4 @@
-//! Profile `rfc`: what the RFCs say today.
+//! Profile `rfc`: the current RFCs.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ pub(super) const BBR: BbrRules = BbrRules {
 pub(super) const VEGAS: VegasRules =
     VegasRules { timeout_begins_round: false, shares_use_of_window: false };
 
-/// RFC 5681, RFC 6582 and RFC 6675: losses are found by counting duplicate acknowledgements.
+/// RFC 5681, RFC 6582 and RFC 6675: losses are detected by counting duplicate acknowledgements.
 pub(super) const DUPLICATE_COUNTING: RecoveryRules = RecoveryRules {
     tail_loss_probe: false,
     tracks_send_times: false,
@@ -122,8 +122,8 @@ pub(super) fn defaults() -> StackParams {
         syn_retransmissions_keeping_window: 0,
         syn_linear_timeouts: 0,
         vegas: Arc::new(Profile::Rfc.vegas()),
-        // Paper `medx`, section 2: α = 0.5, β = 1.2. It leaves the length open: the three duplicates
-        // that reveal a loss, and one delay from before it.
+        // Paper `medx`, section 2: α = 0.5, β = 1.2. The paper does not give the length: three duplicates
+        // that indicate a loss, and one delay before them.
         medx: (0.5, 1.2, 4),
         policy: POLICY,
     }

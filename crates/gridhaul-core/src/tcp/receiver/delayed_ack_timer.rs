@@ -15,7 +15,7 @@ pub(super) struct DelayedAckTimer {
     rtt: u8,
 }
 
-/// Linux counts these times in ticks, max often 250 a second.
+/// Linux counts these times in ticks, usually 250 per second.
 const TICK: Duration = Duration::from_millis(4);
 /// `TCP_ATO_MIN` and `TCP_DELACK_MIN`: 40 ms.
 const ATO_MIN: u8 = 10;
@@ -112,7 +112,8 @@ mod tests {
     fn a_pause_longer_than_the_timeout_is_reported() {
         let mut delayed_ack_timer = DelayedAckTimer::default();
         delayed_ack_timer.note_handshake_rtt(Duration::from_millis(100));
-        let mut is_long_pause = |ms| delayed_ack_timer.on_data(Instant::ZERO + Duration::from_millis(ms));
+        let mut is_long_pause =
+            |ms| delayed_ack_timer.on_data(Instant::ZERO + Duration::from_millis(ms));
         // 100 ms plus the minimum of 200 ms.
         assert_eq!([0, 300, 604, 700].map(&mut is_long_pause), [false, false, true, false]);
     }

@@ -1,11 +1,11 @@
-//! How many segments may follow an acknowledgement, where ns-2 limits that.
+//! Maximum number of segments sent after an acknowledgement, where ns-2 limits it (`maxburst`).
 
-/// Segments that may still be sent before the next acknowledgement.
+/// Number of segments that may be sent before the next acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MaxBurst(u8);
 
 impl MaxBurst {
-    /// Any number.
+    /// No limit.
     pub(super) const UNLIMITED: Self = Self(u8::MAX);
     pub(super) const NONE: Self = Self(0);
 

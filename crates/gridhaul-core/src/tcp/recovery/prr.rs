@@ -1,34 +1,34 @@
-//! Proportional rate reduction (RFC 9937): while a loss is repaired, how much is sent follows how much
-//! arrives, so that the window comes down to the threshold evenly over a round trip.
+//! Proportional rate reduction (RFC 9937): during recovery the amount sent follows the amount delivered, so
+//! that the window decreases evenly to the threshold within a round trip.
 
-/// The window of a recovery under way. Bytes.
+/// Window of the current recovery, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Prr {
-    /// The threshold at which the recovery ends, and the window that met the loss (`RecoverFS`:
-    /// Linux takes the congestion window for it).
+    /// The threshold at which the recovery ends, and the window before the loss (`RecoverFS`: Linux uses the
+    /// congestion window).
     ssthresh: u32,
     recover_fs: u32,
     delivered: u64,
     prr_out: u64,
     window: u32,
-    /// What is sent is rounded up to: a byte, or a segment (Linux).
+    /// Granularity of the amount to send: a byte, or a segment (Linux).
     rounding: u32,
 }
 
-/// What an acknowledgement means for it.
+/// Effects of an acknowledgement.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AckProgress {
     /// Bytes newly delivered and newly found lost.
     pub delivered: u32,
     pub lost: u64,
-    /// Whether the cumulative acknowledgement moved.
+    /// Whether the cumulative acknowledgement advanced.
     pub advanced: bool,
     pub in_flight: u64,
     pub mss: u32,
 }
 
 impl Prr {
-    /// A recovery begins with a window of `recover_fs` bytes; what is sent is rounded up to a `rounding`.
+    /// Starts a recovery with a window of `recover_fs` bytes; the amount to send is rounded up to `rounding`.
     pub(super) const fn enter(recover_fs: u32, ssthresh: u32, rounding: u32) -> Self {
         Self { ssthresh, recover_fs, delivered: 0, prr_out: 0, window: recover_fs, rounding }
     }
@@ -42,8 +42,8 @@ impl Prr {
             let share = (self.delivered * ssthresh).div_ceil(u64::from(self.recover_fs.max(1)));
             share.next_multiple_of(u64::from(self.rounding)).saturating_sub(self.prr_out)
         } else {
-            // At or below the threshold: what was delivered is made up for, and a segment more with
-            // every acknowledgement that finds no further loss (slow start).
+            // At or below the threshold: delivered data is replaced, plus one segment for every
+            // acknowledgement that finds no further loss (slow start).
             let mut bound =
                 self.delivered.saturating_sub(self.prr_out).max(u64::from(ack.delivered));
             if ack.advanced && ack.lost == 0 {
@@ -58,12 +58,12 @@ impl Prr {
         self.window = u32::try_from(ack.in_flight + quota).unwrap_or(u32::MAX);
     }
 
-    /// A segment is sent, for the first time or again.
+    /// A segment is sent, new or retransmitted.
     pub(super) fn on_sent(&mut self, len: u32) {
         self.prr_out += u64::from(len);
     }
 
-    /// What may be in flight.
+    /// Limit of the data in flight.
     pub(super) const fn window(&self) -> u32 {
         self.window
     }
@@ -79,10 +79,10 @@ mod tests {
         AckProgress { delivered: MSS, lost: 0, advanced: false, in_flight, mss: MSS }
     }
 
-    /// 20 segments are outstanding, one is lost, and the window is to become 10: of the 19 that arrive each
-    /// second one is replaced.
+    /// 20 segments are outstanding, one is lost, and the window is to become 10: for every second of the 19
+    /// segments that arrive, one is sent.
     #[test]
-    fn every_second_arrival_is_replaced_while_the_window_halves() {
+    fn every_second_delivery_is_replaced_while_the_window_halves() {
         let mut prr = Prr::enter(20 * MSS, 10 * MSS, 1);
         let (mut in_flight, mut sent) = (19_000, 0);
         for _ in 0..18 {
@@ -94,14 +94,14 @@ mod tests {
                 sent += 1;
             }
         }
-        assert_eq!(sent, 9, "half of the 18 arrivals, the forced first one among them");
-        assert!((9_000..=11_000).contains(&in_flight), "{in_flight} near the threshold");
+        assert_eq!(sent, 9, "half of the 18 deliveries, including the forced first retransmission");
+        assert!((9_000..=11_000).contains(&in_flight), "{in_flight} is not close to the threshold");
     }
 
-    /// Most of the window is lost: what is in flight is far below the threshold. Without progress
-    /// each arrival lets one segment go, with progress one more.
+    /// Most of the window is lost: the data in flight is far below the threshold. Each delivery releases one
+    /// segment, and one more if the cumulative acknowledgement advances.
     #[test]
-    fn below_the_threshold_progress_is_worth_a_segment_more() {
+    fn below_the_threshold_an_advancing_acknowledgement_releases_another_segment() {
         let mut prr = Prr::enter(20 * MSS, 10 * MSS, 1);
         prr.on_ack(&ack(3_000));
         assert_eq!(prr.window(), 4_000);

@@ -1,10 +1,10 @@
-//! RACK-TLP (RFC 8985): a segment is lost if one that was sent sufficiently later has arrived. The window
-//! follows proportional rate reduction meanwhile, where the stack has it; what turns out to have been
-//! spurious is undone (RFC 4015), where timestamps tell (RFC 3522) or F-RTO does (RFC 5682). The tail loss
-//! probe is the timer's business (`sender/tail.rs`).
+//! RACK-TLP (RFC 8985): a segment is lost if a segment that was sent sufficiently later has arrived. The
+//! window follows proportional rate reduction during recovery, where the stack has it; spurious reductions
+//! are undone (RFC 4015) if timestamps (RFC 3522) or F-RTO (RFC 5682) detect them. `sender/rack_timers.rs`
+//! has the tail loss probe.
 //!
-//! Left out: duplicate SACK (RFC 2883), by which Linux also learns of spurious retransmission and widens the
-//! reordering window; ours stays at a quarter of the minimum RTT.
+//! Not implemented: duplicate SACK (RFC 2883), by which Linux also detects spurious retransmissions and
+//! widens the reordering window; here the window stays at a quarter of the minimum RTT.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -17,10 +17,10 @@ use crate::tcp::sender::TIMEOUT_MIN;
 /// RACK.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rack {
-    /// The recovery, or the repair after a timeout, ends when this is acknowledged.
+    /// Position whose acknowledgement ends the recovery, after a timeout too.
     recover: u64,
     ca_state: CaState,
-    /// Whether something is out of order.
+    /// Whether segments are sacked out of order.
     disorder: bool,
     state: Option<Box<RackState>>,
 }
@@ -35,7 +35,7 @@ enum CaState {
     Loss,
 }
 
-/// What is kept from the first disorder on.
+/// State that is allocated with the first out-of-order delivery.
 #[derive(Debug, Clone, Default)]
 struct RackState {
     /// RFC 8985, section 5.2: `RACK.segment`, `RACK.rtt` and `RACK.reordering_seen`.
@@ -47,7 +47,7 @@ struct RackState {
     frto: FrtoState,
 }
 
-/// Whether the last timeout was needed (RFC 5682, section 3.1, for SACK as Linux has it).
+/// F-RTO: detection of a spurious timeout (RFC 5682, section 3.1, for SACK as in Linux).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum FrtoState {
     /// The timeout was needed, or F-RTO does not apply.
@@ -61,17 +61,17 @@ enum FrtoState {
     NewDataSent,
 }
 
-/// A delivered segment: of several, the one that was sent last counts.
+/// The delivered segment that was sent last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DeliveredSegment {
     pub sent_at: Instant,
     /// Stream position of its end.
     pub end: u64,
-    /// When the one was sent that was looked at last.
+    /// Send time of the segment that was examined last.
     pub last_sent_at: Instant,
-    /// It was sent once, and one after it had arrived before: the network has reordered.
+    /// Whether the segment was sent once and a later segment had arrived before: the network has reordered.
     pub reordered: bool,
-    /// Stream position at which the first of them begins that was sent once; [`u64::MAX`]: none was.
+    /// Start of the first of the delivered segments that was sent once; [`u64::MAX`] if none was.
     pub original: u64,
 }
 
@@ -86,12 +86,12 @@ impl DeliveredSegment {
         Self { sent_at, end, last_sent_at: sent_at, reordered, original }
     }
 
-    /// Whether this one was sent after another (RFC 8985, section 6.2, `RACK_sent_after`).
+    /// Whether this segment was sent after another (RFC 8985, section 6.2, `RACK_sent_after`).
     pub(crate) fn is_after(&self, other: &Self) -> bool {
         (self.sent_at, self.end) > (other.sent_at, other.end)
     }
 
-    /// The later of two, which remembers reordering that either has shown; `other` was looked at before.
+    /// The later of two, with the reordering that either has shown; `other` was examined before.
     pub(crate) fn later(self, other: Option<Self>) -> Self {
         let Some(other) = other else { return self };
         let reordered = self.reordered || other.reordered;
@@ -115,7 +115,7 @@ impl Rack {
         Self::default()
     }
 
-    /// Section 6.2, steps 1 to 3: the segment sent last of those that have arrived.
+    /// Section 6.2, steps 1 to 3: updates the delivered segment that was sent last.
     fn update(&mut self, context: &LossRecoveryContext<'_>) {
         let Some(newest) = context.ack.newest else { return };
         let state = self.state.get_or_insert_default();
@@ -127,16 +127,17 @@ impl Rack {
         }
     }
 
-    /// Section 6.2, steps 4 and 5: marks what is lost, and asks for a timer if more may follow. Returns the
-    /// bytes marked, and whether there are retransmission among them.
+    /// Section 6.2, steps 4 and 5: marks lost segments, and requests a timer if more may follow. Returns the
+    /// bytes marked, and whether retransmissions are among them.
     fn detect_loss(&mut self, context: &mut LossRecoveryContext<'_>) -> (u64, bool) {
         let Some(state) = &self.state else { return (0, false) };
         let Some(newest) = state.newest else { return (0, false) };
-        // Section 6.2, step 4: without reordering seen, no waiting in recovery or with DupThresh segments
-        // beyond; else a quarter of the minimum RTT.
-        let many = u64::from(context.params.dupthresh) * u64::from(context.params.mss);
-        let sure = self.ca_state != CaState::Open || context.queue.sacked_bytes() >= many;
-        let window = if sure && !state.reordered {
+        // Section 6.2, step 4: if no reordering was seen, the reordering window is zero in recovery or with
+        // DupThresh sacked segments; otherwise a quarter of the minimum RTT.
+        let threshold = u64::from(context.params.dupthresh) * u64::from(context.params.mss);
+        let no_reordering_wait =
+            self.ca_state != CaState::Open || context.queue.sacked_bytes() >= threshold;
+        let window = if no_reordering_wait && !state.reordered {
             Duration::ZERO
         } else {
             Duration::from_nanos(context.rtt.min_rtt().as_nanos() / 4)
@@ -148,13 +149,13 @@ impl Rack {
         (found.bytes, found.retransmitted)
     }
 
-    /// Detects, and enters recovery if something is lost. Returns whether it did.
+    /// Detects losses, and enters recovery if there are any. Returns whether it did.
     fn detect_and_enter(&mut self, context: &mut LossRecoveryContext<'_>, advanced: bool) -> bool {
-        let (lost, again) = self.detect_loss(context);
-        // A retransmission that is lost in the repair after a timeout is a loss of its own (Linux).
+        let (lost, retransmission_lost) = self.detect_loss(context);
+        // A retransmission that is lost after a timeout is a new loss (Linux).
         let entered = match self.ca_state {
             CaState::Open => context.queue.lost_bytes() > 0,
-            CaState::Loss => again,
+            CaState::Loss => retransmission_lost,
             CaState::Recovery => false,
         };
         if entered {
@@ -176,12 +177,12 @@ impl Rack {
         self.ca_state = CaState::Recovery;
         self.recover = context.next;
         context.requests.stop_timing = true;
-        // Linux counts segments.
+        // Linux counts in segments.
         let unit = if context.params.whole_ssthresh { context.params.mss } else { 1 };
         let prr = (context.params.prr && !context.congestion.is_paced())
             .then(|| Prr::enter(undo.cwnd, context.congestion.cwnd(), unit));
-        // Without it the first retransmission goes whatever the window says (RFC 6675, section 5); but in
-        // Linux a controller that paces does without it and waits for room.
+        // Without PRR the first retransmission is sent regardless of the window (RFC 6675, section 5); but in
+        // Linux a congestion control with pacing does without PRR and waits for the window.
         context.requests.retransmit_now = !context.params.prr;
         let state = self.state.get_or_insert_default();
         state.prr = prr;
@@ -189,8 +190,9 @@ impl Rack {
         state.frto = FrtoState::Inactive;
     }
 
-    /// RFC 3522, section 3.2, and RFC 4015: an acknowledgement that echoes a time before the first
-    /// retransmission was caused by an original, so nothing was lost. Returns whether it was so.
+    /// RFC 3522, section 3.2, and RFC 4015: an acknowledgement that echoes a timestamp before the first
+    /// retransmission was triggered by an original transmission, so no segment was lost. Returns whether it
+    /// was so.
     fn undo_if_spurious(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
         let Some(state) = &mut self.state else { return false };
         let (Some(undo), Some(echo)) = (state.undo, context.ack.echo) else { return false };
@@ -209,9 +211,9 @@ impl Rack {
         }
     }
 
-    /// RFC 5682, section 3.1, with an acknowledgement after a timeout: step 3b, whether one of the segments
-    /// has arrived that were outstanding then and not retransmitted, so that the timeout was spurious; else
-    /// whether new data is to show that (step 2b) or retransmission go on (steps 2a and 3a).
+    /// RFC 5682, section 3.1, for an acknowledgement after a timeout: step 3b, whether a segment has arrived
+    /// that was outstanding at the timeout and not retransmitted, so that the timeout was spurious; otherwise
+    /// whether new data is sent to find out (step 2b) or retransmission continues (steps 2a and 3a).
     fn timeout_was_spurious(&mut self, context: &LossRecoveryContext<'_>, advanced: bool) -> bool {
         let recover = self.recover;
         let Some(state) = self.state.as_mut() else { return false };
@@ -292,11 +294,14 @@ impl LossRecovery for Rack {
 
     fn before_timeout(&mut self, context: &LossRecoveryContext<'_>) {
         let open = self.ca_state == CaState::Open;
-        // RFC 5682, section 3.2: asked for after a recovery only if the same segment times out again.
-        let again = context.queue.front().is_some_and(|first| first.timed_out);
+        // RFC 5682, section 3.2: used after a recovery only if the same segment times out again.
+        let timed_out_before = context.queue.front().is_some_and(|first| first.timed_out);
         let state = self.state.get_or_insert_default();
-        state.frto =
-            if open || again { FrtoState::FirstRetransmitted } else { FrtoState::Inactive };
+        state.frto = if open || timed_out_before {
+            FrtoState::FirstRetransmitted
+        } else {
+            FrtoState::Inactive
+        };
         if open {
             state.undo = Some(UndoState::new(context));
         }

@@ -1,6 +1,6 @@
-//! Vegas' retransmission (Brakmo and Peterson 1995, section 3.1), as ns-2.35 carries it out: every duplicate
-//! acknowledgement may prove the loss of the first segment by its age, also of one that was retransmitted,
-//! and so may the first two new acknowledgements after a retransmission.
+//! Vegas' retransmission (Brakmo and Peterson 1995, section 3.1) as in ns-2.35: every duplicate
+//! acknowledgement may prove the loss of the first segment by its age, including retransmitted segments, and
+//! so may the first two new acknowledgements after a retransmission.
 
 use gridhaul_scenario::units::Instant;
 
@@ -13,13 +13,13 @@ pub(crate) struct Vegas {
     /// After a timeout, a fast retransmit needs an acknowledgement beyond this position
     /// (RFC 6582, section 4.1).
     recover: u64,
-    /// Duplicates in a row; a first retransmission counts as the third.
+    /// Consecutive duplicate acknowledgements; a first retransmission counts as the third.
     duplicates: u32,
     inflation: u32,
-    /// When a loss last reduced the window, [`Instant::ZERO`] if none has, and what it reduced_cwnd.
+    /// Time of the last window reduction, [`Instant::ZERO`] before the first, and the window after it.
     reduced_at: Instant,
     reduced_cwnd: u32,
-    /// New acknowledgements at which the next segment may prove to be lost as well.
+    /// Number of new acknowledgements that may still prove the loss of the next segment.
     acks_to_check: u8,
     recovering: bool,
 }
@@ -39,8 +39,8 @@ impl Vegas {
             self.inflation = self.duplicates * context.params.mss;
         }
         context.retransmit_first();
-        // ns-2 doubles the coarse timeout as well, until the next measurement: the sender does, by
-        // `Policy::fast_retransmit_backs_off`, as this returns that a retransmission has begun.
+        // ns-2 also doubles the coarse timeout until the next measurement: the sender does so by
+        // `Policy::fast_retransmit_backs_off`, because this function reports a fast retransmit.
         context.requests.restart_timer = true;
         self.acks_to_check = 2;
         self.recovering = true;
@@ -75,7 +75,7 @@ impl LossRecovery for Vegas {
             context.congestion.deflate(context.congestion.cwnd().saturating_sub(self.reduced_cwnd));
             context.congestion.on_recovered(context.now);
         } else {
-            // ns-2 gives the inflation back only if duplicates followed the retransmission.
+            // ns-2 removes the inflation only if duplicates followed the retransmission.
             context.congestion.inflate(self.inflation);
         }
         self.inflation = 0;

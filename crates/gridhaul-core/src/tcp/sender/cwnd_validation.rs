@@ -107,7 +107,7 @@ mod tests {
         assert!(!cwnd_validation.allows_growth(8_000, 8_000));
     }
 
-    /// That it was full counts round_end what was sent then is acknowledged.
+    /// A full window counts until the data then outstanding is acknowledged.
     #[test]
     fn a_full_window_counts_for_a_round_trip() {
         let mut cwnd_validation = CwndValidation::default();
