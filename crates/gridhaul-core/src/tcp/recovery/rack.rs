@@ -120,7 +120,7 @@ impl Rack {
         let Some(newest) = context.ack.newest else { return };
         let state = self.state.get_or_insert_default();
         state.reordered |= newest.reordered;
-        // AckProgress 2 goes through what has arrived: the last of it makes the round trip.
+        // Step 2 iterates over the delivered segments: the last one determines the round trip.
         state.rtt = context.now.since(newest.last_sent_at);
         if state.newest.is_none_or(|before| newest.is_after(&before)) {
             state.newest = Some(newest);
