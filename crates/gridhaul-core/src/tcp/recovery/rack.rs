@@ -178,9 +178,9 @@ impl Rack {
         self.recover = context.next;
         context.requests.stop_timing = true;
         // Linux counts in segments.
-        let unit = if context.params.whole_ssthresh { context.params.mss } else { 1 };
+        let rounding = if context.params.whole_ssthresh { context.params.mss } else { 1 };
         let prr = (context.params.prr && !context.congestion.is_paced())
-            .then(|| Prr::enter(undo.cwnd, context.congestion.cwnd(), unit));
+            .then(|| Prr::enter(undo.cwnd, context.congestion.cwnd(), rounding));
         // Without PRR the first retransmission is sent regardless of the window (RFC 6675, section 5); but in
         // Linux a congestion control with pacing does without PRR and waits for the window.
         context.requests.retransmit_now = !context.params.prr;

@@ -68,7 +68,7 @@ impl Round {
         self.evaluated_rounds ^= 1;
     }
 
-    /// LossClassifications so far.
+    /// Number of evaluated rounds.
     pub(super) const fn evaluated_rounds(&self) -> u32 {
         self.evaluated_rounds / 2
     }
