@@ -1,8 +1,8 @@
 # The tasks of bulk.toml and flows.toml in ns-2 2.35: bulk flows s -> r over one link.
 #
 # Usage: ns ns2.tcl key=value ...
-#   rate_mbit rtt_ms queue   the link, both ways; queue in packets, besides the one on the wire
-#   loss                     probability that a data packet is lost after it left the wire
+#   rate_mbit rtt_ms queue   the link, both directions; queue in packets, without the one in transmission
+#   loss                     loss probability of a data packet after the link
 #   flows spread             number of flows; each starts at a random time up to `spread` seconds
 #   duration seed            simulated seconds; number of the stream of chance
 #   scheduler                Calendar (ns-2's default), Heap, Splay, List
@@ -35,7 +35,7 @@ set s [$ns node]
 set r [$ns node]
 foreach {from to} [list $s $r $r $s] {
     $ns simplex-link $from $to $o(rate_mbit)Mb [expr {$o(rtt_ms) / 2.0}]ms DropTail
-    $ns queue-limit $from $to [expr {$o(queue) + 1}] ;# ns-2 counts the packet on the wire as well
+    $ns queue-limit $from $to [expr {$o(queue) + 1}] ;# ns-2 includes the packet in transmission
 }
 set chance [new RNG]
 for {set i 0} {$i < $o(seed)} {incr i} { $chance next-substream }

@@ -1,7 +1,7 @@
-# Shared by the scripts of this folder: arguments, one-way links, random loss, the sender and its sink.
+# Shared by the scripts of this folder: arguments, unidirectional links, random loss, the sender and its sink.
 
 # args DEFAULTS: reads key=value arguments into the global array o. tcp.NAME=VALUE and sink.NAME=VALUE set
-# defaults of Agent/TCP and Agent/TCPSink; must be called before any agent is made.
+# defaults of Agent/TCP and Agent/TCPSink; must be called before any agent is created.
 proc args {defaults} {
     global o argv
     array set o $defaults
@@ -14,8 +14,8 @@ proc args {defaults} {
     }
 }
 
-# wire FROM TO KBIT MS LIMIT: a one-way link. LIMIT counts the packet on the wire, so LIMIT-1 can wait.
-proc wire {from to kbit ms limit} {
+# simplex_link FROM TO KBIT MS LIMIT: a unidirectional link. LIMIT includes the packet in transmission, so LIMIT-1 packets can wait.
+proc simplex_link {from to kbit ms limit} {
     global ns
     $ns simplex-link $from $to ${kbit}kb ${ms}ms DropTail
     $ns queue-limit $from $to $limit
@@ -34,8 +34,8 @@ proc random_loss {rate seed} {
     return $e
 }
 
-# Every data packet is 1500 bytes on the wire. Vegas has its own output routine, which adds no header and
-# sends no short first packet, so it gets 1500 where the others get 1460 + 40.
+# Every data packet has 1500 bytes on the link. Vegas has its own output routine, which adds no header and sends no short
+# first packet. Its packetSize_ is therefore 1500; the other variants have 1460 + 40.
 proc sender {variant window} {
     set tcp [new Agent/TCP[expr {$variant eq "Tahoe" ? "" : "/$variant"}]]
     $tcp set packetSize_ [expr {$variant eq "Vegas" ? 1500 : 1460}]

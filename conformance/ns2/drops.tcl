@@ -1,4 +1,4 @@
-# What ns-2 2.35 sends when listed packets are lost: many cases in one process, each on nodes of its own.
+# Packets that ns-2 2.35 sends when the listed packets are lost: many cases in one process, each on separate nodes.
 #
 #   s --- 100 Mbit/s, 0.1 ms --- r --- rate, delay, queue, losses --- d
 #
@@ -10,16 +10,16 @@
 #   delay_ms      delay of the bottleneck, one way
 #   limit         limit_ of the bottleneck's queue in packets, the one in transmission included
 #   window        window_ in packets
-#   size          packetSize_: payload of a data packet (bytes); Vegas: the whole packet
+#   size          packetSize_: payload of a data packet (bytes); for Vegas the whole packet
 #   delack_ms     delayed-ACK timer; 0: an ACK for every packet
 #   singledup     singledup_: limited transmit
 #   minrto_s rtxinit_s   minrto_ and rtxcur_init_
-#   duration_s    all cases run as long as the longest
+#   duration_s    the longest duration applies to all cases
 #   drops         packets to lose, separated by blanks: ordinal numbers of the packets reaching r, from 0,
 #                 retransmissions counted
 #
 # Prints CSV: boot,NAME,SECONDS for the phase of each sender's clock, then NAME,SECONDS,SEQNO for each packet that
-# leaves a sender. Seqno 0 is the 40-byte stand-in for the SYN.
+# leaves a sender. Seqno 0 is the 40-byte packet in place of the SYN.
 
 set cells {
     name variant rate_kbit delay_ms limit window size delack_ms singledup minrto_s rtxinit_s duration_s drops
@@ -29,7 +29,7 @@ remove-all-packet-headers
 add-packet-header IP TCP Flags
 set ns [new Simulator]
 
-proc wire {from to kbit ms limit} {
+proc simplex_link {from to kbit ms limit} {
     global ns
     $ns simplex-link $from $to ${kbit}kb ${ms}ms DropTail
     $ns queue-limit $from $to $limit
@@ -61,10 +61,10 @@ foreach case $cases {
     if {$delack_ms > 0} { $sink set interval_ ${delack_ms}ms }
     set s [$ns node]; set r [$ns node]; set d [$ns node]
     set sender([$s id]) $name
-    wire $s $r 100000 0.1 100000
-    wire $r $s 100000 0.1 100000
-    wire $r $d $rate_kbit $delay_ms $limit
-    wire $d $r $rate_kbit $delay_ms 100000
+    simplex_link $s $r 100000 0.1 100000
+    simplex_link $r $s 100000 0.1 100000
+    simplex_link $r $d $rate_kbit $delay_ms $limit
+    simplex_link $d $r $rate_kbit $delay_ms 100000
     proc sent_$name {line} "
         if {\[lindex \$line 0\] eq {+}} { puts \[format $name,%.6f,%d \[\$::ns now\] \[lindex \$line 10\]\] }
     "

@@ -1,16 +1,16 @@
 # One flow s -> r -> d in ns-2 2.35: reference numbers for the `ns2` TCP profile.
 #
-#   s --- 100 Mbit/s, 0.1 ms, big queues --- r --- rate, half the rest of the RTT, queue and loss --- d
+#   s --- 100 Mbit/s, 0.1 ms, large queues --- r --- rate, half of the remaining RTT, queue and loss --- d
 #
-# The acks go back over the same rates and delays with big queues and no loss.
+# The reverse path of the acks has the same rates and delays, large queues and no loss.
 # Usage: ns dumbbell.tcl [key=value ...]    Prints one CSV line; header=1 prints the column names first.
 #
 #   variant    Tahoe | Reno | Newreno | Sack1 | Vegas
-#   rate_kbit  bottleneck, both ways (kbit/s)
-#   rtt_ms     propagation delay of the round trip, access links included; serialisation comes on top
-#   buffer     limit_ of the bottleneck queue in packets: the packet on the wire counts, so buffer-1 can wait
-#   loss       probability of losing a data packet; drawn in front of the bottleneck queue, so that a lost
-#              packet takes no room there (loss_at=tail: after the bottleneck has carried it)
+#   rate_kbit  bottleneck, both directions (kbit/s)
+#   rtt_ms     propagation delay of the round trip, access links included, transmission times not included
+#   buffer     limit_ of the bottleneck queue in packets, including the packet in transmission: buffer-1 can wait
+#   loss       loss probability of a data packet, applied before the bottleneck queue, so that a lost packet
+#              uses no buffer space (loss_at=tail: applied after the bottleneck)
 #   window     sender's window limit (packets)
 #   delack_ms  delayed-ack timer; 0 = an ack for every packet
 #   seed       replication number of the loss stream, also given to ns-random
@@ -32,12 +32,12 @@ set ns [new Simulator]
 ns-random $o(seed)
 set s [$ns node]; set r [$ns node]; set d [$ns node]
 set far [expr {$o(rtt_ms) / 2.0 - 0.1}]
-wire $s $r 100000 0.1 100000
-wire $r $s 100000 0.1 100000
-wire $r $d $o(rate_kbit) $far $o(buffer)
-wire $d $r $o(rate_kbit) $far 100000
+simplex_link $s $r 100000 0.1 100000
+simplex_link $r $s 100000 0.1 100000
+simplex_link $r $d $o(rate_kbit) $far $o(buffer)
+simplex_link $d $r $o(rate_kbit) $far 100000
 
-# Counters: before = packets offered to the loss, after = those it let through.
+# Counters: before = packets that enter the loss model, after = packets that leave it.
 set loss [random_loss $o(loss) $o(seed)]
 if {$o(loss_at) eq "head"} {
     set after [counter $r $d head]
@@ -61,7 +61,7 @@ $ns at 0 "$ftp start"
 $ns at $o(warmup) { set bytes0 [$sink set bytes_] }
 $ns at $o(duration) finish
 
-# bytes_ of the sink counts whole packets in order, 1500 bytes each.
+# bytes_ of the sink counts complete packets in order, 1500 bytes each.
 set queue [$ns monitor-queue $r $d [open /dev/null w]]
 proc finish {} {
     global o tcp sink bytes0 before after queue

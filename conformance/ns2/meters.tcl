@@ -1,32 +1,32 @@
-# N meters over one bottleneck in ns-2 2.35: reference numbers for the `ns2` TCP profile at scale.
+# N meters over one bottleneck in ns-2 2.35: reference numbers for the `ns2` TCP profile with many connections.
 #
 #   s --- rate, half of the RTT, queue --- d        all meters at s, their sinks at d
 #
-# Each meter has one connection for the whole run and sends messages of one packet: 200 bytes and 40 of
-# headers. The acks go back over the same rate and delay with a queue that never fills.
+# Each meter has one connection for the whole run and sends messages of one packet: 200 bytes and 40 of headers. The reverse
+# path of the acks has the same rate and delay, and a queue that never overflows.
 # Usage: ns meters.tcl [key=value ...]    Prints one CSV line; header=1 prints the column names first.
 #
 #   variant    Reno | Newreno | Vegas
 #   meters     number of connections
 #   window     window limit in packets
-#   rate_kbit  bottleneck, both ways (kbit/s)
+#   rate_kbit  bottleneck, both directions (kbit/s)
 #   rtt_ms     propagation delay of the round trip
-#   buffer     limit_ of the bottleneck queue in packets: the packet on the wire counts, so buffer-1 can wait
+#   buffer     limit_ of the bottleneck queue in packets, including the packet in transmission: buffer-1 can wait
 #   load       poisson | periodic | on_off
-#   every      mean time between messages of a meter (s)
-#   spread     meters open their connections, and begin to report, at random times up to this (s)
-#   seed       number of the stream of chance
+#   every      mean time between the messages of a meter (s)
+#   spread     connections open, and reports begin, at random times from 0 to this value (s)
+#   seed       number of the random stream
 #   duration warmup   seconds; everything is counted in [warmup, duration]
 #
 # Loads. poisson: independent exponential times. periodic: fixed times, random phase. on_off: bursts of
-# eight messages on average, half a second apart, with a silence between; the lengths of burst and silence
-# are exponential, and the part of a message that a burst leaves over is kept for the next burst.
+# eight messages on average, half a second apart, separated by idle times; the lengths of bursts and idle times
+# are exponential. If a burst ends between two messages, the remaining time to the next message is kept for the next burst.
 #
-# Packet 0 of ns-2 is the SYN, which carries nothing: it is sent at the opening, without a message.
-# Columns: packets offered to the bottleneck and dropped there, mean number waiting, mean time in the queue
-# of those that passed it (ms), packets acknowledged, repeats, timeouts.
+# Packet 0 of ns-2 is the SYN without payload: it is sent when the connection opens, without a message.
+# Columns: packets offered to the bottleneck and dropped there, mean queue length, mean time in the queue of the packets
+# that were not dropped (ms), packets acknowledged, retransmissions, timeouts.
 #
-# Agents are wired to node and port by hand: what `attach-agent` does besides grows with the square of their
+# Agents are connected to node and port directly, because the cost of `attach-agent` grows with the square of their
 # number.
 
 source [file join [file dirname [info script]] common.tcl]
@@ -39,17 +39,17 @@ add-packet-header IP TCP Flags
 set ns [new Simulator]
 $ns use-scheduler Heap
 ns-random $o(seed)
-set chance [new RNG]
-for {set i 0} {$i < $o(seed)} {incr i} { $chance next-substream }
+set random_stream [new RNG]
+for {set i 0} {$i < $o(seed)} {incr i} { $random_stream next-substream }
 
 set s [$ns node]; set d [$ns node]
-wire $s $d $o(rate_kbit) [expr {$o(rtt_ms) / 2.0}] $o(buffer)
-wire $d $s $o(rate_kbit) [expr {$o(rtt_ms) / 2.0}] 1000000
+simplex_link $s $d $o(rate_kbit) [expr {$o(rtt_ms) / 2.0}] $o(buffer)
+simplex_link $d $s $o(rate_kbit) [expr {$o(rtt_ms) / 2.0}] 1000000
 
-# The first agents get their ports from ns-2, so that both nodes have a classifier of ports.
+# ns-2 assigns the ports of the first agents, so that both nodes have a port classifier.
 foreach node [list $s $d] { $ns attach-agent $node [new Agent/Null] }
 
-# place AGENT NODE PORT PEER_NODE: what attach-agent and connect do.
+# place AGENT NODE PORT PEER_NODE: replaces attach-agent and connect.
 proc place {agent node port peer} {
     $agent target [$node entry]
     $agent set agent_addr_ [$node node-addr]
@@ -60,11 +60,11 @@ proc place {agent node port peer} {
 }
 
 proc exponential {mean} {
-    global chance
-    expr {-$mean * log(1 - [$chance uniform 0 1])}
+    global random_stream
+    expr {-$mean * log(1 - [$random_stream uniform 0 1])}
 }
 
-# A burst of meter i begins now; needed(i) is the time in bursts that its next message still takes.
+# A burst of meter i begins now; needed(i) is the burst time that remains until its next message.
 set spacing 0.5
 set on 4.0
 set off [expr {max(0, $o(every) * 8 - $on)}]
@@ -84,7 +84,7 @@ proc burst {i} {
 
 # The source of meter i begins at the time `start`, in its stationary state.
 proc begin {i tcp start} {
-    global ns o chance needed spacing on off
+    global ns o random_stream needed spacing on off
     $ns at $start "$tcp advanceby 1"
     switch $o(load) {
         poisson {
@@ -101,11 +101,11 @@ proc begin {i tcp start} {
             $source set packetSize_ 200
             $source set rate_ [expr {1600.0 / $o(every)}]
             $source attach-agent $tcp
-            $ns at [expr {$start + [$chance uniform 0 $o(every)]}] "$source start"
+            $ns at [expr {$start + [$random_stream uniform 0 $o(every)]}] "$source start"
         }
         on_off {
-            set needed($i) [$chance uniform 0 $spacing]
-            if {[$chance uniform 0 [expr {$on + $off}]] >= $on} {
+            set needed($i) [$random_stream uniform 0 $spacing]
+            if {[$random_stream uniform 0 [expr {$on + $off}]] >= $on} {
                 set start [expr {$start + [exponential $off]}]
             }
             $ns at $start "burst $i"
@@ -122,7 +122,7 @@ for {set i 0} {$i < $o(meters)} {incr i} {
     place $tcp $s [expr {$i + 10}] $d
     place $sink $d [expr {$i + 10}] $s
     lappend tcps $tcp
-    begin $i $tcp [$chance uniform 0 $o(spread)]
+    begin $i $tcp [$random_stream uniform 0 $o(spread)]
 }
 
 # counts: arrivals, drops, packet seconds of waiting, acknowledged, repeats, timeouts; from the start.

@@ -1,20 +1,19 @@
 # Several flows s -> r -> d over a bottleneck with RED in ns-2 2.35: reference numbers for `aqm.red`.
 #
-#   s --- 100 Mbit/s, 10 ms, big queues --- r --- rate, the rest of the RTT / 2, RED --- d
+#   s --- 100 Mbit/s, 10 ms, large queues --- r --- rate, half of the remaining RTT, RED --- d
 #
 # Usage: ns red.tcl [key=value ...]    Prints one CSV line (see run_red.sh).
 #
 #   rate_kbit rtt_ms   bottleneck, and propagation delay of the round trip
 #   flows              Sack1 flows; they start 0.1 s apart
 #   min max            thresholds (packets)
-#   weight max_p       of the average; probability at max
-#   gentle             1: the probability grows on to 1 at twice max
-#   limit              packets that may wait
+#   weight max_p       weight of the average queue length; drop probability at max
+#   gentle             1: above max the probability increases to 1 at twice max
+#   limit              maximum number of waiting packets
 #   seed duration warmup
 #
-# RED as Floyd and Jacobson 1993 have it: by packets, drops spread evenly (wait_ false), dropping what
-# arrives (drop_tail_ true). Columns: drop ratio, mean of packets that wait, utilisation, in
-# [warmup, duration].
+# RED as defined by Floyd and Jacobson 1993: in packets, drops spread evenly (wait_ false), dropping the arriving packet
+# (drop_tail_ true). Columns: drop ratio, mean number of waiting packets, utilisation, in [warmup, duration].
 
 source [file join [file dirname [info script]] common.tcl]
 args {
@@ -39,11 +38,11 @@ set ns [new Simulator]
 ns-random $o(seed)
 set s [$ns node]; set r [$ns node]; set d [$ns node]
 set far [expr {$o(rtt_ms) / 2.0 - 10}]
-wire $s $r 100000 10 100000
-wire $r $s 100000 10 100000
+simplex_link $s $r 100000 10 100000
+simplex_link $r $s 100000 10 100000
 $ns simplex-link $r $d $o(rate_kbit)kb ${far}ms RED
 $ns queue-limit $r $d $o(limit)
-wire $d $r 100000 $far 100000
+simplex_link $d $r 100000 $far 100000
 
 for {set i 0} {$i < $o(flows)} {incr i} {
     set tcp [sender Sack1 10000]

@@ -2,16 +2,15 @@
 # Regenerates meters.csv with ns-2 2.35 (`ns`): meters.tcl at each of the points below.
 #   ./run-meters.sh            5 seeds each, two runs at a time, about half an hour
 #   SEEDS=20 ./run-meters.sh   more seeds
-#   ./run-meters.sh PATTERN    the points whose name matches, printed; meters.csv untouched
+#   ./run-meters.sh PATTERN    prints the points with a matching name; does not change meters.csv
 #
-# The rates are primes, so that the time of a packet and ns-2's clock of 10 ms have no common measure. At
-# 2000 kbit/s they have: timeouts and packets then fall in step, and what is lost depends on their phase.
-# From 2000 to 1987 kbit/s the drops of 100 flows of window 20 (Poisson, 100 ms, limit 41) grow from 35,000
-# to 52,200 in 240 s.
+# The rates are primes, so that the transmission time of a packet and ns-2's clock tick of 10 ms have no common multiple in a
+# run. At 2000 kbit/s they have: timeouts and packets are then synchronised, and the losses depend on their phase. From 2000
+# to 1987 kbit/s the drops of 100 flows of window 20 (Poisson, 100 ms, limit 41) increase from 35,000 to 52,200 in 240 s.
 #
 # Point names: <variant>-n<meters>-w<window>-x<load over capacity>-r<kbit/s>-d<RTT ms>-b<buffer>-<load>.
-# Capacity counts packets of 240 bytes; `every` follows from it. Means and half widths of 95 % intervals
-# (Student) over the seeds. Of Vegas no timeouts are given: it counts those of idle connections as well.
+# The capacity is in packets of 240 bytes and determines `every`. Columns are means and half widths of 95 % confidence
+# intervals (Student) over the seeds. Timeouts of Vegas are omitted, because they include those of idle connections.
 set -eu
 cd "$(dirname "$0")"
 pattern=${1:-}
@@ -19,7 +18,7 @@ export SEEDS="${SEEDS:-5}"
 
 # VARIANT METERS WINDOW LOAD_OVER_CAPACITY KBIT RTT BUFFER LOAD DURATION
 points() {
-    # The window of the paper's meters. NewReno is Reno here: two packets make no three duplicates.
+    # The window of the paper's meters. NewReno equals Reno here: two packets cannot cause three duplicates.
     for variant in Reno Vegas; do
         echo $variant 100 2 0.9 1987 50 101 periodic 300
         echo $variant 100 2 5 997 100 101 periodic 300
@@ -34,11 +33,11 @@ points() {
         echo $variant 100 20 2 1987 100 41 periodic 300
         echo $variant 1000 20 2 997 100 101 poisson 300
     done
-    # 20.83 packets a tick of the 10 ms clock: see `phase` in conformance/src/ns2_meters.rs.
+    # 20.83 packets per 10 ms clock tick: see `phase` in conformance/src/ns2_meters.rs.
     echo Reno 100 20 2 2000 100 41 periodic 300
 }
 
-# one POINT: its line.
+# one POINT: prints the CSV line of a point.
 one() {
     set -- $1
     every=$(awk -v n="$2" -v x="$4" -v r="$5" 'BEGIN { printf "%.6f", n / (x * r * 1000 / 1920) }')
@@ -49,7 +48,7 @@ one() {
             load="$8" every="$every" duration="$9" seed=$s < /dev/null
         s=$((s + 1))
     done | awk -F, -v OFS=, -v name="$name" '
-        # Quantiles of Student for 1, 2, ... degrees of freedom; beyond, that of the normal distribution.
+        # Quantiles of Student for 1, 2, ... degrees of freedom; above, the quantile of the normal distribution.
         BEGIN { k = split("12.706 4.303 3.182 2.776 2.571 2.447 2.365 2.306 2.262", t, " ") }
         {
             n++
@@ -62,7 +61,7 @@ one() {
                 m = 0; q = 0
                 for (i = 1; i <= n; i++) m += v[c, i] / n
                 for (i = 1; i <= n; i++) q += (v[c, i] - m) ^ 2
-                # (What does not differ but for rounding has no interval.)
+                # Values that differ by rounding errors only have no interval.
                 ci = n > 1 && q > 1e-12 * m * m ? (n - 1 in t ? t[n - 1] : 1.96) * sqrt(q / (n - 1) / n) : 0
                 if (c == 6 && $1 == "Vegas") line = line OFS OFS
                 else line = line OFS sprintf("%.6g", m) OFS sprintf("%.3g", ci)

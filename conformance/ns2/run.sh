@@ -1,10 +1,10 @@
 #!/bin/sh
 # Regenerates grid.csv with ns-2 2.35 (`ns`).
 #   ./run.sh            37 points x 5 variants, 40 seeds, about eight minutes
-#   ./run.sh --quick    7 points x 5 variants with 3 seeds, printed, grid.csv untouched, under 20 s
-#   SEEDS=99 ./run.sh   more seeds for the points with random loss (those without run once)
+#   ./run.sh --quick    prints 7 points x 5 variants with 3 seeds, does not change grid.csv, under 20 s
+#   SEEDS=99 ./run.sh   more seeds for the points with random loss (the others run once)
 #
-# 36 points are all of rate x RTT x loss; buffer (10, 100 packets) and delayed ack (0, 100 ms) alternate so
+# 36 points are all combinations of rate x RTT x loss; buffer (10, 100 packets) and delayed ack (0, 100 ms) alternate, so
 # that every pair of values of any two settings occurs. Point names:
 # r<kbit/s>-d<RTT ms>-l<loss>-b<buffer>-a<delack ms>.
 # goodput in kbit/s; retransmit_ratio = retransmissions / data packets sent, both from the start;
@@ -31,8 +31,8 @@ points() {
         done
         i=$((i + 1))
     done
-    # How slow start ends on a long path. Segments arrive in the very moment in which the timer of the
-    # delayed ack fires.
+    # The end of slow start on a long path. Segments arrive exactly when the delayed-ack timer
+    # expires.
     echo 4180 343 0 15 40
 }
 [ "$mode" = --quick ] && pick='NR % 7 == 1 || NR == 37' || pick=1

@@ -1,21 +1,21 @@
 # Packet-by-packet behaviour of one ns-2 2.35 sender under an explicit list of lost packets.
 #
-#   s --- 100 Mbit/s, 0.1 ms --- r --- rate, half the rest of the RTT, losses --- d
+#   s --- 100 Mbit/s, 0.1 ms --- r --- rate, half of the remaining RTT, losses --- d
 #
 # Usage: ns trace.tcl [key=value ...]
 # Prints CSV: time,event,seqno,cwnd,ssthresh,dupacks,srtt,rttvar,backoff
 #
-#   event send      a data packet leaves the sender; the state is the one after the event that let it go
-#         ack       an ack reaches the sender; the state is the one BEFORE the sender looks at it
-#         lost      a data packet (ack: lostack) is taken by the loss list; queuedrop: by the full queue
-#   seqno           packets, 0 is the 40-byte stand-in for the SYN; an ack carries the last packet in order
-#   srtt rttvar     as ns-2 keeps them: ticks of tcpTick_ times 8 and times 4
+#   event send      a data packet leaves the sender; the state is that after the event that released the packet
+#         ack       an ack arrives at the sender; the state is that BEFORE the sender processes the ack
+#         lost      the loss list drops a data packet (lostack: an ack); queuedrop: the full queue drops a packet
+#   seqno           packet number; 0 is the 40-byte packet in place of the SYN; an ack carries the last packet in order
+#   srtt rttvar     in the units of ns-2: ticks of tcpTick_ times 8 and times 4
 #
 #   variant rate_kbit rtt_ms buffer window delack_ms duration   as in dumbbell.tcl
 #   drops           packets to lose: ordinal numbers of the data packets reaching r, from 0, retransmissions
 #                   counted, separated by commas, e.g. drops=20,22,60
 #   ack_drops       the same for acks leaving d
-#   seed            decides boot_time only, the offset of the sender's clock ticks, printed on the first line
+#   seed            determines boot_time only, the offset of the sender's clock ticks, printed on the first line
 #   tcp.NAME=VALUE sink.NAME=VALUE   any other ns-2 default
 
 source [file join [file dirname [info script]] common.tcl]
@@ -27,12 +27,12 @@ args {
 set ns [new Simulator]
 set s [$ns node]; set r [$ns node]; set d [$ns node]
 set far [expr {$o(rtt_ms) / 2.0 - 0.1}]
-wire $s $r 100000 0.1 100000
-wire $r $s 100000 0.1 100000
-wire $r $d $o(rate_kbit) $far $o(buffer)
-wire $d $r $o(rate_kbit) $far 100000
+simplex_link $s $r 100000 0.1 100000
+simplex_link $r $s 100000 0.1 100000
+simplex_link $r $d $o(rate_kbit) $far $o(buffer)
+simplex_link $d $r $o(rate_kbit) $far 100000
 
-# The sender draws boot_time_ uniformly from one tick when reset; the second draw (Vegas: the third) stays.
+# The sender draws boot_time_ uniformly from one tick at each reset; the second value (Vegas: the third) is used.
 ns-random $o(seed)
 for {set i 0} {$i < ($o(variant) eq "Vegas" ? 3 : 2)} {incr i} {
     set boot [$defaultRNG uniform 0 [Agent/TCP set tcpTick_]]
@@ -46,7 +46,7 @@ proc state {event line} {
     puts [format %.6f,%s,%d,%.4f,%d,%d,%d,%d,%d [$ns now] $event [lindex $line 10] [$tcp set cwnd_] \
         [$tcp set ssthresh_] [$tcp set dupacks_] [$tcp set srtt_] [$tcp set rttvar_] [$tcp set backoff_]]
 }
-# Callbacks get the line that ns-2 would write to a trace file.
+# Callbacks receive the line that ns-2 would write to a trace file.
 proc on_send {line} { if {[lindex $line 0] eq "+"} { state send $line } }
 proc on_ack {line} { if {[lindex $line 0] eq "r"} { state ack $line } }
 proc on_drop {name line} { if {[lindex $line 0] eq "d"} { state $name $line } }

@@ -5,23 +5,23 @@
 #
 # Usage: ns hybrid.tcl [key=value ...]     Prints one CSV line; `header=1` prints the column names first.
 #
-#   dvbt_ms gprs_ms clink_ms   one-way delay of the three links (ms)
+#   dvbt_ms gprs_ms clink_ms   one-way delays of the three links (ms)
 #   dvbt_kbit gprs_kbit clink_kbit   their rates (kbit/s)
 #   window          sender's window limit (packets)
 #   variant         Tahoe | Reno | Newreno | Sack1
 #   delack_ms       interval of the sink's delayed ack; 0 = an ack for every packet
-#   down_loss       loss of data packets on DVB-T, a probability; drawn where the packet reaches C
-#   up_loss         loss of acks, a probability
-#   up_loss_at      post = after the loss link has carried the ack (the paper); pre = before C's queue
-#   cqueue nqueue squeue   queue limits at C, n, S (packets, the one on the wire included)
-#   seed            replication number: chooses the substream of two separate streams, one per error model
+#   down_loss       loss probability of data packets on DVB-T, applied where the packet reaches C
+#   up_loss         loss probability of acks
+#   up_loss_at      post = after the loss link (the paper); pre = before C's queue
+#   cqueue nqueue squeue   queue limits at C, n, S (packets, including the one in transmission)
+#   seed            replication number: selects the substream of two separate streams, one per error model
 #   duration warmup seconds; rates are means over [warmup, duration]
-#   mbytes          >0: stop when so many megabytes (1e6 bytes on the wire, headers counted) have reached C
+#   mbytes          >0: stop after this number of megabytes (1e6 bytes with headers) has reached C
 #   tcp.NAME=VALUE  sets any Agent/TCP default, e.g. tcp.minrto_=1.0
 #
-# Columns: dvbt_kbit  wire bytes that reach C; gprs_kbit  wire bytes that the loss link carries, before the
-#   loss; gprs_after_kbit  the same after the loss; goodput_kbit  in-order payload at the sink;
-#   sent retransmits timeouts  counted from the start; ack_drops  acks that found C's queue full.
+# Columns: dvbt_kbit  rate at C, with headers; gprs_kbit  rate of the loss link before the loss, with headers;
+#   gprs_after_kbit  the same after the loss; goodput_kbit  in-order payload at the sink;
+#   sent retransmits timeouts  counted from the start; ack_drops  acks dropped by C's full queue.
 
 array set o {
     dvbt_ms 50 gprs_ms 700 clink_ms 1 dvbt_kbit 20000 gprs_kbit 20 clink_kbit 20
@@ -41,16 +41,16 @@ set ns [new Simulator]
 ns-random $o(seed)
 
 set S [$ns node]; set C [$ns node]; set n [$ns node]
-proc wire {from to kbit ms limit} {
+proc simplex_link {from to kbit ms limit} {
     global ns
     $ns simplex-link $from $to ${kbit}kb ${ms}ms DropTail
     $ns queue-limit $from $to $limit
 }
-wire $S $C $o(dvbt_kbit) $o(dvbt_ms) $o(squeue)
-wire $C $n $o(clink_kbit) $o(clink_ms) $o(cqueue)
-wire $n $S $o(gprs_kbit) $o(gprs_ms) $o(nqueue)
+simplex_link $S $C $o(dvbt_kbit) $o(dvbt_ms) $o(squeue)
+simplex_link $C $n $o(clink_kbit) $o(clink_ms) $o(cqueue)
+simplex_link $n $S $o(gprs_kbit) $o(gprs_ms) $o(nqueue)
 
-# A byte counter at the far end of a link. The one installed last sees the packets first.
+# A byte counter at the receiving side of a link. Of several counters, the one installed last is passed first.
 proc meter {from to} {
     global ns
     set l [[$ns link $from $to] set link_]
@@ -79,7 +79,7 @@ set e_up [losses $o(up_loss)]
 $ns link-lossmodel $e_down $S $C
 set m_up_after [meter $C $n]
 if {$o(up_loss_at) eq "post"} { $ns link-lossmodel $e_up $C $n } else { $ns lossmodel $e_up $C $n }
-foreach e [list $e_down $e_up] { $e drop-target [$ns set nullAgent_] } ;# not among the queue's drops
+foreach e [list $e_down $e_up] { $e drop-target [$ns set nullAgent_] } ;# do not count these as drops of the queue
 set m_up [meter $C $n]
 set q_c [$ns monitor-queue $C $n [open /dev/null w]]
 

@@ -1,14 +1,14 @@
 #!/bin/sh
 # Regenerates ns2.csv with ns-2 2.35 (`ns`): paper `hybrid`, Tables 2-5 and the 626 kbit/s of Section 3.2.
 #   ./run.sh            all cells, about four minutes
-#   ./run.sh --quick    only the deterministic cells (Tables 2, 3 and Section 3.2), printed, file untouched
+#   ./run.sh --quick    prints only the deterministic cells (Tables 2, 3 and Section 3.2), does not change ns2.csv
 #   SEEDS=100 ./run.sh  more seeds
 #
-# Lossless cells: 1000 s from the first packet, start-up included. That reproduces every printed digit of
-# Table 3 (the paper cuts decimals off, it does not round). Lossy cells: 5000 s from the first packet; the
-# paper's 749 kbit/s without loss tells that Table 4 ran longer than 2800 s. Each of its lossy figures is one
-# draw. minrto_ 1.0 was the default of ns-2 when the paper was written (0.2 since October 2004); the cells
-# named -rto02 show today's default, with which delayed ack and ack loss cause needless timeouts.
+# Lossless cells: 1000 s from the first packet, start-up included. This reproduces every printed digit of Table 3 (the paper
+# truncates decimals instead of rounding). Lossy cells: 5000 s from the first packet; the paper's 749 kbit/s without loss
+# require that Table 4 ran longer than 2800 s. Each of its lossy values is a single random run. minrto_ 1.0 was the default of
+# ns-2 when the paper was written (0.2 since October 2004); the cells named -rto02 have the current default, with which delayed
+# acks and ack loss cause spurious timeouts.
 set -eu
 cd "$(dirname "$0")"
 seeds=${SEEDS:-40}
@@ -43,7 +43,7 @@ lossless() {
     cell 3 t3-delack10 "delayed ack 10 ms" 1 752.3 12.4 $d delack_ms=10
     cell 3 t3-delack20 "delayed ack 20 ms" 1 761.1 10.1 $d delack_ms=20
     cell 3 t3-window100-delack20 "window 100 and delayed ack 20 ms" 1 1490 "" $d delack_ms=20 window=100
-    # Section 3.2: 626 comes out with a window of 40, without the extra loss link and without the start-up.
+    # Section 3.2: 626 is reproduced with a window of 40, without the extra loss link and without the start-up.
     for g in 50 375 650 700; do
         cell 3.2 s32-gprs$g "GPRS $g ms and DVB-T $((750 - g)) ms" 1 626 "" \
             duration=1000 warmup=100 window=40 gprs_ms=$g dvbt_ms=$((750 - g)) clink_kbit=1000000 clink_ms=0
