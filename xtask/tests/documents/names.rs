@@ -1,0 +1,59 @@
+//! Names of tests.
+
+use std::collections::BTreeSet;
+
+use crate::keys::UNITS;
+use crate::page::{Finding, Page};
+use crate::repository::Repository;
+
+/// Names of the other programs' variables that look like the name of a test.
+const ELSEWHERE: [&str; 1] = ["slow_start_restart_"];
+
+/// The names of all functions in Rust and Python.
+pub(crate) fn functions(repository: &Repository) -> BTreeSet<String> {
+    let sources: Vec<_> = repository
+        .entries()
+        .filter(|path| path.ends_with(".rs") || path.ends_with(".py"))
+        .collect();
+    let mut names = BTreeSet::new();
+    for text in sources.iter().map(|path| repository.read(path)) {
+        for (mark, line) in text.lines().flat_map(|line| [("fn ", line), ("def ", line)]) {
+            let after = line.split_once(mark).map_or("", |(_, after)| after);
+            let end = after.find(|c: char| !is_of_name(c)).unwrap_or(after.len());
+            names.insert(after[..end].to_owned());
+        }
+    }
+    names
+}
+
+/// Words in backticks with three underscores or more that are neither a function nor known otherwise.
+pub(crate) fn check(page: &Page, known: &impl Fn(&str) -> bool) -> Vec<Finding> {
+    let metric = |text: &str| UNITS.iter().any(|unit| text.ends_with(unit));
+    let long = |text: &str| {
+        text.chars().all(is_of_name) && text.matches('_').count() >= 3 && !metric(text)
+    };
+    let spans = page.code_spans().into_iter().filter(|span| long(&span.text));
+    let unknown =
+        spans.filter(|span| !known(&span.text) && !ELSEWHERE.contains(&span.text.as_str()));
+    unknown
+        .map(|span| {
+            let name = &span.text;
+            page.finding(
+                span.line,
+                format!("names a test `{name}`, but no file has `fn {name}`; correct the name"),
+            )
+        })
+        .collect()
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'
+}
+
+#[test]
+fn a_test_that_does_not_exist_is_reported() {
+    let page = Page::made_up("a.md", "`a_test_that_exists`, `a_test_that_is_gone`, `short_name`\n");
+    let found = check(&page, &|name| name == "a_test_that_exists");
+    let message = "a.md:1: names a test `a_test_that_is_gone`, but no file has `fn a_test_that_is_gone`; correct the name";
+    assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), [message]);
+}
