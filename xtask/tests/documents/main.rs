@@ -70,8 +70,19 @@ fn recipes_of_the_contributing_page_match_the_code() {
         "only {} rows of recipes found: has the header of their tables changed?",
         found.len()
     );
-    report(found.iter().flat_map(|recipe| recipes::check(&repository, &page, recipe)));
-    report(recipes::unlisted(&repository, &page));
+    let wrong = found.iter().flat_map(|recipe| recipes::check(&repository, &page, recipe));
+    report(wrong.chain(recipes::unlisted(&repository, &page)));
+}
+
+#[test]
+fn files_and_tests_named_in_comments_exist() {
+    let repository = Repository::open();
+    let identifiers = names::identifiers(&repository);
+    let known = |name: &str| identifiers.contains(name);
+    let comments = repository.comments();
+    report(comments.iter().flat_map(|page| {
+        paths::check(&repository, page).into_iter().chain(names::check(page, &known))
+    }));
 }
 
 /// Fails with all findings, one a line.

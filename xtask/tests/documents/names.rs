@@ -6,8 +6,8 @@ use crate::keys::UNITS;
 use crate::page::{Finding, Page};
 use crate::repository::Repository;
 
-/// Names of the other programs' variables that look like the name of a test.
-const ELSEWHERE: [&str; 1] = ["slow_start_restart_"];
+/// Beginnings of the names of functions and variables in Linux.
+const IN_LINUX: [&str; 6] = ["tcp_", "tcpi_", "__tcp_", "bbr_", "hystart_", "sk_"];
 
 /// The names of all functions in Rust and Python.
 pub(crate) fn functions(repository: &Repository) -> BTreeSet<String> {
@@ -26,6 +26,20 @@ pub(crate) fn functions(repository: &Repository) -> BTreeSet<String> {
     names
 }
 
+/// All identifiers outside comments, in sources of any language.
+pub(crate) fn identifiers(repository: &Repository) -> BTreeSet<String> {
+    let endings = [".rs", ".py", ".c", ".h", ".tcl", ".toml"];
+    let is_source = |path: &&str| {
+        endings.iter().any(|ending| path.ends_with(ending)) && repository.is_file(path)
+    };
+    let mut words = BTreeSet::new();
+    for text in repository.entries().filter(is_source).map(|path| repository.read(path)) {
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        words.extend(code.flat_map(|line| line.split(|c| !is_of_name(c))).map(str::to_owned));
+    }
+    words
+}
+
 /// Words in backticks with three underscores or more that are neither a function nor known otherwise.
 pub(crate) fn check(page: &Page, known: &impl Fn(&str) -> bool) -> Vec<Finding> {
     let metric = |text: &str| UNITS.iter().any(|unit| text.ends_with(unit));
@@ -33,8 +47,10 @@ pub(crate) fn check(page: &Page, known: &impl Fn(&str) -> bool) -> Vec<Finding> 
         text.chars().all(is_of_name) && text.matches('_').count() >= 3 && !metric(text)
     };
     let spans = page.code_spans().into_iter().filter(|span| long(&span.text));
-    let unknown =
-        spans.filter(|span| !known(&span.text) && !ELSEWHERE.contains(&span.text.as_str()));
+    // Variables of ns-2 end with an underscore.
+    let is_foreign =
+        |name: &str| name.ends_with('_') || IN_LINUX.iter().any(|start| name.starts_with(start));
+    let unknown = spans.filter(|span| !known(&span.text) && !is_foreign(&span.text));
     unknown
         .map(|span| {
             let name = &span.text;

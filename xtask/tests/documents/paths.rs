@@ -11,7 +11,7 @@ const ENDINGS: [&str; 13] = [
 ];
 
 /// Files and folders that are written by a run, belong to another program or are examples.
-const ELSEWHERE: [&str; 16] = [
+const ELSEWHERE: [&str; 21] = [
     "answer.json",
     "answer-model.json",
     "answer.csv",
@@ -22,6 +22,11 @@ const ELSEWHERE: [&str; 16] = [
     "delays.csv",
     "same.csv",
     "plan.json",
+    "paper.json",
+    "comparison.json",
+    "answer-*.json",
+    "kernel/time/timer.c",
+    "linux/capability.h",
     "scenario.toml",
     "artifacts/",
     "corpus/",
@@ -70,7 +75,15 @@ fn folders_of_sections(repository: &Repository, page: &Page) -> Vec<(usize, Opti
             [name.to_owned(), format!("crates/{name}"), format!("crates/gridhaul-{name}")];
         folders.into_iter().find(|folder| repository.has(folder))
     };
-    page.headings().iter().map(|heading| (heading.line, of(heading.text))).collect()
+    // Comments of a crate name files of this crate.
+    let parts: Vec<_> = page.path.split('/').take(2).collect();
+    let own = page.path.ends_with(".rs") && parts[0] == "crates";
+    let start = own.then(|| (0, Some(parts.join("/"))));
+    let headings = page.headings();
+    start
+        .into_iter()
+        .chain(headings.iter().map(|heading| (heading.line, of(heading.text))))
+        .collect()
 }
 
 /// Whether a code span looks like a path of the repository.

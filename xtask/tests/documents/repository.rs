@@ -49,6 +49,25 @@ impl Repository {
         self.entries.iter().filter(wanted).map(|path| self.page(path)).collect()
     }
 
+    /// The comments of all Rust sources: pages whose other lines are empty.
+    pub(crate) fn comments(&self) -> Vec<Page> {
+        let sources = self
+            .entries
+            .iter()
+            .filter(|path| path.ends_with(".rs") && !path.starts_with("xtask/tests/"));
+        let comment = |line: &str| {
+            let line = line.trim_start();
+            let marks = ["//!", "///", "//"].iter().find_map(|mark| line.strip_prefix(mark));
+            // A heading such as `# Errors` names no folder.
+            marks.map_or_else(String::new, |text| text.trim_start_matches([' ', '#']).to_owned())
+        };
+        let page = |path: &String| {
+            let lines: Vec<_> = self.read(path).lines().map(comment).collect();
+            Page { path: path.clone(), text: lines.join("\n") }
+        };
+        sources.map(page).collect()
+    }
+
     pub(crate) fn page(&self, path: &str) -> Page {
         Page { path: path.to_owned(), text: self.read(path) }
     }
