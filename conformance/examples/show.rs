@@ -14,8 +14,8 @@ fn main() -> ExitCode {
     let wanted = words.first().cloned().unwrap_or_default();
     let cases = match case::load_all(&case::folder()) {
         Ok(cases) => cases,
-        Err(problem) => {
-            eprintln!("{problem}");
+        Err(error) => {
+            eprintln!("{error}");
             return ExitCode::FAILURE;
         }
     };
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
                 let verdict = judge::judge(&case, &seen, &arm.allowance());
                 println!("{}", verdict.err().unwrap_or_else(|| "as expected".to_owned()));
             }
-            Err(problem) => println!("{problem}"),
+            Err(error) => println!("{error}"),
         }
     }
     ExitCode::SUCCESS

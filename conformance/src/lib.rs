@@ -4,6 +4,8 @@
 //! input, and what must be seen. An [`Arm`](arm::Arm) runs it and returns what was seen on the
 //! wire. [`judge`](judge::judge) compares the two and says where they part.
 
+#![forbid(unsafe_code)]
+
 pub mod arm;
 pub mod case;
 pub mod judge;

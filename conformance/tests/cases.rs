@@ -10,8 +10,8 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let cases = match case::load_all(&case::folder()) {
         Ok(cases) => cases,
-        Err(problem) => {
-            eprintln!("{problem}");
+        Err(error) => {
+            eprintln!("{error}");
             return ExitCode::FAILURE;
         }
     };

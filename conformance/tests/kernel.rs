@@ -18,8 +18,8 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     let cases = match case::load_all(&case::folder()) {
         Ok(cases) => cases,
-        Err(problem) => {
-            eprintln!("{problem}");
+        Err(error) => {
+            eprintln!("{error}");
             return ExitCode::FAILURE;
         }
     };
@@ -28,13 +28,13 @@ fn main() -> ExitCode {
         .filter(|case| case.runs_on("kernel") && case.ignore.is_none())
         .flat_map(Case::each_variant)
         .collect();
-    if let Err(problem) = KernelArm::available() {
-        return pass_over(&problem);
+    if let Err(error) = KernelArm::available() {
+        return pass_over(&error);
     }
     // What has to be loaded takes more than the rest: a compiler, and types of the kernel.
     let loaded = KernelArm::load(cases.iter().map(|(_, case)| case));
-    if let Err(problem) = &loaded {
-        if pass_over(problem) == ExitCode::FAILURE {
+    if let Err(error) = &loaded {
+        if pass_over(error) == ExitCode::FAILURE {
             return ExitCode::FAILURE;
         }
         cases.retain(|(_, case)| case.stack.variant != Some(Variant::Vegas));
@@ -63,7 +63,7 @@ fn namespaces() -> BTreeSet<String> {
 }
 
 /// Says what this machine lacks. It may be lacking, but not where `CI` is set.
-fn pass_over(problem: &str) -> ExitCode {
-    eprintln!("passed over, this machine lacks what the kernel arm needs: {problem}");
+fn pass_over(error: &str) -> ExitCode {
+    eprintln!("passed over, this machine lacks what the kernel arm needs: {error}");
     if std::env::var_os("CI").is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

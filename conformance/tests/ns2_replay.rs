@@ -22,14 +22,14 @@ fn same_packets_as_ns2() {
         return;
     }
     let cases = drop_cases();
-    let traces = trace_with_ns2(&cases).unwrap_or_else(|problem| panic!("{problem}"));
+    let traces = trace_with_ns2(&cases).unwrap_or_else(|error| panic!("{error}"));
     let (mut report, mut packets) = (String::new(), 0);
     for case in &cases {
         let trace = &traces[&case.name];
         // A trace without packets would agree with everything.
         assert!(trace.sent.len() > 50, "{}: {} packets", case.name, trace.sent.len());
         packets += trace.sent.len();
-        let sent = case.simulate(trace.phase_s).unwrap_or_else(|problem| panic!("{problem}"));
+        let sent = case.simulate(trace.phase_s).unwrap_or_else(|error| panic!("{error}"));
         if let Some(text) = difference(&trace.sent, &sent, case.end_ms()) {
             let _ = write!(report, "{}: {text}", case.name);
         }

@@ -69,9 +69,9 @@ client_state = "TimeWait"
 "#,
         variant = variant.name()
     );
-    let case = Case::parse("any", &text).unwrap_or_else(|problem| panic!("{problem}"));
+    let case = Case::parse("any", &text).unwrap_or_else(|error| panic!("{error}"));
     let limits = Limits { stop_when_closed: true, ..Limits::default() };
-    SimArm.run_within(&case, limits).unwrap_or_else(|problem| panic!("{problem}"))
+    SimArm.run_within(&case, limits).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn number(seen: &Observation, name: &str) -> u64 {

@@ -1,5 +1,7 @@
 //! Chores of the repository: `cargo xtask test`, `cargo xtask bench`, `cargo xtask docs`.
 
+#![forbid(unsafe_code)]
+
 mod bench;
 mod docs;
 mod shell;

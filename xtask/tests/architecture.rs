@@ -1,7 +1,8 @@
-//! Whether the crates depend on each other as ARCHITECTURE.md draws it.
+//! Whether crates, and modules of the simulator, depend on each other as ARCHITECTURE.md draws it, and which crates may
+//! have unsafe code.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -62,21 +63,126 @@ fn in_cycles(graph: &Graph) -> BTreeSet<String> {
     }
 }
 
-#[test]
-fn architecture_md_draws_the_crates_as_they_are_built() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let page = std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+/// The output of `cargo metadata --no-deps`.
+fn metadata() -> Value {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
-        .current_dir(&root)
+        .current_dir(root())
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let built = built(&serde_json::from_slice(&output.stdout).unwrap());
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The files of libraries and programs at which the compiler begins, each with the name of its crate.
+fn crate_roots(metadata: &Value) -> Vec<(String, String)> {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut roots = Vec::new();
+    for package in list(&metadata["packages"]) {
+        for target in list(&package["targets"]) {
+            if list(&target["kind"]).iter().any(|kind| kind == "lib" || kind == "bin") {
+                roots.push((text(&package["name"]), text(&target["src_path"])));
+            }
+        }
+    }
+    roots
+}
+
+#[test]
+fn one_crate_may_have_unsafe_code() {
+    let roots = crate_roots(&metadata());
+    assert!(roots.len() > 10, "{roots:?}");
+    for (name, path) in roots {
+        let source = std::fs::read_to_string(&path).unwrap();
+        let forbids = source.lines().any(|line| line == "#![forbid(unsafe_code)]");
+        assert_eq!(forbids, name != "gridhaul-linux", "{path}");
+    }
+}
+
+#[test]
+fn architecture_md_draws_the_crates_as_they_are_built() {
+    let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let built = built(&metadata());
     assert!(built.len() > 10, "{built:?}");
     let wrong = differences(&drawn(&page), &built);
     assert!(wrong.is_empty(), "ARCHITECTURE.md, section Crates:\n{}", wrong.join("\n"));
     assert_eq!(in_cycles(&built), BTreeSet::new(), "these crates depend on each other");
+}
+
+/// Reads the block of modules: a module imports only modules of later lines.
+fn drawn_order(page: &str) -> Vec<Vec<String>> {
+    let block = page.split_once("```modules\n").and_then(|(_, rest)| rest.split_once("```"));
+    let lines = block.map_or("", |(block, _)| block).lines();
+    lines.map(|line| line.split(',').map(|name| name.trim().to_owned()).collect()).collect()
+}
+
+/// The modules of the crate that a file names: `crate::a`, and `a` and `b` of `use crate::{a, b::c}`.
+fn imports(source: &str) -> BTreeSet<String> {
+    let name = |text: &str| -> String {
+        text.trim_start().chars().take_while(|&c| c.is_alphanumeric() || c == '_').collect()
+    };
+    let after = source.split("crate::").skip(1).filter(|rest| !rest.starts_with('{'));
+    let groups = source.split("use crate::{").skip(1).filter_map(|rest| rest.split_once("};"));
+    let in_groups = groups.flat_map(|(group, _)| group.split(','));
+    after.map(name).chain(in_groups.map(name)).filter(|name| !name.is_empty()).collect()
+}
+
+/// Each module of a crate with the modules that its files, those of its folder as well, import.
+fn modules(folder: &Path, module: Option<&str>, graph: &mut Graph) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let module = module.unwrap_or(&stem);
+        if path.is_dir() {
+            modules(&path, Some(module), graph);
+        } else if module != "lib" {
+            let mut needs = imports(&std::fs::read_to_string(&path).unwrap());
+            needs.remove(module);
+            graph.entry(module.to_owned()).or_default().extend(needs);
+        }
+    }
+}
+
+/// Imports against the drawn order, and modules that it lacks.
+fn against_the_order(order: &[Vec<String>], graph: &Graph) -> Vec<String> {
+    let line = |name: &String| order.iter().position(|line| line.contains(name));
+    let missing = graph.keys().filter(|name| line(name).is_none());
+    let missing = missing.map(|name| format!("missing: {name}"));
+    let imports = graph.iter().flat_map(|(name, needs)| needs.iter().map(move |need| (name, need)));
+    let wrong = imports.filter(|(name, need)| line(need) <= line(name));
+    missing.chain(wrong.map(|(name, need)| format!("{name} imports {need}"))).collect()
+}
+
+#[test]
+fn modules_of_the_simulator_import_in_the_drawn_order() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let page = std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let mut graph = Graph::new();
+    modules(&root.join("crates/gridhaul-sim/src"), None, &mut graph);
+    assert!(graph["world"].contains("ledger") && graph.len() > 20, "{graph:?}");
+    let wrong = against_the_order(&drawn_order(&page), &graph);
+    assert!(wrong.is_empty(), "ARCHITECTURE.md, section Simulator:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn imports_against_the_order_are_found() {
+    let order = drawn_order("text\n```modules\nworld\nflow, link\n```\n");
+    let source = "use crate::flow::{Ends, Flow};\nuse crate::{link, other::Name};\n";
+    let names = BTreeSet::from(["flow", "link", "other"].map(str::to_owned));
+    assert_eq!(imports(source), names);
+    let world = ("world".to_owned(), imports("use crate::flow::Flow;"));
+    assert_eq!(against_the_order(&order, &Graph::from([world])), Vec::<String>::new());
+    let link =
+        ("link".to_owned(), imports("fn f(world: &crate::world::World, flow: crate::flow::Flow)"));
+    assert_eq!(
+        against_the_order(&order, &Graph::from([link, ("new".to_owned(), BTreeSet::new())])),
+        ["missing: new", "link imports flow", "link imports world"]
+    );
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::case::Case;
 use crate::judge::{Allowance, judge};
 use crate::observe::Observation;
 
-pub use kernel::KernelArm;
+pub use kernel::{KernelArm, RegisteredAlgorithms};
 pub use sim::{Limits, SimArm};
 
 /// Something that runs a case and says what it saw.

@@ -1,6 +1,6 @@
 //! The way of packets from one end to the other: links in a row, and what befalls single packets.
 
-use gridhaul_core::link::{Fate as Passed, LinkChance, LinkDirection};
+use gridhaul_core::link::{LinkChance, LinkEntry, LinkSet, TimedLinks};
 use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::Instant;
 
@@ -10,10 +10,8 @@ type Parcel<T> = (T, Option<Fate>);
 
 /// One direction, and what it carries.
 pub(super) struct Route<T: Copy> {
-    links: Vec<LinkDirection<Parcel<T>>>,
+    links: TimedLinks<Parcel<T>>,
     late: Vec<(Instant, T)>,
-    /// Packets that the last link's queue had no room for.
-    pub refused: u64,
 }
 
 /// The routes of a case, from the client and from the server. Where the peer is a script there is
@@ -38,13 +36,10 @@ impl<T: Copy> Route<T> {
     fn new(directions: &[Direction], name: &str, seed: u64) -> Self {
         let link = |(index, direction): (usize, &Direction)| {
             let chance = LinkChance::named(seed, 0, &format!("{name}.{index}"), 0);
-            LinkDirection::new(direction, chance)
+            LinkEntry::new(direction, chance, ())
         };
-        Self {
-            links: directions.iter().enumerate().map(link).collect(),
-            late: Vec::new(),
-            refused: 0,
-        }
+        let links = LinkSet::of_entries(directions.iter().enumerate().map(link));
+        Self { links: TimedLinks::new(links), late: Vec::new() }
     }
 
     /// Hands in a packet of so many bytes.
@@ -52,41 +47,48 @@ impl<T: Copy> Route<T> {
         self.offer(0, now, (packet, fate), bytes);
     }
 
-    fn offer(&mut self, index: usize, now: Instant, parcel: Parcel<T>, bytes: u32) {
-        let last = index + 1 == self.links.len();
+    /// Packets that the queues have dropped on arrival.
+    pub(super) fn refused(&self) -> u64 {
+        self.links.links.iter().map(|link| link.account.refused).sum()
+    }
+
+    fn offer(&mut self, link: u32, now: Instant, parcel: Parcel<T>, bytes: u32) {
+        let last = self.is_last(link);
         let fate = parcel.1;
         if last && fate == Some(Fate::Lost) {
             return;
         }
         let copies = if last && fate == Some(Fate::Twice) { 2 } else { 1 };
         for _ in 0..copies {
-            let refused = self.links[index].handle_packet(now, bytes, parcel);
-            self.refused += u64::from(refused.is_err());
+            // The account of the link counts what its queue drops.
+            let _ = self.links.offer(now, link, bytes, parcel);
         }
+    }
+
+    fn is_last(&self, link: u32) -> bool {
+        link as usize + 1 == self.links.links.len()
     }
 
     /// When [`Self::arrived`] is wanted.
     pub(super) fn next_deadline(&self) -> Instant {
-        let links = self.links.iter().map(LinkDirection::next_deadline);
-        links.chain(self.late.iter().map(|late| late.0)).min().unwrap_or(Instant::NEVER)
+        let late = self.late.iter().map(|late| late.0);
+        late.fold(self.links.next_deadline(), Instant::min)
     }
 
     /// What arrives at the other end now.
     pub(super) fn arrived(&mut self, now: Instant) -> Vec<T> {
         let mut arrived = Vec::new();
-        for index in 0..self.links.len() {
-            while let Some(passage) = self.links[index].poll_output(now) {
-                let (packet, fate) = passage.payload;
-                if matches!(passage.fate, Passed::Lost(_)) || passage.fate.is_damaged() {
-                    continue;
-                }
-                if index + 1 < self.links.len() {
-                    self.offer(index + 1, now, passage.payload, passage.bytes);
-                } else if let Some(Fate::Late(by)) = fate {
-                    self.late.push((now + by, packet));
-                } else {
-                    arrived.push(packet);
-                }
+        while let Some((link, passage)) = self.links.poll(now) {
+            let (packet, fate) = passage.payload;
+            if !passage.fate.arrives() || passage.fate.is_damaged() {
+                continue;
+            }
+            if !self.is_last(link) {
+                self.offer(link + 1, now, passage.payload, passage.bytes);
+            } else if let Some(Fate::Late(by)) = fate {
+                self.late.push((now + by, packet));
+            } else {
+                arrived.push(packet);
             }
         }
         let due = self.late.extract_if(.., |late| late.0 <= now);

@@ -229,7 +229,7 @@ impl World {
             let srtt = sender.rtt().srtt().unwrap_or(Duration::ZERO);
             put(&format!("{own}_srtt_ms"), srtt.as_secs_f64() * 1e3);
         }
-        put("dropped_by_queue", (self.routes[0].refused + self.routes[1].refused) as f64);
+        put("dropped_by_queue", (self.routes[0].refused() + self.routes[1].refused()) as f64);
         if let Some(server) = &self.ends[1] {
             let bits = server.receiver().delivered() as f64 * 8.0;
             put("goodput_kbit_per_s", bits / 1e3 / case.until.as_secs_f64());

@@ -144,8 +144,8 @@ impl Case {
         case.name = name.to_owned();
         case.steps()?;
         case.fates()?;
-        case.expect.check().map_err(|problem| format!("{name}: {problem}"))?;
-        case.check_kernel().map_err(|problem| format!("{name}: {problem}"))?;
+        case.expect.check().map_err(|error| format!("{name}: {error}"))?;
+        case.check_kernel().map_err(|error| format!("{name}: {error}"))?;
         Ok(case)
     }
 
@@ -225,7 +225,7 @@ impl Case {
     /// The line that makes no sense.
     pub fn steps(&self) -> Result<Vec<Step>, String> {
         let mss = self.stack.mss.map_or(1460, |mss| mss.get());
-        script::parse(&self.input, mss).map_err(|problem| format!("{}: {problem}", self.name))
+        script::parse(&self.input, mss).map_err(|error| format!("{}: {error}", self.name))
     }
 
     /// What befalls single packets.
@@ -233,7 +233,7 @@ impl Case {
     /// # Errors
     /// The line that makes no sense.
     pub fn fates(&self) -> Result<Fates, String> {
-        Fates::parse(&self.fate).map_err(|problem| format!("{}: {problem}", self.name))
+        Fates::parse(&self.fate).map_err(|error| format!("{}: {error}", self.name))
     }
 }
 

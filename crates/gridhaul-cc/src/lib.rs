@@ -10,6 +10,8 @@
 //! by a link. What a process has loaded ends with it, however it ends; what it has [pinned](Loaded::pin) stays
 //! until [`unload`].
 
+#![forbid(unsafe_code)]
+
 mod counters;
 mod load;
 mod machine;
@@ -118,6 +120,18 @@ pub enum Error {
 }
 
 impl Error {
+    /// This error and its sources in one line.
+    #[must_use]
+    pub fn with_sources(&self) -> String {
+        let mut text = self.to_string();
+        let mut source = std::error::Error::source(self);
+        while let Some(error) = source {
+            text += &format!(": {error}");
+            source = error.source();
+        }
+        text
+    }
+
     /// For `map_err`: an error of the loader, for an algorithm.
     fn bpf(algorithm: Algorithm) -> impl FnOnce(BpfError) -> Self {
         move |error| match error {

@@ -1,5 +1,7 @@
 //! Links, TCP, proxies and loads as state machines without clock, entropy or IO, and the packet codec.
 
+#![forbid(unsafe_code)]
+
 pub mod chance;
 pub mod link;
 pub mod load;

@@ -16,8 +16,7 @@ use crate::outcome;
 use crate::refuse::refusals;
 use crate::traffic::{Sampling, Traffic, TrafficOutcome};
 use crate::wire::{Emulator, WireOutcome};
-use gridhaul_linux::Clock;
-use gridhaul_linux::{Namespace, Tun, raise_open_file_limit};
+use gridhaul_linux::{Clock, check_tun_in_namespace, pin_to_processor, raise_open_file_limit};
 
 /// Real kernels on this machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -92,20 +91,11 @@ struct Run {
 }
 
 impl Emu {
-    /// Whether this machine lets us run anything: makes a network namespace with a device in it.
-    ///
-    /// # Errors
-    /// What is missing.
-    pub fn available() -> Result<(), Fault> {
-        let device = Namespace::new()?.enter(|| Tun::new("link0"))?;
-        device.map(drop).map_err(Fault::call("making a device (/dev/net/tun)"))
-    }
-
     /// What this machine lacks to run a scenario, if anything: permissions and devices, and the
     /// congestion control of its stacks. Nothing is said of keys that no kernel honours.
     #[must_use]
     pub fn lacking(scenario: &Scenario) -> Option<String> {
-        let lacking = Self::available().and_then(|()| {
+        let lacking = check_tun_in_namespace().map_err(Fault::from).and_then(|()| {
             let points = scenario.points().unwrap_or_default();
             points.iter().try_for_each(|point| control::require(&point.scenario))
         });
@@ -204,7 +194,9 @@ impl Emu {
         let clock = Clock::starts_in(HEAD_START);
         thread::scope(|scope| {
             let wire = scope.spawn(|| {
-                self.pin();
+                if let Some(number) = self.pin {
+                    pin_to_processor(number);
+                }
                 let outcome = emulator.run((clock, &appointments), times, stopped);
                 stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
                 outcome
@@ -218,15 +210,6 @@ impl Emu {
             let traffic = traffic.join().map_err(|_| Fault::panicked())?;
             Ok((wire?, traffic?))
         })
-    }
-
-    /// Keeps the calling thread on its processor. One that does not exist is no reason to stop.
-    fn pin(&self) {
-        if let Some(cpu) = self.pin {
-            let mut set = rustix::thread::CpuSet::new();
-            set.set(cpu);
-            let _ = rustix::thread::sched_setaffinity(None, &set);
-        }
     }
 }
 

@@ -9,21 +9,19 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use gridhaul_cc::{Algorithm, ConnectionCounters, Loaded, MedxSettings, Settings, VegasSettings};
 use gridhaul_core::tcp::StackParams;
-use gridhaul_linux::Namespace;
+use gridhaul_linux::{Namespace, require_congestion_control};
 use gridhaul_scenario::scenario::{IpVersion, Scenario, Transport, Variant};
 use socket2::Socket;
 
 use crate::fault::Fault;
 use crate::network::Plan;
-use crate::traffic::{congestion_name, require_congestion};
+use crate::traffic::congestion_name;
 
 /// What was loaded, and goes when this does.
 #[derive(Debug)]
-pub struct Controls {
+pub(crate) struct Controls {
     vegas: Option<Loaded>,
     medx: Option<Arc<Medx>>,
-    /// Names in the kernel are the machine's: those who load what is not theirs alone wait for each other.
-    _turn: Option<File>,
 }
 
 /// MEDX in the kernel, for runs of this process that want the same of it: its option is for all
@@ -51,7 +49,7 @@ pub(crate) fn require(scenario: &Scenario) -> Result<(), Fault> {
             (Variant::Medx, _) => require_own(Algorithm::Medx)?,
             // What no kernel has is refused as a key.
             (_, None) => {}
-            (_, Some(name)) => Namespace::new()?.enter(|| require_congestion(name))??,
+            (_, Some(name)) => Namespace::new()?.enter(|| require_congestion_control(name))??,
         }
     }
     Ok(())
@@ -80,27 +78,8 @@ impl Controls {
     /// so that other runs may have theirs.
     pub(crate) fn load(plan: &Plan) -> Result<Self, Fault> {
         let tcp = plan.flows.iter().filter(|flow| flow.transport == Transport::Tcp);
-        Self::bring(tcp.flat_map(|flow| &flow.stacks), own_suffix())
-    }
-
-    /// Loads what these stacks need and this kernel does not have, under the names that
-    /// [`furnish`](crate::furnish) uses; of stacks that set the parameters of one algorithm differently,
-    /// the last has its way.
-    ///
-    /// # Errors
-    /// What this machine lacks, or the kernel refuses.
-    pub fn for_stacks<'a>(
-        stacks: impl IntoIterator<Item = &'a StackParams>,
-    ) -> Result<Self, Fault> {
-        Self::bring(stacks, String::new())
-    }
-
-    fn bring<'a>(
-        stacks: impl IntoIterator<Item = &'a StackParams>,
-        suffix: String,
-    ) -> Result<Self, Fault> {
-        let shared = suffix.is_empty();
-        let mut settings = Settings { suffix, ..Settings::default() };
+        let stacks = tcp.flat_map(|flow| &flow.stacks);
+        let mut settings = Settings { suffix: own_suffix(), ..Settings::default() };
         let (mut with_vegas, mut with_medx) = (false, false);
         for stack in stacks {
             match stack.variant {
@@ -115,12 +94,10 @@ impl Controls {
                 _ => {}
             }
         }
-        // MEDX's turn is one for both.
         let medx = with_medx.then(|| Medx::shared(settings.medx)).transpose()?;
-        let turn = (with_vegas && shared && !with_medx).then(take_turn).transpose()?;
         let vegas = with_vegas.then(|| Loaded::load(&[Algorithm::Vegas], &settings)).transpose();
         let vegas = vegas.map_err(Fault::Control)?;
-        Ok(Self { vegas, medx, _turn: turn })
+        Ok(Self { vegas, medx })
     }
 
     /// What the kernel calls the congestion control of a stack; `None` where it is left as it is.
@@ -156,17 +133,14 @@ impl Medx {
         if let Some(medx) = known.upgrade().filter(|medx| medx.settings == settings) {
             return Ok(medx);
         }
-        let turn = take_turn()?;
+        let turn = gridhaul_cc::take_turn()
+            .map_err(Fault::call("waiting for another run's algorithms"))?;
         let all = Settings { medx: settings, ..Settings::default() };
         let loaded = Loaded::load(&[Algorithm::Medx], &all).map_err(Fault::Control)?;
         let medx = Arc::new(Self { settings, loaded, _turn: turn });
         *known = Arc::downgrade(&medx);
         Ok(medx)
     }
-}
-
-fn take_turn() -> Result<File, Fault> {
-    gridhaul_cc::take_turn().map_err(Fault::call("waiting for another run's algorithms"))
 }
 
 /// What tells the algorithms of this run from those of others.
@@ -198,11 +172,7 @@ pub(crate) fn settings(stack: &StackParams) -> Result<Settings, usize> {
 /// Parameters of Vegas for the kernel, which counts in whole segments; see [`settings`].
 pub(crate) fn vegas(stack: &StackParams) -> Result<VegasSettings, usize> {
     let (alpha, beta, gamma) = *stack.vegas;
-    let whole = |parameter: usize, number: f64| {
-        let counts = (0.0..=1e6).contains(&number) && number.fract() == 0.0;
-        counts.then_some(number as u32).ok_or(parameter)
-    };
-    Ok(VegasSettings { alpha: whole(0, alpha)?, beta: whole(1, beta)?, gamma: whole(2, gamma)? })
+    VegasSettings::from_segments([alpha, beta, gamma])
 }
 
 /// Parameters of MEDX.

@@ -1,4 +1,4 @@
-//! What can go wrong between a run and the machine that it runs on.
+//! Errors of a run on this machine. `gridhaul_linux::Error` says what an error of the kernel means.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// The machine did not do what a run needs.
 #[derive(Debug, Error)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// A call into the kernel failed, or a program of iproute2.
     #[error(transparent)]
     Linux(#[from] gridhaul_linux::Error),
@@ -21,17 +21,6 @@ pub enum Fault {
         /// Name of the node.
         node: String,
     },
-    /// A congestion control that this kernel does not have.
-    #[error(
-        "this kernel has no congestion control {name:?} (it has: {available})\n  \
-         help: load it (`modprobe tcp_{name}`), or choose another `variant`"
-    )]
-    NoCongestionControl {
-        /// Its name in the kernel.
-        name: String,
-        /// What there is.
-        available: String,
-    },
     /// What our congestion control needs is not there.
     #[error("{name} needs what is missing here, as `gridhaul doctor` says: {missing}")]
     ControlMissing {
@@ -41,18 +30,8 @@ pub enum Fault {
         missing: String,
     },
     /// The kernel does not take our congestion control.
-    #[error("{}", chain(.0))]
+    #[error("{}", .0.with_sources())]
     Control(gridhaul_cc::Error),
-    /// A namespace of that name exists.
-    #[error(
-        "there is a network namespace {name} already\n  \
-         help: choose another --prefix; `gridhaul emu clean` removes what dead runs have left, \
-         `ip netns del {name}` this one"
-    )]
-    NameTaken {
-        /// The name.
-        name: String,
-    },
     /// No file in `/run/netns` can have the name of a namespace.
     #[error(
         "--prefix and `-{node}` are {length} characters; names of namespaces have at most {most}\n  \
@@ -94,15 +73,4 @@ fn shorten(node: &str, most: usize) -> String {
         }
         Some(room) => format!("choose a --prefix of 1 to {room} characters"),
     }
-}
-
-/// What failed, and why, in one line.
-fn chain(error: &gridhaul_cc::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text += &format!(": {cause}");
-        source = cause.source();
-    }
-    text
 }

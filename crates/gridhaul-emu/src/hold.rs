@@ -7,14 +7,14 @@ use gridhaul_scenario::scenario::{Record, Scenario};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::control::Controls;
+use crate::fault::Fault;
 use crate::handover::Appointments;
-use crate::names::{self, Names};
 use crate::network::{Address, Lab, Plan, Side};
 use crate::refuse::refusals;
-use crate::traffic::require_congestion;
 use crate::wire::Emulator;
-use gridhaul_linux::Clock;
-use gridhaul_linux::raise_open_file_limit;
+use gridhaul_linux::{
+    Clock, NAMESPACE_NAME_MAX, NamespaceNames, raise_open_file_limit, require_congestion_control,
+};
 
 /// A network of a scenario that stands.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct Held {
     scenario: Scenario,
     plan: Plan,
     lab: Lab,
-    names: Names,
+    names: NamespaceNames,
     /// What routes name stays in the kernel as long as they do.
     controls: Controls,
 }
@@ -59,15 +59,15 @@ impl Held {
         }
         raise_open_file_limit();
         let mut plan = Plan::new(scenario)?;
-        names::check(prefix, &plan.nodes)?;
+        check_names(prefix, &plan.nodes)?;
         let controls = Controls::load(&plan)?;
         plan.serve_programs(scenario, |stack| controls.name(stack));
         for name in plan.flows.iter().flat_map(|flow| &flow.controls).flatten() {
-            require_congestion(name)?;
+            require_congestion_control(name).map_err(Fault::from)?;
         }
         let lab = Lab::build(&plan)?;
         let named = plan.nodes.iter().map(|node| format!("{prefix}-{node}"));
-        let names = Names::give(named.zip(&lab.namespaces))?;
+        let names = NamespaceNames::assign(named.zip(&lab.namespaces)).map_err(Fault::from)?;
         // Nobody asks for what is recorded, and captures would grow as long as the network stands.
         let scenario = Scenario { record: Record::default(), ..scenario.clone() };
         Ok(Self { scenario, plan, lab, names, controls })
@@ -107,4 +107,14 @@ impl Held {
         outcome?;
         Ok(())
     }
+}
+
+/// Checks that no name `<prefix>-<node>` is too long, before any namespace is made.
+fn check_names(prefix: &str, nodes: &[String]) -> Result<(), Fault> {
+    let Some(longest) = nodes.iter().max_by_key(|node| node.len()) else { return Ok(()) };
+    let length = prefix.len() + 1 + longest.len();
+    if length > NAMESPACE_NAME_MAX {
+        return Err(Fault::NameTooLong { node: longest.clone(), length, most: NAMESPACE_NAME_MAX });
+    }
+    Ok(())
 }

@@ -7,14 +7,16 @@
 //!
 //! Everything that is made hangs on file descriptors of this process: namespaces have no names, and
 //! devices are not persistent. So nothing is left when it ends, in whatever way it ends. Only a
-//! network that stands for other programs ([`Held`]) has names; [`clean`] finds those of the dead.
+//! network that stands for other programs ([`Held`]) has names, which
+//! [`gridhaul_linux::remove_stale_namespaces`] removes if the process was killed.
+
+#![forbid(unsafe_code)]
 
 mod backend;
 mod control;
 mod fault;
 mod handover;
 mod hold;
-mod names;
 mod network;
 mod outcome;
 mod refuse;
@@ -23,8 +25,4 @@ mod truth;
 mod wire;
 
 pub use backend::Emu;
-pub use control::Controls;
-pub use fault::Fault;
 pub use hold::{Held, Pair};
-pub use names::clean;
-pub use traffic::{clamp_window, congestion_name, furnish};

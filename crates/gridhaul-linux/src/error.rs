@@ -1,4 +1,4 @@
-//! Errors of calls into the kernel, with the remedy.
+//! Errors of calls into the kernel: their meaning and the remedy.
 
 use std::io;
 
@@ -24,6 +24,27 @@ pub enum Error {
         node: String,
         /// The program's own message.
         message: String,
+    },
+    /// This kernel does not have a congestion control algorithm.
+    #[error(
+        "this kernel has no congestion control {name:?} (it has: {available})\n  \
+         help: load it (`modprobe tcp_{name}`), or choose another `variant`"
+    )]
+    NoCongestionControl {
+        /// Name of the algorithm in the kernel.
+        name: String,
+        /// Names of the algorithms that the kernel has, separated by spaces.
+        available: String,
+    },
+    /// The name of a network namespace is in use.
+    #[error(
+        "there is a network namespace {name} already\n  \
+         help: choose another --prefix; `gridhaul emu clean` removes what ended runs have left, \
+         `ip netns del {name}` this one"
+    )]
+    NamespaceExists {
+        /// The name.
+        name: String,
     },
     /// A thread panicked.
     #[error("a thread of the run panicked, which is a fault of gridhaul; please report it")]

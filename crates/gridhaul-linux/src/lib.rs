@@ -1,46 +1,78 @@
 //! The Linux kernel as gridhaul uses it. All `unsafe` calls into the kernel are here.
 //!
-//! * Networks: [`Namespace`], [`Tun`], [`PacketSocket`] (Ethernet frames), [`run_batch`] (`ip`, `tc`),
-//!   [`set_sysctl`].
-//! * TCP sockets: [`SocketOption`], [`TcpInfo`], [`Established`] (`TCP_REPAIR`).
+//! * Networks: [`Namespace`] and [`NamespaceNames`], [`Tun`], [`PacketSocket`] (Ethernet frames), [`IpCommands`]
+//!   (devices, addresses, routes), [`Htb`] (shapers), [`TcpSysctls`] and [`set_sysctl`].
+//! * TCP sockets: [`configure_socket`], [`SocketOption`], [`TcpInfo`], [`Established`] (`TCP_REPAIR`).
+//! * Capabilities: [`check_tun_in_namespace`], [`require_congestion_control`], [`kernel_tick`], the
+//!   ranges of TCP parameters such as [`TCP_RTO_MAX_RANGE`].
 //! * Time: [`Clock`] reads the monotonic clock, [`Poll`] waits for files and deadlines with a precision of
 //!   some ten microseconds, [`SleepBudget`] keeps that within what real-time threads may take.
 //! * Programs in the kernel: [`bpf`].
 //!
 //! Handles own what they stand for: a namespace, a device or an eBPF link goes with the last handle, in
-//! whatever way the process ends.
+//! whatever way the process ends. Names of namespaces outlive a process that is killed;
+//! [`remove_stale_namespaces`] removes them.
 
 pub mod bpf;
+mod capability;
 mod clock;
+mod congestion_control;
 mod error;
+mod htb;
+mod ip_commands;
+mod ip_prefix;
 mod iproute;
 mod limits;
 mod namespace;
+mod namespace_names;
 mod offload;
 mod packet_socket;
 mod poll;
 mod priority;
 mod sleep;
+mod socket;
 mod socket_option;
 mod sysctl;
 mod tcp_info;
+mod tcp_limits;
 mod tcp_repair;
+mod tcp_socket;
 mod tun;
 mod user_namespace;
 
+pub use capability::{
+    check_tun_in_namespace, is_root, may_open_tun, succeeds_in_network_namespace,
+};
 pub use clock::Clock;
+pub use congestion_control::{
+    available_congestion_control, congestion_control_name, require_congestion_control,
+    set_congestion_control,
+};
 pub use error::Error;
+pub use htb::{Htb, HtbClass};
+pub use ip_commands::{DeviceAttributes, IpCommands, Route, RouteMetrics};
+pub use ip_prefix::IpPrefix;
 pub use iproute::run_batch;
 pub use limits::{kernel_tick, raise_open_file_limit};
 pub use namespace::Namespace;
+pub use namespace_names::{NAMESPACE_NAME_MAX, NamespaceNames, remove_stale_namespaces};
 pub use offload::{Offload, disable_offloads, interface_index, set_offload};
 pub use packet_socket::{FrameBatch, PacketSocket, ReceivedFrame, VlanTag};
 pub use poll::{Event, EventFlags, Poll};
-pub use priority::request_realtime_priority;
+pub use priority::{pin_to_processor, request_realtime_priority};
 pub use sleep::SleepBudget;
+pub use socket::{begin_connect, bind_free, set_receive_buffer, set_send_buffer};
 pub use socket_option::{SocketOption, set_option};
-pub use sysctl::set_sysctl;
+pub use sysctl::{
+    TcpSysctls, disable_ipv6_autoconfiguration, enable_forwarding, set_sysctl,
+    set_tcp_buffer_limits,
+};
 pub use tcp_info::TcpInfo;
+pub use tcp_limits::{
+    TCP_DELACK_MAX, TCP_MAX_SEGMENT_RANGE, TCP_REORDERING_MAX, TCP_RTO_MAX_RANGE, TCP_RTO_MIN,
+    TCP_WINDOW_MAX, TCP_WINDOW_MIN,
+};
 pub use tcp_repair::Established;
+pub use tcp_socket::{TcpSocketConfig, configure_socket};
 pub use tun::Tun;
 pub use user_namespace::become_root;

@@ -1,12 +1,76 @@
-//! Settings of a network namespace.
+//! Settings of a network namespace (`/proc/sys/net`, described in the kernel's `ip-sysctl.rst`).
 
-use std::io;
 use std::path::Path;
+
+use crate::Error;
+
+/// TCP parameters that Linux has once for all connections of a namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TcpSysctls {
+    /// Selective acknowledgements (`tcp_sack`).
+    pub sack: bool,
+    /// Timestamps (`tcp_timestamps`).
+    pub timestamps: bool,
+    /// Whether the congestion window is reduced after an idle time (`tcp_slow_start_after_idle`).
+    pub slow_start_after_idle: bool,
+    /// Duplicate acknowledgements that indicate a loss (`tcp_reordering`).
+    pub reordering: u32,
+}
+
+impl TcpSysctls {
+    /// Writes the parameters of the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// The kernel rejects a value.
+    pub fn apply(&self) -> Result<(), Error> {
+        let flag = |on: bool| if on { "1" } else { "0" };
+        set_sysctl("ipv4/tcp_sack", flag(self.sack))?;
+        set_sysctl("ipv4/tcp_timestamps", flag(self.timestamps))?;
+        set_sysctl("ipv4/tcp_slow_start_after_idle", flag(self.slow_start_after_idle))?;
+        set_sysctl("ipv4/tcp_reordering", &self.reordering.to_string())
+    }
+}
+
+/// Limits the buffers of TCP sockets in the network namespace of the calling thread. Send buffers grow up to
+/// 64 MiB. The limit of receive buffers decides in which steps a window can be announced (RFC 7323, section
+/// 2.2), so it is no larger than the largest receive window requires.
+///
+/// # Errors
+/// The kernel rejects a value.
+pub fn set_tcp_buffer_limits(receive_window: u32) -> Result<(), Error> {
+    set_sysctl("ipv4/tcp_wmem", "4096 65536 67108864")?;
+    set_sysctl("ipv4/tcp_rmem", &format!("4096 131072 {}", receive_window.max(131_072)))
+}
+
+/// Lets the network namespace of the calling thread forward packets, over asymmetric paths as well: reverse path
+/// filters (RFC 3704) are off.
+///
+/// # Errors
+/// The kernel rejects a value.
+pub fn enable_forwarding() -> Result<(), Error> {
+    set_sysctl("ipv4/ip_forward", "1")?;
+    set_sysctl("ipv6/conf/all/forwarding", "1")?;
+    set_sysctl("ipv4/conf/all/rp_filter", "0")?;
+    set_sysctl("ipv4/conf/default/rp_filter", "0")
+}
+
+/// Keeps devices that are made later in the network namespace of the calling thread from configuring themselves
+/// for IPv6 (RFC 4862), so that the kernel sends no packets of its own: no link-local addresses, no duplicate
+/// address detection, no router solicitations.
+///
+/// # Errors
+/// The kernel rejects a value.
+pub fn disable_ipv6_autoconfiguration() -> Result<(), Error> {
+    set_sysctl("ipv6/conf/default/addr_gen_mode", "1")?;
+    set_sysctl("ipv6/conf/default/accept_dad", "0")?;
+    set_sysctl("ipv6/conf/default/router_solicitations", "0")
+}
 
 /// Writes a setting of the network namespace of the calling thread, such as `ipv4/tcp_sack`.
 ///
 /// # Errors
 /// The kernel does not know the setting, or rejects the value.
-pub fn set_sysctl(name: &str, value: &str) -> io::Result<()> {
+pub fn set_sysctl(name: &str, value: &str) -> Result<(), Error> {
     std::fs::write(Path::new("/proc/sys/net").join(name), value)
+        .map_err(Error::call(format!("setting {name} = {value} in a network namespace")))
 }

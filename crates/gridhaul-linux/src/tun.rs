@@ -46,6 +46,12 @@ impl Tun {
         Ok(Self { file })
     }
 
+    /// Whether an error of [`read`](Self::read) or [`write`](Self::write) means that the device was deleted.
+    #[must_use]
+    pub fn is_gone(error: &io::Error) -> bool {
+        matches!(error.raw_os_error(), Some(libc::EBADFD | libc::ENODEV | libc::EIO))
+    }
+
     /// Reads the next packet that the kernel has sent into `into` and returns its length; `None` when there is
     /// none.
     ///

@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "waits for the kernel in real time")]
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use gridhaul_linux::{FrameBatch, Namespace, PacketSocket, VlanTag, disable_offloads, run_batch};
@@ -17,9 +18,24 @@ fn with_pair(work: impl FnOnce() + Send) {
         let lines =
             "link add left type veth peer name right\nlink set left up\nlink set right up\n";
         run_batch("ip", lines, "test").unwrap();
+        wait_until_up(["left", "right"]);
         work();
     };
     namespace.enter(inside).unwrap();
+}
+
+/// Waits for the operational state of devices (RFC 2863). The kernel activates the queueing discipline of a
+/// device after its carrier is detected, on a thread of the kernel, and drops frames until then.
+fn wait_until_up(devices: [&str; 2]) {
+    let is_up = |device: &&str| {
+        let output =
+            Command::new("ip").args(["-oneline", "link", "show", device]).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).contains("state UP")
+    };
+    let begun = Instant::now();
+    while !devices.iter().all(is_up) {
+        assert!(begun.elapsed() < Duration::from_secs(10), "the devices are not up after 10 s");
+    }
 }
 
 fn frame(ether_type: u16, tag: Option<u16>, payload: &[u8]) -> Vec<u8> {

@@ -22,9 +22,9 @@ fn main() -> ExitCode {
                     println!("{point} (paper: {paper}): not solved, {:.1e}", outcome.residual);
                 }
                 Ok(Ok(outcome)) => worst = worst.max(outcome.residual),
-                Ok(Err(problem)) => {
+                Ok(Err(error)) => {
                     wrong += 1;
-                    println!("{point} (paper: {paper}): {problem}");
+                    println!("{point} (paper: {paper}): {error}");
                 }
                 Err(_) => {
                     wrong += 1;

@@ -4,6 +4,8 @@
 //! point between what the senders offer and what the network does with it (paper `sa-tcp`). For
 //! bulk flows, the published formulas of TCP's steady state.
 
+#![forbid(unsafe_code)]
+
 pub mod chain;
 pub mod fixed_point;
 mod meters;

@@ -5,9 +5,7 @@ use std::fs;
 
 use gridhaul_report::chart::{Axis, Chart, LineChart, LineSeries, Panels, Reference};
 
-type Failure = Box<dyn std::error::Error>;
-
-fn main() -> Result<(), Failure> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let names: Vec<String> = std::env::args().skip(1).collect();
     let [table, picture] = names.as_slice() else {
         return Err("give a table and a picture".into());
@@ -34,13 +32,13 @@ fn chart(
     axis: Axis,
     column: usize,
     bar: Reference,
-) -> Result<Chart, Failure> {
+) -> Result<Chart, Box<dyn std::error::Error>> {
     let meters = Axis::new("meters", "").log();
     let mut chart = LineChart::new(title, meters, axis).with_reference(bar);
     for program in ["gridhaul", "ns-2"] {
         let mut points: Vec<(f64, f64)> = Vec::new();
         for row in rows.iter().filter(|row| row.first() == Some(&program)) {
-            let number = |index: usize| -> Result<f64, Failure> {
+            let number = |index: usize| -> Result<f64, Box<dyn std::error::Error>> {
                 Ok(row.get(index).ok_or("too few columns")?.parse()?)
             };
             points.push((number(1)?, number(column)?));

@@ -1,8 +1,7 @@
 //! The trait that every backend implements.
 
+use std::error::Error;
 use std::fmt;
-
-use thiserror::Error;
 
 use crate::answer::Answer;
 use crate::scenario::Scenario;
@@ -55,7 +54,7 @@ impl Progress for Quiet {
 }
 
 /// Why there is no answer.
-#[derive(Debug, Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// Keys that this backend cannot honour.
     #[error("{}", list(.0))]
@@ -69,9 +68,10 @@ pub enum RunError {
     /// The run was interrupted before a first replication was finished.
     #[error("interrupted before a first run was finished")]
     Interrupted,
-    /// The auditor found that a run broke an invariant: a fault of gridhaul, not of the scenario.
+    /// The auditor found that a run broke an invariant: a defect of gridhaul, not of the scenario. The
+    /// error is that of the backend.
     #[error("the run broke an invariant, which is a fault of gridhaul; please report it:\n{0}")]
-    Audit(String),
+    Audit(Box<dyn Error + Send + Sync>),
 }
 
 fn list(keys: &[Unsupported]) -> String {

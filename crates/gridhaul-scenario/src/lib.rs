@@ -1,6 +1,8 @@
 //! The contract of gridhaul: what is asked (a scenario), what is answered (an answer), and the
 //! units both are written in. Every backend reads the first and returns the second.
 
+#![forbid(unsafe_code)]
+
 pub mod answer;
 pub mod backend;
 pub mod reference;

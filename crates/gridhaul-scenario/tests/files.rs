@@ -84,7 +84,7 @@ fn many_mistakes_are_told_as_few() {
             &format!("l{link} = {{ from = \"a\", to = \"b{link}\", both.rate = \"1 Mbit/s\" }}\n");
     }
     let error = Scenario::from_toml(&text, "many.toml").unwrap_err();
-    assert_eq!(error.problems.len(), 100);
+    assert_eq!(error.diagnostics.len(), 100);
     assert_eq!(error.to_string().matches("many.toml:").count(), 10);
     assert!(error.to_string().ends_with("and at least 90 more problems"));
 }

@@ -114,14 +114,14 @@ fn numbers_are_read_as_people_write_them() {
 
 #[test]
 fn what_is_no_quantity_says_why() {
-    let time = |text: &str| text.parse::<Duration>().unwrap_err().problem.into_owned();
-    let rate = |text: &str| text.parse::<BitRate>().unwrap_err().problem.into_owned();
-    let ratio = |text: &str| text.parse::<Decibel>().unwrap_err().problem.into_owned();
+    let time = |text: &str| text.parse::<Duration>().unwrap_err().reason.into_owned();
+    let rate = |text: &str| text.parse::<BitRate>().unwrap_err().reason.into_owned();
+    let ratio = |text: &str| text.parse::<Decibel>().unwrap_err().reason.into_owned();
     assert_eq!(ratio("3 dBm"), "this is a ratio of powers, not a power: write \"dB\"");
     assert_eq!(ratio("-1000.001 dB"), "it must be from -1000 dB to 1000 dB");
     assert_eq!(ratio("0.0001 dB"), "it is smaller than the smallest step");
     assert_eq!(ratio("20"), "the unit is missing; use dB");
-    let far = "2 miles".parse::<Distance>().unwrap_err().problem.into_owned();
+    let far = "2 miles".parse::<Distance>().unwrap_err().reason.into_owned();
     assert!(far.ends_with("distances are metric: 1 mile is \"1609.344 m\""), "{far}");
     assert_eq!(time("-1 ms"), "it must not be negative");
     assert_eq!(time("NaN s"), "it must be a finite number");

@@ -199,7 +199,7 @@ fn no_swept_value_shows_a_type_name_and_each_is_pointed_at() {
                 wrong.push(format!("{path} = {value}: {words:?}\n{error}"));
             }
             let place = format!("sweep[0].vary.{path:?}");
-            let key = &error.problems[0].key;
+            let key = &error.diagnostics[0].key;
             if !key.starts_with(&place) {
                 wrong.push(format!("{path} = {value}: points at {key}"));
             }

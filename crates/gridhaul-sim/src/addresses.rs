@@ -2,8 +2,8 @@
 
 use gridhaul_scenario::scenario::Scenario;
 
-use crate::build::{Layout, members};
 use crate::capture::{Addresses, Place, Way};
+use crate::layout::{Layout, members};
 
 /// Addresses for captures: nodes are numbered in the order of the scenario.
 pub(crate) fn addresses(scenario: &Scenario, layout: &Layout) -> Addresses {

@@ -1,151 +1,128 @@
-//! Applications: what a flow does when one is due, or when what it waits for has arrived.
+//! The application of a flow on its connection.
 
+use gridhaul_core::load::{Application, Arrival, Carrier, Delivered, Message, UnderWay};
+use gridhaul_core::tcp::Connection;
+use gridhaul_scenario::scenario::End;
 use gridhaul_scenario::units::Instant;
 
-use crate::flow::{App, Ends, Flow};
-use crate::measure::Ledger;
-use crate::outbox::UnderWay;
+use crate::flow::{Ends, Flow};
 
 impl Flow {
-    /// The application of a TCP flow starts, or has a message ready. Returns when it is due again.
+    /// The application of a TCP flow starts, or has a message ready. Returns when it is due again,
+    /// [`Instant::NEVER`] if by itself it is not. `on_ready` gets the time of every message.
     pub(crate) fn on_due(
         &mut self,
         now: Instant,
-        ledger: &mut Ledger,
         under_way: &mut UnderWay,
-    ) -> Option<Instant> {
-        let Ends::Tcp(ends) = &mut self.ends else { return None };
-        match &mut self.app {
-            App::Recorded { .. } => None,
-            App::Bulk => {
-                ends[0].write(u64::MAX);
-                None
-            }
-            App::Upstream => None,
-            App::Transfer(transfer) => {
-                ends[0].write(transfer.bytes);
-                ends[0].close();
-                self.watch = transfer.bytes;
-                None
-            }
-            App::Messages { source, outbox } => {
-                while let Some(message) = source.next_message_by(now) {
-                    let end = ends[0].write(message.bytes);
-                    outbox.push(message.at, end, under_way);
-                    ledger.on_ready(self.row, message.at);
-                }
-                self.watch = outbox.watch(under_way);
-                Some(source.coming())
-            }
-            App::Greedy { load, outbox } => {
-                load.bursts.advance(now);
-                // A burst that finds the connection closed has a message ready all the same. It waits
-                // in the send buffer; the others come when the connection takes them.
-                if load.bursts.active() && !ends[0].is_open() {
-                    let end = ends[0].write(load.bytes);
-                    outbox.push(now, end, under_way);
-                    self.watch = outbox.watch(under_way);
-                    ledger.on_ready(self.row, now);
-                }
-                Some(load.bursts.until())
-            }
-            App::Dialogue(dialogue) => {
-                let (asked, again) = dialogue.on_due(now, ends, &mut self.watch);
-                if let Some(asked) = asked {
-                    ledger.on_ready(self.row, asked);
-                }
-                again
-            }
-        }
+        on_ready: impl FnMut(Instant),
+    ) -> Instant {
+        let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else {
+            return Instant::NEVER;
+        };
+        app.handle_timeout(now, &mut Carried { ends, on_ready }, under_way);
+        self.watch = app.watch(under_way);
+        app.next_deadline()
     }
 
-    /// A burst is under way: a message is written if the connection takes it. Says whether it was.
-    #[inline(never)]
-    pub(crate) fn feed(
+    /// When the application is due again; [`Instant::NEVER`] if by itself it is not.
+    pub(crate) fn next_deadline(&self) -> Instant {
+        self.app.as_ref().map_or(Instant::NEVER, Application::next_deadline)
+    }
+
+    /// During a burst, writes a message if the connection takes it. Returns whether it did.
+    #[inline]
+    pub(crate) fn poll_write(
         &mut self,
         now: Instant,
-        ledger: &mut Ledger,
         under_way: &mut UnderWay,
+        on_ready: impl FnMut(Instant),
     ) -> bool {
-        let (Ends::Tcp(ends), App::Greedy { load, outbox }) = (&mut self.ends, &mut self.app)
-        else {
-            return false;
-        };
-        load.refused = !ends[0].takes(load.bytes, load.refused);
-        if load.refused {
-            return false;
+        let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else { return false };
+        let written = app.poll_write(now, &mut Carried { ends, on_ready }, under_way);
+        if written {
+            self.watch = app.watch(under_way);
         }
-        let end = ends[0].write(load.bytes);
-        outbox.push(now, end, under_way);
-        self.watch = outbox.watch(under_way);
-        ledger.on_ready(self.row, now);
-        true
+        written
     }
 
     /// A recording has a message for this TCP flow.
     pub(crate) fn on_recorded(
         &mut self,
-        now: Instant,
-        bytes: u64,
-        ledger: &mut Ledger,
+        arrival: Arrival,
         under_way: &mut UnderWay,
+        on_ready: impl FnMut(Instant),
     ) {
-        let (Ends::Tcp(ends), App::Recorded { outbox }) = (&mut self.ends, &mut self.app) else {
-            return;
-        };
-        let end = ends[0].write(bytes);
-        outbox.push(now, end, under_way);
-        self.watch = outbox.watch(under_way);
-        ledger.on_ready(self.row, now);
+        let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else { return };
+        app.handle_recorded(arrival, None, &mut Carried { ends, on_ready }, under_way);
+        self.watch = app.watch(under_way);
     }
 
-    /// Size in bytes of a datagram that is ready now, if one is, and since when; and when the next one will be.
-    pub(crate) fn next_datagram(
-        &mut self,
-        now: Instant,
-    ) -> Option<(Option<(u64, Instant)>, Instant)> {
-        let App::Messages { source, .. } = &mut self.app else { return None };
-        let message = source.next_message_by(now).map(|message| (message.bytes, message.at));
-        Some((message, source.coming()))
+    /// A datagram that is ready now, if one is; and when the next one will be.
+    pub(crate) fn next_datagram(&mut self, now: Instant) -> Option<(Option<Arrival>, Instant)> {
+        let app = self.app.as_mut()?;
+        let arrival = app.poll_arrival(now);
+        Some((arrival, app.next_deadline()))
     }
 
-    /// An end has received what the application waited for there.
-    pub(crate) fn on_arrived(
+    /// An end has received what the application waited for there: returns a message that is whole now.
+    pub(crate) fn poll_delivered(
         &mut self,
         now: Instant,
-        side: usize,
+        end: End,
         under_way: &mut UnderWay,
-    ) -> Progress {
-        let mut progress = Progress::default();
-        let Ends::Tcp(ends) = &mut self.ends else { return progress };
-        match &mut self.app {
-            App::Bulk | App::Upstream => {}
-            App::Transfer(transfer) => {
-                self.watch = u64::MAX;
-                transfer.completed = now;
-                ends[1].close();
-            }
-            App::Messages { outbox, .. }
-            | App::Greedy { outbox, .. }
-            | App::Recorded { outbox } => {
-                let delivered = ends[1].receiver().delivered();
-                let whole = std::iter::from_fn(|| outbox.pop(delivered, under_way));
-                progress.messages.extend(whole);
-                self.watch = outbox.watch(under_way);
-            }
-            App::Dialogue(dialogue) => {
-                progress = dialogue.on_arrived(now, side, &mut self.watch);
-            }
-        }
-        progress
+    ) -> Option<Delivered> {
+        let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else { return None };
+        let mut carrier = Carried { ends, on_ready: |_| {} };
+        let delivered = app.poll_delivered(now, end, &mut carrier, under_way);
+        self.watch = app.watch(under_way);
+        delivered
     }
 }
 
-/// What follows from an arrival.
-#[derive(Debug, Default)]
-pub(crate) struct Progress {
-    /// When the messages that are whole now were ready.
-    pub messages: Vec<Instant>,
-    /// When the application is due again.
-    pub wake: Option<Instant>,
+/// A connection as the carrier of an application.
+struct Carried<'a, R> {
+    ends: &'a mut [Connection; 2],
+    /// Is told when each message of the `from` end was ready.
+    on_ready: R,
+}
+
+impl<R: FnMut(Instant)> Carrier for Carried<'_, R> {
+    type Class = ();
+    /// The simulator counts bytes: there is no payload.
+    type Payload = std::convert::Infallible;
+
+    fn write(&mut self, end: End, message: Message) {
+        self.ends[end as usize].write(message.bytes);
+        if end == End::From {
+            (self.on_ready)(message.at);
+        }
+    }
+
+    fn try_write(&mut self, end: End, message: Message, refused: bool) -> bool {
+        let takes = self.ends[end as usize].takes(message.bytes, refused);
+        if takes {
+            self.write(end, message);
+        }
+        takes
+    }
+
+    fn write_stream(&mut self, end: End, bytes: u64) {
+        self.ends[end as usize].write(bytes);
+    }
+
+    fn close(&mut self, end: End) {
+        self.ends[end as usize].close();
+    }
+
+    fn written(&self, end: End) -> u64 {
+        self.ends[end as usize].written()
+    }
+
+    fn delivered(&self, end: End) -> u64 {
+        self.ends[end as usize].receiver().delivered()
+    }
+
+    fn is_open(&self) -> bool {
+        self.ends[0].is_open()
+    }
 }

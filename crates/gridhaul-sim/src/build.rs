@@ -5,92 +5,28 @@ mod measurement;
 use std::sync::Arc;
 
 use gridhaul_core::chance::Chance;
-use gridhaul_core::link::{LinkAccount, LinkChance, LinkDirection};
-use gridhaul_core::load::{DEFAULT_START_SPREAD, Demand, Judge, Opening, SharedLoad};
-use gridhaul_core::tcp::{Connection, StackParams};
+use gridhaul_core::link::LinkSet;
+use gridhaul_core::load::{
+    Application, DEFAULT_START_SPREAD, Demand, Judge, Opening, SharedLoad, UnderWay,
+};
+use gridhaul_core::tcp::Connection;
 use gridhaul_data::trace::Playback;
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::{
-    Directions, Flow as FlowSpec, IpVersion, Load, Scenario, Transport,
-};
+use gridhaul_scenario::scenario::{Direction, Flow as FlowSpec, Load, Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use self::measurement::{ledger, recorder};
 use crate::audit::LinkAudit;
 use crate::capture::Tap;
-use crate::collect::{Plan, Wiring};
-use crate::dialogue::Dialogue;
+use crate::collect::Wiring;
 use crate::events::Events;
-use crate::flow::{App, Ends, Flow, Transfer};
-use crate::network::{ARRIVED, LinkSlot, Network};
-use crate::outbox::{Outbox, UnderWay};
+use crate::flow::{Ends, Flow};
+use crate::layout::{Layout, members};
+use crate::network::{ARRIVED, Link, Network, Observer};
+use crate::packet::Packet;
 use crate::proxy::ProxyWiring;
+use crate::stacks::{Stacks, stacks};
 use crate::world::World;
-
-/// The rows of an answer, which follow from the scenario alone.
-#[derive(Debug)]
-pub(crate) struct Layout {
-    /// Name and number of equal flows of each row.
-    pub flows: Vec<(String, u64)>,
-    /// The directions of all links, and their rows.
-    pub directions: Directions,
-    /// The connections that lead on from collectors, and the row of each of their groups.
-    pub plan: Plan,
-    group_row: Vec<u32>,
-}
-
-impl Layout {
-    pub(crate) fn new(scenario: &Scenario) -> Result<Self, RunError> {
-        let mut layout = Self {
-            flows: Vec::new(),
-            directions: Directions::new(scenario),
-            plan: Plan::new(scenario)?,
-            group_row: Vec::new(),
-        };
-        for (name, flow) in &scenario.flow {
-            layout.flows.push((name.clone(), scenario.connections(flow)));
-        }
-        layout.add_groups();
-        Ok(layout)
-    }
-
-    /// Adds the rows of upstream connections, in the order in which data crosses them.
-    fn add_groups(&mut self) {
-        self.group_row = vec![u32::MAX; self.plan.groups.len()];
-        let order: Vec<usize> =
-            (0..self.plan.flows.len()).flat_map(|flow| self.plan.after(flow)).collect();
-        let own = self.flows.len();
-        for index in order {
-            if self.group_row[index] != u32::MAX {
-                continue;
-            }
-            let group = &self.plan.groups[index];
-            let name = group.row_name();
-            let known = self.flows[own..].iter().position(|(row, _)| *row == name);
-            let row = known.map_or(self.flows.len(), |known| own + known);
-            if row == self.flows.len() {
-                self.flows.push((name, 0));
-            }
-            self.flows[row].1 += group.count;
-            self.group_row[index] = row as u32;
-        }
-    }
-
-    /// The rows of the stages that the data of a row crosses; none for upstream connections, over
-    /// which data of several flows may go.
-    pub(crate) fn stages(&self, row: usize) -> Vec<usize> {
-        if row >= self.plan.flows.len() {
-            return Vec::new();
-        }
-        let after = self.plan.after(row).map(|group| self.group_row[group] as usize);
-        std::iter::once(row).chain(after).collect()
-    }
-}
-
-/// A group on either side makes one flow for each of its members.
-pub(crate) fn members(scenario: &Scenario, from: &str, to: &str) -> u64 {
-    scenario.members(from, to).map_or(1, u64::from)
-}
 
 /// Builds the world of one run.
 pub(crate) fn build(
@@ -131,7 +67,7 @@ pub(crate) fn build(
             // A connection that exists from the start has nothing to open.
             let opens = if opens_by_handshake(spec, &stacks) { opens } else { start };
             starts.push(opens);
-            let app = app(demand, start);
+            let app = Some(Application::new(demand, start, ()));
             let ends = ends(&seed, spec, &stacks);
             let mut flow =
                 Flow { row: row as u32, ends, app, routes: begins, watch: u64::MAX, cwnd: 0 };
@@ -157,8 +93,9 @@ pub(crate) fn build(
     let ledger = ledger(scenario, layout, &flows, warmup..end);
     let events = events(&links, flows.len(), playbacks.len(), proxies.units.len());
     Ok(World {
-        net: Network { events, links, detached: crate::packet::Packet::blank(), routes },
+        net: Network { events, links, detached: Packet::blank(), routes },
         ledger,
+        before: None,
         collect: wiring.build(into, first),
         flows,
         under_way: UnderWay::default(),
@@ -167,15 +104,18 @@ pub(crate) fn build(
         playbacks,
         failure: None,
         recorder,
-        warmup,
-        end,
     })
 }
 
 /// The event queue of a run.
-fn events(links: &[LinkSlot], flows: usize, playbacks: usize, units: usize) -> Events {
+fn events(
+    links: &LinkSet<Packet, Observer>,
+    flows: usize,
+    playbacks: usize,
+    units: usize,
+) -> Events {
     let events = Events::new(links.len(), flows, playbacks, units);
-    if links.iter().all(LinkSlot::is_plain) { events.with_monotonic_links() } else { events }
+    if links.iter().all(Link::is_plain) { events.with_monotonic_links() } else { events }
 }
 
 /// The connections that lead on from collectors, the outlet into which each delivers, and when each
@@ -257,34 +197,13 @@ fn links(
     layout: &Layout,
     repeat: u32,
     record: bool,
-) -> Result<Vec<LinkSlot>, RunError> {
-    let mut slots = Vec::with_capacity(layout.directions.row_of().len());
-    for ((full_name, members), keys) in
-        layout.directions.rows().iter().zip(Directions::keys(scenario))
-    {
-        let tapped = record && scenario.record.captures(full_name);
-        for member in 0..*members {
-            let chance = LinkChance::named(scenario.seed, repeat, full_name, member);
-            slots.push(LinkSlot {
-                link: LinkDirection::new(keys, chance),
-                audit: LinkAudit::new(keys),
-                stats: LinkAccount::of(keys),
-                observers: Box::default(),
-                tap: (tapped && member == 0).then(|| Box::new(Tap::new(full_name))),
-                watched: false,
-            });
-        }
-    }
-    let observers = layout
-        .directions
-        .observers(scenario)
-        .map_err(|pair| RunError::Invalid(format!("no direction {pair:?} to pair with")))?;
-    for (slot, observers) in slots.iter_mut().zip(observers) {
-        slot.observers = observers.into();
-        slot.watched =
-            slot.tap.is_some() || !slot.observers.is_empty() || slot.audit.wants_accepted();
-    }
-    Ok(slots)
+) -> Result<LinkSet<Packet, Observer>, RunError> {
+    let observer = |name: &str, member, keys: &Direction| {
+        let tapped = record && member == 0 && scenario.record.captures(name);
+        Observer { audit: LinkAudit::new(keys), tap: tapped.then(|| Box::new(Tap::new(name))) }
+    };
+    LinkSet::of_scenario(scenario, &layout.directions, repeat, observer)
+        .map_err(|diagnostic| RunError::Invalid(diagnostic.to_string()))
 }
 
 /// Where the chance of one member of a flow comes from.
@@ -336,17 +255,6 @@ fn connections(seed: &MemberSeed<'_>, stacks: &Stacks) -> [Connection; 2] {
     }
 }
 
-/// The stacks of both ends, which all flows of a row share.
-pub(crate) type Stacks = (Arc<StackParams>, Arc<StackParams>);
-
-/// The stacks of these names.
-fn stacks(scenario: &Scenario, [near, far]: [Option<&String>; 2], ip: IpVersion) -> Stacks {
-    let resolve = |name: Option<&String>| Arc::new(StackParams::named(scenario, name, ip));
-    let resolved = resolve(near);
-    let far = if far == near { Arc::clone(&resolved) } else { resolve(far) };
-    (resolved, far)
-}
-
 /// What a member demands, when its load begins, and when its connection opens.
 fn begin(
     seed: &MemberSeed<'_>,
@@ -363,17 +271,4 @@ fn begin(
 /// Whether a flow has connections that are opened by a handshake.
 fn opens_by_handshake(spec: &FlowSpec, stacks: &Stacks) -> bool {
     spec.transport == Transport::Tcp && stacks.0.handshake
-}
-
-fn app(demand: Demand, start: Instant) -> App {
-    match demand {
-        Demand::Endless => App::Bulk,
-        Demand::Limited(bytes) => {
-            App::Transfer(Box::new(Transfer { bytes, start, completed: Instant::NEVER }))
-        }
-        Demand::Open(source) => App::Messages { source, outbox: Outbox::default() },
-        Demand::Recorded => App::Recorded { outbox: Outbox::default() },
-        Demand::Greedy(load) => App::Greedy { load: Box::new(load), outbox: Outbox::default() },
-        Demand::Dialogue(dialogue) => App::Dialogue(Box::new(Dialogue::new(dialogue))),
-    }
 }

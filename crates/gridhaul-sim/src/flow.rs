@@ -1,12 +1,11 @@
 //! Flows: two ends, the application that uses them, and what is measured of them.
 
-use gridhaul_core::load::{Greedy, Source};
-use gridhaul_core::tcp::{Connection, Flags, Segment, Sender};
+use gridhaul_core::load::Application;
+use gridhaul_core::tcp::{Connection, Flags, Segment, Sender, State};
 use gridhaul_scenario::units::Instant;
 
-use crate::dialogue::Dialogue;
-use crate::measure::Ledger;
-use crate::outbox::Outbox;
+use crate::account::RowAccount;
+use crate::audit::Violation;
 
 /// A flow in a run.
 #[derive(Debug)]
@@ -14,13 +13,14 @@ pub(crate) struct Flow {
     /// Row of the answer to which it belongs.
     pub row: u32,
     pub ends: Ends,
-    pub app: App,
+    /// The application; none of an upstream connection, to which an aggregator writes.
+    pub app: Option<Application>,
     /// Where the routes from the `from` and from the `to` end begin in the network's list.
     pub routes: [u32; 2],
-    /// Payload delivered at the `to` end at which the application wants to know. For the `from`
-    /// end, a dialogue keeps the like itself.
+    /// Payload delivered at the `to` end with which the application or the aggregator there has work to do. For
+    /// the `from` end, the application keeps the same itself.
     pub watch: u64,
-    /// Congestion window as the ledger knows it.
+    /// Congestion window as it was counted last.
     pub cwnd: u32,
 }
 
@@ -39,100 +39,115 @@ pub(crate) enum Ends {
     },
 }
 
-/// The application of a flow.
-#[derive(Debug)]
-pub(crate) enum App {
-    /// Sends for ever.
-    Bulk,
-    /// Sends an amount, then closes.
-    Transfer(Box<Transfer>),
-    /// Sends messages when they are ready.
-    Messages { source: Source, outbox: Outbox },
-    /// Sends messages as fast as the connection takes them, in bursts.
-    Greedy { load: Box<Greedy>, outbox: Outbox },
-    /// Sends messages when a recording has them.
-    Recorded { outbox: Outbox },
-    /// Asks, waits for the answer, pauses.
-    Dialogue(Box<Dialogue>),
-    /// None: a collector writes what it has taken in.
-    Upstream,
-}
-
-impl App {
-    /// Whether messages of this application have delays.
-    pub(crate) const fn sends_messages(&self) -> bool {
-        !matches!(self, Self::Bulk | Self::Transfer(_) | Self::Upstream)
-    }
-}
-
-/// An amount to be sent.
-#[derive(Debug)]
-pub(crate) struct Transfer {
-    /// Amount in bytes.
-    pub bytes: u64,
-    pub start: Instant,
-    /// When it was complete; [`Instant::NEVER`] before.
-    pub completed: Instant,
+/// What the arrival of a segment at an end means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Received {
+    /// What the application, or the aggregator there, waits for has arrived.
+    Awaited,
+    /// SYN was answered at the end that opens the connection.
+    SynAnswered,
+    Other,
 }
 
 impl Flow {
-    /// A segment reaches an end. Returns whether what the application waits for has arrived there.
+    /// A segment of so many bytes reaches an end, and is counted in the account of the flow's row.
     #[inline]
     pub(crate) fn on_segment(
         &mut self,
         now: Instant,
         to: u32,
-        segment: &Segment,
-        bytes: u32,
-        ledger: &mut Ledger,
-    ) -> bool {
-        let Ends::Tcp(ends) = &mut self.ends else { return false };
+        (segment, bytes): (&Segment, u32),
+        account: &mut RowAccount,
+    ) -> Received {
+        let Ends::Tcp(ends) = &mut self.ends else { return Received::Other };
         let side = (to % 2) as usize;
         let end = &mut ends[side];
         end.handle_segment(now, segment);
-        let account = &mut ledger.accounts[self.row as usize];
         let bytes = u64::from(bytes);
         if side == 0 {
             account.returned_bytes += bytes;
             account.returned += 1;
             account.note_cwnd(now, &mut self.cwnd, end.sender().map_or(0, Sender::cwnd));
             if segment.flags.has(Flags::SYN) {
-                ledger.handshakes.on_answered(now, to / 2, self.row, end);
+                return Received::SynAnswered;
             }
-            return match &self.app {
-                App::Dialogue(dialogue) => end.receiver().delivered() >= dialogue.answered(),
-                _ => false,
+            return match self.app.as_ref().and_then(Application::watch_response) {
+                Some(whole) if end.receiver().delivered() >= whole => Received::Awaited,
+                _ => Received::Other,
             };
         }
         account.arrived_bytes += bytes;
-        end.receiver().delivered() >= self.watch
+        if end.receiver().delivered() >= self.watch { Received::Awaited } else { Received::Other }
     }
 
-    /// The connection that leads on from a collector.
+    /// An upstream connection of an aggregator.
     pub(crate) fn upstream(row: u32, ends: [Connection; 2], routes: [u32; 2]) -> Self {
-        let (ends, app) = (Ends::Tcp(ends), App::Upstream);
-        Self { row, ends, app, routes, watch: u64::MAX, cwnd: 0 }
+        Self { row, ends: Ends::Tcp(ends), app: None, routes, watch: u64::MAX, cwnd: 0 }
     }
 
     /// Whether the application writes as soon as the connection could send.
     #[inline]
-    pub(crate) fn is_hungry(&self) -> bool {
-        matches!(&self.app, App::Greedy { load, .. } if load.bursts.active())
+    pub(crate) fn is_in_burst(&self) -> bool {
+        self.app.as_ref().is_some_and(Application::is_in_burst)
+    }
+
+    /// Whether the application sends messages, which have delays.
+    pub(crate) fn has_messages(&self) -> bool {
+        self.app.as_ref().is_some_and(Application::has_messages)
+    }
+
+    /// Whether the connection was refused, or its SYN retransmitted without an answer. A first SYN
+    /// that is still under way is no failure.
+    pub(crate) fn has_failed_to_open(&self) -> bool {
+        let Ends::Tcp([near, _]) = &self.ends else { return false };
+        match near.state() {
+            State::Closed => near.receiver().next() == 0,
+            State::SynSent => near.sender().map(Sender::stats).is_some_and(|it| it.timeouts > 0),
+            _ => false,
+        }
+    }
+
+    /// Payload that has arrived in order at the end of the flow's own connection.
+    pub(crate) fn received(&self) -> u64 {
+        match &self.ends {
+            Ends::Tcp(ends) => ends[1].receiver().delivered(),
+            Ends::Datagram { .. } => 0,
+        }
+    }
+
+    /// The ends of the pieces into which an aggregator cuts a byte stream, from `first` on: one for
+    /// each full segment, as no message is known in it.
+    pub(crate) fn pieces(&self, first: u64) -> impl Iterator<Item = u64> + use<> {
+        let mss = match &self.ends {
+            Ends::Tcp(ends) => u64::from(ends[0].params().mss),
+            Ends::Datagram { .. } => 1,
+        };
+        let transfer = self.app.as_ref().and_then(Application::transfer);
+        let total = transfer.map_or(u64::MAX, |transfer| transfer.bytes);
+        std::iter::successors(Some(first), move |&end| {
+            (end < total).then(|| end.saturating_add(mss).min(total))
+        })
+    }
+
+    /// A byte stream that an aggregator forwards has begun.
+    pub(crate) fn begin_pieces(&mut self) {
+        if self.app.as_ref().is_some_and(|app| !app.has_messages()) {
+            self.watch = self.pieces(0).nth(1).unwrap_or(u64::MAX);
+        }
     }
 
     /// What the far end has, the near end has sent; what is acknowledged has arrived.
-    pub(crate) fn audit(&self) -> Result<(), String> {
+    pub(crate) fn audit(&self) -> Result<(), Violation> {
         let Ends::Tcp(ends) = &self.ends else { return Ok(()) };
         for (near, far) in [(&ends[0], &ends[1]), (&ends[1], &ends[0])] {
             let (next, una) = near.sent_and_acknowledged();
             let next = near.sender().map_or(next, Sender::reach);
-            let expected = far.receiver().next();
+            let received = far.receiver().next();
             // Positions count SYN: nothing is received that was not sent, nothing acknowledged
             // that was not received.
-            if expected > next || una > expected.max(1) {
-                return Err(format!(
-                    "sent up to {next}, received up to {expected}, acknowledged up to {una}"
-                ));
+            if received > next || una > received.max(1) {
+                let (sent, acknowledged) = (next, una);
+                return Err(Violation::Connection { sent, received, acknowledged });
             }
         }
         Ok(())

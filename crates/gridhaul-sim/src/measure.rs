@@ -1,48 +1,30 @@
 //! From counters to metrics: what happened between the end of the warm-up and the end of the run.
 
-use std::ops::Range;
+mod undelivered;
 
-use gridhaul_core::link::{Cause, Confusion, Crossings, LinkAccount};
-use gridhaul_core::load::{Delays, Goodputs, Judge, Transfers, message_loss};
-use gridhaul_core::tcp::Segment;
+use gridhaul_core::link::{Confusion, Crossings, LinkAccount};
+use gridhaul_core::load::{Application, Goodputs, Judge, Transfers, UnderWay, message_loss};
 use gridhaul_scenario::answer::{DelayCounts, Metric, Metrics, RunRows};
 use gridhaul_scenario::units::{Duration, Instant};
 
+use self::undelivered::Undelivered;
 use crate::account::{RowAccount, SenderSums};
-use crate::build::Layout;
 use crate::collect::{Collectors, Levels};
-use crate::copies::Copies;
-use crate::flow::{App, Ends, Flow};
+use crate::flow::{Ends, Flow};
+use crate::layout::Layout;
+use crate::ledger::Ledger;
 use crate::network::Network;
-use crate::opening::Handshakes;
 use crate::proxy::{Proxies, ProxySums};
-use crate::truth::Truth;
-use crate::undelivered::Undelivered;
-use crate::world::World;
 
-/// The account of a run.
-#[derive(Debug)]
-pub(crate) struct Ledger {
-    /// Message delays of each row of flows.
-    pub delays: Vec<Delays>,
-    /// The account of each row of flows.
-    pub accounts: Vec<RowAccount>,
-    /// How the data packets of each row of flows cross its stage.
-    pub crossings: Vec<Crossings>,
-    /// Payload of each flow that has arrived without its own connection: datagrams, and what
-    /// collectors have taken on. Empty where there are neither.
-    pub apart: Vec<u64>,
-    /// Who judges the messages of each row of flows, if they have a deadline.
-    pub judges: Vec<Option<Judge>>,
-    /// Which datagrams have arrived and are lost, where links make copies of packets.
-    pub copies: Option<Copies>,
-    /// What senders say of losses, beside the truth.
-    pub truth: Truth,
-    pub handshakes: Handshakes,
-    /// The measured time.
-    measured: Range<Instant>,
-    /// The counters at the end of the warm-up.
-    pub before: Option<Before>,
+/// The state of a run that metrics are computed from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct State<'a> {
+    pub net: &'a Network,
+    pub flows: &'a [Flow],
+    pub under_way: &'a UnderWay,
+    pub collect: &'a Collectors,
+    pub proxies: &'a Proxies,
+    pub ledger: &'a Ledger,
 }
 
 /// Counters at the end of the warm-up.
@@ -64,110 +46,47 @@ pub(crate) struct Before {
     confusions: Vec<Confusion>,
 }
 
-impl Ledger {
-    /// One row for each of the judges: `None` where there is no deadline. `apart` has a zero for
-    /// each flow, if some of their payload will arrive apart from connections.
-    pub(crate) fn new(
-        judges: Vec<Option<Judge>>,
-        apart: Vec<u64>,
-        truth: Truth,
-        measured: Range<Instant>,
-    ) -> Self {
-        let rows = judges.len();
-        Self {
-            delays: (0..rows).map(|_| Delays::new()).collect(),
-            accounts: vec![RowAccount::default(); rows],
-            crossings: vec![Crossings::default(); rows],
-            apart,
-            judges,
-            copies: None,
-            truth,
-            handshakes: Handshakes::new(rows),
-            measured,
-            before: None,
-        }
-    }
-
-    /// A data segment of a flow is lost, and why.
-    #[inline]
-    pub(crate) fn on_segment_lost(&mut self, row: u32, flow: u32, segment: &Segment, cause: Cause) {
-        self.crossings[row as usize].lost += 1;
-        self.truth.on_lost(flow, segment, cause);
-    }
-
-    /// A datagram is lost.
-    pub(crate) fn on_datagram_lost(&mut self, row: u32, number: u32) {
-        let account = &mut self.accounts[row as usize];
-        match &mut self.copies {
-            Some(copies) => copies.on_lost(row, number, account),
-            None => account.datagrams_lost += 1,
-        }
-    }
-
-    /// A datagram has arrived: whether nothing of its message has before.
-    pub(crate) fn is_first(&mut self, row: u32, number: u32) -> bool {
-        let account = &mut self.accounts[row as usize];
-        self.copies.as_mut().is_none_or(|copies| copies.on_arrived(row, number, account))
-    }
-
-    /// A message of a row is ready.
-    #[inline]
-    pub(crate) fn on_ready(&mut self, row: u32, ready: Instant) {
-        self.accounts[row as usize].due += u64::from(self.measured.contains(&ready));
-        if let Some(judge) = &mut self.judges[row as usize] {
-            judge.on_ready(ready);
-        }
-    }
-
-    /// A message of a row has arrived whole.
-    pub(crate) fn on_delivered(&mut self, row: u32, ready: Instant, delay: Duration) {
-        if ready >= self.measured.start {
-            self.delays[row as usize].record(delay);
-        }
-        if let Some(judge) = &mut self.judges[row as usize] {
-            judge.on_delivered(ready, delay);
-        }
-    }
-
-    /// Payload of a flow that has reached the application at the end of the way.
-    fn delivered(&self, index: usize, flow: &Flow, collect: &Collectors) -> u64 {
-        let goes_on = || collect.outlet_after(index as u32).is_some();
-        match &flow.ends {
-            Ends::Tcp(ends) if matches!(flow.app, App::Upstream) || !goes_on() => {
-                ends[1].receiver().delivered()
-            }
-            _ => self.apart[index],
-        }
-    }
-
-    /// The warm-up is over.
-    pub(crate) fn begin(
-        &mut self,
-        now: Instant,
-        net: &Network,
-        flows: &[Flow],
-        (collect, proxies): (&Collectors, &Proxies),
-    ) {
-        for slot in net.links.iter().map(|slot| &slot.stats) {
+impl Before {
+    /// The counters now, at the end of the warm-up.
+    pub(crate) fn new(now: Instant, state: State<'_>) -> Self {
+        let State { net, flows, ledger, .. } = state;
+        for slot in net.links.iter().map(|link| &link.account) {
             debug_assert!(slot.arrived <= slot.offered + slot.copies);
         }
-        self.before = Some(Before {
+        let rows = ledger.accounts.len();
+        Self {
             at: now,
-            links: net.links.iter().map(|slot| slot.stats.at(now, &slot.link)).collect(),
-            accounts: self.accounts.clone(),
-            cwnd_integrals: self.accounts.iter().map(|row| row.cwnd_integral_at(now)).collect(),
-            senders: sender_sums(flows, self.accounts.len()),
+            links: net.links.accounts(now).collect(),
+            accounts: ledger.accounts.clone(),
+            cwnd_integrals: ledger.accounts.iter().map(|row| row.cwnd_integral_at(now)).collect(),
+            senders: sender_sums(flows, rows),
             delivered: if now == Instant::ZERO {
                 Vec::new()
             } else {
-                let flows = flows.iter().enumerate();
-                flows.map(|(index, flow)| self.delivered(index, flow, collect)).collect()
+                (0..flows.len()).map(|index| state.delivered(index)).collect()
             },
-            levels: collect.levels(now),
-            proxies: proxies.sums(now, flows, self.accounts.len()),
-            crossings: self.crossings.clone(),
-            confusions: self.truth.rows().to_vec(),
-        });
+            levels: state.collect.levels(now),
+            proxies: state.proxies.sums(now, flows, rows),
+            crossings: ledger.crossings.clone(),
+            confusions: ledger.truth.rows().to_vec(),
+        }
+    }
+}
+
+impl State<'_> {
+    /// When the run ends.
+    const fn end(&self) -> Instant {
+        self.ledger.measured.end
+    }
+
+    /// Payload of a flow that has reached the application at the end of its path.
+    fn delivered(&self, index: usize) -> u64 {
+        let flow = &self.flows[index];
+        let goes_on = || self.collect.outlet_after(index as u32).is_some();
+        match &flow.ends {
+            Ends::Tcp(ends) if flow.app.is_none() || !goes_on() => ends[1].receiver().delivered(),
+            _ => self.ledger.apart[index],
+        }
     }
 }
 
@@ -182,44 +101,46 @@ fn sender_sums(flows: &[Flow], rows: usize) -> Vec<SenderSums> {
     sums
 }
 
-/// The rows of a finished run.
-pub(crate) fn rows(world: &World, layout: &Layout) -> RunRows {
+/// The rows of a finished run, from the counters `before` the measured time on.
+pub(crate) fn rows(state: State<'_>, before: Option<&Before>, layout: &Layout) -> RunRows {
     let (flow_rows, link_rows) = (layout.flows.len(), layout.directions.rows().len());
-    let Some(before) = &world.ledger.before else {
+    let Some(before) = before else {
         let (flows, links) = (vec![Vec::new(); flow_rows], vec![Vec::new(); link_rows]);
         return RunRows { flows, links, delays: Vec::new() };
     };
-    let span = world.end.since(before.at);
-    let senders = sender_sums(&world.flows, flow_rows);
+    let State { net, flows, ledger, .. } = state;
+    let end = state.end();
+    let span = end.since(before.at);
+    let senders = sender_sums(flows, flow_rows);
     let senders = senders.iter().zip(&before.senders).map(|(now, then)| now.since(then));
-    let crossings = world.ledger.crossings.iter().zip(&before.crossings);
+    let crossings = ledger.crossings.iter().zip(&before.crossings);
     let crossings: Vec<Crossings> = crossings.map(|(now, then)| now.since(then)).collect();
-    let proxies = world.proxies.sums(world.end, &world.flows, flow_rows);
+    let proxies = state.proxies.sums(end, flows, flow_rows);
     let flow = |(row, senders): (usize, SenderSums)| {
         let stages: Vec<_> = layout.stages(row).iter().map(|&stage| crossings[stage]).collect();
-        let mut metrics = flow_row(world, before, row, &senders, (&crossings[row], &stages), span);
+        let mut metrics = flow_row(state, before, row, &senders, (&crossings[row], &stages), span);
         if let Some(sums) = proxies.get(row) {
             sums.metrics(&before.proxies[row], span, &mut metrics);
         }
         if row >= layout.plan.flows.len() {
-            let collect = &world.collect;
-            collect.metrics(world, row as u32, &before.levels, span, &mut metrics);
+            let row = (flows, row as u32);
+            state.collect.metrics(row, &before.levels, (end, span), &mut metrics);
         }
         metrics
     };
-    let flows = senders.enumerate().map(flow).collect();
-    let links = world.net.links.iter().map(|slot| slot.stats.at(world.end, &slot.link));
+    let rows = senders.enumerate().map(flow).collect();
+    let links = net.links.accounts(end);
     let links = LinkAccount::rows(links, &before.links, &layout.directions, span);
-    let delays = delays(world, flow_rows);
-    RunRows { flows, links, delays }
+    let delays = delays(state, flow_rows);
+    RunRows { flows: rows, links, delays }
 }
 
 /// The delays of each row whose flows send messages.
-fn delays(world: &World, rows: usize) -> Vec<Option<DelayCounts>> {
+fn delays(state: State<'_>, rows: usize) -> Vec<Option<DelayCounts>> {
     let mut delays = vec![None; rows];
-    for flow in world.flows.iter().filter(|flow| flow.app.sends_messages()) {
+    for flow in state.flows.iter().filter(|flow| flow.has_messages()) {
         let row = flow.row as usize;
-        delays[row].get_or_insert_with(|| world.ledger.delays[row].counts());
+        delays[row].get_or_insert_with(|| state.ledger.delays[row].counts());
     }
     delays
 }
@@ -236,7 +157,7 @@ struct Members {
 }
 
 fn flow_row(
-    world: &World,
+    state: State<'_>,
     before: &Before,
     row: usize,
     senders: &SenderSums,
@@ -245,33 +166,33 @@ fn flow_row(
 ) -> Metrics {
     let secs = span.as_secs_f64();
     let mut members = Members::default();
-    for (index, flow) in world.flows.iter().enumerate() {
+    for (index, flow) in state.flows.iter().enumerate() {
         if flow.row as usize == row {
-            let delivered = world.ledger.delivered(index, flow, &world.collect);
+            let delivered = state.delivered(index);
             let earlier = before.delivered.get(index).copied().unwrap_or(0);
-            members.add(flow, (earlier, delivered), (world.end, secs));
-            members.undelivered.add(flow, world);
+            members.add(flow, (earlier, delivered), (state.end(), secs));
+            members.undelivered.add(flow, state);
         }
     }
-    members.undelivered.add_collected(row as u32, world);
-    let (account, earlier) = (&world.ledger.accounts[row], &before.accounts[row]);
+    members.undelivered.add_collected(row as u32, state);
+    let (account, earlier) = (&state.ledger.accounts[row], &before.accounts[row]);
     let mut metrics = Vec::new();
     members.rates(account, earlier, secs, &mut metrics);
     own.metrics(secs, members.tcp, &mut metrics);
     if members.tcp && !stages.is_empty() {
         Crossings::totals(stages, &mut metrics);
     }
-    if let Some(openings) = world.ledger.handshakes.of(row) {
+    if let Some(openings) = state.ledger.handshakes.of(row) {
         openings.metrics(&mut metrics);
     }
     if members.tcp {
         senders.metrics(&mut metrics);
         metrics.push((Metric::SegmentsReceived, (account.returned - earlier.returned) as f64));
-        let truth = &world.ledger.truth;
+        let truth = &state.ledger.truth;
         if truth.judges(row as u32) {
             truth.rows()[row].since(&before.confusions[row]).metrics(&mut metrics);
         }
-        let integral = account.cwnd_integral_at(world.end) - before.cwnd_integrals[row];
+        let integral = account.cwnd_integral_at(state.end()) - before.cwnd_integrals[row];
         let mean = integral as f64 / 1e9 / secs / members.count as f64;
         metrics.push((Metric::CwndMean, mean));
     }
@@ -285,8 +206,8 @@ fn flow_row(
             (lost, account.datagrams - earlier.datagrams)
         };
         metrics.extend(message_loss(lost, of).map(|loss| (Metric::MessageLoss, loss)));
-        world.ledger.delays[row].metrics(&members.undelivered.waiting, &mut metrics);
-        let judge = world.ledger.judges[row].as_ref();
+        state.ledger.delays[row].metrics(&members.undelivered.waiting, &mut metrics);
+        let judge = state.ledger.judges[row].as_ref();
         metrics.extend(judge.and_then(Judge::share).map(|share| (Metric::DeadlineMet, share)));
     }
     metrics
@@ -298,15 +219,10 @@ impl Members {
     fn add(&mut self, flow: &Flow, (earlier, delivered): (u64, u64), (end, secs): (Instant, f64)) {
         self.count += 1;
         self.tcp |= matches!(flow.ends, Ends::Tcp(_));
-        self.messages |= flow.app.sends_messages();
-        match &flow.app {
-            App::Transfer(transfer) if transfer.completed == Instant::NEVER => {
-                self.transfers.add_unfinished(delivered, (transfer.start, end));
-            }
-            App::Transfer(transfer) => {
-                self.transfers.add_finished(transfer.bytes, (transfer.start, transfer.completed));
-            }
-            _ => self.goodputs.add(delivered - earlier, secs),
+        self.messages |= flow.has_messages();
+        match flow.app.as_ref().and_then(Application::transfer) {
+            Some(transfer) => self.transfers.add(transfer, delivered, end),
+            None => self.goodputs.add(delivered - earlier, secs),
         }
     }
 

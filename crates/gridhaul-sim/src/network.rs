@@ -1,6 +1,6 @@
 //! The links of a run, and the routes over them.
 
-use gridhaul_core::link::{LinkAccount, LinkDirection, Passage};
+use gridhaul_core::link::{LinkEntry, LinkObserver, LinkSet, Passage};
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::units::Instant;
 
@@ -12,7 +12,7 @@ use crate::packet::Packet;
 /// Links, routes and the event queue: everything that a packet needs to get on.
 #[derive(Debug)]
 pub(crate) struct Network {
-    pub links: Vec<LinkSlot>,
+    pub links: LinkSet<Packet, Observer>,
     /// Routes of all flows one behind the other, each with [`ARRIVED`] behind it.
     pub routes: Vec<u32>,
     pub events: Events,
@@ -20,18 +20,14 @@ pub(crate) struct Network {
     pub detached: Packet,
 }
 
-/// One direction of a link with its account.
+/// One direction of a link with its counters and observers.
+pub(crate) type Link = LinkEntry<Packet, Observer>;
+
+/// What observes one direction of a link.
 #[derive(Debug)]
-pub(crate) struct LinkSlot {
-    pub link: LinkDirection<Packet>,
+pub(crate) struct Observer {
     pub audit: LinkAudit,
-    pub stats: LinkAccount,
-    /// Directions whose latency depends on whether this one is used.
-    pub observers: Box<[u32]>,
     pub tap: Option<Box<Tap>>,
-    /// Whether there are observers, a tap or a queue that holds its packets: one question for a link
-    /// without.
-    pub watched: bool,
 }
 
 /// Stands in the list of routes behind the last link of each.
@@ -52,40 +48,19 @@ impl Network {
         packet: impl Fn(u32) -> Packet,
     ) -> bool {
         let link = self.routes[next as usize];
-        let packet = || packet(next + 1);
-        let slot = &mut self.links[link as usize];
-        slot.stats.offered += 1;
-        let watched = slot.watched;
-        if watched {
-            slot.on_watched(now, &packet());
-        }
-        let before = slot.link.next_deadline();
-        if slot.link.handle_packet_with(now, bytes, packet).is_err() {
-            slot.stats.dropped_queue += 1;
-            slot.stats.refused += 1;
-            return false;
-        }
-        slot.stats.queue_max = slot.stats.queue_max.max(slot.link.queued_at_last());
-        let deadline = slot.link.next_deadline();
-        // Behind others it changes nothing about when the link is due.
-        if deadline != before {
-            self.events.schedule(Target::Link(link), deadline);
-        }
-        if watched {
-            self.on_accepted(now, link, bytes);
-        }
-        true
+        let events = &mut self.events;
+        let schedule = |deadline| events.schedule(Target::Link(link), deadline);
+        self.links.offer(now, link, bytes, || packet(next + 1), schedule).is_ok()
     }
 
     /// Where a segment to the end `to` is to be written that begins its route at `next` in the list:
     /// in the first link, if that is plain. [`Self::send`] follows.
     #[inline(always)]
     pub(crate) fn place_segment(&mut self, now: Instant, next: u32, to: u32) -> &mut Segment {
-        let slot = &mut self.links[self.routes[next as usize] as usize];
-        let packet = if slot.is_plain() {
-            slot.link.place_packet(Packet::blank)
-        } else {
-            &mut self.detached
+        let link = self.routes[next as usize];
+        let packet = match self.links.place(link, Packet::blank) {
+            Some(place) => place,
+            None => &mut self.detached,
         };
         (packet.to, packet.next, packet.sent) = (to, next + 1, now);
         packet.segment_mut()
@@ -96,23 +71,12 @@ impl Network {
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Instant, next: u32, bytes: u32) -> bool {
         let link = self.routes[next as usize];
-        let slot = &mut self.links[link as usize];
-        if !slot.is_plain() {
-            return self.offer_detached(now, next, bytes);
+        let events = &mut self.events;
+        let schedule = |deadline| events.schedule_link(link, deadline);
+        match self.links.offer_placed(now, link, bytes, schedule) {
+            Some(accepted) => accepted.is_ok(),
+            None => self.offer_detached(now, next, bytes),
         }
-        slot.stats.offered += 1;
-        let before = slot.link.next_deadline();
-        if !slot.link.accept_placed(now, bytes) {
-            slot.stats.dropped_queue += 1;
-            slot.stats.refused += 1;
-            return false;
-        }
-        slot.stats.queue_max = slot.stats.queue_max.max(slot.link.queued_at_last());
-        let deadline = slot.link.next_deadline();
-        if deadline != before {
-            self.events.schedule_link(link, deadline);
-        }
-        true
     }
 
     #[inline(never)]
@@ -120,39 +84,25 @@ impl Network {
         let packet = self.detached;
         self.offer(now, next, bytes, |next| Packet { next, ..packet })
     }
-
-    #[cold]
-    fn on_accepted(&mut self, now: Instant, link: u32, bytes: u32) {
-        self.links[link as usize].audit.on_accepted(now, bytes);
-        let observers = std::mem::take(&mut self.links[link as usize].observers);
-        for &observer in &observers {
-            self.links[observer as usize].link.note_paired_use(now);
-        }
-        self.links[link as usize].observers = observers;
-    }
 }
 
-impl LinkSlot {
-    /// Neither impaired nor observed.
-    #[inline]
-    pub(crate) const fn is_plain(&self) -> bool {
-        !self.watched && self.link.is_plain()
+impl LinkObserver<Packet> for Observer {
+    fn observes_offers(&self) -> bool {
+        self.tap.is_some() || self.audit.wants_accepted()
     }
 
-    /// The packet that leaves at or before `now`, audited and counted; it stays where it is until
-    /// `link.drop_front`.
-    #[inline]
-    pub(crate) fn front(&mut self, now: Instant) -> Option<&Passage<Packet>> {
-        let passage = self.link.front(now)?;
-        self.audit.on_passage(now, passage);
-        self.stats.count(passage);
-        Some(passage)
-    }
-
-    #[cold]
-    fn on_watched(&mut self, now: Instant, packet: &Packet) {
+    fn on_offered(&mut self, now: Instant, packet: &Packet) {
         if let Some(tap) = &mut self.tap {
             tap.on_offered(now, packet);
         }
+    }
+
+    fn on_accepted(&mut self, now: Instant, bytes: u32) {
+        self.audit.on_accepted(now, bytes);
+    }
+
+    #[inline]
+    fn on_passage(&mut self, now: Instant, passage: &Passage<Packet>) {
+        self.audit.on_passage(now, passage);
     }
 }

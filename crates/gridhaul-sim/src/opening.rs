@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use gridhaul_core::load::Openings;
-use gridhaul_core::tcp::{Connection, Sender, State};
+use gridhaul_core::tcp::{Connection, State};
 use gridhaul_scenario::units::Instant;
 
-use crate::flow::{Ends, Flow};
+use crate::flow::Flow;
 
 /// The handshakes of all flows.
 #[derive(Debug, Default)]
@@ -62,18 +62,5 @@ impl Handshakes {
 
     fn row(&mut self, row: u32) -> &mut Openings {
         self.rows[row as usize].get_or_insert_default()
-    }
-}
-
-impl Flow {
-    /// Whether the connection was refused, or its SYN retransmitted without an answer. A first SYN
-    /// that is still under way is no failure.
-    pub(crate) fn has_failed_to_open(&self) -> bool {
-        let Ends::Tcp([near, _]) = &self.ends else { return false };
-        match near.state() {
-            State::Closed => near.receiver().next() == 0,
-            State::SynSent => near.sender().map(Sender::stats).is_some_and(|it| it.timeouts > 0),
-            _ => false,
-        }
     }
 }

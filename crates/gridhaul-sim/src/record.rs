@@ -41,9 +41,9 @@ impl Recorder {
             if std::mem::replace(&mut seen[row_index], true) {
                 continue;
             }
-            let waiting = (slot.link.queue_packets(now), slot.link.queue_bytes(now));
+            let waiting = (slot.direction.queue_packets(now), slot.direction.queue_bytes(now));
             self.recording.on_queue(now, row, waiting);
-            let arrived = slot.stats.arrived_bytes;
+            let arrived = slot.account.arrived_bytes;
             let bits = (arrived - self.arrived[row_index]) * 8;
             self.arrived[row_index] = arrived;
             if now > Instant::ZERO {

@@ -11,11 +11,11 @@ use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 
 use crate::addresses::addresses;
-use crate::audit::Account;
-use crate::build::{Layout, build};
+use crate::audit::{Account, AuditError};
+use crate::build::build;
 use crate::collect::refusals;
+use crate::layout::Layout;
 use crate::limits;
-use crate::measure::rows;
 use crate::proxy;
 use crate::world::World;
 
@@ -136,9 +136,9 @@ fn run_once(
         return Ok(None);
     }
     audit(&mut world, &layout, repeat)?;
-    let rows = rows(&world, &layout);
+    let rows = world.rows(&layout);
     let names = addresses(scenario, &layout);
-    let taps = world.net.links.iter_mut().filter_map(|slot| slot.tap.take());
+    let taps = world.net.links.iter_mut().filter_map(|link| link.observer.tap.take());
     let captures = taps.map(|tap| tap.into_capture(&names)).collect();
     let mut warnings = rows.warnings(scenario);
     warnings.extend(limits::warnings(scenario, &rows));
@@ -149,30 +149,28 @@ fn run_once(
 }
 
 /// Has the run re-checked.
-fn audit(world: &mut World, layout: &Layout, repeat: u32) -> Result<(), RunError> {
-    for (slot, &row) in world.net.links.iter_mut().zip(layout.directions.row_of()) {
-        let name = &layout.directions.rows()[row as usize].0;
+fn audit(world: &mut World, layout: &Layout, replication: u32) -> Result<(), RunError> {
+    let failed = |entity: &str, violation| {
+        let error = AuditError { replication, entity: entity.to_owned(), violation };
+        RunError::Audit(Box::new(error))
+    };
+    let flow_name = |row: u32| layout.flows[row as usize].0.as_str();
+    for (link, &row) in world.net.links.iter_mut().zip(layout.directions.row_of()) {
         let account = Account {
-            offered: slot.stats.offered,
-            refused: slot.stats.refused,
-            copies: slot.link.copies(),
-            inside: slot.link.inside() as u64,
+            offered: link.account.offered,
+            refused: link.account.refused,
+            copies: link.direction.copies(),
+            inside: link.direction.inside() as u64,
         };
-        slot.audit.finish(account).map_err(|violation| {
-            RunError::Audit(format!("repeat {repeat}: {name}: {violation}"))
-        })?;
+        let name = &layout.directions.rows()[row as usize].0;
+        link.observer.audit.finish(account).map_err(|violation| failed(name, violation))?;
     }
     for (index, flow) in world.flows.iter().enumerate() {
-        let name = &layout.flows[flow.row as usize].0;
-        world.proxies.audit(index, flow).map_err(|violation| {
-            RunError::Audit(format!("repeat {repeat}: {name}: {violation}"))
-        })?;
+        let audited = world.proxies.audit(index, flow);
+        audited.map_err(|violation| failed(flow_name(flow.row), violation))?;
     }
-    world.collect.audit(&world.flows).map_err(|(row, violation)| {
-        let name = &layout.flows[row as usize].0;
-        RunError::Audit(format!("repeat {repeat}: {name}: {violation}"))
-    })?;
-    Ok(())
+    let audited = world.collect.audit(&world.flows);
+    audited.map_err(|(row, violation)| failed(flow_name(row), violation))
 }
 
 /// Puts the finished runs of all points together. Of a point that was interrupted, the replications

@@ -1,19 +1,23 @@
 //! A run: the loop that wakes links, ends and applications in the order of time.
 
 mod applications;
+mod nodes;
 
 use gridhaul_core::link::{Cause, Fate};
+use gridhaul_core::load::UnderWay;
 use gridhaul_core::tcp::{Flags, Segment, Sender};
 use gridhaul_data::trace::Playback;
+use gridhaul_scenario::answer::RunRows;
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::units::Instant;
 
 use crate::collect::Collectors;
 use crate::events::Target;
-use crate::flow::{Ends, Flow};
-use crate::measure::Ledger;
+use crate::flow::{Ends, Flow, Received};
+use crate::layout::Layout;
+use crate::ledger::Ledger;
+use crate::measure::{Before, State, rows};
 use crate::network::{ARRIVED, AT_PROXY, Network};
-use crate::outbox::UnderWay;
 use crate::packet::{Body, Packet};
 use crate::proxy::Proxies;
 use crate::record::Recorder;
@@ -33,9 +37,9 @@ pub(crate) struct World {
     /// Why the run cannot go on.
     pub failure: Option<RunError>,
     pub ledger: Ledger,
+    /// The counters at the end of the warm-up, from then on.
+    pub before: Option<Before>,
     pub recorder: Option<Recorder>,
-    pub warmup: Instant,
-    pub end: Instant,
 }
 
 /// Events between two looks at whether the run goes on: some hundredths of a second.
@@ -49,7 +53,7 @@ impl World {
     /// A recorded trace that is wrong further on.
     pub(crate) fn run(&mut self, goes_on: impl Fn(u64) -> bool) -> Result<bool, RunError> {
         self.begin();
-        let end = self.end.as_nanos();
+        let end = self.ledger.measured.end.as_nanos();
         let (mut until, mut slice) = (0, (end >> 20).max(1));
         while until < end {
             until = end.min(until.saturating_add(slice));
@@ -107,7 +111,7 @@ impl World {
     #[inline]
     fn on_link(&mut self, now: Instant, link: u32) {
         loop {
-            let slot = &mut self.net.links[link as usize];
+            let slot = self.net.links.entry_mut(link);
             let Some(passage) = slot.front(now) else { break };
             let packet = &passage.payload;
             let next = self.net.routes[packet.next as usize];
@@ -120,7 +124,7 @@ impl World {
                 let to = packet.to;
                 if self.collect.takes(to, segment) {
                     let (segment, sent) = (*segment, packet.sent);
-                    slot.link.drop_front();
+                    slot.direction.drop_front();
                     self.on_collected_segment(now, to, &segment, sent);
                     continue;
                 }
@@ -129,10 +133,11 @@ impl World {
                     let delay = now.since(packet.sent);
                     self.ledger.crossings[flow.row as usize].on_arrived(delay);
                 }
-                let progress = flow.on_segment(now, to, segment, passage.bytes, &mut self.ledger);
-                slot.link.drop_front();
-                if progress {
-                    self.on_progress(now, to);
+                let account = &mut self.ledger.accounts[flow.row as usize];
+                let received = flow.on_segment(now, to, (segment, passage.bytes), account);
+                slot.direction.drop_front();
+                if received != Received::Other {
+                    self.on_received(now, to, received);
                 }
                 self.pump(now, to);
                 continue;
@@ -143,15 +148,15 @@ impl World {
                 && next >= AT_PROXY
                 && let Some(taken) = self.proxies.take_in(now, packet, next - AT_PROXY)
             {
-                slot.link.drop_front();
+                slot.direction.drop_front();
                 self.on_taken_in(now, taken);
                 continue;
             }
             let (packet, fate) = (*packet, passage.fate);
-            slot.link.drop_front();
+            slot.direction.drop_front();
             self.on_passed(now, fate, packet);
         }
-        let deadline = self.net.links[link as usize].link.next_deadline();
+        let deadline = self.net.links.entry(link).direction.next_deadline();
         self.net.events.schedule_link(link, deadline);
     }
 
@@ -171,10 +176,10 @@ impl World {
     }
 
     /// A packet goes on or is at its end.
-    pub(crate) fn forward(&mut self, now: Instant, packet: Packet) {
+    fn forward(&mut self, now: Instant, packet: Packet) {
         let next = self.net.routes[packet.next as usize];
         if next != ARRIVED && next >= AT_PROXY {
-            self.on_proxied(now, packet, next - AT_PROXY);
+            self.on_proxied(now, &packet, next - AT_PROXY);
             return;
         }
         if next != ARRIVED {
@@ -197,8 +202,10 @@ impl World {
                     let delay = now.since(packet.sent);
                     self.ledger.crossings[flow.row as usize].on_arrived(delay);
                 }
-                if flow.on_segment(now, to, &segment, bytes, &mut self.ledger) {
-                    self.on_progress(now, to);
+                let account = &mut self.ledger.accounts[flow.row as usize];
+                let received = flow.on_segment(now, to, (&segment, bytes), account);
+                if received != Received::Other {
+                    self.on_received(now, to, received);
                 }
                 self.pump_apart(now, to);
             }
@@ -217,13 +224,13 @@ impl World {
         {
             self.ledger.truth.on_handled(end / 2, ends);
         }
-        let hungry = side == 0 && flow.is_hungry();
+        let in_burst = side == 0 && flow.is_in_burst();
         let deadline = loop {
-            let fed = hungry && flow.feed(now, &mut self.ledger, &mut self.under_way);
+            let written = in_burst && poll_write(now, flow, &mut self.ledger, &mut self.under_way);
             let Ends::Tcp(ends) = &mut flow.ends else { return };
             let connection = &mut ends[side];
             let Some(pending) = connection.poll(now) else {
-                if fed {
+                if written {
                     // It waits for more.
                     continue;
                 }
@@ -245,7 +252,7 @@ impl World {
                 let segment = Segment { seq, len, flags, ..Segment::default() };
                 self.ledger.on_segment_lost(flow.row, end / 2, &segment, Cause::Queue);
             }
-            if last || data && !hungry && connection.has_filled_window() {
+            if last || data && !in_burst && connection.has_filled_window() {
                 break connection.next_deadline();
             }
         };
@@ -257,7 +264,7 @@ impl World {
 
     /// [`pump`](Self::pump) once more, for where it is called seldom.
     #[inline(never)]
-    pub(crate) fn pump_apart(&mut self, now: Instant, end: u32) {
+    fn pump_apart(&mut self, now: Instant, end: u32) {
         self.pump(now, end);
     }
 
@@ -275,7 +282,7 @@ impl World {
         self.pump_apart(now, end);
     }
 
-    pub(crate) fn on_lost(&mut self, packet: &Packet, cause: Cause) {
+    fn on_lost(&mut self, packet: &Packet, cause: Cause) {
         let flow = &mut self.flows[packet.flow() as usize];
         match &packet.body {
             Body::Datagram(datagram) => self.ledger.on_datagram_lost(flow.row, datagram.number),
@@ -287,19 +294,48 @@ impl World {
         }
     }
 
+    /// The rows of the answer, once the run is over.
+    pub(crate) fn rows(&self, layout: &Layout) -> RunRows {
+        rows(self.state(), self.before.as_ref(), layout)
+    }
+
+    const fn state(&self) -> State<'_> {
+        State {
+            net: &self.net,
+            flows: self.flows.as_slice(),
+            under_way: &self.under_way,
+            collect: &self.collect,
+            proxies: &self.proxies,
+            ledger: &self.ledger,
+        }
+    }
+
     fn first_tick(&self) -> Instant {
-        if self.recorder.is_some() { Instant::ZERO } else { self.warmup }
+        if self.recorder.is_some() { Instant::ZERO } else { self.ledger.measured.start }
     }
 
     #[cold]
     fn on_clock(&mut self, now: Instant) {
-        if now >= self.warmup && self.ledger.before.is_none() {
-            self.ledger.begin(now, &self.net, &self.flows, (&self.collect, &self.proxies));
+        let warmup = self.ledger.measured.start;
+        if now >= warmup && self.before.is_none() {
+            self.before = Some(Before::new(now, self.state()));
         }
         if let Some(recorder) = &mut self.recorder {
             let next = recorder.sample(now, &mut self.net, &self.flows);
-            let next = if now < self.warmup { next.min(self.warmup) } else { next };
+            let next = if now < warmup { next.min(warmup) } else { next };
             self.net.events.schedule(Target::Clock, next);
         }
     }
+}
+
+/// During a burst, lets the application of a flow write a message. Returns whether it did.
+#[inline(never)]
+fn poll_write(
+    now: Instant,
+    flow: &mut Flow,
+    ledger: &mut Ledger,
+    under_way: &mut UnderWay,
+) -> bool {
+    let row = flow.row;
+    flow.poll_write(now, under_way, |ready| ledger.on_ready(row, ready))
 }

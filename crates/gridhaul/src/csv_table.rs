@@ -12,7 +12,7 @@ use crate::error::Error;
 /// # Errors
 /// A text that cannot be written, which is a fault of gridhaul.
 pub fn csv(answers: &[(String, &Answer)], only: &[Metric]) -> Result<String, Error> {
-    text(answers, only).map_err(Error::Fault)
+    text(answers, only).map_err(Error::Internal)
 }
 
 fn text(answers: &[(String, &Answer)], only: &[Metric]) -> anyhow::Result<String> {

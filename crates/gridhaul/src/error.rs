@@ -10,9 +10,9 @@ pub enum Error {
     /// The input or the machine is at fault.
     #[error("{0:#}")]
     Input(anyhow::Error),
-    /// gridhaul is at fault.
+    /// A defect of gridhaul.
     #[error("{0:#}")]
-    Fault(anyhow::Error),
+    Internal(anyhow::Error),
     /// The observer has interrupted the work before anything was finished.
     #[error("{0}")]
     Interrupted(String),
@@ -36,7 +36,7 @@ impl From<RunError> for Error {
             RunError::Unsupported(_) | RunError::Invalid(_) | RunError::Machine(_) => {
                 Self::Input(error.into())
             }
-            RunError::Audit(_) => Self::Fault(error.into()),
+            RunError::Audit(_) => Self::Internal(error.into()),
             RunError::Interrupted => Self::Interrupted(error.to_string()),
         }
     }

@@ -2,9 +2,10 @@
 //!
 //! Standard output carries data only; progress, warnings and errors go to standard error.
 
+#![forbid(unsafe_code)]
+
 mod args;
 mod command;
-mod failure;
 mod fit;
 mod folder;
 mod interrupt;
@@ -17,10 +18,10 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Cli, Command};
-use failure::Failure;
+use command::error::{CommandError, on_panic};
 
 fn main() -> ExitCode {
-    std::panic::set_hook(Box::new(failure::on_panic));
+    std::panic::set_hook(Box::new(on_panic));
     let command = Cli::parse().command;
     if command.needs_root() {
         // Where it is refused, the run says what it could not do, and what would help.
@@ -28,11 +29,11 @@ fn main() -> ExitCode {
     }
     match run(&command) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
+        Err(error) => error.report(),
     }
 }
 
-fn run(command: &Command) -> Result<(), Failure> {
+fn run(command: &Command) -> Result<(), CommandError> {
     match command {
         Command::Run(args) => command::run::run(args),
         Command::Sweep(args) => command::run::sweep(args),

@@ -2,15 +2,19 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::net::{Shutdown, SocketAddr};
+use std::net::{IpAddr, Shutdown, SocketAddr};
 
 use gridhaul_core::tcp::StackParams;
-use gridhaul_emu::{clamp_window, congestion_name, furnish};
-use gridhaul_linux::{Established, Namespace, TcpInfo, Tun, run_batch, set_sysctl};
+use gridhaul_linux::{
+    DeviceAttributes, Error, Established, IpCommands, IpPrefix, Namespace, Route, RouteMetrics,
+    TcpInfo, TcpSocketConfig, TcpSysctls, Tun, begin_connect, configure_socket, set_sysctl,
+    set_tcp_buffer_limits,
+};
 use gridhaul_scenario::scenario::Profile;
 use gridhaul_scenario::units::Duration;
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use socket2::{Domain, Protocol, Socket, Type};
 
+use super::algorithm::congestion_control_name;
 use super::bytes::{ADDRESSES, PORTS};
 use crate::case::Action;
 
@@ -56,15 +60,14 @@ static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 impl Host {
     /// The client or the server of a case, with nothing open yet.
     pub(super) fn new(index: usize, stack: StackParams, profile: Profile) -> Result<Self, String> {
-        if congestion_name(&stack).is_none() {
+        if congestion_control_name(stack.variant).is_none() {
             return Err(format!("no kernel has the variant {}", stack.variant.name()));
         }
         let namespace = Namespace::new().map_err(|fault| fault.to_string())?;
         let inside = || -> Result<_, String> {
             let tun = Tun::new("link0").map_err(|error| format!("/dev/net/tun: {error}"))?;
-            configure(&stack, profile == Profile::Rfc)?;
-            run_batch("ip", &commands(index, &stack), "an end")
-                .map_err(|fault| fault.to_string())?;
+            configure(&stack, profile == Profile::Rfc).map_err(|error| error.to_string())?;
+            network(index, &stack).run("an end").map_err(|error| error.to_string())?;
             let table = |name: &str| {
                 let path = format!("/proc/thread-self/net/{name}");
                 File::open(&path).map_err(|error| format!("{path}: {error}"))
@@ -92,7 +95,7 @@ impl Host {
     /// The connection exists from now on.
     pub(super) fn establish(&mut self, state: &Established, ports: [u16; 2]) -> Result<(), String> {
         let socket = self.bound(ports)?;
-        state.set(&socket, &address(1 - self.index, ports)).map_err(|error| {
+        state.set(&socket, &address(1 - self.index, ports).into()).map_err(|error| {
             format!("making a connection without opening it (TCP_REPAIR): {error}")
         })?;
         if self.stack.quick_ack == 0 && self.stack.delayed_ack > Duration::ZERO {
@@ -112,15 +115,10 @@ impl Host {
     /// Begins to connect.
     pub(super) fn connect(&mut self) -> Result<(), String> {
         let socket = self.bound(PORTS)?;
-        match socket.connect(&address(1 - self.index, PORTS)) {
-            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {
-                Err(format!("connecting: {error}"))
-            }
-            _ => {
-                self.socket = Some(socket);
-                Ok(())
-            }
-        }
+        begin_connect(&socket, address(1 - self.index, PORTS))
+            .map_err(|error| format!("connecting: {error}"))?;
+        self.socket = Some(socket);
+        Ok(())
     }
 
     /// Waits for the other end.
@@ -133,14 +131,14 @@ impl Host {
 
     fn bound(&self, ports: [u16; 2]) -> Result<Socket, String> {
         let own = address(self.index, ports);
-        // What the route says instead is not within the bounds of the options.
-        let mut stack = self.stack.clone();
-        stack.rto_min = stack.rto_min.clamp(Duration::from_millis(8), Duration::from_millis(200));
+        let mut config = socket_config(&self.stack);
+        // The route sets the timeout; the option rejects a smaller value.
+        config.rto_min = config.rto_min.max(Duration::from_millis(8));
         let open = || -> Result<Socket, String> {
             let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), Some(Protocol::TCP))
                 .map_err(|error| format!("opening a socket: {error}"))?;
-            furnish(&socket, &stack).map_err(|fault| fault.to_string())?;
-            socket.bind(&own).map_err(|error| format!("binding a socket: {error}"))?;
+            configure_socket(&socket, &config).map_err(|error| error.to_string())?;
+            socket.bind(&own.into()).map_err(|error| format!("binding a socket: {error}"))?;
             Ok(socket)
         };
         self.namespace.enter(open).map_err(|fault| fault.to_string())?
@@ -190,7 +188,7 @@ impl Host {
     fn clamp(&self) {
         if let Some(socket) = &self.socket {
             // A socket that does not know the option was refused when it was opened.
-            let _ = clamp_window(socket, &self.stack);
+            let _ = socket_config(&self.stack).clamp_window(socket);
         }
     }
 
@@ -275,52 +273,66 @@ const fn name(state: u8) -> &'static str {
     }
 }
 
-fn address(index: usize, ports: [u16; 2]) -> SockAddr {
-    SocketAddr::from((ADDRESSES[index], ports[index])).into()
+fn address(index: usize, ports: [u16; 2]) -> SocketAddr {
+    SocketAddr::from((ADDRESSES[index], ports[index]))
 }
 
 /// Settings of the namespace of the calling thread.
-fn configure(stack: &StackParams, rfc: bool) -> Result<(), String> {
-    let set = |setting: &str, value: &str| {
-        set_sysctl(setting, value).map_err(|error| format!("setting {setting} = {value}: {error}"))
-    };
-    let flag = |on: bool| if on { "1" } else { "0" };
+fn configure(stack: &StackParams, rfc: bool) -> Result<(), Error> {
     // No packets but those of the connection.
-    set("ipv6/conf/all/disable_ipv6", "1")?;
-    set("ipv4/tcp_ecn", "0")?;
-    set("ipv4/tcp_wmem", "4096 65536 67108864")?;
-    set("ipv4/tcp_rmem", &format!("4096 131072 {}", stack.receive_window.max(131_072)))?;
-    set("ipv4/tcp_no_ssthresh_metrics_save", "0")?;
-    set("ipv4/tcp_sack", flag(stack.sack))?;
-    set("ipv4/tcp_timestamps", flag(stack.timestamps))?;
-    set("ipv4/tcp_slow_start_after_idle", flag(stack.restart_after_idle))?;
-    set("ipv4/tcp_reordering", &stack.dupthresh.to_string())?;
-    for (setting, value) in BEYOND_THE_RFCS.into_iter().filter(|_| rfc) {
-        set(setting, value)?;
-    }
-    Ok(())
+    set_sysctl("ipv6/conf/all/disable_ipv6", "1")?;
+    set_sysctl("ipv4/tcp_ecn", "0")?;
+    set_sysctl("ipv4/tcp_no_ssthresh_metrics_save", "0")?;
+    set_tcp_buffer_limits(stack.receive_window)?;
+    let parameters = TcpSysctls {
+        sack: stack.sack,
+        timestamps: stack.timestamps,
+        slow_start_after_idle: stack.restart_after_idle,
+        reordering: stack.dupthresh,
+    };
+    parameters.apply()?;
+    BEYOND_THE_RFCS
+        .into_iter()
+        .filter(|_| rfc)
+        .try_for_each(|(setting, value)| set_sysctl(setting, value))
 }
 
-/// What `ip` is told: one line for each command.
-fn commands(index: usize, stack: &StackParams) -> String {
-    let [own, other] = [ADDRESSES[index], ADDRESSES[1 - index]].map(std::net::Ipv4Addr::from);
-    let mut route = format!(
-        "route add {other} dev link0 src {own} initcwnd {} rto_min {}ms",
-        (stack.initial_window / stack.mss).max(1),
-        stack.rto_min.as_nanos().div_ceil(1_000_000),
+/// What a stack sets at its socket.
+fn socket_config(stack: &StackParams) -> TcpSocketConfig<'static> {
+    TcpSocketConfig {
+        congestion_control: congestion_control_name(stack.variant),
+        mss: stack.mss,
+        timestamps: stack.has_clock_option(),
+        receive_window: stack.receive_window,
+        nagle: stack.nagle,
+        rto_min: stack.rto_min,
+        rto_max: stack.rto_max,
+        delayed_ack_max: (!stack.delayed_ack.is_zero()).then_some(stack.delayed_ack_max),
+    }
+}
+
+/// The device, the address and the route of an end.
+fn network(index: usize, stack: &StackParams) -> IpCommands {
+    let [own, other] = [ADDRESSES[index], ADDRESSES[1 - index]].map(IpAddr::from);
+    // The first timeout is three times this, in whole ticks of 4 ms at 250 Hz.
+    let third = (stack.rto_initial.as_nanos() / 1_000_000).div_ceil(12) * 4;
+    let ssthresh = stack.initial_ssthresh;
+    let metrics = RouteMetrics {
+        initial_window: Some((stack.initial_window / stack.mss).max(1)),
+        quick_ack: stack.delayed_ack == Duration::ZERO,
+        rto_min: Some(stack.rto_min),
+        rtt: (stack.rto_initial > stack.rto_min).then(|| Duration::from_millis(third)),
+        ssthresh: (ssthresh != u32::MAX).then(|| ssthresh / stack.mss),
+        ..RouteMetrics::default()
+    };
+    let device = "link0";
+    let destination = IpPrefix::host(other);
+    let mut commands = IpCommands::default();
+    commands.set_up_device(
+        device,
+        DeviceAttributes { mtu: 65_535, transmit_queue_len: 10_000, gso_max_segments: Some(1) },
     );
-    if stack.rto_initial > stack.rto_min {
-        // The first timeout is three times this, in whole ticks of 4 ms at 250 Hz.
-        let third = (stack.rto_initial.as_nanos() / 1_000_000).div_ceil(12) * 4;
-        route += &format!(" rtt lock {third}ms");
-    }
-    if stack.initial_ssthresh != u32::MAX {
-        route += &format!(" ssthresh lock {}", stack.initial_ssthresh / stack.mss);
-    }
-    if stack.delayed_ack == Duration::ZERO {
-        route += " quickack 1";
-    }
-    format!(
-        "link set link0 mtu 65535 txqueuelen 10000 gso_max_segs 1 up\naddress add {own}/32 dev link0\n{route}\n"
-    )
+    commands.add_address(device, own);
+    commands.add_route(&Route { destination, device, source: Some(own), metrics });
+    commands
 }

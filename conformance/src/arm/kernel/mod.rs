@@ -8,14 +8,16 @@
 //!
 //! Everything hangs on files of this process; nothing is left when it ends.
 
+mod algorithm;
 mod bytes;
 mod host;
 mod world;
 
 use gridhaul_core::tcp::StackParams;
-use gridhaul_emu::{Controls, Emu};
+use gridhaul_linux::check_tun_in_namespace;
 use gridhaul_scenario::units::Duration;
 
+pub use self::algorithm::RegisteredAlgorithms;
 use self::world::World;
 use super::Arm;
 use crate::case::Case;
@@ -84,16 +86,19 @@ impl KernelArm {
     /// # Errors
     /// What is missing.
     pub fn available() -> Result<(), String> {
-        Emu::available().map_err(|fault| fault.to_string())
+        check_tun_in_namespace().map_err(|error| error.to_string())
     }
 
-    /// Loads what the cases need and this kernel does not have, for as long as the result lives.
+    /// Registers the congestion control algorithms that the cases need and this kernel does not have, for as
+    /// long as the result lives; `None` if there are none.
     ///
     /// # Errors
-    /// What this machine lacks, or the kernel refuses.
-    pub fn load<'a>(cases: impl IntoIterator<Item = &'a Case>) -> Result<Controls, String> {
+    /// What this machine lacks, or the kernel rejects.
+    pub fn load<'a>(
+        cases: impl IntoIterator<Item = &'a Case>,
+    ) -> Result<Option<RegisteredAlgorithms>, String> {
         let stacks: Vec<_> =
             cases.into_iter().map(|case| StackParams::resolve(&case.stack)).collect();
-        Controls::for_stacks(&stacks).map_err(|fault| fault.to_string())
+        RegisteredAlgorithms::load(&stacks)
     }
 }

@@ -345,7 +345,7 @@ impl World {
             put(&format!("{own}_rto_ms"), info.rto.as_secs_f64() * 1e3);
             put(&format!("{own}_srtt_ms"), info.srtt.as_secs_f64() * 1e3);
         }
-        put("dropped_by_queue", (self.routes[0].refused + self.routes[1].refused) as f64);
+        put("dropped_by_queue", (self.routes[0].refused() + self.routes[1].refused()) as f64);
         if let Some(&bytes) = received.get(1) {
             put("goodput_kbit_per_s", bytes as f64 * 8.0 / 1e3 / case.until.as_secs_f64());
         }

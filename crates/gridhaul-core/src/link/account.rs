@@ -6,8 +6,8 @@ use gridhaul_scenario::units::{BitRate, Duration, Instant};
 
 use super::{DropReason, Fate, LinkDirection, Passage, Payload};
 
-/// What is counted of a direction, from the start of the run. Whoever hands packets in counts
-/// `offered`, `refused` and `queue_max`; the rest is counted from what leaves.
+/// What is counted of a direction, from the start of the run. [`LinkSet`](super::LinkSet) counts
+/// `offered`, `refused` and `queue_max` when a packet is offered; the rest is counted when a packet leaves.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LinkAccount {
     /// Packets that were handed in.
@@ -61,6 +61,13 @@ impl LinkAccount {
     #[must_use]
     pub fn at<P: Payload>(&self, now: Instant, link: &LinkDirection<P>) -> Self {
         Self { wire_bytes: self.wire_bytes + link.sent_inside(now), ..*self }
+    }
+
+    /// The queue has dropped an offered packet.
+    #[inline]
+    pub(super) const fn on_refused(&mut self) {
+        self.dropped_queue += 1;
+        self.refused += 1;
     }
 
     /// A packet leaves the direction.

@@ -18,6 +18,9 @@
 //! end of each transmission is a deadline as well, and what they drop leaves as `Fate::Lost`.
 //!
 //! A plain direction (drop-tail and loss) is served by `direction`, everything else by `apart`.
+//!
+//! A [`LinkSet`] holds the directions of a network with their counters and observers; [`TimedLinks`] adds
+//! the deadlines.
 
 mod account;
 mod apart;
@@ -37,6 +40,8 @@ mod queue;
 mod reorder;
 mod ring;
 mod serializer;
+mod set;
+mod timed;
 mod truth;
 mod wire;
 
@@ -50,6 +55,8 @@ pub use crossing::Crossings;
 pub use direction::LinkDirection;
 pub use passage::{DropReason, Fate, Passage, Payload};
 pub use serializer::Serializer;
+pub use set::{LinkEntry, LinkObserver, LinkSet};
+pub use timed::TimedLinks;
 pub use truth::{Called, Cause, Confusion, Losses};
 
 /// The chance of one direction: a stream for each purpose, all independent of each other.

@@ -2,6 +2,8 @@
 
 use gridhaul_scenario::units::Instant;
 
+use super::Cause;
+
 /// What a link carries.
 pub trait Payload: Copy {
     /// A number that the packets of one flow in one direction share: a queue that takes flows in
@@ -120,6 +122,17 @@ impl Fate {
     #[must_use]
     pub const fn is_copy(self) -> bool {
         matches!(self, Self::Copy | Self::DamagedCopy | Self::GarbledCopy)
+    }
+    /// Why the packet does not reach its receiver, `None` where it does: what the receiver's checksum rejects is
+    /// lost too. The copy of a damaged packet is `None` because its original is counted.
+    #[inline]
+    #[must_use]
+    pub const fn loss_cause(self) -> Option<Cause> {
+        match self {
+            Self::Lost(reason) if reason.is_by_queue() => Some(Cause::Queue),
+            Self::Lost(_) | Self::Damaged => Some(Cause::Error),
+            _ => None,
+        }
     }
     /// The same fate for a second copy; `None` where nothing arrives that could be copied.
     #[inline]

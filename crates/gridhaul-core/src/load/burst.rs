@@ -3,7 +3,7 @@
 use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::Message;
+use super::Arrival;
 use crate::chance::{Chance, Threshold};
 
 /// The reports of one member.
@@ -55,7 +55,7 @@ impl Burst {
     }
 
     /// The next message; `None` once none will come any more.
-    pub fn next_message(&mut self) -> Option<Message> {
+    pub fn next_message(&mut self) -> Option<Arrival> {
         if self.left == 0 {
             return None;
         }
@@ -63,7 +63,7 @@ impl Burst {
         self.left -= 1;
         self.report += self.gap;
         self.meet_events();
-        Some(Message { at, bytes: self.bytes })
+        Some(Arrival { at, bytes: self.bytes })
     }
 
     /// Goes on to the next event that hits this member, once all reports of the last are made.
@@ -106,7 +106,7 @@ mod tests {
     fn times(keys: &scenario::Burst, member: u64, count: usize) -> Vec<u64> {
         let start = Instant::ZERO + Duration::from_secs(1);
         let mut burst = Burst::new(keys, start, Chance::named(1, 0, "gasp", member, "load"));
-        let millis = |message: Message| message.at.as_nanos() / 1_000_000;
+        let millis = |message: Arrival| message.at.as_nanos() / 1_000_000;
         std::iter::from_fn(|| burst.next_message()).map(millis).take(count).collect()
     }
 

@@ -1,9 +1,11 @@
 //! Loads: what an application hands to its transport, and when.
 //!
-//! A load knows sizes and times only. Whoever carries it asks [`Demand`] what it is for the
-//! transport: something without end, a given amount, messages that come at times of their own
-//! whatever the network does (an open loop), messages as fast as it takes them, or a dialogue in which each step waits for the last.
+//! A load knows sizes and times only. [`Demand`] says what a load is for the transport: a stream without
+//! end, a given amount, messages that come at times of their own whatever the network does (an open
+//! loop), messages as fast as the transport takes them, or a dialogue in which each step waits for the
+//! last. [`Application`] carries a demand out over a [`Carrier`]: simulated connections or sockets.
 
+mod application;
 mod burst;
 mod bursts;
 mod delays;
@@ -23,6 +25,7 @@ use gridhaul_scenario::units::Instant;
 
 use crate::chance::Chance;
 
+pub use application::{Application, Carrier, Delivered, Message, Outbox, Transfer, UnderWay};
 pub use burst::Burst;
 pub use bursts::Bursts;
 pub use delays::Delays;
@@ -35,12 +38,12 @@ pub use poisson::Poisson;
 pub use request_response::RequestResponse;
 pub use totals::{Goodputs, Transfers, message_loss};
 
-/// A message that the application hands over.
+/// A message arrives at the transport: an event of the arrival process that a load is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Message {
-    /// When it is handed over.
+pub struct Arrival {
+    /// When the application hands the message over.
     pub at: Instant,
-    /// Its size in bytes of payload.
+    /// Size of the message in bytes of payload.
     pub bytes: u64,
 }
 
@@ -53,9 +56,8 @@ pub enum Demand {
     Limited(u64),
     /// Messages at times of their own (`periodic`, `poisson`, `burst`, `on_off` with a rate).
     Open(Source),
-    /// Messages as fast as the transport takes them, in bursts (`on_off` without a rate). While a
-    /// burst is under way, whoever carries it writes a message whenever the transport takes one;
-    /// the message is ready at that time.
+    /// Messages as fast as the transport takes them, in bursts (`on_off` without a rate). During a
+    /// burst, a message is ready, and is written, whenever the transport takes one.
     Greedy(Greedy),
     /// Messages of a recording, handed over by whoever reads it (`trace`).
     Recorded,
@@ -170,7 +172,7 @@ impl Source {
 
     /// The next message, in order of time; `None` where none will ever come.
     #[inline]
-    pub fn next_message(&mut self) -> Option<Message> {
+    pub fn next_message(&mut self) -> Option<Arrival> {
         match self {
             Self::Periodic(source) => Some(source.next_message()),
             Self::Poisson(source) => Some(source.next_message()),
@@ -181,7 +183,7 @@ impl Source {
 
     /// The next message, if it comes at `now` or before.
     #[inline]
-    pub fn next_message_by(&mut self, now: Instant) -> Option<Message> {
+    pub fn next_message_by(&mut self, now: Instant) -> Option<Arrival> {
         if self.coming() <= now { self.next_message() } else { None }
     }
 }

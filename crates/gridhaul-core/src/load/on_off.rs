@@ -6,7 +6,7 @@ use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{BitRate, Duration, Instant};
 
 use super::bursts::length;
-use super::{Bursts, Message};
+use super::{Arrival, Bursts};
 use crate::chance::Chance;
 
 /// An on–off source.
@@ -68,14 +68,14 @@ impl OnOff {
     }
 
     /// The next message; `None` for a source without bursts or without rate.
-    pub fn next_message(&mut self) -> Option<Message> {
+    pub fn next_message(&mut self) -> Option<Arrival> {
         if self.due == Instant::NEVER {
             return None;
         }
         let at = self.due;
         self.due += spacing(&self.keys, &mut self.carry);
         self.leave_silences();
-        Some(Message { at, bytes: self.keys.size.get() })
+        Some(Arrival { at, bytes: self.keys.size.get() })
     }
 
     /// Bursts end, and what the next message still needs is kept, until one is long enough.

@@ -3,7 +3,7 @@
 use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::Message;
+use super::Arrival;
 use crate::chance::Chance;
 
 /// Ticks `every` from a phase on; each message follows its tick by a random time up to `jitter`.
@@ -50,8 +50,8 @@ impl Periodic {
 
     /// The next message.
     #[inline]
-    pub fn next_message(&mut self) -> Message {
-        let message = Message { at: self.coming, bytes: self.bytes };
+    pub fn next_message(&mut self) -> Arrival {
+        let message = Arrival { at: self.coming, bytes: self.bytes };
         self.tick();
         message
     }

@@ -3,7 +3,7 @@
 use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::Message;
+use super::Arrival;
 use crate::chance::Chance;
 
 /// A Poisson process: independent, exponentially distributed times between messages, the first
@@ -33,8 +33,8 @@ impl Poisson {
     }
 
     /// The next message.
-    pub fn next_message(&mut self) -> Message {
-        let message = Message { at: self.coming, bytes: self.bytes };
+    pub fn next_message(&mut self) -> Arrival {
+        let message = Arrival { at: self.coming, bytes: self.bytes };
         self.coming += self.chance.exponential(self.every);
         message
     }

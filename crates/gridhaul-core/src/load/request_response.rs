@@ -3,7 +3,7 @@
 use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::Message;
+use super::Arrival;
 
 /// Both ends of a dialogue. One question is open at a time.
 ///
@@ -43,26 +43,26 @@ impl RequestResponse {
 
     /// The first question.
     #[must_use]
-    pub const fn first_request(&self) -> Message {
-        Message { at: self.asked, bytes: self.request }
+    pub const fn first_request(&self) -> Arrival {
+        Arrival { at: self.asked, bytes: self.request }
     }
 
     /// `bytes` of the question have reached `to`. Returns the answer once the question is whole.
-    pub fn handle_request_bytes(&mut self, now: Instant, bytes: u64) -> Option<Message> {
+    pub fn handle_request_bytes(&mut self, now: Instant, bytes: u64) -> Option<Arrival> {
         let whole = completes(&mut self.request_received, bytes, self.request);
-        whole.then(|| Message { at: now + self.think, bytes: self.response })
+        whole.then(|| Arrival { at: now + self.think, bytes: self.response })
     }
 
     /// `bytes` of the answer have reached `from`. Returns the next question once the answer is
     /// whole.
-    pub fn handle_response_bytes(&mut self, now: Instant, bytes: u64) -> Option<Message> {
+    pub fn handle_response_bytes(&mut self, now: Instant, bytes: u64) -> Option<Arrival> {
         if !completes(&mut self.response_received, bytes, self.response) {
             return None;
         }
         self.completed += 1;
         (self.request_received, self.response_received) = (0, 0);
         self.asked = now + self.pause;
-        Some(Message { at: self.asked, bytes: self.request })
+        Some(Arrival { at: self.asked, bytes: self.request })
     }
 
     /// When the open question is (or will be) asked.
@@ -100,14 +100,14 @@ mod tests {
         };
         let at = |millis| Instant::ZERO + Duration::from_millis(millis);
         let mut dialogue = RequestResponse::new(&keys, at(1_000));
-        assert_eq!(dialogue.first_request(), Message { at: at(1_000), bytes: 100 });
+        assert_eq!(dialogue.first_request(), Arrival { at: at(1_000), bytes: 100 });
         assert_eq!(dialogue.handle_request_bytes(at(1_010), 60), None);
         let answer = dialogue.handle_request_bytes(at(1_020), 40);
-        assert_eq!(answer, Some(Message { at: at(1_025), bytes: 3_000 }));
+        assert_eq!(answer, Some(Arrival { at: at(1_025), bytes: 3_000 }));
         assert_eq!(dialogue.handle_response_bytes(at(1_030), 1_460), None);
         assert_eq!(dialogue.handle_response_bytes(at(1_031), 1_460), None);
         let next = dialogue.handle_response_bytes(at(1_032), 80);
-        assert_eq!(next, Some(Message { at: at(1_082), bytes: 100 }));
+        assert_eq!(next, Some(Arrival { at: at(1_082), bytes: 100 }));
         assert_eq!((dialogue.asked(), dialogue.completed()), (at(1_082), 1));
         // The second round starts from nothing.
         assert_eq!(dialogue.handle_request_bytes(at(1_090), 99), None);

@@ -3,6 +3,8 @@
 use gridhaul_scenario::answer::{Metric, Metrics};
 use gridhaul_scenario::units::{Duration, Instant};
 
+use super::Transfer;
+
 /// Goodputs of equal flows, added up in the order of the flows.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Goodputs {
@@ -65,21 +67,30 @@ impl Goodputs {
 }
 
 impl Transfers {
+    /// A transfer of which so much has arrived at the end of the run, complete or not.
+    pub fn add(&mut self, transfer: &Transfer, delivered: u64, end: Instant) {
+        if transfer.is_complete() {
+            self.add_finished(transfer.bytes, (transfer.start, transfer.completed));
+        } else {
+            self.add_unfinished(delivered, (transfer.start, end));
+        }
+    }
+
     /// A transfer of this size whose last byte arrived at `end`.
-    pub fn add_finished(&mut self, bytes: u64, (start, end): (Instant, Instant)) {
+    fn add_finished(&mut self, bytes: u64, (start, end): (Instant, Instant)) {
         let completion = end.since(start).as_secs_f64();
         self.finished += 1;
         self.completion += completion;
         self.rates += bytes as f64 * 8.0 / completion;
-        self.add(bytes, (start, end));
+        self.note(bytes, (start, end));
     }
 
     /// A transfer of which so much has arrived at the end of the run.
-    pub fn add_unfinished(&mut self, delivered: u64, (start, end): (Instant, Instant)) {
-        self.add(delivered, (start, end));
+    fn add_unfinished(&mut self, delivered: u64, (start, end): (Instant, Instant)) {
+        self.note(delivered, (start, end));
     }
 
-    fn add(&mut self, bytes: u64, (start, end): (Instant, Instant)) {
+    fn note(&mut self, bytes: u64, (start, end): (Instant, Instant)) {
         self.count += 1;
         // A transfer that begins with or after the end of the run is never in progress.
         if start < end {

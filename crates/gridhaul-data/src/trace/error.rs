@@ -41,9 +41,9 @@ pub(super) enum Unit {
 impl TraceError {
     /// The file, the place with its line and what is wrong there, without the remedy.
     #[must_use]
-    pub fn problem(&self) -> String {
+    pub fn message(&self) -> String {
         let text = self.to_string();
-        text.rsplit_once("\n  help: ").map_or(text.clone(), |(problem, _)| problem.to_owned())
+        text.rsplit_once("\n  help: ").map_or(text.clone(), |(message, _)| message.to_owned())
     }
 
     /// What to do about it.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use gridhaul_scenario::scenario::{
-    Load, PACKET_MAX, Problem, Scenario, ScenarioError, ScenarioFile, ScenarioPoint, Transport,
+    Diagnostic, Load, PACKET_MAX, Scenario, ScenarioError, ScenarioFile, ScenarioPoint, Transport,
 };
 
 use super::{TraceError, TraceLimits, TraceReader};
@@ -16,8 +16,8 @@ use super::{TraceError, TraceLimits, TraceReader};
 /// that names the trace.
 pub fn load_scenario(path: &Path) -> Result<Scenario, ScenarioError> {
     let file = ScenarioFile::load(path)?;
-    let problems = problems(&file.scenario);
-    if problems.is_empty() { Ok(file.scenario) } else { Err(file.error(problems)) }
+    let diagnostics = diagnostics(&file.scenario);
+    if diagnostics.is_empty() { Ok(file.scenario) } else { Err(file.error(diagnostics)) }
 }
 
 /// Opens the traces of all flows, at all points of a sweep, and reads the first row of each.
@@ -25,11 +25,11 @@ pub fn load_scenario(path: &Path) -> Result<Scenario, ScenarioError> {
 /// # Errors
 /// All traces that cannot be read, without places in the scenario file.
 pub fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
-    let problems = problems(scenario);
-    if problems.is_empty() {
+    let diagnostics = diagnostics(scenario);
+    if diagnostics.is_empty() {
         return Ok(());
     }
-    Err(ScenarioError { file: String::new(), problems })
+    Err(ScenarioError { file: String::new(), diagnostics })
 }
 
 /// Opens the trace of a flow and reads its first row; `None` if the load of the flow is not a trace, or if
@@ -50,13 +50,13 @@ pub fn open(scenario: &Scenario, flow: &str) -> Option<Result<TraceReader, Trace
 }
 
 /// Opens the traces of the flows; where there is a sweep, those of its points and no others.
-fn problems(scenario: &Scenario) -> Vec<Problem> {
+fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
     if scenario.sweep.is_empty() || !scenario.names_a_trace() {
-        return problems_here(scenario);
+        return diagnostics_here(scenario);
     }
     let Ok(all) = scenario.points() else { return Vec::new() };
     let mut seen = BTreeSet::new();
-    let mut problems = Vec::new();
+    let mut diagnostics = Vec::new();
     for ScenarioPoint { scenario: here, .. } in all {
         // Whether a trace is right depends on its flow, and a file is read once for each that is the same.
         let traced = here.flow.iter().filter(|(_, flow)| matches!(flow.load, Load::Trace(_)));
@@ -65,25 +65,25 @@ fn problems(scenario: &Scenario) -> Vec<Problem> {
             format!("{name} {limits:?} {:?} {:?}", flow.load, here.folder)
         });
         if seen.insert(looks.collect::<Vec<_>>()) {
-            for mut problem in problems_here(&here) {
+            for mut diagnostic in diagnostics_here(&here) {
                 // The entry that brings the trace, where one does.
-                if let Some(key) = scenario.swept_key(&problem.key) {
-                    problem.key = key;
+                if let Some(key) = scenario.swept_key(&diagnostic.key) {
+                    diagnostic.key = key;
                 }
-                if !problems.contains(&problem) {
-                    problems.push(problem);
+                if !diagnostics.contains(&diagnostic) {
+                    diagnostics.push(diagnostic);
                 }
             }
         }
     }
-    problems
+    diagnostics
 }
 
-fn problems_here(scenario: &Scenario) -> Vec<Problem> {
+fn diagnostics_here(scenario: &Scenario) -> Vec<Diagnostic> {
     let opened = scenario.flow.keys().filter_map(|name| {
         let error = open(scenario, name)?.err()?;
         let key = format!("flow.{name}.load.trace.file");
-        Some(Problem::new(key, error.problem(), error.remedy()))
+        Some(Diagnostic::new(key, error.message(), error.remedy()))
     });
     opened.collect()
 }

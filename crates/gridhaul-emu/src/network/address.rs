@@ -6,6 +6,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use gridhaul_linux::IpPrefix;
 use gridhaul_scenario::scenario::IpVersion;
 
 /// Most members of one flow.
@@ -89,14 +90,14 @@ impl Address {
         Some(Self { flow: u16::from(block / 2), side, number })
     }
 
-    /// All addresses of one end of a flow, as a route names them.
-    pub(crate) fn block(flow: u16, side: Side, family: Family) -> String {
+    /// The prefix of all addresses of one end of a flow.
+    pub(crate) fn block(flow: u16, side: Side, family: Family) -> IpPrefix {
         let block = block_number(flow, side);
         match family {
-            Family::V4 => format!("10.{block}.0.0/16"),
+            Family::V4 => IpPrefix { address: [10, block, 0, 0].into(), length: 16 },
             Family::V6 => {
                 let [a, b, c] = PREFIX;
-                format!("{a:x}:{b:x}:{c:x}:{block:x}::/64")
+                IpPrefix { address: [a, b, c, u16::from(block), 0, 0, 0, 0].into(), length: 64 }
             }
         }
     }
@@ -127,9 +128,9 @@ mod tests {
         }
         let first = Address { flow: 1, side: Side::To, number: 0 };
         assert_eq!(first.ip(Family::V4).to_string(), "10.3.0.1");
-        assert_eq!(Address::block(1, Side::To, Family::V4), "10.3.0.0/16");
+        assert_eq!(Address::block(1, Side::To, Family::V4).to_string(), "10.3.0.0/16");
         assert_eq!(first.ip(Family::V6).to_string(), "fd67:7269:6468:3::1");
-        assert_eq!(Address::block(1, Side::To, Family::V6), "fd67:7269:6468:3::/64");
+        assert_eq!(Address::block(1, Side::To, Family::V6).to_string(), "fd67:7269:6468:3::/64");
     }
 
     #[test]

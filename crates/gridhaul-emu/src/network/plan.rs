@@ -1,13 +1,14 @@
 //! What has to be built: namespaces, devices, routes, and the ways of the flows over directions.
 
 use gridhaul_core::tcp::StackParams;
+use gridhaul_linux::{DeviceAttributes, Htb, IpCommands, Route, RouteMetrics, TCP_RTO_MIN};
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Directions, Flow, Hop, Scenario, Transport, Variant};
 use gridhaul_scenario::units::Duration;
 
 use super::address::{Address, Family, Side};
-use super::shaper::ShaperPlan;
-use crate::traffic::{KERNEL_RTO_MIN, kernel_mss};
+use super::shaper::token_bucket;
+use crate::traffic::kernel_mss;
 
 /// Everything that follows from the scenario before anything is made.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ pub(crate) struct Plan {
     /// The device at which the directions of each row end.
     arrivals: Vec<usize>,
     /// Shapers, each with the number of its device.
-    shapers: Vec<(usize, ShaperPlan)>,
+    shapers: Vec<(usize, Htb)>,
 }
 
 /// A device: one end of a link, for all of its members.
@@ -90,9 +91,9 @@ impl Plan {
         // Rows stand in the order of links, forward before backward, as ports do.
         let leads = ports.iter().enumerate().filter(|(_, port)| port.leads.is_some());
         let arrivals = leads.map(|(number, _)| number ^ 1).collect();
-        let shapers = scenario
-            .shapers()
-            .map(|(_, hop, shaper)| (port_number(&hop, false), ShaperPlan::new(scenario, shaper)));
+        let shapers = scenario.shapers().map(|(_, hop, shaper)| {
+            (port_number(&hop, false), token_bucket(scenario, shaper, &flows))
+        });
         let shapers = shapers.collect();
         Ok(Self { nodes, ports, flows, directions: Directions::new(scenario), arrivals, shapers })
     }
@@ -118,45 +119,56 @@ impl Plan {
         }
     }
 
-    /// What `tc` is told to shape what leaves a node: one line for each command, none where nothing
-    /// is shaped.
+    /// The commands for `tc` that install the shapers of a node; empty if the node has none.
     pub(crate) fn shaping(&self, node: usize) -> String {
         let own = self.shapers.iter().filter(|(port, _)| self.ports[*port].node == node);
-        own.map(|(port, shaper)| shaper.commands(&self.ports[*port].device, &self.flows)).collect()
+        own.map(|(port, shaper)| shaper.commands(&self.ports[*port].device)).collect()
     }
 
-    /// What `ip` is told to set up a node: one line for each command.
-    pub(crate) fn commands(&self, node: usize) -> String {
-        let mut lines = vec!["link set lo up".to_owned()];
-        for port in self.ports.iter().filter(|port| port.node == node) {
-            let device = &port.device;
-            let mut line = format!("link set {device} mtu {MTU} txqueuelen {DEVICE_QUEUE}");
-            // A shaper counts packets: none shall be cut into several behind it.
-            if self.shapers.iter().any(|(shaped, _)| self.ports[*shaped] == *port) {
-                line += " gso_max_segs 1";
-            }
-            lines.push(line + " up");
+    /// The devices, addresses and routes of a node.
+    pub(crate) fn configuration(&self, node: usize) -> IpCommands {
+        let mut commands = IpCommands::default();
+        commands.set_up_loopback();
+        for (number, port) in self.ports.iter().enumerate().filter(|(_, port)| port.node == node) {
+            // A shaper counts packets: the link must not receive one as several.
+            let is_shaped = self.shapers.iter().any(|(shaped, _)| *shaped == number);
+            let attributes = DeviceAttributes {
+                mtu: MTU,
+                transmit_queue_len: DEVICE_QUEUE,
+                gso_max_segments: is_shaped.then_some(1),
+            };
+            commands.set_up_device(&port.device, attributes);
         }
-        // Addresses come first: routes name them.
-        let (mut addresses, mut routes) = (Vec::new(), Vec::new());
-        for (number, flow) in self.flows.iter().enumerate() {
-            for (side, end) in [Side::From, Side::To].into_iter().zip(0..) {
-                let block = Address::block(number as u16, side, flow.family);
-                if flow.ends[end] == node {
-                    let own = first(number, side).ip(flow.family);
-                    // No waiting for others that might have the address.
-                    let length = if flow.family == Family::V6 { "128 nodad" } else { "32" };
-                    addresses.push(format!("route add local {block} dev lo"));
-                    addresses.push(format!("address add dev lo {own}/{length}"));
-                } else if let Some(device) = self.device_towards(flow, end, node) {
-                    let attributes = flow.route_attributes(number, node);
-                    routes.push(format!("route add {block} dev {device}{attributes}"));
-                }
-            }
+        self.assign_addresses(node, &mut commands);
+        self.add_routes(node, &mut commands);
+        commands
+    }
+
+    fn assign_addresses(&self, node: usize, commands: &mut IpCommands) {
+        for (number, flow, side) in self.ends().filter(|(_, flow, side)| flow.node(*side) == node) {
+            commands.add_local_prefix(Address::block(number as u16, side, flow.family));
+            commands.add_address("lo", first(number, side).ip(flow.family));
         }
-        lines.extend(addresses);
-        lines.extend(routes);
-        lines.join("\n") + "\n"
+    }
+
+    /// Routes to the ends of flows at other nodes; their source addresses must be assigned.
+    fn add_routes(&self, node: usize, commands: &mut IpCommands) {
+        for (number, flow, side) in self.ends().filter(|(_, flow, side)| flow.node(*side) != node) {
+            let Some(device) = self.device_towards(flow, side as usize, node) else { continue };
+            let own = SIDES.into_iter().find(|own| flow.node(*own) == node);
+            commands.add_route(&Route {
+                destination: Address::block(number as u16, side, flow.family),
+                device,
+                source: own.map(|own| first(number, own).ip(flow.family)),
+                metrics: own.map(|own| flow.route_metrics(own as usize)).unwrap_or_default(),
+            });
+        }
+    }
+
+    /// Both ends of all flows, each with the number of the flow.
+    fn ends(&self) -> impl Iterator<Item = (usize, &FlowPlan, Side)> {
+        let flows = self.flows.iter().enumerate();
+        flows.flat_map(|(number, flow)| SIDES.map(|side| (number, flow, side)))
     }
 
     /// The device through which this node reaches an end of a flow, if it lies on its way.
@@ -222,45 +234,38 @@ impl FlowPlan {
         })
     }
 
-    /// What the kernel takes from the route of a connection that begins here.
-    fn route_attributes(&self, number: usize, node: usize) -> String {
-        let Some(end) = self.ends.iter().position(|&end| end == node) else {
-            return String::new();
-        };
-        // For programs that do not choose an address.
-        let own = first(number, if end == 0 { Side::From } else { Side::To });
-        let mut attributes = format!(" src {}", own.ip(self.family));
-        if self.transport != Transport::Tcp {
-            return attributes;
-        }
-        let stack = &self.stacks[end];
-        attributes += &format!(" initcwnd {}", (stack.initial_window / stack.mss).max(1));
-        // Every segment is acknowledged at once.
-        if stack.delayed_ack == Duration::ZERO {
-            attributes += " quickack 1";
-        }
-        let least = stack.rto_min;
-        // The sockets of a run say less than the kernel's own themselves, but take no more.
-        if least > KERNEL_RTO_MIN || self.for_programs && least < KERNEL_RTO_MIN {
-            // Routes count in milliseconds.
-            attributes += &format!(" rto_min {}ms", least.as_nanos().div_ceil(1_000_000));
-        }
-        if self.for_programs {
-            attributes += &self.attributes_for_programs(end);
-        }
-        attributes
+    /// The node of an end.
+    fn node(&self, side: Side) -> usize {
+        self.ends[side as usize]
     }
 
-    fn attributes_for_programs(&self, end: usize) -> String {
-        // Each end asks the other for no larger segments than both have, as their sockets do in a run.
-        let segment = self.stacks.each_ref().map(kernel_mss).into_iter().min().unwrap_or_default();
-        let mut attributes = format!(" advmss {segment}");
-        if let Some(name) = &self.controls[end] {
-            attributes += &format!(" congctl {name}");
+    /// What connections that begin at this end take from their route.
+    fn route_metrics(&self, end: usize) -> RouteMetrics<'_> {
+        if self.transport != Transport::Tcp {
+            return RouteMetrics::default();
         }
-        attributes
+        let stack = &self.stacks[end];
+        let least = stack.rto_min;
+        // The sockets of a run lower the timeout themselves, but cannot raise it.
+        let is_routed = least > TCP_RTO_MIN || self.for_programs && least < TCP_RTO_MIN;
+        let metrics = RouteMetrics {
+            initial_window: Some((stack.initial_window / stack.mss).max(1)),
+            quick_ack: stack.delayed_ack == Duration::ZERO,
+            rto_min: is_routed.then_some(least),
+            ..RouteMetrics::default()
+        };
+        if !self.for_programs {
+            return metrics;
+        }
+        // As the sockets of a run, each end asks the other for no larger segments than both have.
+        let segment = self.stacks.each_ref().map(kernel_mss).into_iter().min();
+        let congestion_control = self.controls[end].as_deref();
+        RouteMetrics { advertised_mss: segment, congestion_control, ..metrics }
     }
 }
+
+/// Both ends of a flow, in the order of [`FlowPlan::ends`].
+const SIDES: [Side; 2] = [Side::From, Side::To];
 
 /// The address of the first member.
 fn first(flow: usize, side: Side) -> Address {

@@ -1,31 +1,16 @@
 //! What of a stack no kernel offers, or this one does not.
 
-use std::ops::RangeInclusive;
-
 use gridhaul_cc::Algorithm;
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::{IpVersion, Profile, Stack, Variant};
 use gridhaul_scenario::units::Duration;
 
 use crate::control;
-use crate::traffic::{KERNEL_DELAYED_ACK, congestion_name, kernel_mss};
-use gridhaul_linux::kernel_tick;
-
-/// What a kernel takes for a segment, options included: `TCP_MIN_MSS` to `MAX_TCP_WINDOW`.
-const KERNEL_MSS: RangeInclusive<u32> = 88..=32_767;
-
-/// The smallest window that can be asked for (`tcp_set_window_clamp`): half of what a buffer holds at least.
-const WINDOW_MIN: u32 = 1152;
-
-/// The largest that a segment can tell (RFC 7323, section 2.3), which is what the largest buffer of a kernel has
-/// room for as well.
-const WINDOW_MAX: u32 = 65_535 << 14;
-
-/// What `TCP_RTO_MAX_MS` takes.
-const RTO_MAX: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(120);
-
-/// `tcp_max_reordering`, as every new namespace has it.
-const DUPTHRESH_MAX: u32 = 300;
+use crate::traffic::{congestion_name, kernel_mss};
+use gridhaul_linux::{
+    TCP_DELACK_MAX, TCP_MAX_SEGMENT_RANGE, TCP_REORDERING_MAX, TCP_RTO_MAX_RANGE, TCP_WINDOW_MAX,
+    TCP_WINDOW_MIN, kernel_tick,
+};
 
 /// Keys of a stack, and why they are refused.
 type Refusals = Vec<(&'static str, String)>;
@@ -138,24 +123,25 @@ fn sizes(params: &StackParams) -> Refusals {
     let mut refused = Vec::new();
     let mut refuse = |key, reason: &str| refused.push((key, reason.to_owned()));
     let options = kernel_mss(params) - params.mss;
-    if !KERNEL_MSS.contains(&kernel_mss(params)) {
-        let (least, largest) = (KERNEL_MSS.start() - options, KERNEL_MSS.end() - options);
+    if !TCP_MAX_SEGMENT_RANGE.contains(&kernel_mss(params)) {
+        let (least, largest) =
+            (TCP_MAX_SEGMENT_RANGE.start() - options, TCP_MAX_SEGMENT_RANGE.end() - options);
         refuse(
             "mss",
             &format!("with these options a kernel takes \"{least} B\" to \"{largest} B\""),
         );
     }
-    if params.receive_window < WINDOW_MIN {
+    if params.receive_window < TCP_WINDOW_MIN {
         refuse("receive_window", "no kernel offers less than 1152 B (SOCK_MIN_RCVBUF / 2)");
     } else if params.receive_window < params.mss.saturating_mul(2) {
         refuse("receive_window", "no kernel offers less than two segments");
-    } else if params.receive_window > WINDOW_MAX {
-        let most = format!("no kernel offers more than \"{WINDOW_MAX} B\"; use that or less");
+    } else if params.receive_window > TCP_WINDOW_MAX {
+        let most = format!("no kernel offers more than \"{TCP_WINDOW_MAX} B\"; use that or less");
         refuse("receive_window", &most);
     }
-    if params.dupthresh > DUPTHRESH_MAX {
+    if params.dupthresh > TCP_REORDERING_MAX {
         let most = format!(
-            "the kernel takes 1 to {DUPTHRESH_MAX} (tcp_max_reordering); use {DUPTHRESH_MAX} or \
+            "the kernel takes 1 to {TCP_REORDERING_MAX} (tcp_max_reordering); use {TCP_REORDERING_MAX} or \
              less, or `--on sim`"
         );
         refuse("dupthresh", &most);
@@ -169,19 +155,19 @@ fn timers(params: &StackParams) -> Refusals {
     let mut refuse = |key, reason: String| refused.push((key, reason));
     let tick = kernel_tick();
     let delayed = params.delayed_ack;
-    let waits = delayed > tick && delayed <= KERNEL_DELAYED_ACK;
+    let waits = delayed > tick && delayed <= TCP_DELACK_MAX;
     if !delayed.is_zero() && !waits {
         refuse(
             "delayed_ack",
             format!(
                 "the kernel's acknowledgements wait more than {tick} (one of its ticks) and \
-                 {KERNEL_DELAYED_ACK} at most (TCP_DELACK_MAX); use one of these, \"0 s\" to \
+                 {TCP_DELACK_MAX} at most (TCP_DELACK_MAX); use one of these, \"0 s\" to \
                  acknowledge at once, or `--on sim`"
             ),
         );
     }
-    if !RTO_MAX.contains(&params.rto_max) {
-        let (least, most) = RTO_MAX.into_inner();
+    if !TCP_RTO_MAX_RANGE.contains(&params.rto_max) {
+        let (least, most) = TCP_RTO_MAX_RANGE.into_inner();
         let range = format!("the kernel takes \"{least}\" to \"{most}\"");
         refuse("rto_max", format!("{range}; use the nearest of these, or `--on sim`"));
     }

@@ -1,15 +1,15 @@
 //! One member of a flow: two sockets and the application between them.
 
-use std::io;
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
 
-use gridhaul_core::load::Message;
+use gridhaul_core::load::{Application, Arrival, UnderWay};
+use gridhaul_scenario::scenario::End;
 use gridhaul_scenario::units::{Duration, Instant};
 use socket2::Socket;
 
-use super::application::{Application, Outbox};
 use super::socket;
+use super::streams::{Carried, Streams, is_wait};
 use crate::network::FlowPlan;
 use gridhaul_linux::TcpInfo;
 
@@ -19,33 +19,21 @@ pub(crate) struct Connection {
     /// Number of the flow, and of this member.
     pub flow: u16,
     pub member: u32,
-    /// The `from` end, and the `to` end once it was accepted.
-    pub ends: [Option<Socket>; 2],
     pub application: Application,
-    /// When the load begins, and when the connection is to open; [`Instant::NEVER`] where a recording
-    /// opens it.
-    pub start: Instant,
+    streams: Streams,
+    /// Messages from both ends that are under way.
+    under_way: UnderWay,
+    /// When the connection is to open; [`Instant::NEVER`] where a recording opens it.
     opens: Instant,
-    /// Whether it has begun to connect, and when; whether it is open.
+    /// Whether it has begun to connect, and when.
     pub begun: bool,
+    begun_at: Instant,
     /// Retransmissions of SYN, known once the connection is established.
     opened_after: Option<u32>,
-    begun_at: Instant,
-    open: bool,
-    /// Whether the kernel has given it up, and why.
-    pub failure: Option<String>,
-    /// Bytes handed to each end by the application, taken by its socket, and received there.
-    handed: [u64; 2],
-    taken: [u64; 2],
-    pub received: [u64; 2],
-    /// Messages from each end that are under way.
-    outbox: [Outbox; 2],
-    /// When a transfer was complete; [`Instant::NEVER`] before.
-    pub completed: Instant,
 }
 
-/// What a connection tells its row.
-pub(crate) trait Told {
+/// What a connection reports to its row.
+pub(crate) trait Observer {
     /// The application has a message ready.
     fn on_ready(&mut self, ready: Instant);
     /// A message has arrived whole.
@@ -61,124 +49,112 @@ pub(crate) trait Told {
 /// By then the kernel has seen full segments.
 const FIRST_DATA: u64 = 1 << 16;
 
-/// Payload; nobody looks at it.
-static ZEROS: [u8; 1 << 17] = [0; 1 << 17];
-
 impl Connection {
     pub(crate) fn new(
         (flow, member): (u16, u32),
         near: Socket,
         application: Application,
-        (start, opens): (Instant, Instant),
+        opens: Instant,
     ) -> Self {
         Self {
             flow,
             member,
-            ends: [Some(near), None],
             application,
-            start,
+            streams: Streams::new(near),
+            under_way: UnderWay::default(),
             opens,
             begun: false,
-            opened_after: None,
             begun_at: Instant::NEVER,
-            open: false,
-            failure: None,
-            handed: [0; 2],
-            taken: [0; 2],
-            received: [0; 2],
-            outbox: Default::default(),
-            completed: Instant::NEVER,
+            opened_after: None,
         }
+    }
+
+    /// The socket of the `from` end.
+    pub(crate) fn near(&self) -> Option<&Socket> {
+        self.streams.sockets[0].as_ref()
+    }
+
+    /// Whether the `to` end has accepted the connection.
+    pub(crate) fn is_accepted(&self) -> bool {
+        self.streams.sockets[1].is_some()
+    }
+
+    /// The `to` end has accepted the connection.
+    pub(crate) fn accept(&mut self, far: Socket) {
+        self.streams.sockets[1] = Some(far);
+    }
+
+    /// Bytes delivered at the `to` end.
+    pub(crate) fn delivered(&self) -> u64 {
+        self.streams.delivered[1]
+    }
+
+    /// Why the kernel has given the connection up, if it has.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.streams.failure.as_deref()
     }
 
     /// When it wants to do something by itself.
     pub(crate) fn due(&self) -> Instant {
-        if self.begun { self.application.due() } else { self.opens }
+        if self.begun { self.application.next_deadline() } else { self.opens }
     }
 
     /// Connects; the application begins.
-    pub(crate) fn begin(&mut self, now: Instant, plan: &FlowPlan, told: &mut impl Told) {
+    pub(crate) fn begin(&mut self, now: Instant, plan: &FlowPlan, observer: &mut impl Observer) {
         self.begun = true;
         self.begun_at = now;
-        let Some(near) = &self.ends[0] else { return };
+        let Some(near) = self.near() else { return };
         if let Err(error) = socket::connect(near, plan.family, self.flow, self.member) {
-            self.fail(&error);
+            self.streams.fail(&error);
         }
-        match &self.application {
-            Application::Bulk => self.handed[0] = u64::MAX,
-            Application::Transfer { bytes } => self.handed[0] = *bytes,
-            Application::Greedy(_) => self.advance_bursts(now, told),
-            _ => {}
-        }
+        self.on_due(now, observer);
     }
 
     /// Notes that the kernel has opened the connection, if it has.
-    pub(crate) fn note_open(&mut self, now: Instant, told: &mut impl Told) {
-        if self.open || !self.begun {
+    pub(crate) fn note_open(&mut self, now: Instant, observer: &mut impl Observer) {
+        if self.streams.is_open || !self.begun {
             return;
         }
-        let info = self.ends[0].as_ref().and_then(|socket| TcpInfo::of(socket).ok());
-        self.open = info.is_some_and(|info| info.is_synchronised());
-        if self.open {
-            told.on_opened(now.since(self.begun_at));
+        let info = self.near().and_then(|socket| TcpInfo::of(socket).ok());
+        self.streams.is_open = info.is_some_and(|info| info.is_synchronised());
+        if self.streams.is_open {
+            observer.on_opened(now.since(self.begun_at));
         }
     }
 
     /// Whether the connection was given up, or SYN retransmitted without an answer.
     pub(crate) fn has_failed_to_open(&self) -> bool {
-        let info = || self.ends[0].as_ref().and_then(|socket| TcpInfo::of(socket).ok());
+        let info = || self.near().and_then(|socket| TcpInfo::of(socket).ok());
         let retransmitted = || info().is_some_and(|info| info.retransmissions > 0);
-        self.begun && !self.open && (self.failure.is_some() || retransmitted())
+        let streams = &self.streams;
+        self.begun && !streams.is_open && (streams.failure.is_some() || retransmitted())
     }
 
-    /// When the messages were ready that have not arrived.
-    pub(crate) fn undelivered(&self) -> Vec<Instant> {
-        match &self.application {
-            Application::Dialogue { machine, next } => {
-                let is_pause = matches!(next, Some((0, _)));
-                if is_pause { Vec::new() } else { vec![machine.asked()] }
-            }
-            _ => self.outbox[0].ready().collect(),
-        }
+    /// When the messages were ready that have not been delivered.
+    pub(crate) fn undelivered(&self) -> impl Iterator<Item = Instant> {
+        self.application.undelivered(&self.under_way)
     }
 
-    /// The application is due: what it has to say is handed over.
-    pub(crate) fn on_due(&mut self, now: Instant, told: &mut impl Told) {
-        match &mut self.application {
-            Application::Bulk | Application::Transfer { .. } | Application::Recorded => {}
-            Application::Messages(source) => {
-                while let Some(message) = source.next_message_by(now) {
-                    hand_over(message, now, (&mut self.handed[0], &mut self.outbox[0]), told);
-                }
-            }
-            Application::Greedy(_) => self.advance_bursts(now, told),
-            Application::Dialogue { machine, next } => {
-                let Some((end, message)) = next.take_if(|(_, message)| message.at <= now) else {
-                    return;
-                };
-                told.on_late(now.since(message.at));
-                if end == 0 {
-                    told.on_ready(message.at);
-                }
-                self.handed[end] += message.bytes;
-                self.outbox[end].push(self.handed[end], machine.asked());
-            }
-        }
+    /// The application is due: what is ready is written.
+    pub(crate) fn on_due(&mut self, now: Instant, observer: &mut impl Observer) {
+        let mut carrier = Carried { streams: &mut self.streams, now, observer };
+        self.application.handle_timeout(now, &mut carrier, &mut self.under_way);
     }
 
-    /// A recording has a message for it; the first one opens the connection, if nothing else does.
+    /// A recording has a message; the first one opens the connection, if nothing else does.
     pub(crate) fn on_recorded(
         &mut self,
         now: Instant,
-        message: Message,
-        (plan, told): (&FlowPlan, &mut impl Told),
+        arrival: Arrival,
+        (plan, observer): (&FlowPlan, &mut impl Observer),
     ) {
-        hand_over(message, now, (&mut self.handed[0], &mut self.outbox[0]), told);
+        let mut carrier = Carried { streams: &mut self.streams, now, observer };
+        self.application.handle_recorded(arrival, None, &mut carrier, &mut self.under_way);
         if !self.begun && self.opens == Instant::NEVER {
-            self.begin(now, plan, told);
+            self.begin(now, plan, observer);
         }
         if self.begun {
-            self.write(0, now, told);
+            self.write(End::From, now, observer);
         }
     }
 
@@ -191,7 +167,7 @@ impl Connection {
     /// Notes the retransmissions of SYN when the connection is established and has sent no data yet.
     fn note_opening(&mut self) {
         if self.opened_after.is_none()
-            && let Some(near) = &self.ends[0]
+            && let Some(near) = self.near()
             && let Ok(info) = TcpInfo::of(near)
             && info.state == TcpInfo::ESTABLISHED
         {
@@ -199,152 +175,69 @@ impl Connection {
         }
     }
 
-    /// Bursts without rate begin and end. One that finds the connection closed has a message ready all
-    /// the same, which waits; the others come when the socket takes them.
-    fn advance_bursts(&mut self, now: Instant, told: &mut impl Told) {
-        let Application::Greedy(greedy) = &mut self.application else { return };
-        greedy.bursts.advance(now);
-        if greedy.bursts.active() && !self.open {
-            let message = Message { at: now, bytes: greedy.bytes };
-            hand_over(message, now, (&mut self.handed[0], &mut self.outbox[0]), told);
-        }
-    }
-
-    /// Writes what an end has to write, as far as its socket takes it.
-    pub(crate) fn write(&mut self, end: usize, now: Instant, told: &mut impl Told) {
+    /// Lets the socket of an end take what is written. In a burst without rate there is a message whenever
+    /// the socket takes one, which it does when all before have been sent.
+    pub(crate) fn write(&mut self, end: End, now: Instant, observer: &mut impl Observer) {
         self.note_opening();
-        loop {
-            let new_message = end == 0 && self.next_of_burst(now);
-            if self.taken[end] >= self.handed[end] {
-                break;
+        while self.streams.flush(end) {
+            if end == End::To {
+                return;
             }
-            let Some(mut socket) = self.ends[end].as_ref() else { return };
-            let rest = self.handed[end] - self.taken[end];
-            let length = usize::try_from(rest).map_or(ZEROS.len(), |rest| rest.min(ZEROS.len()));
-            match io::Write::write(&mut socket, &ZEROS[..length]) {
-                Ok(taken) => self.taken[end] += taken as u64,
-                Err(error) => {
-                    if new_message {
-                        self.handed[0] = self.taken[0];
-                    }
-                    if !is_wait(&error) {
-                        self.fail(&error);
-                    }
-                    return;
-                }
-            }
-            if new_message {
-                self.outbox[0].push(self.handed[0], now);
-                told.on_ready(now);
+            self.application.advance(now);
+            let mut carrier = Carried { streams: &mut self.streams, now, observer: &mut *observer };
+            if !self.application.poll_write(now, &mut carrier, &mut self.under_way) {
+                self.streams.finish();
+                return;
             }
         }
-        if let (0, Application::Transfer { bytes }) = (end, &self.application)
-            && self.taken[0] == *bytes
-            && let Some(socket) = &self.ends[0]
-        {
-            // The other end may have reset it meanwhile.
-            let _ = socket.shutdown(Shutdown::Write);
-        }
-    }
-
-    /// In a burst without rate there is a message whenever the socket takes one, which it does
-    /// when all before have been sent. Returns whether one was handed over now.
-    fn next_of_burst(&mut self, now: Instant) -> bool {
-        let Application::Greedy(greedy) = &mut self.application else { return false };
-        greedy.bursts.advance(now);
-        let next = greedy.bursts.active() && self.taken[0] == self.handed[0];
-        if next {
-            self.handed[0] += greedy.bytes;
-        }
-        next
     }
 
     /// Reads what has reached an end. Returns whether the application is due anew.
     pub(crate) fn read(
         &mut self,
-        end: usize,
+        end: End,
         plan: &FlowPlan,
         scratch: &mut [MaybeUninit<u8>],
         clock: impl Fn() -> Instant,
-        told: &mut impl Told,
+        observer: &mut impl Observer,
     ) -> bool {
-        let mut woken = false;
-        loop {
-            let Some(socket) = &self.ends[end] else { return woken };
+        let before = self.application.next_deadline();
+        let index = end as usize;
+        while let Some(socket) = &self.streams.sockets[index] {
             match socket.recv(scratch) {
                 Ok(0) => {
                     // Nothing more will come; the socket must not wake the loop again.
-                    if end == 1 {
+                    if end == End::To {
                         let _ = socket.shutdown(Shutdown::Write);
                     }
-                    return woken;
+                    break;
                 }
                 Ok(length) => {
-                    if self.received[end] < FIRST_DATA {
+                    if self.streams.delivered[index] < FIRST_DATA {
                         // A socket that does not know the option was refused when it was opened.
-                        let _ = socket::clamp_window(socket, &plan.stacks[end]);
+                        let _ = socket::clamp_window(socket, &plan.stacks[index]);
                     }
-                    self.received[end] += length as u64;
-                    woken |= self.on_received(end, clock(), told);
+                    self.streams.delivered[index] += length as u64;
+                    self.on_delivered(end, clock(), observer);
                 }
-                Err(error) if is_wait(&error) => return woken,
                 Err(error) => {
-                    self.fail(&error);
-                    return woken;
+                    if !is_wait(&error) {
+                        self.streams.fail(&error);
+                    }
+                    break;
                 }
             }
         }
+        self.application.next_deadline() != before
     }
 
-    fn on_received(&mut self, end: usize, now: Instant, told: &mut impl Told) -> bool {
-        let received = self.received[end];
-        if let Application::Transfer { bytes } = &self.application {
-            if end == 1 && received >= *bytes && self.completed == Instant::NEVER {
-                self.completed = now;
-            }
-            return false;
-        }
-        let mut woken = false;
-        while let Some(ready) = self.outbox[1 - end].pop(received) {
-            let Application::Dialogue { machine, next } = &mut self.application else {
-                told.on_delivered(self.member, ready, now.since(ready));
-                continue;
-            };
-            // The whole message is there: the machine is told of it in one piece.
-            let answer = if end == 1 {
-                machine.handle_request_bytes(now, u64::MAX / 2)
-            } else {
-                told.on_delivered(self.member, ready, now.since(ready));
-                machine.handle_response_bytes(now, u64::MAX / 2)
-            };
-            *next = answer.map(|message| (end, message));
-            woken = true;
-        }
-        woken
-    }
-
-    fn fail(&mut self, error: &io::Error) {
-        // Connecting takes its time; that is no failure.
-        if error.raw_os_error() != Some(libc::ENOTCONN) && self.failure.is_none() {
-            self.failure = Some(error.to_string());
+    fn on_delivered(&mut self, end: End, now: Instant, observer: &mut impl Observer) {
+        loop {
+            let mut carrier = Carried { streams: &mut self.streams, now, observer: &mut *observer };
+            let message =
+                self.application.poll_delivered(now, end, &mut carrier, &mut self.under_way);
+            let Some(message) = message else { return };
+            observer.on_delivered(self.member, message.at, now.since(message.at));
         }
     }
-}
-
-/// The application has a message, which is written behind the `handed` bytes before.
-fn hand_over(
-    message: Message,
-    now: Instant,
-    (handed, outbox): (&mut u64, &mut Outbox),
-    told: &mut impl Told,
-) {
-    told.on_late(now.since(message.at));
-    told.on_ready(message.at);
-    *handed += message.bytes;
-    outbox.push(*handed, message.at);
-}
-
-fn is_wait(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
-        || error.raw_os_error() == Some(libc::ENOTCONN)
 }

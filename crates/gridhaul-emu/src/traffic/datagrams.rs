@@ -2,11 +2,12 @@
 
 use std::mem::MaybeUninit;
 
-use gridhaul_core::load::{Message, Source};
+use gridhaul_core::load::{Arrival, Source};
 use gridhaul_scenario::units::Instant;
+use rustix::net::{RecvFlags, SendFlags, recvfrom, sendto};
 use socket2::Socket;
 
-use super::connection::Told;
+use super::connection::Observer;
 use super::socket;
 use crate::network::FlowPlan;
 
@@ -62,7 +63,7 @@ impl Datagrams {
     }
 
     /// Sends what is due.
-    pub(crate) fn on_due(&mut self, now: Instant, plan: &FlowPlan, told: &mut impl Told) {
+    pub(crate) fn on_due(&mut self, now: Instant, plan: &FlowPlan, observer: &mut impl Observer) {
         if !std::mem::replace(&mut self.begun, true) {
             // Without a way nothing arrives, which the answer shows.
             let _ = socket::connect(&self.ends[0], plan.family, self.flow, self.member);
@@ -70,14 +71,14 @@ impl Datagrams {
         while let Some(message) =
             self.source.as_mut().and_then(|source| source.next_message_by(now))
         {
-            self.send(now, message, told);
+            self.send(now, message, observer);
         }
     }
 
     /// Sends a message, which is ready.
-    pub(crate) fn send(&mut self, now: Instant, message: Message, told: &mut impl Told) {
-        told.on_late(now.since(message.at));
-        told.on_ready(message.at);
+    pub(crate) fn send(&mut self, now: Instant, message: Arrival, observer: &mut impl Observer) {
+        observer.on_late(now.since(message.at));
+        observer.on_ready(message.at);
         self.packet.clear();
         self.packet.resize(message.bytes.max(NUMBER_BYTES) as usize, 0);
         let number = self.ready.len() as u32;
@@ -85,7 +86,7 @@ impl Datagrams {
         self.ready.push(Some(message.at));
         // A full socket loses datagrams, as it does for any program.
         if self.ends[0].send(&self.packet).is_err() {
-            told.on_unsent(message.at);
+            observer.on_unsent(message.at);
         }
     }
 
@@ -95,34 +96,29 @@ impl Datagrams {
         end: usize,
         scratch: &mut [MaybeUninit<u8>],
         clock: impl Fn() -> Instant,
-        told: &mut impl Told,
+        observer: &mut impl Observer,
     ) {
-        while let Ok((length, sender)) = self.ends[end].recv_from(scratch) {
+        while let Ok(((datagram, _), length, sender)) =
+            recvfrom(&self.ends[end], &mut *scratch, RecvFlags::empty())
+        {
             let now = clock();
             let mut number = [0; NUMBER_BYTES as usize];
-            for (byte, read) in number.iter_mut().zip(scratch[..length].iter()) {
-                *byte = read_byte(read);
+            for (byte, read) in number.iter_mut().zip(&*datagram) {
+                *byte = *read;
             }
             if end == 1 {
                 self.received += length as u64;
                 if self.echo {
-                    self.packet.clear();
-                    self.packet.extend(scratch[..length].iter().map(read_byte));
-                    let _ = self.ends[1].send_to(&self.packet, &sender);
+                    if let Some(sender) = sender {
+                        let _ = sendto(&self.ends[1], datagram, SendFlags::empty(), &sender);
+                    }
                     continue;
                 }
             }
             let slot = self.ready.get_mut(u32::from_le_bytes(number) as usize);
             if let Some(ready) = slot.and_then(Option::take) {
-                told.on_delivered(self.member, ready, now.since(ready));
+                observer.on_delivered(self.member, ready, now.since(ready));
             }
         }
     }
-}
-
-/// A byte that `recv` has filled.
-#[expect(unsafe_code, reason = "socket2 hands out what it has filled as maybe uninitialised")]
-fn read_byte(byte: &MaybeUninit<u8>) -> u8 {
-    // SAFETY: only bytes within the length that `recv` returned are read.
-    unsafe { byte.assume_init() }
 }

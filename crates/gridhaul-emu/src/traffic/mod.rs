@@ -1,15 +1,14 @@
 //! The traffic: one thread that is all applications of a run, on kernel sockets.
 
-mod application;
 mod connection;
 mod datagrams;
 mod driver;
 mod row;
 mod samples;
 mod socket;
+mod streams;
 
 pub(crate) use datagrams::NUMBER_BYTES;
 pub(crate) use driver::{Sampling, Traffic, TrafficOutcome};
 pub(crate) use row::RowTraffic;
-pub(crate) use socket::{KERNEL_DELAYED_ACK, KERNEL_RTO_MIN, kernel_mss, require_congestion};
-pub use socket::{clamp_window, congestion_name, furnish};
+pub(crate) use socket::{congestion_name, kernel_mss};

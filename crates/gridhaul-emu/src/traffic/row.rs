@@ -4,8 +4,7 @@ use gridhaul_core::load::{Delays, Judge, Openings, Transfers};
 use gridhaul_scenario::scenario::{Flow, Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::application::Application;
-use super::connection::{Connection, Told};
+use super::connection::{Connection, Observer};
 use super::samples::{Averages, SenderCounts};
 use crate::truth::Judgement;
 use crate::wire::Lateness;
@@ -75,30 +74,21 @@ impl RowTraffic {
             openings.on_failed();
         }
         let measured = self.warmup..end;
-        let undelivered = connection.undelivered();
-        let undelivered = undelivered.iter().filter(|ready| measured.contains(ready));
-        for ready in undelivered {
-            self.waiting.push(end.since(*ready));
+        for ready in connection.undelivered().filter(|ready| measured.contains(ready)) {
+            self.waiting.push(end.since(ready));
             self.unsent += u64::from(failed);
         }
-        let (start, completed) = (connection.start, connection.completed);
-        match connection.application {
-            Application::Transfer { .. } if completed == Instant::NEVER => {
-                self.transfers.add_unfinished(connection.received[1], (start, end));
-            }
-            Application::Transfer { bytes } => {
-                self.transfers.add_finished(bytes, (start, completed));
-            }
-            _ => {}
+        if let Some(transfer) = connection.application.transfer() {
+            self.transfers.add(transfer, connection.delivered(), end);
         }
-        if let Some(failure) = &connection.failure {
+        if let Some(failure) = connection.failure() {
             self.failed += 1;
-            self.failure.get_or_insert_with(|| failure.clone());
+            self.failure.get_or_insert_with(|| failure.to_owned());
         }
     }
 }
 
-impl Told for RowTraffic {
+impl Observer for RowTraffic {
     fn on_ready(&mut self, ready: Instant) {
         self.ready += u64::from(ready >= self.warmup);
         if let Some(judge) = &mut self.judge {

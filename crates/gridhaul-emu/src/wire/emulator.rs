@@ -1,14 +1,13 @@
 //! The loop: read from devices, hand to links, write what arrives.
 
-use gridhaul_core::link::{Cause, Fate, LinkAccount, Passage};
+use gridhaul_core::link::{Cause, LinkAccount, LinkObserver, LinkSet, Passage, TimedLinks};
 use gridhaul_scenario::answer::{Capture, Recording};
-use gridhaul_scenario::scenario::Scenario;
+use gridhaul_scenario::scenario::{Direction, Scenario};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::frames::{Frame, Frames};
 use super::packet::{Header, damage, garble};
 use super::recorder::Recorder;
-use super::slots::Slots;
 use super::tap::Tap;
 use super::{Lateness, Tally};
 use crate::fault::Fault;
@@ -22,7 +21,7 @@ use gridhaul_linux::{EventFlags, Poll, Tun, request_realtime_priority};
 pub(crate) struct Emulator<'a> {
     plan: &'a Plan,
     devices: &'a [Tun],
-    slots: Slots,
+    links: EmulatedLinks,
     frames: Frames,
     /// One for each flow of the scenario.
     tallies: Vec<Tally>,
@@ -32,6 +31,18 @@ pub(crate) struct Emulator<'a> {
     recorder: Recorder,
     poll: Poll,
     buffer: Vec<u8>,
+}
+
+/// The links of a run.
+pub(super) type EmulatedLinks = TimedLinks<Frame, FrameObserver>;
+
+/// What is known of the frames of one direction beside the counters.
+#[derive(Debug)]
+pub(super) struct FrameObserver {
+    /// Place of the frame that left last. A second copy of it may follow directly.
+    last_left: Option<u32>,
+    /// Captures the frames. The emulator hands it their bytes, which a direction does not have.
+    tap: Option<Tap>,
 }
 
 /// What is counted at a time.
@@ -84,12 +95,16 @@ impl<'a> Emulator<'a> {
         for (device, port) in devices.iter().zip(0..) {
             poll.watch(device, port, EventFlags::IN)?;
         }
-        let slots = Slots::new(scenario, &plan.directions, (repeat, repeat == 0))
+        let observer = |name: &str, member, _: &Direction| {
+            let tapped = repeat == 0 && member == 0 && scenario.record.captures(name);
+            FrameObserver { last_left: None, tap: tapped.then(|| Tap::new(name)) }
+        };
+        let links = LinkSet::of_scenario(scenario, &plan.directions, repeat, observer)
             .expect("a valid scenario pairs directions that it has");
         Ok(Self {
             plan,
             devices,
-            slots,
+            links: TimedLinks::new(links),
             frames: Frames::default(),
             tallies: vec![Tally::default(); plan.flows.len()],
             lost: Vec::new(),
@@ -123,23 +138,23 @@ impl<'a> Emulator<'a> {
                 break;
             }
             self.deliver(clock)?;
-            self.recorder.sample(now, &mut self.slots);
+            self.recorder.sample(now, &mut self.links);
             let limit = before.as_ref().map_or(warmup, |_| end);
-            let due = self.slots.next_deadline().min(limit).min(self.recorder.due());
+            let due = self.links.next_deadline().min(limit).min(self.recorder.due());
             let due = appointments.meet(Thread::Wire, due, now);
             self.wait(clock, due)?;
         }
         let after = self.state(clock.now());
         let before = before.unwrap_or_else(|| after.clone());
         let recording = self.recorder.into_recording();
-        let taps = self.slots.all.into_iter().filter_map(|slot| slot.tap);
+        let taps = self.links.links.iter_mut().filter_map(|link| link.observer.tap.take());
         let captures = taps.map(Tap::into_capture).collect();
         let (lost, lateness) = (self.lost, self.lateness);
         Ok(WireOutcome { before, after, lost, lateness, recording, captures })
     }
 
     fn state(&self, now: Instant) -> WireState {
-        WireState { links: self.slots.accounts(now), flows: self.tallies.clone() }
+        WireState { links: self.links.links.accounts(now).collect(), flows: self.tallies.clone() }
     }
 
     /// Waits until a device has something to read or a link is due, and reads.
@@ -175,11 +190,11 @@ impl<'a> Emulator<'a> {
         if data && way.first() == self.plan.ports[port].leads.as_ref() {
             self.tallies[flow].data.on_sent(bytes);
         }
-        if let Some(tap) = &mut self.slots.all[direction as usize].tap {
+        if let Some(tap) = &mut self.links.links.entry_mut(direction).observer.tap {
             tap.on_offered(now, packet);
         }
         let frame = self.frames.keep(header, packet);
-        if !self.slots.offer(now, direction, bytes, frame) {
+        if self.links.offer(now, direction, bytes, frame).is_err() {
             self.note_lost(frame.place, Cause::Queue, now);
             self.frames.release(frame.place);
         }
@@ -198,18 +213,13 @@ impl<'a> Emulator<'a> {
     /// Hands on whatever has arrived at the far end of its link.
     fn deliver(&mut self, clock: Clock) -> Result<(), Fault> {
         let now = clock.now();
-        while let Some(number) = self.slots.pop_due(now) {
-            loop {
-                let slot = &mut self.slots.all[number as usize];
-                let Some(passage) = slot.link.poll_output(now) else { break };
-                slot.account.count(&passage);
-                let previous = slot.last_left.replace(passage.payload.place);
-                if let Some(previous) = previous.filter(|_| !passage.fate.is_copy()) {
-                    self.frames.release(previous);
-                }
-                self.leave(number, passage, now)?;
+        while let Some((number, passage)) = self.links.poll(now) {
+            let last_left = &mut self.links.links.entry_mut(number).observer.last_left;
+            let previous = last_left.replace(passage.payload.place);
+            if let Some(previous) = previous.filter(|_| !passage.fate.is_copy()) {
+                self.frames.release(previous);
             }
-            self.slots.schedule(number);
+            self.leave(number, passage, now)?;
         }
         Ok(())
     }
@@ -222,10 +232,10 @@ impl<'a> Emulator<'a> {
         now: Instant,
     ) -> Result<(), Fault> {
         let Passage { payload: frame, fate, offered, left, .. } = passage;
-        if !fate.arrives() {
-            let by_queue = matches!(fate, Fate::Lost(reason) if reason.is_by_queue());
-            let cause = if by_queue { Cause::Queue } else { Cause::Error };
+        if let Some(cause) = fate.loss_cause() {
             self.note_lost(frame.place, cause, now);
+        }
+        if !fate.arrives() {
             return Ok(());
         }
         self.lateness.record(now.since(left));
@@ -236,9 +246,8 @@ impl<'a> Emulator<'a> {
             garble(bytes);
         }
         if fate.is_damaged() && !fate.is_copy() {
+            // The packet travels on, and its receiver's checksum rejects it.
             damage(bytes);
-            // It travels on, but nobody will take it.
-            self.note_lost(frame.place, Cause::Error, now);
         }
         let tally = &mut self.tallies[usize::from(header.to.flow)];
         let flow = &self.plan.flows[usize::from(header.to.flow)];
@@ -282,14 +291,11 @@ impl<'a> Emulator<'a> {
     /// The error of a device that does not work any more.
     fn lost(&self, port: &Port, doing: &str, error: std::io::Error) -> Fault {
         let node = self.plan.nodes[port.node].clone();
-        match error.raw_os_error() {
-            // "File descriptor in bad state": the device was deleted.
-            Some(libc::EBADFD | libc::ENODEV | libc::EIO) => {
-                Fault::DeviceGone { link: port.link.clone(), node }
-            }
-            _ => Fault::call(format!("{doing} the device of link `{}` at `{node}`", port.link))(
-                error,
-            ),
+        if Tun::is_gone(&error) {
+            return Fault::DeviceGone { link: port.link.clone(), node };
         }
+        Fault::call(format!("{doing} the device of link `{}` at `{node}`", port.link))(error)
     }
 }
+
+impl LinkObserver<Frame> for FrameObserver {}

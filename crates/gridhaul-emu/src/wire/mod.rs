@@ -6,7 +6,6 @@ mod frames;
 mod lateness;
 mod packet;
 mod recorder;
-mod slots;
 mod tally;
 mod tap;
 

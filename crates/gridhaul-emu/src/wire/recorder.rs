@@ -4,7 +4,7 @@ use gridhaul_scenario::answer::Recording;
 use gridhaul_scenario::scenario::Directions;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::slots::Slots;
+use super::emulator::EmulatedLinks;
 
 /// Looks at the first member of each row of directions in regular intervals.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(crate) struct Recorder {
     due: Instant,
     last: Instant,
     /// Number of the first direction of each row, and the bytes that had come out of it.
-    rows: Vec<(usize, u64)>,
+    rows: Vec<(u32, u64)>,
     recording: Recording,
 }
 
@@ -21,7 +21,8 @@ impl Recorder {
     /// Without an interval nothing is recorded.
     pub(crate) fn new(directions: &Directions, interval: Option<Duration>) -> Self {
         let row_of = directions.row_of();
-        let first = |row: usize| row_of.iter().position(|&of| of as usize == row).unwrap_or(0);
+        let first =
+            |row: usize| row_of.iter().position(|&of| of as usize == row).unwrap_or(0) as u32;
         Self {
             interval,
             due: if interval.is_some() { Instant::ZERO } else { Instant::NEVER },
@@ -37,13 +38,13 @@ impl Recorder {
     }
 
     /// Takes a sample, if one is due.
-    pub(crate) fn sample(&mut self, now: Instant, slots: &mut Slots) {
+    pub(crate) fn sample(&mut self, now: Instant, links: &mut EmulatedLinks) {
         let Some(interval) = self.interval.filter(|_| now >= self.due) else { return };
         for (row, (first, before)) in self.rows.iter_mut().enumerate() {
-            let slot = &mut slots.all[*first];
-            let waiting = (slot.link.queue_packets(now), slot.link.queue_bytes(now));
+            let link = links.links.entry_mut(*first);
+            let waiting = (link.direction.queue_packets(now), link.direction.queue_bytes(now));
             self.recording.on_queue(now, row as u32, waiting);
-            let arrived = slot.account.arrived_bytes;
+            let arrived = link.account.arrived_bytes;
             let bits = (arrived - std::mem::replace(before, arrived)) * 8;
             if now > self.last {
                 let rate = bits as f64 / now.since(self.last).as_secs_f64();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use super::btf::{Structure, Types};
+use super::introspection::map_info;
 use super::object::{Object, Program, Table};
 use super::syscall::{self as sys, MapCreate, Records};
 use super::{BpfError, KERNEL_TYPES};
@@ -92,7 +93,7 @@ impl<'a> Loader<'a> {
     /// There is no such map, or the kernel rejects the value.
     pub fn write_map(&self, symbol: &str, value: &[u8]) -> Result<(), BpfError> {
         let map = self.map(symbol)?;
-        let size = sys::map_info(map).map_or(0, |info| info.value_size as usize);
+        let size = map_info(map).map_or(0, |info| info.value_size as usize);
         if size != value.len() {
             let message = format!("values of {symbol} have {size} bytes, not {}", value.len());
             return Err(BpfError::Object(message));

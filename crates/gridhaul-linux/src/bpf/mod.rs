@@ -6,8 +6,10 @@
 //! kernel (`struct_ops`). An attachment ends with its file descriptor, unless it is [pinned](pin).
 
 mod btf;
+mod introspection;
 mod loader;
 mod object;
+mod pinning;
 mod syscall;
 
 use std::io;
@@ -15,12 +17,13 @@ use std::io;
 use thiserror::Error;
 
 pub use btf::{Structure, Types, read_u32};
+pub use introspection::{
+    LinkInfo, MapInfo, STRUCT_OPS_LINK, link_info, links, map_by_id, map_info, maps,
+};
 pub use loader::{Loader, MapKind, TrafficDirection};
 pub use object::Object;
-pub use syscall::{
-    LinkInfo, MapInfo, STRUCT_OPS_LINK, link_info, links, map_by_id, map_info, map_lookup, maps,
-    mount_bpf, pin, pinned,
-};
+pub use pinning::{mount_bpf, pin, pinned};
+pub use syscall::map_lookup;
 
 /// The kernel's own type information.
 pub const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";

@@ -1,14 +1,14 @@
-//! The system call bpf(2), one function for each command in use.
+//! The system call bpf(2), and the commands that load programs; [`introspection`](super::introspection) and
+//! [`pinning`](super::pinning) have the others.
 //!
 //! Structures are those of `<linux/bpf.h>` up to the last field that is used; the kernel takes the rest as
 //! zero.
 #![expect(unsafe_code, reason = "system calls")]
 
-use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+
+use super::introspection::map_info;
 
 /// Kinds of maps.
 pub(super) const ARRAY: u32 = 2;
@@ -27,22 +27,13 @@ pub(super) const TO_SOCK_OPS: u32 = 3;
 pub(super) const TO_STRUCT_OPS: u32 = 44;
 pub(super) const TO_TCX_INGRESS: u32 = 46;
 pub(super) const TO_TCX_EGRESS: u32 = 47;
-/// [`LinkInfo::kind`] of registered structures.
-pub const STRUCT_OPS_LINK: u32 = 9;
 
 const MAP_CREATE: u32 = 0;
 const MAP_LOOKUP: u32 = 1;
 const MAP_UPDATE: u32 = 2;
 const PROGRAM_LOAD: u32 = 5;
-const PIN: u32 = 6;
-const GET: u32 = 7;
-const MAP_NEXT: u32 = 12;
-const MAP_BY_ID: u32 = 14;
-const INFO: u32 = 15;
 const BTF_LOAD: u32 = 18;
 const LINK_CREATE: u32 = 28;
-const LINK_BY_ID: u32 = 30;
-const LINK_NEXT: u32 = 31;
 
 /// How to make a map.
 #[repr(C)]
@@ -147,68 +138,10 @@ struct Types {
     padding: u32,
 }
 
+/// Attributes of a command that are a few numbers.
 #[repr(C)]
 #[derive(Default)]
-struct Words([u32; 4]);
-
-#[repr(C)]
-#[derive(Default)]
-struct AtPath {
-    path: u64,
-    object: u32,
-    flags: u32,
-}
-
-#[repr(C)]
-#[derive(Default)]
-struct AskInfo {
-    object: u32,
-    len: u32,
-    info: u64,
-}
-
-/// The kernel's description of a link.
-#[repr(C)]
-#[derive(Debug, Default, Clone, Copy)]
-pub struct LinkInfo {
-    /// Kind of the link, such as [`STRUCT_OPS_LINK`].
-    pub kind: u32,
-    /// Number of the link.
-    pub id: u32,
-    /// Number of the attached program.
-    pub program: u32,
-    padding: u32,
-    /// Number of the map of a registered structure; other kinds of links have other data here.
-    pub map: u32,
-    rest: [u32; 15],
-}
-
-/// The kernel's description of a map.
-#[repr(C)]
-#[derive(Debug, Default, Clone, Copy)]
-pub struct MapInfo {
-    /// Kind of the map (`enum bpf_map_type`).
-    pub kind: u32,
-    /// Number of the map.
-    pub id: u32,
-    /// Size of a key in bytes.
-    pub key_size: u32,
-    /// Size of a value in bytes.
-    pub value_size: u32,
-    max_entries: u32,
-    flags: u32,
-    name: [u8; 16],
-    rest: [u32; 10],
-}
-
-impl MapInfo {
-    /// Name of the map, at most 15 bytes.
-    #[must_use]
-    pub fn name(&self) -> String {
-        let end = self.name.iter().position(|byte| *byte == 0).unwrap_or(self.name.len());
-        String::from_utf8_lossy(&self.name[..end]).into_owned()
-    }
-}
+pub(super) struct Words(pub(super) [u32; 4]);
 
 /// A name as the kernel takes it: 15 bytes at most.
 pub(super) fn object_name(text: &str) -> [u8; 16] {
@@ -239,7 +172,7 @@ pub(super) fn map_update(map: BorrowedFd<'_>, key: u32, value: &[u8]) -> io::Res
 /// # Errors
 /// There is no such entry, or entries are larger.
 pub fn map_lookup(map: BorrowedFd<'_>, key: u32, len: usize) -> io::Result<Vec<u8>> {
-    let info: MapInfo = info(map)?;
+    let info = map_info(map)?;
     if info.value_size as usize > len || info.key_size != 4 {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the map is another one"));
     }
@@ -305,120 +238,21 @@ pub(super) fn link(
     object(LINK_CREATE, &mut Words([number(what), target.unwrap_or(0), attach_type, 0]))
 }
 
-/// Pins an object in a BPF file system, where it exists beyond this process.
-///
-/// # Errors
-/// There is no BPF file system at the path, or the name is taken.
-pub fn pin(what: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
-    let path = CString::new(path.as_os_str().as_bytes())?;
-    let mut attributes =
-        AtPath { path: path.as_ptr() as u64, object: number(what), ..AtPath::default() };
-    call(PIN, &mut attributes).map(drop)
-}
-
-/// Opens a pinned object.
-///
-/// # Errors
-/// Nothing is pinned at the path.
-pub fn pinned(path: &Path) -> io::Result<OwnedFd> {
-    let path = CString::new(path.as_os_str().as_bytes())?;
-    object(GET, &mut AtPath { path: path.as_ptr() as u64, ..AtPath::default() })
-}
-
-/// Opens all links of the system.
-///
-/// # Errors
-/// The caller lacks a capability (CAP_BPF, CAP_SYS_ADMIN), or the object is gone.
-pub fn links() -> io::Result<Vec<OwnedFd>> {
-    all(LINK_NEXT, LINK_BY_ID)
-}
-
-/// Opens all maps of the system.
-///
-/// # Errors
-/// The caller lacks a capability (CAP_BPF, CAP_SYS_ADMIN), or the object is gone.
-pub fn maps() -> io::Result<Vec<OwnedFd>> {
-    all(MAP_NEXT, MAP_BY_ID)
-}
-
-/// Opens the map with this number.
-///
-/// # Errors
-/// The caller lacks a capability (CAP_BPF, CAP_SYS_ADMIN), or the object is gone.
-pub fn map_by_id(id: u32) -> io::Result<OwnedFd> {
-    object(MAP_BY_ID, &mut Words([id, 0, 0, 0]))
-}
-
-/// Describes a link.
-///
-/// # Errors
-/// The descriptor is no link.
-pub fn link_info(link: BorrowedFd<'_>) -> io::Result<LinkInfo> {
-    info(link)
-}
-
-/// Describes a map.
-///
-/// # Errors
-/// The descriptor is no map.
-pub fn map_info(map: BorrowedFd<'_>) -> io::Result<MapInfo> {
-    info(map)
-}
-
-/// Mounts the BPF file system.
-///
-/// # Errors
-/// The caller may not mount, or the folder does not exist.
-pub fn mount_bpf(at: &Path) -> io::Result<()> {
-    let at = CString::new(at.as_os_str().as_bytes())?;
-    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-    // SAFETY: three strings that end with zero and live until the call returns.
-    let result = unsafe {
-        libc::mount(
-            c"bpf".as_ptr(),
-            at.as_ptr(),
-            c"bpf".as_ptr(),
-            flags,
-            c"mode=0700".as_ptr().cast(),
-        )
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-fn all(next: u32, by_id: u32) -> io::Result<Vec<OwnedFd>> {
-    let mut found = Vec::new();
-    let mut ids = Words::default();
-    loop {
-        match call(next, &mut ids) {
-            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => return Ok(found),
-            result => result?,
-        };
-        let id = ids.0[1];
-        // It may have gone in between.
-        found.extend(object(by_id, &mut Words([id, 0, 0, 0])).ok());
-        ids = Words([id, 0, 0, 0]);
-    }
-}
-
-fn info<T: Default + Copy>(of: BorrowedFd<'_>) -> io::Result<T> {
-    let mut info = T::default();
-    let mut attributes =
-        AskInfo { object: number(of), len: size_of::<T>() as u32, info: &raw mut info as u64 };
-    call(INFO, &mut attributes)?;
-    Ok(info)
-}
-
-fn number(file: BorrowedFd<'_>) -> u32 {
+/// A file descriptor as an attribute.
+pub(super) fn number(file: BorrowedFd<'_>) -> u32 {
     file.as_raw_fd().cast_unsigned()
 }
 
-fn object<T>(command: u32, attributes: &mut T) -> io::Result<OwnedFd> {
+/// Calls a command that returns a new file descriptor.
+pub(super) fn object<T>(command: u32, attributes: &mut T) -> io::Result<OwnedFd> {
     let file = call(command, attributes)?;
     // SAFETY: these commands return a new file descriptor, which nobody else knows.
     Ok(unsafe { OwnedFd::from_raw_fd(file) })
 }
 
-fn call<T>(command: u32, attributes: &mut T) -> io::Result<i32> {
+/// Calls a command. Attributes are numbers without padding; addresses among them point to memory that lives
+/// until the call returns, and of which the attributes give the length.
+pub(super) fn call<T>(command: u32, attributes: &mut T) -> io::Result<i32> {
     // SAFETY: the kernel reads and writes `size_of::<T>()` bytes, which are plain numbers without gaps;
     // the addresses in them point to memory that lives until the call returns.
     let result = unsafe {

@@ -2,7 +2,7 @@
 
 use gridhaul_core::tcp::{IdleRestart, OptionBytes, StackParams};
 use gridhaul_scenario::scenario::{
-    Direction, Hop, Load, Loss, Problem, Scenario, Stage, Variant, upstream_name,
+    Diagnostic, Direction, Hop, Load, Loss, Scenario, Stage, Variant, upstream_name,
 };
 use gridhaul_scenario::units::{BufferLimit, Duration, Probability, QueueLimit};
 
@@ -94,7 +94,7 @@ const UNLIMITED: u32 = 1_000_000;
 ///
 /// # Errors
 /// A flow without a way.
-pub(super) fn layout(scenario: &Scenario, rules: Rules) -> Result<Layout, Problem> {
+pub(super) fn layout(scenario: &Scenario, rules: Rules) -> Result<Layout, Diagnostic> {
     let mut layout = Layout {
         network: Network { resources: Vec::new(), classes: Vec::new(), rules },
         links: Vec::new(),

@@ -52,7 +52,7 @@ pub(crate) fn answer(
         }
         supports(&point.scenario).map_err(RunError::Unsupported)?;
         let layout = layout(&point.scenario, rules)
-            .map_err(|problem| RunError::Invalid(problem.to_string()))?;
+            .map_err(|diagnostic| RunError::Invalid(diagnostic.to_string()))?;
         answer::add(&mut answer, point, &layout, &mut work);
         finished[index] = 1;
         progress.advance(index as u64 + 1, total);

@@ -32,8 +32,9 @@ impl<'s> Course<'s> {
     ) -> Result<Self, Vec<Unsupported>> {
         let one = |key: String, reason: &str| vec![Unsupported { key, reason: reason.to_owned() }];
         let flow = &scenario.flow[name];
-        let stages =
-            scenario.stages(name).map_err(|problem| one(problem.key.clone(), &problem.message))?;
+        let stages = scenario
+            .stages(name)
+            .map_err(|diagnostic| one(diagnostic.key.clone(), &diagnostic.message))?;
         let [stage] = &stages[..] else {
             return Err(one(
                 format!("flow.{name}"),
@@ -42,7 +43,7 @@ impl<'s> Course<'s> {
         };
         let points = scenario
             .waypoints(name)
-            .map_err(|problem| one(problem.key.clone(), &problem.message))?;
+            .map_err(|diagnostic| one(diagnostic.key.clone(), &diagnostic.message))?;
         refuse(scenario, &points)?;
         let cuts = Cuts { scenario, stage, points: &points };
         let pieces = (0..=points.len()).map(|index| {

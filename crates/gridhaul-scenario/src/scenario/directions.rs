@@ -1,6 +1,6 @@
 //! The directions of all links, one for each member of a group, numbered in the order of the file.
 
-use super::{Direction, Hop, Scenario};
+use super::{Diagnostic, Direction, Hop, Scenario};
 use crate::units::BitRate;
 
 /// Every direction of every link has a number. Equal ones, those of the members of a group, share
@@ -73,27 +73,28 @@ impl Directions {
     /// (`load_latency.paired_with`).
     ///
     /// # Errors
-    /// The name of a direction that does not exist.
-    pub fn observers(&self, scenario: &Scenario) -> Result<Vec<Vec<u32>>, String> {
+    /// A direction that does not exist, which no valid scenario names.
+    pub fn paired(&self, scenario: &Scenario) -> Result<Vec<Vec<u32>>, Diagnostic> {
         let of_row = |row: usize| {
             let rows = self.row_of.iter().enumerate();
             rows.filter(move |(_, of)| **of as usize == row).map(|(number, _)| number as u32)
         };
-        let mut observers = vec![Vec::new(); self.row_of.len()];
+        let mut paired = vec![Vec::new(); self.row_of.len()];
         for (row, keys) in Self::keys(scenario).enumerate() {
             let latency = keys.load_latency.as_ref();
             let Some(pair) = latency.and_then(|latency| latency.paired_with.as_ref()) else {
                 continue;
             };
             let Some(other) = self.rows.iter().position(|(name, _)| name == pair) else {
-                return Err(pair.clone());
+                let key = format!("link.{}.load_latency.paired_with", self.rows[row].0);
+                return Err(Diagnostic::new(key, format!("there is no direction {pair:?}"), ""));
             };
             let own: Vec<u32> = of_row(row).collect();
             for (index, direction) in of_row(other).enumerate() {
-                observers[direction as usize].push(own[index.min(own.len() - 1)]);
+                paired[direction as usize].push(own[index.min(own.len() - 1)]);
             }
         }
-        Ok(observers)
+        Ok(paired)
     }
 }
 

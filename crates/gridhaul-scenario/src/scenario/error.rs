@@ -5,20 +5,20 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-/// Why a text is not a scenario. Displayed, it shows for each problem the file, line and column,
+/// Why a text is not a scenario. Displayed, it shows for each diagnostic the file, line and column,
 /// the line itself with a caret, what was expected and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{}", render(.file, .problems))]
+#[error("{}", render(.file, .diagnostics))]
 pub struct ScenarioError {
     /// Name of the file, as it was given; empty for a scenario that came from no file.
     pub file: String,
-    /// From one to a hundred problems, in the order of the file. Ten of them are displayed.
-    pub problems: Vec<Problem>,
+    /// From one to a hundred diagnostics, in the order of the file. Ten of them are displayed.
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// One thing that is wrong with a scenario.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Problem {
+pub struct Diagnostic {
     /// Path of the key, such as `link.uplink.forward.rate`; empty where none is concerned.
     pub key: String,
     /// What is wrong and what was expected.
@@ -42,10 +42,10 @@ pub struct Place {
     pub length: usize,
 }
 
-/// Problems that are shown; of more, only the number is told.
+/// Diagnostics that are shown; of more, only the number is told.
 const SHOWN: usize = 10;
 
-/// Problems that are collected. A file with more is wrong in one way many times, and finding the
+/// Diagnostics that are collected. A file with more is wrong in one way many times, and finding the
 /// place of each would take long.
 pub(super) const COLLECTED: usize = 100;
 
@@ -53,13 +53,13 @@ pub(super) const COLLECTED: usize = 100;
 const SHOWN_CHARACTERS: usize = 100;
 
 impl ScenarioError {
-    pub(crate) fn one(file: &str, problem: Problem) -> Self {
-        Self { file: file.to_owned(), problems: vec![problem] }
+    pub(crate) fn one(file: &str, diagnostic: Diagnostic) -> Self {
+        Self { file: file.to_owned(), diagnostics: vec![diagnostic] }
     }
 }
 
-impl Problem {
-    /// A problem without a place.
+impl Diagnostic {
+    /// A diagnostic without a place.
     pub fn new(
         key: impl Into<String>,
         message: impl Into<String>,
@@ -115,7 +115,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.key.is_empty() {
             write!(f, "{}: ", self.key)?;
@@ -131,23 +131,23 @@ impl fmt::Display for Problem {
     }
 }
 
-fn render(file: &str, problems: &[Problem]) -> String {
+fn render(file: &str, diagnostics: &[Diagnostic]) -> String {
     let mut texts: Vec<_> =
-        problems.iter().take(SHOWN).map(|problem| render_one(file, problem)).collect();
-    if problems.len() > SHOWN {
-        let least = if problems.len() >= COLLECTED { "at least " } else { "" };
-        texts.push(format!("and {least}{} more problems", problems.len() - SHOWN));
+        diagnostics.iter().take(SHOWN).map(|diagnostic| render_one(file, diagnostic)).collect();
+    if diagnostics.len() > SHOWN {
+        let least = if diagnostics.len() >= COLLECTED { "at least " } else { "" };
+        texts.push(format!("and {least}{} more problems", diagnostics.len() - SHOWN));
     }
     texts.join("\n\n")
 }
 
-fn render_one(file: &str, problem: &Problem) -> String {
-    match &problem.place {
+fn render_one(file: &str, diagnostic: &Diagnostic) -> String {
+    match &diagnostic.place {
         Some(place) if place.line > 0 => {
-            format!("{file}:{}:{}: {problem}", place.line, place.column)
+            format!("{file}:{}:{}: {diagnostic}", place.line, place.column)
         }
-        _ if file.is_empty() => problem.to_string(),
-        _ => format!("{file}: {problem}"),
+        _ if file.is_empty() => diagnostic.to_string(),
+        _ => format!("{file}: {diagnostic}"),
     }
 }
 

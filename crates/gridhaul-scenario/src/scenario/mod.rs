@@ -36,7 +36,7 @@ pub use application::{Application, ApplicationProfile};
 pub use aqm::{Aqm, Codel, FqCodel, Pie, Red};
 pub use channel::{Fading, Noise, NoiseTiming};
 pub use directions::{Directions, dealt};
-pub use error::{Place, Problem, ScenarioError};
+pub use error::{Diagnostic, Place, ScenarioError};
 pub use file::{ScenarioFile, reworded};
 pub use flow::{Flow, Transport};
 pub use ip::IpVersion;

@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::error::Problem;
+use super::error::Diagnostic;
 use super::route::Network;
 use super::{Flow, Hop, Scenario, Transport};
 use crate::units::{Bytes, Duration};
@@ -205,7 +205,7 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::routes`]; or the way back does not pass the same proxies in reverse order
     /// (RFC 3135, section 4.2: a proxy must see both directions).
-    pub fn waypoints(&self, flow: &str) -> Result<Vec<Waypoint>, Problem> {
+    pub fn waypoints(&self, flow: &str) -> Result<Vec<Waypoint>, Diagnostic> {
         let ways = self.routes(flow)?;
         self.waypoints_on(flow, &self.flow[flow], &ways.out, &ways.back)
     }
@@ -216,13 +216,13 @@ impl Scenario {
         flow: &Flow,
         out: &[Hop],
         back: &[Hop],
-    ) -> Result<Vec<Waypoint>, Problem> {
+    ) -> Result<Vec<Waypoint>, Diagnostic> {
         let there = self.served_at(name, flow, out);
         let mut home = self.served_at(name, flow, back);
         home.reverse();
         let nodes = |way: &[(usize, usize)]| way.iter().map(|at| at.0).collect::<Vec<_>>();
         if nodes(&there) != nodes(&home) {
-            return Err(Problem::new(
+            return Err(Diagnostic::new(
                 format!("flow.{name}.return_route"),
                 "the way back does not pass the proxies of the way out",
                 "a proxy must see both directions: let both ways pass it, or leave this flow out of \

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::error::Problem;
+use super::error::Diagnostic;
 use super::{Direction, Flow, Link, Scenario, Transport, suggest};
 
 /// One direction of a link on the way of a flow.
@@ -66,11 +66,11 @@ impl Scenario {
     ///
     /// # Errors
     /// No such flow, no way, or a written way that does not connect.
-    pub fn routes(&self, flow: &str) -> Result<Routes, Problem> {
+    pub fn routes(&self, flow: &str) -> Result<Routes, Diagnostic> {
         let Some(found) = self.flow.get(flow) else {
             let known: Vec<_> = self.flow.keys().map(String::as_str).collect();
             let remedy = suggest::remedy(flow, &known);
-            return Err(Problem::new("flow", format!("there is no flow {flow:?}"), remedy));
+            return Err(Diagnostic::new("flow", format!("there is no flow {flow:?}"), remedy));
         };
         Network::new(self).routes(flow, found)
     }
@@ -115,7 +115,7 @@ impl<'s> Network<'s> {
         Self { scenario, leaving }
     }
 
-    pub(super) fn routes(&self, name: &str, flow: &Flow) -> Result<Routes, Problem> {
+    pub(super) fn routes(&self, name: &str, flow: &Flow) -> Result<Routes, Diagnostic> {
         let out = self.way(&Way {
             key: format!("flow.{name}.route"),
             from: &flow.from,
@@ -130,7 +130,7 @@ impl<'s> Network<'s> {
         Ok(Routes { out, back })
     }
 
-    fn back(&self, name: &str, flow: &Flow) -> Result<Vec<Hop>, Problem> {
+    fn back(&self, name: &str, flow: &Flow) -> Result<Vec<Hop>, Diagnostic> {
         self.way(&Way {
             key: format!("flow.{name}.return_route"),
             from: &flow.to,
@@ -144,7 +144,7 @@ impl<'s> Network<'s> {
         self.scenario.members(&flow.from, &flow.to).unwrap_or(1)
     }
 
-    fn way(&self, way: &Way<'_>) -> Result<Vec<Hop>, Problem> {
+    fn way(&self, way: &Way<'_>) -> Result<Vec<Hop>, Diagnostic> {
         if let Some(written) = way.written {
             return self.follow(way, written);
         }
@@ -153,7 +153,7 @@ impl<'s> Network<'s> {
         }
         let message = format!("there is no way from `{}` to `{}`", way.from, way.to);
         if self.search(way, |_| true).is_some() {
-            return Err(Problem::new(
+            return Err(Diagnostic::new(
                 &way.key,
                 format!("{message} except through a group, where the member is not determined"),
                 "a flow passes only groups that are not larger than its own; put a single node in \
@@ -164,15 +164,15 @@ impl<'s> Network<'s> {
             Some(_) => "the links between them are one-way: give one of them its other direction",
             None => "add a link between them, or links over other nodes",
         };
-        Err(Problem::new(&way.key, message, remedy))
+        Err(Diagnostic::new(&way.key, message, remedy))
     }
 
     /// Follows a written way from link to link.
-    fn follow(&self, way: &Way<'_>, written: &[String]) -> Result<Vec<Hop>, Problem> {
+    fn follow(&self, way: &Way<'_>, written: &[String]) -> Result<Vec<Hop>, Diagnostic> {
         let (mut at, mut hops) = (way.from, Vec::new());
         for (index, name) in written.iter().enumerate() {
             let fail = |message: String, remedy: String| {
-                Err(Problem::new(format!("{}[{index}]", way.key), message, remedy))
+                Err(Diagnostic::new(format!("{}[{index}]", way.key), message, remedy))
             };
             let Some((number, _, link)) = self.scenario.link.get_full(name) else {
                 let known: Vec<_> = self.scenario.link.keys().map(String::as_str).collect();
@@ -209,7 +209,7 @@ impl<'s> Network<'s> {
             at = next;
         }
         if at != way.to || hops.is_empty() {
-            return Err(Problem::new(
+            return Err(Diagnostic::new(
                 &way.key,
                 format!("the route ends at `{at}`, not at `{}`", way.to),
                 format!("name all links from `{}` to `{}` in order", way.from, way.to),

@@ -1,6 +1,6 @@
 //! Stages: the connections that a flow is cut into by the collectors on its way.
 
-use super::error::Problem;
+use super::error::Diagnostic;
 use super::{Flow, Hop, IpVersion, Routes, Scenario, Transport};
 
 /// A part of a flow's way that has a connection of its own.
@@ -35,12 +35,17 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::routes`]; or the way back does not pass the same collectors in reverse
     /// order, so that they would not see the acknowledgements (RFC 3135, section 2).
-    pub fn stages(&self, flow: &str) -> Result<Vec<Stage>, Problem> {
+    pub fn stages(&self, flow: &str) -> Result<Vec<Stage>, Diagnostic> {
         self.cut(flow, &self.flow[flow], self.routes(flow)?)
     }
 
     /// Cuts the ways of a flow into stages.
-    pub(super) fn cut(&self, name: &str, flow: &Flow, ways: Routes) -> Result<Vec<Stage>, Problem> {
+    pub(super) fn cut(
+        &self,
+        name: &str,
+        flow: &Flow,
+        ways: Routes,
+    ) -> Result<Vec<Stage>, Diagnostic> {
         let whole = Stage {
             from: flow.from.clone(),
             to: flow.to.clone(),
@@ -60,7 +65,7 @@ impl Scenario {
         let same =
             out.len() == back.len() && out.iter().zip(&back).all(|(out, back)| out.to == back.from);
         if !same {
-            return Err(Problem::new(
+            return Err(Diagnostic::new(
                 format!("flow.{name}.return_route"),
                 "the way back does not pass the collectors of the way out",
                 "a collector ends connections: let both ways pass it, or remove its `aggregate`",

@@ -68,10 +68,10 @@ impl Sub for Decibel {
 impl FromStr for Decibel {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let fail = |problem: &'static str| UnitError {
+        let fail = |reason: &'static str| UnitError {
             text: text.to_owned(),
             expected: Self::EXPECTED,
-            problem: problem.into(),
+            reason: reason.into(),
         };
         let (number, unit) = split(text);
         let Some(number) = Decimal::parse(number) else {

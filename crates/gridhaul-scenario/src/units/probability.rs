@@ -37,10 +37,10 @@ impl Probability {
 impl FromStr for Probability {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let fail = |problem: &'static str| UnitError {
+        let fail = |reason: &'static str| UnitError {
             text: text.to_owned(),
             expected: Self::EXPECTED,
-            problem: problem.into(),
+            reason: reason.into(),
         };
         let (number, unit) = split(text);
         let Some(decimal) = Decimal::parse(number) else {

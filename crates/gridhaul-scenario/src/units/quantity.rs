@@ -8,14 +8,14 @@ use super::number::{Decimal, split};
 
 /// A text that is not the quantity that was expected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{text:?} is not {expected}: {problem}")]
+#[error("{text:?} is not {expected}: {reason}")]
 pub struct UnitError {
     /// What was written.
     pub text: String,
     /// What was expected, with an example.
     pub expected: &'static str,
     /// What is wrong with it.
-    pub problem: Cow<'static, str>,
+    pub reason: Cow<'static, str>,
 }
 
 /// One kind of quantity: its units and how it is written.
@@ -39,10 +39,10 @@ pub trait Quantity: Sized {
     /// # Errors
     /// A missing or unknown unit, a negative, infinite or unrepresentable number.
     fn parse(text: &str) -> Result<Self, UnitError> {
-        let fail = |problem: Cow<'static, str>| UnitError {
+        let fail = |reason: Cow<'static, str>| UnitError {
             text: text.to_owned(),
             expected: Self::EXPECTED,
-            problem,
+            reason,
         };
         let (number, unit) = split(text);
         let Some(number) = Decimal::parse(number) else {

@@ -125,11 +125,11 @@ fn count_or_bytes<T>(
     bytes: fn(Bytes) -> T,
 ) -> Result<T, UnitError> {
     let fail =
-        |problem: String| UnitError { text: text.to_owned(), expected, problem: problem.into() };
+        |reason: String| UnitError { text: text.to_owned(), expected, reason: reason.into() };
     let (number, written) = split(text);
     let known = Bytes::UNITS.iter().any(|(name, _)| *name == written);
     if written != unit && !known {
-        let problem = match Decimal::parse(number) {
+        let reason = match Decimal::parse(number) {
             None => format!("write a number, a space and {unit} or a unit of size"),
             Some(_) if written.is_empty() => {
                 format!("the unit is missing; use one of {unit}, {}", names::<Bytes>())
@@ -138,10 +138,10 @@ fn count_or_bytes<T>(
                 format!("unknown unit {written:?}; use one of {unit}, {}", names::<Bytes>())
             }
         };
-        return Err(fail(problem));
+        return Err(fail(reason));
     }
     if known {
-        let size = Bytes::parse(text).map_err(|error| fail(error.problem.into_owned()))?;
+        let size = Bytes::parse(text).map_err(|error| fail(error.reason.into_owned()))?;
         return Ok(bytes(size));
     }
     number

@@ -4,6 +4,8 @@ use gridhaul_core::link::{DropReason, Fate, Passage};
 use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::{Duration, Instant};
 
+use super::LinkRule;
+
 /// Checks the causes that a direction names. While a level of attenuation stays, it stops all packets
 /// that begin or none.
 #[derive(Debug)]
@@ -29,10 +31,12 @@ impl ChannelCheck {
     }
 
     /// A passage that is no copy comes out.
-    pub(super) fn on_passage<P>(&mut self, passage: &Passage<P>) -> Result<(), &'static str> {
+    pub(super) fn on_passage<P>(&mut self, passage: &Passage<P>) -> Result<(), LinkRule> {
         let is_too_low = match passage.fate {
             Fate::Lost(DropReason::Fading) => true,
-            Fate::Lost(DropReason::Noise) if !self.is_noisy => return Err(NO_CAUSE),
+            Fate::Lost(DropReason::Noise) if !self.is_noisy => {
+                return Err(LinkRule::LossWithoutCause);
+            }
             // An outage is named first, and what a queue drops never began.
             Fate::Lost(DropReason::Outage | DropReason::QueueFull | DropReason::Aqm) => {
                 return Ok(());
@@ -40,19 +44,16 @@ impl ChannelCheck {
             _ => false,
         };
         if is_too_low && !self.fades {
-            return Err(NO_CAUSE);
+            return Err(LinkRule::LossWithoutCause);
         }
         let since_start = passage.started.since(Instant::ZERO).as_nanos();
         let interval = since_start / self.stays.as_nanos().max(1);
         let last = self.last.replace((interval, is_too_low));
         match last {
             Some((before, was_too_low)) if before == interval && was_too_low != is_too_low => {
-                Err("a level of attenuation stopped one packet and not another")
+                Err(LinkRule::AttenuationInconsistent)
             }
             _ => Ok(()),
         }
     }
 }
-
-/// What is said of a loss that nothing explains.
-pub(super) const NO_CAUSE: &str = "a packet was lost to attenuation or noise that is not there";

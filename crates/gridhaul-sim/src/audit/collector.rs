@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 
 use gridhaul_scenario::units::BufferLimit;
 
-use crate::collect::Parcel;
+use super::{CollectorRule, Violation};
+use crate::parcel::Parcel;
 
 /// Audits one collector by what goes into its connections and what comes out of them.
 #[derive(Debug)]
@@ -19,7 +20,7 @@ pub(crate) struct CollectorAudit {
     /// Whole messages that are not sent whole.
     waiting: u64,
     outlets: Vec<OutletAudit>,
-    violation: Option<Box<str>>,
+    violation: Option<Box<Violation>>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -56,7 +57,7 @@ impl CollectorAudit {
         if let BufferLimit::Bytes(limit) = self.limit
             && self.taken - self.sent > limit.get()
         {
-            self.blame("held more bytes than its buffer has");
+            self.violate(CollectorRule::BytesAboveLimit);
         }
     }
 
@@ -71,15 +72,15 @@ impl CollectorAudit {
         self.whole += bytes;
         self.waiting += 1;
         if torn {
-            self.blame("put a message in a place that is not behind the one before");
+            self.violate(CollectorRule::MessageMisplaced);
         }
         if self.whole > self.taken {
-            self.blame("handed on more than it has taken in");
+            self.violate(CollectorRule::MoreThanAccepted);
         }
         if let BufferLimit::Messages(limit) = self.limit
             && self.waiting > u64::from(limit)
         {
-            self.blame("held more messages than its buffer has");
+            self.violate(CollectorRule::MessagesAboveLimit);
         }
     }
 
@@ -87,7 +88,7 @@ impl CollectorAudit {
     pub(crate) fn on_sent(&mut self, slot: usize, sent: u64) {
         let outlet = &mut self.outlets[slot];
         if sent < outlet.sent || sent > outlet.written {
-            self.blame("sent what was not handed over");
+            self.violate(CollectorRule::MoreThanWritten);
             return;
         }
         self.sent += sent - outlet.sent;
@@ -105,7 +106,7 @@ impl CollectorAudit {
         outlet.sum_out = outlet.sum_out.wrapping_add(mark(outlet.count_out, parcel, bytes));
         outlet.count_out += 1;
         if outlet.delivered != parcel.end || outlet.delivered > outlet.sent {
-            self.blame("delivered what it has not sent");
+            self.violate(CollectorRule::MoreThanSent);
         }
     }
 
@@ -116,9 +117,9 @@ impl CollectorAudit {
         slot: usize,
         (acknowledged, received): (u64, u64),
         under_way: impl Iterator<Item = &'p Parcel>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Violation> {
         if let Some(violation) = self.violation.take() {
-            return Err(violation.into());
+            return Err(*violation);
         }
         let outlet = &self.outlets[slot];
         let (mut count, mut sum, mut at) = (outlet.count_out, outlet.sum_out, outlet.delivered);
@@ -128,32 +129,26 @@ impl CollectorAudit {
             at = parcel.end;
         }
         if (count, sum, at) != (outlet.count_in, outlet.sum_in, outlet.written) {
-            return Err(format!(
-                "{} messages of {} B went in, {} came out, and those under way make it {count} of \
-                 {at} B, or not the same ones",
-                outlet.count_in, outlet.written, outlet.count_out
-            ));
+            return Err(Violation::Messages {
+                messages_in: outlet.count_in,
+                bytes_in: outlet.written,
+                messages_out: outlet.count_out,
+                messages: count,
+                bytes: at,
+            });
         }
         if acknowledged > received || received > outlet.sent || outlet.delivered > received {
-            return Err(format!(
-                "sent {} B, received {received} B, acknowledged {acknowledged} B, of which \
-                 {} B in whole messages",
-                outlet.sent, outlet.delivered
-            ));
+            let (sent, delivered) = (outlet.sent, outlet.delivered);
+            return Err(Violation::Upstream { sent, received, acknowledged, delivered });
         }
         Ok(())
     }
 
     #[cold]
-    fn blame(&mut self, what: &str) {
-        let Self { taken, whole, sent, waiting, .. } = self;
-        self.violation.get_or_insert_with(|| {
-            format!(
-                "the collector {what} (taken {taken} B, whole {whole} B, sent {sent} B, \
-                 {waiting} messages waiting)"
-            )
-            .into()
-        });
+    fn violate(&mut self, rule: CollectorRule) {
+        let Self { taken, whole, sent, waiting, .. } = *self;
+        let violation = || Box::new(Violation::Collector { rule, taken, whole, sent, waiting });
+        self.violation.get_or_insert_with(violation);
     }
 }
 
@@ -190,7 +185,7 @@ mod tests {
         audit
     }
 
-    fn finish(audit: &mut CollectorAudit, under_way: &[Parcel]) -> Result<(), String> {
+    fn finish(audit: &mut CollectorAudit, under_way: &[Parcel]) -> Result<(), Violation> {
         audit.finish(0, (0, 10), under_way.iter())
     }
 
@@ -208,23 +203,28 @@ mod tests {
             audit.on_sent(0, 20);
             finish(audit, &[parcel(10, 0)])
         };
-        assert!(lost(&mut two(2)).unwrap_err().contains("2 messages of 20 B went in"));
+        assert!(lost(&mut two(2)).unwrap_err().to_string().contains("2 messages of 20 B went in"));
         let swapped = |audit: &mut CollectorAudit| {
             audit.on_sent(0, 20);
             audit.on_delivered(0, &parcel(10, 1), 10);
             finish(audit, &[parcel(20, 0)])
         };
-        assert!(swapped(&mut two(2)).unwrap_err().contains("not the same ones"));
-        let full = finish(&mut two(1), &[]).unwrap_err();
+        assert!(swapped(&mut two(2)).unwrap_err().to_string().contains("not the same ones"));
+        let full = finish(&mut two(1), &[]).unwrap_err().to_string();
         assert!(full.contains("held more messages than its buffer has"), "{full}");
         let mut early = two(2);
         early.on_delivered(0, &parcel(10, 0), 10);
-        assert!(finish(&mut early, &[]).unwrap_err().contains("has not sent"));
+        assert!(finish(&mut early, &[]).unwrap_err().to_string().contains("has not sent"));
         let mut invented = two(2);
         invented.on_message(0, &parcel(30, 1), 10);
-        assert!(finish(&mut invented, &[]).unwrap_err().contains("more than it has taken in"));
+        assert!(
+            finish(&mut invented, &[])
+                .unwrap_err()
+                .to_string()
+                .contains("more than it has taken in")
+        );
         let mut ahead = two(2);
         ahead.on_sent(0, 21);
-        assert!(finish(&mut ahead, &[]).unwrap_err().contains("not handed over"));
+        assert!(finish(&mut ahead, &[]).unwrap_err().to_string().contains("not handed over"));
     }
 }

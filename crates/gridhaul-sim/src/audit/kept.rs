@@ -8,6 +8,8 @@ use gridhaul_core::link::{Fate, Passage, Payload};
 use gridhaul_scenario::scenario::{Aqm, Direction};
 use gridhaul_scenario::units::{Instant, QueueLimit};
 
+use super::LinkRule;
+
 /// Checks the packets of a direction by when they went in and when they left the queue.
 ///
 /// What waited when a packet went in is known once all packets up to it are out: until then it is
@@ -62,7 +64,7 @@ impl KeptCheck {
         &mut self,
         passage: &Passage<P>,
         in_order: bool,
-    ) -> Result<(), &'static str> {
+    ) -> Result<(), LinkRule> {
         let Passage { bytes, offered, started, fate, .. } = *passage;
         // Packets of one size that went in at the same time need not be told apart.
         let at = self.pending.partition_point(|entry| entry.offered < offered);
@@ -72,7 +74,7 @@ impl KeptCheck {
             .take_while(|entry| entry.offered == offered)
             .find(|entry| entry.bytes == bytes && entry.begun.is_none());
         let Some(entry) = entry else {
-            return Err("a packet came out that did not go in");
+            return Err(LinkRule::NeverAccepted);
         };
         entry.begun = Some(started);
         let was_sent = !matches!(fate, Fate::Lost(reason) if reason.is_by_queue());
@@ -80,7 +82,7 @@ impl KeptCheck {
             let flow = if self.by_flow { passage.payload.flow() } else { 0 };
             let last = self.last.entry(flow).or_insert(offered);
             if offered < *last {
-                return Err("a packet overtook another in the queue");
+                return Err(LinkRule::OvertookInQueue);
             }
             *last = offered;
         }
@@ -88,7 +90,7 @@ impl KeptCheck {
     }
 
     /// Looks at each packet that went in, as soon as it and all before it are out.
-    fn look(&mut self) -> Result<(), &'static str> {
+    fn look(&mut self) -> Result<(), LinkRule> {
         while let Some(Entry { offered, bytes, begun: Some(begun) }) = self.pending.front().copied()
         {
             self.pending.pop_front();
@@ -108,7 +110,7 @@ impl KeptCheck {
                 QueueLimit::Bytes(limit) => self.waiting_bytes <= limit.get(),
             };
             if !kept {
-                return Err("the queue held more than its limit");
+                return Err(LinkRule::QueueAboveLimit);
             }
         }
         Ok(())

@@ -11,6 +11,7 @@ mod kept;
 mod queue;
 #[cfg(test)]
 mod tests;
+mod violation;
 mod wire;
 
 use gridhaul_core::link::{DropReason, Fate, Passage, Payload};
@@ -21,6 +22,7 @@ use channel::ChannelCheck;
 pub(crate) use collector::CollectorAudit;
 use kept::KeptCheck;
 use queue::QueueCheck;
+pub use violation::{AuditError, CollectorRule, LinkRule, Violation};
 use wire::WireCheck;
 
 /// Audits one direction of a link.
@@ -37,7 +39,7 @@ pub(crate) struct LinkAudit {
     kept: Option<Box<KeptCheck>>,
     /// Where there is attenuation or noise.
     channel: Option<Box<ChannelCheck>>,
-    violation: Option<Box<str>>,
+    violation: Option<Box<Violation>>,
 }
 
 /// The account of a direction at the end of a run.
@@ -97,15 +99,17 @@ impl LinkAudit {
             return;
         }
         if let Some(kept) = &mut self.kept {
-            let verdict = kept.on_passage(passage, self.in_order);
-            self.believe(verdict, now, passage);
+            let checked = kept.on_passage(passage, self.in_order);
+            self.note(checked, now, passage);
         }
         let explained = match (&mut self.channel, passage.fate) {
             (Some(channel), _) => channel.on_passage(passage),
-            (None, Fate::Lost(DropReason::Fading | DropReason::Noise)) => Err(channel::NO_CAUSE),
+            (None, Fate::Lost(DropReason::Fading | DropReason::Noise)) => {
+                Err(LinkRule::LossWithoutCause)
+            }
             (None, _) => Ok(()),
         };
-        self.believe(explained, now, passage);
+        self.note(explained, now, passage);
         match passage.fate {
             Fate::Lost(reason) if reason.is_by_queue() => self.check_drop(now, passage),
             _ => self.check_way(now, passage),
@@ -117,7 +121,7 @@ impl LinkAudit {
         let Passage { offered, started, sent, left, .. } = *passage;
         let ordered = offered <= started && started <= sent && sent <= left && left <= now;
         if !ordered {
-            self.blame("the times of a packet are out of order", now, passage);
+            self.violate(LinkRule::TimesOutOfOrder, now, passage);
         }
         ordered
     }
@@ -127,34 +131,31 @@ impl LinkAudit {
     fn check_way<P>(&mut self, now: Instant, passage: &Passage<P>) {
         let Passage { bytes, offered, started, sent, left, .. } = *passage;
         if left.as_nanos() - sent.as_nanos() < self.delay {
-            self.blame("a packet was faster than the delay", now, passage);
+            self.violate(LinkRule::FasterThanDelay, now, passage);
         }
         let took = sent.as_nanos() - started.as_nanos();
         if !self.wire.is_long_enough(bytes, took) {
-            self.blame("a packet was faster than the wire", now, passage);
+            self.violate(LinkRule::FasterThanWire, now, passage);
             return;
         }
         if self.in_order {
             let carried = self.wire.carry(started, sent, took);
-            self.believe(carried, now, passage);
+            self.note(carried, now, passage);
             if self.kept.is_none() && !self.queue.keeps(offered, started, bytes) {
-                self.blame("the queue held more than its limit", now, passage);
+                self.violate(LinkRule::QueueAboveLimit, now, passage);
             }
         }
     }
 
     /// At the end of a run: what is neither out nor refused must still be inside.
-    pub(crate) fn finish(&mut self, account: Account) -> Result<(), String> {
+    pub(crate) fn finish(&mut self, account: Account) -> Result<(), Violation> {
         if let Some(violation) = self.violation.take() {
-            return Err(violation.into());
+            return Err(*violation);
         }
         let Account { offered, refused, copies, inside } = account;
         if offered + copies != refused + self.out + inside {
-            return Err(format!(
-                "{offered} packets went in and {copies} were copied, but {refused} were refused, \
-                 {} came out and {inside} are inside",
-                self.out
-            ));
+            let left = self.out;
+            return Err(Violation::Packets { offered, copies, refused, left, inside });
         }
         Ok(())
     }
@@ -164,34 +165,22 @@ impl LinkAudit {
     #[cold]
     fn check_drop<P>(&mut self, now: Instant, passage: &Passage<P>) {
         if self.kept.is_none() {
-            self.blame("a queue dropped what it had taken", now, passage);
+            self.violate(LinkRule::DroppedAfterAcceptance, now, passage);
         } else if passage.sent != passage.started || passage.left != passage.sent {
-            self.blame("a packet that the queue dropped was on the wire", now, passage);
+            self.violate(LinkRule::DroppedAfterTransmission, now, passage);
         }
     }
 
     #[inline]
-    fn believe<P>(
-        &mut self,
-        verdict: Result<(), &'static str>,
-        now: Instant,
-        passage: &Passage<P>,
-    ) {
-        if let Err(what) = verdict {
-            self.blame(what, now, passage);
+    fn note<P>(&mut self, checked: Result<(), LinkRule>, now: Instant, passage: &Passage<P>) {
+        if let Err(rule) = checked {
+            self.violate(rule, now, passage);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn blame<P>(&mut self, what: &str, now: Instant, passage: &Passage<P>) {
-        let Passage { bytes, offered, started, sent, left, fate, .. } = passage;
-        self.violation.get_or_insert_with(|| {
-            format!(
-                "{what} (now {now:?}, {bytes} B, offered {offered:?}, started {started:?}, \
-                 sent {sent:?}, left {left:?}, {fate:?})"
-            )
-            .into()
-        });
+    fn violate<P>(&mut self, rule: LinkRule, now: Instant, passage: &Passage<P>) {
+        self.violation.get_or_insert_with(|| Box::new(Violation::of_passage(rule, now, passage)));
     }
 }

@@ -8,7 +8,7 @@ use gridhaul_scenario::units::{
     BitRate, Bytes, Decibel, Duration, Instant, Probability, QueueLimit,
 };
 
-use super::{Account, LinkAudit};
+use super::{Account, LinkAudit, Violation};
 
 /// 10 B take 3,333.33 ns, then 1,000 ns of delay.
 fn direction(queue: QueueLimit) -> Direction {
@@ -25,7 +25,7 @@ fn passage(times: Times) -> Passage<()> {
 }
 
 /// What the audit says of these passages when each comes out on time.
-fn verdict<P: Payload>(direction: &Direction, passages: &[Passage<P>]) -> Result<(), String> {
+fn verdict<P: Payload>(direction: &Direction, passages: &[Passage<P>]) -> Result<(), Violation> {
     let mut audit = LinkAudit::new(direction);
     let mut went_in: Vec<_> = passages.iter().map(|p| (p.offered, p.bytes)).collect();
     went_in.sort_unstable();
@@ -38,13 +38,13 @@ fn verdict<P: Payload>(direction: &Direction, passages: &[Passage<P>]) -> Result
     audit.finish(Account { offered, refused: 0, copies, inside: 0 })
 }
 
-fn of_times(direction: &Direction, times: &[Times]) -> Result<(), String> {
+fn of_times(direction: &Direction, times: &[Times]) -> Result<(), Violation> {
     verdict(direction, &times.iter().copied().map(passage).collect::<Vec<_>>())
 }
 
 /// Rejected, and in these words.
-fn assert_blamed(verdict: &Result<(), String>, words: &str) {
-    let message = verdict.as_ref().expect_err(words);
+fn assert_blamed(verdict: &Result<(), Violation>, words: &str) {
+    let message = verdict.as_ref().expect_err(words).to_string();
     assert!(message.starts_with(words), "{message:?} is not {words:?}");
 }
 

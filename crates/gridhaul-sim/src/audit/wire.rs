@@ -2,6 +2,8 @@
 
 use gridhaul_scenario::units::{BitRate, Instant};
 
+use super::LinkRule;
+
 /// Checks that a wire carries one packet at a time, none faster than its rate, and a row of
 /// packets without a pause not faster either, to the nanosecond.
 #[derive(Debug)]
@@ -42,18 +44,18 @@ impl WireCheck {
         started: Instant,
         sent: Instant,
         took: u64,
-    ) -> Result<(), &'static str> {
+    ) -> Result<(), LinkRule> {
         if started > self.free_at {
             self.debt = 0;
         } else if started < self.free_at {
-            return Err("two packets were on the wire at once");
+            return Err(LinkRule::TransmissionsOverlap);
         }
         self.free_at = sent;
         let paid = (took - self.least).saturating_mul(self.rate);
         self.debt = (self.debt + self.rest).saturating_sub(paid);
         if self.debt > self.rate {
             self.debt = 0;
-            return Err("a busy wire was faster than its rate");
+            return Err(LinkRule::FasterThanRate);
         }
         Ok(())
     }

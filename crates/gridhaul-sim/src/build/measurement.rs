@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
-use gridhaul_scenario::scenario::{Direction, Scenario, Transport};
+use gridhaul_scenario::scenario::{Direction, Directions, Scenario, Transport};
 use gridhaul_scenario::units::Instant;
 
-use super::{Directions, Layout, judges};
+use super::judges;
 use crate::copies::Copies;
 use crate::flow::Flow;
-use crate::measure::Ledger;
+use crate::layout::Layout;
+use crate::ledger::Ledger;
 use crate::record::Recorder;
 use crate::truth::Truth;
 

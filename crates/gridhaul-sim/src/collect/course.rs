@@ -1,41 +1,51 @@
 //! What happens at the collectors of a run.
 
 use gridhaul_core::link::Cause;
+use gridhaul_core::load::{Application, UnderWay};
 use gridhaul_core::tcp::{Flags, Segment};
 use gridhaul_scenario::units::Instant;
 
-use super::{Collectors, Parcel};
-use crate::flow::{App, Ends, Flow};
-use crate::world::World;
+use super::Collectors;
+use crate::flow::{Ends, Flow, Received};
+use crate::ledger::Ledger;
+use crate::parcel::Parcel;
 
-impl World {
-    /// A segment with data reaches an end that belongs to a collector.
-    #[inline(never)]
-    pub(crate) fn on_collected_segment(
+/// The state of a run that aggregators read and change. The caller lets connections send.
+pub(crate) struct Context<'a> {
+    pub collect: &'a mut Collectors,
+    pub flows: &'a mut [Flow],
+    pub under_way: &'a mut UnderWay,
+    pub ledger: &'a mut Ledger,
+}
+
+impl Context<'_> {
+    /// A segment with data reaches an end that belongs to a collector. Returns the ends that may have
+    /// something to send now, in this order.
+    pub(crate) fn on_segment(
         &mut self,
         now: Instant,
         to: u32,
         segment: &Segment,
         sent: Instant,
-    ) {
+    ) -> [Option<u32>; 2] {
         let flow_index = to / 2;
         let row = self.flows[flow_index as usize].row as usize;
         let Some(taken) = self.admit(now, flow_index, segment) else {
             // As if it had been lost on the way: its sender will repeat it.
             self.ledger.on_segment_lost(row as u32, flow_index, segment, Cause::Queue);
-            return;
+            return [None, None];
         };
         self.ledger.crossings[row].on_arrived(now.since(sent));
         let flow = &mut self.flows[flow_index as usize];
         let before = flow.received();
-        let progress = flow.on_segment(now, to, &taken, segment.wire_bytes(), &mut self.ledger);
+        let account = &mut self.ledger.accounts[row];
+        let received = flow.on_segment(now, to, (&taken, segment.wire_bytes()), account);
         let news = flow.received() - before;
         let (machine, _) = self.collect.place(flow_index);
         self.collect.machines[machine].audit.on_taken(news);
-        if progress {
-            self.on_whole(now, flow_index);
-        }
-        self.pump_apart(now, to);
+        let upstream =
+            if received == Received::Awaited { self.on_whole(now, flow_index) } else { None };
+        [upstream, Some(to)]
     }
 
     /// What of a segment there is room for.
@@ -49,13 +59,10 @@ impl World {
         let outlet = self.collect.outlet_of(flow_index);
         let aggregate = &mut self.collect.machines[machine].aggregate;
         let member = (flow_index, slot);
-        let until = match (&flow.app, outlet) {
-            (
-                App::Messages { outbox, .. }
-                | App::Greedy { outbox, .. }
-                | App::Recorded { outbox },
-                _,
-            ) => aggregate.admit(now, member, data.clone(), next, outbox.ends(&self.under_way)),
+        let until = match (flow.app.as_ref().and_then(Application::outbox), outlet) {
+            (Some(outbox), _) => {
+                aggregate.admit(now, member, data.clone(), next, outbox.ends(self.under_way))
+            }
             (_, Some(outlet)) => {
                 let ends = self.collect.outlets[outlet].parcels.iter().map(|parcel| parcel.end);
                 aggregate.admit(now, member, data.clone(), next, ends)
@@ -75,13 +82,14 @@ impl World {
         Some(Segment { len, flags: segment.flags.without(Flags::FIN), ..*segment })
     }
 
-    /// Messages of a flow are whole at a collector: they go on.
-    fn on_whole(&mut self, now: Instant, flow_index: u32) {
-        let Some(into) = self.collect.outlet_after(flow_index) else { return };
+    /// Messages of a flow are whole at a collector: they go on over the upstream connection whose end is
+    /// returned.
+    fn on_whole(&mut self, now: Instant, flow_index: u32) -> Option<u32> {
+        let into = self.collect.outlet_after(flow_index)?;
         let (machine, slot) = self.collect.place(flow_index);
         let mut bytes = 0;
         while let Some(parcel) = self.next_whole(flow_index) {
-            let Collectors { machines, outlets, .. } = &mut self.collect;
+            let Collectors { machines, outlets, .. } = &mut *self.collect;
             let size =
                 machines[machine].aggregate.handle_message(now, (flow_index, slot), parcel.end);
             let end = machines[machine].aggregate.handed_over(slot);
@@ -98,7 +106,7 @@ impl World {
             self.ledger.handshakes.on_use(now, upstream_index, &ends[0]);
             ends[0].write(bytes);
         }
-        self.pump_apart(now, 2 * upstream_index);
+        Some(2 * upstream_index)
     }
 
     /// The next message of a flow that is whole at its far end, with its end in the flow's stream.
@@ -119,14 +127,12 @@ impl World {
             return Some(parcel);
         }
         let mut ready = Instant::NEVER;
-        match &mut flow.app {
-            App::Messages { outbox, .. }
-            | App::Greedy { outbox, .. }
-            | App::Recorded { outbox } => {
-                ready = outbox.pop(delivered, &mut self.under_way)?;
-                flow.watch = outbox.watch(&self.under_way);
+        match flow.app.as_mut().and_then(Application::outbox_mut) {
+            Some(outbox) => {
+                ready = outbox.pop(delivered, self.under_way)?.at;
+                flow.watch = outbox.watch(self.under_way);
             }
-            _ => {
+            None => {
                 flow.watch = flow.pieces(end).nth(1).unwrap_or(u64::MAX);
                 if flow.watch == u64::MAX
                     && let Ends::Tcp(ends) = &mut flow.ends
@@ -138,54 +144,69 @@ impl World {
         Some(Parcel { end, ready, origin: flow_index })
     }
 
-    /// Messages are whole at the far end of an upstream connection, and at the end of their way.
-    pub(crate) fn on_delivered(&mut self, now: Instant, flow_index: u32) {
-        let Some(outlet) = self.collect.outlet_of(flow_index) else { return };
-        loop {
-            let before = self.collect.outlets[outlet].delivered;
-            let Some(parcel) = self.next_whole(flow_index) else { break };
-            let origin = &mut self.flows[parcel.origin as usize];
-            let delivered = &mut self.ledger.apart[parcel.origin as usize];
-            *delivered += parcel.end - before;
-            if let App::Transfer(transfer) = &mut origin.app
-                && *delivered == transfer.bytes
-            {
-                transfer.completed = now;
-            }
-            let row = origin.row;
-            if parcel.ready != Instant::NEVER {
-                self.on_message(now, (row, parcel.origin), parcel.ready);
-            }
+    /// Returns a message, or piece of a byte stream, that is whole at the far end of an upstream connection and
+    /// thereby at its destination.
+    pub(crate) fn poll_delivered(&mut self, now: Instant, flow_index: u32) -> Option<Parcel> {
+        let outlet = self.collect.outlet_of(flow_index)?;
+        let before = self.collect.outlets[outlet].delivered;
+        let parcel = self.next_whole(flow_index)?;
+        let origin = &mut self.flows[parcel.origin as usize];
+        let delivered = &mut self.ledger.apart[parcel.origin as usize];
+        *delivered += parcel.end - before;
+        if let Some(transfer) = origin.app.as_mut().and_then(Application::transfer_mut)
+            && *delivered == transfer.bytes
+        {
+            transfer.completed = now;
         }
+        Some(parcel)
     }
 
     /// An upstream connection may have sent something, or had it acknowledged.
-    #[inline(never)]
-    pub(crate) fn on_upstream_pumped(&mut self, now: Instant, flow_index: u32) {
-        let Some(outlet) = self.collect.outlet_of(flow_index) else { return };
-        let Ends::Tcp(ends) = &self.flows[flow_index as usize].ends else { return };
-        let (next, una) = ends[0].sent_and_acknowledged();
-        // Position 0 is SYN.
-        let (sent, acknowledged) = (next.saturating_sub(1), una.saturating_sub(1));
-        let (machine, slot) = {
-            let outlet = &self.collect.outlets[outlet];
-            (outlet.machine as usize, outlet.slot as usize)
-        };
-        let waits = self.collect.machines[machine].waits;
-        self.collect.machines[machine].audit.on_sent(slot, sent);
-        let aggregate = &mut self.collect.machines[machine].aggregate;
-        aggregate.handle_acknowledged(now, slot, acknowledged);
-        while let Some(departed) =
-            self.collect.machines[machine].aggregate.poll_departed(now, slot, sent)
-        {
+    pub(crate) fn on_pumped(&mut self, now: Instant, flow_index: u32) {
+        let Some(upstream) = self.upstream(flow_index) else { return };
+        let machine = &mut self.collect.machines[upstream.machine];
+        machine.audit.on_sent(upstream.slot, upstream.sent);
+        machine.aggregate.handle_acknowledged(now, upstream.slot, upstream.acknowledged);
+    }
+
+    /// Frees the space of what the upstream connection has sent since. Returns an end whose window has opened
+    /// by that, which may have something to send; `None` when all is done.
+    pub(crate) fn poll_departed(&mut self, now: Instant, flow_index: u32) -> Option<u32> {
+        let Upstream { machine, slot, sent, .. } = self.upstream(flow_index)?;
+        let machine = &mut self.collect.machines[machine];
+        while let Some(departed) = machine.aggregate.poll_departed(now, slot, sent) {
             let member = &mut self.flows[departed.member as usize];
             self.ledger.crossings[member.row as usize].on_waited(departed.waited);
-            if waits && let Ends::Tcp(ends) = &mut member.ends {
+            if machine.waits
+                && let Ends::Tcp(ends) = &mut member.ends
+            {
                 ends[1].read(departed.bytes);
-                self.pump_apart(now, 2 * departed.member + 1);
+                return Some(2 * departed.member + 1);
             }
         }
+        None
     }
+
+    fn upstream(&self, flow_index: u32) -> Option<Upstream> {
+        let outlet = &self.collect.outlets[self.collect.outlet_of(flow_index)?];
+        let Ends::Tcp(ends) = &self.flows[flow_index as usize].ends else { return None };
+        let (next, una) = ends[0].sent_and_acknowledged();
+        Some(Upstream {
+            machine: outlet.machine as usize,
+            slot: outlet.slot as usize,
+            // Position 0 is SYN.
+            sent: next.saturating_sub(1),
+            acknowledged: una.saturating_sub(1),
+        })
+    }
+}
+
+/// An upstream connection: its place at an aggregator, and bytes of payload sent and acknowledged.
+struct Upstream {
+    machine: usize,
+    slot: usize,
+    sent: u64,
+    acknowledged: u64,
 }
 
 impl Collectors {
@@ -193,35 +214,5 @@ impl Collectors {
     fn place(&self, flow: u32) -> (usize, usize) {
         let outlet = &self.outlets[self.into[flow as usize] as usize];
         (outlet.machine as usize, outlet.slot as usize)
-    }
-}
-
-impl Flow {
-    /// Payload that has arrived in order at the end of the flow's own connection.
-    fn received(&self) -> u64 {
-        match &self.ends {
-            Ends::Tcp(ends) => ends[1].receiver().delivered(),
-            Ends::Datagram { .. } => 0,
-        }
-    }
-
-    /// The ends of the pieces into which a collector cuts a byte stream, from `first` on: one for
-    /// each full segment, as no message is known in it.
-    fn pieces(&self, first: u64) -> impl Iterator<Item = u64> + use<> {
-        let mss = match &self.ends {
-            Ends::Tcp(ends) => u64::from(ends[0].params().mss),
-            Ends::Datagram { .. } => 1,
-        };
-        let total = if let App::Transfer(transfer) = &self.app { transfer.bytes } else { u64::MAX };
-        std::iter::successors(Some(first), move |&end| {
-            (end < total).then(|| end.saturating_add(mss).min(total))
-        })
-    }
-
-    /// A byte stream that a collector takes on has begun.
-    pub(crate) fn begin_pieces(&mut self) {
-        if matches!(self.app, App::Bulk | App::Transfer(_)) {
-            self.watch = self.pieces(0).nth(1).unwrap_or(u64::MAX);
-        }
     }
 }

@@ -16,10 +16,11 @@ use std::collections::VecDeque;
 use gridhaul_core::pep::aggregate::Aggregate;
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::scenario::Load;
-use gridhaul_scenario::units::Instant;
 
 use crate::audit::CollectorAudit;
+use crate::parcel::Parcel;
 
+pub(crate) use course::Context;
 pub(crate) use outcome::Levels;
 use plan::Group;
 pub(crate) use plan::Plan;
@@ -59,17 +60,6 @@ pub(crate) struct Outlet {
     pub parcels: VecDeque<Parcel>,
     /// Where the last message ended that was whole there.
     pub delivered: u64,
-}
-
-/// A message on its way from a collector.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Parcel {
-    /// Position after its last byte in the stream of the upstream connection.
-    pub end: u64,
-    /// When its application had it ready; [`Instant::NEVER`] for a piece of a byte stream.
-    pub ready: Instant,
-    /// The flow that it belongs to.
-    pub origin: u32,
 }
 
 impl Collectors {

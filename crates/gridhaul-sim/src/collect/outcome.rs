@@ -4,8 +4,8 @@ use gridhaul_scenario::answer::{Metric, Metrics};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::Collectors;
+use crate::audit::Violation;
 use crate::flow::{Ends, Flow};
-use crate::world::World;
 
 /// Integrals over time of what waits at a collector for one upstream connection.
 #[derive(Debug, Clone, Copy)]
@@ -33,18 +33,17 @@ impl Collectors {
     /// The metrics of the upstream connections of a row, averaged over them.
     pub(crate) fn metrics(
         &self,
-        world: &World,
-        row: u32,
+        (flows, row): (&[Flow], u32),
         before: &[Levels],
-        span: Duration,
+        (end, span): (Instant, Duration),
         into: &mut Metrics,
     ) {
         let (mut waiting, mut only_copy) = (0, 0);
         let (mut waiting_max, mut only_copy_max) = (0, 0);
         let mut count = 0_u32;
-        let now = self.levels(world.end);
+        let now = self.levels(end);
         for (index, outlet) in self.outlets.iter().enumerate() {
-            if world.flows[self.first as usize + index].row != row {
+            if flows[self.first as usize + index].row != row {
                 continue;
             }
             waiting += now[index].waiting - before[index].waiting;
@@ -62,7 +61,7 @@ impl Collectors {
     }
 
     /// Has the collectors re-checked. An error names the row of the upstream connection.
-    pub(crate) fn audit(&mut self, flows: &[Flow]) -> Result<(), (u32, String)> {
+    pub(crate) fn audit(&mut self, flows: &[Flow]) -> Result<(), (u32, Violation)> {
         for (index, outlet) in self.outlets.iter().enumerate() {
             let flow = &flows[self.first as usize + index];
             let Ends::Tcp(ends) = &flow.ends else { continue };

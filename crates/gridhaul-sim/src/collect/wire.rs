@@ -10,7 +10,7 @@ use gridhaul_scenario::units::Duration;
 
 use super::{Collectors, Group, Machine, NO_OUTLET, Outlet, Plan, sizes};
 use crate::audit::CollectorAudit;
-use crate::build::Stacks;
+use crate::stacks::Stacks;
 
 /// Where the collectors and outlets of a plan have their places.
 #[derive(Debug)]

@@ -7,32 +7,50 @@ use gridhaul_scenario::units::Instant;
 
 use super::{Proxies, Unit};
 use crate::events::Target;
+use crate::flow::Flow;
+use crate::ledger::Ledger;
+use crate::network::Network;
 use crate::packet::{Body, Packet};
-use crate::world::World;
 
-impl World {
+/// The state of a run that proxies read and change.
+pub(crate) struct Context<'a> {
+    pub proxies: &'a mut Proxies,
+    pub net: &'a mut Network,
+    pub flows: &'a [Flow],
+    pub ledger: &'a mut Ledger,
+}
+
+/// What becomes of a packet that is at a proxy.
+pub(crate) enum Passage {
+    /// The proxy has taken it in.
+    TakenIn,
+    /// The proxy is down and lets it pass: the packet with its next place in the list of routes.
+    Passed(Packet),
+    /// The proxy is down, and the packet is lost.
+    Lost,
+}
+
+impl Context<'_> {
     /// A packet is at the proxy with this number on its way, which may be down.
-    #[cold]
-    pub(crate) fn on_proxied(&mut self, now: Instant, packet: Packet, ordinal: u32) {
-        if let Some(taken) = self.proxies.take_in(now, &packet, ordinal) {
+    pub(crate) fn on_packet(&mut self, now: Instant, packet: &Packet, ordinal: u32) -> Passage {
+        if let Some(taken) = self.proxies.take_in(now, packet, ordinal) {
             self.on_taken_in(now, taken);
-            return;
+            return Passage::TakenIn;
         }
-        let index = self.proxies.index(&packet, ordinal);
+        let index = self.proxies.index(packet, ordinal);
         let unit = &self.proxies.units[index as usize];
         match unit.down {
-            Some((_, Bypass::Lose)) => self.on_lost(&packet, Cause::Error),
+            Some((_, Bypass::Lose)) => Passage::Lost,
             Some((_, Bypass::Pass)) => {
-                let next = unit.next[side_of(&packet).other().index()];
-                self.forward(now, Packet { next, ..packet });
+                let next = unit.next[side_of(packet).other().index()];
+                Passage::Passed(Packet { next, ..*packet })
             }
             // No segment.
-            None => {}
+            None => Passage::TakenIn,
         }
     }
 
     /// A proxy has taken a segment in.
-    #[inline(never)]
     pub(crate) fn on_taken_in(&mut self, now: Instant, taken: TakenIn) {
         let passed = self.pump_unit(now, taken.unit, Some(taken.sent));
         let unit = &self.proxies.units[taken.unit as usize];
@@ -44,8 +62,7 @@ impl World {
     }
 
     /// Time has come for a proxy: a deadline, a crash, or the end of one.
-    #[cold]
-    pub(crate) fn on_unit(&mut self, now: Instant, index: u32) {
+    pub(crate) fn on_timeout(&mut self, now: Instant, index: u32) {
         let unit = &mut self.proxies.units[index as usize];
         if unit.crashes.last().is_some_and(|crash| crash.0 <= now) {
             unit.crash(now);

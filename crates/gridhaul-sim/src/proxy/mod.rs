@@ -14,6 +14,7 @@ use gridhaul_core::pep::{Held, Level, Proxy, Side};
 use gridhaul_scenario::scenario::Bypass;
 use gridhaul_scenario::units::Instant;
 
+pub(crate) use course::{Context, Passage, TakenIn};
 pub(crate) use outcome::ProxySums;
 use recipe::Recipe;
 pub(crate) use refuse::refusals;

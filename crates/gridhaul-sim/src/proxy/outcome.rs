@@ -5,6 +5,7 @@ use gridhaul_scenario::answer::{Metric, Metrics};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::{Proxies, Unit};
+use crate::audit::Violation;
 use crate::flow::{Books, Flow};
 
 /// What the units of a row have counted so far.
@@ -64,7 +65,7 @@ impl Proxies {
     /// Re-checks a flow: each unit has received no more than was sent to it and acknowledged no more than
     /// that, and nobody was told of more than was acknowledged. Without units, the ends are looked at
     /// alone.
-    pub(crate) fn audit(&self, index: usize, flow: &Flow) -> Result<(), String> {
+    pub(crate) fn audit(&self, index: usize, flow: &Flow) -> Result<(), Violation> {
         let first = self.first.get(index).copied().filter(|&first| first != u32::MAX);
         let Some(first) = first else { return flow.audit() };
         let units: Vec<_> = self.of_flow(first).collect();
@@ -84,19 +85,13 @@ impl Proxies {
                 let Some(held) = unit.forwarded(from, sent) else { continue };
                 let Held { received, taken, released, .. } = held;
                 if received > sent || taken > received || acknowledged > taken {
-                    return Err(format!(
-                        "{sent} B were sent to a proxy and {acknowledged} B are known to be \
-                         acknowledged, of which it has received {received} B and acknowledged {taken} B"
-                    ));
+                    return Err(Violation::ProxyInput { sent, acknowledged, received, taken });
                 }
                 (sent, acknowledged) = (received, released);
             }
             if far.delivered > sent || acknowledged > far.delivered {
-                return Err(format!(
-                    "the last proxy has received {sent} B and had {acknowledged} B acknowledged; {} B \
-                     were delivered",
-                    far.delivered
-                ));
+                let (received, delivered) = (sent, far.delivered);
+                return Err(Violation::ProxyOutput { received, acknowledged, delivered });
             }
         }
         Ok(())

@@ -10,8 +10,8 @@ use gridhaul_scenario::units::Instant;
 
 use super::recipe::Recipe;
 use super::{Proxies, Unit};
-use crate::build::Stacks;
 use crate::network::AT_PROXY;
+use crate::stacks::Stacks;
 
 /// The proxies on the way of each row of flows.
 #[derive(Debug)]

@@ -1,11 +1,13 @@
 //! What applications send and receive: messages, datagrams and recorded traces.
 
+use gridhaul_core::load::Arrival;
 use gridhaul_core::tcp::Sender;
+use gridhaul_scenario::scenario::End;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::World;
 use crate::events::Target;
-use crate::flow::Ends;
+use crate::flow::{Ends, Received};
 use crate::packet::{Body, Datagram, Packet};
 
 impl World {
@@ -41,23 +43,23 @@ impl World {
         }
         let again = match &flow.ends {
             Ends::Tcp(_) => {
-                let again = flow.on_due(now, &mut self.ledger, &mut self.under_way);
+                let row = flow.row;
+                let on_ready = |ready| self.ledger.on_ready(row, ready);
+                let again = flow.on_due(now, &mut self.under_way, on_ready);
                 if self.collect.outlet_after(flow_index).is_some() {
                     flow.begin_pieces();
                 }
                 again
             }
             Ends::Datagram { .. } => {
-                let Some((message, again)) = flow.next_datagram(now) else { return };
-                if let Some(message) = message {
-                    self.send_datagram(now, flow_index, message);
+                let Some((arrival, again)) = flow.next_datagram(now) else { return };
+                if let Some(arrival) = arrival {
+                    self.send_datagram(now, flow_index, arrival);
                 }
-                Some(again)
+                again
             }
         };
-        if let Some(again) = again {
-            self.net.events.schedule(Target::App(flow_index), again);
-        }
+        self.net.events.schedule(Target::App(flow_index), again);
         self.pump_apart(now, 2 * flow_index);
         self.pump_apart(now, 2 * flow_index + 1);
     }
@@ -74,15 +76,18 @@ impl World {
             }
             let (bytes, flows) = playback.message();
             let more = playback.advance();
+            let arrival = Arrival { at: now, bytes };
             for flow_index in flows {
                 let flow = &mut self.flows[flow_index as usize];
                 if let Ends::Datagram { .. } = flow.ends {
-                    self.send_datagram(now, flow_index, (bytes, now));
+                    self.send_datagram(now, flow_index, arrival);
                 } else {
                     if let Ends::Tcp(ends) = &flow.ends {
                         self.ledger.handshakes.on_use(now, flow_index, &ends[0]);
                     }
-                    flow.on_recorded(now, bytes, &mut self.ledger, &mut self.under_way);
+                    let row = flow.row;
+                    let on_ready = |ready| self.ledger.on_ready(row, ready);
+                    flow.on_recorded(arrival, &mut self.under_way, on_ready);
                     self.pump_apart(now, 2 * flow_index);
                 }
             }
@@ -97,12 +102,13 @@ impl World {
         }
     }
 
-    /// Sends a message of so many bytes that was ready at this time.
-    fn send_datagram(&mut self, now: Instant, flow_index: u32, (bytes, ready): (u64, Instant)) {
+    /// Sends a message as a datagram.
+    fn send_datagram(&mut self, now: Instant, flow_index: u32, arrival: Arrival) {
         let flow = &mut self.flows[flow_index as usize];
         let Ends::Datagram { header, .. } = flow.ends else { return };
         let account = &mut self.ledger.accounts[flow.row as usize];
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let bytes = u32::try_from(arrival.bytes).unwrap_or(u32::MAX);
+        let ready = arrival.at;
         let datagram = Datagram { bytes, header, number: account.datagrams as u32, ready };
         account.datagrams += 1;
         let (to, next) = (2 * flow_index + 1, flow.routes[0]);
@@ -112,27 +118,34 @@ impl World {
         self.forward(now, packet);
     }
 
-    /// What an application waits for has arrived at an end.
+    /// What an application waits for has arrived at an end, or SYN was answered there.
     #[cold]
-    pub(super) fn on_progress(&mut self, now: Instant, end: u32) {
-        let (flow_index, side) = (end / 2, (end % 2) as usize);
+    pub(super) fn on_received(&mut self, now: Instant, end: u32, received: Received) {
+        let flow_index = end / 2;
+        if received == Received::SynAnswered {
+            let flow = &self.flows[flow_index as usize];
+            if let Ends::Tcp([near, _]) = &flow.ends {
+                self.ledger.handshakes.on_answered(now, flow_index, flow.row, near);
+            }
+            return;
+        }
         if self.collect.outlet_of(flow_index).is_some() {
             self.on_delivered(now, flow_index);
             return;
         }
-        let flow = &mut self.flows[flow_index as usize];
-        let progress = flow.on_arrived(now, side, &mut self.under_way);
-        let row = flow.row;
-        for ready in progress.messages {
-            self.on_message(now, (row, flow_index), ready);
+        let side = if end.is_multiple_of(2) { End::From } else { End::To };
+        loop {
+            let flow = &mut self.flows[flow_index as usize];
+            let row = flow.row;
+            let Some(message) = flow.poll_delivered(now, side, &mut self.under_way) else { break };
+            self.on_message(now, (row, flow_index), message.at);
         }
-        if let Some(at) = progress.wake {
-            self.net.events.schedule(Target::App(flow_index), at);
-        }
+        let next = self.flows[flow_index as usize].next_deadline();
+        self.net.events.schedule(Target::App(flow_index), next);
     }
 
     /// A message has arrived whole.
-    pub(crate) fn on_message(&mut self, now: Instant, (row, flow): (u32, u32), ready: Instant) {
+    pub(super) fn on_message(&mut self, now: Instant, (row, flow): (u32, u32), ready: Instant) {
         let delay: Duration = now.since(ready);
         self.ledger.on_delivered(row, ready, delay);
         if let Some(recorder) = &mut self.recorder {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::failure::EXIT_CODES;
+use crate::command::error::EXIT_CODES;
 
 /// What `cc` can do.
 #[derive(Debug, Subcommand)]

@@ -7,7 +7,7 @@ use clap::{Arg, Args, Subcommand};
 use gridhaul::Setting;
 use gridhaul_scenario::scenario::{NAME_RULE, Scenario};
 
-use crate::failure::EXIT_CODES;
+use crate::command::error::EXIT_CODES;
 
 /// What `emu` can do.
 #[derive(Debug, Subcommand)]

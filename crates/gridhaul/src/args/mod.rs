@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::failure::EXIT_CODES;
+use crate::command::error::EXIT_CODES;
 
 pub(crate) use cc::{CcAlgorithm, CcCommand, CcLoadArgs};
 pub(crate) use emu::{EmuCommand, EmuUpArgs};

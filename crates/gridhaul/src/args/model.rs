@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use gridhaul_scenario::units::{Duration, Probability};
 
-use crate::failure::EXIT_CODES;
+use crate::command::error::EXIT_CODES;
 
 /// What the equations are made of.
 #[derive(Debug, Subcommand)]

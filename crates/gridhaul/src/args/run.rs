@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use gridhaul::Vary;
 
 use super::options::{Changes, Engine, Output, Printed};
-use crate::failure::EXIT_CODES;
+use crate::command::error::EXIT_CODES;
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]

@@ -1,6 +1,6 @@
 //! Errors of a changed scenario in the words of the command line.
 
-use gridhaul_scenario::scenario::{Place, Problem, Scenario, ScenarioError};
+use gridhaul_scenario::scenario::{Diagnostic, Place, Scenario, ScenarioError};
 
 use super::argument::{Setting, Vary, Written};
 
@@ -48,17 +48,17 @@ impl Argument {
     }
 
     /// Names the argument and points into it; `rest` is the path below the entry.
-    fn point(&self, problem: &mut Problem, rest: &str) {
+    fn point(&self, diagnostic: &mut Diagnostic, rest: &str) {
         let (value, below) = match rest {
             "" | ".linear" | ".log" => (None, ""),
             ".points" => (Some(2), ""),
             _ => split(rest.trim_start_matches(".linear").trim_start_matches(".log")),
         };
-        problem.key = format!("{}{below}", self.flag);
+        diagnostic.key = format!("{}{below}", self.flag);
         let argument = &self.written.text;
         // A single value is meant by its key, too.
         let whole = self.written.values.first().zip(self.written.values.last());
-        problem.place = match (value.and_then(|value| self.written.values.get(value)), whole) {
+        diagnostic.place = match (value.and_then(|value| self.written.values.get(value)), whole) {
             (Some(span), _) => Some(Place::in_argument(argument, span.clone(), below)),
             (None, Some((first, last))) if rest.starts_with('.') => {
                 Some(Place::of_argument(argument, first.start..last.end))
@@ -77,11 +77,11 @@ fn split(path: &str) -> (Option<usize>, &str) {
 /// Names the flags of the command line where the error names entries of a sweep.
 pub(super) fn named(mut error: ScenarioError, file: &str, blame: &Blame) -> anyhow::Error {
     file.clone_into(&mut error.file);
-    for problem in &mut error.problems {
-        let key = problem.key.clone();
+    for diagnostic in &mut error.diagnostics {
+        let key = diagnostic.key.clone();
         for argument in &blame.arguments {
             if let Some(rest) = key.strip_prefix(&argument.entry) {
-                argument.point(problem, rest);
+                argument.point(diagnostic, rest);
             }
         }
     }

@@ -9,12 +9,12 @@ use gridhaul_cc::{
 };
 use gridhaul_report::TextTable;
 
+use super::error::CommandError;
 use crate::args::{CcAlgorithm, CcCommand, CcLoadArgs};
-use crate::failure::Failure;
 use crate::terminal::{print, print_tables, say};
 
 /// Loads, takes out, lists.
-pub(crate) fn run(command: &CcCommand) -> Result<(), Failure> {
+pub(crate) fn run(command: &CcCommand) -> Result<(), CommandError> {
     match command {
         CcCommand::Load(args) => load(args),
         CcCommand::Unload(args) => unload(&chosen(&args.algorithms)),
@@ -23,7 +23,7 @@ pub(crate) fn run(command: &CcCommand) -> Result<(), Failure> {
     }
 }
 
-fn load(args: &CcLoadArgs) -> Result<(), Failure> {
+fn load(args: &CcLoadArgs) -> Result<(), CommandError> {
     let algorithms = chosen(&args.algorithms);
     refuse_idle_options(args, &algorithms)?;
     let settings = settings(args);
@@ -92,7 +92,7 @@ fn settings(args: &CcLoadArgs) -> Settings {
     }
 }
 
-fn unload(algorithms: &[Algorithm]) -> Result<(), Failure> {
+fn unload(algorithms: &[Algorithm]) -> Result<(), CommandError> {
     let ended = gridhaul_cc::unload(algorithms)?;
     let default = fs::read_to_string(DEFAULT).unwrap_or_default();
     if ended.iter().any(|algorithm| algorithm.name() == default.trim()) {
@@ -111,7 +111,7 @@ fn unload(algorithms: &[Algorithm]) -> Result<(), Failure> {
 /// What new connections get, in this network namespace.
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
-fn list() -> Result<(), Failure> {
+fn list() -> Result<(), CommandError> {
     let all = gridhaul_cc::status()?;
     let row = |algorithm: &Algorithm| {
         let status = all.iter().find(|status| status.algorithm == *algorithm);
@@ -128,7 +128,7 @@ fn list() -> Result<(), Failure> {
     Ok(print_tables(&[table])?)
 }
 
-fn status() -> Result<(), Failure> {
+fn status() -> Result<(), CommandError> {
     let all = gridhaul_cc::status()?;
     if all.is_empty() {
         return Ok(print("nothing is loaded\n")?);
@@ -175,11 +175,11 @@ fn names(algorithms: &[Algorithm]) -> String {
     algorithms.iter().map(|algorithm| algorithm.name()).collect::<Vec<_>>().join(", ")
 }
 
-impl From<Error> for Failure {
+impl From<Error> for CommandError {
     /// What the kernel refuses of our own programs is our fault; all else is the machine's.
     fn from(error: Error) -> Self {
         match error {
-            Error::Refused { .. } | Error::Object(..) => Self::Fault(error.into()),
+            Error::Refused { .. } | Error::Object(..) => Self::Internal(error.into()),
             _ => Self::Input(error.into()),
         }
     }

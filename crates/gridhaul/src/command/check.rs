@@ -6,12 +6,12 @@ use anyhow::anyhow;
 use gridhaul_data::trace;
 use gridhaul_scenario::answer::Warning;
 
+use super::error::CommandError;
 use crate::args::CheckArgs;
-use crate::failure::Failure;
 use crate::terminal::{print, say};
 
 /// Prints for each file what it asks and what of it changes nothing, and for all together what is wrong.
-pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &CheckArgs) -> Result<(), CommandError> {
     let mut errors = Vec::new();
     let mut lines = String::new();
     let mut warnings = Vec::new();
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     if errors.is_empty() {
         return Ok(());
     }
-    Err(Failure::Input(anyhow!("{}", errors.join("\n\nerror: "))))
+    Err(CommandError::Input(anyhow!("{}", errors.join("\n\nerror: "))))
 }
 
 fn counted(number: usize, what: &str) -> String {

@@ -9,14 +9,14 @@ use gridhaul_report::Report;
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::scenario::Scenario;
 
+use super::error::CommandError;
 use super::run::{json, shown, stem};
 use crate::args::CompareArgs;
-use crate::failure::Failure;
 use crate::folder::{MARKS, Place};
 use crate::terminal::{Terminal, print, print_tables, say};
 
 /// Compares every answer with the first.
-pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
     args.printed.check(args.json)?;
     let place = args.out.as_ref().map(|out| Place::new(out, args.force)).transpose()?;
     let mut sides = Vec::new();
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
     match comparison.differences() {
         0 => Ok(()),
         _ if !args.must_agree => Ok(()),
-        count => Err(Failure::Check(format!("{count} metrics differ by more than chance"))),
+        count => Err(CommandError::Check(format!("{count} metrics differ by more than chance"))),
     }
 }
 
@@ -61,7 +61,7 @@ struct Side {
     scenario: Option<Scenario>,
 }
 
-fn sides_of(file: &Path, args: &CompareArgs) -> Result<Vec<Side>, Failure> {
+fn sides_of(file: &Path, args: &CompareArgs) -> Result<Vec<Side>, CommandError> {
     let stored = if file.is_dir() { Some(file.join(MARKS[0])) } else { None };
     let is_json = file.extension().is_some_and(|ending| ending == "json");
     let (label, shown) = (label(file), file.display().to_string());
@@ -99,7 +99,7 @@ fn name_apart(sides: &mut [Side]) {
     }
 }
 
-fn write(place: Place, sides: &[Side], comparison: &str) -> Result<String, Failure> {
+fn write(place: Place, sides: &[Side], comparison: &str) -> Result<String, CommandError> {
     let answers: Vec<_> = sides.iter().map(|side| (side.label.clone(), &side.answer)).collect();
     let scenarios = sides.iter().filter_map(|side| side.scenario.as_ref());
     let toml: Vec<_> = scenarios.map(Scenario::to_toml).collect();

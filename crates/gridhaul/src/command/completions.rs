@@ -2,12 +2,12 @@
 
 use clap::CommandFactory;
 
+use super::error::CommandError;
 use crate::args::{Cli, CompletionsArgs};
-use crate::failure::Failure;
 use crate::terminal::print;
 
 /// Prints the completions.
-pub(crate) fn run(args: &CompletionsArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &CompletionsArgs) -> Result<(), CommandError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "gridhaul", &mut script);
     Ok(print(&String::from_utf8_lossy(&script))?)

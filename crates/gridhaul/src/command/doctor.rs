@@ -1,12 +1,14 @@
 //! `gridhaul doctor`: what this machine offers.
 
 use std::env;
-use std::fs::{self, File};
-use std::process::{Command, Stdio};
+use std::fs;
 
+use gridhaul_linux::{
+    available_congestion_control, is_root, may_open_tun, succeeds_in_network_namespace,
+};
 use gridhaul_report::TextTable;
 
-use crate::failure::Failure;
+use super::error::CommandError;
 use crate::terminal::print_tables;
 
 /// One thing that a part of gridhaul can use.
@@ -20,7 +22,7 @@ struct Offer<'a> {
 }
 
 /// Prints one line for each thing: there or not, for what, and how to get it.
-pub(crate) fn run() -> Result<(), Failure> {
+pub(crate) fn run() -> Result<(), CommandError> {
     let lacking = gridhaul_cc::missing();
     let lacking: Vec<_> = lacking.into_iter().map(|it| it.remedy).collect();
     let lacking = lacking.join("; ");
@@ -45,8 +47,8 @@ pub(crate) fn run() -> Result<(), Failure> {
 
 fn offers(lacking: &str) -> Vec<Offer<'_>> {
     let offer = |name, found, used_by, remedy| Offer { name, found, used_by, remedy };
-    let congestion = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
-        .unwrap_or_default();
+    let registered = available_congestion_control();
+    let is_registered = |name: &str| registered.iter().any(|it| it == name);
     vec![
         offer("ns-2 (`ns`)", program("ns"), "conformance tests, benchmarks", "apt-get install ns2"),
         offer("ns-3", ns3(), "benchmarks", "apt-get install libns3-dev"),
@@ -57,40 +59,33 @@ fn offers(lacking: &str) -> Vec<Offer<'_>> {
             "tests of what a killed run leaves",
             "apt-get install bpftool",
         ),
-        offer("root", root(), "tests that install packages", "run as root, or use sudo"),
+        offer("root", is_root(), "tests that install packages", "run as root, or use sudo"),
         offer(
             "network namespaces",
-            in_namespace(&["true"]),
+            succeeds_in_network_namespace("true", &[]),
             "runs on real kernels",
             "run as root, or allow user namespaces: sysctl kernel.unprivileged_userns_clone=1",
         ),
         offer(
             "TUN devices",
-            File::options().read(true).write(true).open("/dev/net/tun").is_ok(),
+            may_open_tun(),
             "runs on real kernels",
             "modprobe tun; chmod 666 /dev/net/tun; in a container, pass --device /dev/net/tun",
         ),
         offer("ip (iproute2)", program("ip"), "runs on real kernels", "apt-get install iproute2"),
         offer(
             "tc (iproute2) with HTB",
-            in_namespace(&["tc", "qdisc", "add", "dev", "lo", "root", "htb"]),
+            succeeds_in_network_namespace("tc", &["qdisc", "add", "dev", "lo", "root", "htb"]),
             "shapers on real kernels",
             "apt-get install iproute2; modprobe sch_htb",
         ),
         offer(
             "kernel TCP: cubic and reno",
-            ["cubic", "reno"]
-                .iter()
-                .all(|name| congestion.split_whitespace().any(|it| it == *name)),
+            is_registered("cubic") && is_registered("reno"),
             "runs on real kernels",
             "modprobe tcp_cubic",
         ),
-        offer(
-            "kernel TCP: bbr",
-            congestion.split_whitespace().any(|name| name == "bbr"),
-            "runs on real kernels",
-            "modprobe tcp_bbr",
-        ),
+        offer("kernel TCP: bbr", is_registered("bbr"), "runs on real kernels", "modprobe tcp_bbr"),
         offer("kernel TCP: gh_vegas, gh_medx", lacking.is_empty(), "`gridhaul cc`", lacking),
     ]
 }
@@ -100,27 +95,8 @@ fn program(name: &str) -> bool {
         .is_some_and(|path| env::split_paths(&path).any(|dir| dir.join(name).is_file()))
 }
 
-fn succeeds(program: &str, args: &[&str]) -> bool {
-    let mut command = Command::new(program);
-    command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
-}
-
-/// Whether a command succeeds in a network namespace of its own, as root or as a user that becomes root there.
-fn in_namespace(words: &[&str]) -> bool {
-    let as_user = ["--user", "--map-root-user", "--net"];
-    succeeds("unshare", &[&as_user[2..], words].concat())
-        || succeeds("unshare", &[&as_user[..], words].concat())
-}
-
 fn ns3() -> bool {
     let headers = fs::read_dir("/usr/include").into_iter().flatten().flatten();
     program("ns3")
         || headers.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("ns3"))
-}
-
-fn root() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let uid = status.lines().find_map(|line| line.strip_prefix("Uid:"));
-    uid.and_then(|uid| uid.split_whitespace().nth(1)) == Some("0")
 }

@@ -5,28 +5,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use gridhaul::ensure_room;
-use gridhaul_emu::{Held, Pair, clean};
+use gridhaul_emu::{Held, Pair};
+use gridhaul_linux::remove_stale_namespaces;
 use gridhaul_report::TextTable;
 
+use super::error::CommandError;
 use super::run::load;
 use crate::args::{Changes, EmuCommand, EmuUpArgs};
-use crate::failure::Failure;
 use crate::terminal::{print, print_tables, say};
 
 /// Runs one of the commands.
-pub(crate) fn run(command: &EmuCommand) -> Result<(), Failure> {
+pub(crate) fn run(command: &EmuCommand) -> Result<(), CommandError> {
     match command {
         EmuCommand::Up(args) => up(args),
         EmuCommand::Clean => sweep(),
     }
 }
 
-fn up(args: &EmuUpArgs) -> Result<(), Failure> {
+fn up(args: &EmuUpArgs) -> Result<(), CommandError> {
     let changes = Changes { seed: args.seed, set: args.set.clone(), ..Changes::default() };
     let scenario = load(&args.file, &changes, &[], false)?;
     let point = scenario.points()?.swap_remove(0);
     ensure_room(&point.scenario)?;
-    clean().context("removing what dead runs have left")?;
+    remove_stale_namespaces().context("removing what dead runs have left")?;
     let stop = Arc::new(AtomicBool::new(false));
     let ended = Arc::clone(&stop);
     ctrlc::set_handler(move || ended.store(true, Ordering::Relaxed))
@@ -38,8 +39,8 @@ fn up(args: &EmuUpArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn sweep() -> Result<(), Failure> {
-    let removed = clean().context("removing what dead runs have left")?;
+fn sweep() -> Result<(), CommandError> {
+    let removed = remove_stale_namespaces().context("removing what dead runs have left")?;
     if removed.is_empty() {
         say(format_args!("nothing was left"));
     }

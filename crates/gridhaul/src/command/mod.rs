@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod emu;
+pub(crate) mod error;
 pub(crate) mod model;
 pub(crate) mod paper;
 pub(crate) mod plan;

@@ -9,18 +9,18 @@ use gridhaul_model::chain::meter::{Conditions, Demand, MeterTcp, Restart, Timer,
 use gridhaul_model::queue::Mm1b;
 use gridhaul_scenario::scenario::{Profile, Stack};
 
+use super::error::CommandError;
 use crate::args::{ChainArgs, ChainFormat, ChainOf, ChainRules, ChainVariant, ModelCommand};
-use crate::failure::Failure;
 use crate::terminal::print;
 
 /// Shows a part of the model.
-pub(crate) fn run(command: &ModelCommand) -> Result<(), Failure> {
+pub(crate) fn run(command: &ModelCommand) -> Result<(), CommandError> {
     match command {
         ModelCommand::Chain(args) => chain(args),
     }
 }
 
-fn chain(args: &ChainArgs) -> Result<(), Failure> {
+fn chain(args: &ChainArgs) -> Result<(), CommandError> {
     check(args)?;
     let chain = match args.of {
         ChainOf::Meter => meter(args),

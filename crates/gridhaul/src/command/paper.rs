@@ -6,21 +6,21 @@ use anyhow::anyhow;
 use gridhaul::paper::{Paper, Reproduction};
 use gridhaul_report::TextTable;
 
+use super::error::CommandError;
 use super::run::{json, shown};
 use crate::args::PaperArgs;
-use crate::failure::Failure;
 use crate::folder::Place;
 use crate::terminal::{Terminal, print, print_tables, say};
 
 /// Runs a paper, or lists all of them.
-pub(crate) fn run(args: &PaperArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &PaperArgs) -> Result<(), CommandError> {
     match &args.name {
         None => list(&Paper::all()?),
         Some(name) => check(Paper::named(name)?, args),
     }
 }
 
-fn list(papers: &[Paper]) -> Result<(), Failure> {
+fn list(papers: &[Paper]) -> Result<(), CommandError> {
     let row = |paper: &Paper| {
         let figures = paper.figures().to_string();
         vec![paper.name.into(), figures, paper.title().into(), paper.source().into()]
@@ -34,7 +34,7 @@ fn list(papers: &[Paper]) -> Result<(), Failure> {
     Ok(print_tables(&[table])?)
 }
 
-fn check(paper: Paper, args: &PaperArgs) -> Result<(), Failure> {
+fn check(paper: Paper, args: &PaperArgs) -> Result<(), CommandError> {
     let output = &args.output;
     let default = || Path::new("results").join(format!("paper-{}", paper.name));
     let place = Place::new(&output.out.clone().unwrap_or_else(default), output.force)?;
@@ -53,7 +53,12 @@ fn check(paper: Paper, args: &PaperArgs) -> Result<(), Failure> {
     verdict(&found)
 }
 
-fn write(place: Place, found: &Reproduction, document: &str, svg: bool) -> Result<String, Failure> {
+fn write(
+    place: Place,
+    found: &Reproduction,
+    document: &str,
+    svg: bool,
+) -> Result<String, CommandError> {
     let mut folder = place.begin()?;
     folder.write("paper.json", document.as_bytes())?;
     let charts = found.charts();
@@ -67,15 +72,15 @@ fn write(place: Place, found: &Reproduction, document: &str, svg: bool) -> Resul
     Ok(shown(&folder.commit()?.join("report.html")))
 }
 
-fn verdict(found: &Reproduction) -> Result<(), Failure> {
+fn verdict(found: &Reproduction) -> Result<(), CommandError> {
     let (all, failed) = (found.checks(), found.failed());
     if all == 0 {
-        return Err(Failure::Fault(anyhow!("the paper has nothing to check")));
+        return Err(CommandError::Internal(anyhow!("the paper has nothing to check")));
     }
     if failed.is_empty() {
         say(format_args!("{}", found.summary()));
         return Ok(());
     }
     let (failed_count, names) = (failed.len(), failed.join(", "));
-    Err(Failure::Check(format!("{failed_count} of {all} checks do not hold: {names}")))
+    Err(CommandError::Check(format!("{failed_count} of {all} checks do not hold: {names}")))
 }

@@ -7,14 +7,14 @@ use gridhaul_report::{Opening, Report};
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::scenario::Scenario;
 
+use super::error::CommandError;
 use super::run::{json, load, shown, stem};
 use crate::args::{Output, PlanArgs, Verify};
-use crate::failure::Failure;
 use crate::folder::Place;
 use crate::terminal::{Terminal, print, say, texts};
 
 /// Plans, writes a folder, prints what was found. A request without a choice is a failed check.
-pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &PlanArgs) -> Result<(), CommandError> {
     let scenario = load(&args.file, &args.changes, &[], args.output.quiet)?;
     gridhaul::plan::check(&scenario, &args.file.display().to_string())?;
     let place = Place::new(&target(args), args.output.force)?;
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
     }
     match outcome.choice() {
         Some(_) => Ok(()),
-        None => Err(Failure::Check(outcome.finding())),
+        None => Err(CommandError::Check(outcome.finding())),
     }
 }
 
@@ -60,7 +60,7 @@ fn write(
     outcome: &Outcome,
     json: &str,
     output: &Output,
-) -> Result<PathBuf, Failure> {
+) -> Result<PathBuf, CommandError> {
     let answers = outcome.answers()?;
     let shown: Vec<(String, &Answer)> =
         answers.iter().map(|answer| (answer.backend.clone(), answer)).collect();

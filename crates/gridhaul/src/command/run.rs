@@ -9,14 +9,14 @@ use gridhaul_report::{Detail, Report, TextTable};
 use gridhaul_scenario::answer::{Answer, Metric};
 use gridhaul_scenario::scenario::Scenario;
 
+use super::error::CommandError;
 use crate::args::{Changes, Engine, Output, Printed, RunArgs, SweepArgs};
-use crate::failure::Failure;
 use crate::folder::Place;
 use crate::interrupt::Graceful;
 use crate::terminal::{Terminal, print, print_tables, say};
 
 /// Answers a scenario.
-pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
     Job {
         file: &args.file,
         suffix: "",
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 }
 
 /// Answers a scenario for several values of a key.
-pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
+pub(crate) fn sweep(args: &SweepArgs) -> Result<(), CommandError> {
     Job {
         file: &args.file,
         suffix: "-sweep",
@@ -52,7 +52,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn run(&self, output: &Output) -> Result<(), Failure> {
+    fn run(&self, output: &Output) -> Result<(), CommandError> {
         self.printed.check(output.json)?;
         let scenario = load(self.file, self.changes, self.vary, output.quiet)?;
         let place = Place::new(&self.target(output), output.force)?;
@@ -74,7 +74,7 @@ impl Job<'_> {
         let missing = self.engine.on.len() - answers.len();
         if missing > 0 || answers.iter().any(|answer| answer.incomplete) {
             let kept = shown(&written);
-            return Err(Failure::Interrupted(format!(
+            return Err(CommandError::Interrupted(format!(
                 "interrupted: {kept} holds what is finished"
             )));
         }
@@ -82,7 +82,7 @@ impl Job<'_> {
     }
 
     /// Prints the answers as the options say.
-    fn print(&self, answers: &[(String, &Answer)], as_json: bool) -> Result<(), Failure> {
+    fn print(&self, answers: &[(String, &Answer)], as_json: bool) -> Result<(), CommandError> {
         let label = stem(self.file);
         let named: Vec<_> = answers.iter().map(|(_, answer)| (label.clone(), *answer)).collect();
         if self.printed.csv(&named)? {
@@ -137,7 +137,7 @@ pub(crate) fn load(
     changes: &Changes,
     vary: &[Vary],
     quiet: bool,
-) -> Result<Scenario, Failure> {
+) -> Result<Scenario, CommandError> {
     let (scenario, notes) = gridhaul::load(file, &changes.changes(), vary)?;
     for note in notes.iter().filter(|_| !quiet) {
         say(format_args!("note: {note}"));
@@ -160,9 +160,9 @@ pub(crate) fn shown(path: &Path) -> String {
 }
 
 /// The text of `answer.json`.
-pub(crate) fn json(answer: &impl serde::Serialize) -> Result<String, Failure> {
+pub(crate) fn json(answer: &impl serde::Serialize) -> Result<String, CommandError> {
     let text = serde_json::to_string_pretty(answer).context("cannot write an answer as JSON");
-    Ok(text.map_err(Failure::Fault)? + "\n")
+    Ok(text.map_err(CommandError::Internal)? + "\n")
 }
 
 /// What goes into the folder.
@@ -175,7 +175,11 @@ struct Results<'a> {
 impl Results<'_> {
     /// The first answer is `answer.json`, those of further backends are `answer-<backend>.json`; so are
     /// their series and captures.
-    fn write(&self, place: Place, comparison: Option<&Comparison>) -> Result<PathBuf, Failure> {
+    fn write(
+        &self,
+        place: Place,
+        comparison: Option<&Comparison>,
+    ) -> Result<PathBuf, CommandError> {
         let toml = self.scenario.to_toml();
         let report = gridhaul_report::html(&Report {
             title: &self.scenario.title,
@@ -197,8 +201,8 @@ impl Results<'_> {
             let of_backend = if index == 0 { String::new() } else { format!("-{backend}") };
             folder.write(&format!("answer{of_backend}.json"), json(answer)?.as_bytes())?;
             for series in &answer.series {
-                let bytes =
-                    series::encode(series, answer).map_err(|error| Failure::Fault(error.into()))?;
+                let bytes = series::encode(series, answer)
+                    .map_err(|error| CommandError::Internal(error.into()))?;
                 folder.write(&format!("{}{of_backend}.parquet", series.name), &bytes)?;
             }
             for capture in &answer.captures {

@@ -2,13 +2,13 @@
 
 use gridhaul_scenario::schema;
 
+use super::error::CommandError;
 use super::run::json;
 use crate::args::{SchemaArgs, SchemaOf};
-use crate::failure::Failure;
 use crate::terminal::print;
 
 /// Prints a schema.
-pub(crate) fn run(args: &SchemaArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &SchemaArgs) -> Result<(), CommandError> {
     let schema = match args.of {
         SchemaOf::Scenario => schema::json_schema(),
         SchemaOf::Answer => schema::answer_schema(),

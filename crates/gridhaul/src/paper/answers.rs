@@ -105,8 +105,8 @@ impl Answers {
     ) -> Result<Self, Error> {
         let mut all = Self::default();
         for experiment in &paper.about.scenario {
-            let (name, scenario) = paper.scenario(experiment, quick).map_err(Error::Fault)?;
-            for on in experiment.backends(&engine.backends, quick).map_err(Error::Fault)? {
+            let (name, scenario) = paper.scenario(experiment, quick).map_err(Error::Internal)?;
+            for on in experiment.backends(&engine.backends, quick).map_err(Error::Internal)? {
                 let beside = engine.beside.max(experiment.beside);
                 let engine = Engine { backends: vec![on], beside, ..engine.clone() };
                 let answer = match machine.answer(&scenario, on, &engine, &name)? {
@@ -120,9 +120,9 @@ impl Answers {
                 // Two ways to solve one kind of equations are one backend, but two names.
                 let backend = on.to_string();
                 if let Some(further) = experiment.further.get(&backend) {
-                    let further = settings(further).map_err(Error::Fault)?;
+                    let further = settings(further).map_err(Error::Internal)?;
                     let scenario = ask::assign(scenario.clone(), &experiment.file, &further)
-                        .map_err(Error::Fault)?;
+                        .map_err(Error::Internal)?;
                     let answer = (machine.answer)(&scenario, &engine, &name)?;
                     let (scenario, backend) = (name.clone(), backend.clone());
                     all.found.push(Found { scenario, backend, further: true, answer });

@@ -60,7 +60,7 @@ impl Findings {
     pub(crate) fn failed(&self) -> Vec<String> {
         let cells = self.cells.iter().filter(|cell| !cell.ok);
         let claims = self.claims.iter().filter(|claim| !claim.ok);
-        let apart = self.agreements.iter().filter(|one| one.problem.is_some());
+        let apart = self.agreements.iter().filter(|one| one.deviation.is_some());
         let cells = cells.map(|cell| cell.expected.cell.clone());
         let claims = claims.map(|claim| format!("{} ({})", claim.claim, claim.backend));
         let apart = apart.map(|one| format!("{}.{} at {}", one.figure, one.line, one.x));
@@ -82,10 +82,14 @@ impl Findings {
             parts.push(format!("{claims}, {known} do not for a reason that is known"));
         }
         if !self.agreements.is_empty() {
-            let within =
-                self.agreements.iter().filter(|one| one.problem.is_none() && one.reason.is_none());
-            let listed =
-                self.agreements.iter().filter(|one| one.problem.is_none() && one.reason.is_some());
+            let within = self
+                .agreements
+                .iter()
+                .filter(|one| one.deviation.is_none() && one.reason.is_none());
+            let listed = self
+                .agreements
+                .iter()
+                .filter(|one| one.deviation.is_none() && one.reason.is_some());
             let points = part(within.count(), self.agreements.len(), "points agree");
             parts.push(format!("{points}, {} are known to differ", listed.count()));
         }

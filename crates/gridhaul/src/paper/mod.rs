@@ -141,7 +141,7 @@ impl Paper {
     /// # Errors
     /// A folder that cannot be read, which is a fault of gridhaul.
     pub fn all() -> Result<Vec<Self>, Error> {
-        EMBEDDED.iter().map(Self::read).collect::<anyhow::Result<_>>().map_err(Error::Fault)
+        EMBEDDED.iter().map(Self::read).collect::<anyhow::Result<_>>().map_err(Error::Internal)
     }
 
     /// Title of the paper.

@@ -78,7 +78,7 @@ fn simulated(outcome: &Outcome, checked: &Checked) -> Value {
         Decision::Breaks(_) => "breaks",
         Decision::TooClose(_) => "too close",
         Decision::Unknown(_) => "unknown",
-        Decision::Fault(_) => "not valid",
+        Decision::Invalid(_) => "not valid",
     };
     json!({
         "choice": choice(outcome, &checked.candidate),
@@ -147,7 +147,7 @@ fn met(decision: &Decision, limit: usize) -> Option<bool> {
     match decision {
         Decision::Unknown(which) if which.contains(&limit) => None,
         Decision::Breaks(which) | Decision::TooClose(which) => Some(!which.contains(&limit)),
-        Decision::Fault(_) => Some(false),
+        Decision::Invalid(_) => Some(false),
         Decision::Keeps | Decision::Unknown(_) => Some(true),
     }
 }

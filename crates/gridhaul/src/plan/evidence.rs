@@ -29,7 +29,7 @@ pub(crate) enum Decision {
     /// These limits have no value in the simulation.
     Unknown(Vec<usize>),
     /// The network does not work as the limits presuppose, whatever their values are.
-    Fault(String),
+    Invalid(String),
 }
 
 /// State of one limit over some replications.
@@ -84,8 +84,8 @@ impl Evidence {
         if self.runs.is_empty() {
             return last.then(|| Decision::Unknown((0..limits.len()).collect()));
         }
-        if let Some(fault) = self.points().find_map(|point| fault(point, self.measured)) {
-            return Some(Decision::Fault(fault));
+        if let Some(reason) = self.points().find_map(|point| invalid(point, self.measured)) {
+            return Some(Decision::Invalid(reason));
         }
         let states: Vec<_> = limits.iter().map(|limit| self.interval(limit)).collect();
         let with = |wanted: Interval| -> Vec<usize> {
@@ -191,7 +191,7 @@ const FAILED_MAX: f64 = 1e-3;
 
 /// Why the limits of a replication say nothing, whatever their values are: connections that never opened, or
 /// messages that were due and did not arrive.
-fn fault(point: &Point, measured: f64) -> Option<String> {
+fn invalid(point: &Point, measured: f64) -> Option<String> {
     point.flows.iter().find_map(|row| unopened(row).or_else(|| undelivered(row, measured)))
 }
 
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn what_never_opened_or_arrived_keeps_no_limit() {
-        let said = |metrics: &[(Metric, f64)]| fault(&point(metrics), 50.0);
+        let said = |metrics: &[(Metric, f64)]| invalid(&point(metrics), 50.0);
         let opened = |failed, opened| {
             said(&[(Metric::ConnectionsFailed, failed), (Metric::ConnectionsOpened, opened)])
         };

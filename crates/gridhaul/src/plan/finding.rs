@@ -109,7 +109,7 @@ pub(crate) fn decided(outcome: &Outcome, checked: &Checked, decision: &Decision)
         Decision::Unknown(which) => {
             format!("the simulation has no value of {}: simulate longer (`duration`)", of(which))
         }
-        Decision::Fault(fault) => fault.clone(),
+        Decision::Invalid(reason) => reason.clone(),
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn impossible(search: &mut Search<'_>) -> Result<Impossible, Error> {
     let candidates = search.candidates;
     for candidate in candidates {
         let judgement = search.judge.ask(&candidate.trial)?;
-        if judgement.trouble.is_some() {
+        if judgement.error.is_some() {
             continue;
         }
         for (best, measured) in best.iter_mut().zip(&judgement.measured) {

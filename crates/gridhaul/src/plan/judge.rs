@@ -16,15 +16,17 @@ pub(crate) struct Judgement {
     /// One for each limit.
     pub(crate) measured: Vec<Measured>,
     /// Why the numbers cannot be used, whatever they are.
-    pub(crate) trouble: Option<Trouble>,
+    pub(crate) error: Option<CandidateError>,
 }
 
 /// Why the numbers of a candidate cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Trouble {
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum CandidateError {
     /// The backend has no answer.
+    #[error("{0}")]
     NoAnswer(String),
     /// More is sent than is carried: there is no steady state.
+    #[error("{0}")]
     Overload(String),
 }
 
@@ -90,7 +92,7 @@ impl<'a> Judge<'a> {
             return Ok(keeps);
         }
         let judgement = &self.known[trial];
-        Ok(judgement.trouble.is_none()
+        Ok(judgement.error.is_none()
             && (0..self.limits.len()).all(|at| self.state(judgement, at) != State::Broken))
     }
 
@@ -98,7 +100,7 @@ impl<'a> Judge<'a> {
     pub(crate) fn worst(&mut self, trial: &Trial) -> Result<(f64, Option<usize>), Error> {
         self.ask(trial)?;
         let judgement = &self.known[trial];
-        if judgement.trouble.is_some() {
+        if judgement.error.is_some() {
             return Ok((f64::INFINITY, None));
         }
         let mut worst = (0.0, None);
@@ -152,21 +154,13 @@ impl<'a> Judge<'a> {
         };
         Ok(Judgement {
             measured: self.limits.iter().map(|limit| limit.measure(point)).collect(),
-            trouble: overload(&scenario, point).map(Trouble::Overload),
+            error: overload(&scenario, point).map(CandidateError::Overload),
         })
     }
 
     fn without_answer(&self, why: String) -> Judgement {
         let measured = vec![Measured::default(); self.limits.len()];
-        Judgement { measured, trouble: Some(Trouble::NoAnswer(why)) }
-    }
-}
-
-impl Trouble {
-    pub(crate) fn words(&self) -> &str {
-        match self {
-            Self::NoAnswer(why) | Self::Overload(why) => why,
-        }
+        Judgement { measured, error: Some(CandidateError::NoAnswer(why)) }
     }
 }
 
@@ -211,8 +205,8 @@ mod tests {
             for candidate in candidates(&scenario, &plan, choices.keys()) {
                 let bbr = candidate.trial.values[1].as_deref() == Some("bbr");
                 assert_eq!(judge.keeps(&candidate.trial).unwrap(), !bbr);
-                let trouble = judge.ask(&candidate.trial).unwrap().trouble.clone();
-                assert_eq!(trouble.is_some_and(|t| t.words().contains("bbr")), bbr);
+                let error = judge.ask(&candidate.trial).unwrap().error.clone();
+                assert_eq!(error.is_some_and(|error| error.to_string().contains("bbr")), bbr);
             }
         }
         assert_eq!((judge.asked(), fake.runs()), (4, 2));

@@ -36,7 +36,7 @@ use gridhaul_scenario::scenario::{Choice, Choices, Plan, Scenario};
 use crate::error::Error;
 use bench::Checked;
 use impossible::{Impossible, impossible};
-use judge::{Judge, Judgement, Trouble};
+use judge::{CandidateError, Judge, Judgement};
 use limits::{Limit, limits};
 pub use request::{PlanRequest, check, plan};
 use search::{Other, Search};
@@ -260,7 +260,7 @@ fn refused(search: &Search<'_>) -> BTreeMap<String, usize> {
     let mut refused = BTreeMap::new();
     for candidate in search.candidates {
         let Some(judgement) = search.judge.known(&candidate.trial) else { continue };
-        if let Some(Trouble::NoAnswer(why)) = &judgement.trouble {
+        if let Some(CandidateError::NoAnswer(why)) = &judgement.error {
             *refused.entry(why.clone()).or_insert(0) += 1;
         }
     }

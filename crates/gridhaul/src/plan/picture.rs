@@ -6,7 +6,7 @@ use gridhaul_report::chart::{
 use gridhaul_report::{NamedChart, format, quantity};
 use gridhaul_scenario::scenario::{Choice, Plan};
 
-use super::judge::Trouble;
+use super::judge::CandidateError;
 use super::limits::{Limit, State};
 use super::search::{Search, is_numeric};
 use super::trial::{Candidate, Trial};
@@ -96,11 +96,11 @@ fn cell(
             if keeps { CellState::Value(cost) } else { CellState::Reason(limits.len() + 2) };
         return Ok((state, told));
     }
-    if let Some(trouble) = &judgement.trouble {
-        told += &format!("; {}", trouble.words());
-        let reason = match trouble {
-            Trouble::Overload(_) => limits.len(),
-            Trouble::NoAnswer(_) => limits.len() + 1,
+    if let Some(error) = &judgement.error {
+        told += &format!("; {error}");
+        let reason = match error {
+            CandidateError::Overload(_) => limits.len(),
+            CandidateError::NoAnswer(_) => limits.len() + 1,
         };
         return Ok((CellState::Reason(reason), told));
     }

@@ -88,7 +88,7 @@ pub(crate) fn short(outcome: &Outcome, checked: &Checked, decision: &Decision) -
         Decision::Breaks(which) => of(which),
         Decision::TooClose(which) => format!("too close: {}", of(which)),
         Decision::Unknown(which) => format!("not known: {}", of(which)),
-        Decision::Fault(fault) => fault.clone(),
+        Decision::Invalid(reason) => reason.clone(),
     }
 }
 

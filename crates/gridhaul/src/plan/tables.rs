@@ -129,8 +129,8 @@ fn told(outcome: &Outcome, other: &Other, judgement: &Judgement) -> String {
         Basis::Simulation => "not simulated; by equations",
         Basis::Equations | Basis::Both => "by equations",
     };
-    if let Some(trouble) = &judgement.trouble {
-        return format!("{by}: FAILS: {}", trouble.words());
+    if let Some(error) = &judgement.error {
+        return format!("{by}: FAILS: {error}");
     }
     let worst = outcome.limits.iter().zip(&judgement.measured);
     let worst = worst.filter_map(|(limit, measured)| {
@@ -206,7 +206,7 @@ fn outcome_of(decision: &Decision, limit: usize) -> &'static str {
         Decision::Breaks(which) if which.contains(&limit) => "BROKEN",
         Decision::TooClose(which) if which.contains(&limit) => "TOO CLOSE",
         Decision::Unknown(which) if which.contains(&limit) => "not known",
-        Decision::Fault(_) => "NOT VALID",
+        Decision::Invalid(_) => "NOT VALID",
         _ => "kept",
     }
 }

@@ -129,9 +129,14 @@ impl Connection {
         }
     }
 
-    /// The application writes `bytes` more; [`u64::MAX`] for ever. Returns the bytes written in all.
-    pub fn write(&mut self, bytes: u64) -> u64 {
-        self.sending.wake(&self.params).write(bytes)
+    /// The application writes `bytes` more; [`u64::MAX`] for ever.
+    pub fn write(&mut self, bytes: u64) {
+        self.sending.wake(&self.params).write(bytes);
+    }
+    /// Bytes that the application has written.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.sending.whole().map_or(0, Sender::written)
     }
     /// The application will write no more: FIN follows the data.
     pub fn close(&mut self) {

@@ -217,12 +217,15 @@ impl Sender {
         self.written == 1 && !self.closed
     }
 
-    /// The application writes `bytes` more; [`u64::MAX`] for ever. Returns the bytes written in all.
-    pub fn write(&mut self, bytes: u64) -> u64 {
+    /// The application writes `bytes` more; [`u64::MAX`] for ever.
+    pub fn write(&mut self, bytes: u64) {
         debug_assert!(!self.closed, "nothing may be written after close");
         if !self.closed {
             self.written = self.written.saturating_add(bytes);
         }
+    }
+    /// Bytes that the application has written.
+    pub const fn written(&self) -> u64 {
         // Position 0 is SYN.
         self.written - 1
     }

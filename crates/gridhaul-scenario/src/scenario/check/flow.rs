@@ -27,7 +27,7 @@ impl Report<'_> {
                         self.headers(name, flow, &stages, &points);
                     }
                     Ok(_) => {}
-                    Err(problem) => self.add(problem),
+                    Err(diagnostic) => self.add(diagnostic),
                 }
             }
             total = total.saturating_add(self.scenario.connections(flow));

@@ -75,7 +75,7 @@ impl Report<'_> {
 
     /// Flows that share a stack share its mistake.
     fn refuse_once(&mut self, key: String, message: String, remedy: String) {
-        if !self.problems.iter().any(|known| known.key == key) {
+        if !self.diagnostics.iter().any(|known| known.key == key) {
             self.refuse(key, message, remedy);
         }
     }

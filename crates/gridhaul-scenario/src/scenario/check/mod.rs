@@ -11,7 +11,7 @@ mod proxy;
 mod shaper;
 mod stack;
 
-use super::error::{COLLECTED, Problem};
+use super::error::{COLLECTED, Diagnostic};
 use super::route::Network;
 use super::{Aggregate, NAME_RULE, Scenario, suggest};
 use crate::units::{BufferLimit, Bytes};
@@ -22,30 +22,30 @@ const ROWS_MAX: u64 = 10_000_000;
 const FLOWS_MAX: u64 = 100_000_000;
 
 /// The first contradictions, in the order of the tables.
-pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
-    let mut report = Report { scenario, problems: Vec::new() };
+pub(super) fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
+    let mut report = Report { scenario, diagnostics: Vec::new() };
     report.whole();
     report.record();
     report.names();
     report.nodes();
     if scenario.node.is_empty() {
         // Every link and flow would be told to lack its nodes.
-        return report.problems;
+        return report.diagnostics;
     }
     report.links();
     report.stacks();
     // Ways make sense only where nodes and links do: nobody wants the same mistake told twice.
-    let network = report.problems.is_empty().then(|| Network::new(scenario));
+    let network = report.diagnostics.is_empty().then(|| Network::new(scenario));
     report.shapers(network.as_ref());
     report.flows(network.as_ref());
     report.plan();
-    report.problems
+    report.diagnostics
 }
 
 /// Collects what is wrong.
 struct Report<'s> {
     scenario: &'s Scenario,
-    problems: Vec<Problem>,
+    diagnostics: Vec<Diagnostic>,
 }
 
 impl Report<'_> {
@@ -55,17 +55,17 @@ impl Report<'_> {
         message: impl Into<String>,
         remedy: impl Into<String>,
     ) {
-        self.add(Problem::new(key, message, remedy));
+        self.add(Diagnostic::new(key, message, remedy));
     }
 
-    fn add(&mut self, problem: Problem) {
+    fn add(&mut self, diagnostic: Diagnostic) {
         if !self.is_full() {
-            self.problems.push(problem);
+            self.diagnostics.push(diagnostic);
         }
     }
 
     fn is_full(&self) -> bool {
-        self.problems.len() >= COLLECTED
+        self.diagnostics.len() >= COLLECTED
     }
 
     /// Refuses a name that is not in a table of names.

@@ -7,7 +7,7 @@ use crate::units::{Decibel, Probability};
 impl Report<'_> {
     /// Whether the line makes sense: then what it gives to the directions does too.
     pub(super) fn power_line(&mut self, key: &str, line: &PowerLine) -> bool {
-        let before = self.problems.len();
+        let before = self.diagnostics.len();
         if line.distance.is_some_and(|distance| distance.is_zero()) {
             self.refuse(
                 format!("{key}.distance"),
@@ -47,7 +47,7 @@ impl Report<'_> {
                 );
             }
         }
-        self.problems.len() == before
+        self.diagnostics.len() == before
     }
 
     pub(super) fn fading(&mut self, key: &str, fading: &Fading) {

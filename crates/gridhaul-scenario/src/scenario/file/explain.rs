@@ -1,11 +1,11 @@
 //! The errors of the TOML reader in the words of the scenario file.
 
 use super::locate::Document;
-use crate::scenario::error::{Place, Problem};
+use crate::scenario::error::{Diagnostic, Place};
 use crate::scenario::suggest;
 
 /// A text that is not TOML.
-pub(super) fn syntax(error: &toml::de::Error, text: &str) -> Problem {
+pub(super) fn syntax(error: &toml::de::Error, text: &str) -> Diagnostic {
     let message = error.message();
     let remedy = match message {
         _ if message.contains("duplicate key") => "keep one of the two",
@@ -14,13 +14,13 @@ pub(super) fn syntax(error: &toml::de::Error, text: &str) -> Problem {
         }
         _ => "",
     };
-    let mut problem = Problem::new("", format!("this is not TOML: {message}"), remedy);
-    problem.place = error.span().map(|span| Place::of(text, span));
-    problem
+    let mut diagnostic = Diagnostic::new("", format!("this is not TOML: {message}"), remedy);
+    diagnostic.place = error.span().map(|span| Place::of(text, span));
+    diagnostic
 }
 
 /// TOML that is not a scenario.
-pub(super) fn types(error: &toml::de::Error, document: &Document<'_>) -> Problem {
+pub(super) fn types(error: &toml::de::Error, document: &Document<'_>) -> Diagnostic {
     let span = error.span();
     // A missing key is nowhere: what is known is the table that it is missing from.
     let missing = error.message().starts_with("missing field ");
@@ -31,7 +31,7 @@ pub(super) fn types(error: &toml::de::Error, document: &Document<'_>) -> Problem
     };
     let (message, remedy) = reworded(error.message(), &key);
     let place = span.filter(|_| !key.is_empty()).map(|span| document.place_of(span));
-    Problem { key, message, remedy, place }
+    Diagnostic { key, message, remedy, place }
 }
 
 /// The message of serde for people who do not know it, and the remedy.
@@ -106,7 +106,7 @@ fn added(name: &str) -> String {
 
 /// A choice that was not made by exactly one name.
 fn choice(message: &str, key: &str) -> (String, String) {
-    let problem = match message {
+    let found = match message {
         "wanted string or table" => "expected a choice",
         _ if message.contains("more than 1") => "expected one choice, found several",
         _ => "expected one choice, found none",
@@ -121,7 +121,7 @@ fn choice(message: &str, key: &str) -> (String, String) {
         }
         _ => "",
     };
-    (problem.to_owned(), remedy.to_owned())
+    (found.to_owned(), remedy.to_owned())
 }
 
 /// A Rust type in plain words.

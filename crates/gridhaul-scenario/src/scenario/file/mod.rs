@@ -13,7 +13,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use toml::de::DeTable;
 
-use super::error::{Place, Problem, ScenarioError};
+use super::error::{Diagnostic, Place, ScenarioError};
 use super::{Scenario, check, points};
 use locate::Document;
 
@@ -45,7 +45,7 @@ impl Scenario {
 
     /// Reads a scenario that lies in a folder, if it lies anywhere.
     fn read(text: &str, file: &str, folder: Option<&Path>) -> Result<Self, ScenarioError> {
-        let fail = |problem| ScenarioError::one(file, problem);
+        let fail = |diagnostic| ScenarioError::one(file, diagnostic);
         if text.len() as u64 > SIZE_MAX {
             return Err(fail(too_large()));
         }
@@ -53,17 +53,17 @@ impl Scenario {
         let document = Document::new(text, table.clone());
         let mut scenario = Self::deserialize(toml::Deserializer::from(table))
             .map_err(|error| fail(explain::types(&error, &document)))?;
-        let mut problems = check::problems(&scenario);
-        if problems.is_empty() {
-            problems = points::problems(&scenario);
+        let mut diagnostics = check::diagnostics(&scenario);
+        if diagnostics.is_empty() {
+            diagnostics = points::diagnostics(&scenario);
         }
-        if problems.is_empty() {
+        if diagnostics.is_empty() {
             if let Some(folder) = folder {
                 scenario.lies_in(folder);
             }
             return Ok(scenario);
         }
-        Err(located(file, &document, problems))
+        Err(located(file, &document, diagnostics))
     }
 
     /// Reads a scenario file of at most 4 MB. If it names a trace, its folder is kept in
@@ -106,13 +106,13 @@ impl Scenario {
     /// that was read from a file has been checked.
     ///
     /// # Errors
-    /// All problems together, without places.
+    /// All diagnostics together, without places.
     pub fn validate(&self) -> Result<(), ScenarioError> {
-        let problems = check::problems(self);
-        if problems.is_empty() {
+        let diagnostics = check::diagnostics(self);
+        if diagnostics.is_empty() {
             return Ok(());
         }
-        Err(ScenarioError { file: String::new(), problems })
+        Err(ScenarioError { file: String::new(), diagnostics })
     }
 
     /// Writes the merged scenario: every default spelt out. It reads back to an equal value.
@@ -139,18 +139,18 @@ impl ScenarioFile {
     /// Those of [`Scenario::load`].
     pub fn load(path: &Path) -> Result<Self, ScenarioError> {
         let name = Scenario::name_of(path);
-        let text = text_of(path).map_err(|problem| ScenarioError::one(&name, problem))?;
+        let text = text_of(path).map_err(|diagnostic| ScenarioError::one(&name, diagnostic))?;
         let scenario = Scenario::read(&text, &name, Some(Scenario::folder_of(path)))?;
         Ok(Self { scenario, name, text })
     }
 
-    /// An error with these problems, each at the line of the file that has its key.
+    /// An error with these diagnostics, each at the line of the file that has its key.
     #[must_use]
-    pub fn error(&self, problems: Vec<Problem>) -> ScenarioError {
+    pub fn error(&self, diagnostics: Vec<Diagnostic>) -> ScenarioError {
         match DeTable::parse(&self.text) {
-            Ok(table) => located(&self.name, &Document::new(&self.text, table), problems),
+            Ok(table) => located(&self.name, &Document::new(&self.text, table), diagnostics),
             // The text has been read before, so this does not happen.
-            Err(_) => ScenarioError { file: self.name.clone(), problems },
+            Err(_) => ScenarioError { file: self.name.clone(), diagnostics },
         }
     }
 }
@@ -164,7 +164,7 @@ pub fn reworded(message: &str) -> (String, String) {
 
 /// What makes a tree of keys no scenario: the key, and why. `None` if the tree cannot be written as
 /// TOML, or can be read as such.
-pub(super) fn why_unreadable(tree: &serde_json::Value) -> Option<Problem> {
+pub(super) fn why_unreadable(tree: &serde_json::Value) -> Option<Diagnostic> {
     let text = toml::to_string(&without_null(tree)?).ok()?;
     let table = DeTable::parse(&text).ok()?;
     let document = Document::new(&text, table.clone());
@@ -213,13 +213,13 @@ impl Place {
     }
 }
 
-/// An error with the places of its problems, in the order of the file.
-fn located(file: &str, document: &Document<'_>, mut problems: Vec<Problem>) -> ScenarioError {
-    for problem in &mut problems {
-        problem.place = document.place(&problem.key);
+/// An error with the places of its diagnostics, in the order of the file.
+fn located(file: &str, document: &Document<'_>, mut diagnostics: Vec<Diagnostic>) -> ScenarioError {
+    for diagnostic in &mut diagnostics {
+        diagnostic.place = document.place(&diagnostic.key);
     }
-    problems.sort_by_key(|problem| problem.place.as_ref().map(|place| place.line));
-    ScenarioError { file: file.to_owned(), problems }
+    diagnostics.sort_by_key(|diagnostic| diagnostic.place.as_ref().map(|place| place.line));
+    ScenarioError { file: file.to_owned(), diagnostics }
 }
 
 /// Whether a path is standard input or another open file of this process, as shells name the output of
@@ -229,23 +229,23 @@ fn is_pipe(path: &Path) -> bool {
         || ["/dev/fd", "/proc/self/fd"].iter().any(|folder| path.starts_with(folder))
 }
 
-fn text_of(path: &Path) -> Result<String, Problem> {
+fn text_of(path: &Path) -> Result<String, Diagnostic> {
     if Scenario::is_standard_input(path) {
         let text = text_from(io::stdin().lock())?;
         let empty = "this is empty";
         let remedy = "pipe one scenario into it: gridhaul run - < scenario.toml";
-        return if text.is_empty() { Err(Problem::new("", empty, remedy)) } else { Ok(text) };
+        return if text.is_empty() { Err(Diagnostic::new("", empty, remedy)) } else { Ok(text) };
     }
     if is_pipe(path) {
         return text_from(File::open(path).map_err(|error| unreadable(&error))?);
     }
     let metadata = path.metadata().map_err(|error| unreadable(&error))?;
     if metadata.is_dir() {
-        return Err(Problem::new("", "this is a directory, not a scenario file", NAME_A_FILE));
+        return Err(Diagnostic::new("", "this is a directory, not a scenario file", NAME_A_FILE));
     }
     // Neither devices nor pipes: they have no size to refuse, and reading one may never end.
     if !metadata.is_file() {
-        return Err(Problem::new("", "this is not a regular file", NAME_A_FILE));
+        return Err(Diagnostic::new("", "this is not a regular file", NAME_A_FILE));
     }
     if metadata.len() > SIZE_MAX {
         return Err(too_large());
@@ -253,7 +253,7 @@ fn text_of(path: &Path) -> Result<String, Problem> {
     text_from(File::open(path).map_err(|error| unreadable(&error))?)
 }
 
-fn text_from(source: impl Read) -> Result<String, Problem> {
+fn text_from(source: impl Read) -> Result<String, Diagnostic> {
     let mut bytes = Vec::new();
     // One byte more than allowed: a file may have grown since its size was asked, a pipe has none.
     source.take(SIZE_MAX + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
@@ -263,7 +263,7 @@ fn text_from(source: impl Read) -> Result<String, Problem> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let line = error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
-        Problem::new(
+        Diagnostic::new(
             "",
             format!("this is not a text file: line {line} is not valid UTF-8"),
             "name a TOML file; if it is one, save it as UTF-8 in your editor",
@@ -273,17 +273,17 @@ fn text_from(source: impl Read) -> Result<String, Problem> {
 
 const NAME_A_FILE: &str = "name a TOML file, such as `scenarios/feeder.toml`";
 
-fn unreadable(error: &io::Error) -> Problem {
+fn unreadable(error: &io::Error) -> Diagnostic {
     let remedy = match error.kind() {
         io::ErrorKind::NotFound => "check the spelling and the directory",
         io::ErrorKind::PermissionDenied => "make the file readable, for example with `chmod u+r`",
         _ => NAME_A_FILE,
     };
-    Problem::new("", format!("cannot read this file: {error}"), remedy)
+    Diagnostic::new("", format!("cannot read this file: {error}"), remedy)
 }
 
-fn too_large() -> Problem {
-    Problem::new(
+fn too_large() -> Diagnostic {
+    Diagnostic::new(
         "",
         "this is larger than 4 MB, the limit for a scenario file",
         "check that it is the right file; describe many equal nodes by one with `count`",

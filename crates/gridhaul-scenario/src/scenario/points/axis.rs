@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value as Json;
 
 use super::{POINTS_MAX, Refusal, base, name, range, setting};
-use crate::scenario::error::Problem;
+use crate::scenario::error::Diagnostic;
 use crate::scenario::{Scenario, Sweep, Values, suggest};
 
 /// One entry of a sweep: its keys, each with as many values as the others.
@@ -34,7 +34,7 @@ impl Axis {
 }
 
 /// All entries of the sweep, checked against each other.
-pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Problem> {
+pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Diagnostic> {
     let base = base(scenario);
     let mut axes = Vec::new();
     let mut seen = BTreeSet::new();
@@ -42,7 +42,7 @@ pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Problem> {
     for (entry, sweep) in scenario.sweep.iter().enumerate() {
         for key in sweep.vary.keys() {
             if !seen.insert(setting::steps(key).collect::<Vec<_>>()) {
-                return Err(Problem::new(
+                return Err(Diagnostic::new(
                     name(entry, key),
                     "this key is varied by an earlier entry already",
                     "keep one of the two",
@@ -52,7 +52,7 @@ pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Problem> {
         let axis = axis(entry, sweep, &base)?;
         count = count.saturating_mul(axis.len());
         if count > POINTS_MAX {
-            return Err(Problem::new(
+            return Err(Diagnostic::new(
                 format!("sweep[{entry}]"),
                 format!("the sweep has more than {POINTS_MAX} points"),
                 "entries are combined in every way; take fewer values, or vary keys together in \
@@ -64,10 +64,10 @@ pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Problem> {
     Ok(axes)
 }
 
-fn axis(entry: usize, sweep: &Sweep, base: &Json) -> Result<Axis, Problem> {
+fn axis(entry: usize, sweep: &Sweep, base: &Json) -> Result<Axis, Diagnostic> {
     let mut keys: Vec<Varied> = Vec::new();
     if sweep.vary.is_empty() {
-        return Err(Problem::new(
+        return Err(Diagnostic::new(
             format!("sweep[{entry}].vary"),
             "no key is varied",
             "name one: vary.\"link.uplink.both.rate\" = [\"1 Mbit/s\", \"2 Mbit/s\"]",
@@ -78,7 +78,7 @@ fn axis(entry: usize, sweep: &Sweep, base: &Json) -> Result<Axis, Problem> {
         if let Some(first) = keys.first()
             && first.values.len() != varied.values.len()
         {
-            return Err(Problem::new(
+            return Err(Diagnostic::new(
                 varied.place,
                 format!(
                     "{} values, but {:?} has {}",
@@ -97,11 +97,11 @@ fn axis(entry: usize, sweep: &Sweep, base: &Json) -> Result<Axis, Problem> {
 }
 
 /// The labels of an entry with so many values.
-fn labels(entry: usize, sweep: &Sweep, values: usize) -> Result<Vec<String>, Problem> {
+fn labels(entry: usize, sweep: &Sweep, values: usize) -> Result<Vec<String>, Diagnostic> {
     let place = || format!("sweep[{entry}].label");
     let labels = sweep.label.clone().unwrap_or_default();
     if sweep.label.is_some() && labels.len() != values {
-        return Err(Problem::new(
+        return Err(Diagnostic::new(
             place(),
             format!(
                 "expected a label for each of the {values} values, but there are {}",
@@ -113,7 +113,7 @@ fn labels(entry: usize, sweep: &Sweep, values: usize) -> Result<Vec<String>, Pro
     let mut seen = BTreeSet::new();
     for label in &labels {
         if label.trim().is_empty() || !seen.insert(label.trim()) {
-            return Err(Problem::new(
+            return Err(Diagnostic::new(
                 place(),
                 format!("the label {label:?} is empty or given twice"),
                 "give each value a label of its own",
@@ -129,14 +129,14 @@ pub(super) fn varied(
     place: String,
     values: &Values,
     base: &Json,
-) -> Result<Varied, Problem> {
-    let fail = |(message, remedy): Refusal| Problem::new(place.as_str(), message, remedy);
+) -> Result<Varied, Diagnostic> {
+    let fail = |(message, remedy): Refusal| Diagnostic::new(place.as_str(), message, remedy);
     find(base, key).map_err(fail)?;
     let listed = matches!(values, Values::List(_));
     let values: Vec<Json> = match values {
         Values::List(list) => list.iter().map(setting::json).collect(),
         Values::Range(range) => range::values(range).map_err(|(end, (message, remedy))| {
-            Problem::new(format!("{place}{end}"), message, remedy)
+            Diagnostic::new(format!("{place}{end}"), message, remedy)
         })?,
     };
     if values.is_empty() {

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use super::axis::{Axis, varied};
 use super::setting::{self, Setting};
 use super::{base, failed, with};
-use crate::scenario::error::{Problem, ScenarioError};
+use crate::scenario::error::{Diagnostic, ScenarioError};
 use crate::scenario::{Plan, Scenario};
 
 /// Most candidates of a plan: what equations answer in some seconds.
@@ -115,7 +115,7 @@ impl Choices {
 }
 
 /// The axes of a plan, each of one key.
-pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Problem> {
+pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Diagnostic> {
     let Some(Plan { choose, .. }) = &scenario.plan else { return Ok(Vec::new()) };
     let base = base(scenario);
     let mut axes = Vec::new();
@@ -133,7 +133,7 @@ pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Problem> {
     }
     let count = axes.iter().map(Axis::len).fold(1_usize, usize::saturating_mul);
     if count > CANDIDATES_MAX {
-        return Err(Problem::new(
+        return Err(Diagnostic::new(
             "plan.choose",
             format!("the plan has {count} candidates, and at most {CANDIDATES_MAX} are tried"),
             "values are combined in every way; give fewer, or a range with fewer points",

@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::error::{Problem, ScenarioError};
+use super::error::{Diagnostic, ScenarioError};
 use super::file::explain;
 use super::{Scenario, check, power_line};
 use axis::{Axis, axes};
@@ -83,16 +83,16 @@ impl Scenario {
 
 /// What is wrong with the sweep of a scenario that is otherwise valid. Each value is tried once,
 /// together with the first values of the other entries.
-pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
+pub(super) fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
     let swept = axes(scenario).map(|axes| tried(scenario, &axes));
     let chosen = choices::axes(scenario).map(|axes| tried(scenario, &axes));
     [swept, chosen]
         .into_iter()
-        .flat_map(|found| found.unwrap_or_else(|problem| vec![problem]))
+        .flat_map(|found| found.unwrap_or_else(|diagnostic| vec![diagnostic]))
         .collect()
 }
 
-fn tried(scenario: &Scenario, axes: &[Axis]) -> Vec<Problem> {
+fn tried(scenario: &Scenario, axes: &[Axis]) -> Vec<Diagnostic> {
     let base = base(scenario);
     let mut tries = vec![vec![0; axes.len()]];
     for (entry, axis) in axes.iter().enumerate() {
@@ -106,8 +106,8 @@ fn tried(scenario: &Scenario, axes: &[Axis]) -> Vec<Problem> {
     tries.filter_map(|indices| point(&base, axes, indices).err()).take(1).collect()
 }
 
-fn failed(problem: Problem) -> ScenarioError {
-    ScenarioError::one("", problem)
+fn failed(diagnostic: Diagnostic) -> ScenarioError {
+    ScenarioError::one("", diagnostic)
 }
 
 /// The scenario as a tree whose keys can be set, without what varies it.
@@ -129,7 +129,7 @@ fn indices(axes: &[Axis], mut number: usize) -> Vec<usize> {
     indices
 }
 
-fn point(base: &Json, axes: &[Axis], indices: &[usize]) -> Result<ScenarioPoint, Problem> {
+fn point(base: &Json, axes: &[Axis], indices: &[usize]) -> Result<ScenarioPoint, Diagnostic> {
     let mut settings = Vec::new();
     let mut labels = IndexMap::new();
     for (axis, index) in axes.iter().zip(indices) {
@@ -148,7 +148,7 @@ fn point(base: &Json, axes: &[Axis], indices: &[usize]) -> Result<ScenarioPoint,
 }
 
 /// The scenario with these settings.
-fn with(base: &Json, settings: &[Setting<'_>]) -> Result<Scenario, Problem> {
+fn with(base: &Json, settings: &[Setting<'_>]) -> Result<Scenario, Diagnostic> {
     let mut tree = base.clone();
     let is_set_below = |key: &str| {
         settings.iter().any(|set| set.key.strip_prefix(key).is_some_and(|s| s.starts_with('.')))
@@ -158,26 +158,26 @@ fn with(base: &Json, settings: &[Setting<'_>]) -> Result<Scenario, Problem> {
         setting.apply(&mut tree)?;
     }
     let scenario = Scenario::deserialize(&tree).map_err(|error| blame(base, settings, &error))?;
-    if let Some(problem) = check::problems(&scenario).into_iter().next() {
-        let named = settings.iter().find(|setting| problem.key.starts_with(setting.key));
+    if let Some(diagnostic) = check::diagnostics(&scenario).into_iter().next() {
+        let named = settings.iter().find(|setting| diagnostic.key.starts_with(setting.key));
         return Err(match named.or(settings.first()) {
             Some(setting) => {
-                let reason = format!("{}: {}", problem.key, problem.message);
-                let refused = setting.refused(&problem.key, &reason);
-                Problem { remedy: problem.remedy, ..refused }
+                let reason = format!("{}: {}", diagnostic.key, diagnostic.message);
+                let refused = setting.refused(&diagnostic.key, &reason);
+                Diagnostic { remedy: diagnostic.remedy, ..refused }
             }
-            None => problem,
+            None => diagnostic,
         });
     }
     Ok(scenario)
 }
 
 /// Finds the setting that makes a tree unreadable: the first that does so alone.
-fn blame(base: &Json, settings: &[Setting<'_>], error: &serde_json::Error) -> Problem {
+fn blame(base: &Json, settings: &[Setting<'_>], error: &serde_json::Error) -> Diagnostic {
     for setting in settings {
         let mut tree = base.clone();
-        if let Err(problem) = setting.apply(&mut tree) {
-            return problem;
+        if let Err(diagnostic) = setting.apply(&mut tree) {
+            return diagnostic;
         }
         if let Err(error) = Scenario::deserialize(&tree) {
             return setting.unreadable(&tree, &error);
@@ -186,9 +186,9 @@ fn blame(base: &Json, settings: &[Setting<'_>], error: &serde_json::Error) -> Pr
     match settings.first() {
         Some(setting) => {
             let (message, remedy) = explain::reworded(&error.to_string(), setting.key);
-            Problem { remedy, ..setting.refused("", &message) }
+            Diagnostic { remedy, ..setting.refused("", &message) }
         }
-        None => Problem::new("sweep", explain::reworded(&error.to_string(), "").0, ""),
+        None => Diagnostic::new("sweep", explain::reworded(&error.to_string(), "").0, ""),
     }
 }
 

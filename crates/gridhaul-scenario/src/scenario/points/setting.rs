@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::scenario::error::Problem;
+use crate::scenario::error::Diagnostic;
 use crate::scenario::file::{self, explain};
 
 /// One key and the value that it takes at a point.
@@ -16,7 +16,7 @@ pub(super) struct Setting<'a> {
 }
 
 impl Setting<'_> {
-    pub(super) fn apply(&self, tree: &mut Json) -> Result<(), Problem> {
+    pub(super) fn apply(&self, tree: &mut Json) -> Result<(), Diagnostic> {
         let mut place = tree;
         for step in steps(self.key) {
             place = match place {
@@ -36,9 +36,9 @@ impl Setting<'_> {
         Ok(())
     }
 
-    /// A problem of the value, or of the key at this path in the scenario if it lies below the
+    /// A diagnostic of the value, or of the key at this path in the scenario if it lies below the
     /// value.
-    pub(super) fn refused(&self, path: &str, reason: &str) -> Problem {
+    pub(super) fn refused(&self, path: &str, reason: &str) -> Diagnostic {
         let entry = self.entry.map_or_else(String::new, |entry| format!("[{entry}]"));
         let below = below(path, self.key);
         let place = format!("{}{entry}{below}", self.place);
@@ -47,27 +47,27 @@ impl Setting<'_> {
             Json::Object(_) | Json::Array(_) => reason.to_owned(),
             value => format!("with the value {value}: {reason}"),
         };
-        Problem::new(place, message, "")
+        Diagnostic::new(place, message, "")
     }
 
-    /// A problem of the key, whatever its value.
-    fn refused_key(&self, reason: &str) -> Problem {
-        Problem::new(self.place, reason, "")
+    /// A diagnostic of the key, whatever its value.
+    fn refused_key(&self, reason: &str) -> Diagnostic {
+        Diagnostic::new(self.place, reason, "")
     }
 
     /// Why a tree with this setting is no scenario.
-    pub(super) fn unreadable(&self, tree: &Json, error: &serde_json::Error) -> Problem {
+    pub(super) fn unreadable(&self, tree: &Json, error: &serde_json::Error) -> Diagnostic {
         // As text in TOML, the tree says at which key a mistake is.
         let Some(found) = file::why_unreadable(tree) else {
             let (message, remedy) = explain::reworded(&error.to_string(), self.key);
-            return Problem { remedy, ..self.refused("", &message) };
+            return Diagnostic { remedy, ..self.refused("", &message) };
         };
         let is_key = below(&found.key, self.key).is_empty();
         let refused = match found.message.strip_prefix("there is no key ") {
             Some(_) if is_key => self.refused_key(&found.message),
             _ => self.refused(&found.key, &found.message),
         };
-        Problem { remedy: found.remedy, ..refused }
+        Diagnostic { remedy: found.remedy, ..refused }
     }
 }
 

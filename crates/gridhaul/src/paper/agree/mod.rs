@@ -54,7 +54,7 @@ pub(crate) struct Agreement {
     /// Why they differ, where that is known.
     pub(crate) reason: Option<String>,
     /// What is wrong; nothing when they agree, or differ as it is known.
-    pub(crate) problem: Option<String>,
+    pub(crate) deviation: Option<String>,
 }
 
 /// Reads `differs.csv`.
@@ -140,7 +140,7 @@ fn judge(
     let within = tolerance.holds(ours, theirs);
     // A kernel answers anew each time: there a difference that is known may be missing.
     let listed = listed.filter(|_| !(within && backends.contains(&KERNEL)));
-    let problem = match listed {
+    let deviation = match listed {
         None if within => None,
         None => Some("they differ".to_owned()),
         Some(_) if within => Some("listed in differs.csv, but they agree".to_owned()),
@@ -156,7 +156,7 @@ fn judge(
         ci95: [ours.ci95, theirs.ci95],
         tolerance,
         reason: listed.map(|known| known.reason.clone()),
-        problem,
+        deviation,
     }
 }
 
@@ -186,7 +186,7 @@ mod tests {
         let known =
             read(&format!("figure,line,from,to,at_most,between,reason\n{differs}")).unwrap();
         let pair = (first.points[0], other.points[0]);
-        judge(&first, &other, pair, tolerance.parse().unwrap(), &known).problem
+        judge(&first, &other, pair, tolerance.parse().unwrap(), &known).deviation
     }
 
     fn judged(tolerance: &str, values: [f64; 2], differs: &str) -> Option<String> {

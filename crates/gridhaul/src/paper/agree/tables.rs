@@ -21,8 +21,8 @@ pub(crate) fn tables(paper: &Paper, all: &[Agreement]) -> Vec<TextTable> {
     }
     let summary = groups.values().map(|group| {
         let count = |test: fn(&&&Agreement) -> bool| group.iter().filter(test).count();
-        let agree = count(|one| one.problem.is_none() && one.reason.is_none());
-        let listed = count(|one| one.problem.is_none() && one.reason.is_some());
+        let agree = count(|one| one.deviation.is_none() && one.reason.is_none());
+        let listed = count(|one| one.deviation.is_none() && one.reason.is_some());
         let largest =
             group.iter().map(|one| one.tolerance.limit.difference(one.values)).fold(0.0, f64::max);
         let one = group[0];
@@ -47,7 +47,7 @@ pub(crate) fn tables(paper: &Paper, all: &[Agreement]) -> Vec<TextTable> {
         key_columns: 4,
         note: Some("listed: known to differ; differs.csv says by how much and why".into()),
     };
-    let apart = all.iter().filter(|one| one.problem.is_some() || one.reason.is_some());
+    let apart = all.iter().filter(|one| one.deviation.is_some() || one.reason.is_some());
     let rows: Vec<_> = apart.map(row).collect();
     let mut tables = vec![summary];
     if !rows.is_empty() {
@@ -71,8 +71,8 @@ fn between(one: &Agreement) -> String {
 fn row(one: &Agreement) -> Vec<String> {
     let limit = one.tolerance.limit;
     let difference = limit.with(limit.difference(one.values));
-    let problem =
-        one.problem.as_ref().map_or("listed".into(), |problem| format!("FAIL: {problem}"));
+    let deviation =
+        one.deviation.as_ref().map_or("listed".into(), |deviation| format!("FAIL: {deviation}"));
     vec![
         one.figure.clone(),
         one.line.clone(),
@@ -81,7 +81,7 @@ fn row(one: &Agreement) -> Vec<String> {
         format::number(one.values[0]),
         format::number(one.values[1]),
         difference.to_string(),
-        problem,
+        deviation,
         one.reason.clone().unwrap_or_default(),
     ]
 }

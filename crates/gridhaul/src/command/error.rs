@@ -1,4 +1,4 @@
-//! How a command can fail, and what it tells the shell.
+//! Errors of commands, and the exit code of each.
 
 use std::panic::PanicHookInfo;
 use std::process::ExitCode;
@@ -10,15 +10,15 @@ use gridhaul_scenario::scenario::ScenarioError;
 use crate::interrupt::EXIT_CODE;
 use crate::terminal::say;
 
-/// Why a command did not succeed. Each kind has an exit code of its own.
+/// Why a command did not succeed. Each kind has its own exit code.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum CommandError {
     /// The command did its work, and what it checked does not hold: exit code 1.
     Check(String),
     /// The input, the usage or the machine is at fault: exit code 2.
     Input(anyhow::Error),
-    /// gridhaul is at fault: exit code 3.
-    Fault(anyhow::Error),
+    /// A defect of gridhaul: exit code 3.
+    Internal(anyhow::Error),
     /// The user has interrupted: exit code 130. The text says what was kept.
     Interrupted(String),
 }
@@ -32,13 +32,13 @@ Exit codes:
   3  a fault of gridhaul: please report it
 130  interrupted (Ctrl-C, SIGTERM): 'run' and 'sweep' keep what is finished";
 
-impl Failure {
-    /// Tells a person what happened, and the shell with which code to end.
+impl CommandError {
+    /// Prints the error and returns its exit code.
     pub(crate) fn report(&self) -> ExitCode {
         match self {
             Self::Check(message) | Self::Interrupted(message) => say(format_args!("{message}")),
             Self::Input(error) => say(format_args!("error: {error:#}")),
-            Self::Fault(error) => {
+            Self::Internal(error) => {
                 say(format_args!("fault of gridhaul, please report it: {error:#}"));
             }
         }
@@ -49,35 +49,35 @@ impl Failure {
         match self {
             Self::Check(_) => 1,
             Self::Input(_) => 2,
-            Self::Fault(_) => 3,
+            Self::Internal(_) => 3,
             Self::Interrupted(_) => EXIT_CODE,
         }
     }
 }
 
-impl From<anyhow::Error> for Failure {
+impl From<anyhow::Error> for CommandError {
     fn from(error: anyhow::Error) -> Self {
         Self::Input(error)
     }
 }
 
-impl From<ScenarioError> for Failure {
+impl From<ScenarioError> for CommandError {
     fn from(error: ScenarioError) -> Self {
         Self::Input(error.into())
     }
 }
 
-impl From<Error> for Failure {
+impl From<Error> for CommandError {
     fn from(error: Error) -> Self {
         match error {
             Error::Input(error) => Self::Input(error),
-            Error::Fault(error) => Self::Fault(error),
+            Error::Internal(error) => Self::Internal(error),
             Error::Interrupted(message) => Self::Interrupted(message),
         }
     }
 }
 
-impl From<RunError> for Failure {
+impl From<RunError> for CommandError {
     fn from(error: RunError) -> Self {
         Error::from(error).into()
     }

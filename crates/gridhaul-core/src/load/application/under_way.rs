@@ -1,15 +1,17 @@
-//! Messages that were handed to connections and have not arrived: a list for each flow, all of them
-//! in the same columns. A meter whose messages wait for an overloaded link has a few; a block of
+//! Messages that were handed to connections and have not been delivered: a list for each application, all of
+//! them in the same columns. A meter whose messages wait for an overloaded link has a few; a block of
 //! memory for each meter would cost more than they do.
 
 use std::num::NonZeroU32;
 
 use gridhaul_scenario::units::Instant;
 
-/// The messages of all flows that are under way. A place in the columns belongs to a list of some
-/// [`Outbox`], or to that of the places that are free.
+use super::Delivered;
+
+/// The messages under way of all applications that share it. A place in the columns belongs to the list of
+/// some [`Outbox`], or to that of the places that are free.
 #[derive(Debug, Default)]
-pub(crate) struct UnderWay {
+pub struct UnderWay {
     /// Stream position after the last byte of each message, counted from 0.
     end: Vec<u64>,
     ready: Vec<Instant>,
@@ -22,16 +24,18 @@ pub(crate) struct UnderWay {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place(NonZeroU32);
 
-/// Messages of one flow that are under way, first come first.
+/// The messages of one application that are under way, in the order of the stream. Every call gets the same
+/// [`UnderWay`].
 #[derive(Debug, Default)]
-pub(crate) struct Outbox {
+pub struct Outbox {
     first: Option<Place>,
     last: Option<Place>,
 }
 
 impl Outbox {
     /// A message that was `ready` has been handed over, and was written up to `end`.
-    pub(crate) fn push(&mut self, ready: Instant, end: u64, under_way: &mut UnderWay) {
+    #[inline]
+    pub(super) fn push(&mut self, ready: Instant, end: u64, under_way: &mut UnderWay) {
         let place = under_way.take_place(end, ready);
         match self.last {
             Some(last) => under_way.next[last.index()] = Some(place),
@@ -40,23 +44,25 @@ impl Outbox {
         self.last = Some(place);
     }
 
-    /// When the first message on its way was ready, if it is whole with so many bytes delivered.
-    pub(crate) fn pop(&mut self, delivered: u64, under_way: &mut UnderWay) -> Option<Instant> {
+    /// Takes the first message, if it is whole with so many bytes delivered.
+    #[inline]
+    pub fn pop(&mut self, delivered: u64, under_way: &mut UnderWay) -> Option<Delivered> {
         let first = self.first.filter(|first| under_way.end[first.index()] <= delivered)?;
         self.first = under_way.give_back(first);
         if self.first.is_none() {
             self.last = None;
         }
-        Some(under_way.ready[first.index()])
+        let index = first.index();
+        Some(Delivered { id: under_way.end[index], at: under_way.ready[index] })
     }
 
-    /// The stream positions after the last bytes of the messages on their way.
-    pub(crate) fn ends(&self, under_way: &UnderWay) -> impl Iterator<Item = u64> {
+    /// Stream positions after the last bytes of the messages under way, in bytes counted from 0.
+    pub fn ends(&self, under_way: &UnderWay) -> impl Iterator<Item = u64> {
         self.places(under_way).map(|place| under_way.end[place.index()])
     }
 
-    /// When the messages on their way were ready.
-    pub(crate) fn ready(&self, under_way: &UnderWay) -> impl Iterator<Item = Instant> {
+    /// When the messages under way were ready.
+    pub fn ready(&self, under_way: &UnderWay) -> impl Iterator<Item = Instant> {
         self.places(under_way).map(|place| under_way.ready[place.index()])
     }
 
@@ -64,13 +70,16 @@ impl Outbox {
         std::iter::successors(self.first, |place| under_way.next[place.index()])
     }
 
-    /// Bytes delivered at which the first message on its way is whole.
-    pub(crate) fn watch(&self, under_way: &UnderWay) -> u64 {
+    /// Bytes delivered with which the first message under way is whole; [`u64::MAX`] where there is none.
+    #[inline]
+    #[must_use]
+    pub fn watch(&self, under_way: &UnderWay) -> u64 {
         self.first.map_or(u64::MAX, |first| under_way.end[first.index()])
     }
 }
 
 impl UnderWay {
+    #[inline]
     fn take_place(&mut self, end: u64, ready: Instant) -> Place {
         let Some(place) = self.free else {
             self.end.push(end);
@@ -85,6 +94,7 @@ impl UnderWay {
     }
 
     /// Frees a place; returns the one that followed it.
+    #[inline]
     fn give_back(&mut self, place: Place) -> Option<Place> {
         let followed_by = std::mem::replace(&mut self.next[place.index()], self.free);
         self.free = Some(place);
@@ -99,6 +109,7 @@ impl Place {
         Self(count.expect("four billion messages under way would not fit into memory"))
     }
 
+    #[inline]
     const fn index(self) -> usize {
         self.0.get() as usize - 1
     }
@@ -126,11 +137,11 @@ mod tests {
         assert_eq!(outbox.ends(&under_way).collect::<Vec<_>>(), [10, 15, 16]);
         assert_eq!(outbox.ready(&under_way).collect::<Vec<_>>(), [at(1.0), at(2.0), at(3.0)]);
         let out: Vec<_> = std::iter::from_fn(|| outbox.pop(15, &mut under_way)).collect();
-        assert_eq!(out, [at(1.0), at(2.0)]);
+        assert_eq!(out, [Delivered { id: 10, at: at(1.0) }, Delivered { id: 15, at: at(2.0) }]);
         outbox.push(at(4.0), 20, &mut under_way);
-        assert_eq!(outbox.pop(16, &mut under_way), Some(at(3.0)));
+        assert_eq!(outbox.pop(16, &mut under_way), Some(Delivered { id: 16, at: at(3.0) }));
         assert_eq!(outbox.watch(&under_way), 20);
-        assert_eq!(outbox.pop(20, &mut under_way), Some(at(4.0)));
+        assert_eq!(outbox.pop(20, &mut under_way), Some(Delivered { id: 20, at: at(4.0) }));
         assert_eq!(outbox.watch(&under_way), u64::MAX);
     }
 
@@ -152,7 +163,7 @@ mod tests {
                     outbox.push(ready, *written, &mut under_way);
                     expected.push_back((*written, ready));
                 } else {
-                    let first = expected.pop_front().map(|(_, ready)| ready);
+                    let first = expected.pop_front().map(|(id, at)| Delivered { id, at });
                     prop_assert_eq!(outbox.pop(u64::MAX, &mut under_way), first);
                 }
                 let ends: Vec<u64> = expected.iter().map(|(end, _)| *end).collect();

@@ -1,0 +1,185 @@
+//! Several links together: counters, observers, paired directions and the order of deadlines.
+
+use gridhaul_scenario::scenario::{Codel, Directions, Scenario};
+use proptest::prelude::*;
+
+use super::super::{DropReason, LinkEntry, LinkObserver, LinkSet, TimedLinks};
+use super::*;
+
+/// Counts what it is notified of.
+#[derive(Debug, Default)]
+struct Counting {
+    offered: u64,
+    accepted_bytes: u64,
+    passages: u64,
+}
+
+impl LinkObserver<u32> for Counting {
+    fn observes_offers(&self) -> bool {
+        true
+    }
+    fn on_offered(&mut self, _now: Instant, _packet: &u32) {
+        self.offered += 1;
+    }
+    fn on_accepted(&mut self, _now: Instant, bytes: u32) {
+        self.accepted_bytes += u64::from(bytes);
+    }
+    fn on_passage(&mut self, _now: Instant, _passage: &Passage<u32>) {
+        self.passages += 1;
+    }
+}
+
+/// Links with different delays and disciplines; the queue of each has space for three packets.
+fn directions() -> [Direction; 4] {
+    let plain = |delay_us| one_byte_a_microsecond(delay_us, QueueLimit::Packets(3));
+    let (target, interval) = (Duration::from_micros(50), Duration::from_micros(200));
+    let codel = gridhaul_scenario::scenario::Aqm::Codel(Codel { target, interval });
+    [
+        plain(100),
+        plain(0),
+        Direction { aqm: Some(codel), ..plain(30) },
+        Direction { duplicate: Some(p(0.5)), ..plain(100) },
+    ]
+}
+
+fn timed<O: LinkObserver<u32>>(observer: impl Fn() -> O) -> TimedLinks<u32, O> {
+    let entry = |(number, direction): (u64, &Direction)| {
+        LinkEntry::new(direction, LinkChance::named(1, 0, "link.forward", number), observer())
+    };
+    TimedLinks::new(LinkSet::of_entries((0..).zip(&directions()).map(entry)))
+}
+
+#[test]
+fn at_equal_deadlines_the_smallest_number_comes_first() {
+    let mut links = timed(|| ());
+    // 100 B take 100 µs: link 1 is due at 100 µs, link 2 at 130 µs, links 0 and 3 at 200 µs.
+    for link in [3, 0, 2, 1] {
+        links.offer(at(0), link, 100, link).unwrap();
+    }
+    assert_eq!(links.next_deadline(), at(100));
+    let order: Vec<_> = std::iter::from_fn(|| links.poll(at(200))).map(|(link, _)| link).collect();
+    let originals: Vec<_> = order.iter().copied().take(4).collect();
+    assert_eq!(originals, [1, 2, 0, 3]);
+    assert_eq!(links.next_deadline(), Instant::NEVER);
+}
+
+#[test]
+fn a_deadline_is_reported_once_and_not_for_packets_that_wait_after_others() {
+    let plain = one_byte_a_microsecond(10, QueueLimit::Packets(3));
+    let entry = LinkEntry::new(&plain, LinkChance::named(1, 0, "link.forward", 0), ());
+    let mut links: LinkSet<u32> = LinkSet::of_entries([entry]);
+    let mut scheduled = Vec::new();
+    for number in 0..3 {
+        links.offer(at(0), 0, 100, || number, |deadline| scheduled.push(deadline)).unwrap();
+    }
+    assert_eq!(scheduled, [at(110)]);
+}
+
+#[test]
+fn a_packet_written_in_its_place_is_counted_like_others() {
+    let plain = one_byte_a_microsecond(10, QueueLimit::Packets(1));
+    let entry = |number| LinkEntry::new(&plain, LinkChance::named(1, 0, "link", number), ());
+    let mut links: LinkSet<u32> = LinkSet::of_entries([0, 1].map(entry));
+    for number in 0..3 {
+        let offered = links.offer(at(0), 0, 100, || number, |_| ());
+        *links.place(1, || 0).expect("a plain direction") = number;
+        let placed = links.offer_placed(at(0), 1, 100, |_| ());
+        assert_eq!(placed, Some(offered));
+    }
+    let [first, second] = [0, 1].map(|link| format!("{:?}", links.entry(link).account));
+    assert_eq!(first, second);
+    assert_eq!(links.entry(1).account.refused, 1, "one is sent, one waits");
+}
+
+#[test]
+fn an_observed_direction_has_no_place_for_a_packet() {
+    let mut links = timed(Counting::default).links;
+    assert!(links.place(0, || 0).is_none());
+    assert_eq!(links.offer_placed(at(0), 0, 100, |_| ()), None);
+}
+
+#[test]
+fn a_packet_uses_the_directions_that_are_paired_with_its_own() {
+    let scenario = Scenario::from_toml(
+        r#"
+        title = "One radio link"
+        duration = "10 s"
+        [node]
+        a = {}
+        b = {}
+        [link.radio]
+        from = "a"
+        to = "b"
+        [link.radio.forward]
+        rate = "1 Mbit/s"
+        delay = "10 ms"
+        [link.radio.backward]
+        rate = "1 Mbit/s"
+        delay = "10 ms"
+        load_latency = { idle = "100 ms", critical = "10 kbit/s", stationary = "100 ms", paired = "500 ms", paired_with = "radio.forward" }
+        [flow.bulk]
+        from = "a"
+        to = "b"
+        load = "bulk"
+        "#,
+        "radio.toml",
+    )
+    .unwrap();
+    let directions = Directions::new(&scenario);
+    let latency = |uses: bool| {
+        let links = LinkSet::of_scenario(&scenario, &directions, 0, |_, _, _| ()).unwrap();
+        let mut links = TimedLinks::new(links);
+        if uses {
+            links.offer(at(0), 0, 100, 1).unwrap();
+        }
+        links.offer(at(0), 1, 100, 2).unwrap();
+        let mut left = std::iter::from_fn(|| links.poll(at(10_000_000)));
+        left.find(|(link, _)| *link == 1).expect("it arrives").1.left
+    };
+    assert!(latency(true) > latency(false), "{:?} {:?}", latency(true), latency(false));
+}
+
+proptest! {
+    /// Together they do what each does alone, and the counters add up.
+    #[test]
+    fn links_of_a_set_are_independent(
+        steps in prop::collection::vec((0_u32..4, 0_u64..120, 1_u32..300, any::<bool>()), 1..200),
+    ) {
+        let mut links = timed(Counting::default);
+        let mut alone = Vec::from_iter((0..).zip(&directions()).map(|(number, direction)| {
+            LinkDirection::new(direction, LinkChance::named(1, 0, "link.forward", number))
+        }));
+        let mut left = [const { Vec::new() }; 4];
+        let (mut now, mut bytes_in) = (0, [0_u64; 4]);
+        for (packet, (link, gap, bytes, polls)) in (0_u32..).zip(steps) {
+            now += gap;
+            let offered = links.offer(at(now), link, bytes, packet);
+            let expected: Result<(), DropReason> =
+                alone[link as usize].handle_packet(at(now), bytes, packet);
+            prop_assert_eq!(offered, expected);
+            bytes_in[link as usize] += offered.map_or(0, |()| u64::from(bytes));
+            if polls {
+                while let Some((from, passage)) = links.poll(at(now)) {
+                    left[from as usize].push(passage);
+                }
+                prop_assert!(links.next_deadline() > at(now));
+            }
+        }
+        while let Some((from, passage)) = links.poll(at(10_000_000)) {
+            left[from as usize].push(passage);
+        }
+        for (number, direction) in alone.iter_mut().enumerate() {
+            let entry = links.links.entry(number as u32);
+            let Counting { offered, accepted_bytes, passages } = entry.observer;
+            prop_assert_eq!(offered, entry.account.offered);
+            prop_assert_eq!(accepted_bytes, bytes_in[number]);
+            prop_assert_eq!(passages, left[number].len() as u64);
+            let inside = entry.direction.inside() as u64;
+            let made = entry.account.offered + entry.direction.copies();
+            prop_assert_eq!(made, entry.account.refused + passages + inside);
+            if direction.is_plain() {
+                prop_assert_eq!(&left[number], &drain(direction));
+            }
+        }
+    }
+}

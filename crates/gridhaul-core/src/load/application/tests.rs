@@ -1,0 +1,368 @@
+//! Applications on a carrier that delivers what a test lets it deliver.
+
+use gridhaul_scenario::scenario::{self, Load, Spread};
+use gridhaul_scenario::units::{BitRate, Bytes, Duration, Probability};
+use proptest::prelude::*;
+
+use super::*;
+use crate::chance::Chance;
+
+/// Class of messages in these tests.
+type Class = u8;
+
+/// A connection that delivers when [`Fake::deliver`] says so, and takes so many bytes at once.
+#[derive(Default)]
+struct Fake {
+    /// Messages written at the `from` and at the `to` end.
+    messages: [Vec<Message<Class, &'static str>>; 2],
+    written: [u64; 2],
+    delivered: [u64; 2],
+    closed: [bool; 2],
+    open: bool,
+    /// Messages that [`Carrier::try_write`] takes before it refuses.
+    takes: u32,
+    refused: Vec<bool>,
+}
+
+impl Fake {
+    fn open() -> Self {
+        Self { open: true, ..Self::default() }
+    }
+
+    /// Delivers up to so many bytes of what was written at the other end.
+    fn deliver(&mut self, end: End, bytes: u64) {
+        let delivered = &mut self.delivered[end as usize];
+        *delivered = delivered.saturating_add(bytes).min(self.written[other(end) as usize]);
+    }
+
+    fn ids(&self, end: End) -> Vec<u64> {
+        self.messages[end as usize].iter().map(|message| message.id).collect()
+    }
+}
+
+impl Carrier for Fake {
+    type Class = Class;
+    type Payload = &'static str;
+
+    fn write(&mut self, end: End, message: Message<Class, &'static str>) {
+        self.write_stream(end, message.bytes);
+        assert_eq!(message.id, self.written[end as usize], "the identifier is the position");
+        self.messages[end as usize].push(message);
+    }
+
+    fn try_write(
+        &mut self,
+        end: End,
+        message: Message<Class, &'static str>,
+        refused: bool,
+    ) -> bool {
+        self.refused.push(refused);
+        let takes = self.open && self.takes > 0;
+        if takes {
+            self.takes -= 1;
+            self.write(end, message);
+        }
+        takes
+    }
+
+    fn write_stream(&mut self, end: End, bytes: u64) {
+        assert!(!self.closed[end as usize], "nothing may be written after close");
+        let written = &mut self.written[end as usize];
+        *written = written.saturating_add(bytes);
+    }
+
+    fn close(&mut self, end: End) {
+        assert!(!self.closed[end as usize], "an end is closed once");
+        self.closed[end as usize] = true;
+    }
+
+    fn written(&self, end: End) -> u64 {
+        self.written[end as usize]
+    }
+
+    fn delivered(&self, end: End) -> u64 {
+        self.delivered[end as usize]
+    }
+
+    fn is_open(&self) -> bool {
+        self.open
+    }
+}
+
+fn at(millis: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(millis)
+}
+
+fn chance(seed: u64) -> Chance {
+    Chance::named(seed, 0, "flow", 0, "load")
+}
+
+fn application(load: &Load) -> Application<Class> {
+    let start = at(1_000);
+    Application::new(Demand::new(load, start, chance(1)), start, 7)
+}
+
+/// All messages that are whole at an end.
+fn whole(
+    application: &mut Application<Class>,
+    now: Instant,
+    (end, carrier): (End, &mut Fake),
+    under_way: &mut UnderWay,
+) -> Vec<Delivered> {
+    std::iter::from_fn(|| application.poll_delivered(now, end, carrier, under_way)).collect()
+}
+
+#[test]
+fn applications_stay_small() {
+    // A million meters have one each; most of a flow's other state is smaller.
+    assert!(size_of::<Application>() <= 24, "{}", size_of::<Application>());
+    assert!(size_of::<Option<Application>>() <= 24, "{}", size_of::<Option<Application>>());
+    // What the simulator does not use has no size.
+    assert_eq!(size_of::<Message>(), 24);
+}
+
+#[test]
+fn bulk_writes_without_end_and_has_no_messages() {
+    let (mut bulk, mut carrier) = (application(&Load::Bulk), Fake::open());
+    let mut under_way = UnderWay::default();
+    bulk.handle_timeout(at(1_000), &mut carrier, &mut under_way);
+    assert_eq!((carrier.written, carrier.closed), ([u64::MAX, 0], [false; 2]));
+    assert_eq!((bulk.next_deadline(), bulk.has_messages()), (Instant::NEVER, false));
+    carrier.deliver(End::To, 1 << 40);
+    assert_eq!(whole(&mut bulk, at(2_000), (End::To, &mut carrier), &mut under_way), []);
+    assert_eq!(bulk.watch(&under_way), u64::MAX);
+}
+
+#[test]
+fn a_transfer_closes_after_its_last_byte() {
+    let load = Load::Transfer(scenario::Transfer { size: Bytes::new(5_000) });
+    let (mut app, mut carrier) = (application(&load), Fake::open());
+    let mut under_way = UnderWay::default();
+    app.handle_timeout(at(1_000), &mut carrier, &mut under_way);
+    assert_eq!((carrier.written, carrier.closed), ([5_000, 0], [true, false]));
+    assert_eq!(app.watch(&under_way), 5_000);
+    carrier.deliver(End::To, 4_999);
+    assert_eq!(whole(&mut app, at(3_000), (End::To, &mut carrier), &mut under_way), []);
+    assert!(!app.transfer().unwrap().is_complete() && !carrier.closed[1]);
+    carrier.deliver(End::To, 1);
+    for now in [at(4_000), at(5_000)] {
+        // The second call finds the transfer complete.
+        assert_eq!(whole(&mut app, now, (End::To, &mut carrier), &mut under_way), []);
+    }
+    let transfer = app.transfer().unwrap();
+    assert_eq!((transfer.start, transfer.completed), (at(1_000), at(4_000)));
+    assert_eq!((carrier.closed, app.watch(&under_way)), ([true; 2], u64::MAX));
+}
+
+#[test]
+fn a_recording_hands_payload_over() {
+    let start = at(1_000);
+    let mut recorded = Application::new(Demand::Recorded, start, 7);
+    let (mut carrier, mut under_way) = (Fake::open(), UnderWay::default());
+    recorded.handle_timeout(start, &mut carrier, &mut under_way);
+    assert_eq!(recorded.next_deadline(), Instant::NEVER, "the reader of the recording knows");
+    let arrival = Arrival { at: at(1_500), bytes: 3 };
+    recorded.handle_recorded(arrival, Some("abc"), &mut carrier, &mut under_way);
+    let expected = Message { id: 3, class: 7, at: at(1_500), bytes: 3, payload: Some("abc") };
+    assert_eq!(carrier.messages[0], [expected]);
+    assert_eq!(recorded.undelivered(&under_way).collect::<Vec<_>>(), [at(1_500)]);
+    carrier.deliver(End::To, 3);
+    let delivered = whole(&mut recorded, at(2_000), (End::To, &mut carrier), &mut under_way);
+    assert_eq!(delivered, [Delivered { id: 3, at: at(1_500) }]);
+    assert_eq!(recorded.undelivered(&under_way).count(), 0);
+}
+
+/// Bursts of a second, then a second of silence; messages of 100 B as fast as the carrier takes them.
+fn greedy() -> Application<Class> {
+    application(&Load::OnOff(scenario::OnOff {
+        size: Bytes::new(100),
+        on: Duration::from_secs(1),
+        off: Duration::from_secs(1),
+        rate: None,
+        spread: Spread::Fixed,
+        synchronised: false,
+    }))
+}
+
+/// Lets a silence pass, if the greedy application begins with one.
+fn into_burst(
+    app: &mut Application<Class>,
+    carrier: &mut Fake,
+    under_way: &mut UnderWay,
+) -> Instant {
+    let mut now = at(1_000);
+    app.handle_timeout(now, carrier, under_way);
+    while !app.is_in_burst() {
+        now = app.next_deadline();
+        app.handle_timeout(now, carrier, under_way);
+    }
+    now
+}
+
+#[test]
+fn a_burst_without_rate_writes_when_the_carrier_takes_it() {
+    let (mut app, mut carrier, mut under_way) = (greedy(), Fake::open(), UnderWay::default());
+    let now = into_burst(&mut app, &mut carrier, &mut under_way);
+    assert!(carrier.ids(End::From).is_empty(), "an open connection is written to by poll_write");
+    carrier.takes = 2;
+    let mut poll = |carrier: &mut Fake| app.poll_write(now, carrier, &mut under_way);
+    assert_eq!([(); 4].map(|()| poll(&mut carrier)), [true, true, false, false]);
+    carrier.takes = 1;
+    assert!(poll(&mut carrier));
+    // Each try says whether the one before was refused.
+    assert_eq!(carrier.refused, [false, false, false, true, true]);
+    assert_eq!(carrier.ids(End::From), [100, 200, 300]);
+    app.advance(app.next_deadline());
+    assert!(!app.is_in_burst());
+    carrier.takes = 1;
+    assert!(!app.poll_write(now, &mut carrier, &mut under_way), "silence");
+}
+
+#[test]
+fn a_burst_that_finds_the_connection_closed_has_one_message_ready() {
+    let (mut app, mut carrier, mut under_way) = (greedy(), Fake::default(), UnderWay::default());
+    let now = into_burst(&mut app, &mut carrier, &mut under_way);
+    assert_eq!(carrier.ids(End::From), [100]);
+    assert_eq!(carrier.messages[0][0].at, now);
+    assert!(!app.poll_write(now, &mut carrier, &mut under_way));
+}
+
+#[test]
+fn a_dialogue_alternates_and_waits() {
+    let keys = scenario::RequestResponse {
+        request: Bytes::new(100),
+        response: Bytes::new(3_000),
+        think: Duration::from_millis(5),
+        pause: Duration::from_millis(50),
+    };
+    let mut app = application(&Load::RequestResponse(keys));
+    let (mut carrier, mut under_way) = (Fake::open(), UnderWay::default());
+    app.handle_timeout(at(900), &mut carrier, &mut under_way);
+    assert_eq!((carrier.written, app.next_deadline()), ([0, 0], at(1_000)), "it is not yet time");
+    assert_eq!(app.undelivered(&under_way).count(), 0, "a pause has no open request");
+    app.handle_timeout(at(1_000), &mut carrier, &mut under_way);
+    assert_eq!((carrier.written, app.next_deadline()), ([100, 0], Instant::NEVER));
+    assert_eq!((app.watch(&under_way), app.watch_response()), (100, Some(u64::MAX)));
+    carrier.deliver(End::To, 99);
+    assert_eq!(whole(&mut app, at(1_010), (End::To, &mut carrier), &mut under_way), []);
+    assert_eq!(app.next_deadline(), Instant::NEVER);
+    carrier.deliver(End::To, 1);
+    assert_eq!(whole(&mut app, at(1_020), (End::To, &mut carrier), &mut under_way), []);
+    assert_eq!(app.next_deadline(), at(1_025), "the request is a message only with its response");
+    assert_eq!(app.undelivered(&under_way).collect::<Vec<_>>(), [at(1_000)]);
+    app.handle_timeout(at(1_025), &mut carrier, &mut under_way);
+    assert_eq!((carrier.written, app.watch_response()), ([100, 3_000], Some(3_000)));
+    carrier.deliver(End::From, 3_000);
+    let delivered = whole(&mut app, at(1_040), (End::From, &mut carrier), &mut under_way);
+    assert_eq!(delivered, [Delivered { id: 3_000, at: at(1_000) }]);
+    assert_eq!(app.next_deadline(), at(1_090));
+    app.handle_timeout(at(1_090), &mut carrier, &mut under_way);
+    assert_eq!((carrier.ids(End::From), carrier.ids(End::To)), (vec![100, 200], vec![3_000]));
+}
+
+fn loads() -> impl Strategy<Value = Load> {
+    let size = || (1_u64..5_000).prop_map(Bytes::new);
+    let time = || (1_u64..500).prop_map(Duration::from_millis);
+    let periodic = (size(), time(), time()).prop_map(|(size, every, jitter)| {
+        Load::Periodic(scenario::Periodic { size, every, jitter, synchronised: false })
+    });
+    let poisson = (size(), time()).prop_map(|(size, every)| {
+        Load::Poisson(scenario::Poisson { size, every, synchronised: false })
+    });
+    let rate = prop::option::of(Just(BitRate::from_bits_per_sec(200_000)));
+    let on_off = (size(), time(), time(), rate).prop_map(|(size, on, off, rate)| {
+        let (spread, synchronised) = (Spread::Fixed, false);
+        Load::OnOff(scenario::OnOff { size, on, off, rate, spread, synchronised })
+    });
+    let burst = (size(), time(), 1_u32..20, time()).prop_map(|(size, at, count, gap)| {
+        let (spread, share) = (Duration::from_millis(100), Probability::ONE);
+        Load::Burst(scenario::Burst { size, at, spread, count, gap, every: None, share })
+    });
+    let dialogue =
+        (size(), size(), time(), time()).prop_map(|(request, response, think, pause)| {
+            Load::RequestResponse(scenario::RequestResponse { request, response, think, pause })
+        });
+    prop_oneof![periodic, poisson, on_off, burst, dialogue]
+}
+
+/// What happens at a carrier.
+#[derive(Debug, Clone)]
+enum Step {
+    /// So many milliseconds pass.
+    Wait(u64),
+    /// So many bytes are delivered at an end.
+    Deliver(End, u64),
+    /// The carrier opens, and takes so many messages.
+    Take(u32),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let end = prop_oneof![Just(End::From), Just(End::To)];
+    let step = prop_oneof![
+        (0_u64..1_000).prop_map(Step::Wait),
+        (end, 0_u64..10_000).prop_map(|(end, bytes)| Step::Deliver(end, bytes)),
+        (0_u32..5).prop_map(Step::Take),
+    ];
+    prop::collection::vec(step, 0..100)
+}
+
+proptest! {
+    /// Whatever the carrier does: identifiers are unique, messages are delivered once, in the order in which
+    /// they were written, and the ends of a dialogue alternate.
+    #[test]
+    fn messages_are_delivered_in_order(load in loads(), steps in steps()) {
+        let (mut app, mut carrier) = (application(&load), Fake::default());
+        let mut under_way = UnderWay::default();
+        let is_dialogue = matches!(load, Load::RequestResponse(_));
+        let (mut now, mut delivered) = (at(500), [Vec::new(), Vec::new()]);
+        app.handle_timeout(now, &mut carrier, &mut under_way);
+        for step in steps {
+            match step {
+                Step::Wait(millis) => {
+                    let until = now + Duration::from_millis(millis);
+                    while app.next_deadline() <= until {
+                        now = now.max(app.next_deadline());
+                        app.handle_timeout(now, &mut carrier, &mut under_way);
+                        prop_assert!(app.next_deadline() > now, "it would be due for ever");
+                    }
+                    now = until;
+                }
+                Step::Deliver(end, bytes) => {
+                    carrier.deliver(end, bytes);
+                    let watch = match end {
+                        End::To => app.watch(&under_way),
+                        End::From => app.watch_response().unwrap_or(u64::MAX),
+                    };
+                    let new = whole(&mut app, now, (end, &mut carrier), &mut under_way);
+                    prop_assert!(new.is_empty() || carrier.delivered(end) >= watch);
+                    delivered[other(end) as usize].extend(new);
+                }
+                Step::Take(messages) => {
+                    (carrier.open, carrier.takes) = (true, messages);
+                    while app.poll_write(now, &mut carrier, &mut under_way) {}
+                }
+            }
+            let sent = carrier.messages.each_ref().map(Vec::len);
+            if is_dialogue {
+                // A response follows its request, and a request the response before.
+                prop_assert!(sent[0] == sent[1] || sent[0] == sent[1] + 1);
+                prop_assert!(delivered[1].len() <= sent[1]);
+            } else {
+                let open = app.undelivered(&under_way).count();
+                prop_assert_eq!(sent[0], delivered[0].len() + open);
+            }
+        }
+        for end in [End::From, End::To] {
+            let (sent, delivered) = (&carrier.messages[end as usize], &delivered[end as usize]);
+            prop_assert!(sent.is_sorted_by(|a, b| a.id < b.id && a.at <= b.at), "unique, in order");
+            prop_assert!(sent.iter().all(|message| message.class == 7));
+            let reached = carrier.delivered(other(end));
+            // The requests of a dialogue are no messages of their own: their responses are.
+            let is_counted = !is_dialogue || end == End::To;
+            let expected = sent.iter().filter(|message| is_counted && message.id <= reached);
+            let ids = |message: &Delivered| message.id;
+            let expected: Vec<u64> = expected.map(|message| message.id).collect();
+            prop_assert_eq!(delivered.iter().map(ids).collect::<Vec<_>>(), expected);
+        }
+    }
+}

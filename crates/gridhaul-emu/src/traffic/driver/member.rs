@@ -1,0 +1,57 @@
+//! One member of a flow: a connection, or a sender and a receiver of datagrams.
+
+use gridhaul_linux::TcpInfo;
+use gridhaul_scenario::units::Instant;
+
+use crate::traffic::connection::Connection;
+use crate::traffic::datagrams::Datagrams;
+
+/// A member of a flow.
+#[derive(Debug)]
+pub(super) enum Member {
+    Tcp(Connection),
+    Datagram(Datagrams),
+}
+
+impl Member {
+    /// How often SYN was retransmitted.
+    pub(super) fn syn_retransmissions(&self, info: &TcpInfo) -> u32 {
+        match self {
+            Self::Tcp(connection) => connection.syn_retransmissions(info),
+            Self::Datagram(_) => 0,
+        }
+    }
+
+    pub(super) fn row(&self) -> usize {
+        match self {
+            Self::Tcp(connection) => usize::from(connection.flow),
+            Self::Datagram(datagrams) => usize::from(datagrams.flow),
+        }
+    }
+
+    /// What the kernel says of the sender, once it has begun.
+    pub(super) fn info(&self) -> Option<TcpInfo> {
+        match self {
+            Self::Tcp(connection) if connection.begun => {
+                connection.near().and_then(|socket| TcpInfo::of(socket).ok())
+            }
+            _ => None,
+        }
+    }
+
+    /// When the application is due, by itself.
+    pub(super) fn due(&self) -> Instant {
+        match self {
+            Self::Tcp(connection) => connection.due(),
+            Self::Datagram(datagrams) => datagrams.due(),
+        }
+    }
+
+    /// Payload delivered at the `to` end.
+    pub(super) fn delivered(&self) -> u64 {
+        match self {
+            Self::Tcp(connection) => connection.delivered(),
+            Self::Datagram(datagrams) => datagrams.received,
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Opens the sockets of a run and makes the applications between them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::mem::MaybeUninit;
+
+use gridhaul_core::chance::Chance;
+use gridhaul_core::load::{Application, Demand, Opening, SharedLoad};
+use gridhaul_data::trace::Playback;
+use gridhaul_linux::{EventFlags, Poll};
+use gridhaul_scenario::backend::RunError;
+use gridhaul_scenario::scenario::{Flow, Scenario, Transport};
+use socket2::Socket;
+
+use super::{BOTH_ON_CHANGE, LISTENER, Member, PLAYBACK, Traffic};
+use crate::control::Controls;
+use crate::fault::Fault;
+use crate::network::{Lab, Plan};
+use crate::traffic::connection::Connection;
+use crate::traffic::datagrams::Datagrams;
+use crate::traffic::row::RowTraffic;
+use crate::traffic::socket;
+
+impl<'a> Traffic<'a> {
+    /// Opens the sockets of a run, each inside the namespace of its node.
+    pub(crate) fn new(
+        scenario: &Scenario,
+        plan: &'a Plan,
+        (lab, controls): (&Lab, &'a Controls),
+        repeat: u32,
+    ) -> Result<Self, RunError> {
+        let mut traffic = Self {
+            plan,
+            controls,
+            members: Vec::new(),
+            first: Vec::new(),
+            listeners: Vec::new(),
+            rows: Vec::new(),
+            playbacks: Vec::new(),
+            judges: Vec::new(),
+            due: BinaryHeap::new(),
+            poll: Poll::new().map_err(Fault::from)?,
+            scratch: vec![MaybeUninit::uninit(); 1 << 18],
+        };
+        for (number, (name, flow)) in scenario.flow.iter().enumerate() {
+            traffic.first.push(traffic.members.len());
+            traffic.rows.push(RowTraffic::new(scenario, flow));
+            let seed = |member: u32, purpose: &str| {
+                Chance::named(scenario.seed, repeat, name, u64::from(member), purpose)
+            };
+            traffic.open(number as u16, flow, lab, &seed)?;
+            let members = traffic.first[number] as u32..traffic.members.len() as u32;
+            if let Some(playback) = Playback::open(scenario, name, members)? {
+                let number = PLAYBACK + traffic.playbacks.len() as u32;
+                traffic.due.push(Reverse((playback.at(), number)));
+                traffic.playbacks.push(playback);
+            }
+        }
+        Ok(traffic)
+    }
+
+    fn open(
+        &mut self,
+        number: u16,
+        flow: &Flow,
+        lab: &Lab,
+        seed: &impl Fn(u32, &str) -> Chance,
+    ) -> Result<(), Fault> {
+        let plan = &self.plan.flows[usize::from(number)];
+        let [near, far] = plan.ends.map(|node| &lab.namespaces[node]);
+        let tcp = plan.transport == Transport::Tcp;
+        let opened: Result<Vec<Socket>, Fault> = near.enter(|| {
+            (0..plan.count)
+                .map(|member| socket::near(plan, number, member, self.controls))
+                .collect()
+        })?;
+        let near = opened?;
+        let mut far_ends = Vec::new();
+        if tcp {
+            let listener = far.enter(|| socket::listener(plan, number, self.controls))??;
+            self.poll.watch(&listener, LISTENER + u64::from(number), EventFlags::IN)?;
+            self.listeners.push(Some(listener));
+        } else {
+            self.listeners.push(None);
+            let opened: Result<Vec<Socket>, Fault> = far.enter(|| {
+                (0..plan.count)
+                    .map(|member| socket::far_datagram(plan, number, member, self.controls))
+                    .collect()
+            })?;
+            far_ends = opened?;
+        }
+        let load = SharedLoad::from(&flow.load);
+        let opening = Opening::of(flow, u64::from(plan.count));
+        let mut far_ends = far_ends.into_iter();
+        for (near, member) in near.into_iter().zip(0..) {
+            let mut chance = seed(member, "start");
+            let start = opening.load_begins(&mut chance);
+            let demand = Demand::of_member(&load, start, seed(member, "load"));
+            let opens = opening.connection_opens(start, &demand, &mut chance);
+            let index = self.members.len();
+            let who = (number, member);
+            self.poll.watch(&near, 2 * index as u64, BOTH_ON_CHANGE)?;
+            let made = match (demand, far_ends.next()) {
+                (demand, Some(far)) => {
+                    self.poll.watch(&far, 2 * index as u64 + 1, BOTH_ON_CHANGE)?;
+                    let echo = plan.transport == Transport::Echo;
+                    // A valid scenario gives datagrams a source or a recording.
+                    let source = match demand {
+                        Demand::Open(source) => Some(source),
+                        _ => None,
+                    };
+                    Member::Datagram(Datagrams::new(who, [near, far], source, (start, echo)))
+                }
+                (demand, None) => {
+                    let application = Application::new(demand, start, ());
+                    if application.is_greedy() {
+                        socket::write_one_by_one(&near)?;
+                    }
+                    self.rows[usize::from(number)].has_messages |= application.has_messages();
+                    Member::Tcp(Connection::new(who, near, application, opens))
+                }
+            };
+            if plan.judges() {
+                self.judges.push((index, 0));
+                self.rows[usize::from(number)].judgements.get_or_insert_default();
+            }
+            self.members.push(made);
+            self.schedule(index);
+        }
+        Ok(())
+    }
+}

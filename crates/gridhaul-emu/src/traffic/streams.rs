@@ -1,0 +1,155 @@
+//! The two sockets of a connection as byte streams: what the application has written, what the sockets
+//! have taken, and what they have delivered.
+
+use std::io;
+use std::net::Shutdown;
+
+use gridhaul_core::load::{Carrier, Message};
+use gridhaul_scenario::scenario::End;
+use gridhaul_scenario::units::Instant;
+use socket2::Socket;
+
+use super::connection::Observer;
+
+/// Both directions of a connection.
+#[derive(Debug)]
+pub(super) struct Streams {
+    /// The `from` end, and the `to` end once it was accepted.
+    pub sockets: [Option<Socket>; 2],
+    /// Bytes written at each end by the application, taken by its socket, and delivered there.
+    written: [u64; 2],
+    taken: [u64; 2],
+    pub delivered: [u64; 2],
+    /// Whether the kernel has opened the connection.
+    pub is_open: bool,
+    /// Whether the `from` end shuts down once everything written is taken.
+    closing: bool,
+    /// Whether the kernel has given the connection up, and why.
+    pub failure: Option<String>,
+}
+
+/// Payload; nobody looks at it.
+static ZEROS: [u8; 1 << 17] = [0; 1 << 17];
+
+impl Streams {
+    pub(super) fn new(near: Socket) -> Self {
+        Self {
+            sockets: [Some(near), None],
+            written: [0; 2],
+            taken: [0; 2],
+            delivered: [0; 2],
+            is_open: false,
+            closing: false,
+            failure: None,
+        }
+    }
+
+    /// Lets the socket of an end take what was written. Returns whether it has taken everything.
+    pub(super) fn flush(&mut self, end: End) -> bool {
+        let index = end as usize;
+        while self.taken[index] < self.written[index] {
+            let Some(taken) = self.offer(end, self.written[index] - self.taken[index]) else {
+                return false;
+            };
+            self.taken[index] += taken;
+        }
+        true
+    }
+
+    /// Offers so many bytes to the socket of an end. Returns how many it takes; `None` where it takes
+    /// none now.
+    fn offer(&mut self, end: End, bytes: u64) -> Option<u64> {
+        let mut socket = self.sockets[end as usize].as_ref()?;
+        let length = usize::try_from(bytes).map_or(ZEROS.len(), |bytes| bytes.min(ZEROS.len()));
+        match io::Write::write(&mut socket, &ZEROS[..length]) {
+            Ok(taken) => Some(taken as u64),
+            Err(error) => {
+                if !is_wait(&error) {
+                    self.fail(&error);
+                }
+                None
+            }
+        }
+    }
+
+    /// Shuts the `from` end down if the application has closed it and everything is taken.
+    pub(super) fn finish(&self) {
+        if self.closing
+            && self.taken[0] == self.written[0]
+            && let Some(socket) = &self.sockets[0]
+        {
+            // The other end may have reset it meanwhile.
+            let _ = socket.shutdown(Shutdown::Write);
+        }
+    }
+
+    pub(super) fn fail(&mut self, error: &io::Error) {
+        // Connecting takes its time; that is no failure.
+        if error.raw_os_error() != Some(libc::ENOTCONN) && self.failure.is_none() {
+            self.failure = Some(error.to_string());
+        }
+    }
+}
+
+/// Whether a socket only has to be called again later.
+pub(super) fn is_wait(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+        || error.raw_os_error() == Some(libc::ENOTCONN)
+}
+
+/// The streams as the carrier of an application, which reports messages to their row.
+pub(super) struct Carried<'a, T> {
+    pub streams: &'a mut Streams,
+    pub now: Instant,
+    pub observer: &'a mut T,
+}
+
+impl<T: Observer> Carrier for Carried<'_, T> {
+    type Class = ();
+    /// All payload is zeros.
+    type Payload = std::convert::Infallible;
+
+    fn write(&mut self, end: End, message: Message) {
+        self.observer.on_late(self.now.since(message.at));
+        if end == End::From {
+            self.observer.on_ready(message.at);
+        }
+        self.streams.written[end as usize] += message.bytes;
+    }
+
+    /// The kernel knows the low-water mark of its sockets: there is nothing to remember here.
+    fn try_write(&mut self, end: End, message: Message, _refused: bool) -> bool {
+        let streams = &mut *self.streams;
+        let index = end as usize;
+        if message.bytes == 0 || streams.taken[index] < streams.written[index] {
+            return false;
+        }
+        let Some(taken) = streams.offer(end, message.bytes) else { return false };
+        streams.taken[index] += taken;
+        streams.written[index] += message.bytes;
+        self.observer.on_ready(message.at);
+        true
+    }
+
+    fn write_stream(&mut self, end: End, bytes: u64) {
+        let written = &mut self.streams.written[end as usize];
+        *written = written.saturating_add(bytes);
+    }
+
+    /// The `to` end closes by itself when it has read FIN, as a server does.
+    fn close(&mut self, end: End) {
+        self.streams.closing |= end == End::From;
+    }
+
+    fn written(&self, end: End) -> u64 {
+        self.streams.written[end as usize]
+    }
+
+    fn delivered(&self, end: End) -> u64 {
+        self.streams.delivered[end as usize]
+    }
+
+    fn is_open(&self) -> bool {
+        self.streams.is_open
+    }
+}

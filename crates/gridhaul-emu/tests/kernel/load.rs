@@ -1,0 +1,95 @@
+//! Loads: requests, bursts and recorded messages.
+
+use gridhaul_emu::Emu;
+use gridhaul_scenario::answer::{ColumnData, Metric};
+
+use crate::pair::pair;
+use crate::{ask, asked, mean};
+
+#[test]
+fn bursts_and_questions_of_a_dead_connection_are_due_lost_and_late() {
+    let link = "both = { rate = '1 Mbit/s', delay = '10 ms', outage = [{ start = '0 s', length = '1 h' }] }";
+    let loads = [
+        ("on_off = { on = '100 ms', off = '400 ms', size = '200 B', spread = 'fixed' }", 4.0..=6.0),
+        ("request_response = { request = '10 B', response = '10 B' }", 1.0..=1.0),
+    ];
+    for (load, due) in loads {
+        let flow =
+            format!("[flow.up]\nfrom = 'near'\nto = 'far'\ndeadline = '1 s'\nload = {{ {load} }}");
+        let Some(answer) = ask("duration = '2500 ms'", &pair(link, &flow)) else { return };
+        let counted = mean(&answer, "up", Metric::MessagesDue);
+        assert!(due.contains(&counted), "{load}: {counted}");
+        assert_eq!(mean(&answer, "up", Metric::MessageLoss), 1.0, "{load}");
+        assert_eq!(mean(&answer, "up", Metric::DeadlineMet), 0.0, "{load}");
+        assert_eq!(mean(&answer, "up", Metric::ConnectionsFailed), 1.0, "{load}");
+    }
+}
+
+#[test]
+fn answers_wait_for_questions() {
+    let link = "both = { rate = '10 Mbit/s', delay = '10 ms' }";
+    let flows = "[flow.poll]\nfrom = 'near'\nto = 'far'\n\
+        load = { request_response = { request = '50 B', response = '500 B', think = '5 ms', pause = '75 ms' } }";
+    let Some(answer) = ask("duration = '2 s'\nwarmup = '500 ms'", &pair(link, flows)) else {
+        return;
+    };
+    let median = mean(&answer, "poll", Metric::DelayMedian);
+    assert!((0.025..0.0275).contains(&median), "two ways of 10 ms and 5 ms of thought: {median} s");
+    // One round takes 25 ms, then a pause of 75 ms.
+    let rounds = mean(&answer, "poll", Metric::Messages);
+    assert!((13.0..=15.0).contains(&rounds), "{rounds}");
+}
+
+#[test]
+fn recordings_are_played_and_packets_written_down() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // The last message comes behind the end of the run.
+    let day = folder.path().join("day.csv");
+    std::fs::write(
+        &day,
+        "time_s,bytes,member\n0.1,3000,0\n0.2,100,1\n0.2,100,0\n1.0,200,1\n9,1,1\n",
+    )
+    .expect("a file");
+    let text = format!(
+        "title = 'day'\nduration = '1500 ms'\nrecord = {{ pcap = ['wire'], interval = '1 s' }}\n\
+         [node]\nmeter = {{ count = 2 }}\nhead = {{}}\n\
+         [link.wire]\nfrom = 'meter'\nto = 'head'\nboth = {{ rate = '1 Mbit/s', delay = '10 ms' }}\n\
+         [flow.tcp]\nfrom = 'meter'\nto = 'head'\nload = {{ trace = {{ file = '{day}' }} }}\n\
+         [flow.udp]\nfrom = 'meter'\nto = 'head'\ntransport = 'datagram'\n\
+         load = {{ trace = {{ file = '{day}' }} }}",
+        day = day.display()
+    );
+    let Some(answer) = asked(&text, Emu::default()) else { return };
+    for flow in ["tcp", "udp"] {
+        assert_eq!(mean(&answer, flow, Metric::Messages), 4.0, "{flow}");
+    }
+    // The first message of the first member by TCP is on its way from 0.1 s on: 3 segments, about 25 ms.
+    let delays = answer.series.iter().find(|series| series.name == "delays").expect("delays");
+    let (ColumnData::Real(at), ColumnData::Real(delay)) =
+        (&delays.columns[0].data, &delays.columns[2].data)
+    else {
+        panic!("times")
+    };
+    assert!(
+        at.iter().all(|at| [0.1, 0.2, 1.0].iter().any(|due| (at - due).abs() < 1e-9)),
+        "{at:?}"
+    );
+    assert!(delay.iter().all(|delay| (0.01..0.1).contains(delay)), "{delay:?}");
+    let captures: Vec<_> = answer.captures.iter().map(|capture| capture.name.as_str()).collect();
+    assert_eq!(captures, ["wire.forward", "wire.backward"]);
+    // Of the first meter: a handshake of two packets, three segments and one, and two datagrams.
+    assert!(packets(&answer.captures[0].pcapng) >= 8, "{}", packets(&answer.captures[0].pcapng));
+}
+
+/// Packets in a pcapng file: enhanced packet blocks (6).
+fn packets(mut file: &[u8]) -> usize {
+    let word = |file: &[u8], at: usize| {
+        u32::from_le_bytes(file[at..at + 4].try_into().expect("four bytes"))
+    };
+    let mut packets = 0;
+    while !file.is_empty() {
+        packets += usize::from(word(file, 0) == 6);
+        file = &file[word(file, 4) as usize..];
+    }
+    packets
+}

@@ -1,0 +1,112 @@
+//! TCP: opening, retransmission, and the parameters of stacks.
+
+use gridhaul_emu::Emu;
+use gridhaul_scenario::answer::Metric;
+
+use crate::pair::pair;
+use crate::{ask, asked, mean, row};
+
+#[test]
+fn a_lost_segment_is_repeated_and_a_transfer_completes() {
+    let link = "forward = { rate = '1 Mbit/s', delay = '20 ms', loss = { packets = [12] } }\n\
+                backward = { rate = '1 Mbit/s', delay = '20 ms' }";
+    let flows = "[flow.file]\nfrom = 'near'\nto = 'far'\nload = { transfer = { size = '100 kB' } }";
+    let Some(answer) = ask("duration = '3 s'", &pair(link, flows)) else { return };
+    assert_eq!(mean(&answer, "file", Metric::Retransmissions), 1.0);
+    assert_eq!(mean(&answer, "file", Metric::Timeouts), 0.0, "selective acknowledgements find it");
+    // 69 segments of 1460 B; 100 kB take at least 0.83 s, and a loss costs no more than some.
+    let time = mean(&answer, "file", Metric::CompletionTime);
+    assert!((0.83..1.3).contains(&time), "{time} s");
+    assert_eq!(mean(&answer, "file", Metric::SegmentsSent), 70.0);
+}
+
+#[test]
+fn a_repeated_syn_is_no_segment_with_data() {
+    // The first packet is SYN: the kernel repeats it after a second.
+    let link = "forward = { rate = '1 Mbit/s', delay = '5 ms', loss = { packets = [1] } }\n\
+                backward = { rate = '1 Mbit/s', delay = '5 ms' }";
+    let flows = "[flow.file]\nfrom = 'near'\nto = 'far'\nload = { transfer = { size = '14 kB' } }";
+    let Some(answer) = ask("duration = '4 s'", &pair(link, flows)) else { return };
+    assert!(mean(&answer, "file", Metric::CompletionTime) > 1.0, "SYN was lost");
+    // 14,000 B are 10 segments of 1448 B.
+    assert_eq!(mean(&answer, "file", Metric::SegmentsSent), 10.0);
+    assert_eq!(mean(&answer, "file", Metric::Retransmissions), 0.0);
+    assert_eq!(mean(&answer, "file", Metric::RetransmissionRatio), 0.0);
+}
+
+#[test]
+fn connections_open_with_their_first_message() {
+    // 40 meters over one line of 64 kbit/s. In a second before the warm-up ends all are open: SYN and its
+    // answer take 7.5 ms each on the line, and 10 ms of way.
+    let text = |flow: &str| {
+        format!(
+            "title = 'meters'\n[node]\nmeter = {{ count = 40 }}\nhead = {{}}\n\
+             [link.line]\nfrom = 'meter'\nto = 'head'\nshared = true\n\
+             both = {{ rate = '64 kbit/s', delay = '10 ms', queue = '5 packets' }}\n\
+             [flow.reading]\nfrom = 'meter'\nto = 'head'\n{flow}\n\
+             load = {{ periodic = {{ size = '100 B', every = '2 s' }} }}"
+        )
+    };
+    let Some(answer) = ask("duration = '4 s'", &text("")) else { return };
+    assert_eq!(mean(&answer, "reading", Metric::ConnectionsOpened), 40.0);
+    assert_eq!(mean(&answer, "reading", Metric::ConnectionsFailed), 0.0);
+    let open = mean(&answer, "reading", Metric::OpenTimeMean);
+    assert!((0.035..0.2).contains(&open), "{open}");
+    let due = mean(&answer, "reading", Metric::MessagesDue);
+    assert!((79.0..=80.0).contains(&due), "{due}");
+    // All at once, six SYN get through and the others are retransmitted after a second.
+    let Some(answer) = ask("duration = '800 ms'", &text("start_spread = '0 s'")) else { return };
+    let opened = mean(&answer, "reading", Metric::ConnectionsOpened);
+    assert!((5.0..=12.0).contains(&opened), "{opened}");
+    let Some(answer) = ask("duration = '1900 ms'", &text("start_spread = '0 s'")) else { return };
+    let failed = mean(&answer, "reading", Metric::ConnectionsFailed);
+    let opened = mean(&answer, "reading", Metric::ConnectionsOpened);
+    assert!(failed > 10.0 && failed + opened == 40.0, "{failed} {opened}");
+    assert!(row(&answer, "reading").mean(Metric::OpenTimeP98).is_none());
+    assert!(answer.warnings.iter().any(|it| it.message.contains("were to open and never did")));
+}
+
+#[test]
+fn a_kernel_takes_the_ends_of_the_ranges() {
+    let least = "dupthresh = 1\nreceive_window = '1152 B'\nmss = '500 B'\nrto_min = '11 ms'\n\
+        rto_max = '1 s'\ndelayed_ack = '11 ms'";
+    let most = "dupthresh = 300\nreceive_window = '1073725440 B'\nrto_min = '120 s'\n\
+        rto_max = '120 s'\ndelayed_ack = '200 ms'";
+    for stack in [least, most] {
+        let flows = format!(
+            "[stack.s]\n{stack}\n[flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 's'"
+        );
+        let link = "both = { rate = '10 Mbit/s', delay = '1 ms' }";
+        let Some(answer) = ask("duration = '300 ms'", &pair(link, &flows)) else { return };
+        assert!(mean(&answer, "up", Metric::Goodput) > 1e5, "{stack}");
+    }
+}
+
+#[test]
+fn a_stack_of_a_node_waits_its_second_and_another_does_not() {
+    // A single segment is lost, and so is its first repetition, a probe that waits as long: only a timeout
+    // is left.
+    let text = "title = 'test'\nduration = '4 s'\n\
+        [node]\nnear = {}\nfar = {}\nother = {}\n\
+        [stack.rfc]\nrto_min = '1 s'\n[stack.six]\nrto_min = '1500 ms'\n";
+    let mut text = text.to_owned();
+    for (name, to, stack) in [("a", "far", "rfc"), ("b", "other", "own"), ("c", "far6", "six")] {
+        let own = if stack == "own" { "[stack.own]\n" } else { "" };
+        let node = if to == "far6" { "[node.far6]\n" } else { "" };
+        let ip = if to == "far6" { 6 } else { 4 };
+        text += &format!(
+            "{own}{node}[link.{name}]\nfrom = 'near'\nto = '{to}'\n\
+             forward = {{ rate = '10 Mbit/s', delay = '10 ms', loss = {{ packets = [3, 4] }} }}\n\
+             backward = {{ rate = '10 Mbit/s', delay = '10 ms' }}\n\
+             [flow.{name}]\nfrom = 'near'\nto = '{to}'\nstack = '{stack}'\nip = {ip}\n\
+             load = {{ periodic = {{ size = '1 kB', every = '10 s', synchronised = true }} }}\n"
+        );
+    }
+    let Some(answer) = asked(&text, Emu::default()) else { return };
+    for (flow, least) in [("a", 1.0), ("b", 0.2), ("c", 1.5)] {
+        assert_eq!(mean(&answer, flow, Metric::Timeouts), 1.0, "flow {flow}");
+        // Both wait for a round trip longer, rounded up to ticks; then another one brings the answer.
+        let time = mean(&answer, flow, Metric::DelayMedian);
+        assert!((2.0 * least..2.0 * least + 0.3).contains(&time), "flow {flow}: {time} s");
+    }
+}

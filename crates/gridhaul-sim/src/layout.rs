@@ -1,0 +1,71 @@
+//! The rows of an answer, and which flows and links belong to each.
+
+use gridhaul_scenario::backend::RunError;
+use gridhaul_scenario::scenario::{Directions, Scenario};
+
+use crate::collect::Plan;
+
+/// The rows of an answer, which follow from the scenario alone.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// Name and number of equal flows of each row.
+    pub flows: Vec<(String, u64)>,
+    /// The directions of all links, and their rows.
+    pub directions: Directions,
+    /// The connections that lead on from collectors, and the row of each of their groups.
+    pub plan: Plan,
+    pub group_row: Vec<u32>,
+}
+
+impl Layout {
+    pub(crate) fn new(scenario: &Scenario) -> Result<Self, RunError> {
+        let mut layout = Self {
+            flows: Vec::new(),
+            directions: Directions::new(scenario),
+            plan: Plan::new(scenario)?,
+            group_row: Vec::new(),
+        };
+        for (name, flow) in &scenario.flow {
+            layout.flows.push((name.clone(), scenario.connections(flow)));
+        }
+        layout.add_groups();
+        Ok(layout)
+    }
+
+    /// Adds the rows of upstream connections, in the order in which data crosses them.
+    fn add_groups(&mut self) {
+        self.group_row = vec![u32::MAX; self.plan.groups.len()];
+        let order: Vec<usize> =
+            (0..self.plan.flows.len()).flat_map(|flow| self.plan.after(flow)).collect();
+        let own = self.flows.len();
+        for index in order {
+            if self.group_row[index] != u32::MAX {
+                continue;
+            }
+            let group = &self.plan.groups[index];
+            let name = group.row_name();
+            let known = self.flows[own..].iter().position(|(row, _)| *row == name);
+            let row = known.map_or(self.flows.len(), |known| own + known);
+            if row == self.flows.len() {
+                self.flows.push((name, 0));
+            }
+            self.flows[row].1 += group.count;
+            self.group_row[index] = row as u32;
+        }
+    }
+
+    /// The rows of the stages that the data of a row crosses; none for upstream connections, over
+    /// which data of several flows may go.
+    pub(crate) fn stages(&self, row: usize) -> Vec<usize> {
+        if row >= self.plan.flows.len() {
+            return Vec::new();
+        }
+        let after = self.plan.after(row).map(|group| self.group_row[group] as usize);
+        std::iter::once(row).chain(after).collect()
+    }
+}
+
+/// A group on either side makes one flow for each of its members.
+pub(crate) fn members(scenario: &Scenario, from: &str, to: &str) -> u64 {
+    scenario.members(from, to).map_or(1, u64::from)
+}

@@ -1,0 +1,21 @@
+//! The TCP parameters of the two ends of a connection.
+
+use std::sync::Arc;
+
+use gridhaul_core::tcp::StackParams;
+use gridhaul_scenario::scenario::{IpVersion, Scenario};
+
+/// The stacks of both ends, which all flows of a row share.
+pub(crate) type Stacks = (Arc<StackParams>, Arc<StackParams>);
+
+/// The stacks of these names.
+pub(crate) fn stacks(
+    scenario: &Scenario,
+    [near, far]: [Option<&String>; 2],
+    ip: IpVersion,
+) -> Stacks {
+    let resolve = |name: Option<&String>| Arc::new(StackParams::named(scenario, name, ip));
+    let resolved = resolve(near);
+    let far = if far == near { Arc::clone(&resolved) } else { resolve(far) };
+    (resolved, far)
+}
