@@ -4,12 +4,12 @@
 #   rate_mbit rtt_ms queue   the link, both directions; queue in packets, without the one in transmission
 #   loss                     loss probability of a data packet after the link
 #   flows spread             number of flows; each starts at a random time up to `spread` seconds
-#   duration seed            simulated seconds; number of the stream of chance
+#   duration seed            simulated seconds; number of the random stream
 #   scheduler                Calendar (ns-2's default), Heap, Splay, List
-#   headers                  few: room in a packet for IP, TCP and flags only; all: for every protocol
+#   headers                  few: space in a packet for IP, TCP and flags only; all: for every protocol
 #                            of ns-2, as in scripts that do not say otherwise
 #
-# Prints: data packets sent, payload acknowledged in bytes, repeats, timeouts.
+# Prints: data packets sent, payload acknowledged in bytes, retransmissions, timeouts.
 #
 # Whatever ns-2 need not do is left out: traces, monitors, and with few headers theirs.
 
@@ -37,11 +37,11 @@ foreach {from to} [list $s $r $r $s] {
     $ns simplex-link $from $to $o(rate_mbit)Mb [expr {$o(rtt_ms) / 2.0}]ms DropTail
     $ns queue-limit $from $to [expr {$o(queue) + 1}] ;# ns-2 includes the packet in transmission
 }
-set chance [new RNG]
-for {set i 0} {$i < $o(seed)} {incr i} { $chance next-substream }
+set random_stream [new RNG]
+for {set i 0} {$i < $o(seed)} {incr i} { $random_stream next-substream }
 if {$o(loss) > 0} {
     set uniform [new RandomVariable/Uniform]
-    $uniform use-rng $chance
+    $uniform use-rng $random_stream
     set losses [new ErrorModel]
     $losses unit pkt
     $losses set rate_ $o(loss)
@@ -61,19 +61,19 @@ for {set i 0} {$i < $o(flows)} {incr i} {
     $ns connect $tcp $sink
     set ftp [new Application/FTP]
     $ftp attach-agent $tcp
-    $ns at [expr {$o(spread) > 0 ? [$chance uniform 0 $o(spread)] : 0}] "$ftp start"
+    $ns at [expr {$o(spread) > 0 ? [$random_stream uniform 0 $o(spread)] : 0}] "$ftp start"
     lappend senders $tcp
 }
 
 $ns at $o(duration) {
-    set sent 0; set bytes 0; set repeats 0; set timeouts 0
+    set sent 0; set bytes 0; set retransmissions 0; set timeouts 0
     foreach tcp $senders {
         incr sent [$tcp set ndatapack_]
-        incr repeats [$tcp set nrexmitpack_]
+        incr retransmissions [$tcp set nrexmitpack_]
         incr timeouts [$tcp set nrexmit_]
         incr bytes [expr {1460 * [$tcp set ack_]}] ;# the sink's own bytes_ overflows at 2 GB
     }
-    puts "$sent $bytes $repeats $timeouts"
+    puts "$sent $bytes $retransmissions $timeouts"
     exit 0
 }
 $ns run

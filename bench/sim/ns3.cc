@@ -1,13 +1,13 @@
 // The tasks of bulk.toml and flows.toml in ns-3: bulk flows s -> r over one link.
 //
 // Usage: ns3 --key=value ...
-//   rate_mbit rtt_ms queue   the link, both ways; queue in packets, besides the one on the wire
+//   rate_mbit rtt_ms queue   the link, both directions; queue in packets, without the one in transmission
 //   loss                     probability that a data packet is lost at the end of the link
 //   flows spread             number of flows; each starts at a random time up to `spread` seconds
 //   hosts                    0: all flows between the two ends of the link. Otherwise that many hosts
-//                            at each side share the flows, behind fast lines
+//                            at each side share the flows, connected by fast links
 //   sack                     1: selective acknowledgements
-//   duration seed            simulated seconds; number of the stream of chance
+//   duration seed            simulated seconds; number of the random stream
 //   scheduler                ns3::MapScheduler (default), ns3::HeapScheduler, ...
 //
 // Prints: data packets sent, payload in order in bytes.
@@ -82,7 +82,7 @@ main(int argc, char* argv[])
     cmd.AddValue("hosts", "hosts at each side, 0: the ends of the link", hosts);
     cmd.AddValue("sack", "selective acknowledgements", sack);
     cmd.AddValue("duration", "simulated seconds", duration);
-    cmd.AddValue("seed", "stream of chance", seed);
+    cmd.AddValue("seed", "number of the random stream", seed);
     cmd.AddValue("scheduler", "event list", scheduler);
     cmd.Parse(argc, argv);
 
@@ -100,7 +100,7 @@ main(int argc, char* argv[])
     Config::SetDefault("ns3::TcpSocket::DataRetries", UintegerValue(1000000)); // never give up
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(1460));
-    // One flow needs room for its window; a thousand of them never come near it.
+    // One flow needs buffer space for its window; each of a thousand flows never reaches this size.
     const uint32_t buffer = flows == 1 ? 14600000 : 146000;
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(buffer));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(buffer));

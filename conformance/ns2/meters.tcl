@@ -125,7 +125,7 @@ for {set i 0} {$i < $o(meters)} {incr i} {
     begin $i $tcp [$random_stream uniform 0 $o(spread)]
 }
 
-# counts: arrivals, drops, packet seconds of waiting, acknowledged, repeats, timeouts; from the start.
+# counts: arrivals, drops, packet-seconds of waiting, acknowledged, retransmissions, timeouts; from the start.
 set queue [$ns monitor-queue $s $d [open /dev/null w]]
 set waiting [$queue get-pkts-integrator]
 proc counts {} {

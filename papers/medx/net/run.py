@@ -3,7 +3,7 @@ Runs the coloured Petri net of paper `medx`. See README.md.
 
     python papers/medx/net/run.py                 results.csv, same.csv and delays.csv
     python papers/medx/net/run.py vary            sensitivity.csv
-    python papers/medx/net/run.py space           all states of a small instance
+    python papers/medx/net/run.py space           all states of small instances
     python papers/medx/net/run.py draw            the pictures
 """
 
@@ -25,10 +25,10 @@ except ImportError:
     sys.exit("the package SNAKES is missing: python -m pip install -r papers/medx/net/requirements.txt")
 
 from medx_net import parameters as files
-from medx_net.draw import picture
 from medx_net.experiment import Run, run, same_segments
 from medx_net.net import PROTOCOLS, Net
 from medx_net.parameters import Parameters
+from medx_net.render import picture
 from medx_net.space import Bounds, bounded, explore
 
 HERE = Path(__file__).resolve().parent
@@ -39,7 +39,7 @@ VARIED_RECOVERIES = ("new_reno", "each")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line. Returns the exit code."""
+    """Runs the command line. Returns the exit code."""
     options = _options(arguments)
     try:
         parameters = files.load().replaced(_changes(options.set))
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def results(parameters: Parameters, seeds: int | None) -> list[tuple[str, Run]]:
-    """One run for each recovery, protocol and seed; by default as many as the recovery scatters."""
+    """One run for each recovery, protocol and seed. The default number of seeds depends on the recovery (SEEDS)."""
     jobs = [
         (parameters.replaced({"sender.recovery": recovery}), protocol, seed)
         for recovery in RECOVERIES
@@ -80,7 +80,7 @@ def results(parameters: Parameters, seeds: int | None) -> list[tuple[str, Run]]:
 
 
 def same(runs: list[tuple[str, Run]]) -> list[dict[str, Any]]:
-    """Figure 4 in its third reading: from generation to delivery, of the segments that both have delivered."""
+    """Figure 4, third interpretation: from generation to delivery, for the segments that both protocols deliver."""
     standard, medx = ({(r, run.seed): run for r, run in runs if run.protocol == protocol} for protocol in PROTOCOLS)
     rows = []
     for recovery, seed in standard:
@@ -91,18 +91,18 @@ def same(runs: list[tuple[str, Run]]) -> list[dict[str, Any]]:
 
 
 def table_of_same(rows: list[dict[str, Any]]) -> str:
-    """Means over the seeds, and in how many of them MEDX was faster."""
+    """Means over the seeds, and the number of seeds in which MEDX was faster."""
     lines = ["recovery: the same segments; mean age in units standard, medx; seeds in which medx was faster"]
     for recovery in RECOVERIES:
         own = [row for row in rows if row["recovery"] == recovery]
-        few, slow, fast = (mean(row[name] for row in own) for name in ("segments", "standard_units", "medx_units"))
+        segments, slow, fast = (mean(row[name] for row in own) for name in ("segments", "standard_units", "medx_units"))
         faster = sum(row["medx_units"] < row["standard_units"] for row in own)
-        lines.append(f"{recovery}: {few:.0f}; {slow:.0f}, {fast:.0f}; {faster} of {len(own)}")
+        lines.append(f"{recovery}: {segments:.0f}; {slow:.0f}, {fast:.0f}; {faster} of {len(own)}")
     return "\n".join(lines)
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Means of the results, and the ratio of delivered segments with its 95 % interval."""
+    """Means of the results, and the ratio of delivered segments with its 95 % confidence interval."""
     lines = ["recovery: segments standard, medx; ratio; mean delay in units standard, medx"]
     for recovery in RECOVERIES:
         delivered, waited = (
@@ -122,18 +122,18 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def _interval(below: list[int], above: list[int]) -> tuple[float, float]:
-    """Bootstrap over the seeds."""
-    draw = random.Random(1)
+    """Bootstrap interval over the seeds."""
+    generator = random.Random(1)
 
-    def again(values: list[int]) -> float:
-        return mean(draw.choices(values, k=len(values)))
+    def resampled_mean(values: list[int]) -> float:
+        return mean(generator.choices(values, k=len(values)))
 
-    ratios = sorted(again(above) / max(1.0, again(below)) for _ in range(4000))
+    ratios = sorted(resampled_mean(above) / max(1.0, resampled_mean(below)) for _ in range(4000))
     return ratios[100], ratios[-101]
 
 
 def delays(parameters: Parameters) -> list[dict[str, Any]]:
-    """Figure 4: of one run each, what each segment took when it came first."""
+    """Figure 4: delay and age of the first copy of each segment, in one run of each protocol."""
     rows = []
     parameters = parameters.replaced({"sender.recovery": "each"})
     for done in _all([(parameters, protocol, 1) for protocol in PROTOCOLS]):
@@ -146,7 +146,7 @@ def delays(parameters: Parameters) -> list[dict[str, Any]]:
 
 
 def sensitivity(parameters: Parameters, seeds: int) -> list[dict[str, Any]]:
-    """Means with one open parameter at a time changed, under the weakest and the strongest recovery."""
+    """Means with one unstated parameter changed at a time, for the weakest and the strongest recovery."""
     cases: list[dict[str, Any]] = [{}]
     for name, tried in parameters.tried.items():
         if name != "sender.recovery":
@@ -169,9 +169,9 @@ def sensitivity(parameters: Parameters, seeds: int) -> list[dict[str, Any]]:
 
 
 def _together(name: str, value: Any) -> dict[str, Any]:
-    """The ways before and behind the router and back are varied together."""
+    """The delays before and after the router and on the reverse path are varied together."""
     if name == "channel.before":
-        return {name: value, "channel.behind": value, "channel.back": 2 * value}
+        return {name: value, "channel.after": value, "channel.reverse": 2 * value}
     return {name: value}
 
 
@@ -181,35 +181,35 @@ def _named(case: Mapping[str, Any]) -> str:
 
 def _means(runs: list[Run]) -> dict[str, float]:
     rows = [run.row() for run in runs]
-    names = ("segments_delivered", "mean_delay_units", "losses_error", "losses_queue", "judged_congestion")
+    names = ("segments_delivered", "mean_delay_units", "losses_error", "losses_queue", "classified_congestion")
     return {name: mean(row[name] for row in rows) for name in names}
 
 
 def _space(parameters: Parameters) -> int:
-    """Prints what the state spaces show. Exit code 1 if something does not hold."""
+    """Prints the results of the state spaces. Exit code 1 if a property does not hold."""
     wrong = False
     for bounds in (Bounds(), Bounds(segments=2, early_timeouts=1)):
         for recovery in ("new_reno", "each"):
             for protocol in PROTOCOLS:
                 small = bounded(parameters.replaced({"sender.recovery": recovery}), protocol, bounds)
-                verdict = explore(small, bounds)
+                findings = explore(small, bounds)
                 what = f"{protocol}, {recovery}, {bounds}"
-                print(f"{what}: {verdict.states} states, {verdict.edges} edges, {verdict.final} final")
-                for fault in verdict.faults[:5]:
+                print(f"{what}: {findings.states} states, {findings.edges} edges, {findings.final} final")
+                for fault in findings.faults[:5]:
                     print(f"  {fault}")
-                wrong |= bool(verdict.faults)
+                wrong |= bool(findings.faults)
     return int(wrong)
 
 
 def _all(jobs: list[tuple[Parameters, str, int]]) -> Iterable[Run]:
-    """Runs them on two processors, in order."""
+    """Runs the jobs on two processors and returns the results in order."""
     with ProcessPoolExecutor(2) as pool:
         yield from pool.map(run, *zip(*jobs, strict=True))
 
 
 def _write(file: Path, rows: list[dict[str, Any]]) -> None:
     if not rows:
-        print(f"{file}: not written, as nothing has arrived in so short a run")
+        print(f"{file}: not written, because no segment arrived in this short run")
         return
     with file.open("w", encoding="utf-8", newline="") as out:
         writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
@@ -241,8 +241,12 @@ def _value(text: str) -> int | float | str:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("what", nargs="?", default="results", choices=["results", "vary", "space", "draw"])
-    parser.add_argument("--seeds", type=int, help="runs of each kind (default: see SEEDS; vary: 3)")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another value")
+    parser.add_argument(
+        "--seeds", type=int, help="number of seeds (default: 100 for new_reno, 20 for the others; vary: 3)"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="replaces the value of a parameter"
+    )
     parser.add_argument("--into", type=Path, default=HERE, help="folder to write into")
     options = parser.parse_args(arguments)
     if options.seeds is not None and options.seeds < 1:

@@ -1,4 +1,4 @@
-"""Runs of the net, and what is counted in them."""
+"""Runs of the net, and their results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from .channel import Receiver, Segment
 from .net import Net
 from .parameters import Parameters
-from .sender import Judgement
+from .sender import Classification
 from .timed import Scheduler, only
 
 CAUSES = ("error", "queue", "none")
@@ -17,7 +17,7 @@ CAUSES = ("error", "queue", "none")
 
 @dataclass
 class Run:
-    """What one run gave. Times are units."""
+    """Results of one run. Times are in units."""
 
     protocol: str
     seed: int
@@ -27,20 +27,20 @@ class Run:
     timeouts: int = 0
     firings: int = 0
     delays: list[tuple[int, int, int]] = field(default_factory=list)
-    """Of each segment that came: when, its number, its delay."""
+    """Arrival time, number and delay of each segment that arrived."""
     written: list[int] = field(default_factory=list)
-    """When each segment was generated."""
+    """Generation time of each segment."""
     lost: dict[tuple[int, int], str] = field(default_factory=dict)
-    """Number and copy of each segment that was lost, with the cause."""
-    judgements: list[Judgement] = field(default_factory=list)
+    """Cause of each loss, by number and copy of the segment."""
+    classifications: list[Classification] = field(default_factory=list)
 
     @property
     def mean_delay(self) -> float:
-        """Of all segments that came."""
+        """The mean delay of all segments that arrived."""
         return sum(delay for _, _, delay in self.delays) / max(1, len(self.delays))
 
     def first_arrivals(self) -> list[tuple[int, int, int]]:
-        """Of each segment that came: when its first copy to come did, its number, that copy's delay."""
+        """Arrival time, number and delay of the first copy of each segment that arrived."""
         first: dict[int, tuple[int, int, int]] = {}
         for arrival in self.delays:
             first.setdefault(arrival[1], arrival)
@@ -48,13 +48,13 @@ class Run:
 
     @property
     def mean_age(self) -> float:
-        """From generation to arrival, of the segments that came, without repeats."""
+        """The mean time from generation to first arrival, without retransmitted duplicates."""
         ages = [at - self.written[number] for at, number, _ in self.first_arrivals()]
         return sum(ages) / max(1, len(ages))
 
     @property
     def ages(self) -> list[int]:
-        """From generation to delivery in order, segment by segment, of those that were delivered."""
+        """The time from generation to delivery in order, for each delivered segment."""
         came = {number: at for at, number, _ in self.first_arrivals()}
         ages: list[int] = []
         delivered_at = 0
@@ -65,18 +65,18 @@ class Run:
 
     def confusion(self) -> Counter[tuple[str, bool]]:
         """
-        How many of the judged losses had which cause and were called congestion or not. "none": the segment
-        was not lost; the timer ran out too early.
+        The number of classified losses by true cause and by classification as congestion. Cause "none": the
+        segment was not lost, and the timeout was spurious.
         """
         return Counter(
-            (self.lost.get((judged.number, judged.copy), "none"), judged.congestion) for judged in self.judgements
+            (self.lost.get((loss.number, loss.copy), "none"), loss.congestion) for loss in self.classifications
         )
 
     def row(self) -> dict[str, Any]:
-        """A line of results.csv."""
+        """A row of results.csv."""
         causes = Counter(self.lost.values())
         confusion = self.confusion()
-        called = Counter(judged.congestion for judged in self.judgements)
+        counts = Counter(classified.congestion for classified in self.classifications)
         row: dict[str, Any] = {
             "protocol": self.protocol,
             "seed": self.seed,
@@ -86,21 +86,21 @@ class Run:
             "mean_age_units": round(self.mean_age),
             "losses_error": causes["error"],
             "losses_queue": causes["queue"],
-            "judged_congestion": called[True],
-            "judged_error": called[False],
+            "classified_congestion": counts[True],
+            "classified_error": counts[False],
             "timeouts": self.timeouts,
             "largest_queue": self.largest_queue,
         }
         for cause in CAUSES:
-            row[f"{cause}_called_congestion"] = confusion[cause, True]
-            row[f"{cause}_called_error"] = confusion[cause, False]
+            row[f"{cause}_classified_congestion"] = confusion[cause, True]
+            row[f"{cause}_classified_error"] = confusion[cause, False]
         return row
 
 
 def same_segments(standard: Run, medx: Run) -> tuple[int, float, float]:
     """
-    How many segments both have delivered, and the mean of their ages under each. The source draws the same for
-    both, so that it is the same segments that are compared.
+    The number of segments that both protocols delivered, and their mean age with each. The source generates the
+    same segments for both protocols, so that the same segments are compared.
     """
     both = list(zip(standard.ages, medx.ages, strict=False))
     count = max(1, len(both))
@@ -121,7 +121,7 @@ def run(parameters: Parameters, protocol: str, seed: int) -> Run:
                 result.lost[segment.number, segment.copy] = "error"
         elif move == "Drop tail":
             segment, lst = binding["p"].value, binding["lst"]
-            if channel.room(lst):
+            if channel.has_space(lst):
                 result.largest_queue = max(result.largest_queue, len(lst.value) + 1)
             else:
                 result.lost[segment.number, segment.copy] = "queue"
@@ -132,13 +132,13 @@ def run(parameters: Parameters, protocol: str, seed: int) -> Run:
             result.delays.append((now, segment.number, now - segment.sent))
         elif move == "Receive ack":
             d = (binding["d"],) if net.medx else ()
-            judged = inscriptions.acked(binding["s"], binding["a"], binding["t"], *d).judged
-            if judged is not None:
-                result.judgements.append(judged)
+            classified = inscriptions.acked(binding["s"], binding["a"], binding["t"], *d).classified
+            if classified is not None:
+                result.classifications.append(classified)
         elif move == "Timeout":
             d = (binding["d"],) if net.medx else ()
             result.timeouts += 1
-            result.judgements.append(inscriptions.expired(binding["s"], binding["t"], *d).judged)
+            result.classifications.append(inscriptions.expired(binding["s"], binding["t"], *d).classified)
 
     scheduler = Scheduler(net.petri, observe)
     scheduler.run(parameters["run.duration"])

@@ -1,4 +1,4 @@
-"""Figure 3 and section 2: whether a loss means congestion."""
+"""Figure 3 and section 2: classification of a loss as congestion or error."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ class Delays(NamedTuple):
     recent: tuple[int, ...] = ()
     average: float = 0.0
     known: bool = False
-    news: bool = False
+    fresh: bool = False
 
 
 class Discriminator:
-    """TCP-MEDX's test."""
+    """The congestion test of TCP-MEDX."""
 
     def __init__(self, parameters: Parameters) -> None:
-        """Takes alpha, beta, and the length of the list."""
+        """Takes alpha, beta and the length of the list from the parameters."""
         self._alpha = parameters["medx.alpha"]
         self._beta = parameters["medx.beta"]
         self._length = parameters["medx.list"]
         self._measure = parameters["medx.measure"]
-        self._cautious = parameters["medx.without_news"] == "congestion"
+        self._cautious = parameters["medx.without_delays"] == "congestion"
 
     def update(self, delays: Delays, new: int) -> Delays:
         """Figure 3, lines 1 and 2, and equation 1: P = alpha P + (1 - alpha) P_new."""
         recent = (*delays.recent, new)[-self._length :]
         average = self._alpha * delays.average + (1 - self._alpha) * new if delays.known else float(new)
-        return Delays(recent, average, known=True, news=True)
+        return Delays(recent, average, known=True, fresh=True)
 
     def congested(self, delays: Delays) -> bool:
-        """Figure 3, lines 3 to 11. Without a full list, or a delay since the last judgement, nothing is known."""
+        """Figure 3, lines 3 to 11. A full list and a delay since the last classification are required."""
         recent = delays.recent
-        if len(recent) < self._length or not delays.news:
+        if len(recent) < self._length or not delays.fresh:
             return self._cautious
         current = recent[-1] if self._measure == "current" else sum(recent) / len(recent)
         # Line 6, criterion I.

@@ -1,4 +1,4 @@
-"""The net itself: places, transitions and arcs of figures 1 to 3, for either protocol."""
+"""The net: places, transitions and arcs of figures 1 to 3, for either protocol."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ PROTOCOLS = ("standard", "medx")
 
 
 class Inscriptions:
-    """The sender's functions as arcs call them: they take tokens and return tokens."""
+    """The functions of the sender as inscriptions of arcs, which take and return tokens."""
 
     def __init__(self, protocol: Protocol) -> None:
-        """Takes the rules of a protocol."""
+        """Takes the rules of the protocol."""
         self._protocol = protocol
-        self.again = once(self._again)
+        self.retransmitted = once(self._retransmitted)
         self.new = once(self._new)
         self.acked = once(self._acked)
         self.expired = once(self._expired)
 
-    def may_send_again(self, s: Stamped) -> bool:
-        """Guard of 'Send again'."""
-        return self._protocol.may_send_again(s.value)
+    def may_retransmit(self, s: Stamped) -> bool:
+        """Guard of 'Retransmit'."""
+        return self._protocol.may_retransmit(s.value)
 
     def may_send_new(self, s: Stamped, b: Stamped) -> bool:
         """Guard of 'Send new'."""
@@ -40,8 +40,8 @@ class Inscriptions:
         """One segment less to send."""
         return Stamped(max(b.at, s.at), b.value - 1)
 
-    def _again(self, s: Stamped, t: Stamped) -> Sent:
-        step, segment = self._protocol.send_again(s.value, t.at, s.at)
+    def _retransmitted(self, s: Stamped, t: Stamped) -> Sent:
+        step, segment = self._protocol.retransmit(s.value, t.at, s.at)
         return Sent(s.at, step, t.value, segment)
 
     def _new(self, s: Stamped, b: Stamped, t: Stamped) -> Sent:
@@ -64,30 +64,30 @@ class Inscriptions:
 
 
 class Done:
-    """What a firing of the sender puts down."""
+    """The tokens that a firing of the sender creates."""
 
     def __init__(self, now: int, step: Step, timer: str, delays: Delays = Delays()) -> None:  # noqa: B008
-        """Stamps the sender with the time, and the timer with when it runs out."""
-        self.judged = step.judged
-        self.delays = Stamped(now, delays if step.judged is None else delays._replace(news=False))
+        """Stamps the sender with the current time, and the timer with its expiry time."""
+        self.classified = step.classified
+        self.delays = Stamped(now, delays if step.classified is None else delays._replace(fresh=False))
         self.sender = Stamped(now, step.sender)
         self.timer = Stamped(step.timer, timer)
 
 
 class Sent(Done):
-    """The same, and a segment."""
+    """The tokens that a firing creates when it sends a segment."""
 
     def __init__(self, now: int, step: Step, timer: str, segment: Segment) -> None:
-        """Stamps the segment with the time too."""
+        """Stamps the segment with the current time as well."""
         super().__init__(now, step, timer)
         self.segment = Stamped(now, segment)
 
 
 class Net:
-    """A net of the paper. `petri` is the SNAKES net, `inscriptions` the sender's functions."""
+    """The net of a protocol. `petri` is the SNAKES net, `inscriptions` the functions of the sender."""
 
     def __init__(self, parameters: Parameters, protocol: str, seed: int, *, timed: bool = True) -> None:
-        """Builds the net: with time, or such that any token may be taken and the states can be finite."""
+        """Builds the net with time, or without time: then any token may be taken, and the state space can be finite."""
         if protocol not in PROTOCOLS:
             raise ValueError(f"protocol {protocol!r}: expected one of {', '.join(PROTOCOLS)}")
         self.medx = protocol == "medx"
@@ -105,7 +105,7 @@ class Net:
         self.petri.globals["NEVER"] = NEVER
         self.petri.globals["Stamped"] = Stamped
         self._places()
-        # The order decides between what is ready at the same time: what takes from a queue or way first.
+        # The order resolves ties: transitions that take from a queue or a link fire first.
         self._receiver_page()
         self._channel_page()
         self._sender_page()
@@ -123,7 +123,7 @@ class Net:
             "lost in queue": [],
             "R_buffer": [()],
             "server": ["free"],
-            "behind router": [],
+            "after router": [],
             "receiver": [Receiver()],
             "delivered": [],
             "acks": [],
@@ -174,10 +174,14 @@ class Net:
             guard="t.at < NEVER",
         )
         self.move(
-            "Send again",
+            "Retransmit",
             {"sender": "s", "timer": "~t"},
-            {"sender": "again(s, t).sender", "timer": "again(s, t).timer", "segments": "again(s, t).segment"},
-            guard="may_send_again(s)",
+            {
+                "sender": "retransmitted(s, t).sender",
+                "timer": "retransmitted(s, t).timer",
+                "segments": "retransmitted(s, t).segment",
+            },
+            guard="may_retransmit(s)",
         )
         self.move(
             "Send new",
@@ -196,7 +200,7 @@ class Net:
         self.move(
             "Serve",
             {"R_buffer": "lst", "server": "u"},
-            {"R_buffer": "shorter(lst, u)", "server": "free(lst, u)", "behind router": "served(lst, u)"},
+            {"R_buffer": "shorter(lst, u)", "server": "free(lst, u)", "after router": "served(lst, u)"},
             guard="len(lst.value) > 0",
         )
         self.move(
@@ -214,12 +218,12 @@ class Net:
     def _receiver_page(self) -> None:
         self.move(
             "Receive packet",
-            {"behind router": "p", "receiver": "r"},
+            {"after router": "p", "receiver": "r"},
             {"receiver": "received(p, r)", "delivered": "*delivered(p, r)", "acks": "acknowledged(p, r)"},
         )
 
     def move(self, name: str, inputs: dict[str, str], outputs: dict[str, str], guard: str = "True") -> None:
-        """Adds a transition. `~t` takes a token ahead of its time, `*f(x)` puts down any number of tokens."""
+        """Adds a transition. `~t` takes a token before its time, `*f(x)` creates any number of tokens."""
         self.petri.add_transition(Move(name, Expression(guard)))
         for place, label in inputs.items():
             arc = Ahead(label[1:]) if label.startswith("~") else self._take(label)

@@ -11,10 +11,10 @@ FILE = Path(__file__).resolve().parent.parent / "parameters.toml"
 
 
 class Parameters:
-    """Values by their dotted names: `parameters["channel.service"]`. Times are units."""
+    """Values by dotted names, such as `parameters["channel.service"]`. Times are in units."""
 
     def __init__(self, values: Mapping[str, Any], tried: Mapping[str, list[Any]]) -> None:
-        """Takes values, and for open parameters the values over which they are varied."""
+        """Takes the values, and the alternatives of those parameters that the paper does not state."""
         self._values = dict(values)
         self.tried = dict(tried)
 
@@ -23,7 +23,7 @@ class Parameters:
         return self._values[name]
 
     def replaced(self, changes: Mapping[str, Any]) -> Parameters:
-        """The same with some values replaced."""
+        """A copy with some values replaced."""
         for name, value in changes.items():
             if name not in self._values:
                 known = ", ".join(sorted(self._values))

@@ -1,9 +1,9 @@
 """
-The sender: its state as a colour, and what acknowledgements and the timer make of it.
+The sender: its state as a colour, and the transitions of this state by acknowledgements and the timer.
 
 RFC 5681, 3042 and 6298, counted in segments, with one of three recoveries: NewReno (RFC 6582), SACK (RFC 6675), or
-"each", which finds the loss of a repeated segment too. Both protocols are the same but for one question: does this loss
-mean congestion? Standard TCP answers yes, MEDX asks its discriminator.
+"each", which also detects lost retransmissions. The protocols differ in the classification of a loss only: standard TCP
+classifies every loss as congestion, MEDX uses its discriminator.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .timed import NEVER
 
 
 class Out(NamedTuple):
-    """A segment that is sent and not known to have arrived."""
+    """A segment in flight: sent, and not known to have arrived."""
 
     number: int
     sent: int
@@ -29,7 +29,7 @@ class Out(NamedTuple):
 
 
 class Sender(NamedTuple):
-    """The colour of the sender. Windows are in segments, times in units."""
+    """The state of the sender, which is the colour of its token. Windows are in segments, times in units."""
 
     una: int = 0
     next: int = 0
@@ -54,8 +54,8 @@ class Sender(NamedTuple):
     last_sent: int = 0
 
 
-class Judgement(NamedTuple):
-    """What a loss was called."""
+class Classification(NamedTuple):
+    """The classification of a loss."""
 
     number: int
     copy: int
@@ -64,26 +64,26 @@ class Judgement(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What comes of a firing: the sender, when the timer runs out, and what a loss was called, if one was found."""
+    """Result of a firing: the sender, the expiry time of the timer, and the classification of a detected loss."""
 
     sender: Sender
     timer: int
-    judged: Judgement | None = None
+    classified: Classification | None = None
 
 
 class Protocol:
-    """A sender's rules. Without a discriminator: standard TCP."""
+    """The rules of a sender: standard TCP if there is no discriminator."""
 
     def __init__(self, parameters: Parameters, discriminator: Discriminator | None, *, counted: bool = True) -> None:
         """
-        Takes windows, timers and recovery from the parameters. `counted = False` forgets how often a segment was
-        sent beyond twice, and how often the timer ran out, so that the states of a net without time are finite.
+        Takes windows, timers and recovery from the parameters. `counted = False` limits the number of copies of a
+        segment to two and does not count timeouts, so that the state space of a net without time is finite.
         """
         self.discriminator = discriminator
         self._counted = counted
         self._initial_window = float(parameters["sender.initial_window"])
         self._receive_window = parameters["sender.receive_window"]
-        self._by_name = parameters["sender.recovery"] in ("sack", "each")
+        self._sack = parameters["sender.recovery"] in ("sack", "each")
         self._each = parameters["sender.recovery"] == "each"
         self._by_option = parameters["sender.timing"] == "option"
         self._dupthresh = parameters["sender.dupthresh"]
@@ -96,24 +96,24 @@ class Protocol:
         """The sender before anything is sent."""
         return Sender(cwnd=self._initial_window)
 
-    # What may be sent.
+    # Transmission.
 
-    def may_send_again(self, s: Sender) -> bool:
-        """Whether a lost segment may go."""
+    def may_retransmit(self, s: Sender) -> bool:
+        """Whether a lost segment may be retransmitted."""
         return s.lost > 0 and (s.force or self._window_open(s))
 
     def may_send_new(self, s: Sender) -> bool:
-        """Whether a new segment may go, if there is one. Lost ones go first."""
+        """Whether a new segment may be sent, if there is one. Lost segments have priority."""
         return s.lost == 0 and self._window_open(s) and s.next - s.una < self._receive_window
 
-    def send_again(self, s: Sender, timer: int, now: int) -> tuple[Step, Segment]:
-        """Sends the first lost segment."""
+    def retransmit(self, s: Sender, timer: int, now: int) -> tuple[Step, Segment]:
+        """Retransmits the first lost segment."""
         old = next(out for out in s.out if out.lost)
         copies = old.copies + 1 if self._counted else 2
         new = old._replace(sent=now, copies=copies, lost=False)
         others = s.out
         if self._each:
-            # It leaves after all that is out; the places in that order stay those that there were.
+            # The copy is sent after all segments in flight; the set of order numbers is unchanged.
             last = max(out.order for out in s.out)
             new = new._replace(passed=0, order=last)
             others = tuple(out._replace(order=out.order - 1) if out.order > old.order else out for out in s.out)
@@ -132,25 +132,25 @@ class Protocol:
         return self._sent(s, new, timer, now)
 
     def _sent(self, s: Sender, out: Out, timer: int, now: int) -> tuple[Step, Segment]:
-        s = s._replace(last_sent=now, limited=s.limited or not self._room_for_another(s))
+        s = s._replace(last_sent=now, limited=s.limited or not self._window_has_space(s))
         # RFC 6298, 5.1.
         timer = now + self._rto(s) if timer == NEVER else timer
         return Step(s, timer), Segment(out.number, out.copies, now)
 
     def _window_open(self, s: Sender) -> bool:
-        return len(s.out) == s.lost or self._room_for_another(s)
+        return len(s.out) == s.lost or self._window_has_space(s)
 
-    def _room_for_another(self, s: Sender) -> bool:
+    def _window_has_space(self, s: Sender) -> bool:
         return len(s.out) - s.lost + 1 <= s.cwnd + s.inflation
 
-    # What an acknowledgement says.
+    # Acknowledgements.
 
     def acknowledged(self, s: Sender, a: Acknowledgement, delays: Delays, timer: int, now: int) -> Step:
-        """An acknowledgement has come; `delays` know its delay already."""
+        """Processes an acknowledgement; `delays` already contain its delay."""
         if not s.out:
             return Step(s, timer)
-        if self._by_name:
-            return self._acknowledged_by_name(s, a, delays, timer, now)
+        if self._sack:
+            return self._acknowledged_sack(s, a, delays, timer, now)
         if a.upto > s.una:
             return self._new_acknowledgement(s, a, timer, now)
         return self._duplicate(s, delays, timer, now)
@@ -180,8 +180,8 @@ class Protocol:
 
     def _partial(self, s: Sender, acked: int) -> Sender:
         """
-        RFC 6582, section 3.2, step 3, partial acknowledgements: the next loss, and the window deflated by what
-        was acknowledged, with one segment added back.
+        RFC 6582, section 3.2, step 3, partial acknowledgements: the next segment is lost; the window is deflated by
+        the amount acknowledged, with one segment added back.
         """
         s = self._first_lost(s)
         if s.inflation > acked:
@@ -193,31 +193,31 @@ class Protocol:
 
     def _duplicate(self, s: Sender, delays: Delays, timer: int, now: int) -> Step:
         s = s._replace(duplicates=s.duplicates + 1)
-        judged = None
+        classified = None
         if s.recovering:
             # RFC 5681, section 3.2, step 4.
             s = s._replace(inflation=s.inflation + 1)
         elif s.duplicates == self._dupthresh and s.una > s.recover:
-            # RFC 6582, section 3.2, step 2. What limited transmit has sent does not count.
+            # RFC 6582, section 3.2, step 2. Segments sent by limited transmit do not count.
             first = s.out[0]
-            judged = self._judge(first, delays, timeout=False)
-            if judged.congestion:
+            classified = self._classify(first, delays, timeout=False)
+            if classified.congestion:
                 s = self._halved(s, s.next - s.una - s.released)
             s = self._first_lost(s)._replace(
                 recover=s.next, recovering=True, partial=False, deflated=0.0, inflation=float(self._dupthresh)
             )
             timer = now + self._rto(s)
         else:
-            # RFC 3042: each of the first duplicates lets one new segment go.
+            # RFC 3042: each of the first two duplicates releases one new segment.
             s = s._replace(inflation=float(s.duplicates) if s.duplicates < self._dupthresh else 0.0)
-        return Step(self._after_acknowledgement(s, clear=False), timer, judged)
+        return Step(self._after_acknowledgement(s, clear=False), timer, classified)
 
-    def _acknowledged_by_name(self, s: Sender, a: Acknowledgement, delays: Delays, timer: int, now: int) -> Step:
-        """Each acknowledgement names the segment that came, so what is out is what is missing or under way."""
+    def _acknowledged_sack(self, s: Sender, a: Acknowledgement, delays: Delays, timer: int, now: int) -> Step:
+        """SACK: each acknowledgement identifies the segment that arrived; the others are lost or in transit."""
         came = next((out for out in s.out if out.number == a.number), None)
         acked = a.upto > s.una
         progress = came is not None if self._each else acked
-        s = self._measured_by_name(s, a, came, now)
+        s = self._measured_sack(s, a, came, now)
         left = tuple(self._overtaken(out, came, a) for out in s.out if out.number >= a.upto and out.number != a.number)
         s = s._replace(una=a.upto, out=left, lost=sum(out.lost for out in left))
         if s.recovering and s.una >= s.recover:
@@ -228,20 +228,20 @@ class Protocol:
             s = s._replace(duplicates=0, released=0)
         elif came is not None:
             s = s._replace(duplicates=s.duplicates + 1)
-        judged = None
+        classified = None
         missing = next((out for out in s.out if out.passed >= self._dupthresh and not out.lost), None)
         if missing is not None and not s.recovering and (self._each or s.una > s.recover):
-            judged = self._judge(missing, delays, timeout=False)
-            if judged.congestion:
+            classified = self._classify(missing, delays, timeout=False)
+            if classified.congestion:
                 s = self._halved(s, s.next - s.una - s.released)
             s = s._replace(recover=s.next, recovering=True, began=now, force=True)
         if s.recovering or self._each:
             s = self._missing_lost(s)
-        timer = self._timer(s, timer, now, progress or judged is not None)
-        return Step(self._after_acknowledgement(s, clear=progress), timer, judged)
+        timer = self._timer(s, timer, now, progress or classified is not None)
+        return Step(self._after_acknowledgement(s, clear=progress), timer, classified)
 
-    def _measured_by_name(self, s: Sender, a: Acknowledgement, came: Out | None, now: int) -> Sender:
-        """What is acknowledged in order; "each" knows which copy came."""
+    def _measured_sack(self, s: Sender, a: Acknowledgement, came: Out | None, now: int) -> Sender:
+        """A round-trip sample of data acknowledged in order. With "each" the copy that arrived is known."""
         if self._each:
             known = came is not None and came.copies == a.copy
             return self._measured(s, now - came.sent) if came is not None and known else s
@@ -250,8 +250,9 @@ class Protocol:
 
     def _timed(self, s: Sender, last: Out, a: Acknowledgement, now: int) -> Sender:
         """
-        The round trip of the last segment that is newly acknowledged. What was sent twice measures nothing (RFC 6298,
-        section 3, Karn), unless the acknowledgement says when the copy was sent that it answers (RFC 7323, section 4).
+        A round-trip sample of the last newly acknowledged segment. Retransmitted segments give no sample (RFC 6298,
+        section 3, Karn), unless the acknowledgement contains the send time of the copy that it answers (RFC 7323,
+        section 4).
         """
         if last.copies == 1:
             return self._measured(s, now - last.sent)
@@ -259,8 +260,8 @@ class Protocol:
 
     def _overtaken(self, out: Out, came: Out | None, a: Acknowledgement) -> Out:
         """
-        A segment that another has overtaken. RFC 6675, IsLost, counts what lies above it in the stream; "each"
-        what left after it, so that a copy that is lost in its turn is found too.
+        Counts a segment as overtaken. RFC 6675, IsLost, counts segments with higher sequence numbers; "each" counts
+        segments sent later, so that lost retransmissions are detected as well.
         """
         if came is None:
             return out
@@ -268,32 +269,32 @@ class Protocol:
         return out._replace(passed=out.passed + 1) if later else out
 
     def _missing_lost(self, s: Sender) -> Sender:
-        """Marks what has been overtaken often enough. RFC 6675 does not mark again what was sent again since."""
+        """Marks segments overtaken `dupthresh` times as lost. RFC 6675 does not mark retransmitted segments again."""
 
         def marked(out: Out) -> Out:
-            repeated = not self._each and out.copies > 1 and out.sent >= s.began
-            return out._replace(lost=True) if out.passed >= self._dupthresh and not repeated else out
+            retransmitted = not self._each and out.copies > 1 and out.sent >= s.began
+            return out._replace(lost=True) if out.passed >= self._dupthresh and not retransmitted else out
 
         after = tuple(marked(out) for out in s.out)
         return s._replace(out=after, lost=sum(out.lost for out in after))
 
     def _after_acknowledgement(self, s: Sender, *, clear: bool = True) -> Sender:
-        """RFC 7661 in short: the window grows only while it is what holds the sender up."""
-        limited = (s.limited and not clear) or not self._room_for_another(s)
+        """RFC 7661, simplified: the window grows only while it limits the sender."""
+        limited = (s.limited and not clear) or not self._window_has_space(s)
         return s._replace(limited=limited, force=s.force and s.lost > 0)
 
-    # What the timer says.
+    # Timeouts.
 
     def timed_out(self, s: Sender, delays: Delays, now: int) -> Step:
-        """The timer has run out: RFC 6298, 5.4 to 5.6; everything out is lost."""
+        """Processes a timeout: RFC 6298, 5.4 to 5.6; all segments in flight are marked lost."""
         first = s.out[0]
-        judged = self._judge(first, delays, timeout=True)
-        if judged.congestion:
+        classified = self._classify(first, delays, timeout=True)
+        if classified.congestion:
             flight = s.next - s.una
             if self._halve_on_timeout:
                 s = self._halved(s, flight)
             else:
-                # RFC 5681, section 3.1: ssthresh holds if the timer sent this segment before.
+                # RFC 5681, section 3.1: ssthresh is kept if the timer has already retransmitted this segment.
                 ssthresh = s.ssthresh if first.timed_out else max(flight / 2, 2.0)
                 s = s._replace(ssthresh=ssthresh, cwnd=1.0)
         lost = tuple(out._replace(lost=True) for out in s.out)
@@ -307,14 +308,14 @@ class Protocol:
             released=0,
             backoff=min(s.backoff + 1, 16) if self._counted else 0,
         )
-        return Step(s, now + self._rto(s), judged)
+        return Step(s, now + self._rto(s), classified)
 
-    # Rules in common.
+    # Rules of both protocols.
 
-    def _judge(self, out: Out, delays: Delays, *, timeout: bool) -> Judgement:
-        """The one difference: standard TCP takes each loss for congestion."""
+    def _classify(self, out: Out, delays: Delays, *, timeout: bool) -> Classification:
+        """The only difference of the protocols: standard TCP classifies each loss as congestion."""
         congestion = self.discriminator is None or self.discriminator.congested(delays)
-        return Judgement(out.number, out.copies, timeout, congestion)
+        return Classification(out.number, out.copies, timeout, congestion)
 
     @staticmethod
     def _halved(s: Sender, flight: int) -> Sender:
@@ -332,7 +333,7 @@ class Protocol:
 
     @staticmethod
     def _first_lost(s: Sender) -> Sender:
-        """The first segment goes again, whatever the window says."""
+        """Marks the first segment as lost and retransmits it regardless of the window."""
         first = s.out[0]
         return s._replace(out=(first._replace(lost=True), *s.out[1:]), lost=s.lost + (not first.lost), force=True)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .chance import uniform
 from .parameters import Parameters
+from .random_stream import uniform
 from .timed import Stamped
 
 
 class Traffic(NamedTuple):
-    """A token with its traffic type: "O" ordinary, "C" congestion, and the segments it still makes."""
+    """A token with its traffic type, "O" ordinary or "C" congestion, and the number of segments left to generate."""
 
     kind: str
     left: int
@@ -20,7 +20,7 @@ class Source:
     """The inscriptions of the page, for one run."""
 
     def __init__(self, parameters: Parameters, seed: int) -> None:
-        """Takes the gaps, what is drawn, and the seed."""
+        """Takes the gaps and the kind of random mode from the parameters, and the seed."""
         self._seed = seed
         self._share = parameters["source.congested_share"]
         self._gap = {"O": parameters["source.normal_gap"], "C": parameters["source.congested_gap"]}
@@ -35,12 +35,12 @@ class Source:
         return Stamped(c.at, Traffic(kind, 1 if self._period is None else max(1, self._period // self._gap[kind])))
 
     def next_draw(self, c: Stamped) -> Stamped:
-        """The clock: the next draw, after the period, or after the gap behind a single segment."""
+        """The clock: the next random draw, after the period or after the gap of a single segment."""
         wait = self._gap[self.drawn(c).value.kind] if self._period is None else self._period
         return Stamped(c.at + wait, c.value + 1)
 
     def rest(self, x: Stamped) -> tuple[Stamped, ...]:
-        """What is left of a token after one more segment; nothing after its last."""
+        """The token after one more segment; nothing after its last segment."""
         kind, left = x.value
         return (Stamped(x.at + self._gap[kind], Traffic(kind, left - 1)),) if left > 1 else ()
 

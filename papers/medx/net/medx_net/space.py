@@ -1,11 +1,12 @@
 """
 All states of a small instance: three segments, window two, buffer one, and no time.
 
-Without time everything that is enabled may happen in any order, so all schedules are looked at, and those that a
-clock would rule out as well. Chance is a choice: a budget says how many segments or acknowledgements may be lost.
+Without time, enabled transitions may fire in any order. The exploration therefore covers all schedules, including those
+that a clock would exclude. Losses are nondeterministic choices: a budget limits the number of lost segments and
+acknowledgements.
 
-The timer waits until nothing is on its way, as a timer does that is longer than any round trip; a second budget says
-how often it may fire too early all the same.
+The timer waits until nothing is in transit, as a timer longer than any round trip does. A second budget limits how
+often the timer may fire too early.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from .net import Net
 from .parameters import Parameters
 from .timed import NEVER, Move, Stamped
 
-WAYS = ("segments", "arrive", "behind router", "acks", "acks returned")
-"""Places whose tokens are on their way; so are the segments in R_buffer."""
+IN_TRANSIT = ("segments", "arrive", "after router", "acks", "acks returned")
+"""Places whose tokens are in transit. The segments in R_buffer are in transit as well."""
 
 
 @dataclass(frozen=True)
@@ -49,23 +50,23 @@ class Bounds:
 
 
 @dataclass
-class Verdict:
-    """What the state space shows. `faults` is empty if everything holds."""
+class Findings:
+    """Results of the exploration. `faults` is empty if all properties hold."""
 
     states: int = 0
     edges: int = 0
     final: int = 0
     dropped: int = 0
     """Edges in which the full buffer drops a segment."""
-    repeated: int = 0
-    """Edges in which a segment is sent again."""
+    retransmitted: int = 0
+    """Edges in which a segment is retransmitted."""
     faults: list[str] = field(default_factory=list)
 
 
 class Empty(ArcAnnotation):
     """
-    An input arc that wants its place to be empty. (The `Inhibitor` of SNAKES 0.9.33 enables no transition that
-    has variables of its own.)
+    An input arc that requires its place to be empty. (The `Inhibitor` of SNAKES 0.9.33 never enables a transition with
+    variables of its own.)
     """
 
     input_allowed = True
@@ -74,7 +75,7 @@ class Empty(ArcAnnotation):
         """Needs nothing."""
 
     def copy(self) -> Empty:
-        """Another of the same."""
+        """A copy."""
         return Empty()
 
     def substitute(self, binding: Substitution) -> None:
@@ -97,15 +98,15 @@ class Empty(ArcAnnotation):
         return len(tokens) == 0
 
     def modes(self, values: Any) -> list[Substitution]:
-        """One way to take nothing, if the place is empty."""
+        """The one binding without variables, if the place is empty."""
         if len(values) > 0:
             raise ModeError("not empty")
         return [Substitution()]
 
 
 def bounded(parameters: Parameters, protocol: str, bounds: Bounds) -> Net:
-    """The net without time and with choices in place of chance."""
-    times = {name: 0 for name in ("channel.before", "channel.behind", "channel.back", "channel.service")}
+    """The net without time, with nondeterministic choices instead of random numbers."""
+    times = {name: 0 for name in ("channel.before", "channel.after", "channel.reverse", "channel.service")}
     times |= {name: 0 for name in ("sender.rto_initial", "sender.rto_min", "sender.rto_max")}
     parameters = parameters.replaced(
         {
@@ -115,7 +116,7 @@ def bounded(parameters: Parameters, protocol: str, bounds: Bounds) -> Net:
             "channel.fifo": bounds.fifo,
             "sender.receive_window": bounds.window,
             "sender.initial_window": bounds.window,
-            # A window of two brings one duplicate at most.
+            # A window of two causes one duplicate acknowledgement at most.
             "sender.dupthresh": 1,
             "medx.list": 2,
         }
@@ -126,7 +127,7 @@ def bounded(parameters: Parameters, protocol: str, bounds: Bounds) -> Net:
     petri.place("to send").reset([Stamped(0, bounds.segments)])
     petri.add_place(Place("losses left", [Stamped(0, bounds.losses)]))
     petri.add_place(Place("early timeouts left", [Stamped(0, bounds.early_timeouts)]))
-    # Accounts of what was lost would tell apart states that have the same future.
+    # Counting lost segments would distinguish states with the same future.
     petri.remove_output("lost in queue", "Drop tail")
     petri.remove_output("lost in error", "Transmit packet")
     less = "Stamped(0, k.value - 1)"
@@ -141,37 +142,37 @@ def bounded(parameters: Parameters, protocol: str, bounds: Bounds) -> Net:
         petri.add_output(place.name, early.name, label.copy())
     petri.add_input("early timeouts left", early.name, Variable("k"))
     petri.add_output("early timeouts left", early.name, Expression(less))
-    for way in WAYS:
-        petri.add_input(way, "Timeout", Empty())
+    for place in IN_TRANSIT:
+        petri.add_input(place, "Timeout", Empty())
     petri.add_input("R_buffer", "Timeout", Test(Value(Stamped(0, ()))))
     return net
 
 
-def explore(net: Net, bounds: Bounds) -> Verdict:
+def explore(net: Net, bounds: Bounds) -> Findings:
     """Builds the state graph and checks every state and every edge."""
     graph = StateGraph(net.petri)
     graph.build()
-    verdict = Verdict(states=len(graph))
+    findings = Findings(states=len(graph))
     into: dict[int, list[int]] = {}
     final: list[int] = []
     for state in range(len(graph)):
         marking = graph[state]
-        verdict.faults.extend(f"state {state}: {fault}" for fault in _faults(marking, bounds))
+        findings.faults.extend(f"state {state}: {fault}" for fault in _faults(marking, bounds))
         successors = 0
         for target, move, _ in graph.successors(state):
             successors += 1
             into.setdefault(target, []).append(state)
-            verdict.faults.extend(_lost_on_the_way(marking, graph[target], move.name, bounds))
-            verdict.dropped += move.name == "Drop tail" and _queue(marking) == bounds.fifo
-            verdict.repeated += move.name == "Send again"
-        verdict.edges += successors
+            findings.faults.extend(_lost_in_transit(marking, graph[target], move.name, bounds))
+            findings.dropped += move.name == "Drop tail" and _queue(marking) == bounds.fifo
+            findings.retransmitted += move.name == "Retransmit"
+        findings.edges += successors
         if _is_final(marking, bounds):
             final.append(state)
             if successors > 0:
-                verdict.faults.append(f"state {state}: final, and yet something may happen")
+                findings.faults.append(f"state {state}: final, but a transition is enabled")
         elif successors == 0:
-            verdict.faults.append(f"state {state}: nothing can happen, but not all is delivered: {marking}")
-    verdict.final = len(final)
+            findings.faults.append(f"state {state}: no transition is enabled, but not all data is delivered: {marking}")
+    findings.final = len(final)
     reached = set(final)
     todo = deque(final)
     while todo:
@@ -181,8 +182,8 @@ def explore(net: Net, bounds: Bounds) -> Verdict:
                 todo.append(state)
     stuck = len(graph) - len(reached)
     if stuck:
-        verdict.faults.append(f"from {stuck} states the end cannot be reached")
-    return verdict
+        findings.faults.append(f"from {stuck} states no final state can be reached")
+    return findings
 
 
 def _values(marking: Marking, place: str) -> list[Any]:
@@ -191,7 +192,7 @@ def _values(marking: Marking, place: str) -> list[Any]:
 
 
 def _faults(marking: Marking, bounds: Bounds) -> Iterator[str]:
-    """What must hold in every state."""
+    """Violations of the invariants of every state."""
     (sender,), (receiver,) = _values(marking, "sender"), _values(marking, "receiver")
     delivered = sorted(_values(marking, "delivered"))
     if delivered != list(range(receiver.expected)):
@@ -202,9 +203,9 @@ def _faults(marking: Marking, bounds: Bounds) -> Iterator[str]:
     if waiting + sender.next != bounds.segments:
         yield f"{waiting} to send and {sender.next} sent are not {bounds.segments}"
     held = {*delivered, *receiver.held, *(out.number for out in sender.out)}
-    gone = set(range(sender.next)) - held
-    if gone:
-        yield f"neither sender nor receiver has {gone}"
+    missing = set(range(sender.next)) - held
+    if missing:
+        yield f"neither sender nor receiver has {missing}"
     if _queue(marking) > bounds.fifo:
         yield "R_buffer holds more than its limit"
     for place in ("sender", "receiver", "timer", "server", "R_buffer"):
@@ -212,31 +213,31 @@ def _faults(marking: Marking, bounds: Bounds) -> Iterator[str]:
             yield f"{place} does not hold one token"
 
 
-def _lost_on_the_way(before: Marking, after: Marking, move: str, bounds: Bounds) -> Iterator[str]:
+def _lost_in_transit(before: Marking, after: Marking, move: str, bounds: Bounds) -> Iterator[str]:
     """
-    Segments and acknowledgements on their way: one more by sending, one less by taking an acknowledgement in, by
-    a loss that the budget allows or at a full buffer, and otherwise as many as before.
+    Violations of the number of segments and acknowledgements in transit: sending adds one; receiving an
+    acknowledgement, a loss within the budget and a drop at the full buffer remove one; all other transitions keep it.
     """
-    change = {"Send new": 1, "Send again": 1, "Receive ack": -1, "Lose ack": -1, "Lose packet": -1}.get(move, 0)
+    change = {"Send new": 1, "Retransmit": 1, "Receive ack": -1, "Lose ack": -1, "Lose packet": -1}.get(move, 0)
     if move == "Drop tail" and _queue(before) == bounds.fifo:
         change = -1
-    counted = _on_the_way(after) - _on_the_way(before)
+    counted = _in_transit(after) - _in_transit(before)
     if counted != change:
-        yield f"{move}: {counted} more on the way, expected {change}"
+        yield f"{move}: {counted} more in transit, expected {change}"
 
 
 def _queue(marking: Marking) -> int:
     return len(_values(marking, "R_buffer")[0])
 
 
-def _on_the_way(marking: Marking) -> int:
-    return sum(len(_values(marking, place)) for place in WAYS) + _queue(marking)
+def _in_transit(marking: Marking) -> int:
+    return sum(len(_values(marking, place)) for place in IN_TRANSIT) + _queue(marking)
 
 
 def _is_final(marking: Marking, bounds: Bounds) -> bool:
-    """Everything delivered and acknowledged, nothing on its way, and the timer off."""
+    """Whether everything is delivered and acknowledged, nothing is in transit, and the timer is off."""
     (sender,), (receiver,) = _values(marking, "sender"), _values(marking, "receiver")
     (timer,) = marking("timer").items()
-    quiet = all(not _values(marking, way) for way in WAYS) and _values(marking, "R_buffer") == [()]
+    quiet = all(not _values(marking, place) for place in IN_TRANSIT) and _values(marking, "R_buffer") == [()]
     done = sender.una == receiver.expected == bounds.segments and not sender.out
     return done and quiet and timer.at == NEVER

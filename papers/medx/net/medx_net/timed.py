@@ -1,13 +1,13 @@
 """
-Time for SNAKES: tokens with stamps, and a scheduler after the rules of timed coloured Petri nets.
+Time for SNAKES: tokens with time stamps, and a scheduler with the rules of timed coloured Petri nets.
 
-SNAKES knows no time. Here a token is a colour with the time from which it may be taken (K. Jensen, Coloured Petri
-Nets, volume 2, chapter 5). A binding becomes ready at the largest stamp among its tokens; the scheduler fires the
-binding that is ready first, and the clock of the model jumps there. What an output arc puts down carries that time
-or a later one.
+SNAKES has no concept of time. Here a token is a colour with the time from which it may be taken (K. Jensen, Coloured
+Petri Nets, volume 2, chapter 5). A binding becomes ready at the largest stamp among its tokens; the scheduler fires
+the binding that is ready first, and the clock of the model advances to this time. Tokens created by output arcs have
+this stamp or a later one.
 
-Where several bindings are ready at the same time, the rules leave the choice open. It is made by the order in which
-the transitions were added to the net, then by the order in which tokens were put down. So a run is reproducible.
+If several bindings are ready at the same time, the rules do not define an order. Here the order in which the
+transitions were added to the net decides, then the order in which tokens were created, so that runs are reproducible.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any, NamedTuple, TypeVar
 from snakes.nets import ModeError, PetriNet, Place, Substitution, Transition, Variable
 
 NEVER = 1 << 62
-"""A stamp that no run reaches: the timer that is off."""
+"""A stamp that no run reaches, used for a timer that is off."""
 
 Result = TypeVar("Result")
 Observer = Callable[[int, str, Substitution], None]
-"""Is told the time, the transition and the binding of each firing, before it fires."""
+"""Receives the time, the transition and the binding of each firing, before it fires."""
 
 
 class Stamped(NamedTuple):
@@ -34,10 +34,10 @@ class Stamped(NamedTuple):
 
 class First(Variable):
     """
-    An input arc that takes the token with the least stamp, and of equal ones the one put down first.
+    An input arc that takes the token with the smallest stamp, and of equal stamps the token created first.
 
-    The binding that is ready first is among those it offers, unless a guard chooses between the tokens of one place.
-    No guard of this net does. The plain `Variable` offers all tokens and is what the state space is explored with.
+    This arc offers the binding that is ready first, unless a guard chooses between the tokens of one place. No guard of
+    this net does. The plain `Variable` offers all tokens; the exploration of the state space uses it.
     """
 
     def modes(self, values: Any) -> list[Substitution]:
@@ -52,7 +52,7 @@ class Ahead(Variable):
     """
     An input arc that takes a token before its time, as a preemptive arc does.
 
-    With it an acknowledgement stops or restarts the timer, whose stamp is when it runs out.
+    An acknowledgement uses it to stop or restart the timer, whose stamp is its expiry time.
     """
 
 
@@ -60,8 +60,8 @@ class Move(Transition):
     """
     A transition whose output arcs are evaluated only when it fires.
 
-    SNAKES evaluates them for each binding that it considers, to check the types of the places; the places of this
-    net take every colour.
+    SNAKES evaluates them for each candidate binding to check the types of the places. The places of this net accept
+    every colour.
     """
 
     def _check(self, binding: Substitution, tokens: bool, input: bool) -> bool:
@@ -71,7 +71,7 @@ class Move(Transition):
 
 
 def once(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Keeps the last result of a pure function for the same tokens: several arcs of a firing ask for its parts."""
+    """Caches the last result of a pure function of tokens, because several arcs of a firing need parts of it."""
     last: list[Any] = [None, None]
 
     def remembered(*tokens: Any) -> Result:
@@ -88,23 +88,23 @@ class Scheduler:
     """Runs a net whose tokens are all `Stamped`."""
 
     def __init__(self, net: PetriNet, observe: Observer | None = None) -> None:
-        """Takes the net in its present marking; `observe` sees each firing."""
+        """Takes the net in its current marking; `observe` is called for each firing."""
         self.now = 0
         self.fired = 0
         self._observe = observe
         self._moves = list(net.transition())
         self._ahead = [{label.name for _, label in move.input() if isinstance(label, Ahead)} for move in self._moves]
         self._ready = [self._first(index) for index in range(len(self._moves))]
-        # What a firing may enable or disable: transitions that take from a place it takes from or puts into.
-        self._touched = []
+        # Transitions that a firing may enable or disable: those with an input place that the firing changes.
+        self._affected = []
         for move in self._moves:
             places = {place.name for place, _ in move.input()} | {place.name for place, _ in move.output()}
-            near = [
+            affected = [
                 index
                 for index, other in enumerate(self._moves)
                 if any(place.name in places for place, _ in other.input())
             ]
-            self._touched.append(near)
+            self._affected.append(affected)
 
     def run(self, until: int) -> None:
         """Fires whatever is ready before `until`."""
@@ -125,12 +125,12 @@ class Scheduler:
         if self._observe is not None:
             self._observe(at, move.name, binding)
         move.fire(binding)
-        for near in self._touched[index]:
-            self._ready[near] = self._first(near)
+        for other in self._affected[index]:
+            self._ready[other] = self._first(other)
         return True
 
     def _first(self, index: int) -> tuple[int, Substitution | None]:
-        """The binding of a transition that is ready first, and when."""
+        """The time and the binding of a transition that is ready first."""
         ahead = self._ahead[index]
         best: tuple[int, Substitution | None] = (NEVER, None)
         for binding in self._moves[index].modes():
@@ -141,7 +141,7 @@ class Scheduler:
 
 
 def tokens(place: Place) -> list[Stamped]:
-    """The tokens of a place, each as often as it lies there."""
+    """The tokens of a place, including duplicates."""
     return list(place.tokens.items())
 
 

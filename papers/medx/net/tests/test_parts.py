@@ -1,4 +1,4 @@
-"""Source, channel, receiver and discriminator, each by itself."""
+"""Unit tests of source, channel, receiver and discriminator."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from medx_net.timed import Stamped
 PARAMETERS = files.load()
 
 
-def judged(delays: list[int], changes: dict[str, object] | None = None) -> bool:
+def is_congestion(delays: list[int], changes: dict[str, object] | None = None) -> bool:
     discriminator = Discriminator(PARAMETERS.replaced(changes or {}))
     known = Delays()
     for delay in delays:
@@ -34,32 +34,32 @@ def test_the_average_is_equation_1() -> None:
 
 def test_both_criteria_are_needed() -> None:
     # 40 > 1.2 * 31.25 = 37.5, and rising.
-    assert judged([10, 20, 30, 40])
-    # 35 > 1.2 * (0.5 * 22.5 + 0.5 * 35) = 34.5 by little; 33 < 1.2 * (0.5 * 22.5 + 0.5 * 33) = 33.3.
-    assert judged([10, 20, 30, 35])
-    assert not judged([10, 20, 30, 33])
-    # Late, but one delay fell.
-    assert not judged([10, 9, 30, 90])
-    # Equal delays do not fall, and what fell before the last four is forgotten.
-    assert judged([90, 10, 10, 30, 90])
+    assert is_congestion([10, 20, 30, 40])
+    # 35 > 1.2 * (0.5 * 22.5 + 0.5 * 35) = 34.5; 33 < 1.2 * (0.5 * 22.5 + 0.5 * 33) = 33.3.
+    assert is_congestion([10, 20, 30, 35])
+    assert not is_congestion([10, 20, 30, 33])
+    # A large delay, but one delay decreased.
+    assert not is_congestion([10, 9, 30, 90])
+    # Equal delays do not decrease, and only the last four delays count.
+    assert is_congestion([90, 10, 10, 30, 90])
 
 
-def test_a_long_queue_that_grows_steadily_is_taken_for_an_error() -> None:
-    # One service time more for each segment: the average lags by one step, so P > 1.2 (P - step) needs P < 6 step.
-    # Behind 20 ms and 9 segments that is over.
-    assert not judged([20_000 + 2_304 * waiting for waiting in range(1, 81)])
+def test_a_long_queue_that_grows_steadily_is_classified_as_an_error() -> None:
+    # Each delay increases by one service time: the average lags one step, so that P > 1.2 (P - step) needs P < 6 steps.
+    # With a delay of 20 ms and 9 waiting segments P exceeds this limit.
+    assert not is_congestion([20_000 + 2_304 * waiting for waiting in range(1, 81)])
 
 
-def test_the_mean_of_a_rising_list_calls_less_congestion() -> None:
-    assert not judged([10, 20, 30, 40], {"medx.measure": "even"})
+def test_the_mean_of_a_rising_list_classifies_fewer_losses_as_congestion() -> None:
+    assert not is_congestion([10, 20, 30, 40], {"medx.measure": "even"})
 
 
-def test_without_a_full_list_or_news_the_parameter_decides() -> None:
+def test_without_sufficient_delays_the_parameter_decides() -> None:
     for answer in ("congestion", "error"):
-        changes = {"medx.without_news": answer}
-        assert judged([30, 20, 10], changes) is (answer == "congestion")
+        changes = {"medx.without_delays": answer}
+        assert is_congestion([30, 20, 10], changes) is (answer == "congestion")
         discriminator = Discriminator(PARAMETERS.replaced(changes))
-        old = Delays((40, 30, 20, 10), 20.0, known=True, news=False)
+        old = Delays((40, 30, 20, 10), 20.0, known=True, fresh=False)
         assert discriminator.congested(old) is (answer == "congestion")
 
 
@@ -73,15 +73,15 @@ class Case:
 @pytest.mark.parametrize(
     "case",
     [
-        # A draw each 50,000 units: 100 segments with 0.9, one with 0.1.
+        # A random mode every 50,000 units: 100 segments with 0.9, one with 0.1.
         Case({"source.draw": "period", "source.congested_share": 0.9}, 90.1 / 50_000, 0.02),
         Case({"source.draw": "period", "source.congested_share": 0.1}, 10.9 / 50_000, 0.1),
-        # A gap behind each segment: 500 with 0.9, 50,000 with 0.1.
+        # A random gap after each segment: 500 with 0.9, 50,000 with 0.1.
         Case({"source.draw": "token", "source.congested_share": 0.9}, 1 / 5_450, 0.1),
         Case({"source.draw": "token", "source.congested_share": 0.1}, 1 / 45_050, 0.02),
     ],
 )
-def test_each_reading_of_the_source_has_the_rate_that_it_should(case: Case) -> None:
+def test_each_interpretation_of_the_source_has_the_expected_rate(case: Case) -> None:
     source = Source(PARAMETERS.replaced(case.changes), seed=5)
     clock, made = Stamped(0, 0), 0
     while clock.value < 2000:
@@ -90,7 +90,7 @@ def test_each_reading_of_the_source_has_the_rate_that_it_should(case: Case) -> N
     assert made / clock.at == pytest.approx(case.expected, rel=case.tolerance)
 
 
-def test_a_token_makes_its_segments_at_the_gap_of_its_type() -> None:
+def test_a_token_generates_segments_at_the_gap_of_its_type() -> None:
     source = Source(PARAMETERS.replaced({"source.congested_share": 1.0}), seed=1)
     token = source.drawn(Stamped(0, 0))
     times = [token.at]
@@ -104,16 +104,16 @@ def channel(changes: dict[str, object] | None = None) -> Channel:
     return Channel(PARAMETERS.replaced(changes or {}), seed=3)
 
 
-def test_one_segment_in_five_is_lost_and_each_copy_by_itself() -> None:
+def test_a_fifth_of_the_segments_is_lost_and_copies_are_independent() -> None:
     fates = [channel().ok(Stamped(0, Segment(number, 1, 0))) for number in range(5_000)]
-    again = [channel().ok(Stamped(9, Segment(number, 2, 9))) for number in range(5_000)]
+    second_copies = [channel().ok(Stamped(9, Segment(number, 2, 9))) for number in range(5_000)]
     # Five standard deviations: 5 sqrt(0.16 / 5000) = 0.028.
     assert sum(fates) / 5_000 == pytest.approx(0.8, abs=0.028)
-    both = sum(not first and not second for first, second in zip(fates, again, strict=True))
+    both = sum(not first and not second for first, second in zip(fates, second_copies, strict=True))
     assert both / 5_000 == pytest.approx(0.04, abs=0.014)
 
 
-def test_the_buffer_takes_eighty_and_drops_the_next() -> None:
+def test_the_buffer_holds_eighty_segments_and_drops_the_next() -> None:
     full = Stamped(0, tuple(Segment(number, 1, 0) for number in range(80)))
     nearly = Stamped(0, full.value[:79])
     new = Stamped(7, Segment(80, 1, 0))
@@ -123,7 +123,7 @@ def test_the_buffer_takes_eighty_and_drops_the_next() -> None:
     assert channel().dropped(new, full) == (new,)
 
 
-def test_the_server_works_one_service_time_on_each() -> None:
+def test_each_segment_occupies_the_server_for_one_service_time() -> None:
     lst, server = Stamped(100, (Segment(0, 1, 0), Segment(1, 1, 0))), Stamped(250, "free")
     assert channel().served(lst, server) == (250 + 2_304 + 5_000, Segment(0, 1, 0))
     assert channel().free(lst, server).at == 250 + 2_304
@@ -145,7 +145,7 @@ def test_the_receiver_delivers_in_order_and_acknowledges_everything_with_its_del
 
 @pytest.mark.parametrize("recovery", ["new_reno", "sack"])
 def test_an_acknowledgement_times_the_copy_that_it_answers(recovery: str) -> None:
-    # Sent twice, the second time at 500,000; on the way for 12,304 and back for 10,000.
+    # Sent twice, the second time at 500,000; transit time 12,304, and 10,000 on the reverse path.
     ack = Acknowledgement(upto=1, number=0, copy=2, delay=12_304, sent=500_000)
     for timing, srtt in (("option", 22_304), ("karn", 0)):
         protocol = Protocol(PARAMETERS.replaced({"sender.timing": timing, "sender.recovery": recovery}), None)

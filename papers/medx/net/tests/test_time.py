@@ -1,4 +1,4 @@
-"""The rules of time, on nets small enough to follow by hand."""
+"""The rules of time, on nets small enough to verify by hand."""
 
 import pytest
 from snakes.nets import Expression, PetriNet, Place, Variable
@@ -41,7 +41,7 @@ def test_a_transition_waits_for_the_latest_of_its_tokens() -> None:
     assert seen == [70]
 
 
-def test_a_token_taken_ahead_does_not_hold_its_transition_up() -> None:
+def test_a_token_taken_before_its_time_does_not_delay_its_transition() -> None:
     petri = delay_line([10])
     petri.add_place(Place("timer", [Stamped(NEVER, "off")]))
     petri.add_input("timer", "go", Ahead("t"))

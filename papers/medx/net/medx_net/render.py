@@ -1,4 +1,4 @@
-"""A picture of the net, from its own places, transitions and arcs. Only where they stand is written here."""
+"""An SVG picture of the net, from its places, transitions and arcs. This module defines only their positions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PLACES = {
     "lost in queue": Point(1630, 290),
     "R_buffer": Point(1820, 140),
     "server": Point(1600, 390),
-    "behind router": Point(1820, 470),
+    "after router": Point(1820, 470),
     "receiver": Point(1820, 730),
     "delivered": Point(1500, 730),
     "acks": Point(1530, 610),
@@ -51,7 +51,7 @@ MOVES = {
     "Ordinary": Point(110, 220),
     "Congested": Point(318, 245),
     "Send new": Point(620, 205),
-    "Send again": Point(900, 255),
+    "Retransmit": Point(900, 255),
     "Receive ack": Point(900, 570),
     "Timeout": Point(640, 570),
     "Transmit packet": Point(1270, 140),
@@ -88,7 +88,7 @@ text { font: 12px sans-serif; fill: #1c2530 }
 
 
 def picture(net: Net) -> str:
-    """The net as SVG. Each place, transition and arc of it is drawn; one without a position is an error."""
+    """The net as SVG, with each place, transition and arc. A place or transition without a position is an error."""
     petri = net.petri
     drawn = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}">',
@@ -127,7 +127,7 @@ def picture(net: Net) -> str:
 
 
 def _expression(label: Flush) -> str:
-    """SNAKES writes `(f(x))!`."""
+    """The inscription of a flush arc, which SNAKES writes as `(f(x))!`."""
     return str(label).removesuffix("!").removeprefix("(").removesuffix(")")
 
 
@@ -154,14 +154,14 @@ def _move(name: str, guard: str) -> list[str]:
 
 
 def _short(value: object) -> str:
-    """The first colour of a place, in few letters."""
+    """A short text for the first colour of a place."""
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return "start"
     return str(list(value)) if isinstance(value, tuple) else str(value)
 
 
 def _arc(start: Point, end: Point, text: str, bend: float, *, to_move: bool, ahead: bool) -> tuple[str, str]:
-    """An arrow with its inscription, bent where another goes back."""
+    """An arrow with its inscription, bent if there is an arc in the opposite direction."""
     dx, dy = end.x - start.x, end.y - start.y
     length = math.hypot(dx, dy)
     middle = Point((start.x + end.x) / 2 - dy / length * bend, (start.y + end.y) / 2 + dx / length * bend)
@@ -173,12 +173,12 @@ def _arc(start: Point, end: Point, text: str, bend: float, *, to_move: bool, ahe
     line = f'<path class="{kind}" d="M{tail.x:.1f} {tail.y:.1f}Q{control.x:.1f} {control.y:.1f} {tip}"/>'
     angle = math.degrees(math.atan2(head.y - control.y, head.x - control.x))
     line += f'<path class="head" d="M0 0L-9 -3.6L-9 3.6Z" transform="translate({tip}) rotate({angle:.1f})"/>'
-    # What goes into a transition is labelled near it, what comes out near the place, so that the two do not meet.
+    # Labels of input arcs are placed close to the transition, those of output arcs close to the place: no overlaps.
     share = 0.72 if to_move else 0.6
     x = _on_curve(tail.x, control.x, head.x, share)
     y = _on_curve(tail.y, control.y, head.y, share)
     if abs(dx) < 200 and abs(dy) < 1:
-        # A short level arc has no room in its line.
+        # A short horizontal arc has no space for its label on the line.
         x, y = (tail.x + head.x) / 2, y - (14 if bend == 0 else 4) * (1 if to_move else -1)
     return line, _text("halo", x, y + 3, text) + _text("label", x, y + 3, text)
 
@@ -192,7 +192,7 @@ def _on_curve(a: float, b: float, c: float, t: float) -> float:
 
 
 def _edge(centre: Point, towards: Point, *, is_move: bool) -> Point:
-    """Where a line from `towards` meets the border of a box or an ellipse."""
+    """The intersection of a line from `towards` with the border of a box or an ellipse."""
     dx, dy = towards.x - centre.x, towards.y - centre.y
     if is_move:
         half = next(4.0 * len(name) * 0.85 + 8 for name, at in MOVES.items() if at == centre)
