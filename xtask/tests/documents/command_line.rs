@@ -1,4 +1,4 @@
-//! What help texts, sources and paths say about the commands that there are.
+//! Parsers of command lines, help texts and sources of xtask, for the check of commands.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ pub(crate) fn chores(source: &str) -> BTreeSet<String> {
     words
 }
 
-/// What a path of the repository can be called in a command.
+/// The names by which a command can refer to a path of the repository: file, package, test or example.
 pub(crate) fn targets(path: &str) -> Vec<String> {
     let mut targets = vec![format!("file {path}")];
     let parts: Vec<_> = path.split('/').collect();

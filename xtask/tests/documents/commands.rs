@@ -9,7 +9,7 @@ use crate::repository::Repository;
 /// Options of cargo that documents name by themselves.
 const OF_CARGO: [&str; 3] = ["--no-default-features", "--release", "--nocapture"];
 
-/// What can be called.
+/// The commands and options that exist.
 pub(crate) struct Programs {
     /// Options of each command of `gridhaul`; the program itself has the empty name.
     commands: BTreeMap<String, BTreeSet<String>>,

@@ -11,11 +11,11 @@ use crate::repository::Repository;
 pub(crate) const UNITS: [&str; 8] =
     ["_bit_per_s", "_byte", "_ratio", "_count", "_s", "_packets", "_messages", "_index"];
 
-/// Endings of files, which tell `plan.json` from a key.
+/// Endings of file names: `plan.json` is not a key.
 const FILES: [&str; 11] =
     ["toml", "rs", "csv", "tcl", "md", "py", "json", "h", "c", "svg", "parquet"];
 
-/// What the reference pages define.
+/// The terms that the reference pages and the schema define.
 pub(crate) struct Vocabulary {
     /// Words in backticks in the reference of answers and of series.
     words: BTreeSet<String>,
@@ -124,7 +124,7 @@ impl Vocabulary {
         })
     }
 
-    /// What a key may begin with: a table of the file, or a key of some table in a key that is cut off at the front.
+    /// The places at which a key may begin: a table of the file or, for the last part of a key, any table with its first name.
     fn starts(&self, name: &str) -> Vec<&Value> {
         if let Some(table) = self.schema["properties"].get(name) {
             return vec![table];

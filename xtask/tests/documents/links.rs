@@ -18,7 +18,7 @@ pub(crate) fn check(repository: &Repository, page: &Page) -> Vec<Finding> {
     findings
 }
 
-/// What follows `](`, and what an `src` attribute names.
+/// The targets of links (after `](`) and of `src` attributes.
 fn targets(line: &str) -> Vec<&str> {
     let marks = [("](", ')'), ("src=\"", '"'), ("srcset=\"", '"')];
     let of = |(mark, end): (&'static str, char)| {

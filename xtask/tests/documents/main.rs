@@ -1,4 +1,4 @@
-//! Whether the documents tell the truth: links, paths, commands, keys, metrics, test names and cited sections of
+//! Tests of the documents: links, paths, commands, keys, metrics, test names and cited sections of
 //! RFCs exist, and the recipes of CONTRIBUTING.md match the code.
 
 mod citations;

@@ -137,7 +137,7 @@ impl Page {
 }
 
 #[test]
-fn spans_blocks_and_prose_are_told_apart() {
+fn spans_blocks_and_prose_are_distinguished() {
     let page = Page::made_up(
         "a.md",
         "Use `a` and `b\nc`, not d`e`.\n\n    block 1\n\n```\nblock 2\n```\n# `Head`\n",

@@ -10,9 +10,9 @@ const HEADER: &str = "| | file | what to add | checked by |";
 pub(crate) struct Recipe {
     line: usize,
     file: String,
-    /// What is in backticks in the column of what to add: the file contains it.
+    /// The code spans in the column of additions. The file contains each of them.
     anchors: Vec<String>,
-    /// What is in backticks in the column of tests: names of functions, or commands.
+    /// The code spans in the column of tests: names of functions, or commands.
     tests: Vec<String>,
     /// Whether the compiler or a reviewer checks the step.
     is_untested: bool,
@@ -49,7 +49,7 @@ pub(crate) fn read(page: &Page) -> Vec<Recipe> {
     recipes
 }
 
-/// What is wrong with a row. A file with `<name>` is new: there must be others of its kind.
+/// The errors in a row. A file with `<name>` is new: the repository must have others of its kind.
 pub(crate) fn check(repository: &Repository, page: &Page, recipe: &Recipe) -> Vec<Finding> {
     let Recipe { line, file, anchors, tests, is_untested } = recipe;
     let mut findings = Vec::new();

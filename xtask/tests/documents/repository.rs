@@ -9,7 +9,7 @@ use crate::page::Page;
 /// Folders that hold nothing of the repository's own.
 const SKIPPED: [&str; 4] = ["target", "results", "node_modules", "__pycache__"];
 
-/// What is in the repository.
+/// The files and folders of the repository.
 pub(crate) struct Repository {
     root: PathBuf,
     /// Files and folders, relative to the root, with `/`.
@@ -33,7 +33,7 @@ impl Repository {
         Self { root: PathBuf::new(), entries: entries.iter().map(ToString::to_string).collect() }
     }
 
-    /// Documents whose statements are checked. The changelog tells of names that are gone.
+    /// Documents whose statements are checked. The changelog is excluded: it names what has been removed.
     pub(crate) fn pages(&self) -> Vec<Page> {
         let wanted = |path: &&String| path.ends_with(".md") && *path != "CHANGELOG.md";
         self.entries.iter().filter(wanted).map(|path| self.page(path)).collect()
