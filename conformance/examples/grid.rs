@@ -1,21 +1,21 @@
 //! Prints the whole grid: ns-2, gridhaul and their difference. Slow: `--release`.
 
 fn main() {
-    let repeat = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(20);
+    let replications = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(20);
     let only = std::env::args().nth(2).unwrap_or_default();
     let mut bad = 0;
     for point in gridhaul_conformance::ns2_grid::grid() {
-        if !point.variant.contains(&only) {
+        if !point.congestion_control.contains(&only) {
             continue;
         }
-        let goodput = point.simulate(repeat).unwrap_or_else(|error| panic!("{error}"));
+        let goodput = point.simulate(replications).unwrap_or_else(|error| panic!("{error}"));
         let mean = goodput.mean.unwrap_or(f64::NAN);
         let agrees = point.agrees(&goodput);
         bad += u32::from(!agrees && point.deviation().is_none());
         println!(
             "{:<24} {:<8} ns-2 {:9.2} ± {:6.2}  gridhaul {:9.2} ± {:6.2}  {:+6.2} %  {}",
             point.name,
-            point.variant,
+            point.congestion_control,
             point.goodput_mean,
             point.goodput_ci95,
             mean,

@@ -6,12 +6,12 @@ use gridhaul_conformance::ns2_grid::agree;
 use gridhaul_conformance::ns2_meters::{QUANTITIES, points};
 
 fn main() {
-    let repeat = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(5);
+    let replications = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(5);
     let only = std::env::args().nth(2).unwrap_or_default();
     let mut bad = 0;
     for point in points().iter().filter(|point| point.name.contains(&only)) {
         println!("{}", point.name);
-        let own = point.simulate(repeat).unwrap_or_else(|error| panic!("{error}"));
+        let own = point.simulate(replications).unwrap_or_else(|error| panic!("{error}"));
         for (index, (ns2, own)) in point.ns2.iter().zip(own).enumerate() {
             let (Some(ns2), Some(own)) = (*ns2, own) else { continue };
             let verdict = match (agree(ns2, own), point.deviation(index)) {

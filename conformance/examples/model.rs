@@ -6,7 +6,7 @@ fn main() {
         println!(
             "{:<24} {:<8} ns-2 {:9.2} ± {:6.2}  model {goodput:9.2}  {:+6.1} %",
             point.name,
-            point.variant,
+            point.congestion_control,
             point.goodput_mean,
             point.goodput_ci95,
             (goodput / point.goodput_mean - 1.0) * 100.0,

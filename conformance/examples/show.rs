@@ -20,9 +20,9 @@ fn main() -> ExitCode {
         }
     };
     let wanted = cases.iter().filter(|case| case.name.starts_with(&wanted));
-    for (variant, case) in wanted.flat_map(Case::each_variant) {
+    for (congestion_control, case) in wanted.flat_map(Case::each_variant) {
         let case = arm.own(&case);
-        println!("== {} {variant}: {}", case.name, case.title);
+        println!("== {} {congestion_control}: {}", case.name, case.title);
         match arm.run(&case) {
             Ok(seen) => {
                 let all = seen.rows(&case.expect);

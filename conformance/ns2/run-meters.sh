@@ -44,7 +44,7 @@ one() {
     name=$(echo "$1" | tr A-Z a-z)-n$2-w$3-x$4-r$5-d$6-b$7-$8
     s=1
     while [ "$s" -le "$SEEDS" ]; do
-        ns meters.tcl variant="$1" meters="$2" window="$3" rate_kbit="$5" rtt_ms="$6" buffer="$7" \
+        ns meters.tcl congestion_control="$1" meters="$2" window="$3" rate_kbit="$5" rtt_ms="$6" buffer="$7" \
             load="$8" every="$every" duration="$9" seed=$s < /dev/null
         s=$((s + 1))
     done | awk -F, -v OFS=, -v name="$name" '

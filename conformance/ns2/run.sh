@@ -52,7 +52,7 @@ goodput_mean,goodput_ci95,retransmit_ratio_mean,timeouts_mean,queue_drops_mean
         for variant in Tahoe Reno Newreno Sack1 Vegas; do
             s=1
             while [ "$s" -le "$n" ]; do
-                nice ns dumbbell.tcl variant=$variant rate_kbit="$rate" rtt_ms="$rtt" loss="$loss" \
+                nice ns dumbbell.tcl congestion_control=$variant rate_kbit="$rate" rtt_ms="$rtt" loss="$loss" \
                     buffer="$buffer" delack_ms="$delack" seed=$s \
                     duration=$duration warmup=$((duration / 10)) < /dev/null
                 s=$((s + 1))

@@ -10,7 +10,7 @@ use gridhaul_scenario::units::Instant;
 
 use crate::arm::{Limits, SimArm};
 use crate::case::{Case, End};
-use crate::ns2_grid::variant_of;
+use crate::ns2_grid::algorithm_of;
 
 /// The algorithms that are compared, as ns-2 calls them.
 pub const VARIANTS: [&str; 4] = ["Tahoe", "Reno", "Newreno", "Sack1"];
@@ -27,8 +27,8 @@ const CASES_PER_PROCESS: usize = 40;
 pub struct DropCase {
     /// Unique name.
     pub name: String,
-    /// Variant as ns-2 calls it.
-    pub variant: String,
+    /// CongestionControlAlgorithm as ns-2 calls it.
+    pub congestion_control: String,
     /// Cells after the variant, as the file has them.
     cells: Vec<String>,
 }
@@ -49,7 +49,11 @@ pub struct Trace {
 #[must_use]
 pub fn drop_cases() -> Vec<DropCase> {
     let lines = include_str!("../ns2/drops.csv").lines().skip(1);
-    lines.flat_map(|line| VARIANTS.map(|variant| DropCase::parse(line, variant))).collect()
+    lines
+        .flat_map(|line| {
+            VARIANTS.map(|congestion_control| DropCase::parse(line, congestion_control))
+        })
+        .collect()
 }
 
 /// The traces of ns-2, by name.
@@ -101,18 +105,18 @@ fn run_ns(cases: &str) -> Result<String, String> {
 }
 
 impl DropCase {
-    fn parse(line: &str, variant: &str) -> Self {
+    fn parse(line: &str, congestion_control: &str) -> Self {
         let mut cells = line.split(',').map(str::to_owned);
         let name = cells.next().unwrap_or_default();
         Self {
-            name: format!("{name}.{variant}"),
-            variant: variant.to_owned(),
+            name: format!("{name}.{congestion_control}"),
+            congestion_control: congestion_control.to_owned(),
             cells: cells.collect(),
         }
     }
 
     fn line(&self) -> String {
-        format!("{},{},{}\n", self.name, self.variant, self.cells.join(","))
+        format!("{},{},{}\n", self.name, self.congestion_control, self.cells.join(","))
     }
 
     fn number(&self, cell: usize) -> f64 {
@@ -174,7 +178,7 @@ input = "0 write forever"
 fate = "{fate}"
 [stack]
 profile = "ns2"
-variant = "{variant}"
+congestion_control = "{congestion_control}"
 mss = "{size} B"
 receive_window = "{window} segments"
 delayed_ack = "{delayed_ack} ms"
@@ -187,7 +191,7 @@ forward = [
     {{ rate = "100 Mbit/s", delay = "100 us", queue = "unlimited" }},
     {{ {bottleneck}, queue = "{queue} packets" }},
 ]
-backward = [
+reverse = [
     {{ {bottleneck}, queue = "unlimited" }},
     {{ rate = "100 Mbit/s", delay = "100 us", queue = "unlimited" }},
 ]
@@ -196,7 +200,7 @@ client_state = "Established"
 "#,
             name = self.name,
             duration = self.cells[9],
-            variant = variant_of(&self.variant),
+            congestion_control = algorithm_of(&self.congestion_control),
             size = self.cells[4],
             window = self.cells[3],
             delayed_ack = self.cells[5],

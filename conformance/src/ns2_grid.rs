@@ -12,8 +12,8 @@ use gridhaul_sim::Sim;
 pub struct GridPoint {
     /// Name of the point, such as `r64-d20-l0-b10-a0`.
     pub name: String,
-    /// Variant as ns-2 calls it.
-    pub variant: String,
+    /// CongestionControlAlgorithm as ns-2 calls it.
+    pub congestion_control: String,
     /// Rate of the bottleneck in kbit/s.
     pub rate_kbit_per_s: u64,
     /// Propagation delay of the round trip in milliseconds.
@@ -47,7 +47,7 @@ pub fn agree(ns2: (f64, f64), other: (f64, f64)) -> bool {
 
 /// Our name of a variant of ns-2.
 #[must_use]
-pub(crate) fn variant_of(ns2: &str) -> &'static str {
+pub(crate) fn algorithm_of(ns2: &str) -> &'static str {
     match ns2 {
         "Tahoe" => "tahoe",
         "Reno" => "reno",
@@ -82,7 +82,7 @@ fn parse(line: &str) -> GridPoint {
     let number = |index: usize| cells[index].parse::<f64>().unwrap_or(0.0);
     GridPoint {
         name: cells[0].to_owned(),
-        variant: cells[1].to_owned(),
+        congestion_control: cells[1].to_owned(),
         rate_kbit_per_s: number(2) as u64,
         rtt_ms: number(3) as u64,
         loss: number(4),
@@ -96,13 +96,13 @@ fn parse(line: &str) -> GridPoint {
 }
 
 impl GridPoint {
-    /// The same network and stack as a scenario, run `repeat` times.
+    /// The same network and stack as a scenario, run `replications` times.
     ///
     /// # Panics
     /// When the scenario is not valid: a fault of this function.
     #[must_use]
-    pub fn scenario(&self, repeat: u32) -> Scenario {
-        let variant = variant_of(&self.variant);
+    pub fn scenario(&self, replications: u32) -> Scenario {
+        let congestion_control = algorithm_of(&self.congestion_control);
         let loss = if self.loss > 0.0 {
             format!("loss = {{ bernoulli = \"{} %\" }}", self.loss * 100.0)
         } else {
@@ -110,10 +110,10 @@ impl GridPoint {
         };
         let text = format!(
             r#"
-title = "{name}, {variant}"
+title = "{name}, {congestion_control}"
 duration = "{duration} s"
 warmup = "{warmup} s"
-repeat = {repeat}
+replications = {replications}
 [node]
 s = {{}}
 r = {{}}
@@ -123,15 +123,15 @@ d = {{}}
 from = "s"
 to = "r"
 forward = {{ rate = "100 Mbit/s", delay = "100 us", queue = "unlimited", {loss} }}
-backward = {{ rate = "100 Mbit/s", delay = "100 us", queue = "unlimited" }}
+reverse = {{ rate = "100 Mbit/s", delay = "100 us", queue = "unlimited" }}
 [link.bottleneck]
 from = "r"
 to = "d"
 forward = {{ rate = "{rate} kbit/s", delay = "{delay} us", queue = "{queue} packets" }}
-backward = {{ rate = "{rate} kbit/s", delay = "{delay} us", queue = "unlimited" }}
+reverse = {{ rate = "{rate} kbit/s", delay = "{delay} us", queue = "unlimited" }}
 [stack.ns2]
 profile = "ns2"
-variant = "{variant}"
+congestion_control = "{congestion_control}"
 receive_window = "10000 segments"
 delayed_ack = "{delack} ms"
 [flow.data]
@@ -155,9 +155,9 @@ load = "bulk"
     ///
     /// # Errors
     /// A run that broke an invariant.
-    pub fn simulate(&self, repeat: u32) -> Result<Estimate, RunError> {
-        let repeat = if self.loss > 0.0 { repeat } else { 1 };
-        let answer = Sim::default().run(&self.scenario(repeat), &Quiet)?;
+    pub fn simulate(&self, replications: u32) -> Result<Estimate, RunError> {
+        let replications = if self.loss > 0.0 { replications } else { 1 };
+        let answer = Sim::default().run(&self.scenario(replications), &Quiet)?;
         let goodput = answer.points[0].flows[0].metrics[&Metric::Goodput];
         Ok(Estimate {
             mean: goodput.mean.map(|mean| mean / 1e3),
@@ -176,9 +176,9 @@ load = "bulk"
     /// Why this point is known not to agree, if it is.
     #[must_use]
     pub fn deviation(&self) -> Option<&'static str> {
-        let known = DEVIATIONS
-            .iter()
-            .find(|(name, variant, _)| *name == self.name && *variant == self.variant);
+        let known = DEVIATIONS.iter().find(|(name, congestion_control, _)| {
+            *name == self.name && *congestion_control == self.congestion_control
+        });
         known.map(|(_, _, reason)| *reason)
     }
 

@@ -7,7 +7,7 @@ use gridhaul_scenario::answer::{Estimate, Metric, Row};
 use gridhaul_scenario::backend::{Backend, Quiet, RunError};
 use gridhaul_sim::Sim;
 
-use crate::ns2_grid::variant_of;
+use crate::ns2_grid::algorithm_of;
 
 /// Quantities that are compared, in the order of the file.
 pub const QUANTITIES: [&str; 6] = [
@@ -27,8 +27,8 @@ pub type Measured = [Option<(f64, f64)>; QUANTITIES.len()];
 pub struct MetersPoint {
     /// Name of the point, such as `vegas-n1000-w2-x1.1-r1000-d100-b101-periodic`.
     pub name: String,
-    /// Variant as ns-2 calls it.
-    pub variant: String,
+    /// CongestionControlAlgorithm as ns-2 calls it.
+    pub congestion_control: String,
     /// Connections.
     pub meters: u64,
     /// Window limit in segments.
@@ -101,7 +101,7 @@ fn parse(line: &str) -> MetersPoint {
     let whole = |index: usize| number(index).expect("run-meters.sh writes numbers") as u64;
     MetersPoint {
         name: cells[0].to_owned(),
-        variant: cells[1].to_owned(),
+        congestion_control: cells[1].to_owned(),
         meters: whole(2),
         window: whole(3),
         rate_kbit_per_s: whole(4),
@@ -117,13 +117,13 @@ fn parse(line: &str) -> MetersPoint {
 }
 
 impl MetersPoint {
-    /// The same network, stack and load as a scenario, run `repeat` times.
+    /// The same network, stack and load as a scenario, run `replications` times.
     ///
     /// # Panics
     /// When the scenario is not valid: a fault of this function.
     #[must_use]
-    pub fn scenario(&self, repeat: u32) -> Scenario {
-        let variant = variant_of(&self.variant);
+    pub fn scenario(&self, replications: u32) -> Scenario {
+        let congestion_control = algorithm_of(&self.congestion_control);
         let every = self.every_s;
         let load = match self.load.as_str() {
             // Eight messages a burst on average, half a second apart; see meters.tcl.
@@ -138,7 +138,7 @@ impl MetersPoint {
 title = "{name}"
 duration = "{duration} s"
 warmup = "{warmup} s"
-repeat = {repeat}
+replications = {replications}
 [node]
 s = {{}}
 d = {{}}
@@ -146,10 +146,10 @@ d = {{}}
 from = "s"
 to = "d"
 forward = {{ rate = "{rate} kbit/s", delay = "{delay} ms", queue = "{queue} packets" }}
-backward = {{ rate = "{rate} kbit/s", delay = "{delay} ms", queue = "unlimited" }}
+reverse = {{ rate = "{rate} kbit/s", delay = "{delay} ms", queue = "unlimited" }}
 [stack.meter]
 profile = "ns2"
-variant = "{variant}"
+congestion_control = "{congestion_control}"
 mss = "200 B"
 receive_window = "{window} segments"
 [flow.reading]
@@ -177,8 +177,8 @@ load.{load}
     ///
     /// # Errors
     /// A run that broke an invariant.
-    pub fn simulate(&self, repeat: u32) -> Result<Measured, RunError> {
-        let answer = Sim::default().run(&self.scenario(repeat), &Quiet)?;
+    pub fn simulate(&self, replications: u32) -> Result<Measured, RunError> {
+        let answer = Sim::default().run(&self.scenario(replications), &Quiet)?;
         let (flow, link) = (&answer.points[0].flows[0], &answer.points[0].links[0]);
         let passed = mean(link, Metric::PacketsIn) - mean(link, Metric::DropsQueue);
         // Little's law: packets that wait over packets that pass in a second.

@@ -21,9 +21,12 @@ fn main() -> ExitCode {
     })];
     for case in cases {
         // The kernel has its own tests: it takes rights, and real time.
-        for (variant, case) in case.each_variant().into_iter().filter(|_| case.runs_on("sim")) {
+        for (congestion_control, case) in
+            case.each_variant().into_iter().filter(|_| case.runs_on("sim"))
+        {
             let ignored = case.ignore.is_some();
-            let title = format!("{} [{}]", case.name, ["sim", &variant].join(" ").trim());
+            let title =
+                format!("{} [{}]", case.name, ["sim", &congestion_control].join(" ").trim());
             let trial = Trial::test(title, move || run(&case));
             trials.push(trial.with_ignored_flag(ignored));
         }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use gridhaul_conformance::arm::{Arm, KernelArm};
 use gridhaul_conformance::case::{self, Case};
-use gridhaul_scenario::scenario::Variant;
+use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// They wait most of the time.
@@ -37,11 +37,13 @@ fn main() -> ExitCode {
         if pass_over(error) == ExitCode::FAILURE {
             return ExitCode::FAILURE;
         }
-        cases.retain(|(_, case)| case.stack.variant != Some(Variant::Vegas));
+        cases.retain(|(_, case)| {
+            case.stack.congestion_control != Some(CongestionControlAlgorithm::Vegas)
+        });
     }
     arguments.test_threads.get_or_insert(BESIDE);
-    let trials = cases.into_iter().map(|(variant, case)| {
-        let title = format!("{} [{}]", case.name, ["kernel", &variant].join(" ").trim());
+    let trials = cases.into_iter().map(|(congestion_control, case)| {
+        let title = format!("{} [{}]", case.name, ["kernel", &congestion_control].join(" ").trim());
         Trial::test(title, move || KernelArm.check(&case).map_err(Failed::from))
     });
     let before = namespaces();

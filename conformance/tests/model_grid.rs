@@ -28,14 +28,14 @@ fn goodput_is_within_what_the_formulas_promise() {
     let (mut known, mut near) = (0, 0);
     for point in grid().into_iter().filter(|point| point.name != START) {
         let Some(difference) = difference(&point) else { continue };
-        let is_low =
-            point.loss <= 0.01 && (point.name.as_str(), point.variant.as_str()) != SHORT_QUEUE;
+        let is_low = point.loss <= 0.01
+            && (point.name.as_str(), point.congestion_control.as_str()) != SHORT_QUEUE;
         let bound = if is_low { TOLERANCE_LOW_LOSS } else { TOLERANCE };
         assert!(
             difference.abs() <= bound,
             "{} {}: {:+.1} %",
             point.name,
-            point.variant,
+            point.congestion_control,
             difference * 100.0
         );
         known += 1;

@@ -22,7 +22,7 @@ fn goodput_is_that_of_ns2() {
             "{} {:<24} {:<8} ns-2 {:9.2} ± {:6.2}  sim {:9.2} ± {:6.2} kbit/s",
             if agrees { ' ' } else { '!' },
             point.name,
-            point.variant,
+            point.congestion_control,
             point.goodput_mean,
             point.goodput_ci95,
             goodput.mean.unwrap_or(f64::NAN),

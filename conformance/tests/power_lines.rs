@@ -21,7 +21,7 @@ power_line = {{ {keys} }}
 both.queue = "50 packets"
 [stack.reno]
 profile = "rfc"
-variant = "reno"
+congestion_control = "reno"
 [flow.data]
 from = "substation"
 to = "station"
@@ -41,11 +41,11 @@ fn the_line_loses_what_the_formulas_say_and_names_the_cause() {
     let datagrams = "transport = \"datagram\"\n\
                      load.periodic = { size = \"1472 B\", every = \"100 ms\" }";
     // Shares by docs/limitations/power-line.md.
-    for (keys, fading, noise) in [
+    for (keys, shadowing, noise) in [
         ("class = \"broadband\", distance = \"10 km\"", 0.025_2, 0.051_9),
         ("class = \"narrowband\", distance = \"12 km\"", 0.024_6, 0.036_3),
     ] {
-        let scenario = line(&format!("{keys}, fading = true, noise = true"), datagrams);
+        let scenario = line(&format!("{keys}, shadowing = true, noise = true"), datagrams);
         let answer = ask(&Sim::default(), &scenario);
         let link = &answer.points[0].links[0];
         let count = |metric| link.mean(metric).unwrap();
@@ -56,9 +56,9 @@ fn the_line_loses_what_the_formulas_say_and_names_the_cause() {
             let deviation = (expected * (1.0 - expected) / draws).sqrt();
             assert!((found - expected).abs() < 4.0 * deviation, "{keys}: {found} for {expected}");
         };
-        near(count(Metric::DropsFading) / packets, fading, 7_200.0);
+        near(count(Metric::DropsShadowing) / packets, shadowing, 7_200.0);
         // A packet that meets both is lost to attenuation.
-        let others = packets - count(Metric::DropsFading);
+        let others = packets - count(Metric::DropsShadowing);
         near(count(Metric::DropsNoise) / others, noise, others);
         assert_eq!(count(Metric::DropsLoss) + count(Metric::DropsQueue), 0.0);
         let again = ask(&Sim::default(), &scenario);
@@ -80,7 +80,7 @@ fn the_equations_take_short_bursts_with_their_mean() {
         assert!(sim < rate * 0.98, "{class}: noise costs something");
     }
     // A level that stays for a second is a standstill, which has no mean.
-    let slow = line("class = \"broadband\", fading = true", bulk);
+    let slow = line("class = \"broadband\", shadowing = true", bulk);
     let Err(RunError::Unsupported(keys)) = Model.run(&slow, &Quiet) else { panic!("no refusal") };
-    assert_eq!(keys[0].key, "link.line.forward.fading.coherence");
+    assert_eq!(keys[0].key, "link.line.forward.shadowing.coherence");
 }

@@ -3,7 +3,7 @@
 use gridhaul_conformance::arm::{Limits, SimArm};
 use gridhaul_conformance::case::{Case, End};
 use gridhaul_conformance::observe::{Observation, Value};
-use gridhaul_scenario::scenario::Variant;
+use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 use proptest::prelude::*;
 
 const PROFILES: [&str; 3] = ["rfc", "linux", "ns2"];
@@ -39,7 +39,11 @@ fn schedule() -> impl Strategy<Value = Schedule> {
     })
 }
 
-fn run(profile: &str, variant: Variant, schedule: &Schedule) -> Observation {
+fn run(
+    profile: &str,
+    congestion_control: CongestionControlAlgorithm,
+    schedule: &Schedule,
+) -> Observation {
     let Schedule { rate_kbit, delay_ms, queue, window, fate } = schedule;
     let text = format!(
         r#"
@@ -59,7 +63,7 @@ fate = """
 """
 [stack]
 profile = "{profile}"
-variant = "{variant}"
+congestion_control = "{congestion_control}"
 mss = "{MSS} B"
 receive_window = "{window} segments"
 [path]
@@ -67,7 +71,7 @@ forward = [{{ rate = "{rate_kbit} kbit/s", delay = "{delay_ms} ms", queue = "{qu
 [expect.totals]
 client_state = "TimeWait"
 "#,
-        variant = variant.name()
+        congestion_control = congestion_control.name()
     );
     let case = Case::parse("any", &text).unwrap_or_else(|error| panic!("{error}"));
     let limits = Limits { stop_when_closed: true, ..Limits::default() };
@@ -85,8 +89,8 @@ fn is_over(seen: &Observation, end: &str) -> bool {
     matches!(seen.totals.get(end), Some(Value::Word(word)) if word == "Closed" || word == "TimeWait")
 }
 
-fn profile_and_variant() -> impl Strategy<Value = (&'static str, Variant)> {
-    (prop::sample::select(&PROFILES[..]), prop::sample::select(Variant::ALL))
+fn profile_and_variant() -> impl Strategy<Value = (&'static str, CongestionControlAlgorithm)> {
+    (prop::sample::select(&PROFILES[..]), prop::sample::select(CongestionControlAlgorithm::ALL))
 }
 
 proptest! {
@@ -94,10 +98,10 @@ proptest! {
 
     #[test]
     fn the_stream_arrives_and_both_ends_close(
-        (profile, variant) in profile_and_variant(),
+        (profile, congestion_control) in profile_and_variant(),
         schedule in schedule(),
     ) {
-        let seen = run(profile, variant, &schedule);
+        let seen = run(profile, congestion_control, &schedule);
         prop_assert_eq!(&seen.violations, &Vec::<String>::new());
         prop_assert_eq!(number(&seen, "bytes_from_client"), SEGMENTS * MSS);
         prop_assert!(is_over(&seen, "client_state"), "{:?}", seen.totals);
@@ -106,10 +110,10 @@ proptest! {
 
     #[test]
     fn acknowledgements_never_go_back_and_windows_are_kept(
-        (profile, variant) in profile_and_variant(),
+        (profile, congestion_control) in profile_and_variant(),
         schedule in schedule(),
     ) {
-        let seen = run(profile, variant, &schedule);
+        let seen = run(profile, congestion_control, &schedule);
         let (mut acked, mut edge) = (0, 1);
         for packet in &seen.packets {
             match (packet.seen_at, packet.from) {
@@ -134,7 +138,7 @@ proptest! {
 
     #[test]
     fn nothing_is_repeated_where_nothing_is_lost(
-        (profile, variant) in profile_and_variant(),
+        (profile, congestion_control) in profile_and_variant(),
         rate_kbit in 50..5000_u32,
         delay_ms in 1..80_u32,
     ) {
@@ -142,17 +146,17 @@ proptest! {
         let rate_kbit = rate_kbit.max(3000);
         let schedule =
             Schedule { rate_kbit, delay_ms, queue: 1000, window: 64, fate: String::new() };
-        let seen = run(profile, variant, &schedule);
+        let seen = run(profile, congestion_control, &schedule);
         prop_assert_eq!(number(&seen, "client_retransmissions"), 0);
         prop_assert_eq!(number(&seen, "client_timeouts"), 0);
     }
 
     #[test]
     fn repeats_are_bounded_by_losses_and_timeouts(
-        (profile, variant) in profile_and_variant(),
+        (profile, congestion_control) in profile_and_variant(),
         schedule in schedule(),
     ) {
-        let seen = run(profile, variant, &schedule);
+        let seen = run(profile, congestion_control, &schedule);
         let at = |end: End| {
             let from_client = seen.packets.iter().filter(|packet| packet.from == End::Client);
             from_client.filter(|packet| packet.seen_at == end && packet.len > 0).count() as u64

@@ -13,7 +13,7 @@ fn line(mode: &str, loss: [f64; 2]) -> Scenario {
         r#"
 title = "line"
 duration = "600 s"
-repeat = 4
+replications = 4
 [node]
 source = {{}}
 sink = {{}}
@@ -22,15 +22,15 @@ unit.proxy = {{ mode = "{mode}", buffer = "64 MiB" }}
 from = "source"
 to = "unit"
 forward = {{ rate = "100 Mbit/s", delay = "25 ms", queue = "1000 packets", loss.bernoulli = "{} %" }}
-backward = {{ rate = "100 Mbit/s", delay = "25 ms" }}
+reverse = {{ rate = "100 Mbit/s", delay = "25 ms" }}
 [link.far]
 from = "unit"
 to = "sink"
 forward = {{ rate = "100 Mbit/s", delay = "25 ms", queue = "1000 packets", loss.bernoulli = "{} %" }}
-backward = {{ rate = "100 Mbit/s", delay = "25 ms" }}
+reverse = {{ rate = "100 Mbit/s", delay = "25 ms" }}
 [stack.reno]
 profile = "ns2"
-variant = "reno"
+congestion_control = "reno"
 handshake = false
 receive_window = "30000 segments"
 [flow.file]
@@ -108,7 +108,7 @@ impl Chain {
             text += &format!(
                 "[link.l{index}]\nfrom = \"n{index}\"\nto = \"n{}\"\nforward = {{ rate = \"{rate}\", \
                  delay = \"{micros} us\", queue = \"50 packets\", loss.bernoulli = \"{loss} %\" }}\n\
-                 backward = {{ rate = \"{rate}\", delay = \"{micros} us\" }}\n",
+                 reverse = {{ rate = \"{rate}\", delay = \"{micros} us\" }}\n",
                 index + 1
             );
         }

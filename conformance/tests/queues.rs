@@ -26,9 +26,9 @@ both = {{ rate = "100 Mbit/s", delay = "20 ms" }}
 from = "r"
 to = "d"
 forward = {{ rate = "{kbit_per_s} kbit/s", delay = "5 ms", queue = "400 packets"{aqm} }}
-backward = {{ rate = "100 Mbit/s", delay = "5 ms" }}
+reverse = {{ rate = "100 Mbit/s", delay = "5 ms" }}
 [stack.reno]
-variant = "sack"
+congestion_control = "sack"
 receive_window = "10000 segments"
 [flow.bulk]
 from = "s"
@@ -111,7 +111,7 @@ fn red_as_in_ns2(cells: &[f64]) -> (f64, f64) {
 title = "RED"
 duration = "{end} s"
 warmup = "{warmup} s"
-repeat = 3
+replications = 3
 [node]
 s = {{}}
 r = {{}}
@@ -123,7 +123,7 @@ both = {{ rate = "100 Mbit/s", delay = "10 ms", queue = "unlimited" }}
 [link.bottleneck]
 from = "r"
 to = "d"
-backward = {{ rate = "100 Mbit/s", delay = "{far} ms", queue = "unlimited" }}
+reverse = {{ rate = "100 Mbit/s", delay = "{far} ms", queue = "unlimited" }}
 [link.bottleneck.forward]
 rate = "{rate} kbit/s"
 delay = "{far} ms"
@@ -131,7 +131,7 @@ queue = "{queue} packets"
 aqm.red = {{ min = "{min} packets", max = "{max} packets", weight = {weight}, max_probability = "{percent} %", gentle = {gentle} }}
 [stack.ns2]
 profile = "ns2"
-variant = "sack"
+congestion_control = "sack"
 receive_window = "10000 segments"
 delayed_ack = "0 s"
 [flow.data]

@@ -60,7 +60,7 @@ fn drain(proxy: &mut impl Proxy, now: Instant) {
     for from in Side::BOTH {
         let held = proxy.held(from);
         assert!(held.bytes <= BUFFER, "{held:?}");
-        assert!(held.only_copy <= held.bytes, "{held:?}");
+        assert!(held.bytes_at_risk <= held.bytes, "{held:?}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! The way of packets from one end to the other: links in a row, and what befalls single packets.
 
-use gridhaul_core::link::{LinkChance, LinkEntry, LinkSet, TimedLinks};
+use gridhaul_core::link::{LinkEntry, LinkRandomStreams, LinkSet, TimedLinks};
 use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::Instant;
 
@@ -20,22 +20,22 @@ pub(super) struct Route<T: Copy> {
 /// # Errors
 /// A case with a path and a script, or with neither.
 pub(super) fn routes<T: Copy>(case: &Case, seed: u64) -> Result<[Route<T>; 2], String> {
-    let (forward, backward) = match (&case.path, case.peer) {
-        (Some(path), Peer::Stack) if path.backward.is_empty() => {
+    let (forward, reverse) = match (&case.path, case.peer) {
+        (Some(path), Peer::Stack) if path.reverse.is_empty() => {
             (&path.forward[..], &path.forward[..])
         }
-        (Some(path), Peer::Stack) => (&path.forward[..], &path.backward[..]),
+        (Some(path), Peer::Stack) => (&path.forward[..], &path.reverse[..]),
         (None, Peer::Script) => (&[][..], &[][..]),
         _ => return Err(format!("{}: a path, or a script, not both", case.name)),
     };
-    Ok([Route::new(forward, "forward", seed), Route::new(backward, "backward", seed)])
+    Ok([Route::new(forward, "forward", seed), Route::new(reverse, "reverse", seed)])
 }
 
 impl<T: Copy> Route<T> {
     /// `name` tells the streams of chance of the two directions apart.
     fn new(directions: &[Direction], name: &str, seed: u64) -> Self {
         let link = |(index, direction): (usize, &Direction)| {
-            let chance = LinkChance::named(seed, 0, &format!("{name}.{index}"), 0);
+            let chance = LinkRandomStreams::named(seed, 0, &format!("{name}.{index}"), 0);
             LinkEntry::new(direction, chance, ())
         };
         let links = LinkSet::of_entries(directions.iter().enumerate().map(link));

@@ -7,7 +7,7 @@ mod script;
 use std::fs;
 use std::path::{Path as FilePath, PathBuf};
 
-use gridhaul_scenario::scenario::{Direction, Stack, Variant};
+use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Direction, Stack};
 use gridhaul_scenario::units::Duration;
 use serde::Deserialize;
 
@@ -59,7 +59,7 @@ pub struct Path {
     pub forward: Vec<Direction>,
     /// Links back; as forward, where it says nothing.
     #[serde(default)]
-    pub backward: Vec<Direction>,
+    pub reverse: Vec<Direction>,
 }
 
 /// A case as it stands in its file.
@@ -81,7 +81,7 @@ pub struct Case {
     pub not_kernel: Option<String>,
     /// The variants to run it with, in place of that of its stacks.
     #[serde(default)]
-    pub variants: Vec<Variant>,
+    pub variants: Vec<CongestionControlAlgorithm>,
     /// Reason why it cannot pass yet.
     pub ignore: Option<String>,
     /// Decision by which what is expected differs from the sentence quoted.
@@ -208,13 +208,13 @@ impl Case {
         if self.variants.is_empty() {
             return vec![(String::new(), self.clone())];
         }
-        let with = |&variant: &Variant| {
+        let with = |&congestion_control: &CongestionControlAlgorithm| {
             let mut case = self.clone();
-            case.stack.variant = Some(variant);
+            case.stack.congestion_control = Some(congestion_control);
             if let Some(server) = &mut case.server {
-                server.variant = Some(variant);
+                server.congestion_control = Some(congestion_control);
             }
-            (variant.name().to_owned(), case)
+            (congestion_control.name().to_owned(), case)
         };
         self.variants.iter().map(with).collect()
     }

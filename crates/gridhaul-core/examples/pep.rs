@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time;
 
-use gridhaul_core::chance::Chance;
 use gridhaul_core::pep::{AckThin, Pass, Proxy, Reflect, Side, Snoop, Split};
+use gridhaul_core::random::RandomStream;
 use gridhaul_core::tcp::{Connection, Flags, Segment, StackParams};
 use gridhaul_scenario::scenario::{Profile, Stack};
 use gridhaul_scenario::units::{Bytes, Duration, Instant, Probability, WindowSize};
@@ -80,7 +80,7 @@ struct Transfer {
     to_proxy: Flying,
     to_host: Flying,
     loss: Probability,
-    chance: Chance,
+    chance: RandomStream,
     spent: time::Duration,
     handled: u32,
 }
@@ -97,7 +97,7 @@ impl Transfer {
             to_proxy: VecDeque::new(),
             to_host: VecDeque::new(),
             loss: Probability::new(loss).expect("a probability"),
-            chance: Chance::named(1, 0, "hop", 0, "loss"),
+            chance: RandomStream::named(1, 0, "hop", 0, "loss"),
             spent: time::Duration::ZERO,
             handled: 0,
         }

@@ -2,9 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-pub mod chance;
 pub mod link;
 pub mod load;
 pub mod pep;
+pub mod random;
 pub mod tcp;
 pub mod wire;

@@ -28,11 +28,11 @@ written into the stack and changes nothing, except where a note says so.
 ";
 
 const TAIL: &str = "
-- **`recovery`** is that of the profile's `variant`; another `variant` brings its own.
+- **`recovery`** is that of the profile's `congestion_control`; another `congestion_control` brings its own.
 - **`header`** follows from the `ip` of the flow: 40 B is IPv4, 60 B IPv6.
 - **`initial_window`** of `rfc` is min(10 · mss, max(2 · mss, 14600 B)) (RFC 6928, section 2): the value is that of the
   profile's `mss`.
-- **`fixed_window`** may be written with the variant `fixed` alone.
+- **`fixed_window`** may be written with the congestion_control `fixed` alone.
 - **`delayed_ack`** of `linux` adapts to the pace at which data arrives, up to the second value; a written value replaces both.
 - **`sack`** of `ns2` is that of the `recovery`: true with `sack`.
 - **`medx_*` and `vegas_*`** are used by these variants alone.
@@ -66,7 +66,10 @@ fn values(profile: Profile) -> BTreeMap<&'static str, Vec<String>> {
     let word = |value: serde_json::Value| value.to_string();
     let yes = |value: bool| vec![value.to_string()];
     BTreeMap::from([
-        ("variant", vec![word(serde_json::to_value(params.variant).unwrap())]),
+        (
+            "congestion_control",
+            vec![word(serde_json::to_value(params.congestion_control).unwrap())],
+        ),
         ("recovery", vec![word(serde_json::to_value(params.recovery).unwrap())]),
         ("mss", vec![quoted(&format!("{} B", params.mss))]),
         ("header", headers.map(|params| quoted(&format!("{} B", params.header))).to_vec()),

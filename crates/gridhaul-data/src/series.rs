@@ -219,7 +219,7 @@ mod tests {
     }
 
     const ANSWER: &str = r#"{"schema": 1, "gridhaul": "1.2.3", "backend": "sim", "title": "t",
-        "scenario_sha256": "abc", "seed": 7, "repeats": 1, "warnings": [], "points": [
+        "scenario_sha256": "abc", "seed": 7, "replications": 1, "warnings": [], "points": [
             {"parameters": {"a.b": "1 s"}, "flows": [], "links": []},
             {"parameters": {"a.b": "2 s"}, "flows": [], "links": []}]}"#;
 

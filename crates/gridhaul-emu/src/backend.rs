@@ -9,7 +9,7 @@ use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::control::{self, Controls};
-use crate::fault::Fault;
+use crate::error::EmulationError;
 use crate::handover::Appointments;
 use crate::network::{Lab, Plan};
 use crate::outcome;
@@ -23,7 +23,7 @@ use gridhaul_linux::{Clock, check_tun_in_namespace, pin_to_processor, raise_open
 pub struct Emu {
     /// Runs at the same time; 0 is one. More save real time where each takes little of the machine, as
     /// on links of some Mbit/s; what they take from each other shows in the lateness.
-    pub beside: usize,
+    pub concurrent_runs: usize,
     /// Processor that the emulator keeps for itself. `None`: wherever the kernel puts it.
     pub pin: Option<usize>,
 }
@@ -50,7 +50,7 @@ impl Backend for Emu {
         raise_open_file_limit();
         let plans = points.iter().map(|point| Plan::new(&point.scenario));
         let plans = plans.collect::<Result<Vec<_>, _>>()?;
-        let replications = scenario.repeat as usize;
+        let replications = scenario.replications as usize;
         let done = self.run_all((&points, &plans), replications, progress)?;
         let mut done = done.into_iter().peekable();
         let mut answer = Answer::without_points(scenario, self.name());
@@ -95,7 +95,7 @@ impl Emu {
     /// congestion control of its stacks. Nothing is said of keys that no kernel honours.
     #[must_use]
     pub fn lacking(scenario: &Scenario) -> Option<String> {
-        let lacking = check_tun_in_namespace().map_err(Fault::from).and_then(|()| {
+        let lacking = check_tun_in_namespace().map_err(EmulationError::from).and_then(|()| {
             let points = scenario.points().unwrap_or_default();
             points.iter().try_for_each(|point| control::require(&point.scenario))
         });
@@ -118,9 +118,9 @@ impl Emu {
                 if number >= jobs {
                     break;
                 }
-                let (point, repeat) = (number / replications, (number % replications) as u32);
+                let (point, replication) = (number / replications, (number % replications) as u32);
                 let (scenario, plan) = (&points[point].scenario, &plans[point]);
-                let run = self.run_once(scenario, plan, repeat, progress);
+                let run = self.run_once(scenario, plan, replication, progress);
                 // Nobody begins another run after one has failed.
                 next.fetch_add(if run.is_err() { jobs } else { 0 }, Ordering::Relaxed);
                 own.extend(run.transpose().map(|run| (number, run)));
@@ -129,12 +129,12 @@ impl Emu {
             }
             own
         };
-        let workers = self.beside.clamp(1, jobs.max(1));
+        let workers = self.concurrent_runs.clamp(1, jobs.max(1));
         let mut runs = thread::scope(|scope| {
             let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
             let mut all = Vec::new();
             for worker in workers {
-                all.extend(worker.join().map_err(|_| Fault::panicked())?);
+                all.extend(worker.join().map_err(|_| EmulationError::panicked())?);
             }
             Ok::<_, RunError>(all)
         })?;
@@ -147,15 +147,15 @@ impl Emu {
         &self,
         scenario: &Scenario,
         plan: &Plan,
-        repeat: u32,
+        replication: u32,
         progress: &dyn Progress,
     ) -> Result<Option<Run>, RunError> {
         let controls = Controls::load(plan)?;
         let mended_before = controls.mended();
         let lab = Lab::build(plan)?;
-        let traffic = Traffic::new(scenario, plan, (&lab, &controls), repeat)?;
-        let interval = scenario.record.interval.filter(|_| repeat == 0);
-        let emulator = Emulator::new(scenario, plan, &lab.devices, repeat, interval)?;
+        let traffic = Traffic::new(scenario, plan, (&lab, &controls), replication)?;
+        let interval = scenario.record.interval.filter(|_| replication == 0);
+        let emulator = Emulator::new(scenario, plan, &lab.devices, replication, interval)?;
         let (wire, traffic) = self.drive(scenario, (emulator, traffic), interval, progress)?;
         if progress.is_interrupted() {
             return Ok(None);
@@ -206,8 +206,8 @@ impl Emu {
                 stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
                 outcome
             });
-            let wire = wire.join().map_err(|_| Fault::panicked())?;
-            let traffic = traffic.join().map_err(|_| Fault::panicked())?;
+            let wire = wire.join().map_err(|_| EmulationError::panicked())?;
+            let traffic = traffic.join().map_err(|_| EmulationError::panicked())?;
             Ok((wire?, traffic?))
         })
     }

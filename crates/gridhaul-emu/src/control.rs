@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use gridhaul_cc::{Algorithm, ConnectionCounters, Loaded, MedxSettings, Settings, VegasSettings};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_linux::{Namespace, require_congestion_control};
-use gridhaul_scenario::scenario::{IpVersion, Scenario, Transport, Variant};
+use gridhaul_scenario::scenario::{CongestionControlAlgorithm, IpVersion, Scenario, Transport};
 use socket2::Socket;
 
-use crate::fault::Fault;
+use crate::error::EmulationError;
 use crate::network::Plan;
 use crate::traffic::congestion_name;
 
@@ -38,15 +38,15 @@ struct Medx {
 ///
 /// # Errors
 /// What is missing.
-pub(crate) fn require(scenario: &Scenario) -> Result<(), Fault> {
+pub(crate) fn require(scenario: &Scenario) -> Result<(), EmulationError> {
     let tcp = scenario.flow.values().filter(|flow| flow.transport == Transport::Tcp);
     let stacks = tcp.flat_map(|flow| [flow.stack.as_ref(), flow.to_stack.as_ref()]);
     let names: BTreeSet<_> = stacks.collect();
     for name in names {
         let stack = StackParams::named(scenario, name, IpVersion::V4);
-        match (stack.variant, congestion_name(&stack)) {
-            (Variant::Vegas, _) => require_own(Algorithm::Vegas)?,
-            (Variant::Medx, _) => require_own(Algorithm::Medx)?,
+        match (stack.congestion_control, congestion_name(&stack)) {
+            (CongestionControlAlgorithm::Vegas, _) => require_own(Algorithm::Vegas)?,
+            (CongestionControlAlgorithm::Medx, _) => require_own(Algorithm::Medx)?,
             // What no kernel has is refused as a key.
             (_, None) => {}
             (_, Some(name)) => Namespace::new()?.enter(|| require_congestion_control(name))??,
@@ -55,10 +55,10 @@ pub(crate) fn require(scenario: &Scenario) -> Result<(), Fault> {
     Ok(())
 }
 
-fn require_own(algorithm: Algorithm) -> Result<(), Fault> {
+fn require_own(algorithm: Algorithm) -> Result<(), EmulationError> {
     match missing_text(algorithm) {
         None => Ok(()),
-        Some(missing) => Err(Fault::ControlMissing { name: algorithm.name(), missing }),
+        Some(missing) => Err(EmulationError::ControlMissing { name: algorithm.name(), missing }),
     }
 }
 
@@ -76,18 +76,18 @@ static MEDX: Mutex<Weak<Medx>> = Mutex::new(Weak::new());
 impl Controls {
     /// Loads what the flows of a plan need and this kernel does not have; Vegas under a name of its own,
     /// so that other runs may have theirs.
-    pub(crate) fn load(plan: &Plan) -> Result<Self, Fault> {
+    pub(crate) fn load(plan: &Plan) -> Result<Self, EmulationError> {
         let tcp = plan.flows.iter().filter(|flow| flow.transport == Transport::Tcp);
         let stacks = tcp.flat_map(|flow| &flow.stacks);
         let mut settings = Settings { suffix: own_suffix(), ..Settings::default() };
         let (mut with_vegas, mut with_medx) = (false, false);
         for stack in stacks {
-            match stack.variant {
-                Variant::Vegas => {
+            match stack.congestion_control {
+                CongestionControlAlgorithm::Vegas => {
                     settings.vegas = vegas(stack).expect("others were refused");
                     with_vegas = true;
                 }
-                Variant::Medx => {
+                CongestionControlAlgorithm::Medx => {
                     settings.medx = medx(stack);
                     with_medx = true;
                 }
@@ -96,14 +96,14 @@ impl Controls {
         }
         let medx = with_medx.then(|| Medx::shared(settings.medx)).transpose()?;
         let vegas = with_vegas.then(|| Loaded::load(&[Algorithm::Vegas], &settings)).transpose();
-        let vegas = vegas.map_err(Fault::Control)?;
+        let vegas = vegas.map_err(EmulationError::Control)?;
         Ok(Self { vegas, medx })
     }
 
     /// What the kernel calls the congestion control of a stack; `None` where it is left as it is.
     pub(crate) fn name(&self, stack: &StackParams) -> Option<&str> {
-        match stack.variant {
-            Variant::Vegas => self.vegas.as_ref()?.name(Algorithm::Vegas),
+        match stack.congestion_control {
+            CongestionControlAlgorithm::Vegas => self.vegas.as_ref()?.name(Algorithm::Vegas),
             _ => congestion_name(stack),
         }
     }
@@ -128,15 +128,15 @@ impl Controls {
 
 impl Medx {
     /// That of another run, if it is the same; or loads it when nobody else has one.
-    fn shared(settings: MedxSettings) -> Result<Arc<Self>, Fault> {
+    fn shared(settings: MedxSettings) -> Result<Arc<Self>, EmulationError> {
         let mut known = MEDX.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(medx) = known.upgrade().filter(|medx| medx.settings == settings) {
             return Ok(medx);
         }
         let turn = gridhaul_cc::take_turn()
-            .map_err(Fault::call("waiting for another run's algorithms"))?;
+            .map_err(EmulationError::call("waiting for another run's algorithms"))?;
         let all = Settings { medx: settings, ..Settings::default() };
-        let loaded = Loaded::load(&[Algorithm::Medx], &all).map_err(Fault::Control)?;
+        let loaded = Loaded::load(&[Algorithm::Medx], &all).map_err(EmulationError::Control)?;
         let medx = Arc::new(Self { settings, loaded, _turn: turn });
         *known = Arc::downgrade(&medx);
         Ok(medx)

@@ -7,7 +7,7 @@ use gridhaul_scenario::scenario::{Record, Scenario};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::control::Controls;
-use crate::fault::Fault;
+use crate::error::EmulationError;
 use crate::handover::Appointments;
 use crate::network::{Address, Lab, Plan, Side};
 use crate::refuse::refusals;
@@ -63,11 +63,12 @@ impl Held {
         let controls = Controls::load(&plan)?;
         plan.serve_programs(scenario, |stack| controls.name(stack));
         for name in plan.flows.iter().flat_map(|flow| &flow.controls).flatten() {
-            require_congestion_control(name).map_err(Fault::from)?;
+            require_congestion_control(name).map_err(EmulationError::from)?;
         }
         let lab = Lab::build(&plan)?;
         let named = plan.nodes.iter().map(|node| format!("{prefix}-{node}"));
-        let names = NamespaceNames::assign(named.zip(&lab.namespaces)).map_err(Fault::from)?;
+        let names =
+            NamespaceNames::assign(named.zip(&lab.namespaces)).map_err(EmulationError::from)?;
         // Nobody asks for what is recorded, and captures would grow as long as the network stands.
         let scenario = Scenario { record: Record::default(), ..scenario.clone() };
         Ok(Self { scenario, plan, lab, names, controls })
@@ -110,11 +111,15 @@ impl Held {
 }
 
 /// Checks that no name `<prefix>-<node>` is too long, before any namespace is made.
-fn check_names(prefix: &str, nodes: &[String]) -> Result<(), Fault> {
+fn check_names(prefix: &str, nodes: &[String]) -> Result<(), EmulationError> {
     let Some(longest) = nodes.iter().max_by_key(|node| node.len()) else { return Ok(()) };
     let length = prefix.len() + 1 + longest.len();
     if length > NAMESPACE_NAME_MAX {
-        return Err(Fault::NameTooLong { node: longest.clone(), length, most: NAMESPACE_NAME_MAX });
+        return Err(EmulationError::NameTooLong {
+            node: longest.clone(),
+            length,
+            most: NAMESPACE_NAME_MAX,
+        });
     }
     Ok(())
 }

@@ -14,7 +14,7 @@
 
 mod backend;
 mod control;
-mod fault;
+mod error;
 mod handover;
 mod hold;
 mod network;

@@ -77,12 +77,12 @@ mod tests {
             let mut metrics = Metrics::new();
             confusion(&judgements, losses.iter(), begin).metrics(&mut metrics);
             [
-                Metric::QueueLossCalledCongestion,
-                Metric::QueueLossCalledError,
-                Metric::ErrorLossCalledCongestion,
-                Metric::ErrorLossCalledError,
-                Metric::NoLossCalledCongestion,
-                Metric::NoLossCalledError,
+                Metric::QueueLossClassifiedCongestion,
+                Metric::QueueLossClassifiedError,
+                Metric::ErrorLossClassifiedCongestion,
+                Metric::ErrorLossClassifiedError,
+                Metric::NoLossClassifiedCongestion,
+                Metric::NoLossClassifiedError,
             ]
             .map(|wanted| metrics.iter().find(|(metric, _)| *metric == wanted).map(|it| it.1))
         };

@@ -15,7 +15,7 @@ fn what_a_kernel_cannot_do_is_named() {
         [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 'old'";
     let text = format!("duration = '1 s'\n{}", pair(link, flows));
     assert_eq!(keys_of(&text), ["stack.old.profile"], "what follows from it is not listed");
-    let expected = ["variant", "initial_ssthresh", "prr", "hystart", "ack_every"];
+    let expected = ["congestion_control", "initial_ssthresh", "prr", "hystart", "ack_every"];
     let expected = expected.map(|key| format!("stack.old.{key}"));
     assert_eq!(keys_of(&text.replace("ns2", "linux")), expected);
 }
@@ -78,15 +78,15 @@ fn timers_and_parameters_that_a_kernel_does_not_take_are_refused_with_a_remedy()
         ("delayed_ack = '500 ms'", "delayed_ack", "200 ms at most"),
         ("dupthresh = 301", "dupthresh", "1 to 300"),
         ("receive_window = '3 GB'", "receive_window", "\"1073725440 B\""),
-        ("variant = 'medx'\nmedx_alpha = 0.9999", "medx_alpha", "expected 0 to 0.999"),
-        ("variant = 'medx'\nmedx_beta = 2000", "medx_beta", "expected 0.001 to 1000"),
-        ("variant = 'medx'\nmedx_buffer = 20", "medx_buffer", "expected 2 to 8"),
-        ("variant = 'vegas'\nvegas_gamma = 1.5", "vegas_gamma", "whole segments"),
-        ("variant = 'vegas'\nvegas_beta = 2e6", "vegas_beta", "up to 1000000"),
+        ("congestion_control = 'medx'\nmedx_alpha = 0.9999", "medx_alpha", "expected 0 to 0.999"),
+        ("congestion_control = 'medx'\nmedx_beta = 2000", "medx_beta", "expected 0.001 to 1000"),
+        ("congestion_control = 'medx'\nmedx_buffer = 20", "medx_buffer", "expected 2 to 8"),
+        ("congestion_control = 'vegas'\nvegas_gamma = 1.5", "vegas_gamma", "whole segments"),
+        ("congestion_control = 'vegas'\nvegas_beta = 2e6", "vegas_beta", "up to 1000000"),
     ];
     // What this machine lacks for our congestion control is another matter.
     let of_scenario = |refused: Vec<(String, String)>| -> Vec<_> {
-        refused.into_iter().filter(|(key, _)| key != "stack.s.variant").collect()
+        refused.into_iter().filter(|(key, _)| key != "stack.s.congestion_control").collect()
     };
     for (stack, key, remedy) in cases {
         let refused = of_scenario(refusals("", stack));

@@ -2,7 +2,7 @@
 
 use std::os::fd::AsFd;
 
-use gridhaul_scenario::scenario::Variant;
+use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 use rustix::net::{AddressFamily, SocketType, ipproto, socket, sockopt};
 
 use crate::Error;
@@ -10,15 +10,22 @@ use crate::Error;
 /// Name of the kernel's own algorithm for a variant; `None` where Linux has no such algorithm, or another
 /// one: the kernel's Vegas has no option for its thresholds.
 #[must_use]
-pub const fn congestion_control_name(variant: Variant) -> Option<&'static str> {
-    match variant {
+pub const fn congestion_control_name(
+    congestion_control: CongestionControlAlgorithm,
+) -> Option<&'static str> {
+    match congestion_control {
         // The kernel's Reno recovers as NewReno (RFC 6582), or with SACK (RFC 6675) where that is negotiated.
-        Variant::Reno | Variant::NewReno | Variant::Sack => Some("reno"),
-        Variant::Cubic => Some("cubic"),
-        Variant::Bbr => Some("bbr"),
-        Variant::Veno => Some("veno"),
-        Variant::Westwood => Some("westwood"),
-        Variant::Tahoe | Variant::Fixed | Variant::Vegas | Variant::Medx => None,
+        CongestionControlAlgorithm::Reno
+        | CongestionControlAlgorithm::NewReno
+        | CongestionControlAlgorithm::Sack => Some("reno"),
+        CongestionControlAlgorithm::Cubic => Some("cubic"),
+        CongestionControlAlgorithm::Bbr => Some("bbr"),
+        CongestionControlAlgorithm::Veno => Some("veno"),
+        CongestionControlAlgorithm::Westwood => Some("westwood"),
+        CongestionControlAlgorithm::Tahoe
+        | CongestionControlAlgorithm::Fixed
+        | CongestionControlAlgorithm::Vegas
+        | CongestionControlAlgorithm::Medx => None,
     }
 }
 

@@ -28,7 +28,7 @@ pub enum Error {
     /// This kernel does not have a congestion control algorithm.
     #[error(
         "this kernel has no congestion control {name:?} (it has: {available})\n  \
-         help: load it (`modprobe tcp_{name}`), or choose another `variant`"
+         help: load it (`modprobe tcp_{name}`), or choose another `congestion_control`"
     )]
     NoCongestionControl {
         /// Name of the algorithm in the kernel.

@@ -14,7 +14,7 @@ duration = "100 s"
 warmup = "10 s"
 [stack.reno]
 profile = "ns2"
-variant = "reno"
+congestion_control = "reno"
 receive_window = "100000 segments"
 [flow.file]
 from = "source"
@@ -35,7 +35,7 @@ sink = {}
             "[link.l{index}]\nfrom = \"{}\"\nto = \"{}\"\n\
              [link.l{index}.forward]\nrate = \"10 Gbit/s\"\ndelay = \"12.5 ms\"\n\
              queue = \"unlimited\"\nloss = {{ bernoulli = \"{} %\" }}\n\
-             [link.l{index}.backward]\nrate = \"10 Gbit/s\"\ndelay = \"12.5 ms\"\n",
+             [link.l{index}.reverse]\nrate = \"10 Gbit/s\"\ndelay = \"12.5 ms\"\n",
             pair[0], pair[1], p[index]
         );
     }

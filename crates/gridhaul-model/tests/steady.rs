@@ -23,12 +23,12 @@ rate = "1 Mbit/s"
 delay = "44 ms"
 queue = "100 packets"
 loss = { bernoulli = "1 %" }
-[link.line.backward]
+[link.line.reverse]
 rate = "1 Mbit/s"
 delay = "43.68 ms"
 [stack.x]
 profile = "ns2"
-variant = "reno"
+congestion_control = "reno"
 receive_window = "1000 segments"
 [flow.f]
 from = "a"
@@ -111,8 +111,8 @@ fn equal_flows_share_a_link_evenly_and_unequal_ones_are_refused() {
 #[test]
 fn keys_without_a_formula_are_refused_by_name() {
     let with = |old: &str, new: &str| refused(&line(&[(old, new)]));
-    assert_eq!(with("\"reno\"", "\"bbr\""), ["stack.x.variant"]);
-    assert_eq!(with("\"reno\"", "\"vegas\""), ["stack.x.variant"]);
+    assert_eq!(with("\"reno\"", "\"bbr\""), ["stack.x.congestion_control"]);
+    assert_eq!(with("\"reno\"", "\"vegas\""), ["stack.x.congestion_control"]);
     let more = |key: &str| with("delay = \"44 ms\"", &format!("delay = \"44 ms\"\n{key}"));
     assert_eq!(more("duplicate = \"1 %\""), ["link.line.forward.duplicate"]);
     assert_eq!(
@@ -129,10 +129,11 @@ fn keys_without_a_formula_are_refused_by_name() {
 #[test]
 fn attenuation_and_noise_count_with_their_means() {
     let none = ("loss = { bernoulli = \"1 %\" }", "");
-    let fading = "fading = { margin = \"10 dB\", deviation = \"4 dB\", coherence = \"50 ms\" }";
+    let shadowing =
+        "shadowing = { margin = \"10 dB\", deviation = \"4 dB\", coherence = \"50 ms\" }";
     // A packet of 1500 B takes 12 ms: with the bursts, 13 of 100 ms.
     let noise = "noise = [{ length = \"1 ms\", gap = \"99 ms\", timing = \"periodic\" }]";
-    let keys = format!("delay = \"44 ms\"\n{fading}\n{noise}");
+    let keys = format!("delay = \"44 ms\"\n{shadowing}\n{noise}");
     let answer = ask(&line(&[none, ("delay = \"44 ms\"", &keys)]));
     let expected = 1.0 - (1.0 - 0.006_209_665) * (1.0 - 0.13);
     assert!((mean(&answer, Metric::SegmentLoss).unwrap() - expected).abs() < 1e-9);
@@ -141,7 +142,7 @@ fn attenuation_and_noise_count_with_their_means() {
     let refused = |old: &str, new: &str| {
         refused(&line(&[none, ("delay = \"44 ms\"", &keys.replace(old, new))]))
     };
-    let level = ["link.line.forward.fading.coherence"];
+    let level = ["link.line.forward.shadowing.coherence"];
     assert_eq!(refused(", coherence = \"50 ms\"", ""), level);
     assert_eq!(refused("coherence = \"50 ms\"", "coherence = \"101 ms\""), level);
     assert_eq!(
@@ -152,14 +153,18 @@ fn attenuation_and_noise_count_with_their_means() {
 
 #[test]
 fn points_without_a_formula_are_null_with_a_warning() {
-    let sweep = "load = \"bulk\"\n[[sweep]]\nvary.\"stack.x.variant\" = [\"sack\", \"bbr\"]";
+    let sweep =
+        "load = \"bulk\"\n[[sweep]]\nvary.\"stack.x.congestion_control\" = [\"sack\", \"bbr\"]";
     let answer = ask(&line(&[("load = \"bulk\"", sweep)]));
     assert!(answer.points[0].flows[0].mean(Metric::Goodput).is_some());
     assert!(answer.points[1].flows.is_empty());
     let told = |about: &str, part: &str| {
         answer.warnings.iter().any(|it| it.about == about && it.message.contains(part))
     };
-    assert!(told("stack.x.variant", "BBR") && told("stack.x.variant", "variant = bbr"));
+    assert!(
+        told("stack.x.congestion_control", "BBR")
+            && told("stack.x.congestion_control", "congestion_control = bbr")
+    );
     assert!(told("flow.f", "repairs them at once"), "{:?}", answer.warnings);
 }
 
@@ -198,7 +203,7 @@ proptest! {
         window in 1..1_000_000_u32,
         rate_kbit in 1..10_000_000_u32,
         queue in 1..10_000_u32,
-        variant in prop::sample::select(vec!["reno", "new_reno", "sack", "cubic"]),
+        congestion_control in prop::sample::select(vec!["reno", "new_reno", "sack", "cubic"]),
         profile in prop::sample::select(vec!["rfc", "linux", "ns2"]),
     ) {
         let scenario = line(&[
@@ -208,7 +213,7 @@ proptest! {
                 ("100 packets", &format!("{queue} packets")),
                 ("bernoulli = \"1 %\"", &format!("bernoulli = \"{} %\"", loss * 100.0)),
                 ("1000 segments", &format!("{window} segments")),
-                ("\"reno\"", &format!("\"{variant}\"")),
+                ("\"reno\"", &format!("\"{congestion_control}\"")),
                 ("\"ns2\"", &format!("\"{profile}\"")),
         ]);
         let answer = ask(&scenario);

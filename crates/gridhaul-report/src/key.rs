@@ -46,7 +46,7 @@ pub(crate) fn label(key: &str) -> String {
     };
     let direction = match rest {
         ["both", _, ..] => " (both directions)".to_owned(),
-        [way @ ("forward" | "backward" | "reverse"), _, ..] => format!(" ({way})"),
+        [way @ ("forward" | "reverse" | "reverse"), _, ..] => format!(" ({way})"),
         ["count"] => return short(key),
         [_, ..] => String::new(),
         [] => return key.to_owned(),

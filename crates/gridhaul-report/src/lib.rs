@@ -6,17 +6,17 @@
 #![forbid(unsafe_code)]
 
 pub mod chart;
+mod deadline_checks;
 pub mod format;
 pub mod html;
 mod key;
 mod quantity;
 mod result;
 pub mod text;
-mod verdicts;
 
 pub use chart::{BarChart, Chart, LineChart, Panels, RegionChart};
+pub use deadline_checks::deadline_checks;
 pub use html::{NamedChart, Opening, Report, chart_over_time, charts, charts_over_time, html};
 pub use quantity::quantity;
 pub use result::result;
 pub use text::{Detail, TextTable, table, tables, tables_of};
-pub use verdicts::verdicts;

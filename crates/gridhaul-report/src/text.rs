@@ -65,7 +65,7 @@ impl TextTable {
 
 /// Why replications have no interval, where no random number influences them.
 fn deterministic_note(answers: &[(String, &Answer)]) -> Option<String> {
-    let replicated = answers.iter().filter(|(_, answer)| answer.repeats > 1);
+    let replicated = answers.iter().filter(|(_, answer)| answer.replications > 1);
     let points: Vec<bool> = replicated
         .flat_map(|(_, answer)| answer.points.iter().map(|point| point.deterministic))
         .collect();
@@ -138,7 +138,7 @@ impl<'a> Records<'a> {
     fn new(answers: &[(String, &'a Answer)], scope: Scope, name: &str) -> Self {
         let points = || {
             answers.iter().flat_map(|(label, answer)| {
-                answer.points.iter().map(move |point| (label, answer.repeats, point))
+                answer.points.iter().map(move |point| (label, answer.replications, point))
             })
         };
         let rows_of = |point: &'a gridhaul_scenario::answer::Point| match scope {

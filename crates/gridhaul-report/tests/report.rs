@@ -5,10 +5,10 @@ mod answers;
 
 use gridhaul_report::chart::{Chart, Scale};
 use gridhaul_report::{
-    Detail, NamedChart, Report, TextTable, charts, html, table, tables, verdicts,
+    Detail, NamedChart, Report, TextTable, charts, deadline_checks, html, table, tables,
 };
 use gridhaul_scenario::Answer;
-use gridhaul_scenario::answer::{Metric, Point, Verdict};
+use gridhaul_scenario::answer::{DeadlineCheck, Metric, Point};
 use gridhaul_scenario::units::Duration;
 
 #[test]
@@ -30,11 +30,11 @@ fn deadlines_are_judged_near_the_top() {
     let second = Duration::from_secs(1);
     for (point, share) in answer.points.iter_mut().zip([Some(0.979_99), None]) {
         point.parameters.insert("seed".into(), "1".into());
-        point.verdicts = vec![Verdict::on_deadline("reading", second, share)];
+        point.deadline_checks = vec![DeadlineCheck::on_deadline("reading", second, share)];
     }
-    answer.points[0].verdicts.push(Verdict::on_deadline("alarm", second, Some(1.0)));
-    let table = verdicts(&[(String::new(), &answer)]).unwrap();
-    assert_eq!(table.headers, ["seed", "flow", "deadline", "in time", "verdict"]);
+    answer.points[0].deadline_checks.push(DeadlineCheck::on_deadline("alarm", second, Some(1.0)));
+    let table = deadline_checks(&[(String::new(), &answer)]).unwrap();
+    assert_eq!(table.headers, ["seed", "flow", "deadline", "in time", "check"]);
     let limit = "98 % of messages within 1 s";
     assert_eq!(table.rows[0], ["1", "reading", limit, "97.9 %", "NOT met"]);
     assert_eq!(table.rows[1], ["1", "alarm", limit, "100.0 %", "met"]);
@@ -42,8 +42,8 @@ fn deadlines_are_judged_near_the_top() {
     let answers = [(String::new(), &answer)];
     let page = html(&Report { answers: &answers, ..Report::default() });
     assert!(page.find("NOT met") < page.find("<figure"), "before the pictures");
-    answer.points.iter_mut().for_each(|point| point.verdicts.clear());
-    assert_eq!(verdicts(&[(String::new(), &answer)]), None);
+    answer.points.iter_mut().for_each(|point| point.deadline_checks.clear());
+    assert_eq!(deadline_checks(&[(String::new(), &answer)]), None);
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod answers;
 
 use gridhaul_report::{Report, charts, html, result};
 use gridhaul_scenario::Answer;
-use gridhaul_scenario::answer::{DelayDistribution, Estimate, Metric, Point, Row, Verdict};
+use gridhaul_scenario::answer::{DeadlineCheck, DelayDistribution, Estimate, Metric, Point, Row};
 use gridhaul_scenario::units::Duration;
 
 const DELAYED_ACK: &str = "stack.linux.delayed_ack";
@@ -58,7 +58,8 @@ fn numbers(key: &str, values: &[(&str, f64, f64)]) -> Vec<Point> {
 }
 
 fn deadline(mut point: Point, share: Option<f64>) -> Point {
-    point.verdicts = vec![Verdict::on_deadline("reading", Duration::from_secs(15), share)];
+    point.deadline_checks =
+        vec![DeadlineCheck::on_deadline("reading", Duration::from_secs(15), share)];
     point
 }
 
@@ -107,7 +108,7 @@ fn two_points() {
     case("within the intervals", &two(download(1.10e6, 6e4, 0.92), download(1.12e6, 6e4, 0.92)));
     case("identical", &two(download(1.10e6, 0.0, 0.92), download(1.10e6, 0.0, 0.92)));
     let mut single = two(download(0.56e6, -1.0, 1.81), download(0.71e6, -1.0, 0.92));
-    single.repeats = 1;
+    single.replications = 1;
     case("single runs", &single);
     let lossy = |loss: f64| {
         vec![row("alarm", &[(Metric::DelayP98, 0.1, 0.0), (Metric::MessageLoss, loss, 0.0)])]
@@ -177,11 +178,11 @@ fn several_answers() {
     let mut silent = near.clone();
     silent.points.iter_mut().for_each(|point| point.flows.clear());
     text += &told("nothing to compare", &[("sim", &one), ("model", &silent)]);
-    let variant = |hash: &str, goodput: f64| Answer {
+    let congestion_control = |hash: &str, goodput: f64| Answer {
         scenario_sha256: hash.into(),
         ..sim(vec![point(&[], download(goodput, 1e4, 1.0))])
     };
-    let (before, after) = (variant("a", 1e6), variant("b", 1.31e6));
+    let (before, after) = (congestion_control("a", 1e6), congestion_control("b", 1.31e6));
     text += &told("two variants of a scenario", &[("before", &before), ("after", &after)]);
     insta::assert_snapshot!(text);
 }

@@ -59,10 +59,10 @@ fn a_header_of_the_other_version_is_refused_with_the_remedy() {
     };
     assert!(middle("proxy = { mode = 'split', stack = 's' }", "ip = 6").is_err());
     assert!(middle("proxy = { mode = 'split', stack = 's' }", "ip = 4").is_ok());
-    assert!(middle("aggregate = { stack = 's' }", "ip = 6").is_err());
-    assert!(middle("aggregate = { stack = 's', ip = 4 }", "ip = 6").is_ok());
-    let error = middle("aggregate = { stack = 's', ip = 6 }", "").unwrap_err();
-    assert!(error.contains("node.m.aggregate.ip: "), "{error}");
+    assert!(middle("aggregator = { stack = 's' }", "ip = 6").is_err());
+    assert!(middle("aggregator = { stack = 's', ip = 4 }", "ip = 6").is_ok());
+    let error = middle("aggregator = { stack = 's', ip = 6 }", "").unwrap_err();
+    assert!(error.contains("node.m.aggregator.ip: "), "{error}");
 }
 
 #[test]

@@ -57,41 +57,41 @@ fn a_line_spells_out_both_directions() {
     let bare = link("power_line.class = \"broadband\"");
     let expected = "rate = \"3 Mbit/s\"\ndelay = \"12.5 ms\"\nqueue = \"100 packets\"\n";
     assert_eq!(shown(bare.forward()), expected);
-    assert_eq!(bare.forward(), bare.backward());
+    assert_eq!(bare.forward(), bare.reverse());
 
     let noisy = link(
-        "power_line = { class = \"narrowband\", distance = \"8 km\", fading = true, noise = true }",
+        "power_line = { class = \"narrowband\", distance = \"8 km\", shadowing = true, noise = true }",
     );
     // Three spans of 2.667 km lose 5.333 dB each; a second brings a burst on each of them.
     let expected = "rate = \"130 kbit/s\"\ndelay = \"37.54 ms\"\nqueue = \"100 packets\"\n\n\
-                    [fading]\nmargin = \"10.667 dB\"\ndeviation = \"4 dB\"\ncoherence = \"1 s\"\n\
+                    [shadowing]\nmargin = \"10.667 dB\"\ndeviation = \"4 dB\"\ncoherence = \"1 s\"\n\
                     spans = 3\n\n[[noise]]\nlength = \"100 us\"\ngap = \"333333.333 us\"\n\
                     loss = \"10 %\"\ntiming = \"random\"\n";
-    assert_eq!(shown(noisy.backward()), expected);
+    assert_eq!(shown(noisy.reverse()), expected);
 
     // Further apart than the class is meant for: half of 1.9 km, 47.5 dB of 50 dB.
-    let keys = "class = \"broadband\", distance = \"1.9 km\", span = \"1 km\", fading = true";
-    assert_eq!(line(keys).direction().fading.unwrap().margin.to_string(), "2.5 dB");
+    let keys = "class = \"broadband\", distance = \"1.9 km\", span = \"1 km\", shadowing = true";
+    assert_eq!(line(keys).direction().shadowing.unwrap().margin.to_string(), "2.5 dB");
     let keys = format!("{keys}, attenuation_per_km = \"80 dB\", budget = \"60 dB\"");
-    assert_eq!(line(&keys).direction().fading.unwrap().margin.to_string(), "-16 dB");
+    assert_eq!(line(&keys).direction().shadowing.unwrap().margin.to_string(), "-16 dB");
 }
 
 #[test]
 fn what_a_direction_says_itself_comes_first() {
     let link = link(
-        "power_line = { class = \"broadband\", fading = true, noise = true }\n\
+        "power_line = { class = \"broadband\", shadowing = true, noise = true }\n\
          [link.l.forward]\nrate = \"2 Mbit/s\"\nqueue = \"50 packets\"\nloss.bernoulli = \"1 %\"\n\
-         fading = { margin = \"3 dB\", deviation = \"1 dB\" }\n\
+         shadowing = { margin = \"3 dB\", deviation = \"1 dB\" }\n\
          noise = [{ length = \"1 ms\", gap = \"9 ms\", timing = \"periodic\" }]",
     );
     let expected = "rate = \"2 Mbit/s\"\ndelay = \"12.5 ms\"\nqueue = \"50 packets\"\n\n\
                     [loss]\nbernoulli = \"1 %\"\n\n\
-                    [fading]\nmargin = \"3 dB\"\ndeviation = \"1 dB\"\nspans = 1\n\n\
+                    [shadowing]\nmargin = \"3 dB\"\ndeviation = \"1 dB\"\nspans = 1\n\n\
                     [[noise]]\nlength = \"1 ms\"\ngap = \"9 ms\"\nloss = \"100 %\"\n\
                     timing = \"periodic\"\n";
     assert_eq!(shown(link.forward()), expected);
     // The file says nothing of the other direction, which is the line's.
-    assert_eq!(link.backward(), Some(&link.power_line.unwrap().direction()));
+    assert_eq!(link.reverse(), Some(&link.power_line.unwrap().direction()));
     let zero = self::link("power_line.class = \"broadband\"\nboth.delay = \"0 s\"");
     assert_eq!(zero.forward().unwrap().delay, Duration::ZERO);
 }
@@ -102,12 +102,13 @@ fn a_sweep_over_the_line_changes_what_it_gives() {
         let points = scenario.points().unwrap();
         let shown = |point: &gridhaul_scenario::scenario::ScenarioPoint| {
             let direction = point.scenario.link["l"].forward().unwrap().clone();
-            let margin = direction.fading.map_or(String::new(), |fading| fading.margin.to_string());
+            let margin =
+                direction.shadowing.map_or(String::new(), |shadowing| shadowing.margin.to_string());
             format!("{} {} {margin}", direction.rate, direction.delay)
         };
         points.iter().map(shown).collect()
     };
-    let keys = "power_line = { class = \"broadband\", distance = \"800 m\", fading = true }";
+    let keys = "power_line = { class = \"broadband\", distance = \"800 m\", shadowing = true }";
     let sweep = "[[sweep]]\nvary.\"link.l.power_line.distance\" = [\"400 m\", \"1.6 km\"]";
     let swept = scenario(keys, sweep);
     let expected = ["3 Mbit/s 12.502 ms 30 dB", "3 Mbit/s 25.008 ms 10 dB"];
@@ -119,7 +120,7 @@ fn a_sweep_over_the_line_changes_what_it_gives() {
     let own = scenario(&format!("{keys}\nboth.delay = \"1 ms\""), sweep);
     assert_eq!(delays(&own), ["3 Mbit/s 1 ms 30 dB", "3 Mbit/s 1 ms 10 dB"]);
     // A part of what the line gives can be varied alone.
-    let margin = "[[sweep]]\nvary.\"link.l.both.fading.margin\" = [\"1 dB\", \"-2 dB\"]";
+    let margin = "[[sweep]]\nvary.\"link.l.both.shadowing.margin\" = [\"1 dB\", \"-2 dB\"]";
     let expected = ["3 Mbit/s 12.504 ms 1 dB", "3 Mbit/s 12.504 ms -2 dB"];
     assert_eq!(delays(&scenario(keys, margin)), expected);
     let rate = "[[sweep]]\nvary.\"link.l.both.rate\" = [\"1 Mbit/s\"]";

@@ -37,7 +37,7 @@ fn the_shortest_way_and_of_equal_ones_the_first_in_the_file() {
 
 #[test]
 fn written_ways_are_followed() {
-    let flow = r#"{ from = "meter", to = "head", load = "bulk", route = ["access", "second"], return_route = ["second", "access"] }"#;
+    let flow = r#"{ from = "meter", to = "head", load = "bulk", route = ["access", "second"], reverse_route = ["second", "access"] }"#;
     let (out, back) = routes(flow);
     assert_eq!(out, [hop(1, true), hop(3, true)]);
     assert_eq!(back, [hop(3, false), hop(1, false)]);
@@ -62,7 +62,7 @@ fn a_datagram_has_a_way_back_where_links_have_one() {
     };
     assert_eq!(back(NETWORK), Some(vec![hop(1, true), hop(0, true)]));
     let access = r#"access = { from = "meter", to = "hub", both.rate"#;
-    let one_way = NETWORK.replace(access, &access.replace("both", "backward"));
+    let one_way = NETWORK.replace(access, &access.replace("both", "reverse"));
     assert_eq!(back(&one_way), None);
 }
 
@@ -89,7 +89,7 @@ meter.count = 10
 head = {}
 [node.collector]
 count = 4
-aggregate = { stack = "up" }
+aggregator = { stack = "up" }
 [link]
 access = { from = "meter", to = "collector", shared = true, both.rate = "1 Mbit/s" }
 wan = { from = "collector", to = "head", shared = true, both.rate = "2 Mbit/s" }
@@ -131,5 +131,5 @@ fn the_way_back_must_pass_the_collectors() {
          [flow]\nf = {{ from = \"meter\", to = \"head\", load = \"bulk\" }}"
     );
     let error = Scenario::from_toml(&text, "collectors.toml").unwrap_err().to_string();
-    assert!(error.contains("flow.f.return_route"), "{error}");
+    assert!(error.contains("flow.f.reverse_route"), "{error}");
 }

@@ -35,7 +35,7 @@ fn without_a_sweep_there_is_one_point() {
 #[test]
 fn the_last_entry_changes_fastest_and_keys_of_one_entry_together() {
     let found = points(
-        "[[sweep]]\nvary.seed = [1, 2]\nvary.repeat = [10, 20]\n\
+        "[[sweep]]\nvary.seed = [1, 2]\nvary.replications = [10, 20]\n\
          [[sweep]]\nvary.\"link.l.both.delay\" = [\"1 ms\", \"2 ms\"]",
     );
     assert_eq!(found, ["1 | 10 | 1 ms", "1 | 10 | 2 ms", "2 | 20 | 1 ms", "2 | 20 | 2 ms"]);
@@ -122,7 +122,7 @@ fn combinations_that_contradict_are_found_when_points_are_made() {
 
 #[test]
 fn labels_belong_to_the_values_of_an_entry() {
-    let text = "[[sweep]]\nvary.seed = [1, 2]\nvary.repeat = [10, 20]\nlabel = [\"few\", \"many\"]\n\
+    let text = "[[sweep]]\nvary.seed = [1, 2]\nvary.replications = [10, 20]\nlabel = [\"few\", \"many\"]\n\
                 [[sweep]]\nvary.\"link.l.both.delay\" = [\"1 ms\", \"2 ms\"]";
     let scenario = Scenario::from_toml(&format!("{BASE}\n{text}"), "sweep.toml").unwrap();
     let points = scenario.points().unwrap();
@@ -130,8 +130,8 @@ fn labels_belong_to_the_values_of_an_entry() {
         let labels = &points[index].labels;
         labels.iter().map(|(key, label)| format!("{key}={label}")).collect::<Vec<_>>()
     };
-    assert_eq!(labels(0), ["seed=few", "repeat=few"]);
-    assert_eq!(labels(3), ["seed=many", "repeat=many"]);
+    assert_eq!(labels(0), ["seed=few", "replications=few"]);
+    assert_eq!(labels(3), ["seed=many", "replications=many"]);
     // A label names a value for people: the scenarios of the points are the same without.
     let plain = text.replace("label = [\"few\", \"many\"]\n", "");
     let plain = Scenario::from_toml(&format!("{BASE}\n{plain}"), "sweep.toml").unwrap();

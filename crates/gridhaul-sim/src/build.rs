@@ -4,11 +4,11 @@ mod measurement;
 
 use std::sync::Arc;
 
-use gridhaul_core::chance::Chance;
 use gridhaul_core::link::LinkSet;
 use gridhaul_core::load::{
     Application, DEFAULT_START_SPREAD, Demand, Judge, Opening, SharedLoad, UnderWay,
 };
+use gridhaul_core::random::RandomStream;
 use gridhaul_core::tcp::Connection;
 use gridhaul_data::trace::Playback;
 use gridhaul_scenario::backend::RunError;
@@ -32,10 +32,10 @@ use crate::world::World;
 pub(crate) fn build(
     scenario: &Scenario,
     layout: &Layout,
-    repeat: u32,
+    replication: u32,
     record: bool,
 ) -> Result<World, RunError> {
-    let links = links(scenario, layout, repeat, record)?;
+    let links = links(scenario, layout, replication, record)?;
     let mut routes = Vec::new();
     let mut flows = Vec::new();
     let mut starts = Vec::new();
@@ -60,7 +60,7 @@ pub(crate) fn build(
             let out = route(layout.directions.of(&way.out, member, group), &marks[0]);
             let back = route(layout.directions.of(&way.back, member, group), &marks[1]);
             begins = [share(&mut routes, begins[0], &out), share(&mut routes, begins[1], &back)];
-            let seed = MemberSeed { scenario, name, repeat, number };
+            let seed = MemberSeed { scenario, name, replication, number };
             let sizes = || wiring.sizes(row);
             let waits = wiring.receive(&mut stacks, way.next, (member, group), sizes);
             let (demand, start, opens) = begin(&seed, &load, &opening);
@@ -81,7 +81,7 @@ pub(crate) fn build(
         playbacks.extend(Playback::open(scenario, name, first..flows.len() as u32)?);
     }
     let first = flows.len() as u32;
-    for (flow, outlet, opens) in upstream(scenario, layout, &wiring, repeat, &mut routes) {
+    for (flow, outlet, opens) in upstream(scenario, layout, &wiring, replication, &mut routes) {
         flows.push(flow);
         into.push(outlet);
         starts.push(opens);
@@ -124,7 +124,7 @@ fn upstream(
     scenario: &Scenario,
     layout: &Layout,
     wiring: &Wiring<'_>,
-    repeat: u32,
+    replication: u32,
     routes: &mut Vec<u32>,
 ) -> Vec<(Flow, u32, Instant)> {
     let mut flows = Vec::new();
@@ -137,7 +137,7 @@ fn upstream(
                 let hops = layout.directions.of(hops, member, group.count);
                 share(routes, u32::MAX, &route(hops, &[]))
             });
-            let seed = MemberSeed { scenario, name: &name, repeat, number: member };
+            let seed = MemberSeed { scenario, name: &name, replication, number: member };
             let sizes = || wiring.carried(index);
             let place = (member, group.count);
             let waits = wiring.receive(&mut stacks, group.next, place, sizes);
@@ -195,14 +195,14 @@ fn share(routes: &mut Vec<u32>, previous: u32, route: &[u32]) -> u32 {
 fn links(
     scenario: &Scenario,
     layout: &Layout,
-    repeat: u32,
+    replication: u32,
     record: bool,
 ) -> Result<LinkSet<Packet, Observer>, RunError> {
     let observer = |name: &str, member, keys: &Direction| {
         let tapped = record && member == 0 && scenario.record.captures(name);
         Observer { audit: LinkAudit::new(keys), tap: tapped.then(|| Box::new(Tap::new(name))) }
     };
-    LinkSet::of_scenario(scenario, &layout.directions, repeat, observer)
+    LinkSet::of_scenario(scenario, &layout.directions, replication, observer)
         .map_err(|diagnostic| RunError::Invalid(diagnostic.to_string()))
 }
 
@@ -210,13 +210,13 @@ fn links(
 struct MemberSeed<'a> {
     scenario: &'a Scenario,
     name: &'a str,
-    repeat: u32,
+    replication: u32,
     number: u64,
 }
 
 impl MemberSeed<'_> {
-    fn chance(&self, purpose: &str) -> Chance {
-        Chance::named(self.scenario.seed, self.repeat, self.name, self.number, purpose)
+    fn chance(&self, purpose: &str) -> RandomStream {
+        RandomStream::named(self.scenario.seed, self.replication, self.name, self.number, purpose)
     }
 
     /// Initial sequence numbers of both ends.

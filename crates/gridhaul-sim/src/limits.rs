@@ -53,5 +53,5 @@ fn is_reordered(scenario: &Scenario, flow: &str) -> bool {
     let round_trip = ways.fold(Duration::ZERO, |sum, direction| sum + direction.delay);
     let quarter = Duration::from_nanos(round_trip.as_nanos() / 4);
     let mut held_back = routes.out.iter().filter_map(|hop| hop.direction(scenario).reorder);
-    held_back.any(|reorder| reorder.by > quarter)
+    held_back.any(|reorder| reorder.delay > quarter)
 }

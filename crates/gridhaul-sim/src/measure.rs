@@ -253,8 +253,8 @@ impl SenderSums {
             into.push((Metric::RttMean, mean));
         }
         if self.has_estimator_counters {
-            into.push((Metric::MeasureUpdates, self.updates as f64));
-            into.push((Metric::MeasureEvaluations, self.evaluations as f64));
+            into.push((Metric::EstimatorUpdates, self.updates as f64));
+            into.push((Metric::EstimatorEvaluations, self.evaluations as f64));
         }
     }
 }

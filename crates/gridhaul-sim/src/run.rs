@@ -47,7 +47,7 @@ impl Backend for Sim {
         for point in &points {
             self.supports(&point.scenario).map_err(RunError::Unsupported)?;
         }
-        let jobs = Jobs::new(points.len(), scenario.repeat as usize, progress);
+        let jobs = Jobs::new(points.len(), scenario.replications as usize, progress);
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(self.threads_for(jobs.count))
             .build()
@@ -127,15 +127,15 @@ struct Outcome {
 /// One run; none if `goes_on` has ended it early.
 fn run_once(
     scenario: &Scenario,
-    repeat: u32,
+    replication: u32,
     goes_on: impl Fn(u64) -> bool,
 ) -> Result<Option<Outcome>, RunError> {
     let layout = Layout::new(scenario)?;
-    let mut world = build(scenario, &layout, repeat, repeat == 0)?;
+    let mut world = build(scenario, &layout, replication, replication == 0)?;
     if !world.run(goes_on)? {
         return Ok(None);
     }
-    audit(&mut world, &layout, repeat)?;
+    audit(&mut world, &layout, replication)?;
     let rows = world.rows(&layout);
     let names = addresses(scenario, &layout);
     let taps = world.net.links.iter_mut().filter_map(|link| link.observer.tap.take());
@@ -180,7 +180,7 @@ fn answer(
     points: &[ScenarioPoint],
     outcomes: Vec<(usize, Outcome)>,
 ) -> Result<Answer, RunError> {
-    let replications = scenario.repeat as usize;
+    let replications = scenario.replications as usize;
     let mut answer = Answer::without_points(scenario, "sim");
     let mut outcomes = outcomes.into_iter().peekable();
     let mut finished = Vec::with_capacity(points.len());

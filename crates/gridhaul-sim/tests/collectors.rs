@@ -39,7 +39,7 @@ fn small(meters: u32, aggregate: &str, upstream: &str, load: &str) -> String {
         warmup = "2 s"
         [node]
         meter = {{ count = {meters} }}
-        collector = {{ aggregate = {{ {aggregate} }} }}
+        collector = {{ aggregator = {{ {aggregate} }} }}
         head = {{}}
         [link.access]
         from = "meter"
@@ -51,13 +51,13 @@ fn small(meters: u32, aggregate: &str, upstream: &str, load: &str) -> String {
         both = {{ rate = "1 Mbit/s", delay = "20 ms", queue = "100 packets" }}
         [stack.meter]
         profile = "ns2"
-        variant = "reno"
+        congestion_control = "reno"
         restart_after_idle = false
         mss = "210 B"
         receive_window = "2 segments"
         [stack.upstream]
         profile = "ns2"
-        variant = "reno"
+        congestion_control = "reno"
         restart_after_idle = false
         mss = "210 B"
         {upstream}
@@ -93,8 +93,8 @@ fn two_meters_to_the_nanosecond() {
     // At first both had to wait for the upstream handshake.
     assert_eq!(value(&point, "collector>head", Metric::BufferMax), 2.0);
     // The only copy: both until the first is acknowledged, 42.32 ms, then one for as long.
-    assert_near(value(&point, "collector>head", Metric::OnlyCopyMean), 210.0 * 3.0 * 0.042_32);
-    assert_eq!(value(&point, "collector>head", Metric::OnlyCopyMax), 420.0);
+    assert_near(value(&point, "collector>head", Metric::BytesAtRiskMean), 210.0 * 3.0 * 0.042_32);
+    assert_eq!(value(&point, "collector>head", Metric::BytesAtRiskMax), 420.0);
     // Goodput counts at the head: 2 * 210 B a second.
     assert_near(value(&point, "reading", Metric::Goodput), 3_360.0);
     assert_eq!(count(&point, "collector>head"), 1);
@@ -132,13 +132,13 @@ fn a_full_buffer_drops_and_everything_else_goes_on() {
 
 #[test]
 fn waiting_drops_nothing_while_there_is_a_message_of_room_for_each() {
-    let point = overload(5, r#"buffer = "5 messages", when_full = "wait""#);
+    let point = overload(5, r#"buffer = "5 messages", when_full = "backpressure""#);
     assert_eq!(value(&point, "reading", Metric::SegmentLoss), 0.0);
     assert!(value(&point, "collector>head", Metric::BufferMax) <= 5.0);
     let goodput = value(&point, "reading", Metric::Goodput);
     assert!((0.95..1.001).contains(&(goodput / 16_800.0)), "{goodput}");
     // With more meters than room it drops, as the last resort, and keeps its bound.
-    let crowded = overload(12, r#"buffer = "5 messages", when_full = "wait""#);
+    let crowded = overload(12, r#"buffer = "5 messages", when_full = "backpressure""#);
     assert!(value(&crowded, "reading", Metric::SegmentLoss) > 0.0);
     assert_eq!(value(&crowded, "collector>head", Metric::BufferMax), 5.0);
 }
@@ -147,7 +147,7 @@ fn waiting_drops_nothing_while_there_is_a_message_of_room_for_each() {
 fn a_window_holds_a_message_that_is_larger_than_a_segment() {
     // 420 B are two segments of one message. Room for one message is a window of both: they leave
     // at once, and so does the message when the second is there, 2 + 2 + 10 ms later.
-    let aggregate = r#"buffer = "1 messages", when_full = "wait""#;
+    let aggregate = r#"buffer = "1 messages", when_full = "backpressure""#;
     let text = small(1, aggregate, "", &EVERY_SECOND.replace("210 B", "420 B"));
     let point = run(&text);
     assert_near(value(&point, "reading", Metric::DelayMax), 0.014 + 0.024);
@@ -164,8 +164,8 @@ const CHAIN: &str = r#"
     warmup = "2 s"
     [node]
     meter = { count = 8 }
-    street = { count = 4, aggregate = {} }
-    district = { aggregate = {} }
+    street = { count = 4, aggregator = {} }
+    district = { aggregator = {} }
     head = {}
     [link.access]
     from = "meter"
@@ -181,7 +181,7 @@ const CHAIN: &str = r#"
     both = { rate = "1 Mbit/s", delay = "30 ms" }
     [stack.meter]
     profile = "ns2"
-    variant = "reno"
+    congestion_control = "reno"
     restart_after_idle = false
     mss = "210 B"
     initial_window = "10 segments"
@@ -240,7 +240,7 @@ fn paper(collectors: u32, load: &str) -> String {
     let collector = match collectors {
         0 => "collector = {}".to_owned(),
         count => {
-            format!(r#"collector = {{ count = {count}, aggregate = {{ stack = "upstream" }} }}"#)
+            format!(r#"collector = {{ count = {count}, aggregator = {{ stack = "upstream" }} }}"#)
         }
     };
     format!(
@@ -264,13 +264,13 @@ fn paper(collectors: u32, load: &str) -> String {
         [stack.meter]
         profile = "ns2"
         handshake = false
-        variant = "vegas"
+        congestion_control = "vegas"
         mss = "200 B"
         receive_window = "2 segments"
         [stack.upstream]
         profile = "ns2"
         handshake = false
-        variant = "vegas"
+        congestion_control = "vegas"
         mss = "200 B"
         receive_window = "64 segments"
         [flow.reading]
@@ -347,7 +347,7 @@ fn what_cannot_be_collected_is_named() {
     let dialogue = r#"load.request_response = { request = "10 B", response = "10 B" }"#;
     assert_eq!(refused(&small(2, "", "", dialogue)), "flow.reading.load.request_response");
     let large = small(2, r#"buffer = "200 B""#, "", EVERY_SECOND);
-    assert_eq!(refused(&large), "node.collector.aggregate.buffer");
+    assert_eq!(refused(&large), "node.collector.aggregator.buffer");
     let down = small(2, "", "", EVERY_SECOND).replace(
         "from = \"meter\"\n        to = \"head\"",
         "from = \"head\"\n        to = \"meter\"",
@@ -368,7 +368,7 @@ fn captures_name_the_collector_on_both_sides() {
     // on to node 2, a single one.
     let has = |name: &str, way: [u8; 8]| capture(name).windows(8).any(|bytes| bytes == way);
     assert!(has("access.forward", [10, 0, 0, 0, 10, 1, 0, 0]));
-    assert!(has("access.backward", [10, 1, 0, 0, 10, 0, 0, 0]));
+    assert!(has("access.reverse", [10, 1, 0, 0, 10, 0, 0, 0]));
     assert!(has("feeder.forward", [10, 1, 0, 0, 10, 2, 255, 254]));
-    assert!(has("feeder.backward", [10, 2, 255, 254, 10, 1, 0, 0]));
+    assert!(has("feeder.reverse", [10, 2, 255, 254, 10, 1, 0, 0]));
 }

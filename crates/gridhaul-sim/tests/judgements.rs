@@ -7,7 +7,7 @@ use gridhaul_sim::Sim;
 
 /// A bulk flow over 1.2 Mbit/s (10 ms for a packet of 1500 B) and 20 ms each way, for 20 s. Its window
 /// of 40 segments makes a round trip of 400 ms, far below the timeout of 1 s.
-fn run(variant: &str, forward: &str, backward: &str) -> Answer {
+fn run(congestion_control: &str, forward: &str, reverse: &str) -> Answer {
     let text = format!(
         r#"
         title = "judgements"
@@ -20,10 +20,10 @@ fn run(variant: &str, forward: &str, backward: &str) -> Answer {
         from = "a"
         to = "b"
         forward = {{ rate = "1.2 Mbit/s", delay = "20 ms", {forward} }}
-        backward = {{ rate = "1 Gbit/s", delay = "20 ms", {backward} }}
+        reverse = {{ rate = "1 Gbit/s", delay = "20 ms", {reverse} }}
         [stack.sender]
         profile = "rfc"
-        variant = "{variant}"
+        congestion_control = "{congestion_control}"
         handshake = false
         sack = false
         mss = "1460 B"
@@ -48,24 +48,32 @@ fn value(answer: &Answer, metric: Metric) -> f64 {
 fn judged(answer: &Answer) -> [[f64; 2]; 3] {
     use Metric::*;
     [
-        [QueueLossCalledCongestion, QueueLossCalledError],
-        [ErrorLossCalledCongestion, ErrorLossCalledError],
-        [NoLossCalledCongestion, NoLossCalledError],
+        [QueueLossClassifiedCongestion, QueueLossClassifiedError],
+        [ErrorLossClassifiedCongestion, ErrorLossClassifiedError],
+        [NoLossClassifiedCongestion, NoLossClassifiedError],
     ]
     .map(|pair| pair.map(|metric| value(answer, metric)))
 }
 
 #[test]
 fn the_cause_of_a_loss_is_the_links() {
-    for variant in ["medx", "veno"] {
-        let [queue, error, nothing] =
-            judged(&run(variant, "queue = \"unlimited\", loss.packets = [40, 80, 200]", ""));
+    for congestion_control in ["medx", "veno"] {
+        let [queue, error, nothing] = judged(&run(
+            congestion_control,
+            "queue = \"unlimited\", loss.packets = [40, 80, 200]",
+            "",
+        ));
         // Three losses, far apart, each found by duplicates: three judgements of errors.
-        assert_eq!((queue, error[0] + error[1], nothing), ([0.0; 2], 3.0, [0.0; 2]), "{variant}");
-        let [queue, error, nothing] = judged(&run(variant, "queue = \"10 packets\"", ""));
+        assert_eq!(
+            (queue, error[0] + error[1], nothing),
+            ([0.0; 2], 3.0, [0.0; 2]),
+            "{congestion_control}"
+        );
+        let [queue, error, nothing] =
+            judged(&run(congestion_control, "queue = \"10 packets\"", ""));
         // Only the queue loses.
-        assert!(queue[0] + queue[1] > 0.0, "{variant}: {queue:?}");
-        assert_eq!((error, nothing), ([0.0; 2], [0.0; 2]), "{variant}");
+        assert!(queue[0] + queue[1] > 0.0, "{congestion_control}: {queue:?}");
+        assert_eq!((error, nothing), ([0.0; 2], [0.0; 2]), "{congestion_control}");
     }
 }
 
@@ -81,30 +89,30 @@ fn what_is_found_missing_and_was_not_lost_is_neither() {
 
 #[test]
 fn effort_is_what_the_acknowledgements_make_of_it() {
-    let overflowing = |variant| run(variant, "queue = \"20 packets\"", "");
+    let overflowing = |congestion_control| run(congestion_control, "queue = \"20 packets\"", "");
     let medx = overflowing("medx");
     // Every acknowledgement reports a delay.
-    assert_eq!(value(&medx, Metric::MeasureUpdates), value(&medx, Metric::SegmentsReceived));
+    assert_eq!(value(&medx, Metric::EstimatorUpdates), value(&medx, Metric::SegmentsReceived));
     // Reactive: at most once for a loss that begins a recovery and once for a timeout.
     let asked = value(&medx, Metric::FastRetransmits) + value(&medx, Metric::Timeouts);
-    let evaluations = value(&medx, Metric::MeasureEvaluations);
+    let evaluations = value(&medx, Metric::EstimatorEvaluations);
     assert!(0.0 < evaluations && evaluations <= asked, "{evaluations} of {asked}");
     // Every judgement is in the table of truth.
     assert_eq!(judged(&medx).as_flattened().iter().sum::<f64>(), evaluations);
     // Proactive: once in each round trip of 40 to 250 ms.
-    let vegas = value(&overflowing("vegas"), Metric::MeasureEvaluations);
+    let vegas = value(&overflowing("vegas"), Metric::EstimatorEvaluations);
     assert!((20.0 / 0.25..20.0 / 0.04).contains(&vegas), "{vegas}");
-    let reno = overflowing("reno").points[0].flows[0].mean(Metric::MeasureEvaluations);
+    let reno = overflowing("reno").points[0].flows[0].mean(Metric::EstimatorEvaluations);
     assert_eq!(reno, None, "Reno measures nothing");
 }
 
 #[test]
 fn an_option_of_twelve_bytes_is_on_the_wire() {
     // A full segment of MEDX takes 1460 + 40 + 12 bytes, as with timestamps.
-    for variant in ["medx", "reno"] {
-        let answer = run(variant, "queue = \"100 packets\"", "");
+    for congestion_control in ["medx", "reno"] {
+        let answer = run(congestion_control, "queue = \"100 packets\"", "");
         let bytes = value(&answer, Metric::OfferedLoad) * 20.0 / 8.0;
         let each = bytes / value(&answer, Metric::SegmentsSent);
-        assert!((each - 1512.0).abs() < 1e-6, "{variant}: {each}");
+        assert!((each - 1512.0).abs() < 1e-6, "{congestion_control}: {each}");
     }
 }

@@ -22,7 +22,7 @@ fn said(link: &str, stack: &str) -> Vec<String> {
 #[test]
 fn far_overtaking_is_told_and_what_rack_waits_for_is_not() {
     // A round trip of 40 ms.
-    let reorder = |by| format!(", reorder = {{ probability = '10 %', by = '{by}' }}");
+    let reorder = |by| format!(", reorder = {{ probability = '10 %', delay = '{by}' }}");
     let far = said(&reorder("60 ms"), "");
     assert!(matches!(&far[..], [one] if one.contains("overtaken")), "{far:?}");
     assert_eq!(said(&reorder("10 ms"), ""), [""; 0]);

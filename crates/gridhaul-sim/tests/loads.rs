@@ -30,7 +30,7 @@ fn pair(meters: u32, stack: &str, load: &str) -> String {
         both = {{ rate = "1 Gbit/s", delay = "15 ms", queue = "10000 packets" }}
         [stack.meter]
         profile = "ns2"
-        variant = "reno"
+        congestion_control = "reno"
         mss = "200 B"
         restart_after_idle = false
         {stack}
@@ -130,7 +130,7 @@ fn offered_load_loss_and_delay_of_data_packets() {
         load.periodic = { size = "210 B", every = "100 ms", synchronised = true }
         [stack.plain]
         profile = "ns2"
-        variant = "reno""#;
+        congestion_control = "reno""#;
     let answer = run(&line(10, keys)).unwrap();
     assert_eq!(metric(&answer, Metric::OfferedLoad).round(), 20_020.0);
     assert_eq!(metric(&answer, Metric::SegmentLoss), 0.0);
@@ -166,16 +166,16 @@ fn deadlines_are_judged_for_datagrams_and_over_tcp() {
     };
     let answer = run(&line(100, &keys("20 ms"))).unwrap();
     assert_eq!(metric(&answer, Metric::DeadlineMet), 0.5);
-    let verdict = &answer.points[0].verdicts[0];
+    let verdict = &answer.points[0].deadline_checks[0];
     assert_eq!((verdict.flow.as_str(), verdict.met), ("reading", Some(false)));
     let answer = run(&line(100, &keys("30 ms"))).unwrap();
-    assert_eq!(answer.points[0].verdicts[0].met, Some(true));
+    assert_eq!(answer.points[0].deadline_checks[0].met, Some(true));
     // Three of ten are dropped: what never arrives is late.
     let answer = run(&line(6, &keys("1 s"))).unwrap();
     assert_eq!(metric(&answer, Metric::DeadlineMet), 0.7);
     // No message could be judged.
     let answer = run(&line(100, &keys("101 s"))).unwrap();
-    assert_eq!(answer.points[0].verdicts[0].met, None);
+    assert_eq!(answer.points[0].deadline_checks[0].met, None);
     assert!(answer.warnings[0].message.contains("early enough"), "{:?}", answer.warnings);
 }
 
@@ -194,11 +194,11 @@ fn a_message_that_tcp_never_delivers_is_late() {
 fn an_application_brings_its_deadline() {
     let keys = r#"load.application = { profile = "wide_area_measurement", every = "100 ms" }"#;
     let answer = run(&line(100, keys)).unwrap();
-    let verdict = &answer.points[0].verdicts[0];
+    let verdict = &answer.points[0].deadline_checks[0];
     assert_eq!(verdict.limit, "98 % of messages within 20 s");
     assert_eq!((verdict.measured, verdict.met), (Some(1.0), Some(true)));
     let strict = run(&line(100, &format!("deadline = \"10 ms\"\n{keys}"))).unwrap();
-    assert_eq!(strict.points[0].verdicts[0].met, Some(false));
+    assert_eq!(strict.points[0].deadline_checks[0].met, Some(false));
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn a_trace_is_played_by_all_members_or_by_the_one_it_names() {
         let keys = format!("transport = \"{transport}\"\ncount = 4\ndeadline = \"1 s\"");
         let all = play(&format!("time_s,bytes\n{}", rows("")), &keys).unwrap();
         assert_eq!(metric(&all, Metric::Messages), 8.0, "{transport}");
-        assert_eq!(all.points[0].verdicts[0].measured, Some(1.0));
+        assert_eq!(all.points[0].deadline_checks[0].measured, Some(1.0));
         let named = format!("time_s,bytes,member\n{}", rows(",3"));
         let one = play(&named, &keys).unwrap();
         assert_eq!(metric(&one, Metric::Messages), 2.0, "{transport}");
@@ -282,7 +282,7 @@ fn a_message_counts_once_however_often_it_arrives() {
         from = "m"
         to = "b"
         forward = { rate = "1 Mbit/s", loss.packets = [1, 2, 7] }
-        backward = { rate = "1 Mbit/s" }"#;
+        reverse = { rate = "1 Mbit/s" }"#;
     for transport in ["datagram", "echo"] {
         let flow = format!(
             r#"transport = "{transport}"
@@ -314,7 +314,7 @@ fn a_saturated_link_is_used_by_at_most_its_whole_time() {
             from = "a"
             to = "b"
             forward = {{ rate = "20 kbit/s", delay = "700 ms" }}
-            backward = {{ rate = "20 kbit/s", delay = "700 ms" }}
+            reverse = {{ rate = "20 kbit/s", delay = "700 ms" }}
             [flow.f]
             from = "a"
             to = "b"
@@ -343,11 +343,11 @@ fn delays_of_messages_have_a_distribution_pooled_over_replications() {
         from = "a"
         to = "b"
         forward = { rate = "8 kbit/s", delay = "400 ms" }
-        backward = { rate = "8 kbit/s" }"#;
+        reverse = { rate = "8 kbit/s" }"#;
     let flow = r#"transport = "datagram"
         load.periodic = { size = "72 B", every = "1 s", synchronised = true }"#;
     let text = messages("10 s", links, flow);
-    let answer = run(&format!("repeat = 3\n{text}")).unwrap();
+    let answer = run(&format!("replications = 3\n{text}")).unwrap();
     let point = &answer.points[0];
     let found = point.delays["reading"].as_ref().unwrap();
     let delivered = point.flows[0].mean(Metric::Messages).unwrap();
@@ -363,13 +363,13 @@ fn a_wire_that_stands_still_is_not_used() {
     // 1000 B with headers take a second of the wire, and the outage 4 s in the middle of it.
     let flow = r#"transport = "datagram"
         load.periodic = { size = "972 B", every = "20 s", synchronised = true }"#;
-    for (mode, arrived) in [("hold", 1.0), ("lose", 0.0)] {
+    for (mode, arrived) in [("hold", 1.0), ("drop", 0.0)] {
         let links = format!(
             r#"[link.wire]
             from = "a"
             to = "b"
             forward = {{ rate = "8 kbit/s", outage = [{{ start = "500 ms", length = "4 s", mode = "{mode}" }}] }}
-            backward = {{ rate = "8 kbit/s" }}"#
+            reverse = {{ rate = "8 kbit/s" }}"#
         );
         let answer = run(&messages("10 s", &links, flow)).unwrap();
         let link = &answer.points[0].links[0];

@@ -11,7 +11,7 @@ fn run(forward: &str, rest: &str) -> Answer {
         "title = 'packets'\nduration = '10 s'\n[node]\na = {{}}\nb = {{}}\n\
          [link.wire]\nfrom = 'a'\nto = 'b'\n\
          forward = {{ rate = '1 Mbit/s', delay = '10 ms'{forward} }}\n\
-         backward = {{ rate = '1 Mbit/s', delay = '10 ms' }}\n{rest}"
+         reverse = {{ rate = '1 Mbit/s', delay = '10 ms' }}\n{rest}"
     );
     let scenario = Scenario::from_toml(&text, "packets.toml").unwrap();
     Sim::default().run(&scenario, &Quiet).unwrap()
@@ -66,7 +66,7 @@ fn the_version_of_ip_decides_the_headers() {
         let datagrams = run("", &flow("transport = 'datagram'"));
         let stack = "stack = 's'\n[stack.s]\nhandshake = false\ntimestamps = false";
         let segments = run("", &flow(stack));
-        let ends = ["wire.forward", "wire.backward"];
+        let ends = ["wire.forward", "wire.reverse"];
         let [data, acknowledgement] = ends.map(|end| packet_bytes(&segments, end));
         [packet_bytes(&datagrams, "wire.forward"), data, acknowledgement]
     };
@@ -81,7 +81,7 @@ fn upstream_connections_have_a_version_of_their_own() {
     let upstream = |flow: &str, aggregator: &str| {
         let text = format!(
             "title = 'upstream'\nduration = '10 s'\n[node]\na = {{}}\nb = {{}}\n\
-             [node.c.aggregate]\n{aggregator}\n\
+             [node.c.aggregator]\n{aggregator}\n\
              [link.one]\nfrom = 'a'\nto = 'c'\nboth = {{ rate = '1 Mbit/s', delay = '1 ms' }}\n\
              [link.two]\nfrom = 'c'\nto = 'b'\nboth = {{ rate = '1 Mbit/s', delay = '1 ms' }}\n\
              [stack.s]\nhandshake = false\ntimestamps = false\n\

@@ -1,6 +1,6 @@
 //! Proxies in whole simulations.
 
-use gridhaul_core::chance::Chance;
+use gridhaul_core::random::RandomStream;
 use gridhaul_scenario::answer::{Answer, Metric, Warning};
 use gridhaul_scenario::backend::{Backend, Quiet, RunError};
 use gridhaul_scenario::scenario::Scenario;
@@ -11,10 +11,10 @@ fn chain(mode: &str, loss: [f64; 4], replace: &[(&str, &str)]) -> Scenario {
     let mut text = r#"
 title = "chain"
 duration = "300 s"
-repeat = 3
+replications = 3
 [stack.plain]
 profile = "rfc"
-variant = "sack"
+congestion_control = "sack"
 receive_window = "1000 segments"
 [flow.file]
 from = "source"
@@ -35,7 +35,7 @@ sink = {}
             "[link.l{index}]\nfrom = \"{}\"\nto = \"{}\"\n\
              [link.l{index}.forward]\nrate = \"5 Mbit/s\"\ndelay = \"12.5 ms\"\n\
              queue = \"100 packets\"\nloss = {{ bernoulli = \"{} %\" }}\n\
-             [link.l{index}.backward]\nrate = \"5 Mbit/s\"\ndelay = \"12.5 ms\"\n",
+             [link.l{index}.reverse]\nrate = \"5 Mbit/s\"\ndelay = \"12.5 ms\"\n",
             pair[0], pair[1], loss[index]
         );
     }
@@ -90,9 +90,9 @@ fn a_chain_without_loss_runs_at_the_rate_of_its_slowest_hop() {
         // 1460 of 1500 bytes are payload.
         assert!(rate > 0.9 * 5e6 * 1460.0 / 1500.0, "{mode}: {rate}");
         assert_eq!(value(&answer, Metric::LostInCrashes), 0.0);
-        assert_eq!(value(&answer, Metric::ProxyRepeats), 0.0);
+        assert_eq!(value(&answer, Metric::ProxyRetransmissions), 0.0);
         // Two directions, of which one is used: at most what is configured.
-        let most = value(&answer, Metric::OnlyCopyMax);
+        let most = value(&answer, Metric::BytesAtRiskMax);
         assert!(most > 1_460.0 && most <= 65_536.0, "{mode}: {most}");
     }
 }
@@ -107,7 +107,7 @@ fn snoop_hides_the_losses_of_the_last_hop_from_the_sender() {
     let snoop = run(&chain("snoop", last, &[only, window]));
     assert!(value(&none, Metric::FastRetransmits) > 5.0);
     assert_eq!(value(&snoop, Metric::FastRetransmits) + value(&snoop, Metric::Timeouts), 0.0);
-    assert!(value(&snoop, Metric::ProxyRepeats) > 30.0);
+    assert!(value(&snoop, Metric::ProxyRetransmissions) > 30.0);
     let [none, snoop] = [none, snoop].map(|answer| value(&answer, Metric::TransferRate));
     assert!(snoop > 3.0 * none, "{snoop} against {none}");
     // It acknowledges nothing itself: a crash loses nothing.
@@ -120,8 +120,8 @@ fn snoop_hides_the_losses_of_the_last_hop_from_the_sender() {
 #[test]
 fn fewer_acknowledgements_leave_a_narrow_way_back_free() {
     // 12 kbit/s carry 37 acknowledgements a second, for the 427 segments of 5 Mbit/s.
-    let narrow = "[link.l0.backward]\nrate = \"12 kbit/s\"";
-    let back = ("[link.l0.backward]\nrate = \"5 Mbit/s\"", narrow);
+    let narrow = "[link.l0.reverse]\nrate = \"12 kbit/s\"";
+    let back = ("[link.l0.reverse]\nrate = \"5 Mbit/s\"", narrow);
     let every = ("receive_window", "delayed_ack = \"0 s\"\nreceive_window");
     let none = run(&chain("none", [0.0; 4], &[back, every]));
     let hold = ("buffer =", "hold = \"100 ms\"\nbuffer =");
@@ -135,7 +135,7 @@ fn a_crash_loses_what_only_the_proxy_had() {
     let crash = ("[node.u2.proxy]", "[node.u2.proxy]\ncrash = [{ at = \"2 s\" }]");
     for mode in ["split", "reflect"] {
         let lossy = [0.0, 0.0, 5.0, 0.0];
-        let answer = run(&chain(mode, lossy, &[crash, ("repeat = 3", "repeat = 1")]));
+        let answer = run(&chain(mode, lossy, &[crash, ("replications = 3", "replications = 1")]));
         assert!(value(&answer, Metric::LostInCrashes) >= 1_460.0, "{mode}");
         // Nobody else has it: the file never arrives whole.
         assert_eq!(answer.points[0].flows[0].mean(Metric::CompletionTime), None, "{mode}");
@@ -152,11 +152,11 @@ fn a_crash_loses_what_only_the_proxy_had() {
 /// of them may have more than anybody was told.
 #[test]
 fn wherever_a_run_ends_the_books_of_its_units_agree() {
-    let plain = "variant = \"sack\"\nreceive_window = \"1000 segments\"";
+    let plain = "congestion_control = \"sack\"\nreceive_window = \"1000 segments\"";
     let stacks = [
         "ack_every = 10",
         "receive_window = \"1 segments\"",
-        "variant = \"cubic\"",
+        "congestion_control = \"cubic\"",
         "profile = \"linux\"\nvariant = \"bbr\"",
     ];
     for (mode, stack) in ["reflect", "split"].iter().flat_map(|mode| stacks.map(|it| (mode, it))) {
@@ -166,7 +166,7 @@ fn wherever_a_run_ends_the_books_of_its_units_agree() {
                 [1.0; 4],
                 &[
                     ("300 s", "1500 ms"),
-                    ("repeat = 3", "repeat = 20"),
+                    ("replications = 3", "replications = 20"),
                     ("load.transfer.size = \"2 MB\"", "load = \"bulk\""),
                     ("profile = \"rfc\"\n", ""),
                     (plain, stack),
@@ -190,7 +190,7 @@ fn a_long_timeout_on_a_lossy_line_ends_no_connection() {
         [15.0; 4],
         &[
             ("300 s", "6000 s"),
-            ("repeat = 3", "repeat = 2"),
+            ("replications = 3", "replications = 2"),
             ("64 KiB", "32 MiB"),
             ("2 MB", "14.6 MB"),
             ("5 Mbit/s", "130 kbit/s"),
@@ -214,7 +214,11 @@ fn a_proxy_that_gives_up_is_named_in_the_answer() {
         let scenario = chain(
             mode,
             [0.0; 4],
-            &[("[link.l2.forward]", outage), ("300 s", "3000 s"), ("repeat = 3", "repeat = 1")],
+            &[
+                ("[link.l2.forward]", outage),
+                ("300 s", "3000 s"),
+                ("replications = 3", "replications = 1"),
+            ],
         );
         let answer = run(&scenario);
         assert!(value(&answer, Metric::LostInCrashes) >= 1_460.0, "{mode}");
@@ -252,11 +256,11 @@ fn audit_chains(seeds: std::ops::Range<u64>) {
 /// One to four proxies of any mode, each hop with a loss of 0 to 40 % in either direction, and
 /// sometimes an outage that is long enough for a proxy to give up, or a crash.
 fn random_chain(seed: u64) -> String {
-    let mut chance = Chance::named(seed, 0, "chain", 0, "audit");
+    let mut chance = RandomStream::named(seed, 0, "chain", 0, "audit");
     let mut one_of =
         |choices: &[&str]| choices[chance.below(choices.len() as u64) as usize].to_owned();
     let profile = one_of(&["rfc", "ns2", "linux"]);
-    let variant = one_of(&["reno", "new_reno", "sack", "cubic"]);
+    let congestion_control = one_of(&["reno", "new_reno", "sack", "cubic"]);
     let handshake = one_of(&["true", "false"]);
     let window = one_of(&["3 segments", "20 segments", "1000 segments"]);
     let duration = one_of(&["20 s", "200 s", "4000 s"]);
@@ -266,7 +270,7 @@ fn random_chain(seed: u64) -> String {
     let same = one_of(&["reflect", "split", "reflect", "mixed"]);
     let mut text = format!(
         "title = \"chain\"\nduration = \"{duration}\"\nseed = {seed}\nrepeat = 2\n[stack.s]\n\
-         profile = \"{profile}\"\nvariant = \"{variant}\"\nhandshake = {handshake}\n\
+         profile = \"{profile}\"\nvariant = \"{congestion_control}\"\nhandshake = {handshake}\n\
          timestamps = false\nreceive_window = \"{window}\"\ndelayed_ack = \"{delayed}\"\n\
          [flow.file]\nfrom = \"n0\"\nto = \"n{}\"\nstack = \"s\"\n{load}\n\
          [node.n0]\n[node.n{}]\n",
@@ -287,7 +291,7 @@ fn random_chain(seed: u64) -> String {
         let rate = one_of(&["50 kbit/s", "130 kbit/s", "3 Mbit/s"]);
         let delay = one_of(&["5 ms", "50 ms", "600 ms"]);
         text += &format!("[link.l{hop}]\nfrom = \"n{hop}\"\nto = \"n{}\"\n", hop + 1);
-        for direction in ["forward", "backward"] {
+        for direction in ["forward", "reverse"] {
             let loss = one_of(&losses);
             let queue = one_of(&["10 packets", "50 packets", "unlimited"]);
             let long = "outage = [{ start = \"8 s\", length = \"3000 s\" }]\n";

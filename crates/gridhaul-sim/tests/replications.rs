@@ -71,11 +71,11 @@ fn what_is_called_deterministic_does_not_depend_on_the_seed() {
         "load.burst = { size = '3 kB', at = '1 s', count = 5 }\nstart_spread = '0 s'",
     ];
     for (profile, phase) in [("rfc", ""), ("linux", ""), ("ns2", "clock_phase = '4 ms'")] {
-        for variant in ["reno", "vegas", "cubic", "bbr"] {
+        for congestion_control in ["reno", "vegas", "cubic", "bbr"] {
             for link in links {
                 for load in loads {
                     let flow = format!(
-                        "stack = 's'\n{load}\n[stack.s]\nprofile = '{profile}'\nvariant = '{variant}'\n{phase}"
+                        "stack = 's'\n{load}\n[stack.s]\nprofile = '{profile}'\nvariant = '{congestion_control}'\n{phase}"
                     );
                     let text = line("duration = '4 s'", link, &flow);
                     let Ok(mut scenario) = Scenario::from_toml(&text, "seed.toml") else {

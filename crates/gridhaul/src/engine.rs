@@ -21,7 +21,7 @@ pub struct Engine {
     /// Threads for replications and points of a sweep; 0: one for each core. Answers do not depend on it.
     pub threads: usize,
     /// Runs of `emu` at the same time, at least 1.
-    pub beside: usize,
+    pub concurrent_runs: usize,
     /// Whether a run begins even if it is estimated to need more memory than is free, or more than 24 hours.
     pub ignore_estimate: bool,
 }
@@ -50,7 +50,7 @@ impl Default for Engine {
 impl Engine {
     /// The simulator alone.
     pub(crate) fn sim(threads: usize, ignore_estimate: bool) -> Self {
-        Self { backends: vec![BackendName::Sim], threads, beside: 1, ignore_estimate }
+        Self { backends: vec![BackendName::Sim], threads, concurrent_runs: 1, ignore_estimate }
     }
 
     /// The backends.
@@ -65,7 +65,9 @@ impl Engine {
             }
             backends.push(match name {
                 BackendName::Sim => Box::new(Sim { threads: self.threads }),
-                BackendName::Emu => Box::new(Emu { beside: self.beside, ..Emu::default() }),
+                BackendName::Emu => {
+                    Box::new(Emu { concurrent_runs: self.concurrent_runs, ..Emu::default() })
+                }
                 BackendName::Model => Box::new(Model),
                 BackendName::PaperModel => Box::new(PaperModel),
             });

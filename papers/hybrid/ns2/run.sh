@@ -61,14 +61,14 @@ lossy() { # $1 = suffix of the id, the rest = settings
     cell 4 t4-up0-down1$x    "GPRS 0 % and DVB-T 1 %"    "$seeds" 142.8 "" down_loss=0.01 "$@"
     cell 4 t4-up2-down0.01$x "GPRS 2 % and DVB-T 0.01 %" "$seeds" 704.6 "" down_loss=0.0001 up_loss=0.02 "$@"
     set -- "$@" down_loss=0.0001 up_loss=0.02
-    cell 5 t5-tahoe$x          "Tahoe"               "$seeds" 704.6 18.7 variant=Tahoe "$@"
-    cell 5 t5-tahoe-delack$x   "Tahoe with DelAck"   "$seeds" 693.6 9.7  variant=Tahoe delack_ms=20 "$@"
-    cell 5 t5-reno$x           "Reno"                "$seeds" 718.7 19.1 variant=Reno "$@"
-    cell 5 t5-reno-delack$x    "Reno with DelAck"    "$seeds" 710.2 9.9  variant=Reno delack_ms=20 "$@"
-    cell 5 t5-newreno$x        "NewReno"             "$seeds" 718.7 19.1 variant=Newreno "$@"
-    cell 5 t5-newreno-delack$x "NewReno with DelAck" "$seeds" 710.2 9.9  variant=Newreno delack_ms=20 "$@"
-    cell 5 t5-sack$x           "Sack"                "$seeds" 717.2 19.1 variant=Sack1 "$@"
-    cell 5 t5-sack-delack$x    "Sack with DelAck"    "$seeds" 700.6 9.7  variant=Sack1 delack_ms=20 "$@"
+    cell 5 t5-tahoe$x          "Tahoe"               "$seeds" 704.6 18.7 congestion_control=Tahoe "$@"
+    cell 5 t5-tahoe-delack$x   "Tahoe with DelAck"   "$seeds" 693.6 9.7  congestion_control=Tahoe delack_ms=20 "$@"
+    cell 5 t5-reno$x           "Reno"                "$seeds" 718.7 19.1 congestion_control=Reno "$@"
+    cell 5 t5-reno-delack$x    "Reno with DelAck"    "$seeds" 710.2 9.9  congestion_control=Reno delack_ms=20 "$@"
+    cell 5 t5-newreno$x        "NewReno"             "$seeds" 718.7 19.1 congestion_control=Newreno "$@"
+    cell 5 t5-newreno-delack$x "NewReno with DelAck" "$seeds" 710.2 9.9  congestion_control=Newreno delack_ms=20 "$@"
+    cell 5 t5-sack$x           "Sack"                "$seeds" 717.2 19.1 congestion_control=Sack1 "$@"
+    cell 5 t5-sack-delack$x    "Sack with DelAck"    "$seeds" 700.6 9.7  congestion_control=Sack1 delack_ms=20 "$@"
 }
 
 echo_header() { echo cell,table,row,quantity,unit,paper,ns2_mean,ns2_ci95,seeds; }

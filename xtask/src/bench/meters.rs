@@ -106,7 +106,7 @@ fn ns2(meters: u32) -> anyhow::Result<Run> {
     let script = root().join("conformance/ns2/meters.tcl");
     let mut command = vec!["ns".into(), text(&script)?];
     command.extend([format!("meters={meters}")]);
-    let numbers = ["variant=Vegas", "rate_kbit=2000", "every=60.1", "spread=60"];
+    let numbers = ["congestion_control=Vegas", "rate_kbit=2000", "every=60.1", "spread=60"];
     command.extend(numbers.map(String::from));
     let (printed, cpu_s, memory_kb) = timed(&command)?;
     let cells: Vec<&str> = printed.trim().split(',').collect();

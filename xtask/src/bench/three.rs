@@ -26,7 +26,7 @@ const REPEATED: (f64, f64) = (0.2, 2.0);
 #[derive(Debug, Clone)]
 struct Cell {
     network: Table,
-    variant: &'static str,
+    congestion_control: &'static str,
     bar: f64,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn run(only: &[String]) -> anyhow::Result<Vec<Figure>> {
     println!(
         "  {:<24}{:<7}{:>11}{:>11}{:>7}  {:<9}{:>8}{:>8}{:>7}  verdict",
         "network",
-        "variant",
+        "congestion_control",
         "sim kbit/s",
         "kernel",
         "ratio",
@@ -64,7 +64,7 @@ pub(super) fn run(only: &[String]) -> anyhow::Result<Vec<Figure>> {
             let least = if index == 0 { 0.0 } else { REPEATED.1 };
             let share = if index == 0 { cell.bar } else { REPEATED.0 };
             let holds = agrees(simulated[index], kernel[index], share, least);
-            let key = format!("{name} {} {metric}", cell.variant);
+            let key = format!("{name} {} {metric}", cell.congestion_control);
             let excused = exceptions.contains_key(&key);
             held[index] += usize::from(holds);
             if !holds && !excused {
@@ -82,7 +82,7 @@ pub(super) fn run(only: &[String]) -> anyhow::Result<Vec<Figure>> {
         let again = if kernel[1].mean > 0.0 { format!("{:.2}", ratio(1)) } else { "-".into() };
         println!(
             "  {name:<24}{:<7}{:>11.1}{:>11.1}{:>7.3}  {:<9}{:>8.1}{:>8.1}{again:>7}  {}",
-            cell.variant,
+            cell.congestion_control,
             simulated[0].mean / 1e3,
             kernel[0].mean / 1e3,
             ratio(0),
@@ -116,12 +116,12 @@ fn cells(only: &[String]) -> anyhow::Result<Vec<Cell>> {
         );
     }
     let mut cells = Vec::new();
-    for (variant, bar) in VARIANTS {
+    for (congestion_control, bar) in VARIANTS {
         for network in networks {
             let network = network.as_table().context("a network is a table")?.clone();
             let name = value(&network, "name")?.to_owned();
             if only.is_empty() || only.contains(&name) {
-                cells.push(Cell { network, variant, bar });
+                cells.push(Cell { network, congestion_control, bar });
             }
         }
     }

@@ -4,7 +4,7 @@ use std::fs::File;
 
 use gridhaul_cc::{Algorithm, Loaded, MedxSettings, Settings, VegasSettings};
 use gridhaul_core::tcp::StackParams;
-use gridhaul_scenario::scenario::Variant;
+use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 
 /// Algorithms of gridhaul-cc that are registered in the kernel as long as this lives.
 #[derive(Debug)]
@@ -24,19 +24,19 @@ impl RegisteredAlgorithms {
         let mut settings = Settings::default();
         let mut algorithms = Vec::new();
         for stack in stacks {
-            match stack.variant {
-                Variant::Vegas => {
+            match stack.congestion_control {
+                CongestionControlAlgorithm::Vegas => {
                     let (alpha, beta, gamma) = *stack.vegas;
                     settings.vegas = VegasSettings::from_segments([alpha, beta, gamma])
                         .map_err(|_| "the thresholds of Vegas must be whole numbers of segments")?;
                 }
-                Variant::Medx => {
+                CongestionControlAlgorithm::Medx => {
                     let (alpha, beta, buffer) = stack.medx;
                     settings.medx = MedxSettings { alpha, beta, buffer };
                 }
                 _ => {}
             }
-            algorithms.extend(algorithm(stack.variant));
+            algorithms.extend(algorithm(stack.congestion_control));
         }
         if algorithms.is_empty() {
             return Ok(None);
@@ -49,17 +49,19 @@ impl RegisteredAlgorithms {
 }
 
 /// Name of a variant in the kernel, its own or [`RegisteredAlgorithms`]; `None` where no kernel has it.
-pub(super) fn congestion_control_name(variant: Variant) -> Option<&'static str> {
-    match algorithm(variant) {
+pub(super) fn congestion_control_name(
+    congestion_control: CongestionControlAlgorithm,
+) -> Option<&'static str> {
+    match algorithm(congestion_control) {
         Some(algorithm) => Some(algorithm.name()),
-        None => gridhaul_linux::congestion_control_name(variant),
+        None => gridhaul_linux::congestion_control_name(congestion_control),
     }
 }
 
-fn algorithm(variant: Variant) -> Option<Algorithm> {
-    match variant {
-        Variant::Vegas => Some(Algorithm::Vegas),
-        Variant::Medx => Some(Algorithm::Medx),
+fn algorithm(congestion_control: CongestionControlAlgorithm) -> Option<Algorithm> {
+    match congestion_control {
+        CongestionControlAlgorithm::Vegas => Some(Algorithm::Vegas),
+        CongestionControlAlgorithm::Medx => Some(Algorithm::Medx),
         _ => None,
     }
 }

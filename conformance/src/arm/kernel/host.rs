@@ -60,8 +60,11 @@ static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 impl Host {
     /// The client or the server of a case, with nothing open yet.
     pub(super) fn new(index: usize, stack: StackParams, profile: Profile) -> Result<Self, String> {
-        if congestion_control_name(stack.variant).is_none() {
-            return Err(format!("no kernel has the variant {}", stack.variant.name()));
+        if congestion_control_name(stack.congestion_control).is_none() {
+            return Err(format!(
+                "no kernel has the congestion_control {}",
+                stack.congestion_control.name()
+            ));
         }
         let namespace = Namespace::new().map_err(|fault| fault.to_string())?;
         let inside = || -> Result<_, String> {
@@ -300,7 +303,7 @@ fn configure(stack: &StackParams, rfc: bool) -> Result<(), Error> {
 /// What a stack sets at its socket.
 fn socket_config(stack: &StackParams) -> TcpSocketConfig<'static> {
     TcpSocketConfig {
-        congestion_control: congestion_control_name(stack.variant),
+        congestion_control: congestion_control_name(stack.congestion_control),
         mss: stack.mss,
         timestamps: stack.has_clock_option(),
         receive_window: stack.receive_window,

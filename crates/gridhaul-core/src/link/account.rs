@@ -26,7 +26,7 @@ pub struct LinkAccount {
     /// packets of a microsecond that are all lost take an hour to the end of the type.
     pub dropped_outage: u32,
     /// Lost to attenuation.
-    pub dropped_fading: u32,
+    pub dropped_shadowing: u32,
     /// Lost to bursts of noise.
     pub dropped_noise: u32,
     /// Arrived damaged.
@@ -51,7 +51,7 @@ impl LinkAccount {
     /// The account of a direction on which nothing has happened yet.
     #[must_use]
     pub fn of(direction: &Direction) -> Self {
-        let (fades, is_noisy) = (direction.fading.is_some(), !direction.noise.is_empty());
+        let (fades, is_noisy) = (direction.shadowing.is_some(), !direction.noise.is_empty());
         Self { fades, is_noisy, ..Self::default() }
     }
 
@@ -107,7 +107,7 @@ impl LinkAccount {
         }
         match fate {
             Fate::Lost(DropReason::Outage) => add_one(&mut self.dropped_outage),
-            Fate::Lost(DropReason::Fading) => add_one(&mut self.dropped_fading),
+            Fate::Lost(DropReason::Shadowing) => add_one(&mut self.dropped_shadowing),
             Fate::Lost(DropReason::Noise) => add_one(&mut self.dropped_noise),
             Fate::Lost(reason) if reason.is_by_queue() => self.dropped_queue += 1,
             Fate::Lost(_) => self.dropped_loss += 1,
@@ -124,7 +124,7 @@ impl LinkAccount {
         self.dropped_queue += now.dropped_queue - earlier.dropped_queue;
         self.dropped_loss += now.dropped_loss - earlier.dropped_loss;
         self.dropped_outage += now.dropped_outage - earlier.dropped_outage;
-        self.dropped_fading += now.dropped_fading - earlier.dropped_fading;
+        self.dropped_shadowing += now.dropped_shadowing - earlier.dropped_shadowing;
         self.dropped_noise += now.dropped_noise - earlier.dropped_noise;
         self.damaged += now.damaged - earlier.damaged;
         self.copies += now.copies - earlier.copies;
@@ -159,7 +159,7 @@ impl LinkAccount {
     #[must_use]
     pub fn metrics(&self, (members, rate): (u32, BitRate), span: Duration) -> Metrics {
         let secs = span.as_secs_f64();
-        let in_time = [self.dropped_outage, self.dropped_fading, self.dropped_noise];
+        let in_time = [self.dropped_outage, self.dropped_shadowing, self.dropped_noise];
         let lost = self.dropped_queue
             + self.dropped_loss
             + in_time.into_iter().map(u64::from).sum::<u64>();
@@ -183,7 +183,7 @@ impl LinkAccount {
             (Metric::QueueMax, f64::from(self.queue_max)),
         ];
         if self.fades {
-            metrics.push((Metric::DropsFading, f64::from(self.dropped_fading)));
+            metrics.push((Metric::DropsShadowing, f64::from(self.dropped_shadowing)));
         }
         if self.is_noisy {
             metrics.push((Metric::DropsNoise, f64::from(self.dropped_noise)));

@@ -5,7 +5,7 @@ use gridhaul_scenario::units::Instant;
 
 use super::aqm::{Arrival, Discipline, Held, Kept};
 use super::impairments::{Impairments, Sent};
-use super::{DropReason, Fate, LinkChance, LinkDirection, Passage, Payload};
+use super::{DropReason, Fate, LinkDirection, LinkRandomStreams, Passage, Payload};
 
 /// Everything that a plain direction does without.
 #[derive(Debug, Clone)]
@@ -16,7 +16,7 @@ pub(super) struct Apart<P> {
 
 impl<P: Payload> Apart<P> {
     /// What sets a direction apart; `None` for a plain one.
-    pub(super) fn new(direction: &Direction, chance: LinkChance) -> Option<Box<Self>> {
+    pub(super) fn new(direction: &Direction, chance: LinkRandomStreams) -> Option<Box<Self>> {
         let plain = Impairments::is_none(direction) && direction.aqm.is_none();
         (!plain).then(|| {
             Box::new(Self {

@@ -9,7 +9,7 @@ use super::loss::Loss;
 use super::queue::DropTail;
 use super::ring::Ring;
 use super::wire::Wire;
-use super::{DropReason, Fate, LinkChance, Passage, Payload};
+use super::{DropReason, Fate, LinkRandomStreams, Passage, Payload};
 
 /// One direction of a link: a queue, then a wire, then the way to the other end.
 ///
@@ -47,7 +47,7 @@ impl<P: Payload> LinkDirection<P> {
     /// # Panics
     /// On a rate of zero, which no valid scenario has.
     #[must_use]
-    pub fn new(direction: &scenario::Direction, chance: LinkChance) -> Self {
+    pub fn new(direction: &scenario::Direction, chance: LinkRandomStreams) -> Self {
         Self {
             queue: DropTail::new(direction.queue),
             wire: Wire::new(direction.rate),

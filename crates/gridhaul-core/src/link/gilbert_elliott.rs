@@ -2,7 +2,7 @@
 
 use gridhaul_scenario::scenario;
 
-use crate::chance::{Chance, Threshold};
+use crate::random::{RandomStream, Threshold};
 
 /// A two-state Markov chain that moves once before each packet; each state has a loss of its own.
 #[derive(Debug, Clone)]
@@ -13,16 +13,16 @@ pub(super) struct GilbertElliott {
     loss_good: Threshold,
     loss_bad: Threshold,
     /// Moves of the chain, apart from the losses: changing a loss does not change the states.
-    moves: Chance,
-    losses: Chance,
+    moves: RandomStream,
+    losses: RandomStream,
 }
 
 impl GilbertElliott {
     /// A channel that starts in its stationary state.
     pub(super) fn new(
         channel: &scenario::GilbertElliott,
-        mut moves: Chance,
-        losses: Chance,
+        mut moves: RandomStream,
+        losses: RandomStream,
     ) -> Self {
         let (to_bad, to_good) = (channel.good_to_bad.ratio(), channel.bad_to_good.ratio());
         // Stationary probability of the bad state: p / (p + r) (Elliott 1963). A chain that
@@ -61,7 +61,7 @@ mod tests {
             loss_good: p(good),
             loss_bad: p(bad),
         };
-        let chance = |purpose| Chance::named(11, 0, "ge", 0, purpose);
+        let chance = |purpose| RandomStream::named(11, 0, "ge", 0, purpose);
         GilbertElliott::new(&channel, chance("state"), chance("loss"))
     }
 
@@ -117,7 +117,7 @@ mod tests {
             loss_bad: p(1.0),
         };
         let first_lost = |seed| {
-            let chance = |purpose| Chance::named(seed, 0, "ge", 0, purpose);
+            let chance = |purpose| RandomStream::named(seed, 0, "ge", 0, purpose);
             GilbertElliott::new(&keys, chance("state"), chance("loss")).loses()
         };
         let lost = (0..1_000).filter(|seed| first_lost(*seed)).count();

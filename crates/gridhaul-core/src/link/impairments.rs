@@ -3,14 +3,14 @@
 use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::fading::Fading;
 use super::jitter::Jitter;
 use super::load_latency::LoadLatency;
 use super::noise::Noise;
 use super::outage::Outages;
 use super::reorder::Reorder;
-use super::{DropReason, Fate, LinkChance};
-use crate::chance::Coin;
+use super::shadowing::Shadowing;
+use super::{DropReason, Fate, LinkRandomStreams};
+use crate::random::BernoulliTrial;
 
 /// What may happen to packets besides queue, wire, delay and loss.
 ///
@@ -20,11 +20,11 @@ use crate::chance::Coin;
 #[derive(Debug, Clone)]
 pub(super) struct Impairments {
     pub(super) outages: Outages,
-    fading: Option<Fading>,
+    shadowing: Option<Shadowing>,
     noise: Noise,
-    corrupt: Option<Coin>,
-    corrupt_unnoticed: Option<Coin>,
-    duplicate: Option<Coin>,
+    corrupt: Option<BernoulliTrial>,
+    corrupt_undetected: Option<BernoulliTrial>,
+    duplicate: Option<BernoulliTrial>,
     jitter: Option<Jitter>,
     load_latency: Option<LoadLatency>,
     reorder: Option<Reorder>,
@@ -56,10 +56,10 @@ impl Impairments {
     /// Whether a direction has none.
     pub(super) const fn is_none(direction: &Direction) -> bool {
         direction.outage.is_empty()
-            && direction.fading.is_none()
+            && direction.shadowing.is_none()
             && direction.noise.is_empty()
             && direction.corrupt.is_none()
-            && direction.corrupt_unnoticed.is_none()
+            && direction.corrupt_undetected.is_none()
             && direction.duplicate.is_none()
             && direction.jitter.is_none()
             && direction.load_latency.is_none()
@@ -67,14 +67,14 @@ impl Impairments {
     }
 
     /// The impairments of a direction.
-    pub(super) fn new(direction: &Direction, chance: LinkChance) -> Self {
-        let coin = |probability, purpose| Coin::new(probability, chance.stream(purpose));
+    pub(super) fn new(direction: &Direction, chance: LinkRandomStreams) -> Self {
+        let coin = |probability, purpose| BernoulliTrial::new(probability, chance.stream(purpose));
         Self {
             outages: Outages::new(&direction.outage),
-            fading: direction.fading.map(|keys| Fading::new(keys, chance)),
+            shadowing: direction.shadowing.map(|keys| Shadowing::new(keys, chance)),
             noise: Noise::new(&direction.noise, chance),
             corrupt: direction.corrupt.map(|p| coin(p, "corrupt")),
-            corrupt_unnoticed: direction.corrupt_unnoticed.map(|p| coin(p, "corrupt unnoticed")),
+            corrupt_undetected: direction.corrupt_undetected.map(|p| coin(p, "corrupt unnoticed")),
             duplicate: direction.duplicate.map(|p| coin(p, "duplicate")),
             jitter: direction.jitter.map(|keys| Jitter::new(&keys, chance.stream("jitter"))),
             load_latency: direction
@@ -95,15 +95,16 @@ impl Impairments {
 
     /// Decides about a packet whose transmission is over.
     pub(super) fn judge(&mut self, packet: Sent, delay: Duration) -> Verdict {
-        let damaged = self.corrupt.as_mut().is_some_and(Coin::flip);
-        let garbled = self.corrupt_unnoticed.as_mut().is_some_and(Coin::flip);
-        let duplicated = self.duplicate.as_mut().is_some_and(Coin::flip);
-        let faded = self.fading.as_mut().is_some_and(|fading| fading.is_below(packet.started));
+        let damaged = self.corrupt.as_mut().is_some_and(BernoulliTrial::flip);
+        let garbled = self.corrupt_undetected.as_mut().is_some_and(BernoulliTrial::flip);
+        let duplicated = self.duplicate.as_mut().is_some_and(BernoulliTrial::flip);
+        let faded =
+            self.shadowing.as_mut().is_some_and(|shadowing| shadowing.is_below(packet.started));
         let destroyed = self.noise.destroys(packet.started, packet.sent);
         let fate = if self.outages.loses(packet.started, packet.sent) {
             Fate::Lost(DropReason::Outage)
         } else if faded {
-            Fate::Lost(DropReason::Fading)
+            Fate::Lost(DropReason::Shadowing)
         } else if destroyed {
             Fate::Lost(DropReason::Noise)
         } else if packet.lost {

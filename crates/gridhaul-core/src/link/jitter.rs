@@ -3,19 +3,19 @@
 use gridhaul_scenario::scenario::{self, JitterShape};
 use gridhaul_scenario::units::Duration;
 
-use crate::chance::Chance;
+use crate::random::RandomStream;
 
 /// Draws the addition of each packet.
 #[derive(Debug, Clone)]
 pub(super) struct Jitter {
     size: Duration,
     shape: JitterShape,
-    chance: Chance,
+    chance: RandomStream,
 }
 
 impl Jitter {
     /// Jitter with its own stream of chance.
-    pub(super) fn new(jitter: &scenario::Jitter, chance: Chance) -> Self {
+    pub(super) fn new(jitter: &scenario::Jitter, chance: RandomStream) -> Self {
         Self { size: jitter.size, shape: jitter.shape, chance }
     }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{BitRate, Duration, Instant};
 
-use crate::chance::Chance;
+use crate::random::RandomStream;
 
 /// The addition to the delay of each packet.
 ///
@@ -27,7 +27,7 @@ pub(super) struct LoadLatency {
 
 impl LoadLatency {
     /// Latency without load, at a random phase of its oscillation.
-    pub(super) fn new(keys: &scenario::LoadLatency, mut chance: Chance) -> Self {
+    pub(super) fn new(keys: &scenario::LoadLatency, mut chance: RandomStream) -> Self {
         Self {
             load: LoadWindow::new(keys.memory),
             above_since: None,

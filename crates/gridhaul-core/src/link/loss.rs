@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use gridhaul_scenario::scenario;
 
-use super::LinkChance;
+use super::LinkRandomStreams;
 use super::gilbert_elliott::GilbertElliott;
-use crate::chance::Coin;
+use crate::random::BernoulliTrial;
 
 /// Decides which packets are lost on the way. Asked once for each packet that leaves the wire.
 #[derive(Debug, Clone)]
@@ -14,7 +14,7 @@ pub(super) enum Loss {
     /// Never loses.
     None,
     /// Loses each packet independently.
-    Bernoulli(Coin),
+    Bernoulli(BernoulliTrial),
     /// Loses with a memory; apart, to keep plain links small.
     Other(Box<OtherLoss>),
 }
@@ -38,11 +38,11 @@ pub(super) struct Listed {
 
 impl Loss {
     /// The loss of a direction.
-    pub(super) fn new(loss: Option<&scenario::Loss>, chance: LinkChance) -> Self {
+    pub(super) fn new(loss: Option<&scenario::Loss>, chance: LinkRandomStreams) -> Self {
         match loss {
             None => Self::None,
             Some(scenario::Loss::Bernoulli(probability)) => {
-                Self::Bernoulli(Coin::new(*probability, chance.stream("loss")))
+                Self::Bernoulli(BernoulliTrial::new(*probability, chance.stream("loss")))
             }
             Some(scenario::Loss::GilbertElliott(channel)) => {
                 let (moves, losses) = (chance.stream("loss state"), chance.stream("loss"));

@@ -6,7 +6,7 @@
 //!    it is full (`aqm`);
 //! 2. **wire**: each packet takes its own time at the link's rate (`wire`); an outage that holds
 //!    stops the wire, also within a packet (`outage`);
-//! 3. **loss**: outages that lose, then attenuation (`fading`), bursts of noise (`noise`), and
+//! 3. **loss**: outages that lose, then attenuation (`shadowing`), bursts of noise (`noise`), and
 //!    Bernoulli, Gilbert–Elliott or listed packets (`loss`); the first of them is the cause;
 //! 4. **damage**, then **duplication**: the copy of a damaged packet is damaged too;
 //! 5. **way**: delay, jitter and load-dependent latency, which keep the order, then packets that
@@ -27,7 +27,6 @@ mod apart;
 mod aqm;
 mod crossing;
 mod direction;
-mod fading;
 mod gilbert_elliott;
 mod impairments;
 mod jitter;
@@ -41,6 +40,7 @@ mod reorder;
 mod ring;
 mod serializer;
 mod set;
+mod shadowing;
 mod timed;
 mod truth;
 mod wire;
@@ -48,7 +48,7 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-use crate::chance::{Chance, ChanceName};
+use crate::random::{RandomStream, RandomStreamName};
 
 pub use account::LinkAccount;
 pub use crossing::Crossings;
@@ -61,21 +61,24 @@ pub use truth::{Called, Cause, Confusion, Losses};
 
 /// The chance of one direction: a stream for each purpose, all independent of each other.
 #[derive(Debug, Clone, Copy)]
-pub struct LinkChance(ChanceName);
+pub struct LinkRandomStreams(RandomStreamName);
 
-impl LinkChance {
-    /// The chance of the direction `entity` (`"<link>.forward"` or `"<link>.backward"`) of the
+impl LinkRandomStreams {
+    /// The chance of the direction `entity` (`"<link>.forward"` or `"<link>.reverse"`) of the
     /// member `member` of a group.
     #[must_use]
-    pub fn named(seed: u64, repeat: u32, entity: &str, member: u64) -> Self {
-        Self(ChanceName::new(seed, repeat, entity, member))
+    pub fn named(seed: u64, replication: u32, entity: &str, member: u64) -> Self {
+        // A stream is found by its name: with another one, every answer to a seed would change.
+        let stream_name = entity.strip_suffix(".reverse").map(|link| format!("{link}.backward"));
+        let entity = stream_name.as_deref().unwrap_or(entity);
+        Self(RandomStreamName::new(seed, replication, entity, member))
     }
 
-    fn stream(self, purpose: &str) -> Chance {
+    fn stream(self, purpose: &str) -> RandomStream {
         self.0.stream(purpose)
     }
 
-    fn numbered_stream(self, purpose: &str, number: u64) -> Chance {
+    fn numbered_stream(self, purpose: &str, number: u64) -> RandomStream {
         self.0.numbered_stream(purpose, number)
     }
 }

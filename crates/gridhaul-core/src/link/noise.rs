@@ -3,8 +3,8 @@
 use gridhaul_scenario::scenario::{self, NoiseTiming};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::LinkChance;
-use crate::chance::{Chance, Coin};
+use super::LinkRandomStreams;
+use crate::random::{BernoulliTrial, RandomStream};
 
 /// All noises of a direction.
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ pub(super) struct Noise {
 struct Source {
     bursts: Bursts,
     /// Asked for each burst that a packet meets, until one destroys it.
-    destroys: Coin,
+    destroys: BernoulliTrial,
 }
 
 /// The bursts of one noise, looked at one after the other.
@@ -29,15 +29,15 @@ struct Bursts {
     length: Duration,
     gap: Duration,
     timing: NoiseTiming,
-    chance: Chance,
+    chance: RandomStream,
 }
 
 impl Noise {
     /// The noises, each with chance of its own.
-    pub(super) fn new(keys: &[scenario::Noise], chance: LinkChance) -> Self {
+    pub(super) fn new(keys: &[scenario::Noise], chance: LinkRandomStreams) -> Self {
         let source = |(number, keys): (u64, &scenario::Noise)| Source {
             bursts: Bursts::new(keys, chance.numbered_stream("noise", number)),
-            destroys: Coin::new(keys.loss, chance.numbered_stream("noise loss", number)),
+            destroys: BernoulliTrial::new(keys.loss, chance.numbered_stream("noise loss", number)),
         };
         Self { sources: (0..).zip(keys).map(source).collect() }
     }
@@ -74,7 +74,7 @@ impl Source {
 
 impl Bursts {
     /// The noise in its stationary state.
-    fn new(keys: &scenario::Noise, mut chance: Chance) -> Self {
+    fn new(keys: &scenario::Noise, mut chance: RandomStream) -> Self {
         let scenario::Noise { length, gap, timing, .. } = *keys;
         let cycle = length + gap;
         let (begin, end) = match timing {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     fn noise(keys: &[scenario::Noise], seed: u64) -> Noise {
-        Noise::new(keys, LinkChance::named(seed, 0, "line.forward", 0))
+        Noise::new(keys, LinkRandomStreams::named(seed, 0, "line.forward", 0))
     }
 
     /// Which packets of a length are destroyed, with one sent at each step.

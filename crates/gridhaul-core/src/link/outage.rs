@@ -31,7 +31,7 @@ impl Outages {
                 .map(Series::new)
                 .collect()
         };
-        Self { hold: of(OutageMode::Hold), lose: of(OutageMode::Lose) }
+        Self { hold: of(OutageMode::Hold), lose: of(OutageMode::Drop) }
     }
 
     /// The earliest time from `from` on at which the wire does not stand still;
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn any_part_on_the_wire_during_an_outage_is_enough_to_lose() {
-        let outages = Outages::new(&[outage(100, 10, None, OutageMode::Lose)]);
+        let outages = Outages::new(&[outage(100, 10, None, OutageMode::Drop)]);
         let cases = [
             ((90, 100), false),
             ((90, 101), true),

@@ -84,7 +84,7 @@ pub enum DropReason {
     /// It was on the wire during an outage that loses.
     Outage,
     /// Its signal was too weak: the attenuation was too large.
-    Fading,
+    Shadowing,
     /// A burst of noise destroyed it.
     Noise,
 }

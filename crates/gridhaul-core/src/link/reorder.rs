@@ -3,24 +3,27 @@
 use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::Duration;
 
-use super::LinkChance;
-use crate::chance::Coin;
+use super::LinkRandomStreams;
+use crate::random::BernoulliTrial;
 
 /// Chooses the packets that are held back.
 #[derive(Debug, Clone)]
 pub(super) struct Reorder {
-    coin: Coin,
-    by: Duration,
+    coin: BernoulliTrial,
+    delay: Duration,
 }
 
 impl Reorder {
     /// Reordering with its own stream of chance.
-    pub(super) fn new(reorder: &scenario::Reorder, chance: LinkChance) -> Self {
-        Self { coin: Coin::new(reorder.probability, chance.stream("reorder")), by: reorder.by }
+    pub(super) fn new(reorder: &scenario::Reorder, chance: LinkRandomStreams) -> Self {
+        Self {
+            coin: BernoulliTrial::new(reorder.probability, chance.stream("reorder")),
+            delay: reorder.delay,
+        }
     }
 
     /// For how long the next packet is held back; `None`: not at all.
     pub(super) fn hold_back(&mut self) -> Option<Duration> {
-        self.coin.flip().then_some(self.by)
+        self.coin.flip().then_some(self.delay)
     }
 }

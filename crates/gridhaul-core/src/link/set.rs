@@ -3,7 +3,7 @@
 use gridhaul_scenario::scenario::{Diagnostic, Direction, Directions, Scenario};
 use gridhaul_scenario::units::Instant;
 
-use super::{DropReason, LinkAccount, LinkChance, LinkDirection, Passage, Payload};
+use super::{DropReason, LinkAccount, LinkDirection, LinkRandomStreams, Passage, Payload};
 
 /// The directions of the links of a network, numbered from 0.
 ///
@@ -69,7 +69,7 @@ impl<P: Payload, O: LinkObserver<P>> LinkSet<P, O> {
         let mut entries = Vec::with_capacity(directions.row_of().len());
         for ((name, members), keys) in directions.rows().iter().zip(Directions::keys(scenario)) {
             for member in 0..*members {
-                let chance = LinkChance::named(scenario.seed, replication, name, member);
+                let chance = LinkRandomStreams::named(scenario.seed, replication, name, member);
                 entries.push(LinkEntry::new(keys, chance, observer(name, member, keys)));
             }
         }
@@ -221,7 +221,7 @@ impl<P: Payload, O: LinkObserver<P>> LinkSet<P, O> {
 impl<P: Payload, O: LinkObserver<P>> LinkEntry<P, O> {
     /// An idle direction, paired with none.
     #[must_use]
-    pub fn new(direction: &Direction, chance: LinkChance, observer: O) -> Self {
+    pub fn new(direction: &Direction, chance: LinkRandomStreams, observer: O) -> Self {
         Self {
             direction: LinkDirection::new(direction, chance),
             account: LinkAccount::of(direction),

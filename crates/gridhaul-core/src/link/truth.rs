@@ -97,20 +97,20 @@ impl Confusion {
     pub fn metrics(&self, into: &mut Metrics) {
         let Self { queue, error, nothing } = self;
         into.extend([
-            (Metric::QueueLossCalledCongestion, queue.congestion as f64),
-            (Metric::QueueLossCalledError, queue.error as f64),
-            (Metric::ErrorLossCalledCongestion, error.congestion as f64),
-            (Metric::ErrorLossCalledError, error.error as f64),
-            (Metric::NoLossCalledCongestion, nothing.congestion as f64),
-            (Metric::NoLossCalledError, nothing.error as f64),
+            (Metric::QueueLossClassifiedCongestion, queue.congestion as f64),
+            (Metric::QueueLossClassifiedError, queue.error as f64),
+            (Metric::ErrorLossClassifiedCongestion, error.congestion as f64),
+            (Metric::ErrorLossClassifiedError, error.error as f64),
+            (Metric::NoLossClassifiedCongestion, nothing.congestion as f64),
+            (Metric::NoLossClassifiedError, nothing.error as f64),
         ]);
         let share = |right: u64, wrong: u64| {
             (right + wrong > 0).then(|| right as f64 / (right + wrong) as f64)
         };
         let congestion = share(queue.congestion, queue.error);
-        into.extend(congestion.map(|share| (Metric::CongestionRecognised, share)));
+        into.extend(congestion.map(|share| (Metric::CongestionDetection, share)));
         let errors = share(error.error, error.congestion);
-        into.extend(errors.map(|share| (Metric::ErrorRecognised, share)));
+        into.extend(errors.map(|share| (Metric::ErrorDetection, share)));
     }
 }
 
@@ -151,7 +151,7 @@ mod tests {
         let shares = |confusion: Confusion| {
             let mut metrics = Metrics::new();
             confusion.metrics(&mut metrics);
-            [Metric::CongestionRecognised, Metric::ErrorRecognised].map(|wanted| {
+            [Metric::CongestionDetection, Metric::ErrorDetection].map(|wanted| {
                 metrics.iter().find(|(metric, _)| *metric == wanted).map(|(_, value)| *value)
             })
         };

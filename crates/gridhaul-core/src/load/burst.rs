@@ -4,7 +4,7 @@ use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::Arrival;
-use crate::chance::{Chance, Threshold};
+use crate::random::{RandomStream, Threshold};
 
 /// The reports of one member.
 ///
@@ -25,13 +25,13 @@ pub struct Burst {
     report: Instant,
     count: u32,
     left: u32,
-    chance: Chance,
+    chance: RandomStream,
 }
 
 impl Burst {
     /// Events that are counted from `start` on.
     #[must_use]
-    pub fn new(keys: &scenario::Burst, start: Instant, chance: Chance) -> Self {
+    pub fn new(keys: &scenario::Burst, start: Instant, chance: RandomStream) -> Self {
         let mut burst = Self {
             bytes: keys.size.get(),
             spread: keys.spread,
@@ -105,7 +105,7 @@ mod tests {
 
     fn times(keys: &scenario::Burst, member: u64, count: usize) -> Vec<u64> {
         let start = Instant::ZERO + Duration::from_secs(1);
-        let mut burst = Burst::new(keys, start, Chance::named(1, 0, "gasp", member, "load"));
+        let mut burst = Burst::new(keys, start, RandomStream::named(1, 0, "gasp", member, "load"));
         let millis = |message: Arrival| message.at.as_nanos() / 1_000_000;
         std::iter::from_fn(|| burst.next_message()).map(millis).take(count).collect()
     }

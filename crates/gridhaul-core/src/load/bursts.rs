@@ -3,7 +3,7 @@
 use gridhaul_scenario::scenario::{self, Spread};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::chance::Chance;
+use crate::random::RandomStream;
 
 /// Bursts and the silences between them, independent of everything else.
 ///
@@ -16,13 +16,13 @@ pub struct Bursts {
     spread: Spread,
     active: bool,
     until: Instant,
-    chance: Chance,
+    chance: RandomStream,
 }
 
 impl Bursts {
     /// Bursts as `keys` have them, from `start` on, in their stationary state.
     #[must_use]
-    pub fn new(keys: &scenario::OnOff, start: Instant, chance: Chance) -> Self {
+    pub fn new(keys: &scenario::OnOff, start: Instant, chance: RandomStream) -> Self {
         let mut bursts = Self {
             on: keys.on,
             off: keys.off,
@@ -69,7 +69,7 @@ impl Bursts {
     }
 
     /// The stream of chance, for whoever goes on alone.
-    pub(super) fn into_chance(self) -> Chance {
+    pub(super) fn into_random(self) -> RandomStream {
         self.chance
     }
 
@@ -84,7 +84,7 @@ impl Bursts {
 }
 
 /// A length of a burst or a silence.
-pub(super) fn length(spread: Spread, mean: Duration, chance: &mut Chance) -> Duration {
+pub(super) fn length(spread: Spread, mean: Duration, chance: &mut RandomStream) -> Duration {
     match spread {
         Spread::Fixed => mean,
         Spread::Exponential => chance.exponential(mean),
@@ -105,7 +105,7 @@ mod tests {
             spread,
             synchronised: false,
         };
-        Bursts::new(&keys, Instant::ZERO, Chance::named(3, 0, "reading", member, "load"))
+        Bursts::new(&keys, Instant::ZERO, RandomStream::named(3, 0, "reading", member, "load"))
     }
 
     fn at(millis: u64) -> Instant {

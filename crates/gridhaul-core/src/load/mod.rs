@@ -23,7 +23,7 @@ use std::sync::Arc;
 use gridhaul_scenario::scenario::{self, Load};
 use gridhaul_scenario::units::Instant;
 
-use crate::chance::Chance;
+use crate::random::RandomStream;
 
 pub use application::{Application, Carrier, Delivered, Message, Outbox, Transfer, UnderWay};
 pub use burst::Burst;
@@ -110,7 +110,7 @@ impl<'a> From<&'a Load> for SharedLoad<'a> {
 impl Demand {
     /// What a member of `load` demands, from `start` on. Give each a stream of chance of its own.
     #[must_use]
-    pub fn of_member(load: &SharedLoad<'_>, start: Instant, chance: Chance) -> Self {
+    pub fn of_member(load: &SharedLoad<'_>, start: Instant, chance: RandomStream) -> Self {
         match load {
             SharedLoad::OnOff(keys) if keys.rate.is_some() => {
                 let keys = Arc::clone(keys);
@@ -127,7 +127,7 @@ impl Demand {
 
     /// What `load` demands, from `start` on. Give each flow a stream of chance of its own.
     #[must_use]
-    pub fn new(load: &Load, start: Instant, chance: Chance) -> Self {
+    pub fn new(load: &Load, start: Instant, chance: RandomStream) -> Self {
         match load {
             Load::Bulk => Self::Endless,
             Load::Transfer(keys) => Self::Limited(keys.size.get()),
@@ -151,7 +151,7 @@ impl Demand {
 impl Source {
     /// The source of an open-loop load from `start` on; `None` for any other load.
     #[must_use]
-    pub fn new(load: &Load, start: Instant, chance: Chance) -> Option<Self> {
+    pub fn new(load: &Load, start: Instant, chance: RandomStream) -> Option<Self> {
         match Demand::new(load, start, chance) {
             Demand::Open(source) => Some(source),
             _ => None,
@@ -209,7 +209,7 @@ mod tests {
             size: None,
             synchronised: true,
         });
-        let chance = Chance::named(1, 0, "pmu", 0, "load");
+        let chance = RandomStream::named(1, 0, "pmu", 0, "load");
         let mut source = Source::new(&application, Instant::ZERO, chance).unwrap();
         let messages: Vec<_> = std::iter::from_fn(|| source.next_message())
             .map(|message| (message.at.as_nanos() / 1_000_000, message.bytes))

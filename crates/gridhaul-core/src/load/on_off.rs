@@ -7,7 +7,7 @@ use gridhaul_scenario::units::{BitRate, Duration, Instant};
 
 use super::bursts::length;
 use super::{Arrival, Bursts};
-use crate::chance::Chance;
+use crate::random::RandomStream;
 
 /// An on–off source.
 ///
@@ -33,14 +33,14 @@ pub struct OnOff {
     until: Instant,
     /// Carried fraction of a nanosecond, as a numerator over the rate.
     carry: u64,
-    chance: Chance,
+    chance: RandomStream,
 }
 
 impl OnOff {
     /// A source that runs from `start` on, in its stationary state. Without a rate it never has a
     /// message; see [`Demand::Greedy`](super::Demand::Greedy).
     #[must_use]
-    pub fn new(keys: Arc<scenario::OnOff>, start: Instant, mut chance: Chance) -> Self {
+    pub fn new(keys: Arc<scenario::OnOff>, start: Instant, mut chance: RandomStream) -> Self {
         let (mut carry, mut needed) = (0, Duration::ZERO);
         let never = bits_per_sec(&keys) == 0 || keys.on.is_zero();
         if !never {
@@ -48,7 +48,7 @@ impl OnOff {
         }
         let bursts = Bursts::new(&keys, start, chance);
         let (active, until) = (bursts.active(), bursts.until());
-        let chance = bursts.into_chance();
+        let chance = bursts.into_random();
         if never {
             return Self { keys, due: Instant::NEVER, until, carry, chance };
         }
@@ -123,7 +123,11 @@ mod tests {
     }
 
     fn source(keys: &scenario::OnOff, member: u64) -> OnOff {
-        OnOff::new(Arc::new(*keys), Instant::ZERO, Chance::named(5, 0, "voice", member, "load"))
+        OnOff::new(
+            Arc::new(*keys),
+            Instant::ZERO,
+            RandomStream::named(5, 0, "voice", member, "load"),
+        )
     }
 
     fn messages_before(source: &mut OnOff, end: Instant) -> u64 {

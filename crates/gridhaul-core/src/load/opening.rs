@@ -4,7 +4,7 @@ use gridhaul_scenario::scenario::{Flow, Load};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::Demand;
-use crate::chance::Chance;
+use crate::random::RandomStream;
 
 /// When the members of a flow begin their loads and open their connections (`start_spread`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Opening {
 
     /// When the load of a member begins. `chance` is the member's stream for its start.
     #[must_use]
-    pub fn load_begins(&self, chance: &mut Chance) -> Instant {
+    pub fn load_begins(&self, chance: &mut RandomStream) -> Instant {
         match self.rule {
             Rule::WithLoad(spread) => self.start + chance.uniform(spread),
             Rule::WithFirstMessage | Rule::BeforeEvent(_) => self.start,
@@ -56,7 +56,7 @@ impl Opening {
         &self,
         load_begins: Instant,
         demand: &Demand,
-        chance: &mut Chance,
+        chance: &mut RandomStream,
     ) -> Instant {
         match self.rule {
             Rule::WithLoad(_) => load_begins,
@@ -89,7 +89,7 @@ fn default_rule(load: &Load, connections: u64) -> Rule {
     }
 }
 
-fn with_first_message(begins: Instant, demand: &Demand, chance: &mut Chance) -> Instant {
+fn with_first_message(begins: Instant, demand: &Demand, chance: &mut RandomStream) -> Instant {
     match demand {
         Demand::Open(source) => source.coming(),
         // Its bursts are in their stationary state: those that are under way at `begins` began at
@@ -126,7 +126,7 @@ mod tests {
             if at == Instant::NEVER { f64::INFINITY } else { at.as_secs_f64() * 1e3 - 100e3 }
         };
         let member = |number| {
-            let chance = |purpose| Chance::named(1, 0, "meters", number, purpose);
+            let chance = |purpose| RandomStream::named(1, 0, "meters", number, purpose);
             let mut start = chance("start");
             let begins = opening.load_begins(&mut start);
             let demand = Demand::new(&flow.load, begins, chance("load"));

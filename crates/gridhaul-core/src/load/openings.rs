@@ -29,10 +29,10 @@ impl Openings {
         let opened = self.times.count();
         into.push((Metric::ConnectionsOpened, opened as f64));
         into.push((Metric::ConnectionsFailed, self.failed as f64));
-        into.extend(self.times.mean().map(|mean| (Metric::OpenTimeMean, mean)));
+        into.extend(self.times.mean().map(|mean| (Metric::HandshakeTimeMean, mean)));
         // Where more than 2 % never opened, the percentile is among them, and not known.
         let p98 = self.times.quantile_with(0.98, |_| self.failed);
-        into.extend(p98.map(|p98| (Metric::OpenTimeP98, p98)));
+        into.extend(p98.map(|p98| (Metric::HandshakeTimeP98, p98)));
     }
 }
 

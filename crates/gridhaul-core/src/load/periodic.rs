@@ -4,7 +4,7 @@ use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::Arrival;
-use crate::chance::Chance;
+use crate::random::RandomStream;
 
 /// Ticks `every` from a phase on; each message follows its tick by a random time up to `jitter`.
 ///
@@ -19,13 +19,13 @@ pub struct Periodic {
     jitter: Duration,
     next_tick: Instant,
     coming: Instant,
-    chance: Chance,
+    chance: RandomStream,
 }
 
 impl Periodic {
     /// A clock that runs from `start` on.
     #[must_use]
-    pub fn new(keys: &scenario::Periodic, start: Instant, mut chance: Chance) -> Self {
+    pub fn new(keys: &scenario::Periodic, start: Instant, mut chance: RandomStream) -> Self {
         // A period of zero would never get anywhere.
         let every = keys.every.max(Duration::from_nanos(1));
         let last_phase = every - Duration::from_nanos(1);
@@ -82,7 +82,7 @@ mod tests {
 
     fn times(keys: &scenario::Periodic, member: u64, count: usize) -> Vec<u64> {
         let start = Instant::ZERO + Duration::from_secs(1);
-        let chance = Chance::named(1, 0, "meters", member, "load");
+        let chance = RandomStream::named(1, 0, "meters", member, "load");
         let mut source = Periodic::new(keys, start, chance);
         (0..count).map(|_| source.next_message().at.as_nanos()).collect()
     }

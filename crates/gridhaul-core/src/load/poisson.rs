@@ -4,7 +4,7 @@ use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::Arrival;
-use crate::chance::Chance;
+use crate::random::RandomStream;
 
 /// A Poisson process: independent, exponentially distributed times between messages, the first
 /// one also before the first message.
@@ -13,13 +13,13 @@ pub struct Poisson {
     bytes: u64,
     every: Duration,
     coming: Instant,
-    chance: Chance,
+    chance: RandomStream,
 }
 
 impl Poisson {
     /// A process that runs from `start` on.
     #[must_use]
-    pub fn new(keys: &scenario::Poisson, start: Instant, mut chance: Chance) -> Self {
+    pub fn new(keys: &scenario::Poisson, start: Instant, mut chance: RandomStream) -> Self {
         // A mean of zero would never get anywhere.
         let every = keys.every.max(Duration::from_nanos(1));
         let coming = start + chance.exponential(every);
@@ -49,7 +49,7 @@ mod tests {
     fn counts_have_the_mean_and_the_variance_of_a_poisson_process() {
         let every = Duration::from_millis(10);
         let keys = scenario::Poisson { size: Bytes::new(100), every, synchronised: false };
-        let chance = Chance::named(1, 0, "alarms", 0, "load");
+        let chance = RandomStream::named(1, 0, "alarms", 0, "load");
         let mut source = Poisson::new(&keys, Instant::ZERO, chance);
         // 2,000 windows of 1 s with 100 messages expected in each.
         let mut counts = vec![0.0_f64; 2_000];

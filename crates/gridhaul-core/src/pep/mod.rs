@@ -1,7 +1,7 @@
 //! Proxies that enhance performance (RFC 3135): what stands on the way of a connection and does
 //! more than forward packets.
 //!
-//! `aggregate` is a collector of many connections. The others serve one connection each, stand
+//! `aggregator` is a collector of many connections. The others serve one connection each, stand
 //! anywhere on its way, and are a [`Proxy`]: both ends' segments come in, segments to both ends go
 //! out. They hold no payload. Their carrier keeps what a proxy accepts ([`Proxy::accepts`]) in a
 //! [`Payload`], reads the bytes of an outgoing segment there by its sequence numbers, and releases
@@ -108,7 +108,7 @@ pub enum Origin {
 pub struct Statistics {
     /// Payload that the next hop has acknowledged, by the side that has sent it.
     pub released: [u64; 2],
-    /// Payload that was acknowledged to its sender and not by the next hop ([`Held::only_copy`]).
+    /// Payload that was acknowledged to its sender and not by the next hop ([`Held::bytes_at_risk`]).
     pub at_risk: u64,
     /// Payload that was acknowledged and will not be delivered ([`Proxy::lost`]).
     pub lost: u64,
@@ -144,8 +144,8 @@ pub trait Proxy: fmt::Debug {
     }
 
     /// Payload of both directions of which the only copy is here.
-    fn only_copy(&self) -> u64 {
-        self.held(Side::Left).only_copy + self.held(Side::Right).only_copy
+    fn bytes_at_risk(&self) -> u64 {
+        self.held(Side::Left).bytes_at_risk + self.held(Side::Right).bytes_at_risk
     }
 
     /// Bytes that were acknowledged to their sender and will never be delivered, as far as this
@@ -181,7 +181,7 @@ pub trait Proxy: fmt::Debug {
     fn statistics(&self) -> Statistics {
         Statistics {
             released: Side::BOTH.map(|from| self.held(from).released),
-            at_risk: self.only_copy(),
+            at_risk: self.bytes_at_risk(),
             lost: self.lost(),
             ..Statistics::default()
         }
@@ -201,7 +201,7 @@ pub struct Held {
     pub bytes: u64,
     /// Acknowledged to its sender and not acknowledged by the next hop: lost with this proxy (RFC
     /// 3135, section 4.1.2, fate sharing).
-    pub only_copy: u64,
+    pub bytes_at_risk: u64,
     /// Received in order from the beginning, and handed on. The acknowledgement may come later.
     pub received: u64,
     /// Acknowledged to its sender from the beginning.

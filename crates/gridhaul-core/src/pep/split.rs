@@ -89,8 +89,8 @@ impl Proxy for Split {
         self.coupling.held(from)
     }
 
-    fn only_copy(&self) -> u64 {
-        self.coupling.only_copy()
+    fn bytes_at_risk(&self) -> u64 {
+        self.coupling.bytes_at_risk()
     }
 
     fn lost(&self) -> u64 {
@@ -116,7 +116,7 @@ impl Proxy for Split {
     fn statistics(&self) -> Statistics {
         let mut statistics = Statistics {
             released: Side::BOTH.map(|from| self.held(from).released),
-            at_risk: self.only_copy(),
+            at_risk: self.bytes_at_risk(),
             lost: self.lost(),
             ..Statistics::default()
         };

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use gridhaul_scenario::scenario::{IpVersion, Recovery, Scenario, Stack, Variant};
+use gridhaul_scenario::scenario::{
+    CongestionControlAlgorithm, IpVersion, Recovery, Scenario, Stack,
+};
 use gridhaul_scenario::units::{Bytes, Duration, WindowSize};
 
 use super::profile::{self, Growth, HalvingBasis, OptionBytes, Policy};
@@ -11,7 +13,7 @@ use super::profile::{self, Growth, HalvingBasis, OptionBytes, Policy};
 #[derive(Debug, Clone, PartialEq)]
 pub struct StackParams {
     /// The variant.
-    pub variant: Variant,
+    pub congestion_control: CongestionControlAlgorithm,
     /// Loss recovery.
     pub recovery: Recovery,
     /// Payload of a full segment in bytes.
@@ -113,7 +115,7 @@ impl StackParams {
         let mut params = profile::defaults(stack.profile);
         let mss = stack.mss.map_or(params.mss, clamp_bytes);
         params.mss = mss;
-        params.variant = stack.variant.unwrap_or(params.variant);
+        params.congestion_control = stack.congestion_control.unwrap_or(params.congestion_control);
         params.sack = stack.sack.unwrap_or(params.sack);
         params.recovery =
             stack.recovery.unwrap_or_else(|| profile::loss_recovery(stack.profile, &params));
@@ -146,7 +148,7 @@ impl StackParams {
             stack.medx_beta.unwrap_or(params.medx.1),
             stack.medx_buffer.unwrap_or(params.medx.2),
         );
-        if params.variant == Variant::Medx {
+        if params.congestion_control == CongestionControlAlgorithm::Medx {
             params.report_delays();
         }
         params

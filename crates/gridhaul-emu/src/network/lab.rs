@@ -1,7 +1,7 @@
 //! The namespaces and devices of a run.
 
 use super::plan::{Plan, Port};
-use crate::fault::Fault;
+use crate::error::EmulationError;
 use gridhaul_linux::{
     Namespace, TcpSysctls, Tun, disable_ipv6_autoconfiguration, enable_forwarding, run_batch,
     set_sysctl, set_tcp_buffer_limits,
@@ -18,7 +18,7 @@ pub(crate) struct Lab {
 
 impl Lab {
     /// Makes the network of a plan.
-    pub(crate) fn build(plan: &Plan) -> Result<Self, Fault> {
+    pub(crate) fn build(plan: &Plan) -> Result<Self, EmulationError> {
         let mut namespaces = Vec::with_capacity(plan.nodes.len());
         let mut devices: Vec<Option<Tun>> = plan.ports.iter().map(|_| None).collect();
         for (number, name) in plan.nodes.iter().enumerate() {
@@ -36,12 +36,12 @@ impl Lab {
 }
 
 /// Makes the devices of a node, then addresses, routes and settings; inside its namespace.
-fn furnish(plan: &Plan, node: usize, name: &str) -> Result<Vec<(usize, Tun)>, Fault> {
+fn furnish(plan: &Plan, node: usize, name: &str) -> Result<Vec<(usize, Tun)>, EmulationError> {
     let mut made = Vec::new();
     for (number, port) in plan.ports.iter().enumerate().filter(|(_, port)| port.node == node) {
         let Port { device, link, .. } = port;
         let doing = format!("making the device of link `{link}` at node `{name}` (/dev/net/tun)");
-        made.push((number, Tun::new(device).map_err(Fault::call(doing))?));
+        made.push((number, Tun::new(device).map_err(EmulationError::call(doing))?));
     }
     configure(plan, node)?;
     plan.configuration(node).run(name)?;
@@ -53,7 +53,7 @@ fn furnish(plan: &Plan, node: usize, name: &str) -> Result<Vec<(usize, Tun)>, Fa
 }
 
 /// Settings of the namespace, before its devices come up.
-fn configure(plan: &Plan, node: usize) -> Result<(), Fault> {
+fn configure(plan: &Plan, node: usize) -> Result<(), EmulationError> {
     enable_forwarding()?;
     disable_ipv6_autoconfiguration()?;
     // One connection must not learn from another.

@@ -3,7 +3,9 @@
 use gridhaul_core::tcp::StackParams;
 use gridhaul_linux::{DeviceAttributes, Htb, IpCommands, Route, RouteMetrics, TCP_RTO_MIN};
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::{Directions, Flow, Hop, Scenario, Transport, Variant};
+use gridhaul_scenario::scenario::{
+    CongestionControlAlgorithm, Directions, Flow, Hop, Scenario, Transport,
+};
 use gridhaul_scenario::units::Duration;
 
 use super::address::{Address, Family, Side};
@@ -73,7 +75,7 @@ impl Plan {
         };
         let mut ports = Vec::new();
         for (index, (name, link)) in scenario.link.iter().enumerate() {
-            let sides = [(&link.from, link.forward(), true), (&link.to, link.backward(), false)];
+            let sides = [(&link.from, link.forward(), true), (&link.to, link.reverse(), false)];
             for (at, direction, forward) in sides {
                 ports.push(Port {
                     node: node(at),
@@ -88,7 +90,7 @@ impl Plan {
             flows.push(FlowPlan::new(scenario, name, flow, [node(&flow.from), node(&flow.to)])?);
         }
         let nodes = scenario.node.keys().cloned().collect();
-        // Rows stand in the order of links, forward before backward, as ports do.
+        // Rows stand in the order of links, forward before reverse, as ports do.
         let leads = ports.iter().enumerate().filter(|(_, port)| port.leads.is_some());
         let arrivals = leads.map(|(number, _)| number ^ 1).collect();
         let shapers = scenario.shapers().map(|(_, hop, shaper)| {
@@ -203,7 +205,8 @@ fn port_number(hop: &Hop, end: bool) -> usize {
 impl FlowPlan {
     /// Whether its senders tell causes of losses apart and count what they say.
     pub(crate) fn judges(&self) -> bool {
-        self.transport == Transport::Tcp && self.stacks[0].variant == Variant::Medx
+        self.transport == Transport::Tcp
+            && self.stacks[0].congestion_control == CongestionControlAlgorithm::Medx
     }
 
     fn new(
@@ -216,7 +219,9 @@ impl FlowPlan {
             scenario.routes(name).map_err(|problem| RunError::Invalid(problem.to_string()))?;
         let group = scenario.members(&flow.from, &flow.to).unwrap_or(1);
         let chosen = |stack: Option<&String>| {
-            stack.and_then(|name| scenario.stack.get(name)).is_some_and(|it| it.variant.is_some())
+            stack
+                .and_then(|name| scenario.stack.get(name))
+                .is_some_and(|it| it.congestion_control.is_some())
         };
         let names = [flow.stack.as_ref(), flow.to_stack.as_ref().or(flow.stack.as_ref())];
         let stacks = names.map(|name| StackParams::named(scenario, name, flow.ip));

@@ -4,7 +4,9 @@ mod stack;
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::Unsupported;
-use gridhaul_scenario::scenario::{Flow, Load, ProxyMode, Scenario, Shaper, Transport, Variant};
+use gridhaul_scenario::scenario::{
+    CongestionControlAlgorithm, Flow, Load, ProxyMode, Scenario, Shaper, Transport,
+};
 use gridhaul_scenario::units::BitRate;
 
 use crate::control;
@@ -19,9 +21,9 @@ pub(crate) fn refusals(scenario: &Scenario) -> Vec<Unsupported> {
         refused.push(Unsupported { key, reason: reason.to_owned() });
     };
     for (name, node) in &scenario.node {
-        if node.aggregate.is_some() {
+        if node.aggregator.is_some() {
             refuse(
-                format!("node.{name}.aggregate"),
+                format!("node.{name}.aggregator"),
                 "kernels run no collectors yet; use `--on sim`",
             );
         }
@@ -100,11 +102,13 @@ fn mixed(scenario: &Scenario) -> Option<Unsupported> {
     let (mut first, mut vegas, mut medx) = (None, None, None);
     for (name, ip, stack) in stacks {
         let params = StackParams::named(scenario, stack, ip);
-        let same = match params.variant {
-            Variant::Vegas => {
+        let same = match params.congestion_control {
+            CongestionControlAlgorithm::Vegas => {
                 *vegas.get_or_insert(control::vegas(&params)) == control::vegas(&params)
             }
-            Variant::Medx => *medx.get_or_insert(control::medx(&params)) == control::medx(&params),
+            CongestionControlAlgorithm::Medx => {
+                *medx.get_or_insert(control::medx(&params)) == control::medx(&params)
+            }
             _ => true,
         };
         if !same {

@@ -2,7 +2,7 @@
 
 use gridhaul_cc::Algorithm;
 use gridhaul_core::tcp::StackParams;
-use gridhaul_scenario::scenario::{IpVersion, Profile, Stack, Variant};
+use gridhaul_scenario::scenario::{CongestionControlAlgorithm, IpVersion, Profile, Stack};
 use gridhaul_scenario::units::Duration;
 
 use crate::control;
@@ -32,11 +32,15 @@ pub(super) fn stack_refusals(stack: &Stack) -> Refusals {
 /// The variant and its parameters.
 fn algorithm(params: &StackParams) -> Refusals {
     if congestion_name(params).is_none() {
-        return vec![("variant", "no kernel has it; use `--on sim`".to_owned())];
+        return vec![("congestion_control", "no kernel has it; use `--on sim`".to_owned())];
     }
-    let (algorithm, keys) = match params.variant {
-        Variant::Vegas => (Algorithm::Vegas, ["vegas_alpha", "vegas_beta", "vegas_gamma"]),
-        Variant::Medx => (Algorithm::Medx, ["medx_alpha", "medx_beta", "medx_buffer"]),
+    let (algorithm, keys) = match params.congestion_control {
+        CongestionControlAlgorithm::Vegas => {
+            (Algorithm::Vegas, ["vegas_alpha", "vegas_beta", "vegas_gamma"])
+        }
+        CongestionControlAlgorithm::Medx => {
+            (Algorithm::Medx, ["medx_alpha", "medx_beta", "medx_buffer"])
+        }
         _ => return Vec::new(),
     };
     let settings = match control::settings(params) {
@@ -56,7 +60,7 @@ fn algorithm(params: &StackParams) -> Refusals {
             "{} needs what is missing here, as `gridhaul doctor` says: {missing}; or use `--on sim`",
             algorithm.name(),
         );
-        refused.push(("variant", why));
+        refused.push(("congestion_control", why));
     }
     refused
 }
@@ -89,7 +93,7 @@ fn habits(stack: &Stack, params: &StackParams) -> Refusals {
         refuse("hystart", "a setting of the whole machine (module tcp_cubic); leave it out");
     }
     if params.fixed_window != linux.fixed_window && stack.fixed_window.is_some() {
-        refuse("fixed_window", "no kernel has the variant `fixed`");
+        refuse("fixed_window", "no kernel has the congestion_control `fixed`");
     }
     if !params.handshake {
         refuse("handshake", "kernels open connections; leave it out");

@@ -21,7 +21,7 @@ use self::member::Member;
 use self::observe::judgement_interval;
 use super::row::RowTraffic;
 use crate::control::Controls;
-use crate::fault::Fault;
+use crate::error::EmulationError;
 use crate::handover::{Appointments, Thread};
 use crate::network::{Address, Plan};
 
@@ -203,7 +203,7 @@ impl Traffic<'_> {
     }
 
     /// Waits until somebody is due or a socket is ready, and serves the sockets.
-    fn wait(&mut self, clock: Clock, due: Instant) -> Result<(), Fault> {
+    fn wait(&mut self, clock: Clock, due: Instant) -> Result<(), EmulationError> {
         for event in self.poll.wait::<256>(clock.until(due))? {
             let number = event.data.u64();
             if number >= LISTENER {
@@ -216,7 +216,7 @@ impl Traffic<'_> {
     }
 
     /// Takes the connections that wait at the `to` end of a flow.
-    fn accept(&mut self, flow: usize) -> Result<(), Fault> {
+    fn accept(&mut self, flow: usize) -> Result<(), EmulationError> {
         let Some(listener) = self.listeners[flow].take() else { return Ok(()) };
         loop {
             match listener.accept() {
@@ -226,7 +226,7 @@ impl Traffic<'_> {
                         std::net::IpAddr::V6(ip) => Address::of(&ip.octets()),
                     });
                     let Some(Address { number, .. }) = member else { continue };
-                    socket.set_nonblocking(true).map_err(Fault::call("accepting"))?;
+                    socket.set_nonblocking(true).map_err(EmulationError::call("accepting"))?;
                     let index = self.first[flow] + number as usize;
                     self.poll.watch(&socket, 2 * index as u64 + 1, BOTH_ON_CHANGE)?;
                     if let Some(Member::Tcp(connection)) = self.members.get_mut(index) {
@@ -235,7 +235,7 @@ impl Traffic<'_> {
                 }
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => {
-                        return Err(Fault::call("accepting a connection")(error));
+                        return Err(EmulationError::call("accepting a connection")(error));
                     }
                     _ => break,
                 },

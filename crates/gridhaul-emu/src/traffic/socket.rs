@@ -4,11 +4,11 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use gridhaul_core::tcp::StackParams;
-use gridhaul_scenario::scenario::{Transport, Variant};
+use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Transport};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::control::Controls;
-use crate::fault::Fault;
+use crate::error::EmulationError;
 use crate::network::{Address, Family, FlowPlan, Side};
 use gridhaul_cc::Algorithm;
 use gridhaul_linux::{
@@ -21,11 +21,11 @@ const FIRST_PORT: u16 = 5_000;
 
 /// Name in the kernel of a stack's congestion control; `None` where no kernel has it.
 pub(crate) fn congestion_name(stack: &StackParams) -> Option<&'static str> {
-    match stack.variant {
+    match stack.congestion_control {
         // Those of gridhaul-cc, loaded for the run.
-        Variant::Vegas => Some(Algorithm::Vegas.name()),
-        Variant::Medx => Some(Algorithm::Medx.name()),
-        variant => congestion_control_name(variant),
+        CongestionControlAlgorithm::Vegas => Some(Algorithm::Vegas.name()),
+        CongestionControlAlgorithm::Medx => Some(Algorithm::Medx.name()),
+        congestion_control => congestion_control_name(congestion_control),
     }
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn near(
     number: u16,
     member: u32,
     controls: &Controls,
-) -> Result<Socket, Fault> {
+) -> Result<Socket, EmulationError> {
     let socket = open(flow, 0, controls)?;
     let address = Address { flow: number, side: Side::From, number: member };
     bind_free(&socket, SocketAddr::new(address.ip(flow.family), 0))?;
@@ -43,14 +43,18 @@ pub(crate) fn near(
 }
 
 /// The `to` end of TCP: one socket for all members, which listens.
-pub(crate) fn listener(flow: &FlowPlan, number: u16, controls: &Controls) -> Result<Socket, Fault> {
+pub(crate) fn listener(
+    flow: &FlowPlan,
+    number: u16,
+    controls: &Controls,
+) -> Result<Socket, EmulationError> {
     let socket = open(flow, 1, controls)?;
     let any: IpAddr = match flow.family {
         Family::V4 => IpAddr::from([0; 4]),
         Family::V6 => IpAddr::from([0_u16; 8]),
     };
     bind_free(&socket, SocketAddr::new(any, FIRST_PORT + number))?;
-    socket.listen(i32::from(i16::MAX)).map_err(Fault::call("listening"))?;
+    socket.listen(i32::from(i16::MAX)).map_err(EmulationError::call("listening"))?;
     Ok(socket)
 }
 
@@ -60,7 +64,7 @@ pub(crate) fn far_datagram(
     number: u16,
     member: u32,
     controls: &Controls,
-) -> Result<Socket, Fault> {
+) -> Result<Socket, EmulationError> {
     let socket = open(flow, 1, controls)?;
     let address = Address { flow: number, side: Side::To, number: member };
     let port = FIRST_PORT + number;
@@ -98,9 +102,9 @@ fn socket_config<'a>(
 }
 
 /// Lets the socket count as writable only when everything before has been sent.
-pub(crate) fn write_one_by_one(socket: &Socket) -> Result<(), Fault> {
+pub(crate) fn write_one_by_one(socket: &Socket) -> Result<(), EmulationError> {
     set_option(socket, SocketOption::NotSentLowWater, 1)
-        .map_err(Fault::call("setting TCP_NOTSENT_LOWAT"))
+        .map_err(EmulationError::call("setting TCP_NOTSENT_LOWAT"))
 }
 
 /// Begins to connect a member with its `to` end.
@@ -110,7 +114,7 @@ pub(crate) fn connect(socket: &Socket, family: Family, number: u16, member: u32)
     begin_connect(socket, to)
 }
 
-fn open(flow: &FlowPlan, end: usize, controls: &Controls) -> Result<Socket, Fault> {
+fn open(flow: &FlowPlan, end: usize, controls: &Controls) -> Result<Socket, EmulationError> {
     let domain = match flow.family {
         Family::V4 => Domain::IPV4,
         Family::V6 => Domain::IPV6,
@@ -119,7 +123,7 @@ fn open(flow: &FlowPlan, end: usize, controls: &Controls) -> Result<Socket, Faul
     let (kind, protocol) =
         if tcp { (Type::STREAM, Protocol::TCP) } else { (Type::DGRAM, Protocol::UDP) };
     let socket = Socket::new(domain, kind.nonblocking(), Some(protocol))
-        .map_err(Fault::call("opening a socket"))?;
+        .map_err(EmulationError::call("opening a socket"))?;
     if tcp {
         let stack = &flow.stacks[end];
         configure_socket(&socket, &socket_config(stack, controls.name(stack)))?;

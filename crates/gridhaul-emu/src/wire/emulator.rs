@@ -10,7 +10,7 @@ use super::packet::{Header, damage, garble};
 use super::recorder::Recorder;
 use super::tap::Tap;
 use super::{Lateness, Tally};
-use crate::fault::Fault;
+use crate::error::EmulationError;
 use crate::handover::{Appointments, Thread};
 use crate::network::{Address, Plan, Port};
 use gridhaul_linux::Clock;
@@ -88,18 +88,18 @@ impl<'a> Emulator<'a> {
         scenario: &Scenario,
         plan: &'a Plan,
         devices: &'a [Tun],
-        repeat: u32,
+        replication: u32,
         interval: Option<Duration>,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, EmulationError> {
         let poll = Poll::new()?;
         for (device, port) in devices.iter().zip(0..) {
             poll.watch(device, port, EventFlags::IN)?;
         }
         let observer = |name: &str, member, _: &Direction| {
-            let tapped = repeat == 0 && member == 0 && scenario.record.captures(name);
+            let tapped = replication == 0 && member == 0 && scenario.record.captures(name);
             FrameObserver { last_left: None, tap: tapped.then(|| Tap::new(name)) }
         };
-        let links = LinkSet::of_scenario(scenario, &plan.directions, repeat, observer)
+        let links = LinkSet::of_scenario(scenario, &plan.directions, replication, observer)
             .expect("a valid scenario pairs directions that it has");
         Ok(Self {
             plan,
@@ -126,7 +126,7 @@ impl<'a> Emulator<'a> {
         (clock, appointments): (Clock, &Appointments),
         (warmup, end): (Instant, Instant),
         stop: impl Fn() -> bool,
-    ) -> Result<WireOutcome, Fault> {
+    ) -> Result<WireOutcome, EmulationError> {
         request_realtime_priority();
         let mut before = None;
         loop {
@@ -158,7 +158,7 @@ impl<'a> Emulator<'a> {
     }
 
     /// Waits until a device has something to read or a link is due, and reads.
-    fn wait(&mut self, clock: Clock, due: Instant) -> Result<(), Fault> {
+    fn wait(&mut self, clock: Clock, due: Instant) -> Result<(), EmulationError> {
         for event in self.poll.wait::<32>(clock.until(due))? {
             self.take_in(event.data.u64() as usize, clock)?;
         }
@@ -166,7 +166,7 @@ impl<'a> Emulator<'a> {
     }
 
     /// Reads what the kernel has sent through a device.
-    fn take_in(&mut self, number: usize, clock: Clock) -> Result<(), Fault> {
+    fn take_in(&mut self, number: usize, clock: Clock) -> Result<(), EmulationError> {
         let mut buffer = std::mem::take(&mut self.buffer);
         for _ in 0..BATCH {
             let read = self.devices[number].read(&mut buffer);
@@ -211,7 +211,7 @@ impl<'a> Emulator<'a> {
     }
 
     /// Hands on whatever has arrived at the far end of its link.
-    fn deliver(&mut self, clock: Clock) -> Result<(), Fault> {
+    fn deliver(&mut self, clock: Clock) -> Result<(), EmulationError> {
         let now = clock.now();
         while let Some((number, passage)) = self.links.poll(now) {
             let last_left = &mut self.links.links.entry_mut(number).observer.last_left;
@@ -230,7 +230,7 @@ impl<'a> Emulator<'a> {
         direction: u32,
         passage: Passage<Frame>,
         now: Instant,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), EmulationError> {
         let Passage { payload: frame, fate, offered, left, .. } = passage;
         if let Some(cause) = fate.loss_cause() {
             self.note_lost(frame.place, cause, now);
@@ -289,12 +289,14 @@ impl<'a> Emulator<'a> {
     }
 
     /// The error of a device that does not work any more.
-    fn lost(&self, port: &Port, doing: &str, error: std::io::Error) -> Fault {
+    fn lost(&self, port: &Port, doing: &str, error: std::io::Error) -> EmulationError {
         let node = self.plan.nodes[port.node].clone();
         if Tun::is_gone(&error) {
-            return Fault::DeviceGone { link: port.link.clone(), node };
+            return EmulationError::DeviceGone { link: port.link.clone(), node };
         }
-        Fault::call(format!("{doing} the device of link `{}` at `{node}`", port.link))(error)
+        EmulationError::call(format!("{doing} the device of link `{}` at `{node}`", port.link))(
+            error,
+        )
     }
 }
 

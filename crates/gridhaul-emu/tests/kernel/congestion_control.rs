@@ -28,15 +28,18 @@ fn our_vegas_keeps_a_few_segments_in_the_queue() {
 fn what_our_medx_says_of_a_loss_stands_beside_its_cause() {
     // A queue that overflows, and errors: the kernel says which byte was missing, the wire why.
     let link = "forward = { rate = '4 Mbit/s', delay = '10 ms', queue = '20 packets', loss = { bernoulli = '4 %' } }\n\
-                backward = { rate = '4 Mbit/s', delay = '10 ms' }";
+                reverse = { rate = '4 Mbit/s', delay = '10 ms' }";
     let flows = "[stack.s]\nvariant = 'medx'\n\
                  [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 's'";
     let times = "duration = '8 s'\nwarmup = '1 s'";
     let Some(answer) = ask(times, &pair(link, flows)) else { return };
     let count = |metric| mean(&answer, "up", metric);
-    let of_queue = count(Metric::QueueLossCalledCongestion) + count(Metric::QueueLossCalledError);
-    let of_errors = count(Metric::ErrorLossCalledCongestion) + count(Metric::ErrorLossCalledError);
-    let of_nothing = count(Metric::NoLossCalledCongestion) + count(Metric::NoLossCalledError);
+    let of_queue =
+        count(Metric::QueueLossClassifiedCongestion) + count(Metric::QueueLossClassifiedError);
+    let of_errors =
+        count(Metric::ErrorLossClassifiedCongestion) + count(Metric::ErrorLossClassifiedError);
+    let of_nothing =
+        count(Metric::NoLossClassifiedCongestion) + count(Metric::NoLossClassifiedError);
     let all = format!("{of_queue} by the queue, {of_errors} by errors, {of_nothing} by nothing");
     assert!(of_queue >= 2.0 && of_errors >= 5.0, "{all}");
     // A segment that is late is missing as well.
@@ -46,10 +49,10 @@ fn what_our_medx_says_of_a_loss_stands_beside_its_cause() {
 #[test]
 fn our_medx_keeps_its_window_at_errors() {
     let link = "forward = { rate = '4 Mbit/s', delay = '20 ms', queue = 'unlimited', loss = { bernoulli = '2 %' } }\n\
-                backward = { rate = '4 Mbit/s', delay = '20 ms' }";
-    let flows = |variant: &str| {
+                reverse = { rate = '4 Mbit/s', delay = '20 ms' }";
+    let flows = |congestion_control: &str| {
         format!(
-            "[stack.s]\nvariant = '{variant}'\nreceive_window = '60 kB'\n\
+            "[stack.s]\nvariant = '{congestion_control}'\nreceive_window = '60 kB'\n\
              [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 's'"
         )
     };
@@ -57,8 +60,8 @@ fn our_medx_keeps_its_window_at_errors() {
     let Some(medx) = ask(times, &pair(link, &flows("medx"))) else { return };
     let Some(reno) = ask(times, &pair(link, &flows("reno"))) else { return };
     let (errors, congestion) = (
-        mean(&medx, "up", Metric::ErrorLossCalledError),
-        mean(&medx, "up", Metric::ErrorLossCalledCongestion),
+        mean(&medx, "up", Metric::ErrorLossClassifiedError),
+        mean(&medx, "up", Metric::ErrorLossClassifiedCongestion),
     );
     assert!(mean(&medx, "wire.forward", Metric::DropsLoss) > 20.0, "the emulator's own count");
     assert!(errors > 10.0 && congestion <= errors / 10.0, "{errors} against {congestion}");

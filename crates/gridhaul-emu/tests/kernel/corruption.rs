@@ -31,7 +31,7 @@ fn damaged_datagrams_are_lost_messages_and_copies_are_no_more_of_them() {
 
 #[test]
 fn damaged_data_with_a_right_checksum_are_taken() {
-    let link = "both = { rate = '2 Mbit/s', delay = '5 ms', corrupt_unnoticed = '5 %' }";
+    let link = "both = { rate = '2 Mbit/s', delay = '5 ms', corrupt_undetected = '5 %' }";
     let flows = "[flow.file]\nfrom = 'near'\nto = 'far'\nload = { transfer = { size = '300 kB' } }\n\
         [flow.state]\nfrom = 'near'\nto = 'far'\ntransport = 'datagram'\n\
         load = { periodic = { size = '101 B', every = '10 ms' } }";

@@ -38,7 +38,7 @@ fn a_packet_takes_its_time_on_the_wire_and_on_the_way() {
 #[test]
 fn echoes_come_back_over_ipv4_and_what_the_list_names_is_lost() {
     let link = "forward = { rate = '1 Mbit/s', delay = '5 ms', loss = { packets = [3, 7] } }\n\
-                backward = { rate = '1 Mbit/s', delay = '15 ms' }";
+                reverse = { rate = '1 Mbit/s', delay = '15 ms' }";
     let flows = "[flow.ping]\nfrom = 'near'\nto = 'far'\ntransport = 'echo'\n\
                  load = { periodic = { size = '97 B', every = '100 ms', synchronised = true } }";
     let Some(answer) = ask("duration = '2050 ms'", &pair(link, flows)) else { return };
@@ -102,7 +102,7 @@ fn runs_beside_each_other_answer_as_runs_alone_in_their_order() {
         [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 's'\n\
         [[sweep]]\nvary.'link.wire.both.rate' = ['1 Mbit/s', '500 kbit/s', '250 kbit/s']";
     let text = format!("duration = '3 s'\nwarmup = '1 s'\n{}", pair(link, flows));
-    let Some(answer) = asked(&text, Emu { beside: 3, ..Emu::default() }) else { return };
+    let Some(answer) = asked(&text, Emu { concurrent_runs: 3, ..Emu::default() }) else { return };
     for (point, rate) in answer.points.iter().zip([1e6, 500e3, 250e3]) {
         let found = point.links[0].mean(Metric::LinkThroughput).expect("packets have passed");
         close(found, rate, 0.02);

@@ -76,7 +76,7 @@ fn recordings_are_played_and_packets_written_down() {
     );
     assert!(delay.iter().all(|delay| (0.01..0.1).contains(delay)), "{delay:?}");
     let captures: Vec<_> = answer.captures.iter().map(|capture| capture.name.as_str()).collect();
-    assert_eq!(captures, ["wire.forward", "wire.backward"]);
+    assert_eq!(captures, ["wire.forward", "wire.reverse"]);
     // Of the first meter: a handshake of two packets, three segments and one, and two datagrams.
     assert!(packets(&answer.captures[0].pcapng) >= 8, "{}", packets(&answer.captures[0].pcapng));
 }

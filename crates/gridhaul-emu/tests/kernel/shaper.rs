@@ -12,7 +12,7 @@ fn a_shaper_guarantees_limits_and_lets_nothing_wait_behind_it() {
         [link.wire.forward.shaper]\nrate = '4 Mbit/s'\n\
         share.one = { guarantee = '2 Mbit/s', limit = '2800 kbit/s' }\n\
         share.six.guarantee = '500 kbit/s'\n\
-        [link.wire.backward]\nrate = '10 Mbit/s'";
+        [link.wire.reverse]\nrate = '10 Mbit/s'";
     let datagrams = |name: &str| {
         format!(
             "[flow.{name}]\nfrom = 'near'\nto = 'far'\ntransport = 'datagram'\n\
@@ -38,7 +38,7 @@ fn a_shaper_cuts_a_burst_into_packets() {
     // A file of 60 kB at once: unshaped it would wait in the queue of the link. It leaves at 500 kbit/s.
     let link = "[link.wire.forward]\nrate = '1 Mbit/s'\ndelay = '5 ms'\n\
         [link.wire.forward.shaper]\nrate = '500 kbit/s'\nburst = '1500 B'\n\
-        [link.wire.backward]\nrate = '1 Mbit/s'";
+        [link.wire.reverse]\nrate = '1 Mbit/s'";
     let flows = "[stack.s]\ninitial_window = '60 kB'\n\
         [flow.file]\nfrom = 'near'\nto = 'far'\nload = { transfer = { size = '60 kB' } }\nstack = 's'";
     let Some(answer) = ask("duration = '2500 ms'", &pair(link, flows)) else { return };

@@ -9,7 +9,7 @@ use crate::{ask, asked, mean, row};
 #[test]
 fn a_lost_segment_is_repeated_and_a_transfer_completes() {
     let link = "forward = { rate = '1 Mbit/s', delay = '20 ms', loss = { packets = [12] } }\n\
-                backward = { rate = '1 Mbit/s', delay = '20 ms' }";
+                reverse = { rate = '1 Mbit/s', delay = '20 ms' }";
     let flows = "[flow.file]\nfrom = 'near'\nto = 'far'\nload = { transfer = { size = '100 kB' } }";
     let Some(answer) = ask("duration = '3 s'", &pair(link, flows)) else { return };
     assert_eq!(mean(&answer, "file", Metric::Retransmissions), 1.0);
@@ -24,7 +24,7 @@ fn a_lost_segment_is_repeated_and_a_transfer_completes() {
 fn a_repeated_syn_is_no_segment_with_data() {
     // The first packet is SYN: the kernel repeats it after a second.
     let link = "forward = { rate = '1 Mbit/s', delay = '5 ms', loss = { packets = [1] } }\n\
-                backward = { rate = '1 Mbit/s', delay = '5 ms' }";
+                reverse = { rate = '1 Mbit/s', delay = '5 ms' }";
     let flows = "[flow.file]\nfrom = 'near'\nto = 'far'\nload = { transfer = { size = '14 kB' } }";
     let Some(answer) = ask("duration = '4 s'", &pair(link, flows)) else { return };
     assert!(mean(&answer, "file", Metric::CompletionTime) > 1.0, "SYN was lost");
@@ -50,7 +50,7 @@ fn connections_open_with_their_first_message() {
     let Some(answer) = ask("duration = '4 s'", &text("")) else { return };
     assert_eq!(mean(&answer, "reading", Metric::ConnectionsOpened), 40.0);
     assert_eq!(mean(&answer, "reading", Metric::ConnectionsFailed), 0.0);
-    let open = mean(&answer, "reading", Metric::OpenTimeMean);
+    let open = mean(&answer, "reading", Metric::HandshakeTimeMean);
     assert!((0.035..0.2).contains(&open), "{open}");
     let due = mean(&answer, "reading", Metric::MessagesDue);
     assert!((79.0..=80.0).contains(&due), "{due}");
@@ -62,7 +62,7 @@ fn connections_open_with_their_first_message() {
     let failed = mean(&answer, "reading", Metric::ConnectionsFailed);
     let opened = mean(&answer, "reading", Metric::ConnectionsOpened);
     assert!(failed > 10.0 && failed + opened == 40.0, "{failed} {opened}");
-    assert!(row(&answer, "reading").mean(Metric::OpenTimeP98).is_none());
+    assert!(row(&answer, "reading").mean(Metric::HandshakeTimeP98).is_none());
     assert!(answer.warnings.iter().any(|it| it.message.contains("were to open and never did")));
 }
 
@@ -97,7 +97,7 @@ fn a_stack_of_a_node_waits_its_second_and_another_does_not() {
         text += &format!(
             "{own}{node}[link.{name}]\nfrom = 'near'\nto = '{to}'\n\
              forward = {{ rate = '10 Mbit/s', delay = '10 ms', loss = {{ packets = [3, 4] }} }}\n\
-             backward = {{ rate = '10 Mbit/s', delay = '10 ms' }}\n\
+             reverse = {{ rate = '10 Mbit/s', delay = '10 ms' }}\n\
              [flow.{name}]\nfrom = 'near'\nto = '{to}'\nstack = '{stack}'\nip = {ip}\n\
              load = {{ periodic = {{ size = '1 kB', every = '10 s', synchronised = true }} }}\n"
         );

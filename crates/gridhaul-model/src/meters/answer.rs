@@ -1,6 +1,8 @@
 //! From a solution to the answer.
 
-use gridhaul_scenario::answer::{Answer, Estimate, Metric, Point, Row, Scope, Verdict, Warning};
+use gridhaul_scenario::answer::{
+    Answer, DeadlineCheck, Estimate, Metric, Point, Row, Scope, Warning,
+};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 
 use super::Memory;
@@ -13,7 +15,7 @@ use crate::rules::Rules;
 /// An answer without points.
 pub(super) fn empty(scenario: &Scenario) -> Answer {
     // Equations know no chance.
-    Answer { repeats: 1, ..Answer::without_points(scenario, "model") }
+    Answer { replications: 1, ..Answer::without_points(scenario, "model") }
 }
 
 /// Solves a point and adds what comes out.
@@ -32,7 +34,7 @@ pub(super) fn add(answer: &mut Answer, point: &ScenarioPoint, layout: &Layout, w
     answer.points.push(Point {
         parameters: point.parameters.clone(),
         deterministic: true,
-        verdicts: verdicts(layout, &flows),
+        deadline_checks: deadline_checks(layout, &flows),
         delays: layout.flows.iter().map(|place| (place.name.clone(), None)).collect(),
         labels: point.labels.clone(),
         flows,
@@ -41,10 +43,10 @@ pub(super) fn add(answer: &mut Answer, point: &ScenarioPoint, layout: &Layout, w
 }
 
 /// Whether the flows with a deadline meet it.
-fn verdicts(layout: &Layout, rows: &[Row]) -> Vec<Verdict> {
+fn deadline_checks(layout: &Layout, rows: &[Row]) -> Vec<DeadlineCheck> {
     let judged = layout.flows.iter().zip(rows).filter_map(|(place, row)| {
         let deadline = place.deadline?;
-        Some(Verdict::on_deadline(&place.name, deadline, row.mean(Metric::DeadlineMet)))
+        Some(DeadlineCheck::on_deadline(&place.name, deadline, row.mean(Metric::DeadlineMet)))
     });
     judged.collect()
 }
@@ -163,7 +165,7 @@ fn links(
     let row =
         |(place, (index, (response, resource))): (&LinkPlace, (usize, (&Response, &Resource)))| {
             let (link, _) = scenario.link.get_index(place.hop.link).expect("a hop is a link");
-            let side = if place.hop.forward { "forward" } else { "backward" };
+            let side = if place.hop.forward { "forward" } else { "reverse" };
             let busy = response.carried();
             let metrics = [
                 (Metric::LinkThroughput, busy * resource.rate * place.count as f64),

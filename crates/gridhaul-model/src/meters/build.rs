@@ -2,7 +2,8 @@
 
 use gridhaul_core::tcp::{IdleRestart, OptionBytes, StackParams};
 use gridhaul_scenario::scenario::{
-    Diagnostic, Direction, Hop, Load, Loss, Scenario, Stage, Variant, upstream_name,
+    CongestionControlAlgorithm, Diagnostic, Direction, Hop, Load, Loss, Scenario, Stage,
+    upstream_name,
 };
 use gridhaul_scenario::units::{BufferLimit, Duration, Probability, QueueLimit};
 
@@ -126,7 +127,7 @@ impl Layout {
         self.warn(name, &tcp, &demand);
         let feed = Feed::Meter {
             tcp: MeterTcp {
-                vegas: tcp.variant == Variant::Vegas,
+                vegas: tcp.congestion_control == CongestionControlAlgorithm::Vegas,
                 window: window(&tcp).min(2),
                 timer: timer(&tcp),
                 restart: restart(&tcp),
@@ -168,7 +169,7 @@ impl Layout {
         }
         let tcp = stack(scenario, stage);
         let sizes = sizes(&tcp, u64::from(tcp.mss), 1);
-        let room = match scenario.node[&stage.from].aggregate.as_ref().map(|node| node.buffer) {
+        let room = match scenario.node[&stage.from].aggregator.as_ref().map(|node| node.buffer) {
             Some(BufferLimit::Messages(count)) => count.saturating_mul(messages.segments),
             Some(BufferLimit::Bytes(bytes)) => (bytes.bits() as f64 / messages.payload) as u32,
             None => 1,
@@ -294,9 +295,13 @@ fn sizes(tcp: &StackParams, payload: u64, segments: u32) -> Sizes {
 }
 
 fn control(tcp: &StackParams) -> Control {
-    match tcp.variant {
-        Variant::Vegas => Control::Vegas { alpha: tcp.vegas.0, beta: tcp.vegas.1 },
-        Variant::Reno | Variant::Tahoe => Control::Reno { repairs_several: false },
+    match tcp.congestion_control {
+        CongestionControlAlgorithm::Vegas => {
+            Control::Vegas { alpha: tcp.vegas.0, beta: tcp.vegas.1 }
+        }
+        CongestionControlAlgorithm::Reno | CongestionControlAlgorithm::Tahoe => {
+            Control::Reno { repairs_several: false }
+        }
         _ => Control::Reno { repairs_several: true },
     }
 }

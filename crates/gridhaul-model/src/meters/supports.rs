@@ -2,7 +2,8 @@
 
 use gridhaul_scenario::backend::Unsupported;
 use gridhaul_scenario::scenario::{
-    Direction, Flow, Load, Loss, Node, ProxyMode, Scenario, Stack, Transport, Variant, WhenFull,
+    CongestionControlAlgorithm, Direction, Flow, Load, Loss, Node, ProxyMode, Scenario, Stack,
+    Transport, WhenFull,
 };
 
 /// Every key that cannot be honoured, and why.
@@ -23,7 +24,7 @@ pub(super) fn refused(scenario: &Scenario) -> Vec<Unsupported> {
     }
     for (name, link) in &scenario.link {
         for (which, direction) in
-            [("both", &link.both), ("forward", &link.forward), ("backward", &link.backward)]
+            [("both", &link.both), ("forward", &link.forward), ("reverse", &link.reverse)]
         {
             if let Some(direction) = direction {
                 refused.direction(&format!("link.{name}.{which}"), direction);
@@ -48,9 +49,13 @@ impl Refused {
     }
 
     fn node(&mut self, key: &str, node: &Node) {
-        if node.aggregate.as_ref().is_some_and(|aggregate| aggregate.when_full == WhenFull::Wait) {
+        if node
+            .aggregator
+            .as_ref()
+            .is_some_and(|aggregate| aggregate.when_full == WhenFull::Backpressure)
+        {
             self.key(
-                &format!("{key}.aggregate.when_full"),
+                &format!("{key}.aggregator.when_full"),
                 "the equations know a buffer that drops; use \"drop\", or `--on sim`",
             );
         }
@@ -60,7 +65,7 @@ impl Refused {
         if node.proxy.as_ref().is_some_and(|proxy| proxy.mode != ProxyMode::None) {
             self.key(
                 &format!("{key}.proxy"),
-                "the equations of meters know collectors (`aggregate`) only; use `--on sim`",
+                "the equations of meters know collectors (`aggregator`) only; use `--on sim`",
             );
         }
     }
@@ -75,7 +80,7 @@ impl Refused {
             Some(Loss::Bernoulli(_)) | None => {}
         }
         for (name, present) in
-            [("fading", direction.fading.is_some()), ("noise", !direction.noise.is_empty())]
+            [("shadowing", direction.shadowing.is_some()), ("noise", !direction.noise.is_empty())]
         {
             if present {
                 self.key(&format!("{key}.{name}"), random);
@@ -100,17 +105,20 @@ impl Refused {
 
     fn stack(&mut self, key: &str, stack: &Stack) {
         if let Some(
-            variant @ (Variant::Bbr
-            | Variant::Fixed
-            | Variant::Medx
-            | Variant::Veno
-            | Variant::Westwood),
-        ) = stack.variant
+            congestion_control @ (CongestionControlAlgorithm::Bbr
+            | CongestionControlAlgorithm::Fixed
+            | CongestionControlAlgorithm::Medx
+            | CongestionControlAlgorithm::Veno
+            | CongestionControlAlgorithm::Westwood),
+        ) = stack.congestion_control
         {
-            let reason = format!("there are no equations for `{}`; use `--on sim`", variant.name());
-            self.key(&format!("{key}.variant"), &reason);
+            let reason = format!(
+                "there are no equations for `{}`; use `--on sim`",
+                congestion_control.name()
+            );
+            self.key(&format!("{key}.congestion_control"), &reason);
         }
-        let fixed = "the equations take what belongs to the variant; remove it, or use `--on sim`";
+        let fixed = "the equations take what belongs to the congestion_control; remove it, or use `--on sim`";
         for (name, set) in [
             ("recovery", stack.recovery.is_some()),
             ("fixed_window", stack.fixed_window.is_some()),
@@ -130,7 +138,7 @@ impl Refused {
         let Ok(stages) = scenario.stages(name) else { return };
         if let Some(third) = stages.get(2) {
             self.key(
-                &format!("node.{}.aggregate", third.from),
+                &format!("node.{}.aggregator", third.from),
                 "the equations know one collector on a way; use `--on sim`",
             );
         }

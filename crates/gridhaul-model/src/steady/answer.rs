@@ -74,7 +74,7 @@ pub fn answer(
     }
     let mut answer = Answer::without_points(scenario, "model");
     // Equations know no chance.
-    answer.repeats = 1;
+    answer.replications = 1;
     let finished = answered.len();
     answer.points = answered;
     answer.warnings.extend(heard.warnings(points.len()));

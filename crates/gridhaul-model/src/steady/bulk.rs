@@ -197,7 +197,7 @@ fn link_rows(scenario: &Scenario, courses: &[Course<'_>]) -> Vec<Row> {
     let mut rows = Vec::new();
     for (index, (name, link)) in scenario.link.iter().enumerate() {
         let members = scenario.link_members(link);
-        let sides = [("forward", true, link.forward()), ("backward", false, link.backward())];
+        let sides = [("forward", true, link.forward()), ("reverse", false, link.reverse())];
         for (side, forward, direction) in sides {
             let Some(direction) = direction else { continue };
             let offered = carried.get(&(index, forward)).map_or(0.0, |carried| carried.offered);

@@ -1,17 +1,17 @@
 //! Mean loss on power lines: attenuation that varies, and bursts of noise.
 
-use gridhaul_scenario::scenario::{Fading, Noise, NoiseTiming};
+use gridhaul_scenario::scenario::{Noise, NoiseTiming, Shadowing};
 
 /// Share of the packets whose level is below the threshold on one of the spans: 1 − (1 − Q)ⁿ, with the
 /// normal tail Q of margin over deviation. `None` where one level holds for the whole run.
-pub(super) fn faded(fading: &Fading) -> Option<f64> {
-    fading.coherence?;
-    let (margin, deviation) = (fading.margin.as_decibels(), fading.deviation.as_decibels());
+pub(super) fn faded(shadowing: &Shadowing) -> Option<f64> {
+    shadowing.coherence?;
+    let (margin, deviation) = (shadowing.margin.as_decibels(), shadowing.deviation.as_decibels());
     let below = match deviation > 0.0 {
         true => normal_tail(margin / deviation),
         false => f64::from(u8::from(margin < 0.0)),
     };
-    let spans = i32::try_from(fading.spans).unwrap_or(i32::MAX);
+    let spans = i32::try_from(shadowing.spans).unwrap_or(i32::MAX);
     Some(1.0 - (1.0 - below).powi(spans))
 }
 
@@ -103,19 +103,19 @@ mod tests {
 
     #[test]
     fn a_line_of_several_spans_loses_on_each() {
-        let fading = |spans, coherence| Fading {
+        let shadowing = |spans, coherence| Shadowing {
             margin: Decibel::new(10),
             deviation: Decibel::new(4),
             coherence,
             spans,
         };
         let second = Some(Duration::from_secs(1));
-        assert!((faded(&fading(1, second)).unwrap() - 0.006_209_665).abs() < 1e-9);
-        assert!((faded(&fading(13, second)).unwrap() - 0.077_785_4).abs() < 1e-7);
-        assert_eq!(faded(&fading(1, None)), None);
-        let flat = Fading { deviation: Decibel::ZERO, ..fading(5, second) };
+        assert!((faded(&shadowing(1, second)).unwrap() - 0.006_209_665).abs() < 1e-9);
+        assert!((faded(&shadowing(13, second)).unwrap() - 0.077_785_4).abs() < 1e-7);
+        assert_eq!(faded(&shadowing(1, None)), None);
+        let flat = Shadowing { deviation: Decibel::ZERO, ..shadowing(5, second) };
         assert_eq!(faded(&flat), Some(0.0));
-        assert_eq!(faded(&Fading { margin: Decibel::new(-1), ..flat }), Some(1.0));
+        assert_eq!(faded(&Shadowing { margin: Decibel::new(-1), ..flat }), Some(1.0));
     }
 
     #[test]
@@ -131,22 +131,22 @@ mod tests {
             (Broadband, 10_000, 0.025_2, 0.051_9),
             (FutureBroadband, 10_000, 0.025_2, 0.016_8),
         ];
-        for (class, metres, fading, noise) in table {
+        for (class, metres, shadowing, noise) in table {
             let line = PowerLine {
                 class,
                 distance: Some(Distance::from_metres(metres)),
                 span: None,
                 processing: Duration::ZERO,
-                fading: true,
+                shadowing: true,
                 noise: true,
                 attenuation_per_km: None,
                 budget: None,
             };
             let direction = line.direction();
             let seconds = 12_000.0 / direction.rate.as_bits_per_sec() as f64;
-            let faded = faded(&direction.fading.unwrap()).unwrap();
+            let faded = faded(&direction.shadowing.unwrap()).unwrap();
             let destroyed = destroyed(&direction.noise[0], seconds);
-            assert!((faded - fading).abs() < 5e-5, "{class:?} {metres}: {faded}");
+            assert!((faded - shadowing).abs() < 5e-5, "{class:?} {metres}: {faded}");
             assert!((destroyed - noise).abs() < 5e-5, "{class:?} {metres}: {destroyed}");
         }
     }

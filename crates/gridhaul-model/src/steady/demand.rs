@@ -2,7 +2,9 @@
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::Unsupported;
-use gridhaul_scenario::scenario::{Flow, Load, Recovery, Scenario, Stage, Transport, Variant};
+use gridhaul_scenario::scenario::{
+    CongestionControlAlgorithm, Flow, Load, Recovery, Scenario, Stage, Transport,
+};
 
 use super::Connection;
 use super::law::{Law, law_of};
@@ -81,11 +83,11 @@ impl<'s> Demand<'s> {
         let way = Way::of(scenario, (&stage.out, &stage.back), stage.connections, &stack)?;
         let connection = Connection::of(&stack, &way, rules);
         let key = match &stage.stack {
-            Some(stack) => format!("stack.{stack}.variant"),
+            Some(stack) => format!("stack.{stack}.congestion_control"),
             None => format!("flow.{name}.stack"),
         };
-        let law =
-            law_of(stack.variant, connection.loss, rules).map_err(|why| one(key.clone(), why))?;
+        let law = law_of(stack.congestion_control, connection.loss, rules)
+            .map_err(|why| one(key.clone(), why))?;
         let mut demand = Self {
             name,
             flow,
@@ -245,11 +247,18 @@ impl<'s> Demand<'s> {
             self.law = Law::Window;
             self.rtt_s = Some(window / rate);
         } else if window > pipe + queue {
-            let share = match self.stack.variant {
-                Variant::Reno | Variant::NewReno | Variant::Sack if sharers <= 1.0 => {
+            let share = match self.stack.congestion_control {
+                CongestionControlAlgorithm::Reno
+                | CongestionControlAlgorithm::NewReno
+                | CongestionControlAlgorithm::Sack
+                    if sharers <= 1.0 =>
+                {
                     sawtooth_utilisation(pipe, queue)
                 }
-                Variant::Reno | Variant::NewReno | Variant::Sack | Variant::Cubic => 1.0,
+                CongestionControlAlgorithm::Reno
+                | CongestionControlAlgorithm::NewReno
+                | CongestionControlAlgorithm::Sack
+                | CongestionControlAlgorithm::Cubic => 1.0,
                 _ => return Err(overflow("the window")),
             };
             if rate * share > self.rate {
@@ -269,7 +278,7 @@ impl<'s> Demand<'s> {
 
     /// Names what stands for the share of the link, and where it is an upper bound.
     fn fill(&mut self, pipe: f64, queue: f64, sharers: f64) {
-        let is_cubic = self.stack.variant == Variant::Cubic;
+        let is_cubic = self.stack.congestion_control == CongestionControlAlgorithm::Cubic;
         self.law = if is_cubic || sharers > 1.0 { Law::FullLink } else { Law::Sawtooth };
         // CUBIC's window falls to 0.7 (RFC 9438, section 4.6), Reno's to one half.
         let kept = if is_cubic { 0.7 } else { 0.5 };

@@ -1,7 +1,7 @@
 //! Which published law stands for which variant.
 
 use gridhaul_core::tcp::{Growth, StackParams};
-use gridhaul_scenario::scenario::Variant;
+use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 
 use super::own_queue::mean_round_s;
 use super::square_root::LOSS_MAX;
@@ -36,22 +36,40 @@ pub enum Law {
 ///
 /// # Errors
 /// Why there is none.
-pub fn law_of(variant: Variant, loss: f64, rules: Rules) -> Result<Law, &'static str> {
-    match variant {
-        Variant::Reno if rules == Rules::Paper => Ok(Law::SquareRoot),
+pub fn law_of(
+    congestion_control: CongestionControlAlgorithm,
+    loss: f64,
+    rules: Rules,
+) -> Result<Law, &'static str> {
+    match congestion_control {
+        CongestionControlAlgorithm::Reno if rules == Rules::Paper => Ok(Law::SquareRoot),
         // The formula was made for Reno. Of the two laws it is the nearer one for NewReno and SACK as
         // well, since it knows timeouts; docs/limitations/model.md has the figures.
-        Variant::Reno | Variant::NewReno | Variant::Sack => Ok(Law::Timeouts),
-        Variant::Cubic => Ok(Law::Cubic),
-        Variant::Bbr => Err("no published law gives the steady state of BBR; ask `--on sim`"),
-        Variant::Vegas if loss <= 0.0 => Ok(Law::Vegas),
-        Variant::Vegas => Err("Vegas has a law for links without loss only; ask `--on sim`"),
-        Variant::Fixed | Variant::Tahoe if loss <= 0.0 => Ok(Law::Window),
-        Variant::Fixed => Err("a fixed window has no law under loss; ask `--on sim`"),
-        Variant::Medx | Variant::Veno | Variant::Westwood => {
+        CongestionControlAlgorithm::Reno
+        | CongestionControlAlgorithm::NewReno
+        | CongestionControlAlgorithm::Sack => Ok(Law::Timeouts),
+        CongestionControlAlgorithm::Cubic => Ok(Law::Cubic),
+        CongestionControlAlgorithm::Bbr => {
+            Err("no published law gives the steady state of BBR; ask `--on sim`")
+        }
+        CongestionControlAlgorithm::Vegas if loss <= 0.0 => Ok(Law::Vegas),
+        CongestionControlAlgorithm::Vegas => {
+            Err("Vegas has a law for links without loss only; ask `--on sim`")
+        }
+        CongestionControlAlgorithm::Fixed | CongestionControlAlgorithm::Tahoe if loss <= 0.0 => {
+            Ok(Law::Window)
+        }
+        CongestionControlAlgorithm::Fixed => {
+            Err("a fixed window has no law under loss; ask `--on sim`")
+        }
+        CongestionControlAlgorithm::Medx
+        | CongestionControlAlgorithm::Veno
+        | CongestionControlAlgorithm::Westwood => {
             Err("no law is used for `medx`, `veno` and `westwood`; ask `--on sim`")
         }
-        Variant::Tahoe => Err("no published law is used for Tahoe under loss; ask `--on sim`"),
+        CongestionControlAlgorithm::Tahoe => {
+            Err("no published law is used for Tahoe under loss; ask `--on sim`")
+        }
     }
 }
 

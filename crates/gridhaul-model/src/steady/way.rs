@@ -174,13 +174,13 @@ impl Way {
 pub(super) fn direction(scenario: &Scenario, hop: Hop) -> (String, &Direction) {
     let (name, _) =
         scenario.link.get_index(hop.link).expect("routes are made of the scenario's own links");
-    let side = if hop.forward { "forward" } else { "backward" };
+    let side = if hop.forward { "forward" } else { "reverse" };
     (format!("link.{name}.{side}"), hop.direction(scenario))
 }
 
 fn loses_in_bursts(direction: &Direction) -> bool {
     matches!(direction.loss, Some(Loss::GilbertElliott(_)))
-        || direction.fading.is_some()
+        || direction.shadowing.is_some()
         || !direction.noise.is_empty()
 }
 
@@ -197,7 +197,7 @@ fn loss(direction: &Direction, bytes: f64) -> f64 {
         Some(Loss::Packets(_)) | None => 0.0,
     };
     let damaged = direction.corrupt.map_or(0.0, |corrupt| corrupt.ratio());
-    let faded = direction.fading.as_ref().and_then(channel::faded).unwrap_or(0.0);
+    let faded = direction.shadowing.as_ref().and_then(channel::faded).unwrap_or(0.0);
     let seconds = bytes * 8.0 / direction.rate.as_bits_per_sec() as f64;
     let survives = |noise| 1.0 - channel::destroyed(noise, seconds);
     let quiet: f64 = direction.noise.iter().map(survives).product();
@@ -247,11 +247,11 @@ fn refuse_standstills(
             ),
         });
     };
-    if let Some(fading) = &direction.fading {
-        match fading.coherence {
-            None => refuse("fading.coherence".into(), "a level stays for the whole run"),
+    if let Some(shadowing) = &direction.shadowing {
+        match shadowing.coherence {
+            None => refuse("shadowing.coherence".into(), "a level stays for the whole run"),
             Some(stays) if stays.as_secs_f64() > rtt_s => {
-                refuse("fading.coherence".into(), &format!("a level stays for {stays}"));
+                refuse("shadowing.coherence".into(), &format!("a level stays for {stays}"));
             }
             Some(_) => {}
         }

@@ -8,9 +8,9 @@ use gridhaul_scenario::backend::{Backend, Quiet};
 use gridhaul_scenario::scenario::Scenario;
 
 /// Numbers without order from a number: the generator of Steele, Lea and Flood (OOPSLA 2014).
-pub(crate) struct Chance(u64);
+pub(crate) struct RandomStream(u64);
 
-impl Chance {
+impl RandomStream {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15))
     }
@@ -35,7 +35,7 @@ impl Chance {
 
 /// A scenario; the same for the same number.
 pub(crate) fn scenario(number: u64) -> (String, Scenario) {
-    let mut chance = Chance::new(number);
+    let mut chance = RandomStream::new(number);
     let regions = if chance.share() < 0.3 { 2 } else { 1 };
     let mut text = String::from(
         "title = \"random\"\nduration = \"300 s\"\n[node.head]\n[node.hub]\n[link.wan]\nfrom = \"hub\"\nto = \
@@ -59,7 +59,7 @@ pub(crate) fn scenario(number: u64) -> (String, Scenario) {
             let (rate, room) = (chance.between(64e3, 1e9), chance.between(1.0, 1e4));
             let buffer = chance.between(1.0, 1e4);
             text += &format!(
-                "[node.collector{region}]\ncount = {collectors}\naggregate = {{ buffer = \"{buffer} \
+                "[node.collector{region}]\ncount = {collectors}\naggregator = {{ buffer = \"{buffer} \
                  messages\", stack = \"upstream\" }}\n[link.access{region}]\nfrom = \"meter{region}\"\n\
                  to = \"collector{region}\"\nshared = true\nboth = {{ rate = \"{rate} bit/s\", delay = \
                  \"{delay} us\", queue = \"{room} packets\" }}\n"
@@ -85,9 +85,9 @@ pub(crate) fn scenario(number: u64) -> (String, Scenario) {
     }
     for (name, window) in [("meter", chance.between(1.0, 2.0)), ("upstream", 64)] {
         let profile = chance.one(&["ns2", "rfc", "linux"]);
-        let variant = chance.one(&["reno", "vegas"]);
+        let congestion_control = chance.one(&["reno", "vegas"]);
         text += &format!(
-            "[stack.{name}]\nprofile = \"{profile}\"\nvariant = \"{variant}\"\nmss = \"200 B\"\n\
+            "[stack.{name}]\nprofile = \"{profile}\"\nvariant = \"{congestion_control}\"\nmss = \"200 B\"\n\
              receive_window = \"{window} segments\"\n"
         );
     }
@@ -142,7 +142,7 @@ fn check(answer: &Answer) -> Result<f64, String> {
         residual = residual.max(row.mean(Metric::Residual).unwrap_or(0.0));
         order(row)?;
     }
-    for verdict in &point.verdicts {
+    for verdict in &point.deadline_checks {
         if verdict.met.is_some() != verdict.measured.is_some() {
             return Err(format!("{verdict:?}"));
         }

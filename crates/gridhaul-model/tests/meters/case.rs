@@ -36,13 +36,13 @@ impl Case {
     pub(crate) fn scenario(&self) -> Scenario {
         let Self { meters, rate, room, rto_min, restart, .. } = *self;
         let delay = self.rtt_us / 2;
-        let variant = if self.vegas { "vegas" } else { "reno" };
+        let congestion_control = if self.vegas { "vegas" } else { "reno" };
         let (from, collector) = match self.collectors {
             0 => ("meter", String::new()),
             count => (
                 "collector",
                 format!(
-                    "[node.collector]\ncount = {count}\n[node.collector.aggregate]\n\
+                    "[node.collector]\ncount = {count}\n[node.collector.aggregator]\n\
                      buffer = \"{room} messages\"\nstack = \"upstream\"\n\
                      [link.access]\nfrom = \"meter\"\nto = \"collector\"\nshared = true\n\
                      both = {{ rate = \"1 Gbit/s\", delay = \"{delay} us\" }}\n"
@@ -54,9 +54,9 @@ impl Case {
              [node]\nmeter = {{ count = {meters} }}\nhead = {{}}\n{collector}\
              [link.wan]\nfrom = \"{from}\"\nto = \"head\"\nshared = true\n\
              both = {{ rate = \"{rate}\", delay = \"{delay} us\", queue = \"{room} packets\" }}\n\
-             [stack.meter]\nprofile = \"ns2\"\nvariant = \"{variant}\"\nmss = \"200 B\"\n\
+             [stack.meter]\nprofile = \"ns2\"\nvariant = \"{congestion_control}\"\nmss = \"200 B\"\n\
              receive_window = \"2 segments\"\nrestart_after_idle = {restart}\nrto_min = \"{rto_min}\"\n\
-             [stack.upstream]\nprofile = \"ns2\"\nvariant = \"{variant}\"\nmss = \"200 B\"\n\
+             [stack.upstream]\nprofile = \"ns2\"\nvariant = \"{congestion_control}\"\nmss = \"200 B\"\n\
              receive_window = \"64 segments\"\nrto_min = \"{rto_min}\"\n\
              [flow.reading]\nfrom = \"meter\"\nto = \"head\"\nstack = \"meter\"\n\
              load.on_off = {{ on = \"100 ms\", off = \"1 min\", size = \"200 B\" }}\n"

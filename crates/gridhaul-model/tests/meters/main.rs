@@ -6,7 +6,7 @@ mod case;
 mod design;
 
 use gridhaul_model::{Model, PaperModel};
-use gridhaul_scenario::answer::{Answer, Metric, Row, Verdict};
+use gridhaul_scenario::answer::{Answer, DeadlineCheck, Metric, Row};
 use gridhaul_scenario::backend::{Backend, Quiet};
 use gridhaul_scenario::scenario::Scenario;
 
@@ -57,8 +57,9 @@ fn by_the_papers_rules_reno_falls_faster_and_vegas_stays_low_for_longer() {
         let [reno, vegas] = FIGURE_10.both(collectors).map(|case| case.loss(&PaperModel));
         assert!(vegas < reno, "{collectors}: {reno} {vegas}");
     }
-    for variant in 0..2 {
-        let losses = [20, 100, 300, 1000].map(|n| FIGURE_10.both(n)[variant].loss(&PaperModel));
+    for congestion_control in 0..2 {
+        let losses =
+            [20, 100, 300, 1000].map(|n| FIGURE_10.both(n)[congestion_control].loss(&PaperModel));
         assert!(losses.is_sorted(), "{losses:?}");
     }
 }
@@ -122,14 +123,14 @@ fn collectors_agree_with_the_packet_simulation() {
     let text = std::fs::read_to_string(path).unwrap();
     let scenario = Scenario::from_toml(&text, path).unwrap_or_else(|error| panic!("{error}"));
     let answer = Model.run(&scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"));
-    for (variant, meters, collectors, loss, delay) in [
+    for (congestion_control, meters, collectors, loss, delay) in [
         ("reno", "8000", "5", 0.0, Some(0.0533)),
         ("vegas", "8000", "200", 0.0, Some(0.0533)),
         ("reno", "20000", "20", 0.3773, Some(1.886)),
         ("vegas", "20000", "5", 0.3904, None),
         ("vegas", "12000", "20", 0.0117, None),
     ] {
-        let wanted = [variant, variant, meters, collectors];
+        let wanted = [congestion_control, congestion_control, meters, collectors];
         let point = answer.points.iter().find(|point| point.parameters.values().eq(wanted));
         let row = &point.expect("a point of the sweep").flows[0];
         let (lost, took) =
@@ -151,14 +152,14 @@ fn messages(
     line: &str,
     load: &str,
     backend: &dyn Backend,
-) -> (Row, Verdict) {
-    let variant = if vegas { "vegas" } else { "reno" };
+) -> (Row, DeadlineCheck) {
+    let congestion_control = if vegas { "vegas" } else { "reno" };
     let text = format!(
         "title = \"messages\"\nduration = \"300 s\"\n[node]\nmeter = {{ count = {meters} }}\nhead = {{}}\n\
          [link.line]\nfrom = \"meter\"\nto = \"head\"\nshared = true\n\
-         backward = {{ rate = \"1 Gbit/s\", delay = \"25 ms\" }}\n\
+         reverse = {{ rate = \"1 Gbit/s\", delay = \"25 ms\" }}\n\
          forward = {{ rate = \"1 Mbit/s\", delay = \"25 ms\", {line} }}\n\
-         [stack.meter]\nprofile = \"ns2\"\nvariant = \"{variant}\"\nmss = \"200 B\"\n\
+         [stack.meter]\nprofile = \"ns2\"\nvariant = \"{congestion_control}\"\nmss = \"200 B\"\n\
          header = \"40 B\"\nreceive_window = \"2 segments\"\nhandshake = false\n\
          [flow.reading]\nfrom = \"meter\"\nto = \"head\"\nstack = \"meter\"\ndeadline = \"5 s\"\n\
          load.{load}\n"
@@ -166,7 +167,7 @@ fn messages(
     let scenario = Scenario::from_toml(&text, "messages.toml");
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
     let answer = backend.run(&scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"));
-    (answer.points[0].flows[0].clone(), answer.points[0].verdicts[0].clone())
+    (answer.points[0].flows[0].clone(), answer.points[0].deadline_checks[0].clone())
 }
 
 const POISSON: &str = "poisson = { size = \"200 B\", every = \"24 s\" }";

@@ -14,7 +14,7 @@ pub(crate) fn answer(backend: &str, points: Vec<Point>) -> Answer {
         title: "A substation reports over power line and GPRS".into(),
         scenario_sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".into(),
         seed: 7,
-        repeats: 5,
+        replications: 5,
         points,
         warnings: Vec::new(),
         series: Vec::new(),
@@ -82,9 +82,9 @@ pub(crate) fn point(scale: f64) -> Point {
         ],
         links: vec![
             link("plc.forward", 1_610_000.0, 0.021),
-            link("plc.backward", 52_000.0, 0.0004),
+            link("plc.reverse", 52_000.0, 0.0004),
             link("gprs.forward", 31_000.0, 0.11),
-            link("gprs.backward", 9_800.0, 0.0),
+            link("gprs.reverse", 9_800.0, 0.0),
         ],
         ..Point::default()
     }

@@ -13,7 +13,7 @@ const CURVES_MAX: usize = 8;
 const CHARTS_MAX: usize = 6;
 
 /// The share that a deadline asks for.
-const DEADLINE_SHARE: f64 = gridhaul_scenario::answer::Verdict::SHARE;
+const DEADLINE_SHARE: f64 = gridhaul_scenario::answer::DeadlineCheck::SHARE;
 
 /// One curve: the answer, the point, the flow, and its distribution.
 struct Curve<'a> {

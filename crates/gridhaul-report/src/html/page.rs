@@ -8,13 +8,13 @@ use gridhaul_scenario::answer::Warning;
 use super::table::{headed, whole_table};
 use super::{NamedChart, Report, description};
 use crate::chart::STYLE;
+use crate::deadline_checks::deadline_checks;
 use crate::text::{Detail, TextTable, tables};
-use crate::verdicts::verdicts;
 
 /// Style of all pages, beside that of the charts.
 pub const PAGE_STYLE: &str = include_str!("page.css");
 
-/// Charts that are shown at once, and rows of verdicts that are.
+/// Charts that are shown at once, and rows of deadline_checks that are.
 const CHARTS_OPEN: usize = 4;
 const VERDICTS_MAX: usize = 6;
 
@@ -38,8 +38,8 @@ pub(super) fn page(report: &Report<'_>, charts: &[NamedChart]) -> String {
     result(&mut out, report);
     warnings(&mut out, report);
     let (open, folded) = rank(report.opening.charts, charts);
-    let verdicts = verdicts(report.answers);
-    if let Some(table) = verdicts.iter().find(|table| table.rows.len() <= VERDICTS_MAX) {
+    let deadline_checks = deadline_checks(report.answers);
+    if let Some(table) = deadline_checks.iter().find(|table| table.rows.len() <= VERDICTS_MAX) {
         headed(&mut out, table);
     }
     out += "<section class=\"charts\" aria-label=\"Charts\">\n";
@@ -55,7 +55,7 @@ pub(super) fn page(report: &Report<'_>, charts: &[NamedChart]) -> String {
     if !report.opening.answers.is_empty() {
         let _ = writeln!(out, "<h2>{}</h2>", escaped(report.opening.answers));
     }
-    details(&mut out, report, &folded, verdicts.filter(|it| it.rows.len() > VERDICTS_MAX));
+    details(&mut out, report, &folded, deadline_checks.filter(|it| it.rows.len() > VERDICTS_MAX));
     out += "</main>\n";
     footer(&mut out, report);
     out += "</body>\n</html>\n";
@@ -99,7 +99,7 @@ fn asked(report: &Report<'_>) -> String {
         } else {
             ""
         };
-        format!("{label}: {points}{}{equal}", plural(answer.repeats as usize, "run"))
+        format!("{label}: {points}{}{equal}", plural(answer.replications as usize, "run"))
     });
     let mut text = answers.collect::<Vec<_>>().join(" · ");
     let has_intervals = |answer: &Answer| {
@@ -112,7 +112,7 @@ fn asked(report: &Report<'_>) -> String {
 }
 
 const fn is_replicated(answer: &Answer) -> bool {
-    answer.repeats > 1
+    answer.replications > 1
 }
 
 /// The sentences that a report begins with.
@@ -149,7 +149,7 @@ fn details(
     out: &mut String,
     report: &Report<'_>,
     charts: &[&NamedChart],
-    verdicts: Option<TextTable>,
+    deadline_checks: Option<TextTable>,
 ) {
     let mut sections: Vec<&str> = Vec::new();
     for chart in charts {
@@ -158,7 +158,7 @@ fn details(
         }
     }
     sections.sort_unstable();
-    if let Some(table) = verdicts {
+    if let Some(table) = deadline_checks {
         fold(out, &table.title, |out| whole_table(out, &table));
     }
     for section in sections {

@@ -39,7 +39,7 @@ const FAMILIES: &[Family] = &[
         &[
             Metric::DropsQueue,
             Metric::DropsLoss,
-            Metric::DropsFading,
+            Metric::DropsShadowing,
             Metric::DropsNoise,
             Metric::DropsOutage,
             Metric::Corrupted,

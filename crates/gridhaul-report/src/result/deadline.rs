@@ -1,7 +1,7 @@
 //! Deadlines: whether they are met, and from which value of a swept key on they are not.
 
 use gridhaul_scenario::Answer;
-use gridhaul_scenario::answer::{Point, Verdict};
+use gridhaul_scenario::answer::{DeadlineCheck, Point};
 
 use crate::html::{numeric_axis, swept_keys};
 use crate::key;
@@ -12,38 +12,39 @@ const NAMED: usize = 3;
 
 /// One sentence on all deadlines of an answer; `None` where there are none.
 pub(super) fn sentence(answer: &Answer) -> Option<String> {
-    let points: Vec<&Point> = answer.points.iter().filter(|it| !it.verdicts.is_empty()).collect();
+    let points: Vec<&Point> =
+        answer.points.iter().filter(|it| !it.deadline_checks.is_empty()).collect();
     let first = points.first()?;
     if points.len() == 1 {
-        return Some(of_point(&first.verdicts));
+        return Some(of_point(&first.deadline_checks));
     }
-    let flows: Vec<&Verdict> = first.verdicts.iter().collect();
+    let flows: Vec<&DeadlineCheck> = first.deadline_checks.iter().collect();
     let clauses: Vec<String> =
-        flows.iter().map(|verdict| over_sweep(answer, &points, verdict)).collect();
+        flows.iter().map(|check| over_sweep(answer, &points, check)).collect();
     if clauses.len() <= 2 {
         return Some(clauses.join("; ") + ".");
     }
-    let judged = points.iter().flat_map(|point| &point.verdicts);
-    let (met, all) = judged.fold((0, 0), |(met, all), verdict| {
-        (met + usize::from(verdict.met == Some(true)), all + 1)
-    });
+    let judged = points.iter().flat_map(|point| &point.deadline_checks);
+    let (met, all) = judged
+        .fold((0, 0), |(met, all), check| (met + usize::from(check.met == Some(true)), all + 1));
     Some(format!("{met} of {all} deadlines of the sweep's points are met; {}.", clauses[0]))
 }
 
 /// The deadlines of one point.
-fn of_point(verdicts: &[Verdict]) -> String {
-    let missed: Vec<&Verdict> = verdicts.iter().filter(|it| it.met == Some(false)).collect();
-    let unknown = verdicts.iter().filter(|it| it.met.is_none()).count();
-    let worst = |list: &[&Verdict]| -> Option<String> {
-        let least = |a: &&&Verdict, b: &&&Verdict| {
+fn of_point(deadline_checks: &[DeadlineCheck]) -> String {
+    let missed: Vec<&DeadlineCheck> =
+        deadline_checks.iter().filter(|it| it.met == Some(false)).collect();
+    let unknown = deadline_checks.iter().filter(|it| it.met.is_none()).count();
+    let worst = |list: &[&DeadlineCheck]| -> Option<String> {
+        let least = |a: &&&DeadlineCheck, b: &&&DeadlineCheck| {
             a.measured.unwrap_or(1.0).total_cmp(&b.measured.unwrap_or(1.0))
         };
-        let verdict = list.iter().min_by(least)?;
-        Some(told(verdict))
+        let check = list.iter().min_by(least)?;
+        Some(told(check))
     };
-    let all: Vec<&Verdict> = verdicts.iter().collect();
-    match (missed.len(), verdicts.len()) {
-        _ if unknown == verdicts.len() => "No deadline could be checked.".to_owned(),
+    let all: Vec<&DeadlineCheck> = deadline_checks.iter().collect();
+    match (missed.len(), deadline_checks.len()) {
+        _ if unknown == deadline_checks.len() => "No deadline could be checked.".to_owned(),
         (0, 1) => format!("The deadline is met: {}.", worst(&all).unwrap_or_default()),
         (1, 1) => format!("The deadline is missed: {}.", worst(&all).unwrap_or_default()),
         (0, count) => {
@@ -60,19 +61,19 @@ fn of_point(verdicts: &[Verdict]) -> String {
 }
 
 /// `reading delivers 91.2 % in time, required are 98 % of messages within 15 s`.
-fn told(verdict: &Verdict) -> String {
-    let Some(measured) = verdict.measured else {
-        return format!("{} cannot be checked", verdict.flow);
+fn told(check: &DeadlineCheck) -> String {
+    let Some(measured) = check.measured else {
+        return format!("{} cannot be checked", check.flow);
     };
     // Down, so that a deadline that is just missed does not look met.
     let percent = crate::format::fixed((measured * 1_000.0).floor() / 10.0, 1);
-    format!("{} delivers {percent} % in time, required are {}", verdict.flow, verdict.limit)
+    format!("{} delivers {percent} % in time, required are {}", check.flow, check.limit)
 }
 
 /// Where in a sweep a flow keeps its deadline.
-fn over_sweep(answer: &Answer, points: &[&Point], of: &Verdict) -> String {
+fn over_sweep(answer: &Answer, points: &[&Point], of: &DeadlineCheck) -> String {
     let met = |point: &&&Point| {
-        point.verdicts.iter().any(|verdict| verdict.flow == of.flow && verdict.met == Some(true))
+        point.deadline_checks.iter().any(|check| check.flow == of.flow && check.met == Some(true))
     };
     let kept: Vec<&&Point> = points.iter().filter(met).collect();
     let (flow, limit) = (&of.flow, &of.limit);
@@ -103,7 +104,7 @@ fn border(
     answer: &Answer,
     points: &[&Point],
     met: &impl Fn(&&&Point) -> bool,
-    of: &Verdict,
+    of: &DeadlineCheck,
 ) -> Option<String> {
     let keys = swept_keys(&[(String::new(), answer)]);
     let [key] = &keys[..] else { return None };

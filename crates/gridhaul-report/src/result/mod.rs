@@ -74,7 +74,7 @@ fn of_points(answer: &Answer) -> Vec<String> {
 
 /// Whether chance could matter and nothing is known of it.
 fn single_run(answer: &Answer) -> bool {
-    answer.repeats < 2
+    answer.replications < 2
         && !answer.backend.contains("model")
         && !answer.points.iter().all(|point| point.deterministic)
 }

@@ -12,7 +12,7 @@ pub struct Estimate {
     /// Half width of the 95 % confidence interval of the mean (Student's t with n − 1 degrees of
     /// freedom); null below two replications and where the point is deterministic.
     pub ci95: Option<f64>,
-    /// Replications in which the quantity exists; the mean is over these. Fewer than `repeats` of the
+    /// Replications in which the quantity exists; the mean is over these. Fewer than `replications` of the
     /// answer where it did not exist in some of them.
     pub n: u32,
     /// True where the mean leaves out what was not finished at the end of a run, as the completion

@@ -24,7 +24,7 @@ impl Scenario {
         ))
         .chain(each(
             self.idle_aggregators(),
-            |node| format!("node.{node}.aggregate"),
+            |node| format!("node.{node}.aggregator"),
             "no TCP flow goes on from here: it changes nothing",
         ))
         .chain(each(

@@ -100,33 +100,33 @@ metrics! {
         "Congestion window, averaged over time.";
     SegmentsReceived "segments_received_count" "segments received" "" Flow
         "Segments that came back to the senders, acknowledgements above all: with the segments sent, what their radio works for.";
-    MeasureUpdates "measure_updates_count" "measures updated" "" Flow
+    EstimatorUpdates "estimator_updates_count" "measures updated" "" Flow
         "Acknowledgements with which the congestion control brought a measure of the network up to date: a delay, a bandwidth. Known for vegas, medx, veno and westwood.";
-    MeasureEvaluations "measure_evaluations_count" "measures evaluated" "" Flow
+    EstimatorEvaluations "estimator_evaluations_count" "measures evaluated" "" Flow
         "Times that the congestion control compared such a measure to decide something: at a loss, or in every round trip.";
-    QueueLossCalledCongestion "queue_loss_called_congestion_count" "full queue, called congestion" "" Flow
+    QueueLossClassifiedCongestion "queue_loss_classified_congestion_count" "full queue, called congestion" "" Flow
         "Losses by a full queue that the sender took for congestion, where its congestion control tells causes apart. Counted are the losses that it judges: those that begin a recovery, and timeouts.";
-    QueueLossCalledError "queue_loss_called_error_count" "full queue, called error" "" Flow
+    QueueLossClassifiedError "queue_loss_classified_error_count" "full queue, called error" "" Flow
         "Losses by a full queue that the sender took for transmission errors.";
-    ErrorLossCalledCongestion "error_loss_called_congestion_count" "error, called congestion" "" Flow
+    ErrorLossClassifiedCongestion "error_loss_classified_congestion_count" "error, called congestion" "" Flow
         "Segments lost or damaged on the way whose loss the sender took for congestion.";
-    ErrorLossCalledError "error_loss_called_error_count" "error, called error" "" Flow
+    ErrorLossClassifiedError "error_loss_classified_error_count" "error, called error" "" Flow
         "Segments lost or damaged on the way whose loss the sender took for a transmission error.";
-    NoLossCalledCongestion "no_loss_called_congestion_count" "nothing lost, called congestion" "" Flow
+    NoLossClassifiedCongestion "no_loss_classified_congestion_count" "nothing lost, called congestion" "" Flow
         "Judgements of a segment that was not lost: late, or its acknowledgements were lost; taken for congestion.";
-    NoLossCalledError "no_loss_called_error_count" "nothing lost, called error" "" Flow
+    NoLossClassifiedError "no_loss_classified_error_count" "nothing lost, called error" "" Flow
         "The same, taken for a transmission error.";
-    CongestionRecognised "congestion_recognised_ratio" "full queue recognised" "" Flow
+    CongestionDetection "congestion_detection_ratio" "full queue recognised" "" Flow
         "Judged losses by a full queue that the sender called congestion, over all of them.";
-    ErrorRecognised "error_recognised_ratio" "error recognised" "" Flow
+    ErrorDetection "error_detection_ratio" "error recognised" "" Flow
         "Judged losses by errors that the sender called errors, over all of them.";
     ConnectionsOpened "connections_opened_count" "connections opened" "" Flow
         "Connections whose handshake was completed, the warm-up included. Null without a handshake.";
     ConnectionsFailed "connections_failed_count" "connections failed" "" Flow
         "Connections that were to open and did not: refused, given up, or still not open at the end of the run after SYN had been retransmitted. The warm-up is included.";
-    OpenTimeMean "open_time_mean_s" "time to open, mean" "s" Flow
+    HandshakeTimeMean "handshake_time_mean_s" "time to open, mean" "s" Flow
         "From the first SYN to the moment at which the connection was open at the end that sent it; mean over the connections that opened.";
-    OpenTimeP98 "open_time_p98_s" "time to open, 98 %" "s" Flow
+    HandshakeTimeP98 "handshake_time_p98_s" "time to open, 98 %" "s" Flow
         "98th percentile of the time to open over all connections that opened or failed; null where more than 2 % failed.";
     MessagesDue "messages_due_count" "messages due" "" Flow
         "Messages that the applications had ready in the measured time, whether or not they were sent.";
@@ -156,13 +156,13 @@ metrics! {
         "Messages waiting in a collector for its upstream connection, averaged over time and collectors.";
     BufferMax "buffer_max_messages" "collector's buffer, largest" "messages" Flow
         "Most messages that ever waited in one collector.";
-    OnlyCopyMean "only_copy_mean_byte" "only copy, mean" "B" Flow
+    BytesAtRiskMean "bytes_at_risk_mean_byte" "only copy, mean" "B" Flow
         "Bytes that a collector or proxy took over from their senders and the next end has not acknowledged: what a crash would lose. Averaged over time and collectors or proxies.";
-    OnlyCopyMax "only_copy_max_byte" "only copy, largest" "B" Flow
+    BytesAtRiskMax "bytes_at_risk_max_byte" "only copy, largest" "B" Flow
         "Most bytes that a crash of one collector or proxy could ever have lost.";
     LostInCrashes "lost_in_crashes_byte" "lost in crashes" "B" Flow
         "Bytes that were acknowledged to their sender and, since proxies crashed or reset the connection, neither have arrived at the end of the run nor are kept anywhere.";
-    ProxyRepeats "proxy_repeats_count" "repeated by proxies" "" Flow
+    ProxyRetransmissions "proxy_retransmissions_count" "repeated by proxies" "" Flow
         "Data segments that proxies sent again, besides the sender's own retransmissions.";
     Residual "fixed_point_residual_ratio" "residual" "" Flow
         "Equations only: how far the fixed point is from satisfying its equations, relative to the offered load.";
@@ -182,8 +182,8 @@ metrics! {
         "Packets dropped because the queue was full.";
     DropsLoss "drops_loss_count" "lost on the way" "" Link
         "Packets lost at random on the way.";
-    DropsFading "drops_fading_count" "lost to attenuation" "" Link
-        "Packets lost because the attenuation was too large, where a direction has `fading`.";
+    DropsShadowing "drops_shadowing_count" "lost to attenuation" "" Link
+        "Packets lost because the attenuation was too large, where a direction has `shadowing`.";
     DropsNoise "drops_noise_count" "lost to noise" "" Link
         "Packets lost because a burst of noise met them, where a direction has `noise`.";
     DropsOutage "drops_outage_count" "lost in outages" "" Link

@@ -25,7 +25,7 @@ pub use metric::{Metric, MetricInfo, Scope};
 pub use recording::{Recording, Window};
 pub use runs::{Metrics, RowNames, RunRows, TimeBase};
 pub use series::{Column, ColumnData, ColumnInfo, Series, SeriesInfo};
-pub use verdict::Verdict;
+pub use verdict::DeadlineCheck;
 
 /// The answer of one backend to one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -43,7 +43,7 @@ pub struct Answer {
     /// Seed of the scenario.
     pub seed: u64,
     /// Runs behind each point.
-    pub repeats: u32,
+    pub replications: u32,
     /// Whether the run was interrupted: `points` then holds the finished points only, each with its
     /// first finished replications, and a warning counts them.
     #[serde(default)]
@@ -77,12 +77,12 @@ pub struct Point {
     /// of connections from a collector onwards, named `<collector>><end>`.
     #[schemars(schema_with = "flow_rows")]
     pub flows: Vec<Row>,
-    /// One for each direction of each link, named `<link>.forward` or `<link>.backward`.
+    /// One for each direction of each link, named `<link>.forward` or `<link>.reverse`.
     #[schemars(schema_with = "link_rows")]
     pub links: Vec<Row>,
     /// One for each flow with a deadline: whether it is met.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub verdicts: Vec<Verdict>,
+    pub deadline_checks: Vec<DeadlineCheck>,
     /// One for each flow that sends messages, by its name: the distribution of their delays; null
     /// where no message arrived, and by equations.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]

@@ -3,7 +3,8 @@
 use indexmap::IndexMap;
 
 use super::{
-    Answer, DelayCounts, DelayDistribution, Estimate, Metric, Point, Row, Scope, Verdict, Warning,
+    Answer, DeadlineCheck, DelayCounts, DelayDistribution, Estimate, Metric, Point, Row, Scope,
+    Warning,
 };
 use crate::scenario::{Flow, Scenario, ScenarioPoint};
 
@@ -45,7 +46,7 @@ impl Answer {
             title: scenario.title.clone(),
             scenario_sha256: scenario.sha256(),
             seed: scenario.seed,
-            repeats: scenario.repeat,
+            replications: scenario.replications,
             incomplete: false,
             points: Vec::new(),
             warnings: scenario.warnings(),
@@ -71,9 +72,9 @@ impl Point {
         let delays = delays(flows, runs);
         let rows = |names, scope| combine((names, scope), runs, deterministic);
         let (flows, links) = (rows(flows, Scope::Flow), rows(links, Scope::Link));
-        let verdicts = verdicts(&point.scenario, &flows);
+        let deadline_checks = deadline_checks(&point.scenario, &flows);
         let (parameters, labels) = (point.parameters.clone(), point.labels.clone());
-        Self { parameters, labels, deterministic, flows, links, verdicts, delays }
+        Self { parameters, labels, deterministic, flows, links, deadline_checks, delays }
     }
 }
 
@@ -141,13 +142,13 @@ impl RunRows {
 }
 
 /// Whether the flows with a deadline keep it.
-fn verdicts(scenario: &Scenario, flows: &[Row]) -> Vec<Verdict> {
+fn deadline_checks(scenario: &Scenario, flows: &[Row]) -> Vec<DeadlineCheck> {
     let limited = scenario.flow.iter().zip(flows);
-    let verdict = |((name, flow), row): ((&String, &Flow), &Row)| {
+    let check = |((name, flow), row): ((&String, &Flow), &Row)| {
         let deadline = flow.deadline_in_force()?;
-        Some(Verdict::on_deadline(name, deadline, row.mean(Metric::DeadlineMet)))
+        Some(DeadlineCheck::on_deadline(name, deadline, row.mean(Metric::DeadlineMet)))
     };
-    limited.filter_map(verdict).collect()
+    limited.filter_map(check).collect()
 }
 
 /// The delays of each row with messages, pooled over the runs.

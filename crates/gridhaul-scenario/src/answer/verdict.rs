@@ -7,7 +7,7 @@ use crate::units::Duration;
 
 /// Whether a flow keeps a limit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Verdict {
+pub struct DeadlineCheck {
     /// Name of the flow.
     pub flow: String,
     /// The limit, such as `98 % of messages within 15 s`.
@@ -20,7 +20,7 @@ pub struct Verdict {
     pub met: Option<bool>,
 }
 
-impl Verdict {
+impl DeadlineCheck {
     /// Share of the messages that must arrive within the deadline.
     pub const SHARE: f64 = 0.98;
 
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn a_deadline_is_met_from_98_percent_on() {
-        let verdict = |share| Verdict::on_deadline("reading", Duration::from_secs(15), share);
+        let verdict = |share| DeadlineCheck::on_deadline("reading", Duration::from_secs(15), share);
         assert_eq!(verdict(Some(0.98)).limit, "98 % of messages within 15 s");
         let met = [Some(0.979), Some(0.98), None].map(|share| verdict(share).met);
         assert_eq!(met, [Some(false), Some(true), None]);

@@ -14,7 +14,7 @@ use crate::units::{Decibel, Duration, Probability};
 /// `coherence`, is assumed here: it stands for loads that are switched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Fading {
+pub struct Shadowing {
     /// How far the mean level lies above the receiver's threshold; negative: below it.
     pub margin: Decibel,
     /// Standard deviation of the level.
@@ -64,7 +64,7 @@ pub enum NoiseTiming {
     Periodic,
 }
 
-impl Fading {
+impl Shadowing {
     /// Most spans of one link.
     pub const SPANS_MAX: u32 = 1_000;
 }

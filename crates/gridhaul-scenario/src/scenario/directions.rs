@@ -13,7 +13,7 @@ pub struct Directions {
     rates: Vec<BitRate>,
     /// Row of each direction.
     row_of: Vec<u32>,
-    /// For each link, forward and backward: number of its first member.
+    /// For each link, forward and reverse: number of its first member.
     first: Vec<[Option<u32>; 2]>,
 }
 
@@ -26,7 +26,7 @@ impl Directions {
         for (name, link) in &scenario.link {
             let members = u64::from(scenario.link_members(link));
             let mut first = [None; 2];
-            let ways = [("forward", link.forward()), ("backward", link.backward())];
+            let ways = [("forward", link.forward()), ("reverse", link.reverse())];
             for (side, (way, _)) in ways.iter().enumerate().filter(|(_, (_, way))| way.is_some()) {
                 first[side] = Some(made.row_of.len() as u32);
                 made.row_of.extend((0..members).map(|_| made.rows.len() as u32));
@@ -37,7 +37,7 @@ impl Directions {
         made
     }
 
-    /// Name (`<link>.forward` or `<link>.backward`) and number of equal directions of each row.
+    /// Name (`<link>.forward` or `<link>.reverse`) and number of equal directions of each row.
     #[must_use]
     pub const fn rows(&self) -> &Vec<(String, u64)> {
         &self.rows
@@ -66,7 +66,7 @@ impl Directions {
 
     /// What the scenario says of each row, in order.
     pub fn keys(scenario: &Scenario) -> impl Iterator<Item = &Direction> {
-        scenario.link.values().flat_map(|link| [link.forward(), link.backward()]).flatten()
+        scenario.link.values().flat_map(|link| [link.forward(), link.reverse()]).flatten()
     }
 
     /// For each direction, those whose latency depends on whether this one is used

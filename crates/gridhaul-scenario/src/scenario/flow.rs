@@ -58,7 +58,7 @@ pub struct Flow {
     pub route: Option<Vec<String>>,
     /// Links from `to` back to `from` in order. Absent: the way with the fewest links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub return_route: Option<Vec<String>>,
+    pub reverse_route: Option<Vec<String>>,
 }
 
 impl Flow {

@@ -45,7 +45,7 @@ mod tests {
              [link.one]\nfrom = 'a'\nto = 'u'\n\
              both = {{ rate = '1 Mbit/s', outage = [{{ start = '12 s', length = '1 s', every = '2 s' }}] }}\n\
              [link.two]\nfrom = 'u'\nto = 'b'\nforward = {{ rate = '1 Mbit/s' }}\n\
-             backward = {{ rate = '1 Mbit/s', outage = [{{ start = '9999 ms', length = '1 s' }}] }}\n\
+             reverse = {{ rate = '1 Mbit/s', outage = [{{ start = '9999 ms', length = '1 s' }}] }}\n\
              [flow.up]\nfrom = 'a'\nto = 'b'\nload = 'bulk'\n"
         );
         Scenario::from_toml(&text, "late.toml").expect("a scenario").late_keys()

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::power_line::WrittenDirection;
-use super::{Aqm, Fading, Noise, PowerLine, Shaper};
+use super::{Aqm, Noise, PowerLine, Shadowing, Shaper};
 use crate::units::{BitRate, Bytes, Duration, Probability, QueueLimit};
 
 /// A link between two nodes, with whatever a power line gives to its directions.
@@ -29,7 +29,7 @@ pub struct Link {
     pub forward: Option<Direction>,
     /// From `to` to `from`, where the directions differ.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub backward: Option<Direction>,
+    pub reverse: Option<Direction>,
 }
 
 /// One direction of a link: a queue, then a wire that takes each packet its own time, then the
@@ -55,7 +55,7 @@ pub struct Direction<Rate = BitRate, Delay = Duration> {
     pub loss: Option<Loss>,
     /// Loss while a log-normal attenuation is too large, as on power lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fading: Option<Fading>,
+    pub shadowing: Option<Shadowing>,
     /// Loss by bursts of noise in time, as on power lines; several kinds may be given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noise: Vec<Noise>,
@@ -74,7 +74,7 @@ pub struct Direction<Rate = BitRate, Delay = Duration> {
     /// Probability that a packet arrives with damaged data and a right checksum, so that its receiver
     /// takes it. The data of a simulation does not exist; real kernels hand it to the application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub corrupt_unnoticed: Option<Probability>,
+    pub corrupt_undetected: Option<Probability>,
     /// Times at which this direction does not work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outage: Vec<Outage>,
@@ -147,7 +147,7 @@ pub struct Reorder {
     /// Probability that a packet is held back.
     pub probability: Probability,
     /// For how long it is held back.
-    pub by: Duration,
+    pub delay: Duration,
 }
 
 /// A time at which a direction does not work.
@@ -172,7 +172,7 @@ pub struct Outage {
 pub enum OutageMode {
     /// The wire goes on, and what it sends is lost.
     #[default]
-    Lose,
+    Drop,
     /// The wire stands still; packets wait in the queue.
     Hold,
 }
@@ -219,7 +219,7 @@ pub struct LoadLatency {
     #[serde(default = "ll_memory")]
     pub memory: Duration,
     /// The direction whose use makes this one bidirectional: `"<link>.forward"` or
-    /// `"<link>.backward"`. Absent: always unidirectional.
+    /// `"<link>.reverse"`. Absent: always unidirectional.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paired_with: Option<String>,
 }
@@ -273,12 +273,12 @@ impl Link {
     }
     /// The direction from `to` to `from`, if there is one.
     #[must_use]
-    pub fn backward(&self) -> Option<&Direction> {
-        self.backward.as_ref().or(self.both.as_ref())
+    pub fn reverse(&self) -> Option<&Direction> {
+        self.reverse.as_ref().or(self.both.as_ref())
     }
     /// The directions that a file gives, by their keys.
     pub(crate) fn given(&self) -> impl Iterator<Item = (&'static str, &Direction)> {
-        let ways = [("both", &self.both), ("forward", &self.forward), ("backward", &self.backward)];
+        let ways = [("both", &self.both), ("forward", &self.forward), ("reverse", &self.reverse)];
         ways.into_iter().filter_map(|(way, direction)| Some((way, direction.as_ref()?)))
     }
 }
@@ -298,13 +298,13 @@ impl Direction {
             queue: default_queue(),
             aqm: None,
             loss: None,
-            fading: None,
+            shadowing: None,
             noise: Vec::new(),
             jitter: None,
             reorder: None,
             duplicate: None,
             corrupt: None,
-            corrupt_unnoticed: None,
+            corrupt_undetected: None,
             outage: Vec::new(),
             load_latency: None,
             shaper: None,
@@ -321,13 +321,13 @@ impl WrittenDirection {
             queue: self.queue,
             aqm: self.aqm,
             loss: self.loss,
-            fading: self.fading,
+            shadowing: self.shadowing,
             noise: self.noise,
             jitter: self.jitter,
             reorder: self.reorder,
             duplicate: self.duplicate,
             corrupt: self.corrupt,
-            corrupt_unnoticed: self.corrupt_unnoticed,
+            corrupt_undetected: self.corrupt_undetected,
             outage: self.outage,
             load_latency: self.load_latency,
             shaper: self.shaper,
@@ -335,7 +335,7 @@ impl WrittenDirection {
     }
 }
 
-/// A link between two nodes. Give `both` for a symmetric link, or `forward` and `backward` for a
+/// A link between two nodes. Give `both` for a symmetric link, or `forward` and `reverse` for a
 /// lopsided one; a link with only one of these two is one-way. Give `power_line` for a line of paper
 /// `plc`; it works in both directions.
 #[derive(Deserialize, JsonSchema)]
@@ -357,28 +357,28 @@ struct Written {
     /// From `from` to `to`.
     forward: Option<WrittenDirection>,
     /// From `to` to `from`.
-    backward: Option<WrittenDirection>,
+    reverse: Option<WrittenDirection>,
 }
 
 impl From<Written> for Link {
     /// Directions without a rate get none; the check of the scenario names them.
     fn from(written: Written) -> Self {
-        let Written { from, to, shared, power_line, both, forward, backward } = written;
+        let Written { from, to, shared, power_line, both, forward, reverse } = written;
         let complete = |direction: Option<WrittenDirection>| match &power_line {
             Some(line) => Some(line.complete(direction)),
             None => direction.map(|written| written.or(BitRate::default(), Duration::ZERO)),
         };
-        let is_lopsided = forward.is_some() || backward.is_some();
-        let [both, forward, backward] = match (&power_line, is_lopsided) {
+        let is_lopsided = forward.is_some() || reverse.is_some();
+        let [both, forward, reverse] = match (&power_line, is_lopsided) {
             // A power line works in both directions, whether the file says something of them or not.
             (Some(_), true) => {
                 let both = both.and_then(|both| complete(Some(both)));
-                [both, complete(forward), complete(backward)]
+                [both, complete(forward), complete(reverse)]
             }
             (Some(_), false) => [complete(both), None, None],
-            (None, _) => [complete(both), complete(forward), complete(backward)],
+            (None, _) => [complete(both), complete(forward), complete(reverse)],
         };
-        Self { from, to, shared, power_line, both, forward, backward }
+        Self { from, to, shared, power_line, both, forward, reverse }
     }
 }
 

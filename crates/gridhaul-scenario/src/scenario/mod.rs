@@ -34,7 +34,7 @@ use crate::units::Duration;
 
 pub use application::{Application, ApplicationProfile};
 pub use aqm::{Aqm, Codel, FqCodel, Pie, Red};
-pub use channel::{Fading, Noise, NoiseTiming};
+pub use channel::{Noise, NoiseTiming, Shadowing};
 pub use directions::{Directions, dealt};
 pub use error::{Diagnostic, Place, ScenarioError};
 pub use file::{ScenarioFile, reworded};
@@ -45,14 +45,14 @@ pub use link::{
     PACKET_MAX, Reorder,
 };
 pub use load::{Burst, Load, OnOff, Periodic, Poisson, RequestResponse, Spread, Trace, Transfer};
-pub use node::{Aggregate, Node, WhenFull};
+pub use node::{Aggregator, Node, WhenFull};
 pub use plan::{Limit, Plan};
 pub use points::{Choice, Choices, ScenarioPoint};
 pub use power_line::{PowerLine, PowerLineClass};
 pub use proxy::{Bypass, Crash, End, Proxy, ProxyMode, Waypoint};
 pub use route::{Hop, Routes};
 pub use shaper::{Shaper, Share};
-pub use stack::{Profile, Recovery, Stack, Variant};
+pub use stack::{CongestionControlAlgorithm, Profile, Recovery, Stack};
 pub use stage::{Stage, upstream_name};
 pub use sweep::{Range, Sweep, Values};
 
@@ -76,7 +76,7 @@ pub struct Scenario {
     /// Number of replications, each with random numbers of its own. From two on, means have a 95 %
     /// confidence interval, unless no random number influences the result: then all are equal.
     #[serde(default = "one_repeat")]
-    pub repeat: u32,
+    pub replications: u32,
     /// Folder in which relative paths of traces begin. Absent: that of the scenario file. Merged
     /// scenarios that name a trace have it; it is not part of their SHA-256.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -18,7 +18,7 @@ pub struct Node {
     /// Makes the node a collector (paper `sa-tcp`, section 3.2): TCP connections of flows that
     /// pass here end here, and what they deliver goes on over one connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub aggregate: Option<Aggregate>,
+    pub aggregator: Option<Aggregator>,
     /// Makes the node a proxy for single connections: `split`, `reflect`, `snoop`, `ack`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<Proxy>,
@@ -27,7 +27,7 @@ pub struct Node {
 /// What a collector does with the messages that it takes in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Aggregate {
+pub struct Aggregator {
     /// What may wait for the upstream connection at one collector.
     #[serde(default = "default_buffer")]
     pub buffer: BufferLimit,
@@ -55,12 +55,12 @@ pub enum WhenFull {
     #[default]
     Drop,
     /// The window that is offered to the senders closes, and they wait (backpressure).
-    Wait,
+    Backpressure,
 }
 
 impl Default for Node {
     fn default() -> Self {
-        Self { count: 1, aggregate: None, proxy: None }
+        Self { count: 1, aggregator: None, proxy: None }
     }
 }
 

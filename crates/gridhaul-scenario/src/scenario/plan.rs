@@ -14,10 +14,10 @@ pub struct Plan {
     /// Currency of the costs, such as `"EUR"`; only shown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub currency: String,
-    /// Also try to do without collectors: every `aggregate` is removed, and what belongs to
+    /// Also try to do without collectors: every `aggregator` is removed, and what belongs to
     /// collectors (keys of their nodes, stacks that no flow uses) is neither chosen nor paid for.
     #[serde(default)]
-    pub without_collectors: bool,
+    pub without_aggregators: bool,
     /// Keys to choose, such as `"node.collector.count"`, and the values that they may take, as in a
     /// sweep. Every combination is a candidate.
     #[serde(default)]

@@ -4,17 +4,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::{Direction, Fading, Noise, NoiseTiming};
+use super::{Direction, Noise, NoiseTiming, Shadowing};
 use crate::units::{BitRate, Decibel, Distance, Duration, Probability};
 
 /// A power line with regenerators, after paper `plc`. It gives both directions their `rate` and
-/// `delay` and, if asked for, `fading` and `noise`; what a direction says itself comes first. The
+/// `delay` and, if asked for, `shadowing` and `noise`; what a direction says itself comes first. The
 /// merged scenario shows the result.
 ///
 /// `delay` = spans × `processing` + distance × 5 µs/km, where spans = distance / `span`, rounded up.
 /// The signal travels at 200 m/µs, two thirds of the speed of light, as in a cable insulated with
 /// XLPE (Thue, "Electrical Power Cable Engineering", section 20.7: 659 ft/µs).
-/// `fading.margin` = `budget` − `attenuation_per_km` × length of a span.
+/// `shadowing.margin` = `budget` − `attenuation_per_km` × length of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PowerLine {
@@ -32,9 +32,9 @@ pub struct PowerLine {
     /// hop and says that the units take them (Table II); read as a round trip, half for each way.
     #[serde(default = "processing")]
     pub processing: Duration,
-    /// Whether attenuation varies: `fading` with a deviation of 4 dB and a coherence of 1 s (assumed).
+    /// Whether attenuation varies: `shadowing` with a deviation of 4 dB and a coherence of 1 s (assumed).
     #[serde(default)]
-    pub fading: bool,
+    pub shadowing: bool,
     /// Whether there is impulsive noise: `noise` with random bursts of 100 µs, one a second on each
     /// span. A burst destroys a packet that it meets; on `narrowband`, with its long symbols, one in
     /// ten (all assumed).
@@ -72,9 +72,9 @@ pub(super) fn forget(tree: &mut Json, is_set_below: impl Fn(&str) -> bool) {
         let line = link.get("power_line").and_then(|line| PowerLine::deserialize(line).ok());
         let Some(line) = line else { continue };
         let given = serde_json::to_value(line.direction()).unwrap_or_default();
-        for way in ["both", "forward", "backward"] {
+        for way in ["both", "forward", "reverse"] {
             let Some(direction) = link.get_mut(way).and_then(Json::as_object_mut) else { continue };
-            for key in ["rate", "delay", "fading", "noise"] {
+            for key in ["rate", "delay", "shadowing", "noise"] {
                 let is_given = direction.get(key).is_some_and(|value| *value == given[key]);
                 if is_given && !is_set_below(&format!("link.{name}.{way}.{key}")) {
                     direction.shift_remove(key);
@@ -89,7 +89,7 @@ impl PowerLine {
     #[must_use]
     pub fn direction(&self) -> Direction {
         Direction {
-            fading: self.fading.then(|| self.level()),
+            shadowing: self.shadowing.then(|| self.level()),
             noise: if self.noise { vec![self.bursts()] } else { Vec::new() },
             ..Direction::new(self.class.rate(), self.delay())
         }
@@ -116,7 +116,7 @@ impl PowerLine {
         let Some(written) = written else { return line };
         let noise = if written.noise.is_empty() { line.noise } else { written.noise.clone() };
         Direction {
-            fading: written.fading.or(line.fading),
+            shadowing: written.shadowing.or(line.shadowing),
             noise,
             ..written.or(line.rate, line.delay)
         }
@@ -126,7 +126,7 @@ impl PowerLine {
         self.span.unwrap_or(self.class.span())
     }
 
-    fn level(&self) -> Fading {
+    fn level(&self) -> Shadowing {
         let length = match self.distance {
             Some(distance) => distance.as_kilometres() / self.spans() as f64,
             None => self.longest_span().as_kilometres(),
@@ -134,7 +134,7 @@ impl PowerLine {
         let per_km = self.attenuation_per_km.unwrap_or(self.class.attenuation_per_km());
         let taken = (f64::from(per_km.as_thousandths()) * length).round();
         let budget = self.budget.unwrap_or(self.class.budget());
-        Fading {
+        Shadowing {
             margin: budget - Decibel::from_thousandths(taken as i32),
             deviation: Decibel::new(4),
             coherence: Some(Duration::from_secs(1)),

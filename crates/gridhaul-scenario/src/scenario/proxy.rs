@@ -24,8 +24,8 @@ pub struct Proxy {
     pub stack: Option<String>,
     /// `ack`: longest time for which an acknowledgement waits for a newer one that replaces it. It
     /// adds to the round trip: keep it well below.
-    #[serde(default = "default_hold")]
-    pub hold: Duration,
+    #[serde(default = "default_max_ack_delay")]
+    pub max_ack_delay: Duration,
     /// `snoop`, `ack`: the end of the flow whose side is served. `snoop` repeats what is lost on
     /// the way to it, `ack` thins the acknowledgements that travel to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,9 +107,9 @@ pub struct Crash {
 pub enum Bypass {
     /// They are forwarded: the program has died, the regenerator works.
     #[default]
-    Pass,
+    Forward,
     /// They are lost: the whole node is without power.
-    Lose,
+    Drop,
 }
 
 /// A proxy on the way of a connection.
@@ -152,11 +152,11 @@ impl Proxy {
     /// The keys that are set, but that its mode has no use for.
     fn idle_keys(&self) -> Vec<&'static str> {
         use ProxyMode::{Ack, None, Reflect, Snoop, Split};
-        let default = (default_buffer(), default_hold());
+        let default = (default_buffer(), default_max_ack_delay());
         let keys = [
             ("buffer", self.buffer != default.0, matches!(self.mode, Split | Reflect | Snoop)),
             ("stack", self.stack.is_some(), matches!(self.mode, Split | Reflect)),
-            ("hold", self.hold != default.1, self.mode == Ack),
+            ("max_ack_delay", self.max_ack_delay != default.1, self.mode == Ack),
             ("toward", self.toward.is_some(), matches!(self.mode, Snoop | Ack)),
         ];
         let idle = keys.iter().filter(|(_, set, used)| *set && !used && self.mode != None);
@@ -223,7 +223,7 @@ impl Scenario {
         let nodes = |way: &[(usize, usize)]| way.iter().map(|at| at.0).collect::<Vec<_>>();
         if nodes(&there) != nodes(&home) {
             return Err(Diagnostic::new(
-                format!("flow.{name}.return_route"),
+                format!("flow.{name}.reverse_route"),
                 "the way back does not pass the proxies of the way out",
                 "a proxy must see both directions: let both ways pass it, or leave this flow out of \
                  its `flows`",
@@ -250,7 +250,7 @@ impl Scenario {
 const fn default_buffer() -> Bytes {
     Bytes::new(65_536)
 }
-const fn default_hold() -> Duration {
+const fn default_max_ack_delay() -> Duration {
     Duration::from_millis(10)
 }
 
@@ -292,11 +292,11 @@ mod tests {
 
     #[test]
     fn keys_of_another_mode_are_named_unless_the_mode_is_swept() {
-        let hold = "{ mode = 'split', hold = '5 ms', toward = 'to', buffer = '10 kB' }";
+        let hold = "{ mode = 'split', max_ack_delay = '5 ms', toward = 'to', buffer = '10 kB' }";
         let sweep = "sweep = [{ vary = { 'node.u.proxy.mode' = ['split', 'ack'] } }]";
-        assert_eq!(idle(hold, ""), ["node.u.proxy.hold", "node.u.proxy.toward"]);
+        assert_eq!(idle(hold, ""), ["node.u.proxy.max_ack_delay", "node.u.proxy.toward"]);
         assert_eq!(idle(hold, sweep), [""; 0]);
-        assert_eq!(idle("{ mode = 'ack', hold = '5 ms' }", ""), [""; 0]);
-        assert_eq!(idle("{ mode = 'none', hold = '5 ms' }", ""), [""; 0]);
+        assert_eq!(idle("{ mode = 'ack', max_ack_delay = '5 ms' }", ""), [""; 0]);
+        assert_eq!(idle("{ mode = 'none', max_ack_delay = '5 ms' }", ""), [""; 0]);
     }
 }

@@ -1,8 +1,8 @@
 //! Whether random numbers influence the result of a run.
 
 use super::{
-    Aqm, Burst, Direction, Fading, Flow, GilbertElliott, Load, LoadLatency, Loss, Node, Noise,
-    OnOff, Periodic, Poisson, Profile, Reorder, Scenario, Stack, Transport,
+    Aqm, Burst, Direction, Flow, GilbertElliott, Load, LoadLatency, Loss, Node, Noise, OnOff,
+    Periodic, Poisson, Profile, Reorder, Scenario, Shadowing, Stack, Transport,
 };
 use crate::units::{Duration, Probability};
 
@@ -13,7 +13,7 @@ impl Scenario {
     /// as a loss of 0 %, does not.
     #[must_use]
     pub fn is_deterministic(&self) -> bool {
-        let directions = self.link.values().flat_map(|link| [link.forward(), link.backward()]);
+        let directions = self.link.values().flat_map(|link| [link.forward(), link.reverse()]);
         let shares_queues = self.has_several_connections();
         directions.flatten().all(|direction| !direction.is_random(shares_queues))
             && self.flow.values().all(|flow| !flow.is_random(self.connections(flow)))
@@ -25,15 +25,15 @@ impl Scenario {
     fn stacks_in_use(&self) -> impl Iterator<Item = &Stack> {
         let tcp = self.flow.values().filter(|flow| flow.transport == Transport::Tcp);
         let of_flows = tcp.flat_map(|flow| [&flow.stack, &flow.to_stack]);
-        let aggregates = self.node.values().filter_map(|node| node.aggregate.as_ref());
-        let names = of_flows.chain(aggregates.map(|aggregate| &aggregate.stack)).flatten();
+        let aggregates = self.node.values().filter_map(|node| node.aggregator.as_ref());
+        let names = of_flows.chain(aggregates.map(|aggregator| &aggregator.stack)).flatten();
         names.filter_map(|name| self.stack.get(name))
     }
 
     /// Whether packets of several connections may meet in a queue.
     fn has_several_connections(&self) -> bool {
         let own: u64 = self.flow.values().map(|flow| self.connections(flow)).sum();
-        own > 1 || self.node.values().any(|node| node.aggregate.is_some())
+        own > 1 || self.node.values().any(|node| node.aggregator.is_some())
     }
 }
 
@@ -48,21 +48,21 @@ impl Direction {
             queue: _,
             aqm,
             loss,
-            fading,
+            shadowing,
             noise,
             jitter,
             reorder,
             duplicate,
             corrupt,
-            corrupt_unnoticed,
+            corrupt_undetected,
             outage: _,
             load_latency,
             shaper: _,
         } = self;
-        let of_packets = [duplicate, corrupt, corrupt_unnoticed];
+        let of_packets = [duplicate, corrupt, corrupt_undetected];
         aqm.as_ref().is_some_and(|aqm| aqm.is_random(shares_queues))
             || loss.as_ref().is_some_and(Loss::is_random)
-            || fading.as_ref().is_some_and(Fading::is_random)
+            || shadowing.as_ref().is_some_and(Shadowing::is_random)
             || noise.iter().any(Noise::is_random)
             || jitter.is_some_and(|jitter| !jitter.size.is_zero())
             || reorder.as_ref().is_some_and(Reorder::is_random)
@@ -105,7 +105,7 @@ impl GilbertElliott {
     }
 }
 
-impl Fading {
+impl Shadowing {
     const fn is_random(&self) -> bool {
         let Self { margin: _, deviation, coherence: _, spans: _ } = *self;
         deviation.as_thousandths() > 0
@@ -121,8 +121,8 @@ impl Noise {
 
 impl Reorder {
     fn is_random(&self) -> bool {
-        let Self { probability, by } = *self;
-        is_open(probability) && !by.is_zero()
+        let Self { probability, delay } = *self;
+        is_open(probability) && !delay.is_zero()
     }
 }
 
@@ -147,7 +147,7 @@ impl Flow {
             start: _,
             start_spread,
             route: _,
-            return_route: _,
+            reverse_route: _,
             ip: _,
         } = self;
         let load = load.plain();
@@ -175,7 +175,7 @@ impl Stack {
 impl Node {
     /// Whether the upstream connections of several collectors open at random times.
     fn opens_at_random(&self) -> bool {
-        let spread = self.aggregate.as_ref().map(|aggregate| aggregate.start_spread);
+        let spread = self.aggregator.as_ref().map(|aggregator| aggregator.start_spread);
         self.count > 1 && spread.is_some_and(|spread| !spread.is_some_and(Duration::is_zero))
     }
 }
@@ -228,10 +228,10 @@ mod tests {
             "loss = { bernoulli = '100 %' }",
             "loss = { packets = [3, 7] }",
             "loss = { gilbert_elliott = { good_to_bad = '0 %', bad_to_good = '5 %' } }",
-            "fading = { margin = '3 dB', deviation = '0 dB' }",
+            "shadowing = { margin = '3 dB', deviation = '0 dB' }",
             "jitter = { size = '0 s' }",
-            "reorder = { probability = '5 %', by = '0 s' }",
-            "duplicate = '0 %', corrupt = '0 %', corrupt_unnoticed = '0 %'",
+            "reorder = { probability = '5 %', delay = '0 s' }",
+            "duplicate = '0 %', corrupt = '0 %', corrupt_undetected = '0 %'",
             "outage = [{ start = '1 s', length = '1 s' }]",
             "aqm = { codel = {} }",
             // One connection has a queue of its own, whichever it is.
@@ -243,13 +243,13 @@ mod tests {
         for random in [
             "loss = { bernoulli = '0.0001 %' }",
             "loss = { gilbert_elliott = { good_to_bad = '1 %', bad_to_good = '5 %' } }",
-            "fading = { margin = '60 dB', deviation = '1 dB' }",
+            "shadowing = { margin = '60 dB', deviation = '1 dB' }",
             "noise = [{ length = '1 ms', gap = '9 ms', timing = 'periodic' }]",
             "jitter = { size = '1 us' }",
-            "reorder = { probability = '5 %', by = '1 ms' }",
+            "reorder = { probability = '5 %', delay = '1 ms' }",
             "duplicate = '1 %'",
             "corrupt = '1 %'",
-            "corrupt_unnoticed = '1 %'",
+            "corrupt_undetected = '1 %'",
             "aqm = { red = {} }",
             "aqm = { pie = {} }",
             "load_latency = {}",

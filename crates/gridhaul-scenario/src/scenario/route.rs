@@ -31,7 +31,7 @@ impl Hop {
     #[must_use]
     pub fn direction(self, scenario: &Scenario) -> &Direction {
         let link = &scenario.link[self.link];
-        let direction = if self.forward { link.forward() } else { link.backward() };
+        let direction = if self.forward { link.forward() } else { link.reverse() };
         direction.expect("a route crosses directions that exist")
     }
 }
@@ -108,7 +108,7 @@ impl<'s> Network<'s> {
             if link.forward().is_some() {
                 leaving[from].push((Hop { link: index, forward: true }, to));
             }
-            if link.backward().is_some() {
+            if link.reverse().is_some() {
                 leaving[to].push((Hop { link: index, forward: false }, from));
             }
         }
@@ -132,10 +132,10 @@ impl<'s> Network<'s> {
 
     fn back(&self, name: &str, flow: &Flow) -> Result<Vec<Hop>, Diagnostic> {
         self.way(&Way {
-            key: format!("flow.{name}.return_route"),
+            key: format!("flow.{name}.reverse_route"),
             from: &flow.to,
             to: &flow.from,
-            written: flow.return_route.as_deref(),
+            written: flow.reverse_route.as_deref(),
             members: self.members(flow),
         })
     }
@@ -187,13 +187,13 @@ impl<'s> Network<'s> {
                     format!("name the links from `{}` to `{}` in order", way.from, way.to),
                 );
             };
-            let direction = if forward { link.forward() } else { link.backward() };
+            let direction = if forward { link.forward() } else { link.reverse() };
             if direction.is_none() {
                 return fail(
                     format!("link `{name}` is one-way and does not lead from `{at}` to `{next}`"),
                     format!(
                         "give it `{}`, or take another link",
-                        if forward { "forward" } else { "backward" }
+                        if forward { "forward" } else { "reverse" }
                     ),
                 );
             }

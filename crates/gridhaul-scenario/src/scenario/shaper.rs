@@ -49,7 +49,7 @@ impl Scenario {
     /// The shapers that work: the key of each, and the direction that it stands before.
     pub fn shapers(&self) -> impl Iterator<Item = (String, Hop, &Shaper)> {
         self.link.iter().enumerate().flat_map(|(index, (name, link))| {
-            let ways = [("forward", link.forward(), true), ("backward", link.backward(), false)];
+            let ways = [("forward", link.forward(), true), ("reverse", link.reverse(), false)];
             ways.into_iter().filter_map(move |(way, direction, forward)| {
                 let shaper = direction?.working_shaper()?;
                 let way = if link.both.is_some() { "both" } else { way };

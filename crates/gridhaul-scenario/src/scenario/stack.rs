@@ -14,7 +14,7 @@ pub struct Stack {
     pub profile: Profile,
     /// The TCP variant: how the window grows and what a loss does to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub variant: Option<Variant>,
+    pub congestion_control: Option<CongestionControlAlgorithm>,
     /// How lost data is found and repeated. Absent: what belongs to the variant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
@@ -185,11 +185,11 @@ macro_rules! variant_enum {
         /// A TCP variant.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
-        pub enum Variant {
+        pub enum CongestionControlAlgorithm {
             $($(#[$doc])* $name,)*
         }
 
-        impl Variant {
+        impl CongestionControlAlgorithm {
             /// All variants, in the order of the list.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
@@ -210,7 +210,7 @@ for_each_variant!(variant_enum);
 #[serde(rename_all = "snake_case")]
 pub enum Recovery {
     /// Fast retransmit without fast recovery: send again from the lost segment on.
-    GoBack,
+    GoBackN,
     /// Fast recovery of RFC 5681.
     Reno,
     /// Fast recovery of RFC 6582.

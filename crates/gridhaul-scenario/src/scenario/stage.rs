@@ -66,14 +66,14 @@ impl Scenario {
             out.len() == back.len() && out.iter().zip(&back).all(|(out, back)| out.to == back.from);
         if !same {
             return Err(Diagnostic::new(
-                format!("flow.{name}.return_route"),
+                format!("flow.{name}.reverse_route"),
                 "the way back does not pass the collectors of the way out",
-                "a collector ends connections: let both ways pass it, or remove its `aggregate`",
+                "a collector ends connections: let both ways pass it, or remove its `aggregator`",
             ));
         }
         let mut stages: Vec<Stage> = Vec::with_capacity(out.len());
         for (out, back) in out.into_iter().zip(back) {
-            let (connections, stack, ip) = match self.node[out.from].aggregate.as_ref() {
+            let (connections, stack, ip) = match self.node[out.from].aggregator.as_ref() {
                 Some(collector) if !stages.is_empty() => (
                     u64::from(self.node[out.from].count),
                     collector.stack.clone().or_else(|| flow.stack.clone()),
@@ -103,7 +103,7 @@ impl Scenario {
             let last = pieces.len() - 1;
             pieces[last].hops.push(*hop);
             pieces[last].to = next;
-            if self.node[next].aggregate.is_some() && index + 1 < hops.len() {
+            if self.node[next].aggregator.is_some() && index + 1 < hops.len() {
                 pieces.push(Piece { from: next, to: next, hops: Vec::new() });
             }
         }

@@ -27,7 +27,7 @@ impl Scenario {
     fn unused_stacks_here(&self) -> Vec<String> {
         let flows = self.flow.values().flat_map(|flow| [&flow.stack, &flow.to_stack]);
         let nodes = self.node.values().flat_map(|node| {
-            let aggregator = node.aggregate.as_ref().map(|aggregate| &aggregate.stack);
+            let aggregator = node.aggregator.as_ref().map(|aggregator| &aggregator.stack);
             aggregator.into_iter().chain(node.proxy.as_ref().map(|proxy| &proxy.stack))
         });
         let named: Vec<_> = flows.chain(nodes).flatten().collect();
@@ -43,7 +43,7 @@ impl Scenario {
 
     fn idle_aggregators_here(&self) -> Vec<String> {
         let mut idle: Vec<_> =
-            self.node.iter().filter(|(_, node)| node.aggregate.is_some()).collect();
+            self.node.iter().filter(|(_, node)| node.aggregator.is_some()).collect();
         let network = (!idle.is_empty()).then(|| Network::new(self));
         let tcp = self.flow.iter().filter(|(_, flow)| flow.transport == Transport::Tcp);
         for (name, flow) in tcp {
@@ -86,7 +86,7 @@ mod tests {
     fn scenario(rest: &str) -> Scenario {
         let text = format!(
             "title = 'unused'\nduration = '1 s'\n{rest}\n\
-             [node]\na = {{}}\nu = {{ aggregate = {{ stack = 'up' }} }}\nb = {{}}\nalone = {{}}\n\
+             [node]\na = {{}}\nu = {{ aggregator = {{ stack = 'up' }} }}\nb = {{}}\nalone = {{}}\n\
              [link.one]\nfrom = 'a'\nto = 'u'\nboth = {{ rate = '1 Mbit/s' }}\n\
              [link.two]\nfrom = 'u'\nto = 'b'\nboth = {{ rate = '1 Mbit/s' }}\n\
              [stack.own]\n[stack.far]\n[stack.up]\n[stack.spare]\n"

@@ -23,7 +23,7 @@ to = "head"
 both = { rate = "3 Mbit/s", delay = "25 ms" }
 
 [stack.plain]
-variant = "reno"
+congestion_control = "reno"
 
 [flow.reading]
 from = "meter"
@@ -67,7 +67,7 @@ const SYNTAX: &[(&str, &str, &str)] = &[
     ("text for a whole number", "[node.meter]", "[node.meter]\ncount = \"ten\""),
     ("negative whole number", "[node.meter]", "[node.meter]\ncount = -1"),
     ("fraction for a whole number", "[node.meter]", "[node.meter]\ncount = 1.5"),
-    ("text for yes or no", "variant = \"reno\"", "sack = \"yes\""),
+    ("text for yes or no", "congestion_control = \"reno\"", "sack = \"yes\""),
     ("value for a table", "[node.meter]", "[node]\nmeter = 1"),
     ("table for a value", "\"60 s\"", "{ s = 60 }"),
     ("unknown choice", "\"reno\"", "\"renno\""),
@@ -83,7 +83,7 @@ const MEANING: &[(&str, &str, &str)] = &[
     ("title of two lines", "\"One meter\"", "\"One\\nmeter\""),
     ("no duration", "\"60 s\"", "\"0 s\""),
     ("warm-up too long", "\"60 s\"", "\"60 s\"\nwarmup = \"1 min\""),
-    ("no repeat", "\"60 s\"", "\"60 s\"\nrepeat = 0"),
+    ("no replications", "\"60 s\"", "\"60 s\"\nrepeat = 0"),
     ("no nodes", "[node.meter]\n\n[node.head]", "[node]"),
     ("recording step of nothing", "\"60 s\"", "\"60 s\"\nrecord.interval = \"0 s\""),
     ("recording too often", "\"60 s\"", "\"60 s\"\nrecord.interval = \"1 ns\""),
@@ -96,7 +96,7 @@ const MEANING: &[(&str, &str, &str)] = &[
     ("link without direction", "both = { rate = \"3 Mbit/s\", delay = \"25 ms\" }\n", ""),
     ("both and forward", "both =", "forward = { rate = \"1 kbit/s\" }\nboth ="),
     ("collector without room", "[node.head]", "[node.head]\naggregate.buffer = \"0 B\""),
-    ("collector with an unknown stack", "[node.head]", "[node.head]\naggregate.stack = \"plan\""),
+    ("collector with an unknown stack", "[node.head]", "[node.head]\naggregator.stack = \"plan\""),
     ("proxy without room", "[node.head]", "[node.head.proxy]\nmode = \"split\"\nbuffer = \"1 kB\""),
     ("proxy of an unknown kind", "[node.head]", "[node.head.proxy]\nmode = \"spoof\""),
     (
@@ -107,7 +107,7 @@ const MEANING: &[(&str, &str, &str)] = &[
     (
         "proxy at a collector",
         "[node.head]",
-        "[node.head]\naggregate = {}\nproxy.mode = \"reflect\"",
+        "[node.head]\naggregator = {}\nproxy.mode = \"reflect\"",
     ),
     (
         "proxy that crashes while it is down",
@@ -229,27 +229,27 @@ const MEANING: &[(&str, &str, &str)] = &[
     (
         "a line that amplifies",
         "both =",
-        "power_line = { class = \"broadband\", fading = true, attenuation_per_km = \"-1 dB\" }\nboth =",
+        "power_line = { class = \"broadband\", shadowing = true, attenuation_per_km = \"-1 dB\" }\nboth =",
     ),
     (
         "attenuation that varies by less than nothing",
         "delay =",
-        "fading = { margin = \"10 dB\", deviation = \"-4 dB\" }, delay =",
+        "shadowing = { margin = \"10 dB\", deviation = \"-4 dB\" }, delay =",
     ),
     (
         "attenuation that never stays",
         "delay =",
-        "fading = { margin = \"10 dB\", deviation = \"4 dB\", coherence = \"0 s\" }, delay =",
+        "shadowing = { margin = \"10 dB\", deviation = \"4 dB\", coherence = \"0 s\" }, delay =",
     ),
     (
         "a line of no spans",
         "delay =",
-        "fading = { margin = \"10 dB\", deviation = \"4 dB\", spans = 0 }, delay =",
+        "shadowing = { margin = \"10 dB\", deviation = \"4 dB\", spans = 0 }, delay =",
     ),
     (
         "a level that is a power",
         "delay =",
-        "fading = { margin = \"10 dBm\", deviation = \"4 dB\" }, delay =",
+        "shadowing = { margin = \"10 dBm\", deviation = \"4 dB\" }, delay =",
     ),
     ("bursts of nothing", "delay =", "noise = [{ length = \"0 s\", gap = \"1 s\" }], delay ="),
     ("a burst without end", "delay =", "noise = [{ length = \"1 s\", gap = \"0 s\" }], delay ="),
@@ -274,31 +274,39 @@ const MEANING: &[(&str, &str, &str)] = &[
     ("FQ-CoDel without turns", "delay =", "aqm.fq_codel = { quantum = \"0 B\" }, delay ="),
     ("FQ-CoDel without queues", "delay =", "aqm.fq_codel = { flows = 0 }, delay ="),
     ("a queue nobody knows", "delay =", "aqm.fqcodel = {}, delay ="),
-    ("no MSS", "variant = \"reno\"", "mss = \"0 B\""),
-    ("absurd MSS", "variant = \"reno\"", "mss = \"64 KiB\""),
-    ("no duplicate acknowledgements", "variant = \"reno\"", "dupthresh = 0"),
-    ("acknowledgements every 0", "variant = \"reno\"", "ack_every = 0"),
-    ("timeouts swapped", "variant = \"reno\"", "rto_min = \"2 s\"\nrto_max = \"1 s\""),
-    ("Vegas swapped", "variant = \"reno\"", "vegas_alpha = 4\nvegas_beta = 2.5"),
-    ("Vegas above the beta of Linux", "variant = \"reno\"", "vegas_alpha = 5"),
-    ("Vegas below the alpha of RFCs", "variant = \"reno\"", "profile = \"rfc\"\nvegas_beta = 0.5"),
-    ("Vegas without a queue", "variant = \"reno\"", "vegas_alpha = 0\nvegas_beta = 0"),
-    ("Vegas negative", "variant = \"reno\"", "vegas_gamma = -1"),
-    ("Vegas not a number", "variant = \"reno\"", "vegas_gamma = nan"),
+    ("no MSS", "congestion_control = \"reno\"", "mss = \"0 B\""),
+    ("absurd MSS", "congestion_control = \"reno\"", "mss = \"64 KiB\""),
+    ("no duplicate acknowledgements", "congestion_control = \"reno\"", "dupthresh = 0"),
+    ("acknowledgements every 0", "congestion_control = \"reno\"", "ack_every = 0"),
+    ("timeouts swapped", "congestion_control = \"reno\"", "rto_min = \"2 s\"\nrto_max = \"1 s\""),
+    ("Vegas swapped", "congestion_control = \"reno\"", "vegas_alpha = 4\nvegas_beta = 2.5"),
+    ("Vegas above the beta of Linux", "congestion_control = \"reno\"", "vegas_alpha = 5"),
+    (
+        "Vegas below the alpha of RFCs",
+        "congestion_control = \"reno\"",
+        "profile = \"rfc\"\nvegas_beta = 0.5",
+    ),
+    ("Vegas without a queue", "congestion_control = \"reno\"", "vegas_alpha = 0\nvegas_beta = 0"),
+    ("Vegas negative", "congestion_control = \"reno\"", "vegas_gamma = -1"),
+    ("Vegas not a number", "congestion_control = \"reno\"", "vegas_gamma = nan"),
     (
         "MEDX with delayed acknowledgements",
-        "variant = \"reno\"",
-        "variant = \"medx\"\ndelayed_ack = \"40 ms\"",
+        "congestion_control = \"reno\"",
+        "congestion_control = \"medx\"\ndelayed_ack = \"40 ms\"",
     ),
-    ("MEDX with timestamps", "variant = \"reno\"", "variant = \"medx\"\ntimestamps = true"),
-    ("MEDX that forgets nothing", "variant = \"reno\"", "medx_alpha = 1.0"),
-    ("MEDX without a threshold", "variant = \"reno\"", "medx_beta = 0.0"),
-    ("MEDX that compares nothing", "variant = \"reno\"", "medx_buffer = 1"),
-    ("window of nothing", "variant = \"reno\"", "receive_window = \"0 segments\""),
     (
-        "fixed window of another variant",
-        "variant = \"reno\"",
-        "variant = \"reno\"\nfixed_window = \"9 segments\"",
+        "MEDX with timestamps",
+        "congestion_control = \"reno\"",
+        "congestion_control = \"medx\"\ntimestamps = true",
+    ),
+    ("MEDX that forgets nothing", "congestion_control = \"reno\"", "medx_alpha = 1.0"),
+    ("MEDX without a threshold", "congestion_control = \"reno\"", "medx_beta = 0.0"),
+    ("MEDX that compares nothing", "congestion_control = \"reno\"", "medx_buffer = 1"),
+    ("window of nothing", "congestion_control = \"reno\"", "receive_window = \"0 segments\""),
+    (
+        "fixed window of another congestion_control",
+        "congestion_control = \"reno\"",
+        "congestion_control = \"reno\"\nfixed_window = \"9 segments\"",
     ),
     (
         "no flows",
@@ -315,7 +323,7 @@ const MEANING: &[(&str, &str, &str)] = &[
     ("no flow at all", "stack = \"plain\"", "count = 0"),
     ("flow after the end", "stack = \"plain\"", "start = \"2 min\""),
     ("one-way link", "both =", "forward ="),
-    ("one-way link, the other way", "both =", "backward ="),
+    ("one-way link, the other way", "both =", "reverse ="),
     (
         "two islands",
         "[node.head]",
@@ -344,7 +352,7 @@ const MEANING: &[(&str, &str, &str)] = &[
     ),
     (
         "several at once",
-        "variant = \"reno\"\n\n[flow.reading]",
+        "congestion_control = \"reno\"\n\n[flow.reading]",
         "dupthresh = 0\nmss = \"0 B\"\n\n[flow.reading]\ncount = 0",
     ),
 ];

@@ -11,8 +11,8 @@ pub(crate) const SWEEPS: &[(&str, &str)] = &[
     ("empty list", r#"vary.seed = []"#),
     ("wrong unit", r#"vary."link.feeder.both.rate" = ["1 Mbit/s", "2 MB/s"]"#),
     ("not a number", r#"vary."stack.plain.vegas_alpha" = [1.0, nan]"#),
-    ("value that contradicts", r#"vary.repeat = [1, 0]"#),
-    ("unequal lists", "vary.seed = [1, 2, 3]\nvary.repeat = [1, 2]"),
+    ("value that contradicts", r#"vary.replications = [1, 0]"#),
+    ("unequal lists", "vary.seed = [1, 2, 3]\nvary.replications = [1, 2]"),
     ("one point", r#"vary.seed = { linear = [1, 9], points = 1 }"#),
     ("too many points", r#"vary.seed = { linear = [1, 9], points = 100001 }"#),
     ("both kinds of range", r#"vary.seed = { linear = [1, 9], log = [1, 9], points = 3 }"#),
@@ -24,7 +24,7 @@ pub(crate) const SWEEPS: &[(&str, &str)] = &[
     ("ends that are no numbers", r#"vary.title = { linear = ["a", "b"], points = 3 }"#),
     (
         "too many combinations",
-        "vary.seed = { linear = [1, 999], points = 999 }\n[[sweep]]\nvary.repeat = { linear = [1, 999], points = 999 }",
+        "vary.seed = { linear = [1, 999], points = 999 }\n[[sweep]]\nvary.replications = { linear = [1, 999], points = 999 }",
     ),
     ("a key twice", "vary.seed = [1, 2]\n[[sweep]]\nvary.seed = [1, 2]"),
 ];
@@ -35,7 +35,7 @@ pub(crate) const PLAN: &str = r#"
 currency = "EUR"
 [plan.choose]
 "node.meter.count" = { log = [1, 100], points = 9 }
-"stack.plain.variant" = ["reno", "vegas"]
+"stack.plain.congestion_control" = ["reno", "vegas"]
 [plan.cost]
 "node.meter.count" = 900
 [plan.limit.reading]
@@ -45,12 +45,12 @@ loss = "2 %"
 pub(crate) const PLANS: &[(&str, &str, &str)] = &[
     ("unknown key in a plan", "currency", "curency"),
     ("unknown key to choose", "\"node.meter.count\" = {", "\"node.metre.count\" = {"),
-    ("a plan that chooses itself", "\"stack.plain.variant\" =", "\"plan.currency\" ="),
+    ("a plan that chooses itself", "\"stack.plain.congestion_control\" =", "\"plan.currency\" ="),
     ("a value that cannot be chosen", "\"vegas\"", "\"vega\""),
     ("no values to choose from", "[\"reno\", \"vegas\"]", "[]"),
     (
         "nothing to choose",
-        "\"node.meter.count\" = { log = [1, 100], points = 9 }\n\"stack.plain.variant\" = [\"reno\", \"vegas\"]\n[plan.cost]\n\"node.meter.count\" = 900",
+        "\"node.meter.count\" = { log = [1, 100], points = 9 }\n\"stack.plain.congestion_control\" = [\"reno\", \"vegas\"]\n[plan.cost]\n\"node.meter.count\" = 900",
         "",
     ),
     (
@@ -64,7 +64,7 @@ pub(crate) const PLANS: &[(&str, &str, &str)] = &[
     ("a cost as text", "= 900", "= \"900 EUR\""),
     ("cost of a key that is not chosen", "\"node.meter.count\" = 900", "\"node.metr.count\" = 900"),
     ("cost of another key", "\"node.meter.count\" = 900", "\"link.feeder.both.rate\" = 9"),
-    ("cost of a word", "\"node.meter.count\" = 900", "\"stack.plain.variant\" = 900"),
+    ("cost of a word", "\"node.meter.count\" = 900", "\"stack.plain.congestion_control\" = 900"),
     ("no limits", "[plan.limit.reading]\nloss = \"2 %\"", ""),
     ("limit of an unknown flow", "[plan.limit.reading]", "[plan.limit.readings]"),
     ("limit of nothing", "loss = \"2 %\"", ""),
@@ -72,5 +72,5 @@ pub(crate) const PLANS: &[(&str, &str, &str)] = &[
     ("delay of nothing", "loss = \"2 %\"", "delay_mean = \"0 s\""),
     ("delay of a stream", "loss = \"2 %\"", "delay_p98 = \"2 s\""),
     ("deadline of a flow without", "loss = \"2 %\"", "deadline = true"),
-    ("no collectors to do without", "currency = \"EUR\"", "without_collectors = true"),
+    ("no collectors to do without", "currency = \"EUR\"", "without_aggregators = true"),
 ];

@@ -2,11 +2,11 @@
 
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::scenario::{
-    Application, ApplicationProfile, Aqm, Burst, Bypass, Codel, Crash, Direction, End, Fading,
-    Flow, FqCodel, GilbertElliott, IpVersion, Jitter, JitterShape, Link, Load, Loss, Node, Noise,
-    NoiseTiming, OnOff, Outage, OutageMode, Periodic, Pie, Poisson, PowerLine, PowerLineClass,
-    Profile, Proxy, ProxyMode, Range, Record, Red, Reorder, RequestResponse, Spread, Stack, Sweep,
-    Transfer, Transport, Values, Variant,
+    Application, ApplicationProfile, Aqm, Burst, Bypass, Codel, CongestionControlAlgorithm, Crash,
+    Direction, End, Flow, FqCodel, GilbertElliott, IpVersion, Jitter, JitterShape, Link, Load,
+    Loss, Node, Noise, NoiseTiming, OnOff, Outage, OutageMode, Periodic, Pie, Poisson, PowerLine,
+    PowerLineClass, Profile, Proxy, ProxyMode, Range, Record, Red, Reorder, RequestResponse,
+    Shadowing, Spread, Stack, Sweep, Transfer, Transport, Values,
 };
 use gridhaul_scenario::units::{
     BitRate, Bytes, Decibel, Distance, Duration, Probability, QueueLimit, WindowSize,
@@ -72,9 +72,9 @@ fn decibel(least: i32) -> impl Strategy<Value = Decibel> {
     (least..100_000).prop_map(Decibel::from_thousandths)
 }
 
-fn fading() -> impl Strategy<Value = Fading> {
-    (decibel(-100_000), decibel(0), option::of(time(1)), 1..=Fading::SPANS_MAX).prop_map(
-        |(margin, deviation, coherence, spans)| Fading { margin, deviation, coherence, spans },
+fn shadowing() -> impl Strategy<Value = Shadowing> {
+    (decibel(-100_000), decibel(0), option::of(time(1)), 1..=Shadowing::SPANS_MAX).prop_map(
+        |(margin, deviation, coherence, spans)| Shadowing { margin, deviation, coherence, spans },
     )
 }
 
@@ -105,7 +105,7 @@ fn power_line() -> impl Strategy<Value = PowerLine> {
                 // At most a thousand spans.
                 span: span.map(|span| Distance::from_metres(span.as_millimetres() / 1_000 + 50)),
                 processing,
-                fading: level.is_some(),
+                shadowing: level.is_some(),
                 noise,
                 attenuation_per_km,
                 budget,
@@ -122,34 +122,34 @@ fn direction() -> impl Strategy<Value = Direction> {
     ];
     let jitter = time(0).prop_map(|size| Jitter { size, shape: JitterShape::Exponential });
     let reorder =
-        (probability(), time(0)).prop_map(|(probability, by)| Reorder { probability, by });
+        (probability(), time(0)).prop_map(|(probability, delay)| Reorder { probability, delay });
     let outage =
         (time(0), 1_u64..1 << 40, any::<bool>()).prop_map(|(start, length, again)| Outage {
             start,
             length: Duration::from_nanos(length),
             every: again.then(|| Duration::from_nanos(length + 1)),
-            mode: if again { OutageMode::Hold } else { OutageMode::Lose },
+            mode: if again { OutageMode::Hold } else { OutageMode::Drop },
         });
     let impairments = (option::of(loss()), option::of(jitter), option::of(reorder));
-    let channel = (option::of(fading()), prop::collection::vec(noise(), 0..3));
+    let channel = (option::of(shadowing()), prop::collection::vec(noise(), 0..3));
     let corrupt = (option::of(probability()), option::of(probability()));
     let damage = (option::of(probability()), corrupt, channel);
     let outages = prop::collection::vec(outage, 0..3);
     (rate(), time(0), (queue, option::of(aqm())), impairments, damage, outages).prop_map(
         |(rate, delay, (queue, aqm), (loss, jitter, reorder), damage, outage)| {
-            let (duplicate, (corrupt, corrupt_unnoticed), (fading, noise)) = damage;
+            let (duplicate, (corrupt, corrupt_undetected), (shadowing, noise)) = damage;
             Direction {
                 // RED needs a queue that is longer than its minimum.
                 queue: if matches!(aqm, Some(Aqm::Red(_))) { QueueLimit::Unlimited } else { queue },
                 aqm,
                 loss,
-                fading,
+                shadowing,
                 noise,
                 jitter,
                 reorder,
                 duplicate,
                 corrupt,
-                corrupt_unnoticed,
+                corrupt_undetected,
                 outage,
                 ..Direction::new(rate, delay)
             }
@@ -167,7 +167,7 @@ fn link() -> impl Strategy<Value = Link> {
             power_line: None,
             both,
             forward,
-            backward: other,
+            reverse: other,
         }
     });
     // A line whose directions say part of it themselves.
@@ -178,14 +178,14 @@ fn link() -> impl Strategy<Value = Link> {
             direction.map(|own| Direction {
                 rate: if rate { own.rate } else { given.rate },
                 delay: if rate { own.delay } else { given.delay },
-                fading: if level { own.fading.or(given.fading) } else { given.fading },
+                shadowing: if level { own.shadowing.or(given.shadowing) } else { given.shadowing },
                 noise: if level && !own.noise.is_empty() { own.noise } else { given.noise },
                 ..own
             })
         };
-        let Link { both, forward, backward, .. } = link;
-        let [both, forward, backward] = [both, forward, backward].map(complete);
-        Link { power_line: line, both, forward, backward, ..link }
+        let Link { both, forward, reverse, .. } = link;
+        let [both, forward, reverse] = [both, forward, reverse].map(complete);
+        Link { power_line: line, both, forward, reverse, ..link }
     })
 }
 
@@ -194,14 +194,15 @@ fn stack() -> impl Strategy<Value = Stack> {
         (1..u32::MAX).prop_map(WindowSize::Segments),
         size().prop_map(WindowSize::Bytes),
     ];
-    let variant = option::of(prop::sample::select(Variant::ALL));
+    let congestion_control = option::of(prop::sample::select(CongestionControlAlgorithm::ALL));
     let vegas = option::of(0.0..1e6_f64);
-    (size(), window, variant, vegas, option::of(time(1)), any::<bool>()).prop_map(
-        |(mss, window, variant, vegas_gamma, rto_min, sack)| Stack {
+    (size(), window, congestion_control, vegas, option::of(time(1)), any::<bool>()).prop_map(
+        |(mss, window, congestion_control, vegas_gamma, rto_min, sack)| Stack {
             profile: if sack { Profile::Rfc } else { Profile::Ns2 },
-            variant,
+            congestion_control,
             mss: Some(mss),
-            fixed_window: (variant == Some(Variant::Fixed)).then_some(window),
+            fixed_window: (congestion_control == Some(CongestionControlAlgorithm::Fixed))
+                .then_some(window),
             receive_window: Some(window),
             rto_min,
             sack: Some(sack),
@@ -275,7 +276,7 @@ fn flow() -> impl Strategy<Value = Flow> {
                 start: Duration::ZERO,
                 start_spread: (turned && !together).then(|| Duration::from_nanos(u64::from(count))),
                 route: routed.then(|| vec!["line".into()]),
-                return_route: None,
+                reverse_route: None,
             }
         },
     )
@@ -306,7 +307,7 @@ fn proxy() -> impl Strategy<Value = Proxy> {
     let crash = (time(0), any::<bool>()).prop_map(|(at, lose)| Crash {
         at,
         down: Duration::from_millis(u64::from(lose)),
-        packets: if lose { Bypass::Lose } else { Bypass::Pass },
+        packets: if lose { Bypass::Drop } else { Bypass::Forward },
     });
     let crash = prop::collection::vec(crash, 0..2);
     let chosen = (option::of(Just("own".to_owned())), option::of(Just(vec!["f0".to_owned()])));
@@ -315,7 +316,7 @@ fn proxy() -> impl Strategy<Value = Proxy> {
             mode,
             buffer: Bytes::new(buffer),
             stack,
-            hold,
+            max_ack_delay: hold,
             toward,
             flows,
             crash,
@@ -334,7 +335,7 @@ pub(crate) fn scenario() -> impl Strategy<Value = Scenario> {
                 seed,
                 duration: Duration::from_nanos(nanos),
                 warmup: Duration::from_nanos(nanos - 1),
-                repeat: count,
+                replications: count,
                 folder: recorded.then(|| "/srv/readings".into()),
                 record: Record {
                     interval: recorded.then(|| Duration::from_nanos(nanos)),

@@ -21,11 +21,11 @@ pub(super) struct ChannelCheck {
 impl ChannelCheck {
     /// `None` for a direction with neither.
     pub(super) fn new(direction: &Direction) -> Option<Self> {
-        let (fading, is_noisy) = (direction.fading, !direction.noise.is_empty());
-        (fading.is_some() || is_noisy).then(|| Self {
-            fades: fading.is_some(),
+        let (shadowing, is_noisy) = (direction.shadowing, !direction.noise.is_empty());
+        (shadowing.is_some() || is_noisy).then(|| Self {
+            fades: shadowing.is_some(),
             is_noisy,
-            stays: fading.and_then(|fading| fading.coherence).unwrap_or(Duration::MAX),
+            stays: shadowing.and_then(|shadowing| shadowing.coherence).unwrap_or(Duration::MAX),
             last: None,
         })
     }
@@ -33,7 +33,7 @@ impl ChannelCheck {
     /// A passage that is no copy comes out.
     pub(super) fn on_passage<P>(&mut self, passage: &Passage<P>) -> Result<(), LinkRule> {
         let is_too_low = match passage.fate {
-            Fate::Lost(DropReason::Fading) => true,
+            Fate::Lost(DropReason::Shadowing) => true,
             Fate::Lost(DropReason::Noise) if !self.is_noisy => {
                 return Err(LinkRule::LossWithoutCause);
             }

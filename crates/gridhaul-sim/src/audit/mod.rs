@@ -104,7 +104,7 @@ impl LinkAudit {
         }
         let explained = match (&mut self.channel, passage.fate) {
             (Some(channel), _) => channel.on_passage(passage),
-            (None, Fate::Lost(DropReason::Fading | DropReason::Noise)) => {
+            (None, Fate::Lost(DropReason::Shadowing | DropReason::Noise)) => {
                 Err(LinkRule::LossWithoutCause)
             }
             (None, _) => Ok(()),

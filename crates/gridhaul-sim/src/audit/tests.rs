@@ -2,7 +2,7 @@
 
 use gridhaul_core::link::{DropReason, Fate, Passage, Payload};
 use gridhaul_scenario::scenario::{
-    Aqm, Codel, Direction, Fading, FqCodel, Noise, NoiseTiming, Reorder,
+    Aqm, Codel, Direction, FqCodel, Noise, NoiseTiming, Reorder, Shadowing,
 };
 use gridhaul_scenario::units::{
     BitRate, Bytes, Decibel, Duration, Instant, Probability, QueueLimit,
@@ -151,10 +151,10 @@ fn a_place_in_the_queue_is_free_again_when_its_packet_begins() {
 
 #[test]
 fn reordered_packets_are_still_checked_one_by_one() {
-    let by = Duration::from_nanos(9_000);
+    let delay = Duration::from_nanos(9_000);
     let probability = Probability::new(0.5).expect("a probability");
     let direction =
-        Direction { reorder: Some(Reorder { probability, by }), ..direction(UNLIMITED) };
+        Direction { reorder: Some(Reorder { probability, delay }), ..direction(UNLIMITED) };
     let pair = [[0, 3_334, 6_668, 7_668], [0, 0, 3_334, 13_334]];
     assert_eq!(of_times(&direction, &pair), Ok(()));
     assert_blamed(
@@ -265,12 +265,13 @@ fn attenuation_and_noise_are_where_they_should_be() {
     let [first, second] = [[0, 0, 3_334, 4_334], [3_334, 3_334, 6_668, 7_668]];
     let plain = direction(UNLIMITED);
     let words = "a packet was lost to attenuation or noise that is not there";
-    for reason in [DropReason::Fading, DropReason::Noise] {
+    for reason in [DropReason::Shadowing, DropReason::Noise] {
         assert_blamed(&verdict(&plain, &[lost(reason, first)]), words);
     }
     let coherence = Some(Duration::from_nanos(3_000));
-    let level = Fading { margin: Decibel::ZERO, deviation: Decibel::new(4), coherence, spans: 1 };
-    let fading = Direction { fading: Some(level), ..plain.clone() };
+    let level =
+        Shadowing { margin: Decibel::ZERO, deviation: Decibel::new(4), coherence, spans: 1 };
+    let shadowing = Direction { shadowing: Some(level), ..plain.clone() };
     let bursts = Noise {
         length: Duration::from_micros(1),
         gap: Duration::from_micros(99),
@@ -278,16 +279,16 @@ fn attenuation_and_noise_are_where_they_should_be() {
         timing: NoiseTiming::Random,
     };
     let noisy = Direction { noise: vec![bursts], ..plain };
-    assert_blamed(&verdict(&noisy, &[lost(DropReason::Fading, first)]), words);
-    assert_blamed(&verdict(&fading, &[lost(DropReason::Noise, first)]), words);
+    assert_blamed(&verdict(&noisy, &[lost(DropReason::Shadowing, first)]), words);
+    assert_blamed(&verdict(&shadowing, &[lost(DropReason::Noise, first)]), words);
     assert_eq!(verdict(&noisy, &[lost(DropReason::Noise, first), passage(second)]), Ok(()));
     // The packets begin in two intervals of 3,000 ns, and in one of 4,000 ns.
-    let pair = [lost(DropReason::Fading, first), passage(second)];
-    assert_eq!(verdict(&fading, &pair), Ok(()));
-    let longer = Fading { coherence: Some(Duration::from_nanos(4_000)), ..level };
-    let fading = Direction { fading: Some(longer), ..fading };
+    let pair = [lost(DropReason::Shadowing, first), passage(second)];
+    assert_eq!(verdict(&shadowing, &pair), Ok(()));
+    let longer = Shadowing { coherence: Some(Duration::from_nanos(4_000)), ..level };
+    let shadowing = Direction { shadowing: Some(longer), ..shadowing };
     assert_blamed(
-        &verdict(&fading, &pair),
+        &verdict(&shadowing, &pair),
         "a level of attenuation stopped one packet and not another",
     );
 }

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// A run that broke a rule, which is a defect of gridhaul.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("repeat {replication}: {entity}: {violation}")]
+#[error("replication {replication}: {entity}: {violation}")]
 pub struct AuditError {
     /// Number of the replication, from 0.
     pub replication: u32,

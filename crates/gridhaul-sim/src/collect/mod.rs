@@ -13,7 +13,7 @@ mod wire;
 
 use std::collections::VecDeque;
 
-use gridhaul_core::pep::aggregate::Aggregate;
+use gridhaul_core::pep::aggregate::SegmentAggregator;
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::scenario::Load;
 
@@ -44,7 +44,7 @@ pub(crate) const NO_OUTLET: u32 = u32::MAX;
 /// One collector.
 #[derive(Debug)]
 pub(crate) struct Machine {
-    pub aggregate: Aggregate,
+    pub aggregate: SegmentAggregator,
     pub audit: CollectorAudit,
     /// Whether it closes windows instead of dropping.
     pub waits: bool,

@@ -13,7 +13,7 @@ pub(crate) struct Levels {
     /// In message nanoseconds.
     waiting: u128,
     /// In byte nanoseconds.
-    only_copy: u128,
+    bytes_at_risk: u128,
 }
 
 impl Collectors {
@@ -24,7 +24,7 @@ impl Collectors {
             let slot = outlet.slot as usize;
             Levels {
                 waiting: aggregate.waiting(slot).integral_at(now),
-                only_copy: aggregate.only_copy(slot).integral_at(now),
+                bytes_at_risk: aggregate.bytes_at_risk(slot).integral_at(now),
             }
         });
         levels.collect()
@@ -38,8 +38,8 @@ impl Collectors {
         (end, span): (Instant, Duration),
         into: &mut Metrics,
     ) {
-        let (mut waiting, mut only_copy) = (0, 0);
-        let (mut waiting_max, mut only_copy_max) = (0, 0);
+        let (mut waiting, mut bytes_at_risk) = (0, 0);
+        let (mut waiting_max, mut bytes_at_risk_max) = (0, 0);
         let mut count = 0_u32;
         let now = self.levels(end);
         for (index, outlet) in self.outlets.iter().enumerate() {
@@ -47,17 +47,18 @@ impl Collectors {
                 continue;
             }
             waiting += now[index].waiting - before[index].waiting;
-            only_copy += now[index].only_copy - before[index].only_copy;
+            bytes_at_risk += now[index].bytes_at_risk - before[index].bytes_at_risk;
             let aggregate = &self.machines[outlet.machine as usize].aggregate;
             waiting_max = waiting_max.max(aggregate.waiting(outlet.slot as usize).max());
-            only_copy_max = only_copy_max.max(aggregate.only_copy(outlet.slot as usize).max());
+            bytes_at_risk_max =
+                bytes_at_risk_max.max(aggregate.bytes_at_risk(outlet.slot as usize).max());
             count += 1;
         }
         let per_outlet = span.as_nanos() as f64 * f64::from(count.max(1));
         into.push((Metric::BufferMean, waiting as f64 / per_outlet));
         into.push((Metric::BufferMax, waiting_max as f64));
-        into.push((Metric::OnlyCopyMean, only_copy as f64 / per_outlet));
-        into.push((Metric::OnlyCopyMax, only_copy_max as f64));
+        into.push((Metric::BytesAtRiskMean, bytes_at_risk as f64 / per_outlet));
+        into.push((Metric::BytesAtRiskMax, bytes_at_risk_max as f64));
     }
 
     /// Has the collectors re-checked. An error names the row of the upstream connection.

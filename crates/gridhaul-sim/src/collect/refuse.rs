@@ -2,7 +2,7 @@
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::Unsupported;
-use gridhaul_scenario::scenario::{Aggregate, Flow, Load, Scenario, Stage, WhenFull};
+use gridhaul_scenario::scenario::{Aggregator, Flow, Load, Scenario, Stage, WhenFull};
 use gridhaul_scenario::units::BufferLimit;
 
 use super::sizes;
@@ -26,7 +26,7 @@ fn refusal(scenario: &Scenario, name: &str, flow: &Flow, stages: &[Stage]) -> Op
         return refuse(
             format!("flow.{name}.load.request_response"),
             "answers cannot find their way back through a collector; let the flow end at the \
-             collector, or remove its `aggregate`"
+             collector, or remove its `aggregator`"
                 .to_owned(),
         );
     }
@@ -42,18 +42,18 @@ fn refusal(scenario: &Scenario, name: &str, flow: &Flow, stages: &[Stage]) -> Op
                 ),
             );
         }
-        let collector = scenario.node[&stage.from].aggregate.as_ref()?;
+        let collector = scenario.node[&stage.from].aggregator.as_ref()?;
         if let Some(reason) = misfit(scenario, flow, collector) {
-            return refuse(format!("node.{}.aggregate.buffer", stage.from), reason);
+            return refuse(format!("node.{}.aggregator.buffer", stage.from), reason);
         }
     }
     None
 }
 
 /// Why the messages of a flow do not fit into a collector.
-fn misfit(scenario: &Scenario, flow: &Flow, collector: &Aggregate) -> Option<String> {
+fn misfit(scenario: &Scenario, flow: &Flow, collector: &Aggregator) -> Option<String> {
     let params = StackParams::named(scenario, flow.stack.as_ref(), flow.ip);
-    let waits = collector.when_full == WhenFull::Wait;
+    let waits = collector.when_full == WhenFull::Backpressure;
     let counted = matches!(collector.buffer, BufferLimit::Messages(_));
     if matches!(flow.load, Load::Trace(_)) && (waits || !counted) {
         return Some(

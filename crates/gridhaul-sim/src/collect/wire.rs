@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gridhaul_core::pep::aggregate::{self, window_share};
 use gridhaul_core::tcp::StackParams;
-use gridhaul_scenario::scenario::{Aggregate, Scenario, WhenFull, dealt};
+use gridhaul_scenario::scenario::{Aggregator, Scenario, WhenFull, dealt};
 use gridhaul_scenario::units::Duration;
 
 use super::{Collectors, Group, Machine, NO_OUTLET, Outlet, Plan, sizes};
@@ -69,7 +69,7 @@ impl<'a> Wiring<'a> {
         let Some(next) = next else { return false };
         let group = &self.plan.groups[next];
         let keys = self.keys(group);
-        if keys.when_full != WhenFull::Wait {
+        if keys.when_full != WhenFull::Backpressure {
             return false;
         }
         let machine = self.machine[next] + dealt(member, of, group.count);
@@ -122,9 +122,9 @@ impl<'a> Wiring<'a> {
     fn machine(&self, group: &Group, slots: usize) -> Machine {
         let keys = self.keys(group);
         Machine {
-            aggregate: aggregate::Aggregate::new(keys.buffer, slots),
+            aggregate: aggregate::SegmentAggregator::new(keys.buffer, slots),
             audit: CollectorAudit::new(keys.buffer, slots),
-            waits: keys.when_full == WhenFull::Wait,
+            waits: keys.when_full == WhenFull::Backpressure,
         }
     }
 
@@ -133,13 +133,18 @@ impl<'a> Wiring<'a> {
         self.keys(group).start_spread
     }
 
-    fn keys(&self, group: &Group) -> &'a Aggregate {
+    fn keys(&self, group: &Group) -> &'a Aggregator {
         let node = &self.scenario.node[&group.collector];
-        node.aggregate.as_ref().expect("stages are cut at nodes that aggregate")
+        node.aggregator.as_ref().expect("stages are cut at nodes that aggregate")
     }
 
     fn count_members(&mut self) {
-        if !self.plan.groups.iter().any(|group| self.keys(group).when_full == WhenFull::Wait) {
+        if !self
+            .plan
+            .groups
+            .iter()
+            .any(|group| self.keys(group).when_full == WhenFull::Backpressure)
+        {
             return;
         }
         self.members = vec![0; self.machines as usize];

@@ -40,8 +40,8 @@ impl Context<'_> {
         let index = self.proxies.index(packet, ordinal);
         let unit = &self.proxies.units[index as usize];
         match unit.down {
-            Some((_, Bypass::Lose)) => Passage::Lost,
-            Some((_, Bypass::Pass)) => {
+            Some((_, Bypass::Drop)) => Passage::Lost,
+            Some((_, Bypass::Forward)) => {
                 let next = unit.next[side_of(packet).other().index()];
                 Passage::Passed(Packet { next, ..*packet })
             }
@@ -153,7 +153,7 @@ impl Unit {
     /// It forgets everything.
     fn crash(&mut self, now: Instant) {
         let Some((_, until, packets)) = self.crashes.pop() else { return };
-        self.only_copy.set(now, 0);
+        self.bytes_at_risk.set(now, 0);
         self.crashed += 1;
         self.down = Some((until, packets));
         self.machine = self.recipe.anew();

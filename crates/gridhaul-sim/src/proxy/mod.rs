@@ -42,7 +42,7 @@ pub(crate) struct Unit {
     /// While it is down: until when, and what becomes of packets.
     down: Option<(Instant, Bypass)>,
     /// Payload of both directions of which the only copy is here.
-    only_copy: Level,
+    bytes_at_risk: Level,
     /// How often it has crashed.
     crashed: u32,
     /// Data segments that it has sent again.
@@ -86,9 +86,9 @@ impl Unit {
     }
 
     fn note_held(&mut self, now: Instant) {
-        let only_copy = self.machine.only_copy();
-        if only_copy != self.only_copy.value() {
-            self.only_copy.set(now, only_copy);
+        let bytes_at_risk = self.machine.bytes_at_risk();
+        if bytes_at_risk != self.bytes_at_risk.value() {
+            self.bytes_at_risk.set(now, bytes_at_risk);
         }
     }
 }

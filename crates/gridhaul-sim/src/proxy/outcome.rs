@@ -13,8 +13,8 @@ use crate::flow::{Books, Flow};
 pub(crate) struct ProxySums {
     units: u64,
     /// In byte nanoseconds.
-    only_copy: u128,
-    only_copy_max: u64,
+    bytes_at_risk: u128,
+    bytes_at_risk_max: u64,
     repeated: u64,
     lost: u64,
 }
@@ -35,8 +35,8 @@ impl Proxies {
         for unit in &self.units {
             let sum = &mut sums[flows[unit.flow as usize].row as usize];
             sum.units += 1;
-            sum.only_copy += unit.only_copy.integral_at(now);
-            sum.only_copy_max = sum.only_copy_max.max(unit.only_copy.max());
+            sum.bytes_at_risk += unit.bytes_at_risk.integral_at(now);
+            sum.bytes_at_risk_max = sum.bytes_at_risk_max.max(unit.bytes_at_risk.max());
             sum.repeated += unit.repeated;
         }
         sums
@@ -51,7 +51,7 @@ impl Proxies {
     /// Payload that was acknowledged to its sender, has not arrived, and that nobody has any more.
     fn lost(&self, flow: &Flow, first: u32) -> u64 {
         let Some((left, right)) = flow.books() else { return 0 };
-        let held: u64 = self.of_flow(first).map(|unit| unit.only_copy.value()).sum();
+        let held: u64 = self.of_flow(first).map(|unit| unit.bytes_at_risk.value()).sum();
         let missing = |near: Books, far: Books| near.acknowledged.saturating_sub(far.delivered);
         (missing(left, right) + missing(right, left)).saturating_sub(held)
     }
@@ -105,9 +105,12 @@ impl ProxySums {
             return;
         }
         let per_unit = span.as_nanos() as f64 * self.units as f64;
-        into.push((Metric::OnlyCopyMean, (self.only_copy - before.only_copy) as f64 / per_unit));
-        into.push((Metric::OnlyCopyMax, self.only_copy_max as f64));
-        into.push((Metric::ProxyRepeats, (self.repeated - before.repeated) as f64));
+        into.push((
+            Metric::BytesAtRiskMean,
+            (self.bytes_at_risk - before.bytes_at_risk) as f64 / per_unit,
+        ));
+        into.push((Metric::BytesAtRiskMax, self.bytes_at_risk_max as f64));
+        into.push((Metric::ProxyRetransmissions, (self.repeated - before.repeated) as f64));
         into.push((Metric::LostInCrashes, self.lost as f64));
     }
 }

@@ -78,7 +78,7 @@ impl<'s> ProxyWiring<'s> {
                 mode: place.proxy.mode,
                 params: Arc::clone(&place.params),
                 buffer: place.proxy.buffer,
-                hold: place.proxy.hold,
+                hold: place.proxy.max_ack_delay,
                 toward,
                 isns,
                 established: (!hosts.0.handshake).then(|| {
@@ -99,7 +99,7 @@ impl<'s> ProxyWiring<'s> {
                 next: [left, right],
                 crashes: crashes.collect(),
                 down: None,
-                only_copy: Level::default(),
+                bytes_at_risk: Level::default(),
                 crashed: 0,
                 repeated: 0,
                 sent_up_to: [None; 2],

@@ -56,7 +56,7 @@ fn changes_of_runs() -> [Arg; 3] {
             "look at connections in a namespace, such as 'ip netns exec gh-a ss -ti', or use \
              'run --on emu --series'",
         ),
-        ("repeat", "N", "the network stands once; use 'run --on emu --repeat'"),
+        ("replications", "N", "the network stands once; use 'run --on emu --replications'"),
     ];
     instead.map(|(name, value, text)| {
         let refusal = UnknownArgumentValueParser::suggest(text);

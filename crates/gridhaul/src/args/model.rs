@@ -21,7 +21,7 @@ pub(crate) struct ChainArgs {
     pub(crate) of: ChainOf,
     /// TCP variant
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) variant: ChainVariant,
+    pub(crate) congestion_control: ChainVariant,
     /// Whose rules: those of paper `sa-tcp`, or those that a TCP follows
     #[arg(long, value_enum, default_value_t)]
     pub(crate) rules: ChainRules,

@@ -16,7 +16,7 @@ pub(crate) struct Changes {
     pub(crate) seed: Option<u64>,
     /// Number of runs; from two on, means carry a 95 % interval
     #[arg(long, value_name = "N")]
-    pub(crate) repeat: Option<u32>,
+    pub(crate) replications: Option<u32>,
     /// Set a key, as in 'link.uplink.forward.rate=3 Mbit/s'; may be repeated
     ///
     /// Where the file sweeps the key, the value replaces this sweep.
@@ -35,7 +35,7 @@ impl Changes {
     pub(crate) fn changes(&self) -> gridhaul::Changes {
         gridhaul::Changes {
             seed: self.seed,
-            repeat: self.repeat,
+            replications: self.replications,
             set: self.set.clone(),
             series: self.series,
             pcap: self.pcap.clone(),
@@ -99,7 +99,7 @@ pub(crate) struct Engine {
     pub(crate) threads: usize,
     /// 'emu': runs at the same time; more than one only where each takes little of the machine
     #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) beside: usize,
+    pub(crate) concurrent_runs: usize,
     /// Start even if the run needs more memory than is free, or takes longer than 24 hours
     ///
     /// Both are estimated before the start, from the numbers of connections, links, replications
@@ -114,7 +114,7 @@ impl Engine {
         gridhaul::Engine {
             backends: self.on.iter().map(|on| on.name()).collect(),
             threads: self.threads,
-            beside: self.beside,
+            concurrent_runs: self.concurrent_runs,
             ignore_estimate: self.ignore_estimate,
         }
     }

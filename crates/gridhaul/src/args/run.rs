@@ -64,7 +64,7 @@ pub(crate) struct CompareArgs {
     pub(crate) must_agree: bool,
     /// Number of runs of each scenario; from two on, there is a verdict
     #[arg(long, value_name = "N")]
-    pub(crate) repeat: Option<u32>,
+    pub(crate) replications: Option<u32>,
     /// Write report.html and comparison.json into this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -99,7 +99,7 @@ pub(crate) struct PlanArgs {
     /// Most candidates that are simulated
     #[arg(long, value_name = "N", default_value_t = 64)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) tries: u16,
+    pub(crate) max_candidates: u16,
     #[command(flatten)]
     pub(crate) changes: Changes,
     #[command(flatten)]

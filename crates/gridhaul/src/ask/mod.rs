@@ -24,7 +24,7 @@ pub struct Changes {
     /// Seed of all random numbers.
     pub seed: Option<u64>,
     /// Number of replications.
-    pub repeat: Option<u32>,
+    pub replications: Option<u32>,
     /// Keys and their values.
     pub set: Vec<Setting>,
     /// Interval of the samples of recorded series.
@@ -74,7 +74,10 @@ pub(crate) fn change(
     let mut scenario = set(scenario, file, &changes.set)?;
     for (key, option) in [
         ("seed", changes.seed.map(|seed| format!("--seed {seed}"))),
-        ("repeat", changes.repeat.map(|repeat| format!("--repeat {repeat}"))),
+        (
+            "replications",
+            changes.replications.map(|replications| format!("--replications {replications}")),
+        ),
         ("record.interval", changes.series.map(|interval| format!("--series '{interval}'"))),
     ] {
         if let Some(option) = option {
@@ -82,7 +85,7 @@ pub(crate) fn change(
         }
     }
     scenario.seed = changes.seed.unwrap_or(scenario.seed);
-    scenario.repeat = changes.repeat.unwrap_or(scenario.repeat);
+    scenario.replications = changes.replications.unwrap_or(scenario.replications);
     scenario.record.interval = changes.series.or(scenario.record.interval);
     for link in &changes.pcap {
         if !scenario.record.pcap.contains(link) {

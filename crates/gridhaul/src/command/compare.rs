@@ -37,7 +37,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
         print(&text)?;
     } else {
         let mut tables = comparison.tables();
-        tables.extend(gridhaul_report::verdicts(&answers));
+        tables.extend(gridhaul_report::deadline_checks(&answers));
         print_tables(&tables)?;
     }
     if let Some(place) = place {
@@ -70,7 +70,7 @@ fn sides_of(file: &Path, args: &CompareArgs) -> Result<Vec<Side>, CommandError> 
         return Ok(vec![Side { label, file: shown, answer, scenario: None }]);
     }
     let mut scenario = trace::load_scenario(file)?;
-    scenario.repeat = args.repeat.unwrap_or(scenario.repeat);
+    scenario.replications = args.replications.unwrap_or(scenario.replications);
     let answers =
         gridhaul::run(&scenario, &args.engine.engine(), &label, &Terminal::new(args.quiet))?;
     let several = answers.len() > 1;

@@ -52,10 +52,10 @@ fn check(args: &ChainArgs) -> anyhow::Result<()> {
 /// The meter of paper `sa-tcp`.
 fn meter(args: &ChainArgs) -> Chain {
     let tcp = MeterTcp {
-        vegas: args.variant == ChainVariant::Vegas,
+        vegas: args.congestion_control == ChainVariant::Vegas,
         window: args.window.unwrap_or(2),
         timer: timer(),
-        restart: match (args.no_restart, args.variant) {
+        restart: match (args.no_restart, args.congestion_control) {
             (true, _) => Restart::Never,
             (false, ChainVariant::Reno) => Restart::OneSegment { from_ack: true },
             (false, ChainVariant::Vegas) => Restart::TimerRunsOn,
@@ -73,7 +73,7 @@ fn meter(args: &ChainArgs) -> Chain {
 
 /// The collector of paper `sa-tcp`; a = 1 and b = 3, as there.
 fn collecting(args: &ChainArgs) -> Chain {
-    let control = match args.variant {
+    let control = match args.congestion_control {
         ChainVariant::Reno => Control::Reno { repairs_several: false },
         ChainVariant::Vegas => Control::Vegas { alpha: 1.0, beta: 3.0 },
     };

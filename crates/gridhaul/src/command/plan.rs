@@ -24,7 +24,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), CommandError> {
             Verify::Winner => Some(Depth::Winner),
             Verify::Full => Some(Depth::Full),
         },
-        tries: args.tries.into(),
+        max_candidates: args.max_candidates.into(),
         threads: args.threads,
         ignore_estimate: args.ignore_estimate,
     };

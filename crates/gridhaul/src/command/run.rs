@@ -99,7 +99,7 @@ impl Job<'_> {
                 let many = many.iter().any(|it| it.points.len() > POINTS_WITH_LINKS);
                 let mut tables =
                     if many { vec![comparison.overview()] } else { comparison.tables() };
-                tables.extend(gridhaul_report::verdicts(answers));
+                tables.extend(gridhaul_report::deadline_checks(answers));
                 print_tables(&tables)?;
             }
         }
@@ -126,7 +126,7 @@ fn tables(answer: &Answer, only: &[Metric]) -> Vec<TextTable> {
         tables.truncate(1);
         tables[0].add_note("The links are in the report.");
     }
-    tables.extend(gridhaul_report::verdicts(&[(String::new(), answer)]));
+    tables.extend(gridhaul_report::deadline_checks(&[(String::new(), answer)]));
     tables
 }
 

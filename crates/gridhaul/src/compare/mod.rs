@@ -254,8 +254,9 @@ impl Compared {
             std::iter::once(&self.first).chain(self.others.iter().map(|it| &it.known)).collect();
         let estimates: Vec<_> = all.iter().map(|known| known.estimate).collect();
         let texts_of_values = format::estimates(&estimates, info.unit).into_iter().zip(&all);
-        let mut values = texts_of_values
-            .map(|(text, known)| text + &format::qualification(&known.estimate, known.repeats));
+        let mut values = texts_of_values.map(|(text, known)| {
+            text + &format::qualification(&known.estimate, known.replications)
+        });
         texts.extend(values.next());
         for (other, text) in self.others.iter().zip(values) {
             texts.push(text);

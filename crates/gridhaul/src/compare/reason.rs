@@ -55,7 +55,7 @@ mod tests {
         assert!(concerns("flow.up.load", "up"));
         assert!(!concerns("flow.upper", "up"));
         assert!(concerns("link.wire.forward.loss", "wire.forward"));
-        assert!(!concerns("link.wire.backward.loss", "wire.forward"));
+        assert!(!concerns("link.wire.reverse.loss", "wire.forward"));
         assert!(concerns("emulator", "up"), "what touches the whole run");
     }
 }

@@ -11,7 +11,7 @@ pub struct Known {
     /// Whether no random number influences it.
     pub deterministic: bool,
     /// Replications behind the answer.
-    pub repeats: u32,
+    pub replications: u32,
 }
 
 /// Whether a difference is more than chance.
@@ -44,7 +44,7 @@ impl Known {
         Self {
             estimate: estimate.copied().unwrap_or_default(),
             deterministic: point.is_some_and(|point| point.deterministic),
-            repeats: answer.repeats,
+            replications: answer.replications,
         }
     }
 
@@ -144,11 +144,11 @@ mod tests {
 
     fn random(mean: f64, ci95: Option<f64>, n: u32) -> Known {
         let estimate = Estimate { ci95, ..Estimate::exact(mean, n) };
-        Known { estimate, deterministic: false, repeats: n }
+        Known { estimate, deterministic: false, replications: n }
     }
 
     fn exact(mean: f64) -> Known {
-        Known { estimate: Estimate::exact(mean, 5), deterministic: true, repeats: 5 }
+        Known { estimate: Estimate::exact(mean, 5), deterministic: true, replications: 5 }
     }
 
     fn verdict(first: Known, other: Known) -> Verdict {

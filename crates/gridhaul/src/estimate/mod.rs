@@ -99,13 +99,13 @@ fn check(scenario: &Scenario, engine: &Engine, limits: Limits) -> anyhow::Result
         largest.raise(work);
     }
     sum.scale(all.len() as f64 / seen.len().max(1) as f64);
-    let replications = f64::from(scenario.repeat);
+    let replications = f64::from(scenario.replications);
     let whole = Whole { scenario, points: all.len() as f64, replications, largest: &largest, sum };
     whole.check_memory(threads(engine), limits)?;
     for name in &engine.backends {
         let seconds = match name {
             BackendName::Sim => sum.transits * SECONDS_PER_TRANSIT * replications / threads(engine),
-            BackendName::Emu => sum.seconds * replications / engine.beside.max(1) as f64,
+            BackendName::Emu => sum.seconds * replications / engine.concurrent_runs.max(1) as f64,
             BackendName::Model | BackendName::PaperModel => continue,
         };
         if seconds > limits.seconds {
@@ -118,10 +118,10 @@ fn check(scenario: &Scenario, engine: &Engine, limits: Limits) -> anyhow::Result
 impl Whole<'_> {
     fn check_memory(&self, threads: f64, limits: Limits) -> anyhow::Result<()> {
         let Self { largest, sum, points, replications, .. } = self;
-        let beside = threads.min(points * replications);
+        let concurrent_runs = threads.min(points * replications);
         let parts = [
-            largest.connections * BYTES_PER_CONNECTION * beside,
-            largest.directions * BYTES_PER_DIRECTION * beside,
+            largest.connections * BYTES_PER_CONNECTION * concurrent_runs,
+            largest.directions * BYTES_PER_DIRECTION * concurrent_runs,
             sum.rows * replications * BYTES_PER_ROW,
             points * BYTES_PER_POINT,
             sum.samples * BYTES_PER_SAMPLE,
@@ -173,7 +173,7 @@ mod tests {
     }
 
     fn engine(on: BackendName) -> Engine {
-        Engine { backends: vec![on], threads: 1, beside: 1, ignore_estimate: false }
+        Engine { backends: vec![on], threads: 1, concurrent_runs: 1, ignore_estimate: false }
     }
 
     fn refused(scenario: &Scenario, on: BackendName, limits: Limits) -> String {
@@ -196,17 +196,17 @@ mod tests {
     #[test]
     fn a_simulation_takes_a_microsecond_for_each_packet_on_a_link() {
         // One hour of 1 Mbit/s in packets of 1500 B, and as many acknowledgements: 600,000.
-        let scenario = scenario("repeat = 1000");
+        let scenario = scenario("replications = 1000");
         let with =
             |seconds| check(&scenario, &engine(BackendName::Sim), Limits { seconds, ..PLENTY });
         assert!(with(700.0).is_ok());
         let error = with(500.0).unwrap_err().to_string();
-        assert!(error.starts_with("repeat = 1000: "), "{error}");
+        assert!(error.starts_with("replications = 1000: "), "{error}");
     }
 
     #[test]
     fn real_kernels_take_real_time() {
-        let scenario = scenario("repeat = 3\n[[sweep]]\nvary.seed = [1, 2, 3, 4]\n");
+        let scenario = scenario("replications = 3\n[[sweep]]\nvary.seed = [1, 2, 3, 4]\n");
         let with = |hours| Limits { seconds: hours * HOUR, ..PLENTY };
         assert!(check(&scenario, &engine(BackendName::Emu), with(12.1)).is_ok());
         let error = refused(&scenario, BackendName::Emu, with(11.9));
@@ -216,11 +216,11 @@ mod tests {
     #[test]
     fn what_is_kept_of_each_replication_counts() {
         let error = refused(
-            &scenario("repeat = 4294967295"),
+            &scenario("replications = 4294967295"),
             BackendName::Sim,
             Limits { bytes: 1e12, ..PLENTY },
         );
-        assert!(error.starts_with("repeat = 4294967295"), "{error}");
+        assert!(error.starts_with("replications = 4294967295"), "{error}");
         let error = refused(
             &scenario("record.interval = \"1 ms\""),
             BackendName::Sim,
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn equations_take_no_time_worth_an_estimate() {
-        let scenario = scenario("repeat = 4294967295");
+        let scenario = scenario("replications = 4294967295");
         check(&scenario, &engine(BackendName::Model), PLENTY).unwrap_or(());
         ensure_possible(&scenario, &engine(BackendName::Model)).unwrap();
         let forced = Engine { ignore_estimate: true, ..engine(BackendName::Sim) };

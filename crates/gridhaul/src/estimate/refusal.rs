@@ -20,7 +20,7 @@ pub(super) fn refuse_memory(
     let (key, remedy) = match part {
         0 => (connections(scenario), "lower `count` of the flow or of its nodes"),
         1 => (links(scenario), "lower `count` of the node, or give its members one `shared` link"),
-        2 => (format!("repeat = {}", scenario.repeat), "lower `repeat`"),
+        2 => (format!("replications = {}", scenario.replications), "lower `replications`"),
         3 => (sweep(whole), "take fewer values"),
         4 => ("record.interval".to_owned(), "take a longer interval (`--series`), or fewer points"),
         _ => ("record.pcap".to_owned(), "capture fewer links, or fewer points"),
@@ -40,7 +40,7 @@ pub(super) fn refuse_time(whole: &Whole<'_>, seconds: f64, limit: f64) -> anyhow
     let (key, remedy) = if one > limit {
         longest(whole)
     } else if whole.replications >= whole.points {
-        (format!("repeat = {}", scenario.repeat), "lower `repeat`")
+        (format!("replications = {}", scenario.replications), "lower `replications`")
     } else {
         (sweep(whole), "take fewer values")
     };

@@ -33,7 +33,7 @@ impl Work {
         let seconds = scenario.duration.as_secs_f64();
         let mut work = Self { seconds, ..Self::default() };
         for link in scenario.link.values() {
-            let sides = [link.forward(), link.backward()].into_iter().flatten().count() as f64;
+            let sides = [link.forward(), link.reverse()].into_iter().flatten().count() as f64;
             work.directions += f64::from(scenario.link_members(link)) * sides;
             work.rows += sides;
         }

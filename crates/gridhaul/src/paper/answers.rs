@@ -107,8 +107,8 @@ impl Answers {
         for experiment in &paper.about.scenario {
             let (name, scenario) = paper.scenario(experiment, quick).map_err(Error::Internal)?;
             for on in experiment.backends(&engine.backends, quick).map_err(Error::Internal)? {
-                let beside = engine.beside.max(experiment.beside);
-                let engine = Engine { backends: vec![on], beside, ..engine.clone() };
+                let concurrent_runs = engine.concurrent_runs.max(experiment.concurrent_runs);
+                let engine = Engine { backends: vec![on], concurrent_runs, ..engine.clone() };
                 let answer = match machine.answer(&scenario, on, &engine, &name)? {
                     Ok(answer) => answer,
                     Err(reason) => {

@@ -167,14 +167,14 @@ impl Select {
                 scenario.flow.contains_key(&self.name)
                     || self.name.split_once('>').is_some_and(|(collector, _)| {
                         let node = scenario.node.get(collector);
-                        node.is_some_and(|node| node.aggregate.is_some())
+                        node.is_some_and(|node| node.aggregator.is_some())
                     })
             }
             Scope::Link => self.name.rsplit_once('.').is_some_and(|(link, direction)| {
                 let link = scenario.link.get(link);
                 link.is_some_and(|link| match direction {
                     "forward" => link.forward().is_some(),
-                    "backward" => link.backward().is_some(),
+                    "reverse" => link.reverse().is_some(),
                     _ => false,
                 })
             }),

@@ -112,11 +112,11 @@ pub(crate) struct Experiment {
     pub(crate) quick_on: Option<Vec<String>>,
     /// Runs on real kernels at the same time; more than one only where each takes little of the machine.
     #[serde(default)]
-    pub(crate) beside: usize,
+    pub(crate) concurrent_runs: usize,
     /// Keys and values in place of those of the file: `key=value` sets, `key=a,b` sweeps.
     #[serde(default)]
     pub(crate) set: Vec<String>,
-    /// The same for a quick run, such as `repeat=3`; on top of `set`.
+    /// The same for a quick run, such as `replications = 3`; on top of `set`.
     #[serde(default)]
     pub(crate) quick: Vec<String>,
     /// By backend: the same for points that it answers in addition, to draw a smooth line.

@@ -89,7 +89,7 @@ impl<'a> Bench<'a> {
 
     /// Number of candidates that may still be simulated.
     pub(crate) fn left(&self) -> usize {
-        self.how.tries.saturating_sub(self.tried.len())
+        self.how.max_candidates.saturating_sub(self.tried.len())
     }
 
     /// Simulates candidates in their order until one keeps every limit, or all of them, or no more may be.
@@ -120,7 +120,7 @@ impl<'a> Bench<'a> {
         for &index in batch {
             let trial = &search.candidates[index].trial;
             let scenario = self.choices.scenario(&trial.values, trial.collectors)?;
-            let scenario = Scenario { repeat: 1, ..scenario };
+            let scenario = Scenario { replications: 1, ..scenario };
             self.supported(&scenario)?;
             let evidence = Evidence::of(&scenario);
             jobs.push(Job { index, scenario, evidence, decision: None });
@@ -221,7 +221,10 @@ impl<'a> Bench<'a> {
         let last = first + batch.len() - 1;
         match (words, first == last) {
             (Some(words), true) => format!("simulating choice {first}: {words}"),
-            _ => format!("simulating choices {first} to {last} of at most {}", self.how.tries),
+            _ => format!(
+                "simulating choices {first} to {last} of at most {}",
+                self.how.max_candidates
+            ),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the replications of a candidate show, and whether that decides about its limits.
 
-use gridhaul_scenario::answer::{Answer, Estimate, Metric, Point, Row, Verdict};
+use gridhaul_scenario::answer::{Answer, DeadlineCheck, Estimate, Metric, Point, Row};
 use gridhaul_scenario::scenario::Scenario;
 
 use super::limits::{Kind, Limit, Measured};
@@ -105,7 +105,7 @@ impl Evidence {
     /// The replications together: means and 95 % intervals.
     pub(crate) fn answer(&self) -> Option<Answer> {
         let mut answer = self.runs.first()?.clone();
-        answer.repeats = self.runs.len() as u32;
+        answer.replications = self.runs.len() as u32;
         answer.warnings = self.runs.iter().flat_map(|run| run.warnings.clone()).collect();
         answer.warnings.sort();
         answer.warnings.dedup();
@@ -118,10 +118,10 @@ impl Evidence {
         for (at, row) in point.links.iter_mut().enumerate() {
             combine(row, &points.iter().filter_map(|point| point.links.get(at)));
         }
-        for verdict in &mut point.verdicts {
-            let row = point.flows.iter().find(|row| row.name == verdict.flow);
-            verdict.measured = row.and_then(|row| row.mean(Metric::DeadlineMet));
-            verdict.met = verdict.measured.map(|share| share >= Verdict::SHARE);
+        for check in &mut point.deadline_checks {
+            let row = point.flows.iter().find(|row| row.name == check.flow);
+            check.measured = row.and_then(|row| row.mean(Metric::DeadlineMet));
+            check.met = check.measured.map(|share| share >= DeadlineCheck::SHARE);
         }
         Some(answer)
     }
@@ -208,7 +208,7 @@ fn undelivered(row: &Row, measured: f64) -> Option<String> {
     let due = row.mean(Metric::MessagesDue).filter(|due| *due > 0.0)?;
     let missing = 1.0 - row.mean(Metric::Messages)? / due;
     let under_way = row.mean(Metric::DelayMean).unwrap_or(0.0) / measured;
-    (missing > 1.0 - Verdict::SHARE + under_way).then(|| {
+    (missing > 1.0 - DeadlineCheck::SHARE + under_way).then(|| {
         format!(
             "{:.1} % of the messages of {} that were due did not arrive",
             missing * 100.0,
@@ -299,6 +299,6 @@ mod tests {
         let estimate = answer.points[0].flows[0].metrics[&Metric::SegmentLossTotal];
         assert!((estimate.mean.unwrap() - 0.02).abs() < 1e-12 && estimate.n == 3);
         assert!((estimate.ci95.unwrap() - 4.303 * 0.01 / 3_f64.sqrt()).abs() < 1e-6);
-        assert_eq!((answer.repeats, evidence.seeds()), (3, vec![4, 5, 6]));
+        assert_eq!((answer.replications, evidence.seeds()), (3, vec![4, 5, 6]));
     }
 }

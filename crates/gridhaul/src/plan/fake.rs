@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gridhaul_scenario::answer::{Answer, Estimate, Metric, Point, Row};
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
-use gridhaul_scenario::scenario::{Choices, Plan, Scenario, Variant};
+use gridhaul_scenario::scenario::{Choices, CongestionControlAlgorithm, Plan, Scenario};
 
 /// A thousand meters behind collectors; a plan with these choices and costs, and a loss of 2 %.
 pub(crate) fn district(choose: &str, cost: &str) -> Scenario {
@@ -17,12 +17,12 @@ meter.count = 1000
 head = {{}}
 [node.collector]
 count = 4
-aggregate.stack = "upstream"
+aggregator.stack = "upstream"
 [link]
 access = {{ from = "meter", to = "collector", shared = true, both.rate = "1 Mbit/s" }}
 wan = {{ from = "collector", to = "head", shared = true, both.rate = "1 Mbit/s" }}
 [stack.upstream]
-variant = "vegas"
+congestion_control = "vegas"
 [flow.reading]
 from = "meter"
 to = "head"
@@ -73,10 +73,10 @@ impl<F: Fn(&Scenario) -> Option<f64>> Backend for Fake<F> {
     }
 
     fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
-        if scenario.stack["upstream"].variant != Some(Variant::Bbr) {
+        if scenario.stack["upstream"].congestion_control != Some(CongestionControlAlgorithm::Bbr) {
             return Ok(());
         }
-        let key = "stack.upstream.variant".to_owned();
+        let key = "stack.upstream.congestion_control".to_owned();
         Err(vec![Unsupported { key, reason: "no equations for bbr".to_owned() }])
     }
 
@@ -93,7 +93,7 @@ impl<F: Fn(&Scenario) -> Option<f64>> Backend for Fake<F> {
             title: scenario.title.clone(),
             scenario_sha256: String::new(),
             seed: scenario.seed,
-            repeats: 1,
+            replications: 1,
             incomplete: false,
             points: vec![point(&metrics)],
             warnings: Vec::new(),

@@ -50,7 +50,7 @@ fn searched(outcome: &Outcome, words: &str) -> String {
             .to_owned(),
         left => format!(
             "{} that the equations let pass, or within one step of each key, were not simulated: allow more \
-             with --tries.",
+             with --max-candidates.",
             counted(left, "cheaper choice", "cheaper choices")
         ),
     };
@@ -123,7 +123,7 @@ fn unconfirmed(outcome: &Outcome) -> String {
     if let Some(first) = outcome.tried.iter().flatten().next() {
         text += &format!("\n\n{}", why(outcome, first));
     }
-    text + "\n\nAllow more simulations with --tries, offer more in [plan.choose], or relax a limit."
+    text + "\n\nAllow more simulations with --max-candidates, offer more in [plan.choose], or relax a limit."
 }
 
 fn priced(outcome: &Outcome, candidate: &Candidate) -> String {

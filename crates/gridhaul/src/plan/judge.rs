@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn each_candidate_is_asked_once_and_refusals_are_no_answers() {
         let scenario = district(
-            "\"node.collector.count\" = [1, 2]\n\"stack.upstream.variant\" = [\"reno\", \"bbr\"]",
+            "\"node.collector.count\" = [1, 2]\n\"stack.upstream.congestion_control\" = [\"reno\", \"bbr\"]",
             "\"node.collector.count\" = 900",
         );
         let (plan, choices) = plan_of(&scenario);

@@ -1,7 +1,7 @@
 //! Limits, and whether an answer keeps them.
 
 use gridhaul_report::format;
-use gridhaul_scenario::answer::{Metric, Point, Row, Verdict};
+use gridhaul_scenario::answer::{DeadlineCheck, Metric, Point, Row};
 use gridhaul_scenario::scenario::{Plan, Scenario};
 use serde::Serialize;
 
@@ -64,7 +64,7 @@ pub(crate) fn limits(scenario: &Scenario, plan: &Plan) -> Vec<Limit> {
         }
         let deadline = scenario.flow.get(name).and_then(|flow| flow.deadline_in_force());
         if let (true, Some(time)) = (limit.deadline, deadline) {
-            add(Kind::Deadline, 1.0 - Verdict::SHARE, time.as_secs_f64());
+            add(Kind::Deadline, 1.0 - DeadlineCheck::SHARE, time.as_secs_f64());
         }
     }
     limits

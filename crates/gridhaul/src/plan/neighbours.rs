@@ -58,7 +58,7 @@ mod tests {
     fn numbers_lie_in_their_order_and_words_beside_each_other() {
         let scenario = district(
             "\"node.collector.count\" = [8, 1, 2, 4]\n\
-             \"stack.upstream.variant\" = [\"reno\", \"vegas\", \"sack\"]\n\
+             \"stack.upstream.congestion_control\" = [\"reno\", \"vegas\", \"sack\"]\n\
              \"link.wan.both.rate\" = [\"500 kbit/s\", \"1 Mbit/s\", \"2 Mbit/s\"]",
             "\"node.collector.count\" = 900",
         );

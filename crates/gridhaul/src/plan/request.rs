@@ -16,7 +16,7 @@ pub struct PlanRequest {
     /// What is simulated; `None`: nothing, the equations decide.
     pub verify: Option<Depth>,
     /// Most candidates that are simulated, at least 1.
-    pub tries: usize,
+    pub max_candidates: usize,
     /// Threads for the simulations; 0: one for each core. The result does not depend on it.
     pub threads: usize,
     /// Whether a simulation begins even if it is estimated to need more memory than is free, or more than 24 hours.
@@ -26,7 +26,7 @@ pub struct PlanRequest {
 impl Default for PlanRequest {
     /// The cheapest choice is simulated, and at most 64 candidates.
     fn default() -> Self {
-        Self { verify: Some(Depth::Winner), tries: 64, threads: 0, ignore_estimate: false }
+        Self { verify: Some(Depth::Winner), max_candidates: 64, threads: 0, ignore_estimate: false }
     }
 }
 
@@ -49,7 +49,7 @@ pub fn plan(
     let verification = request.verify.map(|depth| Verification {
         simulator: &simulator,
         depth,
-        tries: request.tries,
+        max_candidates: request.max_candidates,
         threads: request.threads,
         progress: &progress,
     });

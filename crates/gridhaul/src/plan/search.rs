@@ -180,10 +180,10 @@ mod tests {
     use super::super::limits::limits;
     use super::super::trial::candidates;
     use super::*;
-    use gridhaul_scenario::scenario::{Scenario, Variant};
+    use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Scenario};
 
     const CHOOSE: &str = "\"node.collector.count\" = [1, 2, 4, 8]\n\
-        \"stack.upstream.variant\" = [\"reno\", \"vegas\"]\n\
+        \"stack.upstream.congestion_control\" = [\"reno\", \"vegas\"]\n\
         \"link.wan.both.rate\" = [\"1 Mbit/s\", \"2 Mbit/s\", \"4 Mbit/s\"]";
     const COST: &str = "\"node.collector.count\" = 900\n\"link.wan.both.rate\" = 150";
 
@@ -211,7 +211,8 @@ mod tests {
     fn enough(scenario: &Scenario) -> Option<f64> {
         let rate = scenario.link["wan"].forward().unwrap().rate.as_bits_per_sec() as f64 / 1e6;
         let count = f64::from(scenario.node["collector"].count);
-        let reno = scenario.stack["upstream"].variant == Some(Variant::Reno);
+        let reno =
+            scenario.stack["upstream"].congestion_control == Some(CongestionControlAlgorithm::Reno);
         let needed = if reno { 16.0 } else { 8.0 };
         Some(0.02 * needed / (count * rate))
     }
@@ -249,10 +250,11 @@ mod tests {
 
     #[test]
     fn of_equal_costs_the_one_with_the_larger_margin_wins() {
-        let free = "\"stack.upstream.variant\" = 0\n\"node.collector.count\" = 1";
-        let free = free.replace("\"stack.upstream.variant\" = 0\n", "");
+        let free = "\"stack.upstream.congestion_control\" = 0\n\"node.collector.count\" = 1";
+        let free = free.replace("\"stack.upstream.congestion_control\" = 0\n", "");
         let loss = |scenario: &Scenario| {
-            let vegas = scenario.stack["upstream"].variant == Some(Variant::Vegas);
+            let vegas = scenario.stack["upstream"].congestion_control
+                == Some(CongestionControlAlgorithm::Vegas);
             Some(if vegas { 0.001 } else { 0.01 })
         };
         searched(CHOOSE, &free, loss, |search| {
@@ -289,7 +291,7 @@ mod tests {
                 let count = scenario.node["collector"].count.trailing_zeros() as usize;
                 let rate = scenario.link["wan"].forward().unwrap().rate.as_bits_per_sec();
                 let rate = (rate / 1_000_000).trailing_zeros() as usize;
-                let reno = usize::from(scenario.stack["upstream"].variant == Some(Variant::Reno));
+                let reno = usize::from(scenario.stack["upstream"].congestion_control == Some(CongestionControlAlgorithm::Reno));
                 Some(losses[count * 6 + rate * 2 + reno])
             };
             let cost = format!("\"node.collector.count\" = {count}\n\"link.wan.both.rate\" = {rate}");

@@ -65,7 +65,7 @@ fn told(key: &str, value: &str, choices: &[Choice]) -> String {
 /// All candidates, the cheapest first; equally expensive ones in the order of the file.
 pub(crate) fn candidates(scenario: &Scenario, plan: &Plan, choices: &[Choice]) -> Vec<Candidate> {
     let mut trials = combined(choices, |_| true, true);
-    if plan.without_collectors {
+    if plan.without_aggregators {
         trials.extend(combined(choices, |choice| !choice.of_collectors, false));
     }
     let prices = Prices::new(scenario, plan, choices);
@@ -184,11 +184,11 @@ mod tests {
     fn costs_are_paid_for_each_node_and_each_link() {
         let scenario = district(
             "\"node.collector.count\" = [2, 10]\n\
-             \"node.collector.aggregate.buffer\" = [\"50 messages\"]\n\
+             \"node.collector.aggregator.buffer\" = [\"50 messages\"]\n\
              \"link.access.both.rate\" = [\"500 kbit/s\"]\n\
              \"link.wan.both.rate\" = [\"2 Mbit/s\"]",
             "\"node.collector.count\" = 900\n\
-             \"node.collector.aggregate.buffer\" = 0.1\n\
+             \"node.collector.aggregator.buffer\" = 0.1\n\
              \"link.access.both.rate\" = 40\n\
              \"link.wan.both.rate\" = 150",
         );
@@ -205,18 +205,18 @@ mod tests {
     fn without_collectors_nothing_of_them_is_chosen_or_paid() {
         let mut scenario = district(
             "\"node.collector.count\" = [2, 10]\n\
-             \"stack.upstream.variant\" = [\"reno\", \"vegas\"]\n\
+             \"stack.upstream.congestion_control\" = [\"reno\", \"vegas\"]\n\
              \"link.wan.both.rate\" = [\"2 Mbit/s\", \"4 Mbit/s\"]",
             "\"node.collector.count\" = 900\n\"link.wan.both.rate\" = 150",
         );
-        scenario.plan.as_mut().unwrap().without_collectors = true;
+        scenario.plan.as_mut().unwrap().without_aggregators = true;
         let (plan, choices) = plan_of(&scenario);
         let found = candidates(&scenario, &plan, choices.keys());
         assert_eq!(found.len(), 2 * 2 * 2 + 2);
         assert_eq!((found[0].trial.collectors, found[0].cost), (false, 300.0));
         assert_eq!(found[0].trial.words(choices.keys()), "without collectors, wan 2 Mbit/s");
         let bare = choices.scenario(&found[0].trial.values, false).unwrap();
-        assert!(bare.node["collector"].aggregate.is_none());
+        assert!(bare.node["collector"].aggregator.is_none());
         assert!(bare.plan.is_none());
     }
 }

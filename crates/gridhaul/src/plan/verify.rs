@@ -17,7 +17,7 @@ pub(crate) struct Verification<'a> {
     pub(crate) simulator: &'a (dyn Backend + Sync),
     pub(crate) depth: Depth,
     /// Most candidates that are simulated.
-    pub(crate) tries: usize,
+    pub(crate) max_candidates: usize,
     /// Threads; 0: one for each core. The result does not depend on it.
     pub(crate) threads: usize,
     /// Makes what watches some replications, from a label.
@@ -183,7 +183,7 @@ fn untried(
 #[cfg(test)]
 mod tests {
     use gridhaul_scenario::backend::Quiet;
-    use gridhaul_scenario::scenario::{Scenario, Variant};
+    use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Scenario};
 
     use super::super::evidence::Decision;
     use super::super::fake::{Fake, district, plan_of};
@@ -195,7 +195,7 @@ mod tests {
     const COUNTS: &str = "\"node.collector.count\" = { linear = [1, 40], points = 40 }";
     const GRID: &str = "\"node.collector.count\" = [1, 2, 4, 8, 16]\n\
         \"link.wan.both.rate\" = [\"1 Mbit/s\", \"2 Mbit/s\", \"4 Mbit/s\", \"8 Mbit/s\"]\n\
-        \"stack.upstream.variant\" = [\"reno\", \"vegas\"]";
+        \"stack.upstream.congestion_control\" = [\"reno\", \"vegas\"]";
     const COST: &str = "\"node.collector.count\" = 900\n\"link.wan.both.rate\" = 150";
 
     fn count(scenario: &Scenario) -> f64 {
@@ -218,7 +218,7 @@ mod tests {
         choose: &str,
         model: impl Fn(&Scenario) -> f64 + Sync,
         simulated: impl Fn(&Scenario) -> f64 + Sync,
-        (depth, tries, threads): (Depth, usize, usize),
+        (depth, max_candidates, threads): (Depth, usize, usize),
     ) -> Told {
         let cost = if choose.contains("rate") { COST } else { "\"node.collector.count\" = 900" };
         let scenario = district(choose, cost);
@@ -234,8 +234,13 @@ mod tests {
             judge: Judge::new(&model, &choices, &limits),
         };
         let progress = |_: &str| Box::new(Quiet) as Box<dyn Progress>;
-        let how =
-            Verification { simulator: &simulator, depth, tries, threads, progress: &progress };
+        let how = Verification {
+            simulator: &simulator,
+            depth,
+            max_candidates,
+            threads,
+            progress: &progress,
+        };
         let start = search.cheapest(|_| true).unwrap().unwrap();
         let verified = verify(&mut search, &limits, &choices, &how, (start, true)).unwrap();
         let words = |checked: &Checked| checked.candidate.trial.words(choices.keys());
@@ -296,7 +301,8 @@ mod tests {
 
     /// Collectors times rate must reach 8, with Reno twice as much.
     fn needs(scenario: &Scenario, much: f64) -> f64 {
-        let reno = scenario.stack["upstream"].variant == Some(Variant::Reno);
+        let reno =
+            scenario.stack["upstream"].congestion_control == Some(CongestionControlAlgorithm::Reno);
         let needed = if reno { 2.0 * much } else { much };
         0.0199 * needed / (count(scenario) * rate(scenario))
     }
@@ -327,9 +333,9 @@ mod tests {
 
     #[test]
     fn full_simulates_the_whole_shortlist_over_three_seeds() {
-        let (_, tries, threads) = WINNER;
+        let (_, max_candidates, threads) = WINNER;
         let loss = |s: &Scenario| needs(s, 7.9);
-        let told = told(GRID, loss, loss, (Depth::Full, tries, threads));
+        let told = told(GRID, loss, loss, (Depth::Full, max_candidates, threads));
         assert_eq!(told.basis, Basis::Both);
         assert_eq!(told.winner.as_deref(), Some("1 collector, wan 8 Mbit/s, vegas"));
         let words: Vec<_> = told.tried.iter().map(|(words, ..)| words.as_str()).collect();

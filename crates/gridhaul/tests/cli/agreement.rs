@@ -4,7 +4,7 @@
 //! the deviation with its reason in a comment, and the reason is still needed:
 //!
 //! ```toml
-//! # agreement: repeat = 10
+//! # agreement: replications = 10
 //! # deviation: delay_p98_s at `false`: the first message also waits for the handshake
 //! ```
 //!

@@ -31,7 +31,7 @@ fn mistakes_in_a_scenario() {
         ("\"1 Mbit/s\"", "nan", &["rate"]),
         ("\"1 Mbit/s\"", "1000000", &["rate", "unit"]),
         ("to = \"b\"\nload", "to = \"c\"\nload", &["flow.up.to", "c"]),
-        ("both =", "backward =", &["flow.up", "route"]),
+        ("both =", "reverse =", &["flow.up", "route"]),
         ("duration = \"5 s\"", "duration = \"0 s\"", &["duration"]),
         ("duration = \"5 s\"", "", &["duration"]),
         ("title = \"small\"", "title = \"small", &["bad.toml:2"]),
@@ -90,7 +90,7 @@ fn mistakes_on_the_command_line() {
     run("--set link.wire.both.rate=3", &["--set link.wire.both.rate"]);
     run("--set link.wire.both.rate='3 km'", &["--set link.wire.both.rate", "3 km"]);
     run("--set sweep=1", &["sweep"]);
-    run("--repeat 0", &["repeat"]);
+    run("--replications 0", &["replications"]);
     run("--pcap nowhere", &["nowhere"]);
     run("--out mine.txt", &["mine.txt", "folder", "--out"]);
     run("--out .", &["current folder", "--out"]);
@@ -106,7 +106,7 @@ fn mistakes_on_the_command_line() {
     let of_runs = [
         ("--pcap wire", "tcpdump"),
         ("--series '100 ms'", "ss -ti"),
-        ("--repeat 3", "run --on emu --repeat"),
+        ("--replications 3", "run --on emu --replications"),
     ];
     for (change, instead) in of_runs {
         let option = change.split(' ').next().unwrap();
@@ -131,7 +131,7 @@ fn nobody_has_to_listen() {
 #[test]
 fn more_threads_than_runs_take_no_longer() {
     let desk = Desk::new().file("small.toml", SMALL);
-    let done = desk.run("run small.toml --threads 100000 --repeat 2");
+    let done = desk.run("run small.toml --threads 100000 --replications 2");
     assert_eq!(done.code, Some(0), "{done:?}");
 }
 

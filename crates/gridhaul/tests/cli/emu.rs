@@ -376,12 +376,17 @@ fn without_rights_our_congestion_control_is_refused_with_what_is_missing() {
     if !may() {
         return;
     }
-    for variant in ["vegas", "medx"] {
-        let stack = format!("stack = \"own\"\n[stack.own]\nvariant = \"{variant}\"\n");
+    for congestion_control in ["vegas", "medx"] {
+        let stack = format!("stack = \"own\"\n[stack.own]\nvariant = \"{congestion_control}\"\n");
         let desk = Desk::new().file("small.toml", SMALL.to_owned() + &stack);
         let (code, err) = as_nobody(&desk, OPEN);
         assert_eq!(code, Some(2), "{err}");
-        let said = ["stack.own.variant", &format!("gh_{variant}"), "CAP_BPF", "run as root"];
+        let said = [
+            "stack.own.congestion_control",
+            &format!("gh_{congestion_control}"),
+            "CAP_BPF",
+            "run as root",
+        ];
         assert!(said.iter().all(|it| err.contains(it)), "{err}");
         assert!(err.contains("gridhaul doctor") && err.contains("--on sim"), "{err}");
     }

@@ -16,7 +16,7 @@ from = "a"
 to = "b"
 both = { rate = "1 Mbit/s", delay = "40 ms" }
 [stack.x]
-variant = "reno"
+congestion_control = "reno"
 receive_window = "4 segments"
 [flow.f]
 from = "a"
@@ -69,7 +69,11 @@ fn what_has_no_equation_is_refused_by_key_before_anything_runs() {
     let desk = Desk::new().file("line.toml", LINE.replace("\"reno\"", "\"bbr\""));
     let done = desk.run("run line.toml --on sim,model");
     assert_eq!(done.code, Some(2), "{done:?}");
-    assert!(done.err.contains("`model`") && done.err.contains("stack.x.variant"), "{}", done.err);
+    assert!(
+        done.err.contains("`model`") && done.err.contains("stack.x.congestion_control"),
+        "{}",
+        done.err
+    );
     assert!(!desk.dir.path().join("results").exists());
 }
 

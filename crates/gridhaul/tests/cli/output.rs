@@ -8,7 +8,7 @@ use gridhaul_scenario::answer::{Answer, Metric};
 
 /// Six points in one sweep, and two keys that vary together.
 fn swept() -> String {
-    SMALL.replace("[node]", "repeat = 2\n[node]")
+    SMALL.replace("[node]", "replications = 2\n[node]")
         + "[[sweep]]\nvary.\"link.wire.both.rate\" = [\"1 Mbit/s\", \"2 Mbit/s\", \"3 Mbit/s\"]\n\
            [[sweep]]\nvary.seed = [1, 2]\nvary.\"link.wire.both.delay\" = [\"5 ms\", \"9 ms\"]\n"
 }

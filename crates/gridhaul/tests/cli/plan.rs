@@ -14,13 +14,13 @@ meter.count = 60
 head = {}
 [node.collector]
 count = 2
-aggregate.stack = "upstream"
+aggregator.stack = "upstream"
 [link]
 access = { from = "meter", to = "collector", shared = true, both = { rate = "1 Mbit/s", delay = "5 ms" } }
 wan = { from = "collector", to = "head", shared = true, both = { rate = "1 Mbit/s", delay = "20 ms" } }
 [stack]
-meter = { profile = "ns2", variant = "reno", mss = "200 B", receive_window = "2 segments" }
-upstream = { profile = "ns2", variant = "vegas", mss = "200 B", receive_window = "8 segments" }
+meter = { profile = "ns2", congestion_control = "reno", mss = "200 B", receive_window = "2 segments" }
+upstream = { profile = "ns2", congestion_control = "vegas", mss = "200 B", receive_window = "8 segments" }
 [flow.reading]
 from = "meter"
 to = "head"
@@ -77,13 +77,13 @@ meter.count = 6000
 head = {}
 [node.collector]
 count = 1
-aggregate.stack = "upstream"
+aggregator.stack = "upstream"
 [link]
 plc = { from = "meter", to = "collector", shared = true, both = { rate = "64 kbit/s", delay = "30 ms", queue = "20 packets" } }
 wan = { from = "collector", to = "head", shared = true, both = { rate = "1 Mbit/s", delay = "20 ms" } }
 [stack]
-meter = { profile = "ns2", variant = "reno", mss = "200 B", receive_window = "2 segments" }
-upstream = { profile = "ns2", variant = "reno", mss = "200 B" }
+meter = { profile = "ns2", congestion_control = "reno", mss = "200 B", receive_window = "2 segments" }
+upstream = { profile = "ns2", congestion_control = "reno", mss = "200 B" }
 [flow.reading]
 from = "meter"
 to = "head"
@@ -175,7 +175,7 @@ fn what_cannot_be_planned_is_refused() {
         ("plan district.toml --set plan.limit.reading.los='1 %'", &["plan.limit.reading.los"]),
         ("plan district.toml --set plan.cost.node.collector.count=-1", &["plan.cost", "negative"]),
         (
-            "plan district.toml --set stack.upstream.variant=bbr --set stack.meter.variant=bbr",
+            "plan district.toml --set stack.upstream.congestion_control=bbr --set stack.meter.congestion_control=bbr",
             &["no answer", "bbr", "help:"],
         ),
     ] {

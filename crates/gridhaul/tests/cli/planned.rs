@@ -55,7 +55,8 @@ fn holds(name: &str, settings: &str) {
     let desk = Desk::new();
     let plan = planned(&desk, name, settings);
     for seed in SEEDS {
-        let line = format!("run planned/scenario.toml --on sim --seed {seed} --repeat 1 --json -q");
+        let line =
+            format!("run planned/scenario.toml --on sim --seed {seed} --replications 1 --json -q");
         let done = desk.run(&line);
         assert_eq!(done.code, Some(0), "{name}: {}", done.err);
         let answer: Value = serde_json::from_str(&done.out).unwrap();

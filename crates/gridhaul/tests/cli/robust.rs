@@ -49,14 +49,20 @@ fn huge_numbers_are_refused_with_key_estimate_limit_and_remedy() {
         ("run far.toml --set node.far.count=4000000000", "node.far.count = 4000000000"),
         ("run far.toml --on emu --set node.far.count=4000000000", "node.far.count = 4000000000"),
         ("emu up far.toml --set node.far.count=4000000000", "node.far.count = 4000000000"),
-        ("run small.toml --repeat 1000000000", "repeat = 1000000000"),
-        ("run small.toml --on emu --repeat 1000000000", "repeat = 1000000000"),
-        ("run small.toml --repeat 4294967296", "4294967296"),
+        ("run small.toml --replications 1000000000", "replications = 1000000000"),
+        ("run small.toml --on emu --replications 1000000000", "replications = 1000000000"),
+        ("run small.toml --replications 4294967296", "4294967296"),
         ("run small.toml --set 'duration=300000 h'", "duration = \"12500 d\""),
         ("run small.toml --set 'duration=8760000000 h'", "too large"),
-        ("sweep small.toml --vary seed=lin:1:100000:100000 --repeat 100000", "repeat = 100000"),
+        (
+            "sweep small.toml --vary seed=lin:1:100000:100000 --replications 100000",
+            "replications = 100000",
+        ),
         ("sweep small.toml --vary 'duration=lin:100 h:200 h:90000'", "sweep: 90000 points"),
-        ("run small.toml --series '1 us' --set 'duration=9 s' --repeat 4000000000", "repeat"),
+        (
+            "run small.toml --series '1 us' --set 'duration=9 s' --replications 4000000000",
+            "replications",
+        ),
     ];
     for (line, key) in cases {
         let done = desk.run(line);
@@ -69,7 +75,7 @@ fn huge_numbers_are_refused_with_key_estimate_limit_and_remedy() {
         assert_eq!(desk.names("."), ["far.toml", "small.toml"], "{line}");
     }
     // Equations have no packets, and one replication is as good as many.
-    let done = desk.run("run small.toml --on model --repeat 1000000000 -q");
+    let done = desk.run("run small.toml --on model --replications 1000000000 -q");
     assert_eq!(done.code, Some(0), "{done:?}");
 }
 
@@ -105,7 +111,7 @@ fn an_interrupted_sweep_keeps_the_points_that_are_finished() {
 #[test]
 fn an_interrupted_run_keeps_its_finished_replications() {
     let desk = Desk::new().file("small.toml", SMALL);
-    let line = "run small.toml --repeat 100000000 --threads 2 --ignore-estimate -q";
+    let line = "run small.toml --replications 100000000 --threads 2 --ignore-estimate -q";
     let mut command = desk.command(line);
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     wait_until("no run is finished", || cpu_seconds(&child) > 1.5);

@@ -32,11 +32,11 @@ fn run_prints_a_table_and_leaves_a_folder() {
 #[test]
 fn json_is_the_answer_and_nothing_else() {
     let desk = Desk::new().file("small.toml", SMALL);
-    let done = desk.run("run small.toml --json --quiet --seed 7 --repeat 3 --out here");
+    let done = desk.run("run small.toml --json --quiet --seed 7 --replications 3 --out here");
     assert_eq!((done.code, done.err.as_str()), (Some(0), ""));
     assert_eq!(done.out, desk.text("here/answer.json"));
     let answer: Answer = serde_json::from_str(&done.out).unwrap();
-    assert_eq!((answer.schema, answer.seed, answer.repeats), (Answer::SCHEMA, 7, 3));
+    assert_eq!((answer.schema, answer.seed, answer.replications), (Answer::SCHEMA, 7, 3));
     assert_eq!(answer.points[0].flows[0].name, "up");
     assert!(!desk.dir.path().join("results").exists());
 }
@@ -45,7 +45,7 @@ fn json_is_the_answer_and_nothing_else() {
 fn the_same_seed_gives_the_same_bytes() {
     let desk = Desk::new().file("small.toml", SMALL);
     for (out, threads) in [("one", 1), ("two", 2)] {
-        let line = format!("run small.toml --repeat 4 --series '1 s' --threads {threads}");
+        let line = format!("run small.toml --replications 4 --series '1 s' --threads {threads}");
         assert_eq!(desk.run(&format!("{line} --out {out}")).code, Some(0));
     }
     assert_eq!(desk.names("one"), desk.names("two"));
@@ -105,11 +105,11 @@ fn results_are_replaced_as_a_whole() {
 fn compare_takes_scenarios_folders_and_answers() {
     let slow = SMALL.replace("1 Mbit/s", "500 kbit/s");
     let desk = Desk::new().file("small.toml", SMALL).file("slow.toml", slow);
-    assert_eq!(desk.run("run small.toml --repeat 3 --quiet").code, Some(0));
+    assert_eq!(desk.run("run small.toml --replications 3 --quiet").code, Some(0));
     let done = desk.run("compare results/small results/small/answer.json --must-agree");
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(done.out.contains("agree"), "{}", done.out);
-    let done = desk.run("compare results/small slow.toml --repeat 3 --out both --json");
+    let done = desk.run("compare results/small slow.toml --replications 3 --out both --json");
     assert_eq!(done.code, Some(0), "{done:?}");
     assert_eq!(desk.names("both"), ["comparison.json", "report.html"]);
     let comparison: serde_json::Value = serde_json::from_str(&done.out).unwrap();
@@ -118,9 +118,10 @@ fn compare_takes_scenarios_folders_and_answers() {
 
 #[test]
 fn answers_that_must_agree_and_do_not_end_with_1() {
-    let slow = SMALL.replace("1 Mbit/s", "500 kbit/s").replace("[node]", "repeat = 3\n[node]");
+    let slow =
+        SMALL.replace("1 Mbit/s", "500 kbit/s").replace("[node]", "replications = 3\n[node]");
     let desk = Desk::new().file("small.toml", SMALL).file("slow.toml", slow);
-    let line = "compare small.toml slow.toml --repeat 3 --only goodput_bit_per_s";
+    let line = "compare small.toml slow.toml --replications 3 --only goodput_bit_per_s";
     assert_eq!(desk.run(line).code, Some(0));
     let done = desk.run(&format!("{line} --must-agree"));
     assert_eq!(done.code, Some(1), "{done:?}");
@@ -169,12 +170,13 @@ fn every_scenario_of_the_repository_is_answered() {
     for entry in std::fs::read_dir(repository().join("scenarios")).unwrap() {
         let path = entry.unwrap().path();
         let ask = |on: &str| {
-            let line = format!("run '{}' --on {on} --repeat 1 --quiet --json", path.display());
+            let line =
+                format!("run '{}' --on {on} --replications 1 --quiet --json", path.display());
             (desk.run(&line), line)
         };
         let (mut done, mut line) = ask("sim");
         if done.err.contains("use `--on emu`") {
-            (done, line) = ask("emu --beside 4");
+            (done, line) = ask("emu --concurrent-runs 4");
             if lacks_kernels(&done) {
                 continue;
             }

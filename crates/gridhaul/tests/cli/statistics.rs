@@ -15,7 +15,7 @@ fn with_load(load: &str) -> String {
 #[test]
 fn equal_replications_are_called_deterministic() {
     let desk = Desk::new().file("small.toml", SMALL);
-    let done = desk.run("run small.toml --repeat 3");
+    let done = desk.run("run small.toml --replications 3");
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(done.out.contains("Deterministic: no random number"), "{}", done.out);
     assert!(!done.out.contains('±'), "{}", done.out);
@@ -35,14 +35,14 @@ fn equal_replications_are_called_deterministic() {
 fn random_replications_have_intervals() {
     let poisson = with_load("load.poisson = { size = \"1 kB\", every = \"100 ms\" }");
     let desk = Desk::new().file("random.toml", poisson);
-    let done = desk.run("run random.toml --repeat 3");
+    let done = desk.run("run random.toml --replications 3");
     assert!(done.out.contains('±') && !done.out.contains("eterministic"), "{done:?}");
 }
 
 #[test]
 fn points_of_a_sweep_are_deterministic_one_by_one() {
     let desk = Desk::new().file("small.toml", SMALL);
-    let line = "sweep small.toml --repeat 3 --vary 'link.wire.both.loss.bernoulli=0 %,2 %'";
+    let line = "sweep small.toml --replications 3 --vary 'link.wire.both.loss.bernoulli=0 %,2 %'";
     let done = desk.run(line);
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(done.out.contains("Deterministic (1 of 2 points)"), "{}", done.out);
@@ -55,7 +55,7 @@ fn a_deterministic_difference_is_exact_and_no_more() {
     let desk = Desk::new().file("small.toml", SMALL).file("slower.toml", slower);
     let desk = desk.file("slow.toml", slow);
     let compare = |other: &str| {
-        let line = format!("compare small.toml {other} --repeat 3 --must-agree --json");
+        let line = format!("compare small.toml {other} --replications 3 --must-agree --json");
         let done = desk.run(&format!("{line} --only rtt_mean_s --only goodput_bit_per_s"));
         let comparison: Value = serde_json::from_str(&done.out).unwrap();
         let verdicts = comparison["rows"].as_array().unwrap().iter();
@@ -74,7 +74,7 @@ fn a_deterministic_difference_is_exact_and_no_more() {
 #[test]
 fn unfinished_transfers_are_beside_the_completion_time() {
     let desk = Desk::new().file("files.toml", with_load(TRANSFERS));
-    let done = desk.run("run files.toml --repeat 5");
+    let done = desk.run("run files.toml --replications 5");
     assert_eq!(done.code, Some(0), "{done:?}");
     let line = |name: &str| done.out.lines().find(|line| line.starts_with(name)).unwrap_or("");
     assert!(line("completion time").contains("(censored"), "{}", done.out);
@@ -89,7 +89,7 @@ fn unfinished_transfers_are_beside_the_completion_time() {
     let metrics = &answer["points"][0]["flows"][0]["metrics"];
     assert_eq!(metrics["completion_time_s"]["censored"], json!(true));
     // Without the mark: means over all.
-    let done = desk.run("run files.toml --set 'duration=60 s' --repeat 5");
+    let done = desk.run("run files.toml --set 'duration=60 s' --replications 5");
     assert!(!done.out.contains("censored") && done.out.contains("transfers finished"), "{done:?}");
 }
 
@@ -97,10 +97,11 @@ fn unfinished_transfers_are_beside_the_completion_time() {
 fn censored_times_have_no_verdict() {
     let slow = with_load(TRANSFERS).replace("1 Mbit/s", "800 kbit/s");
     let desk = Desk::new().file("files.toml", with_load(TRANSFERS)).file("slow.toml", slow);
-    let done = desk.run("compare files.toml slow.toml --repeat 5 --only completion_time_s --json");
+    let done =
+        desk.run("compare files.toml slow.toml --replications 5 --only completion_time_s --json");
     let comparison: Value = serde_json::from_str(&done.out).unwrap();
     assert_eq!(comparison["rows"][0]["others"][0]["verdict"], json!("unknown"), "{}", done.out);
-    let done = desk.run("compare files.toml slow.toml --repeat 5");
+    let done = desk.run("compare files.toml slow.toml --replications 5");
     assert!(done.out.contains("a censored mean"), "{}", done.out);
     assert!(done.out.contains("transfers unfinished"), "{}", done.out);
 }
@@ -110,10 +111,10 @@ fn n_is_shown_where_a_metric_is_unknown_in_some_replications() {
     // A message every 20 s from a random phase on: some runs of 5 s have none.
     let rare = "transport = \"datagram\"\nload.periodic = { size = \"100 B\", every = \"20 s\" }";
     let desk = Desk::new().file("rare.toml", with_load(rare));
-    let done = desk.run("run rare.toml --repeat 12");
+    let done = desk.run("run rare.toml --replications 12");
     assert!(done.out.contains(" of 12)"), "{}", done.out);
     assert!(desk.text("results/rare/report.html").contains(" of 12)"));
-    let done = desk.run("compare results/rare rare.toml --repeat 12");
+    let done = desk.run("compare results/rare rare.toml --replications 12");
     assert!(done.out.contains(" of 12)"), "{}", done.out);
 }
 

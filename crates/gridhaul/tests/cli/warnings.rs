@@ -10,11 +10,11 @@ use crate::support::{Desk, SMALL, has_all, repository};
 
 #[test]
 fn what_no_flow_uses_is_named_by_check_and_in_the_answer() {
-    let unused = "[stack.spare]\n[node.alone]\n[node.c.aggregate]\n[node.p.proxy]\nmode = \"split\"\n\
+    let unused = "[stack.spare]\n[node.alone]\n[node.c.aggregator]\n[node.p.proxy]\nmode = \"split\"\n\
                   [link.further]\nfrom = \"b\"\nto = \"c\"\nboth = { rate = \"1 Mbit/s\" }\n\
                   [link.last]\nfrom = \"c\"\nto = \"p\"\nboth = { rate = \"1 Mbit/s\" }\n";
     let desk = Desk::new().file("small.toml", SMALL).file("more.toml", SMALL.to_owned() + unused);
-    let keys = ["node.p.proxy", "node.c.aggregate", "node.alone", "stack.spare"];
+    let keys = ["node.p.proxy", "node.c.aggregator", "node.alone", "stack.spare"];
     let done = desk.run("check small.toml more.toml");
     assert_eq!(done.code, Some(0), "{}", done.err);
     assert!(!done.err.contains("small.toml"), "{}", done.err);

@@ -78,7 +78,7 @@ pub(super) fn run_on_kernel(cells: &[Cell]) -> anyhow::Result<Vec<Outcome>> {
                 runs.len() >= RUNS_LEAST,
                 "{name} {}: {} of {RUNS} runs on the kernel were late {TRIES} times: this machine is \
                  too busy",
-                cell.variant,
+                cell.congestion_control,
                 RUNS as usize - runs.len()
             );
             Ok(combine(runs))
@@ -97,7 +97,12 @@ fn answer(cell: &Cell, job: Job, room: &Room) -> anyhow::Result<Option<Outcome>>
             return Ok(Some(outcome));
         }
     }
-    println!("  late each time: {} {} {}", value(&cell.network, "name")?, cell.variant, job.seed);
+    println!(
+        "  late each time: {} {} {}",
+        value(&cell.network, "name")?,
+        cell.congestion_control,
+        job.seed
+    );
     Ok(None)
 }
 
@@ -133,7 +138,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// One call, and whether the answer says that it can be trusted.
-fn ask(cell: &Cell, on: &str, seed: u32, repeat: u32) -> anyhow::Result<(Outcome, bool)> {
+fn ask(cell: &Cell, on: &str, seed: u32, replications: u32) -> anyhow::Result<(Outcome, bool)> {
     let network = &cell.network;
     let half = |key: &str| -> anyhow::Result<String> {
         let (number, unit) = value(network, key)?.split_once(' ').context("a number and a unit")?;
@@ -143,23 +148,23 @@ fn ask(cell: &Cell, on: &str, seed: u32, repeat: u32) -> anyhow::Result<(Outcome
     let mut settings = vec![
         ("link.way.forward.rate", value(network, "rate")?),
         ("link.way.forward.delay", &delay),
-        ("link.way.backward.delay", &delay),
+        ("link.way.reverse.delay", &delay),
         ("link.way.forward.queue", value(network, "queue")?),
         ("link.way.forward.loss.bernoulli", value(network, "loss")?),
         ("stack.linux.mss", value(network, "mss")?),
-        ("stack.linux.variant", cell.variant),
+        ("stack.linux.congestion_control", cell.congestion_control),
         ("duration", value(network, "duration")?),
     ];
     if network.contains_key("delayed_ack") {
         settings.push(("stack.linux.delayed_ack", value(network, "delayed_ack")?));
     }
-    let (name, variant) = (value(network, "name")?, cell.variant);
+    let (name, congestion_control) = (value(network, "name")?, cell.congestion_control);
     let folder = target().join("bench-three");
-    let folder = folder.join(format!("{on}-{name}-{variant}-{seed}"));
+    let folder = folder.join(format!("{on}-{name}-{congestion_control}-{seed}"));
     let mut command = program(&text(&target().join("debug/gridhaul"))?);
     command.args(["run", "bench/three/bulk.toml", "--json", "--quiet", "--force"]);
     command.args(["--on", on, "--out", &text(&folder)?]);
-    command.args(["--seed", &seed.to_string(), "--repeat", &repeat.to_string()]);
+    command.args(["--seed", &seed.to_string(), "--replications", &replications.to_string()]);
     for (key, value) in settings {
         command.args(["--set", &format!("{key}={value}")]);
     }
@@ -169,8 +174,8 @@ fn ask(cell: &Cell, on: &str, seed: u32, repeat: u32) -> anyhow::Result<(Outcome
     let estimate = |name: &str| -> anyhow::Result<Estimate> {
         let mean = metrics[name]["mean"].as_f64().with_context(|| format!("no {name}"))?;
         let half = metrics[name]["ci95"].as_f64().unwrap_or(0.0);
-        let variance = (half / student(REPEATS - 1)).powi(2) * f64::from(repeat);
-        Ok(Estimate { mean, variance, runs: repeat })
+        let variance = (half / student(REPEATS - 1)).powi(2) * f64::from(replications);
+        Ok(Estimate { mean, variance, runs: replications })
     };
     let trusted = !answer["warnings"].to_string().contains("not trustworthy");
     Ok(([estimate("goodput_bit_per_s")?, estimate("retransmissions_count")?], trusted))

@@ -7,8 +7,8 @@ use gridhaul_scenario::units::Instant;
 
 use super::codel::Codel;
 use super::fifo::{Fifo, Held};
-use crate::chance::splitmix64;
 use crate::link::Payload;
+use crate::random::splitmix64;
 
 /// Queues that take turns (RFC 8290, section 4).
 #[derive(Debug, Clone)]

@@ -13,7 +13,7 @@ mod red;
 use gridhaul_scenario::scenario::{Aqm, Direction};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::LinkChance;
+use super::LinkRandomStreams;
 pub(super) use fifo::Held;
 pub(super) use kept::Kept;
 use pie::Pie;
@@ -54,7 +54,7 @@ pub(super) struct Arrival {
 
 impl<P: super::Payload> Discipline<P> {
     /// The discipline of a direction.
-    pub(super) fn new(direction: &Direction, chance: LinkChance) -> Self {
+    pub(super) fn new(direction: &Direction, chance: LinkRandomStreams) -> Self {
         match &direction.aqm {
             None => Self::DropTail,
             Some(Aqm::Red(red)) => {

@@ -4,7 +4,7 @@ use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::Arrival;
-use crate::chance::Chance;
+use crate::random::RandomStream;
 
 /// PIE for one queue.
 ///
@@ -25,12 +25,12 @@ pub(in crate::link) struct Pie {
     burst_allowance: Duration,
     next_update: Instant,
     largest: u32,
-    chance: Chance,
+    chance: RandomStream,
 }
 
 impl Pie {
     /// PIE with its own stream of chance.
-    pub(super) fn new(pie: &scenario::Pie, chance: Chance) -> Self {
+    pub(super) fn new(pie: &scenario::Pie, chance: RandomStream) -> Self {
         Self {
             target: pie.target.as_secs_f64(),
             update: pie.update,
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     fn pie() -> Pie {
-        let chance = Chance::named(1, 0, "link.forward", 0, "pie");
+        let chance = RandomStream::named(1, 0, "link.forward", 0, "pie");
         Pie::new(&scenario::Pie::default(), chance)
     }
 

@@ -5,8 +5,8 @@ use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{BitRate, Duration, Instant, QueueLimit};
 
 use super::Arrival;
-use crate::chance::Chance;
 use crate::link::Serializer;
+use crate::random::RandomStream;
 
 /// RED for one queue.
 #[derive(Debug, Clone)]
@@ -24,12 +24,12 @@ pub(in crate::link) struct Red {
     count: i64,
     /// Until when idle time is in the average.
     counted_until: Instant,
-    chance: Chance,
+    chance: RandomStream,
 }
 
 impl Red {
     /// RED before a wire of this rate, with its own stream of chance.
-    pub(super) fn new(red: &scenario::Red, rate: BitRate, chance: Chance) -> Self {
+    pub(super) fn new(red: &scenario::Red, rate: BitRate, chance: RandomStream) -> Self {
         let number = |limit| match limit {
             QueueLimit::Packets(packets) => f64::from(packets),
             QueueLimit::Bytes(bytes) => bytes.get() as f64,
@@ -134,7 +134,7 @@ mod tests {
 
     /// Packets of 500 B take 1 ms.
     fn red(keys: &scenario::Red) -> Red {
-        let chance = Chance::named(1, 0, "link.forward", 0, "red");
+        let chance = RandomStream::named(1, 0, "link.forward", 0, "red");
         Red::new(keys, BitRate::from_bits_per_sec(4_000_000), chance)
     }
 

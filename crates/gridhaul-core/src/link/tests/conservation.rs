@@ -1,8 +1,8 @@
 //! What holds for every link under every schedule.
 
 use gridhaul_scenario::scenario::{
-    Aqm, Codel, Fading, FqCodel, GilbertElliott, Jitter, JitterShape, LoadLatency, Loss, Noise,
-    NoiseTiming, Outage, OutageMode, Pie, Red, Reorder,
+    Aqm, Codel, FqCodel, GilbertElliott, Jitter, JitterShape, LoadLatency, Loss, Noise,
+    NoiseTiming, Outage, OutageMode, Pie, Red, Reorder, Shadowing,
 };
 use gridhaul_scenario::units::{Bytes, Decibel};
 use proptest::prelude::*;
@@ -78,15 +78,15 @@ fn undisciplined() -> impl Strategy<Value = Direction> {
         Just(JitterShape::Exponential)
     ];
     let jitter = (micros(3_000), shape).prop_map(|(size, shape)| Jitter { size, shape });
-    let reorder =
-        (probability(), micros(5_000)).prop_map(|(probability, by)| Reorder { probability, by });
-    let mode = prop_oneof![Just(OutageMode::Lose), Just(OutageMode::Hold)];
+    let reorder = (probability(), micros(5_000))
+        .prop_map(|(probability, delay)| Reorder { probability, delay });
+    let mode = prop_oneof![Just(OutageMode::Drop), Just(OutageMode::Hold)];
     let outage = (micros(20_000), micros(5_000), prop::option::of(micros(30_000)), mode)
         .prop_map(|(start, length, every, mode)| Outage { start, length, every, mode });
-    let fading =
+    let shadowing =
         (-10_000..10_000, micros(5_000), 1_u32..4).prop_map(|(margin, coherence, spans)| {
             let [margin, deviation] = [margin, 4_000].map(Decibel::from_thousandths);
-            Fading { margin, deviation, coherence: Some(coherence), spans }
+            Shadowing { margin, deviation, coherence: Some(coherence), spans }
         });
     let timing = prop_oneof![Just(NoiseTiming::Random), Just(NoiseTiming::Periodic)];
     let noise = (1_u64..2_000, 10_u64..10_000, probability(), timing).prop_map(
@@ -108,15 +108,15 @@ fn undisciplined() -> impl Strategy<Value = Direction> {
         option(probability().boxed()),
         prop::collection::vec(outage, 0..3),
         prop::option::of(Just(load_latency())),
-        prop::option::of(fading),
+        prop::option::of(shadowing),
         prop::collection::vec(noise, 0..3),
     );
     (plain, impairments).prop_map(
         |(
             plain,
-            (loss, jitter, reorder, duplicate, corrupt, outage, load_latency, fading, noise),
+            (loss, jitter, reorder, duplicate, corrupt, outage, load_latency, shadowing, noise),
         )| Direction {
-            fading,
+            shadowing,
             noise,
             loss,
             jitter,

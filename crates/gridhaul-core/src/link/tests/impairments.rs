@@ -1,7 +1,7 @@
 //! Each impairment alone.
 
 use gridhaul_scenario::scenario::{
-    Fading, Jitter, JitterShape, Loss, Noise, NoiseTiming, Outage, OutageMode, Reorder,
+    Jitter, JitterShape, Loss, Noise, NoiseTiming, Outage, OutageMode, Reorder, Shadowing,
 };
 use gridhaul_scenario::units::Decibel;
 
@@ -62,7 +62,8 @@ fn damage_and_duplication_have_their_shares() {
 
 #[test]
 fn damage_that_nobody_notices_has_its_share_and_gives_way_to_damage() {
-    let direction = Direction { corrupt: Some(p(0.5)), corrupt_unnoticed: Some(p(0.1)), ..clean() };
+    let direction =
+        Direction { corrupt: Some(p(0.5)), corrupt_undetected: Some(p(0.1)), ..clean() };
     let passages = stream(&direction, 50_000);
     let count = |fate| passages.iter().filter(|passage| passage.fate == fate).count();
     assert!(is_share(count(Fate::Damaged), 50_000, 0.5));
@@ -84,7 +85,7 @@ fn jitter_adds_up_to_its_size_and_keeps_the_order() {
 
 #[test]
 fn packets_held_back_are_overtaken_by_those_within_the_time() {
-    let reorder = Some(Reorder { probability: p(0.01), by: Duration::from_micros(25) });
+    let reorder = Some(Reorder { probability: p(0.01), delay: Duration::from_micros(25) });
     let passages = stream(&Direction { reorder, ..clean() }, 10_000);
     let held: Vec<_> = passages
         .iter()
@@ -106,7 +107,7 @@ fn an_outage_loses_what_is_on_the_wire_and_a_hold_delays_it() {
         let (start, length) = (Duration::from_micros(105), Duration::from_micros(20));
         Direction { outage: vec![Outage { start, length, every: None, mode }], ..clean() }
     };
-    let lost = stream(&outage(OutageMode::Lose), 20);
+    let lost = stream(&outage(OutageMode::Drop), 20);
     let lost = lost.iter().filter(|passage| passage.fate == Fate::Lost(DropReason::Outage));
     // Packet 10 is on the wire from 100 to 110 µs, packet 12 from 120 to 130 µs.
     assert_eq!(lost.map(|passage| passage.payload).collect::<Vec<_>>(), [10, 11, 12]);
@@ -132,17 +133,17 @@ fn in_a_hold_packets_wait_in_the_queue() {
 }
 
 /// A level that changes every millisecond and is below the threshold half of the time.
-fn fading() -> Fading {
+fn shadowing() -> Shadowing {
     let coherence = Some(Duration::from_micros(1_000));
-    Fading { margin: Decibel::ZERO, deviation: Decibel::new(4), coherence, spans: 1 }
+    Shadowing { margin: Decibel::ZERO, deviation: Decibel::new(4), coherence, spans: 1 }
 }
 
 #[test]
 fn attenuation_takes_whole_intervals_of_a_millisecond() {
     // A packet every 10 µs: a hundred of them share a level, and the wire is used by all.
-    let passages = stream(&Direction { fading: Some(fading()), ..clean() }, 20_000);
+    let passages = stream(&Direction { shadowing: Some(shadowing()), ..clean() }, 20_000);
     assert_eq!(passages.last().unwrap().sent, at(200_000));
-    let faded = |passage: &Passage<u32>| passage.fate == Fate::Lost(DropReason::Fading);
+    let faded = |passage: &Passage<u32>| passage.fate == Fate::Lost(DropReason::Shadowing);
     let below = passages.chunks(100).filter(|interval| {
         assert!(interval.iter().all(|passage| faded(passage) == faded(&interval[0])));
         faded(&interval[0])
@@ -162,7 +163,7 @@ fn the_first_cause_is_named_and_none_shifts_another() {
         start: Duration::from_micros(50_000),
         length: Duration::from_micros(50_000),
         every: None,
-        mode: OutageMode::Lose,
+        mode: OutageMode::Drop,
     };
     let plain = Direction { loss: Some(Loss::Bernoulli(p(0.2))), ..clean() };
     let alone = |direction: &Direction| -> Vec<bool> {
@@ -170,12 +171,16 @@ fn the_first_cause_is_named_and_none_shifts_another() {
     };
     let causes = [
         (DropReason::Outage, alone(&Direction { outage: vec![outage], ..clean() })),
-        (DropReason::Fading, alone(&Direction { fading: Some(fading()), ..clean() })),
+        (DropReason::Shadowing, alone(&Direction { shadowing: Some(shadowing()), ..clean() })),
         (DropReason::Noise, alone(&Direction { noise: vec![noise], ..clean() })),
         (DropReason::Loss, alone(&plain)),
     ];
-    let all =
-        Direction { outage: vec![outage], fading: Some(fading()), noise: vec![noise], ..plain };
+    let all = Direction {
+        outage: vec![outage],
+        shadowing: Some(shadowing()),
+        noise: vec![noise],
+        ..plain
+    };
     for (number, passage) in stream(&all, 20_000).iter().enumerate() {
         let cause = causes.iter().find(|(_, lost)| lost[number]).map(|(reason, _)| *reason);
         let expected = cause.map_or(Fate::Arrived, Fate::Lost);

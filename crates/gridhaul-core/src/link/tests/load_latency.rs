@@ -98,7 +98,7 @@ fn above_critical_alone_it_drifts_and_then_jumps() {
 #[test]
 fn it_falls_back_when_the_load_does_or_when_the_pair_is_used() {
     let keys = uplink().load_latency.unwrap();
-    let chance = LinkChance::named(1, 0, "uplink", 0).stream("load latency");
+    let chance = LinkRandomStreams::named(1, 0, "uplink", 0).stream("load latency");
     let mut latency = super::super::load_latency::LoadLatency::new(&keys, chance);
     let mut now = Instant::ZERO;
     let mut run = |seconds: u64, gap_ms: u64, paired: bool| {

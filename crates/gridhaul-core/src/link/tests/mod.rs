@@ -10,7 +10,7 @@ mod timing;
 use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::{BitRate, Duration, Instant, Probability, QueueLimit};
 
-use super::{LinkChance, LinkDirection, Passage, Payload};
+use super::{LinkDirection, LinkRandomStreams, Passage, Payload};
 
 /// Numbered packets of three flows.
 impl Payload for u32 {
@@ -26,7 +26,7 @@ fn one_byte_a_microsecond(delay_us: u64, queue: QueueLimit) -> Direction {
 }
 
 fn link(direction: &Direction) -> LinkDirection<u32> {
-    LinkDirection::new(direction, LinkChance::named(1, 0, "link.forward", 0))
+    LinkDirection::new(direction, LinkRandomStreams::named(1, 0, "link.forward", 0))
 }
 
 fn at(micros: u64) -> Instant {

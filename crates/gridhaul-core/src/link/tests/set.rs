@@ -44,7 +44,11 @@ fn directions() -> [Direction; 4] {
 
 fn timed<O: LinkObserver<u32>>(observer: impl Fn() -> O) -> TimedLinks<u32, O> {
     let entry = |(number, direction): (u64, &Direction)| {
-        LinkEntry::new(direction, LinkChance::named(1, 0, "link.forward", number), observer())
+        LinkEntry::new(
+            direction,
+            LinkRandomStreams::named(1, 0, "link.forward", number),
+            observer(),
+        )
     };
     TimedLinks::new(LinkSet::of_entries((0..).zip(&directions()).map(entry)))
 }
@@ -66,7 +70,7 @@ fn at_equal_deadlines_the_smallest_number_comes_first() {
 #[test]
 fn a_deadline_is_reported_once_and_not_for_packets_that_wait_after_others() {
     let plain = one_byte_a_microsecond(10, QueueLimit::Packets(3));
-    let entry = LinkEntry::new(&plain, LinkChance::named(1, 0, "link.forward", 0), ());
+    let entry = LinkEntry::new(&plain, LinkRandomStreams::named(1, 0, "link.forward", 0), ());
     let mut links: LinkSet<u32> = LinkSet::of_entries([entry]);
     let mut scheduled = Vec::new();
     for number in 0..3 {
@@ -78,7 +82,7 @@ fn a_deadline_is_reported_once_and_not_for_packets_that_wait_after_others() {
 #[test]
 fn a_packet_written_in_its_place_is_counted_like_others() {
     let plain = one_byte_a_microsecond(10, QueueLimit::Packets(1));
-    let entry = |number| LinkEntry::new(&plain, LinkChance::named(1, 0, "link", number), ());
+    let entry = |number| LinkEntry::new(&plain, LinkRandomStreams::named(1, 0, "link", number), ());
     let mut links: LinkSet<u32> = LinkSet::of_entries([0, 1].map(entry));
     for number in 0..3 {
         let offered = links.offer(at(0), 0, 100, || number, |_| ());
@@ -113,7 +117,7 @@ fn a_packet_uses_the_directions_that_are_paired_with_its_own() {
         [link.radio.forward]
         rate = "1 Mbit/s"
         delay = "10 ms"
-        [link.radio.backward]
+        [link.radio.reverse]
         rate = "1 Mbit/s"
         delay = "10 ms"
         load_latency = { idle = "100 ms", critical = "10 kbit/s", stationary = "100 ms", paired = "500 ms", paired_with = "radio.forward" }
@@ -147,7 +151,7 @@ proptest! {
     ) {
         let mut links = timed(Counting::default);
         let mut alone = Vec::from_iter((0..).zip(&directions()).map(|(number, direction)| {
-            LinkDirection::new(direction, LinkChance::named(1, 0, "link.forward", number))
+            LinkDirection::new(direction, LinkRandomStreams::named(1, 0, "link.forward", number))
         }));
         let mut left = [const { Vec::new() }; 4];
         let (mut now, mut bytes_in) = (0, [0_u64; 4]);

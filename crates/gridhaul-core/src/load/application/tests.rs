@@ -5,7 +5,7 @@ use gridhaul_scenario::units::{BitRate, Bytes, Duration, Probability};
 use proptest::prelude::*;
 
 use super::*;
-use crate::chance::Chance;
+use crate::random::RandomStream;
 
 /// Class of messages in these tests.
 type Class = u8;
@@ -93,8 +93,8 @@ fn at(millis: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(millis)
 }
 
-fn chance(seed: u64) -> Chance {
-    Chance::named(seed, 0, "flow", 0, "load")
+fn chance(seed: u64) -> RandomStream {
+    RandomStream::named(seed, 0, "flow", 0, "load")
 }
 
 fn application(load: &Load) -> Application<Class> {

@@ -6,7 +6,7 @@
 //!
 //! | front end | unit of admission | ends of messages | payload |
 //! |---|---|---|---|
-//! | [`Aggregate`] | segment, before its acknowledgement | known to the caller in advance | none |
+//! | [`SegmentAggregator`] | segment, before its acknowledgement | known to the caller in advance | none |
 //! | [`ByteAggregator`] | bytes that a kernel socket has acknowledged | found by a [`Framer`] | kept |
 //!
 //! Both forward messages in the order in which they became complete, so that each connection's
@@ -29,7 +29,7 @@ pub use by_byte::{
     Accepted, ByteAggregator, ByteLimits, ConnectionId, ConnectionStatus, Delivered, Ended,
     LimitsError, Message, OfferError, OpenError,
 };
-pub use by_segment::{Aggregate, Departed};
+pub use by_segment::{Departed, SegmentAggregator};
 pub use framer::{
     ByteOrder, Delimiter, FixedSize, Framer, Framing, FramingError, LengthPrefix, LengthWidth,
     WholeStream,

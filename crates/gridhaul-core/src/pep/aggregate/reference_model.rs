@@ -329,7 +329,7 @@ proptest! {
         // With no framing a stream is a single message, which may exceed the buffer.
         prop_assume!(!matches!(kind, Kind::Whole));
         let limit = BufferLimit::Bytes(units::Bytes::new(limits.total()));
-        let mut aggregate = Aggregate::new(limit, 1);
+        let mut aggregate = SegmentAggregator::new(limit, 1);
         let mut model = Model::new(kind, 4);
         let (mut next, mut whole, mut sent) = ([0_usize; 4], [0_usize; 4], 0_u64);
         let ends: Vec<Vec<u64>> = streams.iter().map(|stream| model.ends(stream)).collect();

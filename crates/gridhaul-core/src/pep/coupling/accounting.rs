@@ -33,11 +33,11 @@ impl Coupling {
     }
 
     #[inline]
-    pub(in crate::pep) fn only_copy(&self) -> u64 {
+    pub(in crate::pep) fn bytes_at_risk(&self) -> u64 {
         self.only_copy_of(Side::Left) + self.only_copy_of(Side::Right)
     }
 
-    /// As much as [`Held::only_copy`].
+    /// As much as [`Held::bytes_at_risk`].
     #[inline]
     fn only_copy_of(&self, from: Side) -> u64 {
         if self.aborted {
@@ -56,6 +56,6 @@ impl Coupling {
             return passed;
         }
         let bytes = way.moved - way.released + end.receiver().beyond_gaps();
-        Held { bytes, only_copy: self.only_copy_of(from), ..passed }
+        Held { bytes, bytes_at_risk: self.only_copy_of(from), ..passed }
     }
 }

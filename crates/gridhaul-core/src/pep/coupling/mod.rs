@@ -209,7 +209,7 @@ impl Coupling {
     /// Resets both connections.
     pub(super) fn abort(&mut self) {
         self.asked = 0;
-        self.lost += self.only_copy();
+        self.lost += self.bytes_at_risk();
         self.aborted = true;
         for side in Side::BOTH {
             // TIME-WAIT of an end that withholds an acknowledgement is none for its peer.

@@ -156,7 +156,7 @@ impl Reflect {
     /// is returned.
     fn give_up(&mut self) -> bool {
         let Phase::Engaged(engaged) = &mut self.phase else { return true };
-        match engaged.coupling.only_copy() {
+        match engaged.coupling.bytes_at_risk() {
             0 => {
                 self.phase = Phase::Passing(Watch::default());
                 self.repeats = Default::default();
@@ -264,10 +264,10 @@ impl Proxy for Reflect {
         }
     }
 
-    fn only_copy(&self) -> u64 {
+    fn bytes_at_risk(&self) -> u64 {
         match &self.phase {
             Phase::Passing(_) => 0,
-            Phase::Engaged(engaged) => engaged.coupling.only_copy(),
+            Phase::Engaged(engaged) => engaged.coupling.bytes_at_risk(),
         }
     }
 
@@ -304,7 +304,7 @@ impl Proxy for Reflect {
     fn statistics(&self) -> Statistics {
         let mut statistics = Statistics {
             released: Side::BOTH.map(|from| self.held(from).released),
-            at_risk: self.only_copy(),
+            at_risk: self.bytes_at_risk(),
             lost: self.lost(),
             ..Statistics::default()
         };

@@ -347,6 +347,6 @@ impl Proxy for Snoop {
         }
         let known = self.released;
         let bytes = self.cache.payload();
-        Held { bytes, only_copy: 0, received: known, taken: known, released: known }
+        Held { bytes, bytes_at_risk: 0, received: known, taken: known, released: known }
     }
 }

@@ -152,7 +152,7 @@ impl Chain {
         let limit = self.units[unit].limit;
         let old = std::mem::replace(&mut self.units[unit], Unit::new(fresh, limit));
         for from in Side::BOTH {
-            let lost = old.only_copy(from, ISNS[from.index()]);
+            let lost = old.bytes_at_risk(from, ISNS[from.index()]);
             if !lost.is_empty() {
                 self.excused[from.index()].push(lost);
             }

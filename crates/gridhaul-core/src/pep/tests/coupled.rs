@@ -123,7 +123,7 @@ proptest! {
         chain.run(chain.now + Duration::from_secs(60));
         for unit in &chain.units {
             for side in Side::BOTH {
-                prop_assert_eq!(unit.proxy.held(side).only_copy, 0);
+                prop_assert_eq!(unit.proxy.held(side).bytes_at_risk, 0);
             }
         }
     }

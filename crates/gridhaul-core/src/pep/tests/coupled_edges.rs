@@ -247,7 +247,7 @@ fn a_few_lost_retransmissions_do_not_end_a_connection_however_long_they_take() {
         };
         let mut chain = Chain::opening(&params, plans, vec![machine], 500, Luck::good());
         chain.run(Instant::ZERO + first_data(mode));
-        assert!(chain.units[0].proxy.only_copy() > 0, "{mode:?}");
+        assert!(chain.units[0].proxy.bytes_at_risk() > 0, "{mode:?}");
         chain.luck = Luck::random(1, 1.0, 0.0, u64::MAX);
         chain.run(Instant::ZERO + Duration::from_secs(230));
         chain.luck = Luck::good();
@@ -263,7 +263,7 @@ fn a_proxy_that_gives_up_with_bytes_at_risk_resets_both_hosts() {
         let plans = [Plan::new(300, Close::Never), Plan::new(0, Close::Never)];
         let mut chain = chain(mode, &[500], &stack(100, 500), plans, true, Luck::good());
         chain.run(Instant::ZERO + first_data(mode));
-        assert!(chain.units[0].proxy.only_copy() > 0, "{mode:?}");
+        assert!(chain.units[0].proxy.bytes_at_risk() > 0, "{mode:?}");
         // Nothing comes from the right host any more.
         let proxy = &mut chain.units[0].proxy;
         let mut resets = Vec::new();
@@ -278,7 +278,7 @@ fn a_proxy_that_gives_up_with_bytes_at_risk_resets_both_hosts() {
             }
         }
         assert_eq!(resets, Side::BOTH, "{mode:?}");
-        assert_eq!(proxy.only_copy(), 0, "{mode:?}");
+        assert_eq!(proxy.bytes_at_risk(), 0, "{mode:?}");
     }
 }
 
@@ -337,7 +337,7 @@ fn a_connection_that_is_reset_from_outside_ends_on_both_sides() {
         let mut chain = chain(mode, &[500; 3], &stack(100, 500), plans, true, Luck::good());
         chain.run(Instant::ZERO + Duration::from_secs(1));
         chain.resets = true;
-        let at_risk = chain.units[1].proxy.only_copy();
+        let at_risk = chain.units[1].proxy.bytes_at_risk();
         chain.units[1].proxy.reset();
         assert_eq!(chain.units[1].proxy.lost(), at_risk, "{mode:?}");
         chain.run(after(&chain, 30));

@@ -6,7 +6,7 @@ use gridhaul_scenario::units::{Duration, Probability};
 use proptest::prelude::*;
 
 use super::Packet;
-use crate::chance::{Chance, Threshold};
+use crate::random::{RandomStream, Threshold};
 use crate::tcp::Flags;
 
 /// What happens to one segment.
@@ -28,7 +28,7 @@ pub(super) enum Luck {
     /// One after the other; behind the end all arrive.
     Schedule(VecDeque<Fate>),
     /// At random; after so many segments, all arrive.
-    Chance { chance: Chance, loss: Threshold, other: Threshold, until: u64 },
+    RandomStream { chance: RandomStream, loss: Threshold, other: Threshold, until: u64 },
 }
 
 impl Luck {
@@ -41,15 +41,15 @@ impl Luck {
     /// `other`, up to the segment number `until`.
     pub(super) fn random(seed: u64, loss: f64, other: f64, until: u64) -> Self {
         let threshold = |ratio| Probability::new(ratio).expect("a probability").into();
-        let chance = Chance::named(seed, 0, "chain", 0, "hops");
-        Self::Chance { chance, loss: threshold(loss), other: threshold(other), until }
+        let chance = RandomStream::named(seed, 0, "chain", 0, "hops");
+        Self::RandomStream { chance, loss: threshold(loss), other: threshold(other), until }
     }
 
     pub(super) fn next(&mut self) -> Fate {
         match self {
             Self::Schedule(fates) => fates.pop_front().unwrap_or(Fate::Arrive),
-            Self::Chance { until: 0, .. } => Fate::Arrive,
-            Self::Chance { chance, loss, other, until } => {
+            Self::RandomStream { until: 0, .. } => Fate::Arrive,
+            Self::RandomStream { chance, loss, other, until } => {
                 *until -= 1;
                 if chance.hit(*loss) {
                     return Fate::Lose;

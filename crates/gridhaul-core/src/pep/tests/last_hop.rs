@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gridhaul_scenario::scenario::{Profile, Recovery, Stack, Variant};
+use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Recovery, Stack};
 use gridhaul_scenario::units::{BitRate, Bytes, Duration, Instant, WindowSize};
 
 use super::two_hops::{Hop, Outcome, TwoHops};
@@ -14,10 +14,10 @@ const RATE: BitRate = BitRate::from_bits_per_sec(10_000_000);
 /// Three times what rate and round trip need. A sender that nothing ever cuts fills its window.
 const WINDOW: Bytes = Bytes::new(400_000);
 
-fn stack(variant: Variant, sack: bool) -> Arc<StackParams> {
+fn stack(congestion_control: CongestionControlAlgorithm, sack: bool) -> Arc<StackParams> {
     let stack = Stack {
         profile: Profile::Linux,
-        variant: Some(variant),
+        congestion_control: Some(congestion_control),
         sack: Some(sack),
         recovery: (!sack).then_some(Recovery::NewReno),
         receive_window: Some(WindowSize::Bytes(WINDOW)),
@@ -49,18 +49,22 @@ fn last_hop(loss: f64, seed: u64) -> [Hop; 2] {
 
 #[test]
 fn a_lossy_last_hop_costs_what_it_loses_and_the_sender_hears_nothing_of_it() {
-    let stacks = [(Variant::Cubic, true), (Variant::Reno, true), (Variant::Reno, false)];
-    for (variant, sack) in stacks {
-        let params = stack(variant, sack);
+    let stacks = [
+        (CongestionControlAlgorithm::Cubic, true),
+        (CongestionControlAlgorithm::Reno, true),
+        (CongestionControlAlgorithm::Reno, false),
+    ];
+    for (congestion_control, sack) in stacks {
+        let params = stack(congestion_control, sack);
         let (clean, _) = run(&params, Pass::default(), last_hop(0.0, 1));
         // All that a hop can carry that loses one segment in twenty is 95 %.
         for seed in 1..=3 {
             let (bare, _) = run(&params, Pass::default(), last_hop(0.05, seed));
-            assert!(bare.delivered < clean.delivered / 10, "{variant:?}: {bare:?}");
+            assert!(bare.delivered < clean.delivered / 10, "{congestion_control:?}: {bare:?}");
 
             let snoop = Snoop::new(Side::Right, Bytes::new(500_000));
             let (outcome, cuts) = run(&params, snoop, last_hop(0.05, seed));
-            let case = format!("{variant:?}, SACK {sack}, seed {seed}: {outcome:?}");
+            let case = format!("{congestion_control:?}, SACK {sack}, seed {seed}: {outcome:?}");
             assert!(outcome.delivered * 100 >= clean.delivered * 90, "{case}");
             assert_eq!(cuts, 0, "{case}");
             let stats = outcome.stats;
@@ -73,7 +77,7 @@ fn a_lossy_last_hop_costs_what_it_loses_and_the_sender_hears_nothing_of_it() {
 
 #[test]
 fn without_loss_a_sender_sends_what_it_would_have_sent() {
-    let params = stack(Variant::Cubic, true);
+    let params = stack(CongestionControlAlgorithm::Cubic, true);
     let (clean, _) = run(&params, Pass::default(), last_hop(0.0, 1));
     let snoop = Snoop::new(Side::Right, Bytes::new(500_000));
     let (outcome, cuts) = run(&params, snoop, last_hop(0.0, 1));
@@ -84,7 +88,7 @@ fn without_loss_a_sender_sends_what_it_would_have_sent() {
 /// What the queue of the hop drops of the segments that are not kept is the sender's to repair.
 #[test]
 fn a_small_cache_leaves_congestion_to_the_sender() {
-    let params = stack(Variant::Cubic, true);
+    let params = stack(CongestionControlAlgorithm::Cubic, true);
     let [forth, back] = last_hop(0.0, 1);
     let snoop = Snoop::new(Side::Right, Bytes::new(100_000));
     let hops = [forth.with_queue(RATE, 100_000), back];

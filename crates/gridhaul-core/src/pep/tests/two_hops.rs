@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use gridhaul_scenario::units::{BitRate, Duration, Instant, Probability};
 
-use crate::chance::Chance;
 use crate::link::Serializer;
 use crate::pep::{Proxy, Side};
+use crate::random::RandomStream;
 use crate::tcp::{Connection, Flags, Segment, SenderStats, StackParams};
 
 /// One direction of a hop.
@@ -19,7 +19,7 @@ pub(super) struct Hop {
     queue: u64,
     waiting: Duration,
     free_at: Instant,
-    chance: Chance,
+    chance: RandomStream,
 }
 
 impl Hop {
@@ -32,14 +32,14 @@ impl Hop {
             queue: u64::MAX,
             waiting: Duration::default(),
             free_at: Instant::ZERO,
-            chance: Chance::named(0, 0, "hop", 0, "loss"),
+            chance: RandomStream::named(0, 0, "hop", 0, "loss"),
         }
     }
 
     /// Loses segments with this probability, but none with SYN.
     pub(super) fn losing(mut self, ratio: f64, seed: u64, member: u64) -> Self {
         self.loss = Probability::new(ratio).expect("a probability");
-        self.chance = Chance::named(seed, 0, "hop", member, "loss");
+        self.chance = RandomStream::named(seed, 0, "hop", member, "loss");
         self
     }
 

@@ -100,7 +100,7 @@ impl Unit {
     }
 
     /// The bytes of the stream of `from` that are kept here and acknowledged to it.
-    pub(super) fn only_copy(&self, from: Side, isn: u32) -> Range<u64> {
+    pub(super) fn bytes_at_risk(&self, from: Side, isn: u32) -> Range<u64> {
         let (held, before) = (self.proxy.held(from), self.before(from, isn));
         before + held.released..before + held.taken.max(held.released)
     }
@@ -120,7 +120,7 @@ impl Unit {
         for from in Side::BOTH {
             let held = self.proxy.held(from);
             assert!(held.bytes <= self.limit, "{held:?} in a buffer of {}", self.limit);
-            assert!(held.only_copy <= held.bytes, "{held:?}");
+            assert!(held.bytes_at_risk <= held.bytes, "{held:?}");
             // A proxy that ends connections accepts no more than it can hold. One that holds copies
             // alone may not hold all that its carrier keeps for it.
             let kept = self.stores[from.index()].payload.len() as u64;

@@ -7,8 +7,8 @@ use super::coupled::{CLOSES, Mode, chain};
 use super::hop::Luck;
 use super::host::Plan;
 use super::stack;
-use crate::chance::Chance;
 use crate::pep::Side;
+use crate::random::RandomStream;
 
 /// Payload of a segment. So little, because the harness carries and checks every byte.
 const MSS: u32 = 8;
@@ -20,7 +20,7 @@ const TIME: Duration = Duration::from_secs(300);
 
 /// A chain, what its hosts do, and what happens to segments. The seed is all that it takes.
 fn drawn(seed: u64) -> Chain {
-    let mut chance = Chance::named(seed, 0, "chain", 0, "case");
+    let mut chance = RandomStream::named(seed, 0, "chain", 0, "case");
     let mut between = |low: u64, high: u64| low + chance.below(high - low + 1);
     // In segments: buffers and windows from one and a half to fifteen, up to thirty of data.
     let units = [1, 2, 3, 7][between(0, 3) as usize];
@@ -50,7 +50,7 @@ fn lose_nothing(schedules: std::ops::Range<u64>) {
             // The last acknowledgements, sent again if need be: twelve in a row may be lost.
             chain.run(chain.now + Duration::from_secs(60));
             for unit in &chain.units {
-                assert_eq!(unit.proxy.only_copy(), 0, "copies of what has arrived are kept");
+                assert_eq!(unit.proxy.bytes_at_risk(), 0, "copies of what has arrived are kept");
             }
         };
         if let Err(panic) = std::panic::catch_unwind(run) {

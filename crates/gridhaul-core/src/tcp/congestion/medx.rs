@@ -141,7 +141,7 @@ impl Medx {
 
 #[cfg(test)]
 mod tests {
-    use gridhaul_scenario::scenario::{Profile, Stack, Variant};
+    use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Stack};
     use proptest::prelude::*;
 
     use super::super::samples;
@@ -150,8 +150,11 @@ mod tests {
     const MSS: u32 = 1000;
 
     fn medx() -> Medx {
-        let stack =
-            Stack { profile: Profile::Rfc, variant: Some(Variant::Medx), ..Stack::default() };
+        let stack = Stack {
+            profile: Profile::Rfc,
+            congestion_control: Some(CongestionControlAlgorithm::Medx),
+            ..Stack::default()
+        };
         let params =
             StackParams { mss: MSS, initial_window: 20 * MSS, ..StackParams::resolve(&stack) };
         Medx::new(&params)

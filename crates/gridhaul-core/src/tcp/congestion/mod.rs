@@ -7,7 +7,7 @@
 mod event;
 mod window;
 
-use gridhaul_scenario::scenario::{Recovery, Variant};
+use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Recovery};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::params::StackParams;
@@ -159,16 +159,16 @@ macro_rules! controllers {
             /// The controller of a stack.
             #[must_use]
             pub fn new(params: &StackParams) -> Self {
-                match params.variant {
-                    $(Variant::$name => Self::$name($module::$name::new(params).into()),)*
+                match params.congestion_control {
+                    $(CongestionControlAlgorithm::$name => Self::$name($module::$name::new(params).into()),)*
                 }
             }
 
             /// The loss recovery that belongs to a variant.
             #[must_use]
-            pub const fn recovery_of(variant: Variant) -> Recovery {
-                match variant {
-                    $(Variant::$name => <$module::$name as CongestionControl>::RECOVERY,)*
+            pub const fn recovery_of(congestion_control: CongestionControlAlgorithm) -> Recovery {
+                match congestion_control {
+                    $(CongestionControlAlgorithm::$name => <$module::$name as CongestionControl>::RECOVERY,)*
                 }
             }
 

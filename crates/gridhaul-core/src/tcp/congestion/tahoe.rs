@@ -14,7 +14,7 @@ pub struct Tahoe {
 
 impl CongestionControl for Tahoe {
     type Held = Self;
-    const RECOVERY: Recovery = Recovery::GoBack;
+    const RECOVERY: Recovery = Recovery::GoBackN;
     const ONLY_GROWS: bool = true;
 
     fn new(params: &StackParams) -> Self {

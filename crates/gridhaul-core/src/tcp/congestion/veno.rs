@@ -111,7 +111,7 @@ impl Veno {
 
 #[cfg(test)]
 mod tests {
-    use gridhaul_scenario::scenario::{Profile, Stack, Variant};
+    use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Stack};
 
     use super::super::samples;
     use super::*;
@@ -120,8 +120,11 @@ mod tests {
 
     /// Twenty segments, a base of 100 ms, and one round trip of `rtt_ms`.
     fn veno(rtt_ms: u64) -> Veno {
-        let stack =
-            Stack { profile: Profile::Rfc, variant: Some(Variant::Veno), ..Stack::default() };
+        let stack = Stack {
+            profile: Profile::Rfc,
+            congestion_control: Some(CongestionControlAlgorithm::Veno),
+            ..Stack::default()
+        };
         let window = 20 * MSS;
         let mut veno = Veno::new(&StackParams {
             mss: MSS,

@@ -115,7 +115,7 @@ impl Westwood {
 
 #[cfg(test)]
 mod tests {
-    use gridhaul_scenario::scenario::{Profile, Stack, Variant};
+    use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Stack};
 
     use super::super::samples;
     use super::*;
@@ -124,8 +124,11 @@ mod tests {
 
     /// Forty segments; ten are acknowledged in every round trip of 100 ms, with a least one of 50 ms.
     fn westwood(rounds: u64) -> Westwood {
-        let stack =
-            Stack { profile: Profile::Rfc, variant: Some(Variant::Westwood), ..Stack::default() };
+        let stack = Stack {
+            profile: Profile::Rfc,
+            congestion_control: Some(CongestionControlAlgorithm::Westwood),
+            ..Stack::default()
+        };
         let mut westwood = Westwood::new(&StackParams {
             mss: MSS,
             initial_window: 40 * MSS,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use gridhaul_scenario::scenario::{Profile, Stack, Variant};
+use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Stack};
 use gridhaul_scenario::units::{Duration, Instant, WindowSize};
 use proptest::prelude::*;
 
@@ -97,12 +97,17 @@ fn pop_due<T>(queue: &mut VecDeque<(Instant, T)>, now: Instant) -> Option<(Insta
 }
 
 fn transfers() -> impl Strategy<Value = Transfer> {
-    let variants = [Variant::Tahoe, Variant::Reno, Variant::NewReno, Variant::Sack];
+    let variants = [
+        CongestionControlAlgorithm::Tahoe,
+        CongestionControlAlgorithm::Reno,
+        CongestionControlAlgorithm::NewReno,
+        CongestionControlAlgorithm::Sack,
+    ];
     let profiles = prop::sample::select(vec![Profile::Rfc, Profile::Ns2]);
     let stacks = (profiles, prop::sample::select(variants.to_vec()), any::<bool>(), 2_u64..60);
-    let stack = stacks.prop_map(|(profile, variant, timestamps, window)| Stack {
+    let stack = stacks.prop_map(|(profile, congestion_control, timestamps, window)| Stack {
         profile,
-        variant: Some(variant),
+        congestion_control: Some(congestion_control),
         timestamps: (profile == Profile::Rfc).then_some(timestamps),
         receive_window: Some(WindowSize::Segments(window as u32)),
         ..Stack::default()

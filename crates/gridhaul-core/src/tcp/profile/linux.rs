@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gridhaul_scenario::scenario::{Profile, Recovery, Variant};
+use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Recovery};
 use gridhaul_scenario::units::Duration;
 
 use super::algorithms::{BbrRules, CubicRules, RecoveryRules, VegasRules};
@@ -62,20 +62,20 @@ pub(super) const RACK_TLP: RecoveryRules = RecoveryRules {
 };
 
 /// Algorithms that Linux has, or gets from gridhaul: all use its one loss recovery.
-const IN_THE_KERNEL: [Variant; 9] = [
-    Variant::Reno,
-    Variant::NewReno,
-    Variant::Sack,
-    Variant::Vegas,
-    Variant::Medx,
-    Variant::Veno,
-    Variant::Westwood,
-    Variant::Cubic,
-    Variant::Bbr,
+const IN_THE_KERNEL: [CongestionControlAlgorithm; 9] = [
+    CongestionControlAlgorithm::Reno,
+    CongestionControlAlgorithm::NewReno,
+    CongestionControlAlgorithm::Sack,
+    CongestionControlAlgorithm::Vegas,
+    CongestionControlAlgorithm::Medx,
+    CongestionControlAlgorithm::Veno,
+    CongestionControlAlgorithm::Westwood,
+    CongestionControlAlgorithm::Cubic,
+    CongestionControlAlgorithm::Bbr,
 ];
 
-pub(super) fn has_rack(variant: Variant) -> bool {
-    IN_THE_KERNEL.contains(&variant)
+pub(super) fn has_rack(congestion_control: CongestionControlAlgorithm) -> bool {
+    IN_THE_KERNEL.contains(&congestion_control)
 }
 
 /// TCP_INIT_CWND: 10 segments, whatever their size.
@@ -85,7 +85,7 @@ pub(super) const fn initial_window(mss: u32) -> u32 {
 
 pub(super) fn defaults() -> StackParams {
     StackParams {
-        variant: Variant::Cubic,
+        congestion_control: CongestionControlAlgorithm::Cubic,
         recovery: Recovery::Rack,
         prr: true,
         hystart: true,

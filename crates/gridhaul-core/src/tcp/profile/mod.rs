@@ -10,7 +10,7 @@ mod linux;
 mod ns2;
 mod rfc;
 
-use gridhaul_scenario::scenario::{Profile, Recovery, Stack, Variant};
+use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Recovery, Stack};
 
 use super::congestion::Controller;
 use super::params::StackParams;
@@ -169,11 +169,15 @@ pub(super) fn windows(profile: Profile, params: &StackParams) -> (u32, u32, Opti
 
 /// The loss recovery of a variant; the modern ones use SACK where the stack has it.
 pub(super) fn loss_recovery(profile: Profile, params: &StackParams) -> Recovery {
-    if profile == Profile::Linux && params.sack && linux::has_rack(params.variant) {
+    if profile == Profile::Linux && params.sack && linux::has_rack(params.congestion_control) {
         return Recovery::Rack;
     }
-    match (Controller::recovery_of(params.variant), params.sack) {
-        (Recovery::Sack, false) if params.variant != Variant::Sack => Recovery::NewReno,
+    match (Controller::recovery_of(params.congestion_control), params.sack) {
+        (Recovery::Sack, false)
+            if params.congestion_control != CongestionControlAlgorithm::Sack =>
+        {
+            Recovery::NewReno
+        }
         (recovery, _) => recovery,
     }
 }

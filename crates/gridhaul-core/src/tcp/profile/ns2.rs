@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gridhaul_scenario::scenario::{Profile, Recovery, Variant};
+use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Recovery};
 use gridhaul_scenario::units::Duration;
 
 use super::{Growth, HalvingBasis, IdleRestart, OptionBytes, Policy, rfc};
@@ -40,8 +40,8 @@ pub(super) const fn initial_window(mss: u32) -> u32 {
 
 pub(super) fn defaults() -> StackParams {
     StackParams {
-        variant: Variant::Tahoe,
-        recovery: Recovery::GoBack,
+        congestion_control: CongestionControlAlgorithm::Tahoe,
+        recovery: Recovery::GoBackN,
         // syn_ true and delay_growth_ true: one round trip before the data, as with a handshake.
         handshake: true,
         // TCPSink acknowledges every segment; TCPSink/DelAck is asked for with `delayed_ack`.
@@ -73,7 +73,7 @@ pub(super) fn defaults() -> StackParams {
 /// connection, and packet 0 is a data packet, which the sink acknowledges at once
 /// (`SYN_immediate_ack_`).
 pub(super) fn adapt_to_agent(params: &mut StackParams) {
-    if params.variant == Variant::Vegas {
+    if params.congestion_control == CongestionControlAlgorithm::Vegas {
         params.policy.timer_runs_while_idle = true;
         params.policy.fast_retransmit_backs_off = true;
         params.handshake = false;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gridhaul_scenario::scenario::{Profile, Recovery, Variant};
+use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Recovery};
 use gridhaul_scenario::units::Duration;
 
 use super::algorithms::{BbrRules, CubicRules, RecoveryRules, VegasRules};
@@ -80,7 +80,7 @@ pub(super) fn initial_window(mss: u32) -> u32 {
 
 pub(super) fn defaults() -> StackParams {
     StackParams {
-        variant: Variant::NewReno,
+        congestion_control: CongestionControlAlgorithm::NewReno,
         recovery: Recovery::NewReno,
         mss: 1460,
         header: 0,

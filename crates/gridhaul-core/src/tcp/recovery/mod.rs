@@ -4,7 +4,7 @@
 //! sent segments, and tells the controller; the sender then sends what is marked.
 
 mod allowance;
-mod go_back;
+mod go_back_n;
 mod new_reno;
 mod prr;
 mod rack;
@@ -172,7 +172,7 @@ macro_rules! recoveries {
     };
 }
 recoveries! {
-    GoBack, go_back;
+    GoBackN, go_back_n;
     Reno, reno;
     NewReno, new_reno;
     Sack, sack;
@@ -184,7 +184,7 @@ recoveries! {
 impl Recovery {
     pub(crate) fn new(params: &StackParams) -> Self {
         match params.recovery {
-            Kind::GoBack => Self::GoBack(go_back::GoBack::new(params)),
+            Kind::GoBackN => Self::GoBackN(go_back_n::GoBackN::new(params)),
             Kind::Reno => Self::Reno(reno::Reno::new(params)),
             Kind::NewReno => Self::NewReno(new_reno::NewReno::new(params)),
             Kind::Sack if params.policy.sack1_recovery => Self::Sack1(sack1::Sack1::new(params)),

@@ -59,7 +59,7 @@ impl Sender {
             self.rtt.back_off(params);
         }
         self.timed_at = Instant::NEVER;
-        if !(params.policy.timeout_keeps_duplicates && params.recovery == Kind::GoBack) {
+        if !(params.policy.timeout_keeps_duplicates && params.recovery == Kind::GoBackN) {
             // ns-2's Tahoe keeps its count of duplicates over a timeout.
             self.duplicates = 0;
         }

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::mem::MaybeUninit;
 
-use gridhaul_core::chance::Chance;
 use gridhaul_core::load::{Application, Demand, Opening, SharedLoad};
+use gridhaul_core::random::RandomStream;
 use gridhaul_data::trace::Playback;
 use gridhaul_linux::{EventFlags, Poll};
 use gridhaul_scenario::backend::RunError;
@@ -14,7 +14,7 @@ use socket2::Socket;
 
 use super::{BOTH_ON_CHANGE, LISTENER, Member, PLAYBACK, Traffic};
 use crate::control::Controls;
-use crate::fault::Fault;
+use crate::error::EmulationError;
 use crate::network::{Lab, Plan};
 use crate::traffic::connection::Connection;
 use crate::traffic::datagrams::Datagrams;
@@ -27,7 +27,7 @@ impl<'a> Traffic<'a> {
         scenario: &Scenario,
         plan: &'a Plan,
         (lab, controls): (&Lab, &'a Controls),
-        repeat: u32,
+        replication: u32,
     ) -> Result<Self, RunError> {
         let mut traffic = Self {
             plan,
@@ -39,14 +39,14 @@ impl<'a> Traffic<'a> {
             playbacks: Vec::new(),
             judges: Vec::new(),
             due: BinaryHeap::new(),
-            poll: Poll::new().map_err(Fault::from)?,
+            poll: Poll::new().map_err(EmulationError::from)?,
             scratch: vec![MaybeUninit::uninit(); 1 << 18],
         };
         for (number, (name, flow)) in scenario.flow.iter().enumerate() {
             traffic.first.push(traffic.members.len());
             traffic.rows.push(RowTraffic::new(scenario, flow));
             let seed = |member: u32, purpose: &str| {
-                Chance::named(scenario.seed, repeat, name, u64::from(member), purpose)
+                RandomStream::named(scenario.seed, replication, name, u64::from(member), purpose)
             };
             traffic.open(number as u16, flow, lab, &seed)?;
             let members = traffic.first[number] as u32..traffic.members.len() as u32;
@@ -64,12 +64,12 @@ impl<'a> Traffic<'a> {
         number: u16,
         flow: &Flow,
         lab: &Lab,
-        seed: &impl Fn(u32, &str) -> Chance,
-    ) -> Result<(), Fault> {
+        seed: &impl Fn(u32, &str) -> RandomStream,
+    ) -> Result<(), EmulationError> {
         let plan = &self.plan.flows[usize::from(number)];
         let [near, far] = plan.ends.map(|node| &lab.namespaces[node]);
         let tcp = plan.transport == Transport::Tcp;
-        let opened: Result<Vec<Socket>, Fault> = near.enter(|| {
+        let opened: Result<Vec<Socket>, EmulationError> = near.enter(|| {
             (0..plan.count)
                 .map(|member| socket::near(plan, number, member, self.controls))
                 .collect()
@@ -82,7 +82,7 @@ impl<'a> Traffic<'a> {
             self.listeners.push(Some(listener));
         } else {
             self.listeners.push(None);
-            let opened: Result<Vec<Socket>, Fault> = far.enter(|| {
+            let opened: Result<Vec<Socket>, EmulationError> = far.enter(|| {
                 (0..plan.count)
                     .map(|member| socket::far_datagram(plan, number, member, self.controls))
                     .collect()

@@ -116,9 +116,9 @@ impl Report<'_> {
                 );
             }
         }
-        if flow.transport == Transport::Datagram && flow.return_route.is_some() {
+        if flow.transport == Transport::Datagram && flow.reverse_route.is_some() {
             self.refuse(
-                format!("{key}.return_route"),
+                format!("{key}.reverse_route"),
                 "nothing comes back for a datagram",
                 "remove this key, or use transport = \"echo\"",
             );

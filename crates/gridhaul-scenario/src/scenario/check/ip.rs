@@ -29,9 +29,9 @@ impl Report<'_> {
 
     /// The key that decides the version of IP from an aggregator onwards.
     fn key_of_upstream(&self, aggregator: &str, flow: &str) -> String {
-        let node = self.scenario.node[aggregator].aggregate.as_ref();
-        match node.and_then(|aggregate| aggregate.ip) {
-            Some(_) => format!("node.{aggregator}.aggregate.ip"),
+        let node = self.scenario.node[aggregator].aggregator.as_ref();
+        match node.and_then(|aggregator| aggregator.ip) {
+            Some(_) => format!("node.{aggregator}.aggregator.ip"),
             None => format!("flow.{flow}.ip"),
         }
     }

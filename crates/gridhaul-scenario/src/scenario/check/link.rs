@@ -22,18 +22,18 @@ impl Report<'_> {
     }
 
     fn directions_given(&mut self, key: &str, link: &Link) {
-        let lopsided = [("forward", &link.forward), ("backward", &link.backward)];
+        let lopsided = [("forward", &link.forward), ("reverse", &link.reverse)];
         let extra = lopsided.iter().find(|(_, direction)| direction.is_some());
         match (&link.both, extra) {
             (None, None) => self.refuse(
                 key,
                 "the link has no direction",
-                "add `both = { rate = \"1 Mbit/s\" }`, or `forward` and `backward`, or `power_line`",
+                "add `both = { rate = \"1 Mbit/s\" }`, or `forward` and `reverse`, or `power_line`",
             ),
             (Some(_), Some((way, _))) => self.refuse(
                 format!("{key}.{way}"),
                 format!("the link has `both` and `{way}`"),
-                "give either `both`, or `forward` and `backward`",
+                "give either `both`, or `forward` and `reverse`",
             ),
             _ => {}
         }
@@ -51,8 +51,8 @@ impl Report<'_> {
         if let Some(loss) = &direction.loss {
             self.loss(key, loss);
         }
-        if let Some(fading) = &direction.fading {
-            self.fading(&format!("{key}.fading"), fading);
+        if let Some(shadowing) = &direction.shadowing {
+            self.shadowing(&format!("{key}.shadowing"), shadowing);
         }
         for (index, noise) in direction.noise.iter().enumerate() {
             self.noise(&format!("{key}.noise[{index}]"), noise);
@@ -166,20 +166,20 @@ fn is_direction(scenario: &Scenario, name: &str) -> bool {
     let Some((link, way)) = name.rsplit_once('.') else { return false };
     scenario.link.get(link).is_some_and(|link| match way {
         "forward" => link.forward().is_some(),
-        "backward" => link.backward().is_some(),
+        "reverse" => link.reverse().is_some(),
         _ => false,
     })
 }
 
-/// All directions as `<link>.forward` and `<link>.backward`.
+/// All directions as `<link>.forward` and `<link>.reverse`.
 fn directions(scenario: &Scenario) -> Vec<String> {
     let mut names = Vec::new();
     for (name, link) in &scenario.link {
         if link.forward().is_some() {
             names.push(format!("{name}.forward"));
         }
-        if link.backward().is_some() {
-            names.push(format!("{name}.backward"));
+        if link.reverse().is_some() {
+            names.push(format!("{name}.reverse"));
         }
     }
     names

@@ -13,7 +13,7 @@ mod stack;
 
 use super::error::{COLLECTED, Diagnostic};
 use super::route::Network;
-use super::{Aggregate, NAME_RULE, Scenario, suggest};
+use super::{Aggregator, NAME_RULE, Scenario, suggest};
 use crate::units::{BufferLimit, Bytes};
 
 /// Most rows of a recorded series and most flows of a scenario: beyond, somebody has mistyped a
@@ -100,8 +100,12 @@ impl Report<'_> {
             );
             self.refuse("warmup", message, "make it shorter than `duration`");
         }
-        if scenario.repeat == 0 {
-            self.refuse("repeat", "there must be at least one run", "write 1, or leave it out");
+        if scenario.replications == 0 {
+            self.refuse(
+                "replications",
+                "there must be at least one run",
+                "write 1, or leave it out",
+            );
         }
         if scenario.node.is_empty() {
             self.refuse("node", "there are no nodes", "add two: [node.meter] and [node.head]");
@@ -167,8 +171,8 @@ impl Report<'_> {
                     "write 1, or remove the node",
                 );
             }
-            if let Some(collector) = &node.aggregate {
-                self.collector(&format!("node.{name}.aggregate"), collector);
+            if let Some(collector) = &node.aggregator {
+                self.collector(&format!("node.{name}.aggregator"), collector);
             }
             if let Some(proxy) = &node.proxy {
                 self.proxy(name, node, proxy);
@@ -176,7 +180,7 @@ impl Report<'_> {
         }
     }
 
-    fn collector(&mut self, key: &str, collector: &Aggregate) {
+    fn collector(&mut self, key: &str, collector: &Aggregator) {
         if matches!(collector.buffer, BufferLimit::Messages(0))
             || collector.buffer == BufferLimit::Bytes(Bytes::new(0))
         {

@@ -34,11 +34,11 @@ impl Report<'_> {
         for (flow, limit) in &plan.limit {
             self.limit(flow, limit);
         }
-        if plan.without_collectors && self.scenario.node.values().all(|n| n.aggregate.is_none()) {
+        if plan.without_aggregators && self.scenario.node.values().all(|n| n.aggregator.is_none()) {
             self.refuse(
-                "plan.without_collectors",
+                "plan.without_aggregators",
                 "there are no collectors to do without",
-                "remove this key, or make a node a collector with `aggregate`",
+                "remove this key, or make a node a collector with `aggregator`",
             );
         }
     }

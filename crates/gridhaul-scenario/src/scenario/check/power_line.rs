@@ -1,7 +1,7 @@
 //! Contradictions in power lines, attenuation and noise.
 
 use super::Report;
-use crate::scenario::{Fading, Noise, PowerLine};
+use crate::scenario::{Noise, PowerLine, Shadowing};
 use crate::units::{Decibel, Probability};
 
 impl Report<'_> {
@@ -21,10 +21,10 @@ impl Report<'_> {
                 "regenerators stand further apart than nothing",
                 "write \"800 m\", or leave it out",
             );
-        } else if line.spans() > u64::from(Fading::SPANS_MAX) {
+        } else if line.spans() > u64::from(Shadowing::SPANS_MAX) {
             self.refuse(
                 format!("{key}.distance"),
-                format!("this takes {} spans; the limit is {}", line.spans(), Fading::SPANS_MAX),
+                format!("this takes {} spans; the limit is {}", line.spans(), Shadowing::SPANS_MAX),
                 "make `span` longer, or check the units",
             );
         }
@@ -39,36 +39,36 @@ impl Report<'_> {
             ("attenuation_per_km", line.attenuation_per_km.is_some()),
             ("budget", line.budget.is_some()),
         ] {
-            if given && !line.fading {
+            if given && !line.shadowing {
                 self.refuse(
                     format!("{key}.{name}"),
                     "it is about attenuation that varies, which this line has not",
-                    "add `fading = true`, or remove the key",
+                    "add `shadowing = true`, or remove the key",
                 );
             }
         }
         self.diagnostics.len() == before
     }
 
-    pub(super) fn fading(&mut self, key: &str, fading: &Fading) {
-        if fading.deviation < Decibel::ZERO {
+    pub(super) fn shadowing(&mut self, key: &str, shadowing: &Shadowing) {
+        if shadowing.deviation < Decibel::ZERO {
             self.refuse(
                 format!("{key}.deviation"),
                 "a deviation is not negative",
                 "write \"4 dB\"; \"0 dB\" for a level that does not vary",
             );
         }
-        if fading.coherence.is_some_and(|coherence| coherence.is_zero()) {
+        if shadowing.coherence.is_some_and(|coherence| coherence.is_zero()) {
             self.refuse(
                 format!("{key}.coherence"),
                 "a level stays for longer than nothing",
                 "write \"1 s\", or leave it out for one level in the whole run",
             );
         }
-        if fading.spans == 0 || fading.spans > Fading::SPANS_MAX {
+        if shadowing.spans == 0 || shadowing.spans > Shadowing::SPANS_MAX {
             self.refuse(
                 format!("{key}.spans"),
-                format!("a line has from 1 to {} spans", Fading::SPANS_MAX),
+                format!("a line has from 1 to {} spans", Shadowing::SPANS_MAX),
                 "write 1, or leave it out, where nothing regenerates the signal",
             );
         }

@@ -30,11 +30,11 @@ impl Report<'_> {
         {
             self.unknown(&format!("{key}.stack"), "stack", stack, &self.scenario.stack);
         }
-        if node.aggregate.is_some() && proxy.mode != ProxyMode::None {
+        if node.aggregator.is_some() && proxy.mode != ProxyMode::None {
             self.refuse(
                 format!("{key}.mode"),
                 "connections end at a collector: there is nothing left for a proxy",
-                "remove `aggregate` or `proxy`, or put the proxy at a node of its own",
+                "remove `aggregator` or `proxy`, or put the proxy at a node of its own",
             );
         }
         for (index, flow) in proxy.flows.iter().flatten().enumerate() {

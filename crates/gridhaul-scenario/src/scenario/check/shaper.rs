@@ -112,7 +112,7 @@ impl Report<'_> {
                     format!(
                         "neither packets nor acknowledgements of `{name}` cross this direction"
                     ),
-                    "remove the share, or lead the flow here with `route` or `return_route`",
+                    "remove the share, or lead the flow here with `route` or `reverse_route`",
                 );
             }
         }

@@ -1,7 +1,7 @@
 //! Contradictions in TCP stacks.
 
 use super::Report;
-use crate::scenario::{PACKET_MAX, Profile, Stack, Variant};
+use crate::scenario::{CongestionControlAlgorithm, PACKET_MAX, Profile, Stack};
 use crate::units::WindowSize;
 
 /// IP and TCP headers without options: what is left of the longest packet is the largest MSS.
@@ -58,11 +58,13 @@ impl Report<'_> {
                 );
             }
         }
-        if stack.fixed_window.is_some() && stack.variant != Some(Variant::Fixed) {
+        if stack.fixed_window.is_some()
+            && stack.congestion_control != Some(CongestionControlAlgorithm::Fixed)
+        {
             self.refuse(
                 format!("{key}.fixed_window"),
-                "only the variant `fixed` has a fixed window",
-                "write variant = \"fixed\", or remove the window",
+                "only the congestion_control `fixed` has a fixed window",
+                "write congestion_control = \"fixed\", or remove the window",
             );
         }
     }
@@ -177,7 +179,7 @@ impl Report<'_> {
                 "the usual value is 4",
             );
         }
-        if stack.variant == Some(Variant::Medx) {
+        if stack.congestion_control == Some(CongestionControlAlgorithm::Medx) {
             self.medx_receiver(key, stack);
         }
     }

@@ -60,7 +60,7 @@ impl Scenario {
     fn of_collectors(&self, key: &str) -> bool {
         let steps: Vec<_> = key.split('.').collect();
         match steps[..] {
-            ["node", name, ..] => self.node.get(name).is_some_and(|node| node.aggregate.is_some()),
+            ["node", name, ..] => self.node.get(name).is_some_and(|node| node.aggregator.is_some()),
             ["stack", name, ..] => {
                 let used = |stack: &Option<String>| stack.as_deref() == Some(name);
                 !self.flow.values().any(|flow| used(&flow.stack) || used(&flow.to_stack))
@@ -142,11 +142,11 @@ pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Diagnostic> {
     Ok(axes)
 }
 
-/// The tree without any `aggregate`.
+/// The tree without any `aggregator`.
 fn bare(mut tree: Json) -> Json {
     if let Some(nodes) = tree["node"].as_object_mut() {
         for node in nodes.values_mut().filter_map(Json::as_object_mut) {
-            node.shift_remove("aggregate");
+            node.shift_remove("aggregator");
         }
     }
     tree

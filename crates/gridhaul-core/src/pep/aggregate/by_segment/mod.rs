@@ -25,7 +25,7 @@ use super::forwarding::Forwarding;
 
 /// An aggregator that admits segments: one buffer, and an outlet for each upstream connection.
 #[derive(Debug, Clone)]
-pub struct Aggregate {
+pub struct SegmentAggregator {
     forwarding: Forwarding,
     /// Members with incomplete messages that hold buffer space: seldom many, since a message of
     /// one segment is complete as soon as it arrives.
@@ -53,7 +53,7 @@ pub struct Departed {
     pub waited: Duration,
 }
 
-impl Aggregate {
+impl SegmentAggregator {
     /// An aggregator with this buffer and so many upstream connections.
     #[must_use]
     pub fn new(limit: BufferLimit, outlets: usize) -> Self {
@@ -161,7 +161,7 @@ impl Aggregate {
     /// Bytes at risk: accepted from the members as whole messages and not yet acknowledged upstream
     /// (RFC 3135, section 4.1.2: fate sharing).
     #[must_use]
-    pub fn only_copy(&self, outlet: usize) -> &Level {
+    pub fn bytes_at_risk(&self, outlet: usize) -> &Level {
         &self.forwarding.upstream(outlet).at_risk
     }
 

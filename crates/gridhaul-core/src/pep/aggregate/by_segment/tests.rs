@@ -43,7 +43,7 @@ fn messages() -> impl Strategy<Value = Vec<Vec<u64>>> {
 /// A collector with its members and its upstream connection, and an account of its own.
 struct Bench {
     now: Instant,
-    machine: Aggregate,
+    machine: SegmentAggregator,
     limit: BufferLimit,
     members: Vec<Member>,
     /// Members and sizes in the order in which their messages became whole.
@@ -82,7 +82,7 @@ impl Bench {
     fn new(limit: BufferLimit, sizes: Vec<Vec<u64>>) -> Self {
         Self {
             now: Instant::ZERO,
-            machine: Aggregate::new(limit, 1),
+            machine: SegmentAggregator::new(limit, 1),
             limit,
             members: sizes.into_iter().map(Member::new).collect(),
             whole: VecDeque::new(),
@@ -160,8 +160,8 @@ impl Bench {
         assert!(taken - left <= bytes, "what is here has room: {} of {bytes}", taken - left);
         assert!(messages >= self.whole.len() as u64);
         assert_eq!(self.machine.waiting(0).value(), messages);
-        let only_copy = self.machine.only_copy(0).value();
-        assert_eq!(only_copy, self.machine.handed_over(0) - self.acknowledged);
+        let bytes_at_risk = self.machine.bytes_at_risk(0).value();
+        assert_eq!(bytes_at_risk, self.machine.handed_over(0) - self.acknowledged);
     }
 
     /// Members repeat what is missing, in segments of 100 bytes, and upstream sends everything.
@@ -257,7 +257,7 @@ fn at(nanos: u64) -> Instant {
 fn a_begun_message_has_room_until_its_end() {
     // Room for two messages. Both are begun by the first byte that arrives; a third must wait,
     // although hardly a byte is here.
-    let mut machine = Aggregate::new(BufferLimit::Messages(2), 1);
+    let mut machine = SegmentAggregator::new(BufferLimit::Messages(2), 1);
     assert_eq!(machine.admit(at(0), (0, 0), 0..1, 0, [500]), 1);
     assert_eq!(machine.admit(at(0), (1, 0), 0..1, 0, [500]), 1);
     assert_eq!(machine.admit(at(0), (2, 0), 0..1, 0, [500]), 0);
@@ -278,7 +278,7 @@ fn a_begun_message_has_room_until_its_end() {
 fn data_beyond_a_gap_reserves_the_gap() {
     // The third message arrives first: there is room for it only with the two before it.
     let ends = [100, 200, 300];
-    let mut machine = Aggregate::new(BufferLimit::Messages(2), 1);
+    let mut machine = SegmentAggregator::new(BufferLimit::Messages(2), 1);
     assert_eq!(machine.admit(at(0), (0, 0), 200..300, 0, ends), 0);
     assert_eq!(machine.occupied(), (0, 0));
     assert_eq!(machine.admit(at(0), (0, 0), 100..200, 0, ends), 200);
@@ -289,14 +289,14 @@ fn data_beyond_a_gap_reserves_the_gap() {
 #[test]
 fn a_segment_is_cut_where_the_room_ends() {
     // Five messages in one segment, room for two: refused whole it would never get through.
-    let mut machine = Aggregate::new(BufferLimit::Bytes(Bytes::new(29)), 1);
+    let mut machine = SegmentAggregator::new(BufferLimit::Bytes(Bytes::new(29)), 1);
     assert_eq!(machine.admit(at(0), (0, 0), 0..50, 0, [10, 20, 30, 40, 50]), 20);
     assert_eq!(machine.occupied(), (2, 20));
 }
 
 #[test]
 fn outlets_share_the_room_and_keep_their_own_order() {
-    let mut machine = Aggregate::new(BufferLimit::Bytes(Bytes::new(300)), 2);
+    let mut machine = SegmentAggregator::new(BufferLimit::Bytes(Bytes::new(300)), 2);
     for (member, outlet) in [(0, 0), (1, 1), (2, 0)] {
         assert_eq!(machine.admit(at(0), (member, outlet), 0..100, 0, [100]), 100);
         machine.handle_message(at(0), (member, outlet), 100);

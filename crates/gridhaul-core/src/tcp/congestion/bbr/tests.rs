@@ -3,7 +3,7 @@
 mod linux;
 mod path;
 
-use gridhaul_scenario::scenario::{Profile, Stack, Variant};
+use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Stack};
 use gridhaul_scenario::units::Duration;
 use proptest::prelude::*;
 
@@ -21,7 +21,11 @@ const RTT: f64 = 0.1;
 const PRODUCT: f64 = RATE * RTT / MSS as f64;
 
 fn bbr() -> Bbr {
-    let stack = Stack { profile: Profile::Rfc, variant: Some(Variant::Bbr), ..Stack::default() };
+    let stack = Stack {
+        profile: Profile::Rfc,
+        congestion_control: Some(CongestionControlAlgorithm::Bbr),
+        ..Stack::default()
+    };
     Bbr::new(&StackParams { header: 0, ..StackParams::resolve(&stack) })
 }
 

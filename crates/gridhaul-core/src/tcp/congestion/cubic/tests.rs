@@ -1,6 +1,6 @@
 //! What a person can judge: the curve in segments and seconds.
 
-use gridhaul_scenario::scenario::{Profile, Stack, Variant};
+use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Stack};
 use proptest::prelude::*;
 
 use super::super::samples;
@@ -14,7 +14,11 @@ fn cubic(cwnd_segments: f64) -> Cubic {
 }
 
 fn by_rules(rules: Rules, cwnd_segments: f64) -> Cubic {
-    let stack = Stack { profile: Profile::Rfc, variant: Some(Variant::Cubic), ..Stack::default() };
+    let stack = Stack {
+        profile: Profile::Rfc,
+        congestion_control: Some(CongestionControlAlgorithm::Cubic),
+        ..Stack::default()
+    };
     let mut params = StackParams { mss: MSS, ..StackParams::resolve(&stack) };
     params.policy.algorithms = rules;
     let mut cubic = Cubic::new(&params);

@@ -1,6 +1,6 @@
 //! What a person can judge: windows in segments, round trip by round trip.
 
-use gridhaul_scenario::scenario::{Profile, Stack, Variant};
+use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Stack};
 use proptest::prelude::*;
 
 use super::super::samples;
@@ -10,8 +10,8 @@ const MSS: u32 = 1000;
 
 fn params(initial_ssthresh: u32) -> StackParams {
     // The connection is open: what ns-2 does before is in a test of its own.
-    let (variant, handshake) = (Some(Variant::Vegas), Some(true));
-    let stack = Stack { profile: Profile::Ns2, variant, handshake, ..Stack::default() };
+    let (congestion_control, handshake) = (Some(CongestionControlAlgorithm::Vegas), Some(true));
+    let stack = Stack { profile: Profile::Ns2, congestion_control, handshake, ..Stack::default() };
     StackParams {
         mss: MSS,
         initial_window: 2 * MSS,

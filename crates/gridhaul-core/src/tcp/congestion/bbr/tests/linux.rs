@@ -5,7 +5,11 @@ use super::*;
 /// As Linux has it, in the cycle, with a bandwidth of 100 segments a second and a round trip of 100 ms:
 /// ten segments.
 fn linux() -> Bbr {
-    let stack = Stack { profile: Profile::Linux, variant: Some(Variant::Bbr), ..Stack::default() };
+    let stack = Stack {
+        profile: Profile::Linux,
+        congestion_control: Some(CongestionControlAlgorithm::Bbr),
+        ..Stack::default()
+    };
     let mut bbr = Bbr::new(&StackParams { header: 0, ..StackParams::resolve(&stack) });
     bbr.bandwidth.update(0, 100.0 * f64::from(MSS));
     bbr.min_rtt.update(Instant::ZERO, Some(Duration::from_millis(100)));

@@ -6,20 +6,20 @@ use crate::tcp::params::StackParams;
 
 /// Go back to the first unacknowledged segment.
 #[derive(Debug, Clone)]
-pub(crate) struct GoBack {
+pub(crate) struct GoBackN {
     /// A new fast retransmit needs an acknowledgement beyond this position, so that duplicates of
     /// segments sent twice do not start another one (RFC 6582, section 4.1).
     recover: u64,
     inflation: u32,
 }
 
-impl GoBack {
+impl GoBackN {
     pub(crate) fn new(_params: &StackParams) -> Self {
         Self { recover: 0, inflation: 0 }
     }
 }
 
-impl LossRecovery for GoBack {
+impl LossRecovery for GoBackN {
     fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
         self.inflation = context.limited_transmit();
         if context.duplicates != context.params.dupthresh

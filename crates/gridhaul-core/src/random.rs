@@ -1,6 +1,6 @@
-//! Chance as an argument: named streams of one portable generator.
+//! RandomStream as an argument: named streams of one portable generator.
 //!
-//! Every use of chance has a name (`seed`, `repeat`, `entity`, `member`, `purpose`), and the name
+//! Every use of chance has a name (`seed`, `replication`, `entity`, `member`, `purpose`), and the name
 //! alone decides its stream. Adding an entity, a member or an impairment therefore never shifts
 //! the chance of another, and two scenarios that differ in one value see the same chance
 //! elsewhere (common random numbers).
@@ -16,11 +16,11 @@ use rand_pcg::Pcg64Mcg;
 
 /// One stream of chance.
 #[derive(Debug, Clone)]
-pub struct Chance(Pcg64Mcg);
+pub struct RandomStream(Pcg64Mcg);
 
 /// Everything of a stream's name but its purpose: what one entity draws its streams from.
 #[derive(Debug, Clone, Copy)]
-pub struct ChanceName(u64);
+pub struct RandomStreamName(u64);
 
 /// A probability, prepared so that asking takes one comparison of integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,16 +28,16 @@ pub struct Threshold(u64);
 
 /// A question with its own stream, asked once for each packet.
 #[derive(Debug, Clone)]
-pub struct Coin {
+pub struct BernoulliTrial {
     threshold: Threshold,
-    chance: Chance,
+    chance: RandomStream,
 }
 
-impl Chance {
+impl RandomStream {
     /// The stream of this name. `member` tells the members of a group apart.
     #[must_use]
-    pub fn named(seed: u64, repeat: u32, entity: &str, member: u64, purpose: &str) -> Self {
-        ChanceName::new(seed, repeat, entity, member).stream(purpose)
+    pub fn named(seed: u64, replication: u32, entity: &str, member: u64, purpose: &str) -> Self {
+        RandomStreamName::new(seed, replication, entity, member).stream(purpose)
     }
 
     /// Whether something of this probability happens. Always takes one draw, also where the
@@ -102,12 +102,12 @@ impl Chance {
     }
 }
 
-impl ChanceName {
+impl RandomStreamName {
     /// The name of an entity (a flow, a direction of a link, ...) in one run.
     #[must_use]
-    pub fn new(seed: u64, repeat: u32, entity: &str, member: u64) -> Self {
+    pub fn new(seed: u64, replication: u32, entity: &str, member: u64) -> Self {
         let hash = fnv1a(FNV_OFFSET, &seed.to_le_bytes());
-        let hash = fnv1a(hash, &repeat.to_le_bytes());
+        let hash = fnv1a(hash, &replication.to_le_bytes());
         let hash = fnv1a(hash, entity.as_bytes());
         // No text holds this byte: ("ab", "c") and ("a", "bc") stay different.
         let hash = fnv1a(hash, &[END_OF_TEXT]);
@@ -116,14 +116,14 @@ impl ChanceName {
 
     /// The stream for one purpose.
     #[must_use]
-    pub fn stream(self, purpose: &str) -> Chance {
+    pub fn stream(self, purpose: &str) -> RandomStream {
         from_hash(fnv1a(self.0, purpose.as_bytes()))
     }
 
     /// The stream for the `number`th of many things of one purpose, such as intervals of time: each
     /// is drawn alike whether or not the others ever are.
     #[must_use]
-    pub fn numbered_stream(self, purpose: &str, number: u64) -> Chance {
+    pub fn numbered_stream(self, purpose: &str, number: u64) -> RandomStream {
         let hash = fnv1a(fnv1a(self.0, purpose.as_bytes()), &[END_OF_TEXT]);
         from_hash(fnv1a(hash, &number.to_le_bytes()))
     }
@@ -135,10 +135,10 @@ impl From<Probability> for Threshold {
     }
 }
 
-impl Coin {
+impl BernoulliTrial {
     /// A question that is answered yes with this probability.
     #[must_use]
-    pub fn new(probability: Probability, chance: Chance) -> Self {
+    pub fn new(probability: Probability, chance: RandomStream) -> Self {
         Self { threshold: probability.into(), chance }
     }
 
@@ -152,11 +152,11 @@ impl Coin {
 const TWO_POW_MINUS_53: f64 = 1.0 / 9_007_199_254_740_992.0;
 const END_OF_TEXT: u8 = 0xff;
 
-fn from_hash(hash: u64) -> Chance {
+fn from_hash(hash: u64) -> RandomStream {
     // FNV-1a spreads its last bytes badly; splitmix64 mixes them into all 128 bits of state.
     let high = splitmix64(hash);
     let low = splitmix64(high);
-    Chance(Pcg64Mcg::from_seed(((u128::from(high) << 64) | u128::from(low)).to_le_bytes()))
+    RandomStream(Pcg64Mcg::from_seed(((u128::from(high) << 64) | u128::from(low)).to_le_bytes()))
 }
 
 /// FNV-1a, 64 bits (RFC 9923): offset basis and prime.
@@ -204,8 +204,8 @@ mod tests {
 
     const N: u32 = 200_000;
 
-    fn chance(purpose: &str) -> Chance {
-        Chance::named(7, 0, "link.forward", 3, purpose)
+    fn chance(purpose: &str) -> RandomStream {
+        RandomStream::named(7, 0, "link.forward", 3, purpose)
     }
 
     fn mean_of(draws: impl Iterator<Item = f64>) -> f64 {
@@ -226,14 +226,14 @@ mod tests {
     #[test]
     fn every_part_of_a_name_counts() {
         let streams = [
-            Chance::named(1, 0, "a", 0, "loss"),
-            Chance::named(2, 0, "a", 0, "loss"),
-            Chance::named(1, 1, "a", 0, "loss"),
-            Chance::named(1, 0, "b", 0, "loss"),
-            Chance::named(1, 0, "a", 1, "loss"),
-            Chance::named(1, 0, "a", 0, "jitter"),
+            RandomStream::named(1, 0, "a", 0, "loss"),
+            RandomStream::named(2, 0, "a", 0, "loss"),
+            RandomStream::named(1, 1, "a", 0, "loss"),
+            RandomStream::named(1, 0, "b", 0, "loss"),
+            RandomStream::named(1, 0, "a", 1, "loss"),
+            RandomStream::named(1, 0, "a", 0, "jitter"),
         ];
-        let name = ChanceName::new(1, 0, "a", 0);
+        let name = RandomStreamName::new(1, 0, "a", 0);
         let numbered = [0, 1, 256].map(|number| name.numbered_stream("loss", number));
         let streams = streams.into_iter().chain(numbered);
         let mut first: Vec<u64> = streams.map(|mut s| s.0.next_u64()).collect();
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn a_probability_is_met_within_four_deviations() {
         let p = 0.003;
-        let mut coin = Coin::new(Probability::new(p).unwrap(), chance("p"));
+        let mut coin = BernoulliTrial::new(Probability::new(p).unwrap(), chance("p"));
         let hits = (0..N).filter(|_| coin.flip()).count() as f64;
         let deviation = (f64::from(N) * p * (1.0 - p)).sqrt();
         assert!((hits - f64::from(N) * p).abs() < 4.0 * deviation, "{hits}");

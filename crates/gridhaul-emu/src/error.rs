@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// The machine did not do what a run needs.
 #[derive(Debug, Error)]
-pub(crate) enum Fault {
+pub(crate) enum EmulationError {
     /// A call into the kernel failed, or a program of iproute2.
     #[error(transparent)]
     Linux(#[from] gridhaul_linux::Error),
@@ -47,7 +47,7 @@ pub(crate) enum Fault {
     },
 }
 
-impl Fault {
+impl EmulationError {
     /// For `map_err`: names the operation in which a call into the kernel failed.
     pub(crate) fn call<E: Into<io::Error>>(operation: impl Into<String>) -> impl FnOnce(E) -> Self {
         let wrap = gridhaul_linux::Error::call(operation);
@@ -60,8 +60,8 @@ impl Fault {
     }
 }
 
-impl From<Fault> for RunError {
-    fn from(fault: Fault) -> Self {
+impl From<EmulationError> for RunError {
+    fn from(fault: EmulationError) -> Self {
         Self::Machine(fault.to_string())
     }
 }

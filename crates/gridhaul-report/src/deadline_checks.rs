@@ -1,20 +1,20 @@
 //! Which deadlines are met: a small table.
 
 use gridhaul_scenario::Answer;
-use gridhaul_scenario::answer::{Point, Verdict};
+use gridhaul_scenario::answer::{DeadlineCheck, Point};
 
 use crate::format::{self, UNKNOWN};
 use crate::key;
 use crate::text::TextTable;
 
-/// The verdicts of answers to the same scenario, each under its label; `None` where no flow has a
+/// The deadline_checks of answers to the same scenario, each under its label; `None` where no flow has a
 /// deadline.
 #[must_use]
-pub fn verdicts(answers: &[(String, &Answer)]) -> Option<TextTable> {
+pub fn deadline_checks(answers: &[(String, &Answer)]) -> Option<TextTable> {
     let points: Vec<(&String, &Point)> = answers
         .iter()
         .flat_map(|(label, answer)| answer.points.iter().map(move |point| (label, point)))
-        .filter(|(_, point)| !point.verdicts.is_empty())
+        .filter(|(_, point)| !point.deadline_checks.is_empty())
         .collect();
     let mut parameters: Vec<&String> = Vec::new();
     for key in points.iter().flat_map(|(_, point)| point.parameters.keys()) {
@@ -28,18 +28,18 @@ pub fn verdicts(answers: &[(String, &Answer)]) -> Option<TextTable> {
     if compared {
         headers.push("answer".to_owned());
     }
-    headers.extend(["deadline", "in time", "verdict"].map(str::to_owned));
+    headers.extend(["deadline", "in time", "check"].map(str::to_owned));
     let mut rows = Vec::new();
     for (label, point) in &points {
-        for verdict in &point.verdicts {
+        for check in &point.deadline_checks {
             let value =
                 |key: &&String| key::value(point, key).unwrap_or_else(|| UNKNOWN.to_owned());
             let mut row: Vec<String> = parameters.iter().map(value).collect();
-            row.push(verdict.flow.clone());
+            row.push(check.flow.clone());
             if compared {
                 row.push((*label).clone());
             }
-            row.extend([verdict.limit.clone(), measured(verdict), word(verdict).to_owned()]);
+            row.extend([check.limit.clone(), measured(check), word(check).to_owned()]);
             rows.push(row);
         }
     }
@@ -48,19 +48,19 @@ pub fn verdicts(answers: &[(String, &Answer)]) -> Option<TextTable> {
     (!rows.is_empty()).then_some(TextTable { title, headers, rows, key_columns, note: None })
 }
 
-fn measured(verdict: &Verdict) -> String {
-    match verdict.measured {
+fn measured(check: &DeadlineCheck) -> String {
+    match check.measured {
         None => UNKNOWN.to_owned(),
         // Down, so that what is just not met does not look met.
-        Some(share) if verdict.unit.is_empty() => {
+        Some(share) if check.unit.is_empty() => {
             format!("{} %", format::fixed((share * 1_000.0).floor() / 10.0, 1))
         }
-        Some(value) => format!("{} {}", format::fixed(value, 3), verdict.unit),
+        Some(value) => format!("{} {}", format::fixed(value, 3), check.unit),
     }
 }
 
-const fn word(verdict: &Verdict) -> &'static str {
-    match verdict.met {
+const fn word(check: &DeadlineCheck) -> &'static str {
+    match check.met {
         Some(true) => "met",
         Some(false) => "NOT met",
         None => "not known",

@@ -3,23 +3,23 @@
 use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::Instant;
 
-use super::LinkChance;
+use super::LinkRandomStreams;
 
 /// The level of a line that varies: one normal variable, in decibels, for each span and interval.
 ///
 /// Intervals are counted from the start of the run, and each has a stream of chance of its own: the
 /// level at a time does not depend on how many packets were sent before.
 #[derive(Debug, Clone)]
-pub(super) struct Fading {
-    keys: scenario::Fading,
-    chance: LinkChance,
+pub(super) struct Shadowing {
+    keys: scenario::Shadowing,
+    chance: LinkRandomStreams,
     /// The interval that was looked at last, and whether its level is below the threshold.
     last: Option<(u64, bool)>,
 }
 
-impl Fading {
+impl Shadowing {
     /// Attenuation with its own streams of chance.
-    pub(super) const fn new(keys: scenario::Fading, chance: LinkChance) -> Self {
+    pub(super) const fn new(keys: scenario::Shadowing, chance: LinkRandomStreams) -> Self {
         Self { keys, chance, last: None }
     }
 
@@ -50,19 +50,19 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn fading(margin: i32, deviation: i32, coherence_s: Option<u64>, spans: u32) -> Fading {
-        let keys = scenario::Fading {
+    fn shadowing(margin: i32, deviation: i32, coherence_s: Option<u64>, spans: u32) -> Shadowing {
+        let keys = scenario::Shadowing {
             margin: Decibel::from_thousandths(margin),
             deviation: Decibel::from_thousandths(deviation),
             coherence: coherence_s.map(Duration::from_secs),
             spans,
         };
-        Fading::new(keys, LinkChance::named(5, 0, "line.forward", 0))
+        Shadowing::new(keys, LinkRandomStreams::named(5, 0, "line.forward", 0))
     }
 
     /// Whether each of the first intervals of a second is below.
-    fn intervals(fading: &mut Fading, count: u64) -> Vec<bool> {
-        (0..count).map(|k| fading.is_below(Instant::from_nanos(k * SECOND))).collect()
+    fn intervals(shadowing: &mut Shadowing, count: u64) -> Vec<bool> {
+        (0..count).map(|k| shadowing.is_below(Instant::from_nanos(k * SECOND))).collect()
     }
 
     #[test]
@@ -77,8 +77,9 @@ mod tests {
         ];
         let count = 100_000;
         for (margin, deviation, spans, expected) in cases {
-            let mut fading = fading(margin, deviation, Some(1), spans);
-            let below = intervals(&mut fading, count).into_iter().filter(|is| *is).count() as f64;
+            let mut shadowing = shadowing(margin, deviation, Some(1), spans);
+            let below =
+                intervals(&mut shadowing, count).into_iter().filter(|is| *is).count() as f64;
             let deviation = (count as f64 * expected * (1.0 - expected)).sqrt();
             let error = below - count as f64 * expected;
             assert!(error.abs() < 4.0 * deviation, "{margin} {spans}: {error} of {deviation}");
@@ -87,14 +88,14 @@ mod tests {
 
     #[test]
     fn a_level_that_does_not_vary_is_a_threshold() {
-        assert!(!intervals(&mut fading(0, 0, Some(1), 1), 100).contains(&true));
-        assert!(!intervals(&mut fading(-1, 0, Some(1), 1), 100).contains(&false));
+        assert!(!intervals(&mut shadowing(0, 0, Some(1), 1), 100).contains(&true));
+        assert!(!intervals(&mut shadowing(-1, 0, Some(1), 1), 100).contains(&false));
     }
 
     #[test]
     fn the_course_does_not_depend_on_who_looks_and_when() {
-        let all = intervals(&mut fading(2_000, 4_000, Some(1), 2), 400);
-        let mut seldom = fading(2_000, 4_000, Some(1), 2);
+        let all = intervals(&mut shadowing(2_000, 4_000, Some(1), 2), 400);
+        let mut seldom = shadowing(2_000, 4_000, Some(1), 2);
         for k in (0..400).step_by(7) {
             // Anywhere within the interval, and again.
             for offset in [0, SECOND / 2, SECOND - 1] {
@@ -106,14 +107,14 @@ mod tests {
 
     #[test]
     fn without_coherence_a_run_has_one_level() {
-        let level = |repeat| {
-            let mut fading = fading(0, 4_000, None, 1);
-            fading.chance = LinkChance::named(5, repeat, "line.forward", 0);
-            let course = intervals(&mut fading, 50);
+        let level = |replication| {
+            let mut shadowing = shadowing(0, 4_000, None, 1);
+            shadowing.chance = LinkRandomStreams::named(5, replication, "line.forward", 0);
+            let course = intervals(&mut shadowing, 50);
             assert!(course.iter().all(|is_below| *is_below == course[0]));
             course[0]
         };
-        let below = (0..400).filter(|repeat| level(*repeat)).count();
+        let below = (0..400).filter(|replication| level(*replication)).count();
         assert!(below.abs_diff(200) < 40, "{below}");
     }
 }
