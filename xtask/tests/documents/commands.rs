@@ -182,8 +182,10 @@ fn a_command_or_an_option_that_does_not_exist_is_reported() {
             .flat_map(targets)
             .collect(),
     };
-    let good = "`gridhaul run scenarios/a.toml --csv=F` `--hold` `cargo xtask test python` `cargo test -p gridhaul-core --test cases` \
-                `gridhaul --version` `cc load --hold` `run --set 'a=--x'` `gridhaul`\n\n```sh\ncargo run -- run --csv # --x\n```\n";
+    let good = "`gridhaul run scenarios/a.toml --csv=F` `--hold` `cargo xtask test python` \
+                `cargo test -p gridhaul-core --test cases` \
+                `gridhaul --version` `cc load --hold` `run --set 'a=--x'` \
+                `gridhaul`\n\n```sh\ncargo run -- run --csv # --x\n```\n";
     assert_eq!(programs.check(&Page::made_up("a.md", good)), []);
     let bad = [
         "gridhaul walk",

@@ -124,7 +124,8 @@ impl Vocabulary {
         })
     }
 
-    /// The places at which a key may begin: a table of the file or, for the last part of a key, any table with its first name.
+    /// The places at which a key may begin: a table of the file or, for the last part of a key, any
+    /// table with its first name.
     fn starts(&self, name: &str) -> Vec<&Value> {
         if let Some(table) = self.schema["properties"].get(name) {
             return vec![table];
@@ -210,7 +211,8 @@ fn a_metric_or_a_key_that_does_not_exist_is_reported() {
         },
     });
     let vocabulary = Vocabulary::new(&[Page::made_up("answer.md", "`delay_mean_s`")], schema);
-    let good = "`delay_mean_s` `delay_mean_s_ci95` `link.x.forward.rate=3 Mbit/s` `outage[0].length` `forward.outage.0.length` `link.<name>.<direction>.rate` `plan.json` `forward.rate` `a.b`";
+    let good = "`delay_mean_s` `delay_mean_s_ci95` `link.x.forward.rate=3 Mbit/s` `outage[0].length` \
+                `forward.outage.0.length` `link.<name>.<direction>.rate` `plan.json` `forward.rate` `a.b`";
     assert_eq!(vocabulary.check(&Page::made_up("a.md", good)), []);
     let table = "```toml\nlink.x.forward.rate = 1\nlink.x.forward.speed = 2\n```\n";
     let found = vocabulary
@@ -229,6 +231,7 @@ fn a_metric_or_a_key_that_does_not_exist_is_reported() {
             "a.md:{line}: names a key `{key}`, which docs/reference/scenario.schema.json does not have; correct the key"
         )
     };
-    let metric = "a.md:1: names a metric `delay_average_s`, which docs/reference/answer.md and series.md do not have; correct it";
+    let metric = "a.md:1: names a metric `delay_average_s`, which docs/reference/answer.md and series.md do not \
+                  have; correct it";
     assert_eq!(found, [metric.to_owned(), key(2, "link.x.backward.rate"), key(3, "outage.size")]);
 }

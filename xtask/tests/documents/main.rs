@@ -51,6 +51,14 @@ fn tests_named_in_documents_exist() {
 }
 
 #[test]
+fn identifiers_named_in_pages_about_the_code_exist() {
+    let repository = Repository::open();
+    let known = names::identifiers(&repository);
+    let pages = ["ARCHITECTURE.md", "CONTRIBUTING.md"].map(|path| repository.page(path));
+    report(pages.iter().flat_map(|page| names::check_identifiers(page, &known)));
+}
+
+#[test]
 fn cited_sections_of_rfcs_exist() {
     let repository = Repository::open();
     let table = citations::Table::read(include_str!("rfc-sections.txt"));
