@@ -6,6 +6,7 @@ mod command_line;
 mod commands;
 mod keys;
 mod links;
+mod mentions;
 mod names;
 mod page;
 mod paths;
@@ -25,6 +26,13 @@ fn relative_links_and_anchors_exist() {
 fn files_and_folders_named_in_documents_exist() {
     let repository = Repository::open();
     report(repository.pages().iter().flat_map(|page| paths::check(&repository, page)));
+}
+
+#[test]
+fn paths_from_the_root_exist_wherever_they_are_named() {
+    let repository = Repository::open();
+    let texts = repository.texts();
+    report(texts.iter().flat_map(|page| mentions::check(&repository, page)));
 }
 
 #[test]
@@ -62,7 +70,7 @@ fn identifiers_named_in_pages_about_the_code_exist() {
 fn cited_sections_of_rfcs_exist() {
     let repository = Repository::open();
     let table = citations::Table::read(include_str!("rfc-sections.txt"));
-    let texts = repository.texts_with_citations();
+    let texts = repository.texts();
     let count: usize = texts.iter().map(citations::Table::count).sum();
     assert!(count > 300, "only {count} citations found: has their form changed?");
     report(texts.iter().flat_map(|page| table.check(page)));

@@ -94,7 +94,8 @@ fn is_of_name(c: char) -> bool {
 fn a_test_that_does_not_exist_is_reported() {
     let page = Page::made_up("a.md", "`a_test_that_exists`, `a_test_that_is_gone`, `short_name`\n");
     let found = check(&page, &|name| name == "a_test_that_exists");
-    let message = "a.md:1: names a test `a_test_that_is_gone`, but no file has `fn a_test_that_is_gone`; correct the name";
+    let message = "a.md:1: names a test `a_test_that_is_gone`, but no file has `fn a_test_that_is_gone`; \
+                   correct the name";
     assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), [message]);
 }
 

@@ -39,12 +39,13 @@ impl Repository {
         self.entries.iter().filter(wanted).map(|path| self.page(path)).collect()
     }
 
-    /// Files that cite RFCs: documents, sources, conformance cases.
-    pub(crate) fn texts_with_citations(&self) -> Vec<Page> {
-        let endings = [".md", ".rs", ".toml", ".c", ".h", ".py", ".tcl"];
+    /// Documents, sources, scenarios, conformance cases and scripts, but not the examples of these tests.
+    pub(crate) fn texts(&self) -> Vec<Page> {
+        let endings = [".md", ".rs", ".toml", ".c", ".h", ".py", ".tcl", ".sh"];
         let wanted = |path: &&String| {
             endings.iter().any(|ending| path.ends_with(ending))
                 && !path.starts_with("xtask/tests/documents/")
+                && *path != "CHANGELOG.md"
         };
         self.entries.iter().filter(wanted).map(|path| self.page(path)).collect()
     }
