@@ -62,18 +62,18 @@ impl Programs {
             ["gridhaul", rest @ ..] => self.of_gridhaul(rest),
             ["cargo", "xtask", rest @ ..] => self.of_xtask(rest),
             ["cargo", rest @ ..] => self.of_cargo(rest),
-            [option, ..] if option.starts_with("--") && option.len() > 2 => {
+            [option, ..] if is_option(option) => {
                 let known = |option: &&str| {
                     let name = option.split('=').next().unwrap_or_default();
                     let own = self.commands.values().any(|options| options.contains(name));
                     own || self.chores.contains(name) || OF_CARGO.contains(&name)
                 };
-                let unknown = words.iter().filter(|word| word.starts_with("--") && word.len() > 2);
+                let unknown = words.iter().filter(|word| is_option(word));
                 unknown.into_iter().find(|option| !known(option)).map(|option| {
                     format!("names an option `{option}`, which no command has; see `gridhaul help`")
                 })
             }
-            [command, rest @ ..] if rest.iter().any(|word| word.starts_with("--")) => {
+            [command, rest @ ..] if rest.iter().any(|word| is_option(word)) => {
                 self.commands.contains_key(*command).then(|| self.of_gridhaul(words)).flatten()
             }
             _ => None,
@@ -99,7 +99,7 @@ impl Programs {
         }
         let options = &self.commands[&command];
         let unknown = rest.iter().map(|word| word.split('=').next().unwrap_or_default());
-        let unknown = unknown.filter(|word| word.starts_with("--") && word.len() > 2);
+        let unknown = unknown.filter(|word| is_option(word));
         let option = unknown.into_iter().find(|option| !options.contains(*option));
         if let Some(option) = option {
             return Some(format!(
@@ -110,9 +110,8 @@ impl Programs {
     }
 
     fn of_xtask(&self, words: &[&str]) -> Option<String> {
-        let unknown = words
-            .iter()
-            .find(|word| word.starts_with(char::is_alphabetic) || word.starts_with("--"))?;
+        let unknown =
+            words.iter().find(|word| word.starts_with(char::is_alphabetic) || is_option(word))?;
         let unknown = [Some(unknown), words.get(1)]
             .into_iter()
             .flatten()
@@ -158,6 +157,11 @@ impl Programs {
     }
 }
 
+/// Whether a word is an option, such as `--csv`, and not the rule of a printed table.
+fn is_option(word: &str) -> bool {
+    word.strip_prefix("--").is_some_and(|name| name.starts_with(|c: char| c.is_ascii_lowercase()))
+}
+
 #[test]
 fn a_command_or_an_option_that_does_not_exist_is_reported() {
     let help =
@@ -185,7 +189,7 @@ fn a_command_or_an_option_that_does_not_exist_is_reported() {
     let good = "`gridhaul run scenarios/a.toml --csv=F` `--hold` `cargo xtask test python` \
                 `cargo test -p gridhaul-core --test cases` \
                 `gridhaul --version` `cc load --hold` `run --set 'a=--x'` \
-                `gridhaul`\n\n```sh\ncargo run -- run --csv # --x\n```\n";
+                `gridhaul`\n\n```sh\n------\ncargo run -- run --csv # --x\n```\n";
     assert_eq!(programs.check(&Page::made_up("a.md", good)), []);
     let bad = [
         "gridhaul walk",
