@@ -75,7 +75,7 @@ fn what_is_called_deterministic_does_not_depend_on_the_seed() {
             for link in links {
                 for load in loads {
                     let flow = format!(
-                        "stack = 's'\n{load}\n[stack.s]\nprofile = '{profile}'\nvariant = '{congestion_control}'\n{phase}"
+                        "stack = 's'\n{load}\n[stack.s]\nprofile = '{profile}'\ncongestion_control = '{congestion_control}'\n{phase}"
                     );
                     let text = line("duration = '4 s'", link, &flow);
                     let Ok(mut scenario) = Scenario::from_toml(&text, "seed.toml") else {
@@ -98,7 +98,7 @@ fn what_is_called_deterministic_does_not_depend_on_the_seed() {
 fn replications_of_ns2_differ_in_the_phase_of_their_clocks() {
     let loss = "loss = { packets = [41, 42, 43] }";
     let answer = |phase| {
-        let stack = format!("[stack.s]\nprofile = 'ns2'\nvariant = 'reno'\n{phase}");
+        let stack = format!("[stack.s]\nprofile = 'ns2'\ncongestion_control = 'reno'\n{phase}");
         let flow = format!("stack = 's'\nload.transfer.size = '60 kB'\n{stack}");
         point("duration = '30 s'\nrepeat = 5", loss, &flow)
     };
