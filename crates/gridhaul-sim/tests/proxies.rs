@@ -269,7 +269,7 @@ fn random_chain(seed: u64) -> String {
     let units: usize = one_of(&["1", "2", "3", "4"]).parse().expect("a number");
     let same = one_of(&["reflect", "split", "reflect", "mixed"]);
     let mut text = format!(
-        "title = \"chain\"\nduration = \"{duration}\"\nseed = {seed}\nrepeat = 2\n[stack.s]\n\
+        "title = \"chain\"\nduration = \"{duration}\"\nseed = {seed}\nreplications = 2\n[stack.s]\n\
          profile = \"{profile}\"\ncongestion_control = \"{congestion_control}\"\nhandshake = {handshake}\n\
          timestamps = false\nreceive_window = \"{window}\"\ndelayed_ack = \"{delayed}\"\n\
          [flow.file]\nfrom = \"n0\"\nto = \"n{}\"\nstack = \"s\"\n{load}\n\
