@@ -55,7 +55,7 @@ impl Coupling {
         if self.aborted {
             return passed;
         }
-        let bytes = way.moved - way.released + end.receiver().beyond_gaps();
+        let bytes = way.moved - way.released + end.receiver().out_of_order_bytes();
         Held { bytes, bytes_at_risk: self.only_copy_of(from), ..passed }
     }
 }

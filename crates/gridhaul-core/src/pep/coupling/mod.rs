@@ -191,7 +191,7 @@ impl Coupling {
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         for side in Side::BOTH {
             if self.withholds_close(side) {
-                self.ends[side.index()].linger(now);
+                self.ends[side.index()].restart_time_wait(now);
             }
             let end = &mut self.ends[side.index()];
             if end.state() != State::Closed && end.next_deadline() <= now {
@@ -252,7 +252,7 @@ impl Coupling {
             }
             if end.state() == State::Closed && self.withholds_close(side) && !self.aborted {
                 // The last acknowledgement is still to come from here.
-                self.ends[side.index()].linger(now);
+                self.ends[side.index()].restart_time_wait(now);
             }
         }
         true
@@ -297,7 +297,7 @@ impl Coupling {
         if way.closed && !way.close_acknowledged && sink.fin_acknowledged() {
             way.close_acknowledged = true;
             if self.manner == Manner::AsOne {
-                source.linger(now);
+                source.restart_time_wait(now);
                 source.request_ack();
             }
         }

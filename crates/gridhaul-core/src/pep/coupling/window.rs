@@ -11,8 +11,8 @@ impl Coupling {
         let end = self.end(to);
         let own = end.receiver().window(end.params());
         match self.manner {
-            Manner::Apart => end.carried_window(own),
-            Manner::AsOne => end.carried_window(own.min(self.end(to.other()).peer_window())),
+            Manner::Apart => end.scaled_window(own),
+            Manner::AsOne => end.scaled_window(own.min(self.end(to.other()).peer_window())),
         }
     }
 
@@ -41,7 +41,7 @@ impl Coupling {
     fn keeps_window(&self, side: Side) -> bool {
         let (end, way) = (self.end(side), &self.ways[side.index()]);
         let told = end.last_ack() == end.receiver().next();
-        end.receiver().beyond_gaps() > 0 && told && way.offered >= end.params().mss
+        end.receiver().out_of_order_bytes() > 0 && told && way.offered >= end.params().mss
     }
 
     /// Makes of a segment what its receiver is to see.
@@ -61,7 +61,7 @@ impl Coupling {
             window = window.min(self.ways[to.index()].offered);
         }
         if !segment.flags.has(Flags::SYN) {
-            window = self.end(to).carried_window(window);
+            window = self.end(to).scaled_window(window);
         }
         segment.window = window;
         self.ways[to.index()].offered = window;

@@ -7,16 +7,16 @@ use gridhaul_scenario::units::Instant;
 use crate::tcp::profile::BBR_PACING_MARGIN;
 
 /// `bbr_lt_intvl_min_rtts`: an interval lasts at least four round trips, and at most four times as many.
-const LEAST_ROUNDS: u32 = 4;
-const MOST_ROUNDS: u32 = 4 * LEAST_ROUNDS;
+const MIN_ROUNDS: u32 = 4;
+const MAX_ROUNDS: u32 = 4 * MIN_ROUNDS;
 /// `bbr_lt_loss_thresh`: bytes lost for each byte delivered.
-const LOSSY: f64 = 50.0 / 256.0;
+const LOSS_THRESHOLD: f64 = 50.0 / 256.0;
 /// `bbr_lt_bw_ratio` and `bbr_lt_bw_diff`: rates are the same if they differ by no more than this share, or
 /// by 4 kbit/s.
-const SAME_SHARE: f64 = 1.0 / 8.0;
-const SAME: f64 = 4000.0 / 8.0;
+const MAX_RELATIVE_DIFFERENCE: f64 = 1.0 / 8.0;
+const MAX_DIFFERENCE: f64 = 4000.0 / 8.0;
 /// `bbr_lt_bw_max_rtts`: a rate is believed for so many round trips.
-const BELIEVED_ROUNDS: u32 = 48;
+const RATE_VALID_ROUNDS: u32 = 48;
 
 /// How far a connection has come: bytes delivered and found lost in all, and when.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +42,7 @@ pub(super) struct PathEvent {
 
 /// What is known of a policer. Rates in bytes per second.
 #[derive(Debug, Clone)]
-pub(super) struct LongTerm {
+pub(super) struct LongTermBandwidth {
     phase: Phase,
     /// Round trips of the phase.
     rounds: u32,
@@ -51,58 +51,57 @@ pub(super) struct LongTerm {
 #[derive(Debug, Clone, Copy)]
 enum Phase {
     /// For the first loss.
-    Waiting,
+    WaitingForLoss,
     /// An interval is measured; the rate of the one before.
-    Measuring(Progress, Option<f64>),
-    Believing(f64),
+    Sampling(Progress, Option<f64>),
+    UsingRate(f64),
 }
 
-impl LongTerm {
+impl LongTermBandwidth {
     pub(super) const fn new() -> Self {
-        Self { phase: Phase::Waiting, rounds: 0 }
+        Self { phase: Phase::WaitingForLoss, rounds: 0 }
     }
 
     /// The rate of the policer, if there seems to be one.
     #[inline]
     pub(super) const fn rate(&self) -> Option<f64> {
         match self.phase {
-            Phase::Believing(rate) => Some(rate),
+            Phase::UsingRate(rate) => Some(rate),
             _ => None,
         }
     }
 
-    /// Linux, `bbr_lt_bw_sampling`. Returns whether a rate is no longer believed, so that probing begins
-    /// anew.
+    /// Linux, `bbr_lt_bw_sampling`. Returns whether a rate is no longer believed, so that probing restarts.
     pub(super) fn update(&mut self, event: &PathEvent) -> bool {
-        if let Phase::Believing(_) = self.phase {
+        if let Phase::UsingRate(_) = self.phase {
             self.rounds += u32::from(event.probing && event.begins_round);
-            let over = self.rounds >= BELIEVED_ROUNDS;
+            let over = self.rounds >= RATE_VALID_ROUNDS;
             if over {
                 *self = Self::new();
             }
             return over;
         }
-        if matches!(self.phase, Phase::Waiting) && event.lost {
+        if matches!(self.phase, Phase::WaitingForLoss) && event.lost {
             self.begin(event.progress, None);
         }
-        if let Phase::Measuring(since, before) = self.phase {
+        if let Phase::Sampling(since, before) = self.phase {
             self.measure(event, since, before);
         }
         false
     }
 
     fn begin(&mut self, since: Progress, before: Option<f64>) {
-        (self.phase, self.rounds) = (Phase::Measuring(since, before), 0);
+        (self.phase, self.rounds) = (Phase::Sampling(since, before), 0);
     }
 
     fn measure(&mut self, event: &PathEvent, since: Progress, before: Option<f64>) {
         self.rounds += u32::from(event.begins_round && !event.app_limited);
-        if event.app_limited || self.rounds > MOST_ROUNDS {
+        if event.app_limited || self.rounds > MAX_ROUNDS {
             *self = Self::new();
             return;
         }
         // An interval ends with a loss: before that, there may be tokens left.
-        if self.rounds < LEAST_ROUNDS || !event.lost {
+        if self.rounds < MIN_ROUNDS || !event.lost {
             return;
         }
         let Progress { at, delivered, lost } = event.progress;
@@ -110,13 +109,13 @@ impl LongTerm {
         // With a timeout all counts as lost that is in flight, some of which may yet be found to be too young.
         let lost = lost.saturating_sub(since.lost) as f64;
         let time = at.since(since.at).as_secs_f64();
-        if delivered == 0.0 || lost < LOSSY * delivered || time < 1e-3 {
+        if delivered == 0.0 || lost < LOSS_THRESHOLD * delivered || time < 1e-3 {
             return;
         }
         let rate = delivered / time;
         match before {
             Some(before) if is_same(rate, before) => {
-                (self.phase, self.rounds) = (Phase::Believing((rate + before) / 2.0), 0);
+                (self.phase, self.rounds) = (Phase::UsingRate((rate + before) / 2.0), 0);
             }
             _ => self.begin(event.progress, Some(rate)),
         }
@@ -125,7 +124,7 @@ impl LongTerm {
 
 fn is_same(rate: f64, before: f64) -> bool {
     let off = (rate - before).abs();
-    off <= SAME_SHARE * before || off * BBR_PACING_MARGIN <= SAME
+    off <= MAX_RELATIVE_DIFFERENCE * before || off * BBR_PACING_MARGIN <= MAX_DIFFERENCE
 }
 
 #[cfg(test)]
@@ -133,8 +132,8 @@ mod tests {
     use super::*;
 
     /// Round trips of a tenth of a second with these deliveries and losses, the first one of them found lost.
-    fn after(rounds: impl IntoIterator<Item = (u64, u64)>) -> LongTerm {
-        let mut term = LongTerm::new();
+    fn after(rounds: impl IntoIterator<Item = (u64, u64)>) -> LongTermBandwidth {
+        let mut term = LongTermBandwidth::new();
         let (mut delivered, mut all_lost) = (0, 0);
         for (index, (more, lost)) in (0..).zip(rounds) {
             delivered += more;

@@ -1,15 +1,15 @@
-//! Which sent segments count as lost, by each kind of recovery.
+//! Loss marking of outstanding segments for each kind of loss recovery.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::{Expired, Sent, SentQueue};
-use crate::tcp::recovery::Delivered;
+use super::{OutstandingSegment, RackLosses, RetransmissionQueue};
+use crate::tcp::recovery::DeliveredSegment;
 
-impl SentQueue {
-    /// Marks as lost what RFC 6675 (`IsLost`) calls lost: not sacked, with more than
-    /// `(dupthresh - 1) * mss` sacked bytes or `dupthresh` separate sacked ranges above it, and
-    /// not retransmitted since the recovery `began`. Returns bytes marked.
-    pub(crate) fn judge(&mut self, dupthresh: u32, mss: u32, began: Instant) -> u64 {
+impl RetransmissionQueue {
+    /// Marks segments as lost by RFC 6675 (`IsLost`): not sacked, with more than `(dupthresh - 1) * mss`
+    /// sacked bytes or `dupthresh` separate sacked ranges above it, and not retransmitted since the recovery
+    /// `began`. Returns the number of bytes marked.
+    pub(crate) fn mark_lost_by_sack(&mut self, dupthresh: u32, mss: u32, began: Instant) -> u64 {
         let needed = u64::from(dupthresh.saturating_sub(1)) * u64::from(mss);
         if self.sacked_bytes == 0 {
             return 0;
@@ -31,52 +31,52 @@ impl SentQueue {
         self.mark_lost_until(boundary, began)
     }
 
-    /// A recovery begins: what was judged in an earlier one is judged anew.
+    /// A recovery begins: all segments are examined again.
     pub(crate) fn begin_recovery(&mut self) {
-        self.judged = 0;
+        self.loss_checked_until = 0;
     }
 
     /// Marks everything below `boundary` as lost that is not sacked and was not retransmitted since
     /// the recovery `began` (RFC 6675: not above `HighRxt`).
     pub(crate) fn mark_lost_until(&mut self, boundary: u64, began: Instant) -> u64 {
-        if boundary <= self.judged {
+        if boundary <= self.loss_checked_until {
             return 0;
         }
-        let from = self.index_of(self.judged);
+        let from = self.index_of(self.loss_checked_until);
         let mut marked = 0;
         let mut first = None;
         for sent in self.ring.range_mut(from..) {
             if sent.start >= boundary {
                 break;
             }
-            let repeated = sent.transmits > 1 && sent.sent_at >= began;
-            if !sent.sacked && !sent.lost && !repeated {
+            let retransmitted = sent.transmits > 1 && sent.sent_at >= began;
+            if !sent.sacked && !sent.lost && !retransmitted {
                 sent.lost = true;
                 marked += sent.len;
                 first.get_or_insert(sent.start);
             }
         }
-        self.judged = boundary;
+        self.loss_checked_until = boundary;
         self.lost_bytes += marked;
         if let Some(first) = first {
-            self.lost_hint = self.lost_hint.min(first);
+            self.first_lost_hint = self.first_lost_hint.min(first);
         }
         u64::from(marked)
     }
 
-    /// Marks as lost what was sent before `newest`, which has arrived, and has waited for `wait`
-    /// since (RFC 8985, section 6.2, step 5).
-    pub(crate) fn mark_expired(
+    /// Marks as lost each segment that was sent before `newest`, which has been delivered, if at least `wait`
+    /// has passed since its transmission (RFC 8985, section 6.2, step 5).
+    pub(crate) fn mark_lost_by_send_time(
         &mut self,
-        newest: &Delivered,
+        newest: &DeliveredSegment,
         wait: Duration,
         now: Instant,
-    ) -> Expired {
-        let (mut marked, mut repeated, mut first, mut due) = (0, false, None, None);
+    ) -> RackLosses {
+        let (mut marked, mut retransmitted, mut first, mut due) = (0, false, None, None);
         for sent in &mut self.ring {
             let before = (sent.sent_at, sent.end()) < (newest.sent_at, newest.end);
             if !before && sent.transmits == 1 {
-                // All that follow were first sent later than this one.
+                // All later segments were first sent after this segment.
                 break;
             }
             if !before || sent.sacked || sent.lost {
@@ -86,7 +86,7 @@ impl SentQueue {
             if expires <= now {
                 sent.lost = true;
                 marked += sent.len;
-                repeated |= sent.transmits > 1;
+                retransmitted |= sent.transmits > 1;
                 first.get_or_insert(sent.start);
             } else {
                 due = due.max(Some(expires));
@@ -94,17 +94,17 @@ impl SentQueue {
         }
         self.lost_bytes += marked;
         if let Some(first) = first {
-            self.lost_hint = self.lost_hint.min(first);
+            self.first_lost_hint = self.first_lost_hint.min(first);
         }
-        Expired { bytes: u64::from(marked), repeated, due }
+        RackLosses { bytes: u64::from(marked), retransmitted, due }
     }
 
-    /// After a timeout: the first segment is lost, and what was sent longer than `rtt` ago (RFC
-    /// 8985, section 6.3). A selective acknowledgement of the first one means that the receiver has
-    /// thrown away what it had (RFC 2018, section 8).
+    /// After a timeout: marks the first segment as lost, and segments sent longer than `rtt` ago (RFC 8985,
+    /// section 6.3). If the first segment is sacked, the receiver has discarded data that it had acknowledged
+    /// selectively (RFC 2018, section 8).
     pub(crate) fn mark_timed_out(&mut self, rtt: Duration, now: Instant) {
         if self.front().is_some_and(|front| front.sacked) {
-            self.forget_sacks();
+            self.clear_sacks();
         }
         let mut lost_bytes = 0;
         for (index, sent) in self.ring.iter_mut().enumerate() {
@@ -114,16 +114,16 @@ impl SentQueue {
             }
         }
         self.lost_bytes = lost_bytes;
-        self.lost_hint = self.ring.front().map_or(0, |front| front.start);
+        self.first_lost_hint = self.ring.front().map_or(0, |front| front.start);
     }
 
-    /// Nothing was lost after all.
-    pub(crate) fn forget_losses(&mut self) {
+    /// Clears all lost marks, after a spurious loss detection.
+    pub(crate) fn clear_lost_marks(&mut self) {
         self.ring.iter_mut().for_each(|sent| sent.lost = false);
         self.lost_bytes = 0;
     }
 
-    /// Marks the first segment as lost, whatever it was before.
+    /// Marks the first segment as lost unless it is sacked.
     pub(crate) fn mark_front_lost(&mut self) {
         if let Some(front) = self.ring.front_mut()
             && !front.lost
@@ -131,23 +131,23 @@ impl SentQueue {
         {
             front.lost = true;
             self.lost_bytes += front.len;
-            self.lost_hint = self.lost_hint.min(front.start);
+            self.first_lost_hint = self.first_lost_hint.min(front.start);
         }
     }
 
-    /// The timer has run out for the first segment.
+    /// Notes that the retransmission timer has expired for the first segment.
     pub(crate) fn mark_first_timed_out(&mut self) {
         if let Some(front) = self.ring.front_mut() {
             front.timed_out = true;
         }
     }
 
-    /// After a timeout or a go-back: everything not sacked is lost. With `forget`, selective
-    /// acknowledgements are forgotten first; so they are where the first segment has one, because
-    /// then the receiver does not have it any more (RFC 2018, section 8).
+    /// After a timeout or for go-back-N: marks all segments that are not sacked as lost. With `forget`, SACK
+    /// information is cleared first; it is also cleared if the first segment is sacked, because the receiver
+    /// has then discarded it (RFC 2018, section 8).
     pub(crate) fn mark_all_lost(&mut self, forget: bool) {
         if forget || self.front().is_some_and(|front| front.sacked) {
-            self.forget_sacks();
+            self.clear_sacks();
         }
         self.lost_bytes = 0;
         for sent in &mut self.ring {
@@ -156,12 +156,12 @@ impl SentQueue {
                 self.lost_bytes += sent.len;
             }
         }
-        self.judged = self.ring.back().map_or(0, Sent::end);
-        self.lost_hint = self.ring.front().map_or(0, |front| front.start);
+        self.loss_checked_until = self.ring.back().map_or(0, OutstandingSegment::end);
+        self.first_lost_hint = self.ring.front().map_or(0, |front| front.start);
     }
 
-    /// Forgets all selective acknowledgements.
-    pub(crate) fn forget_sacks(&mut self) {
+    /// Clears all SACK information.
+    pub(crate) fn clear_sacks(&mut self) {
         if self.sacked_bytes > 0 {
             self.ring.iter_mut().for_each(|sent| sent.sacked = false);
         }

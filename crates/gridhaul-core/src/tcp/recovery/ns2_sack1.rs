@@ -1,29 +1,29 @@
-//! Loss recovery of ns-2's `Sack1` agent (`tcp-sack1.cc`), which differs from RFC 6675: it counts the
-//! pipe packet by packet, takes every hole for lost, and forgets selective acknowledgements with each
-//! acknowledgement of new data outside recovery.
+//! Loss recovery of ns-2's `Sack1` agent (`tcp-sack1.cc`), which differs from RFC 6675: it counts the pipe in
+//! packets, treats every hole as lost, and clears SACK information with each acknowledgement of new data
+//! outside recovery.
 
 use gridhaul_scenario::units::Instant;
 
-use super::allowance::Allowance;
+use super::max_burst::MaxBurst;
 use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
 
-/// ns-2's SACK.
+/// SACK recovery of ns-2.
 #[derive(Debug, Clone)]
-pub(crate) struct Sack1 {
+pub(crate) struct Ns2Sack1 {
     /// A fast retransmit needs an acknowledgement beyond this position (`recover_`).
     recover: u64,
-    /// Bytes in the pipe during recovery (`pipe_`): negative where more acknowledgements have come than
+    /// Bytes in the pipe during recovery (`pipe_`): negative if more acknowledgements have arrived than
     /// segments were counted.
     pipe: i64,
     began: Instant,
-    /// What limited transmit adds to the window.
+    /// Window inflation by limited transmit.
     inflation: u32,
     recovering: bool,
-    allowance: Allowance,
+    max_burst: MaxBurst,
 }
 
-impl Sack1 {
+impl Ns2Sack1 {
     pub(crate) fn new(_params: &StackParams) -> Self {
         Self {
             recover: 0,
@@ -31,7 +31,7 @@ impl Sack1 {
             began: Instant::ZERO,
             inflation: 0,
             recovering: false,
-            allowance: Allowance::UNLIMITED,
+            max_burst: MaxBurst::UNLIMITED,
         }
     }
 
@@ -42,35 +42,35 @@ impl Sack1 {
         self.recovering = true;
         self.began = context.now;
         self.inflation = 0;
-        // `dupack_action`: the duplicates have left the pipe, and the retransmission is not counted. It
-        // is all that is sent before the next acknowledgement.
+        // `dupack_action`: the segments of the duplicate acknowledgements have left the pipe, and the
+        // retransmission is not counted. No other segment is sent before the next acknowledgement.
         let left = i64::from(context.params.dupthresh) * i64::from(context.params.mss);
         self.pipe = (context.next - context.una).cast_signed() - left;
-        self.allowance = Allowance::NONE;
+        self.max_burst = MaxBurst::NONE;
         context.queue.begin_recovery();
         context.retransmit_first();
         context.requests.restart_timer = true;
     }
 
-    /// Every acknowledgement takes one segment out of the pipe, and a partial one two: the lost segment
-    /// and its retransmission. What lies below the highest selective acknowledgement is a hole to be
-    /// filled.
-    fn count(&mut self, context: &mut LossRecoveryContext<'_>, segments: i64) {
+    /// Every acknowledgement removes one segment from the pipe, and a partial acknowledgement two: the lost
+    /// segment and its retransmission. Segments below the highest sacked position that are not sacked are
+    /// marked lost.
+    fn reduce_pipe(&mut self, context: &mut LossRecoveryContext<'_>, segments: i64) {
         self.pipe -= segments * i64::from(context.params.mss);
-        self.allowance = Allowance::UNLIMITED;
+        self.max_burst = MaxBurst::UNLIMITED;
         let boundary = context.queue.highest_sacked();
         context.queue.mark_lost_until(boundary, self.began);
     }
 
-    fn leave(&mut self) {
+    fn exit(&mut self) {
         (self.recovering, self.recover, self.pipe) = (false, 0, 0);
     }
 }
 
-impl LossRecovery for Sack1 {
+impl LossRecovery for Ns2Sack1 {
     fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
         if self.recovering {
-            self.count(context, 1);
+            self.reduce_pipe(context, 1);
             return false;
         }
         let dupthresh = context.params.dupthresh;
@@ -78,9 +78,9 @@ impl LossRecovery for Sack1 {
             self.enter(context);
             return true;
         }
-        // `send_one`: a duplicate releases one segment at most, whatever it has acknowledged selectively.
+        // `send_one`: a duplicate acknowledgement releases at most one segment, however much it sacks.
         let releases = context.params.limited_transmit && context.duplicates < dupthresh;
-        self.allowance = Allowance::of(u8::from(releases));
+        self.max_burst = MaxBurst::of(u8::from(releases));
         self.inflation = if releases { context.duplicates * context.params.mss } else { 0 };
         false
     }
@@ -88,27 +88,27 @@ impl LossRecovery for Sack1 {
     #[inline]
     fn on_new_ack(&mut self, context: &mut LossRecoveryContext<'_>, _acked: u64) -> CwndGrowth {
         if self.recovering && context.una < self.recover {
-            self.count(context, 2);
+            self.reduce_pipe(context, 2);
             // `newtimer (pkt); t_backoff_ = 1;`: at each partial acknowledgement.
             context.requests.restart_timer = true;
             context.requests.end_backoff = true;
             return CwndGrowth::Hold;
         }
-        context.queue.forget_sacks();
-        (self.inflation, self.allowance) = (0, Allowance::UNLIMITED);
+        context.queue.clear_sacks();
+        (self.inflation, self.max_burst) = (0, MaxBurst::UNLIMITED);
         if !self.recovering {
             return CwndGrowth::Grow;
         }
-        // What was not retransmitted counts as outstanding again.
-        context.queue.forget_losses();
-        self.leave();
+        // Segments that were not retransmitted count as outstanding again.
+        context.queue.clear_lost_marks();
+        self.exit();
         context.congestion.on_recovered(context.now);
         CwndGrowth::Hold
     }
 
     fn on_timeout(&mut self, next: u64) {
-        self.leave();
-        (self.recover, self.inflation, self.allowance) = (next, 0, Allowance::UNLIMITED);
+        self.exit();
+        (self.recover, self.inflation, self.max_burst) = (next, 0, MaxBurst::UNLIMITED);
     }
 
     #[inline]
@@ -127,12 +127,12 @@ impl LossRecovery for Sack1 {
         if self.recovering {
             self.pipe += i64::from(len);
         }
-        self.allowance.on_sent();
+        self.max_burst.on_sent();
     }
 
     #[inline]
     fn may_send(&self) -> bool {
-        self.allowance.permits()
+        self.max_burst.allows_sending()
     }
 
     #[inline]

@@ -1,25 +1,25 @@
-//! Acknowledgements in general: what they free, measure, find lost and allow. `common_path.rs` handles
-//! most of them before.
+//! Acknowledgement processing: removal of acknowledged segments, round-trip measurement, loss detection and
+//! window growth. `common_path.rs` handles most acknowledgements first.
 
 use gridhaul_scenario::units::Instant;
 
 use super::ack_event::AckEvent;
-use super::round_trip::Freed;
-use super::tail::Purpose;
-use super::timer::Probe;
+use super::rack_timers::TimerPurpose;
+use super::retransmission_timer::WindowProbe;
+use super::rtt_measurement::AckedSegments;
 use super::{Sender, loss_recovery_context};
 use crate::tcp::congestion::Ack;
 use crate::tcp::params::StackParams;
 use crate::tcp::recovery::CwndGrowth;
+use crate::tcp::retransmission_queue::OutstandingSegment;
 use crate::tcp::segment::{ClockOption, OneWayDelay, Segment, expand};
-use crate::tcp::sent::Sent;
 
 /// The response to an acknowledgement of new data.
 struct Response {
     growth: CwndGrowth,
-    /// The retransmission timer starts anew.
+    /// The retransmission timer restarts.
     restart_timer: bool,
-    /// When the recovery looks for reordering without an acknowledgement.
+    /// When the RACK reordering timer expires.
     reorder_at: Option<Instant>,
 }
 
@@ -32,7 +32,7 @@ impl Default for Response {
 impl Sender {
     /// See [`Self::handle_ack`].
     #[inline(never)]
-    pub(super) fn handle_any_ack(
+    pub(super) fn handle_ack_general(
         &mut self,
         now: Instant,
         segment: &Segment,
@@ -40,7 +40,7 @@ impl Sender {
         params: &StackParams,
     ) -> bool {
         let Some(ack) = expand(segment.ack, isn, self.una) else { return true };
-        if ack > self.next && !self.accept_probe(now, ack) {
+        if ack > self.next && !self.accept_window_probe_ack(now, ack) {
             return false;
         }
         if segment.clock == ClockOption::OneWayDelay
@@ -52,24 +52,24 @@ impl Sender {
         let old_window = self.peer_window;
         self.update_window(ack, segment);
         if self.una == self.next {
-            // Nothing is out: only the window can have changed.
+            // Nothing is outstanding: only the window can have changed.
             if segment.sequence_len() == 0 && segment.window == old_window {
-                self.forgive_probe();
+                self.end_tail_loss_probe();
             }
             if self.edge() > self.next {
-                self.probe = Probe::default();
+                self.window_probe = WindowProbe::default();
             }
             return true;
         }
         let mut event = AckEvent {
             now,
-            least: self.rtt.least(),
+            least: self.rtt.min_rtt(),
             prior_in_flight: self.in_flight(),
             highest: self.queue.highest_sacked(),
             ..AckEvent::default()
         };
         if self.sack && !segment.sack.is_empty() {
-            self.take_sacks(now, ack, segment, isn, params, &mut event);
+            self.process_sack_blocks(now, ack, segment, isn, params, &mut event);
         }
         if self.recovery_rules().tracks_send_times && segment.clock == ClockOption::Timestamps {
             event.echo = segment.timestamps.map(|(_, echo)| echo);
@@ -82,13 +82,13 @@ impl Sender {
         true
     }
 
-    /// An acknowledgement of the probe of a closed window: the byte counts as sent after all.
+    /// Accepts the acknowledgement of a window probe: its byte now counts as sent.
     #[cold]
-    fn accept_probe(&mut self, now: Instant, ack: u64) -> bool {
-        if !self.probe.out || ack != self.next + 1 {
+    fn accept_window_probe_ack(&mut self, now: Instant, ack: u64) -> bool {
+        if !self.window_probe.out || ack != self.next + 1 {
             return false;
         }
-        self.queue.push(Sent::probe(self.next, now));
+        self.queue.push(OutstandingSegment::window_probe(self.next, now));
         if let Some(rate) = self.optional.rate_mut() {
             rate.on_probe();
         }
@@ -96,7 +96,7 @@ impl Sender {
         true
     }
 
-    /// RFC 9293, 3.10.7.4: the window of the segment that is newest by SND.WL1 and SND.WL2.
+    /// RFC 9293, 3.10.7.4: the window of the newest segment by SND.WL1 and SND.WL2.
     #[inline]
     pub(super) fn update_window(&mut self, ack: u64, segment: &Segment) {
         let newer = segment.seq.wrapping_sub(self.window_from).cast_signed() >= 0;
@@ -119,45 +119,45 @@ impl Sender {
         event.acked = ack - self.una;
         let opened = self.una == 0;
         self.recovery_active |= event.newest.is_some();
-        let probe_repaired = self.probe_repaired(ack);
-        let freed = self.free(ack, &mut event);
+        let probe_repaired_loss = self.probe_repaired_loss(ack);
+        let acked_segments = self.remove_acknowledged(ack, &mut event);
         self.una = ack;
         self.sack_ignored = false;
-        self.time_freed(&freed, segment, isn, &mut event, params);
+        self.measure_acked(&acked_segments, segment, isn, &mut event, params);
         let mut response = Response::default();
         if self.recovery_active {
-            response = self.consult_recovery(now, &mut event, params);
+            response = self.notify_recovery(now, &mut event, params);
         }
-        if probe_repaired {
+        if probe_repaired_loss {
             let loss = loss_recovery_context!(self, now, params).loss();
             self.congestion.on_loss(&loss);
             self.congestion.on_recovered(now);
         }
         if opened {
-            // RFC 5681, section 3.1: the acknowledgement of SYN does not open the window.
+            // RFC 5681, section 3.1: the acknowledgement of SYN does not increase the window.
             response.growth = CwndGrowth::Hold;
             self.on_opened(params);
         }
         if self.una == self.next {
-            (self.rto_at, self.purpose) = (Instant::NEVER, Purpose::Timeout);
+            (self.rto_at, self.timer_purpose) = (Instant::NEVER, TimerPurpose::Retransmission);
             if params.policy.idle_since_last_ack {
-                // ns-2's timer runs on from here: see `Sender::restart_after_idle`.
+                // ns-2 starts the idle time here: see `Sender::restart_after_idle`.
                 self.last_sent = now;
             }
         } else if response.restart_timer {
             // RFC 6298, 5.3: an acknowledgement of new data restarts the timer.
             self.arm(now, now, params);
         }
-        self.watch_reordering(now, response.reorder_at, params);
-        self.probe = Probe::default();
+        self.set_reordering_timer(now, response.reorder_at, params);
+        self.window_probe = WindowProbe::default();
         self.notify_controller(now, &event, response.growth, params);
     }
 
-    /// Removes acknowledged segments from the queue.
+    /// Removes acknowledged segments from the retransmission queue.
     #[inline]
-    fn free(&mut self, ack: u64, event: &mut AckEvent) -> Freed {
+    fn remove_acknowledged(&mut self, ack: u64, event: &mut AckEvent) -> AckedSegments {
         let tracked = self.recovery_active && self.recovery_rules().tracks_send_times;
-        let mut freed = Freed::default();
+        let mut acked_segments = AckedSegments::default();
         let mut rate = self.optional.rate_mut();
         self.queue.acknowledge(ack, |sent| {
             if !sent.sacked {
@@ -166,16 +166,16 @@ impl Sender {
             if let Some(rate) = &mut rate {
                 rate.on_acknowledged(event.now, sent);
             }
-            freed.add(sent);
+            acked_segments.add(sent);
             if tracked && !sent.sacked {
                 event.on_delivered(sent, event.echo);
             }
         });
-        freed
+        acked_segments
     }
 
-    /// Lets the recovery handle an acknowledgement of new data.
-    fn consult_recovery(
+    /// Passes an acknowledgement of new data to the loss recovery.
+    fn notify_recovery(
         &mut self,
         now: Instant,
         event: &mut AckEvent,
@@ -211,10 +211,10 @@ impl Sender {
         self.duplicates += 1;
         self.recovery_active = true;
         if rules.times_sacked_segments
-            && let Some((first, last)) = event.sacked
+            && let Some((first, last)) = event.sacked_sent_at
         {
-            // Before the recovery handles the acknowledgement (Linux).
-            self.take_round_trip((first, last), now, params);
+            // Linux measures before the loss recovery handles the acknowledgement.
+            self.add_rtt_sample((first, last), now, params);
             event.rtt = Some(now.since(last));
         }
         let lost_before = self.queue.lost_bytes();
@@ -235,7 +235,7 @@ impl Sender {
         }
         if rules.times_sacked_segments {
             self.restart_timer_by_sacked(now, &event, params);
-            self.watch_reordering(now, requests.reorder_at, params);
+            self.set_reordering_timer(now, requests.reorder_at, params);
         }
         self.stats.fast_retransmits += u32::from(entered);
         if event.delivered > 0 {
@@ -245,22 +245,22 @@ impl Sender {
         }
     }
 
-    /// The timer starts anew if what was sacked was sent before the first segment outstanding, which has been
-    /// retransmitted since.
+    /// Restarts the timer if the newly sacked segments were sent before the first outstanding segment, which
+    /// has been retransmitted since.
     fn restart_timer_by_sacked(&mut self, now: Instant, event: &AckEvent, params: &StackParams) {
-        if let (Some((first, _)), Some(rtt)) = (event.sacked, event.rtt) {
-            self.congestion.on_measured(rtt);
+        if let (Some((first, _)), Some(rtt)) = (event.sacked_sent_at, event.rtt) {
+            self.congestion.on_rtt_sample(rtt);
             if self.queue.front().is_some_and(|head| first < head.sent_at) {
                 self.arm(now, now, params);
             }
         }
-        if self.purpose == Purpose::Probe {
-            // What is missing shows by itself now.
+        if self.timer_purpose == TimerPurpose::TailLossProbe {
+            // SACK reveals the loss, so no tail loss probe is needed.
             self.arm_from_first(now, params);
         }
     }
 
-    /// What counts as lost is more than it was. Returns by how much.
+    /// Accounts newly marked losses; returns their bytes.
     pub(super) fn note_lost(&mut self, before: u64) -> u64 {
         let lost = self.queue.lost_bytes().saturating_sub(before);
         if let Some(rate) = self.optional.rate_mut() {
@@ -281,7 +281,7 @@ impl Sender {
         let grow = growth == CwndGrowth::Grow && event.acked > 0;
         let acked = u32::try_from(event.acked).unwrap_or(u32::MAX);
         let (slow_start_credit, avoidance_credit) =
-            params.growth.credits(acked, event.delivered, params.mss);
+            params.byte_counting.credits(acked, event.delivered, params.mss);
         let ack = Ack {
             now,
             delivered: event.delivered,
@@ -309,12 +309,13 @@ impl Sender {
 
     #[inline]
     fn window_was_limit(&self) -> bool {
-        self.optional.usage().map_or(self.window_limited, |usage| {
-            usage.allows_growth(self.congestion.cwnd(), self.congestion.ssthresh())
+        self.optional.cwnd_validation().map_or(self.window_limited, |cwnd_validation| {
+            cwnd_validation.allows_growth(self.congestion.cwnd(), self.congestion.ssthresh())
         })
     }
 
-    /// RFC 5681, section 2, and with SACK RFC 6675, section 2: data newly sacked and nothing acknowledged.
+    /// RFC 5681, section 2, and with SACK RFC 6675, section 2: data is newly sacked and no data is
+    /// acknowledged.
     fn is_duplicate(
         &self,
         segment: &Segment,
@@ -323,7 +324,7 @@ impl Sender {
         params: &StackParams,
     ) -> bool {
         if self.sack {
-            // ns-2's Sack1 takes every acknowledgement in recovery as one packet out of the pipe.
+            // ns-2's Sack1 counts every acknowledgement in recovery as one packet that has left the pipe.
             event.delivered > 0 || params.policy.every_ack_leaves_pipe && self.in_recovery()
         } else {
             segment.sequence_len() == 0 && segment.window == old_window

@@ -1,11 +1,11 @@
-//! How many segments may follow an acknowledgement, where ns-2 limits that.
+//! Maximum number of segments sent after an acknowledgement, where ns-2 limits it (`maxburst`).
 
-/// Segments that may still be sent before the next acknowledgement.
+/// Number of segments that may be sent before the next acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Allowance(u8);
+pub(super) struct MaxBurst(u8);
 
-impl Allowance {
-    /// Any number.
+impl MaxBurst {
+    /// No limit.
     pub(super) const UNLIMITED: Self = Self(u8::MAX);
     pub(super) const NONE: Self = Self(0);
 
@@ -14,7 +14,7 @@ impl Allowance {
     }
 
     #[inline]
-    pub(super) const fn permits(self) -> bool {
+    pub(super) const fn allows_sending(self) -> bool {
         self.0 > 0
     }
 

@@ -1,39 +1,41 @@
-//! The segments that are sent and not yet acknowledged, and what is known of each.
+//! The retransmission queue (RFC 9293, 3.3.1): segments that are sent and not yet acknowledged, with their
+//! SACK and loss state.
 
-mod loss;
+mod loss_marking;
 
 use std::collections::VecDeque;
 
 use gridhaul_scenario::units::Instant;
 
-/// A sent segment. What the delivery rate needs of it is kept by `RateAccount`, for those who ask.
+/// An outstanding segment. The data for delivery-rate samples are in `RateAccount`, for the congestion
+/// controls that need them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sent {
+pub(crate) struct OutstandingSegment {
     /// Stream position of its first byte (0 is SYN, data begins at 1).
     pub start: u64,
-    /// Sequence space it takes.
+    /// Length in sequence space.
     pub len: u32,
-    /// Times it was sent; 255 stands for more, too.
+    /// Number of transmissions, saturated at 255.
     pub transmits: u8,
-    /// It was selectively acknowledged.
+    /// The segment was selectively acknowledged.
     pub sacked: bool,
-    /// It counts as lost and has not been sent again since.
+    /// The segment is marked lost and has not been retransmitted since.
     pub lost: bool,
-    /// The timer has found it lost.
+    /// The retransmission timer has expired for the segment.
     pub timed_out: bool,
-    /// When it was last sent.
+    /// Time of the last transmission.
     pub sent_at: Instant,
 }
 
-impl Sent {
+impl OutstandingSegment {
     #[inline]
     pub(crate) const fn new(start: u64, len: u32, now: Instant) -> Self {
         let (sacked, lost, timed_out) = (false, false, false);
         Self { start, len, transmits: 1, sacked, lost, timed_out, sent_at: now }
     }
 
-    /// A probe of a closed window. It measures nothing, as if it had been sent twice.
-    pub(crate) const fn probe(start: u64, now: Instant) -> Self {
+    /// A probe of a closed window. Its round trip is not measured, as if it had been retransmitted.
+    pub(crate) const fn window_probe(start: u64, now: Instant) -> Self {
         Self { transmits: 2, ..Self::new(start, 1, now) }
     }
 
@@ -43,62 +45,62 @@ impl Sent {
     }
 }
 
-/// What has been found lost by its age.
+/// Result of RACK loss detection.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Expired {
-    /// Bytes marked.
+pub(crate) struct RackLosses {
+    /// Bytes newly marked lost.
     pub bytes: u64,
-    /// Whether some of them had been sent again.
-    pub repeated: bool,
-    /// When the last of those that are suspected has waited long enough.
+    /// Whether retransmitted segments are among them.
+    pub retransmitted: bool,
+    /// Time at which the last segment within the reordering window expires.
     pub due: Option<Instant>,
 }
 
-/// What a selective acknowledgement does to a segment that waits to be retransmitted.
+/// Effect of a selective acknowledgement on the lost mark of a segment that awaits retransmission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StillLost {
-    /// It need not be retransmitted.
+pub(crate) enum LossMark {
+    /// The mark is cleared: no retransmission is needed.
     Clear,
-    /// It is retransmitted all the same (ns-2, on its way back after a timeout).
+    /// The segment is retransmitted regardless (ns-2, go-back-N after a timeout).
     Keep,
 }
 
-/// Sent segments in order of the stream, without gaps.
+/// Outstanding segments in stream order, without gaps.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct SentQueue {
-    ring: VecDeque<Sent>,
+pub(crate) struct RetransmissionQueue {
+    ring: VecDeque<OutstandingSegment>,
     sacked_bytes: u32,
     lost_bytes: u32,
-    /// Everything before this position that is not sacked has been looked at for loss.
-    judged: u64,
+    /// Loss detection has examined all segments before this position that are not sacked.
+    loss_checked_until: u64,
     highest_sacked: u64,
     /// No lost segment begins before this position.
-    lost_hint: u64,
+    first_lost_hint: u64,
 }
 
-impl SentQueue {
+impl RetransmissionQueue {
     #[inline]
-    pub(crate) fn push(&mut self, sent: Sent) {
+    pub(crate) fn push(&mut self, sent: OutstandingSegment) {
         if self.ring.capacity() < 2 {
-            self.make_room();
+            self.reserve_one_more();
         }
         self.ring.push_back(sent);
     }
     #[inline]
-    pub(crate) fn front(&self) -> Option<&Sent> {
+    pub(crate) fn front(&self) -> Option<&OutstandingSegment> {
         self.ring.front()
     }
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
-    /// Whether one of them is shorter than `len`. Asked only when a small segment is about to follow,
-    /// which is not worth a word in the state of every connection; such a one is mostly the last.
+    /// Whether a segment is shorter than `len`. Called only before a small segment is sent, so a search is
+    /// cheaper than a counter in every connection; a short segment is usually the last.
     pub(crate) fn has_shorter_than(&self, len: u32) -> bool {
         self.ring.iter().rev().any(|sent| sent.len < len)
     }
-    /// The last segment and its place in the queue.
-    pub(crate) fn last_mut(&mut self) -> Option<(usize, &mut Sent)> {
+    /// The last segment and its index in the queue.
+    pub(crate) fn last_mut(&mut self) -> Option<(usize, &mut OutstandingSegment)> {
         let index = self.ring.len().checked_sub(1)?;
         self.ring.get_mut(index).map(|sent| (index, sent))
     }
@@ -107,14 +109,14 @@ impl SentQueue {
     pub(crate) const fn sacked_bytes(&self) -> u64 {
         self.sacked_bytes as u64
     }
-    /// Bytes lost and not sent again.
+    /// Bytes marked lost and not yet retransmitted.
     #[inline]
     pub(crate) const fn lost_bytes(&self) -> u64 {
         self.lost_bytes as u64
     }
-    /// Whether no segment is sacked, and none lost that is not retransmitted.
+    /// Whether no segment is sacked and none awaits retransmission.
     #[inline]
-    pub(crate) const fn is_undisturbed(&self) -> bool {
+    pub(crate) const fn has_no_sacked_or_lost(&self) -> bool {
         self.sacked_bytes | self.lost_bytes == 0
     }
     /// End of the highest range that was selectively acknowledged.
@@ -123,12 +125,12 @@ impl SentQueue {
         self.highest_sacked
     }
 
-    /// Removes what lies before `una`; calls `each` with every removed segment.
+    /// Removes segments before `una`; calls `each` with every removed segment.
     #[inline]
-    pub(crate) fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&Sent)) {
+    pub(crate) fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&OutstandingSegment)) {
         while let Some(front) = self.ring.front_mut() {
             if front.end() > una {
-                // An acknowledgement inside a segment: its rest stays.
+                // An acknowledgement within a segment: the remainder stays.
                 let part = una.saturating_sub(front.start) as u32;
                 if part > 0 {
                     if front.sacked {
@@ -153,26 +155,26 @@ impl SentQueue {
         }
     }
 
-    /// [`acknowledge`](Self::acknowledge) where it frees the first segment alone, and nothing is sacked or
-    /// lost: returns that segment.
+    /// [`acknowledge`](Self::acknowledge) for the common case that `una` covers exactly the first segment
+    /// and no segment is sacked or lost: returns that segment.
     #[inline]
-    pub(crate) fn acknowledge_first(&mut self, una: u64) -> Option<Sent> {
+    pub(crate) fn acknowledge_first(&mut self, una: u64) -> Option<OutstandingSegment> {
         let first = *self.ring.front()?;
-        if first.end() != una || !self.is_undisturbed() {
+        if first.end() != una || !self.has_no_sacked_or_lost() {
             return None;
         }
         self.ring.pop_front();
         Some(first)
     }
 
-    /// Marks a range as selectively acknowledged; calls `each` with every segment newly so and its
-    /// place in the queue. Returns the bytes newly covered.
+    /// Marks a range as selectively acknowledged; calls `each` with every newly sacked segment and its index
+    /// in the queue. Returns the number of bytes newly sacked.
     pub(crate) fn sack(
         &mut self,
         left: u64,
         right: u64,
-        lost: StillLost,
-        mut each: impl FnMut(usize, &Sent),
+        lost: LossMark,
+        mut each: impl FnMut(usize, &OutstandingSegment),
     ) -> u64 {
         let first = self.index_of(left);
         let mut covered = 0;
@@ -185,7 +187,7 @@ impl SentQueue {
             }
             sent.sacked = true;
             covered += sent.len;
-            if sent.lost && lost == StillLost::Clear {
+            if sent.lost && lost == LossMark::Clear {
                 sent.lost = false;
                 self.lost_bytes -= sent.len;
             }
@@ -198,30 +200,31 @@ impl SentQueue {
         u64::from(covered)
     }
 
-    /// The first lost segment and its place in the queue.
-    pub(crate) fn next_lost(&mut self) -> Option<(usize, &mut Sent)> {
+    /// The first lost segment and its index in the queue.
+    pub(crate) fn next_lost(&mut self) -> Option<(usize, &mut OutstandingSegment)> {
         if self.lost_bytes == 0 {
             return None;
         }
-        let from = self.index_of(self.lost_hint);
+        let from = self.index_of(self.first_lost_hint);
         let (index, start) = self
             .ring
             .range(from..)
             .enumerate()
             .find(|(_, sent)| sent.lost)
             .map(|(index, sent)| (from + index, sent.start))?;
-        self.lost_hint = start;
+        self.first_lost_hint = start;
         self.ring.get_mut(index).map(|sent| (index, sent))
     }
 
-    /// A lost segment has been sent again.
+    /// A lost segment has been retransmitted.
     pub(crate) fn on_retransmitted(&mut self, len: u32) {
         self.lost_bytes -= len;
     }
 
-    /// Of many connections, some never have more than SYN out, and most no more than two segments.
+    /// Grows by one entry while the queue is short: in simulations with many connections, most have no more
+    /// than two segments outstanding.
     #[cold]
-    fn make_room(&mut self) {
+    fn reserve_one_more(&mut self) {
         if self.ring.len() == self.ring.capacity() {
             self.ring.reserve_exact(1);
         }
