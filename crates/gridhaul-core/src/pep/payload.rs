@@ -3,7 +3,7 @@
 //! A machine of this module sees lengths only. Its carrier keeps the payload that the machine has
 //! accepted ([`Proxy::accepts`](super::Proxy::accepts)), reads it again when the machine sends or
 //! retransmits it, and releases it when the next hop has acknowledged it
-//! ([`Held::released`](super::Held::released)).
+//! ([`BufferStatus::released`](super::BufferStatus::released)).
 //!
 //! Chunks are slices of the buffers in which they arrived ([`Bytes`]): nothing is copied on the way
 //! in, and a reader gets slices of the same buffers. Short chunks are the exception. They are copied

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use gridhaul_scenario::units::{Bytes, Instant};
 
 use super::coupling::{Coupling, Manner, unit_params};
-use super::{Held, Outgoing, Proxy, Side, Statistics};
+use super::{BufferStatus, Outgoing, Proxy, Side, Statistics};
 use crate::tcp::{Connection, Segment, StackParams, State};
 
 /// Two connections with a buffer between them.
@@ -31,7 +31,7 @@ impl Split {
     pub fn new(params: Arc<StackParams>, buffer: Bytes, isns: [u32; 2]) -> Self {
         let params = unit_params(params, buffer);
         let ends = isns.map(|isn| Connection::listen(params.clone(), isn));
-        let dial = Some((params, isns[Side::Right.index()]));
+        let dial = Some((params, isns[Side::Server.index()]));
         Self { coupling: Coupling::new(ends, Manner::Apart, [0; 2]), dial }
     }
 
@@ -63,10 +63,10 @@ impl Split {
 impl Proxy for Split {
     fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
         self.coupling.handle_segment(now, from, segment);
-        if self.coupling.end(Side::Left).state() != State::Listen
+        if self.coupling.end(Side::Client).state() != State::Listen
             && let Some((params, isn)) = self.dial.take()
         {
-            self.coupling.replace(Side::Right, Connection::connect(params, isn));
+            self.coupling.replace(Side::Server, Connection::connect(params, isn));
         }
     }
 
@@ -85,8 +85,8 @@ impl Proxy for Split {
         }
     }
 
-    fn held(&self, from: Side) -> Held {
-        self.coupling.held(from)
+    fn buffer_status(&self, from: Side) -> BufferStatus {
+        self.coupling.buffer_status(from)
     }
 
     fn bytes_at_risk(&self) -> u64 {
@@ -115,7 +115,7 @@ impl Proxy for Split {
 
     fn statistics(&self) -> Statistics {
         let mut statistics = Statistics {
-            released: Side::BOTH.map(|from| self.held(from).released),
+            released: Side::BOTH.map(|from| self.buffer_status(from).released),
             at_risk: self.bytes_at_risk(),
             lost: self.lost(),
             ..Statistics::default()

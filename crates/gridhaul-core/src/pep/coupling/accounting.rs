@@ -1,7 +1,7 @@
 //! What a coupling holds, has lost and has counted.
 
 use super::Coupling;
-use crate::pep::{Held, Side, Statistics};
+use crate::pep::{BufferStatus, Side, Statistics};
 use crate::tcp::{Connection, State};
 
 impl Coupling {
@@ -34,12 +34,12 @@ impl Coupling {
 
     #[inline]
     pub(in crate::pep) fn bytes_at_risk(&self) -> u64 {
-        self.only_copy_of(Side::Left) + self.only_copy_of(Side::Right)
+        self.bytes_at_risk_from(Side::Client) + self.bytes_at_risk_from(Side::Server)
     }
 
-    /// As much as [`Held::bytes_at_risk`].
+    /// As much as [`BufferStatus::bytes_at_risk`].
     #[inline]
-    fn only_copy_of(&self, from: Side) -> u64 {
+    fn bytes_at_risk_from(&self, from: Side) -> u64 {
         if self.aborted {
             return 0;
         }
@@ -47,15 +47,20 @@ impl Coupling {
         end.last_ack().saturating_sub(1).min(way.moved).saturating_sub(way.released)
     }
 
-    pub(in crate::pep) fn held(&self, from: Side) -> Held {
+    pub(in crate::pep) fn buffer_status(&self, from: Side) -> BufferStatus {
         let (end, way) = (self.end(from), &self.ways[from.index()]);
         // Position 0 is SYN; FIN follows the data.
-        let taken = end.last_ack().saturating_sub(1).min(way.moved);
-        let passed = Held { received: way.moved, taken, released: way.released, ..Held::default() };
+        let acknowledged = end.last_ack().saturating_sub(1).min(way.moved);
+        let passed = BufferStatus {
+            received: way.moved,
+            acknowledged,
+            released: way.released,
+            ..BufferStatus::default()
+        };
         if self.aborted {
             return passed;
         }
         let bytes = way.moved - way.released + end.receiver().beyond_gaps();
-        Held { bytes, bytes_at_risk: self.only_copy_of(from), ..passed }
+        BufferStatus { bytes, bytes_at_risk: self.bytes_at_risk_from(from), ..passed }
     }
 }

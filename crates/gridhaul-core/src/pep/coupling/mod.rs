@@ -119,13 +119,13 @@ impl Coupling {
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing> {
         // What one end sends changes nothing for the other: none is asked twice for nothing.
         if self.asked == 0 {
-            let outgoing = self.ask(now, Side::Left);
+            let outgoing = self.ask(now, Side::Client);
             if outgoing.is_some() {
                 return outgoing;
             }
         }
         if self.asked == 1 {
-            let outgoing = self.ask(now, Side::Right);
+            let outgoing = self.ask(now, Side::Server);
             if outgoing.is_some() {
                 return outgoing;
             }
@@ -174,7 +174,7 @@ impl Coupling {
 
     #[inline]
     pub(super) fn next_deadline(&self) -> Instant {
-        self.due(Side::Left).min(self.due(Side::Right))
+        self.due(Side::Client).min(self.due(Side::Server))
     }
 
     #[inline]
@@ -262,8 +262,8 @@ impl Coupling {
     #[inline]
     const fn ends_of(ends: &mut [Connection; 2], from: Side) -> (&mut Connection, &mut Connection) {
         match (ends, from) {
-            ([left, right], Side::Left) => (left, right),
-            ([left, right], Side::Right) => (right, left),
+            ([left, right], Side::Client) => (left, right),
+            ([left, right], Side::Server) => (right, left),
         }
     }
 

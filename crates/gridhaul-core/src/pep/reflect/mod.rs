@@ -7,8 +7,8 @@
 //!
 //! Trade-offs are listed in `docs/limitations/reflect.md`.
 
-mod repeats;
-mod watch;
+mod crash_loss_detection;
+mod monitor;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use std::sync::Arc;
 use gridhaul_scenario::units::{Bytes, Instant};
 
 use super::coupling::{Coupling, Manner, unit_params};
-use super::{Held, Origin, Outgoing, Proxy, Side, Statistics};
+use super::{BufferStatus, Origin, Outgoing, Proxy, Side, Statistics};
 use crate::tcp::{Connection, Flags, Segment, StackParams};
 
-use self::repeats::Repeats;
-use self::watch::{Entry, Watch};
+use self::crash_loss_detection::CrashLossDetector;
+use self::monitor::{EntryState, HandshakeMonitor};
 
 /// A reflection unit.
 ///
@@ -43,7 +43,7 @@ pub struct Reflect {
     params: Arc<StackParams>,
     phase: Phase,
     /// By the side that repeats.
-    repeats: [Repeats; 2],
+    repeats: [CrashLossDetector; 2],
     /// See [`Proxy::set_window_shift`].
     window_shifts: [u8; 2],
     /// What passes, and resets of its own.
@@ -55,7 +55,7 @@ pub struct Reflect {
 
 #[derive(Debug, Clone)]
 enum Phase {
-    Passing(Watch),
+    Passing(HandshakeMonitor),
     Engaged(Box<Engaged>),
 }
 
@@ -73,7 +73,7 @@ impl Reflect {
     pub fn new(params: Arc<StackParams>, buffer: Bytes) -> Self {
         Self {
             params: unit_params(params, buffer),
-            phase: Phase::Passing(Watch::default()),
+            phase: Phase::Passing(HandshakeMonitor::default()),
             repeats: Default::default(),
             window_shifts: [0; 2],
             leaving: VecDeque::new(),
@@ -94,7 +94,7 @@ impl Reflect {
         let mut unit = Self::new(params, buffer);
         let windows = next.map(|stack| stack.receive_window);
         let sack = next.iter().all(|stack| stack.sack);
-        unit.phase = unit.enter(Entry { isns, windows, sack });
+        unit.phase = unit.enter(EntryState { isns, windows, sack });
         unit
     }
 
@@ -107,7 +107,7 @@ impl Reflect {
         }
     }
 
-    fn enter(&self, entry: Entry) -> Phase {
+    fn enter(&self, entry: EntryState) -> Phase {
         let ends = Side::BOTH.map(|side| {
             let (own, peer) = (entry.isns[side.other().index()], entry.isns[side.index()]);
             let window = entry.windows[side.index()];
@@ -126,7 +126,7 @@ impl Reflect {
             self.phase = self.enter(entry);
             if let Phase::Engaged(engaged) = &mut self.phase {
                 // The right host still waits for the end of the handshake.
-                engaged.coupling.end_mut(Side::Right).request_ack();
+                engaged.coupling.end_mut(Side::Server).request_ack();
                 engaged.coupling.handle_segment(now, from, segment);
             }
             return;
@@ -158,7 +158,7 @@ impl Reflect {
         let Phase::Engaged(engaged) = &mut self.phase else { return true };
         match engaged.coupling.bytes_at_risk() {
             0 => {
-                self.phase = Phase::Passing(Watch::default());
+                self.phase = Phase::Passing(HandshakeMonitor::default());
                 self.repeats = Default::default();
                 true
             }
@@ -194,7 +194,7 @@ impl Reflect {
             Phase::Engaged(engaged) => engaged.coupling.abort(),
             Phase::Passing(watch) => {
                 let numbers = Side::BOTH.map(|side| watch.expected_from(side));
-                *watch = Watch::default();
+                *watch = HandshakeMonitor::default();
                 self.leaving.extend(resets(numbers, self.params.header as u8));
             }
         }
@@ -220,7 +220,7 @@ impl Proxy for Reflect {
                 return;
             }
             let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
-            if !(opens && from == Side::Left && engaged.coupling.is_over()) {
+            if !(opens && from == Side::Client && engaged.coupling.is_over()) {
                 engaged.coupling.handle_segment(now, from, segment);
                 let expected = engaged.coupling.end(from).expected();
                 self.look_for_loss(now, from, segment, expected);
@@ -228,7 +228,7 @@ impl Proxy for Reflect {
             }
             // The next connection between the same ports.
             self.lost += engaged.coupling.lost();
-            self.phase = Phase::Passing(Watch::default());
+            self.phase = Phase::Passing(HandshakeMonitor::default());
         }
         self.pass(now, from, segment);
     }
@@ -257,10 +257,10 @@ impl Proxy for Reflect {
         }
     }
 
-    fn held(&self, from: Side) -> Held {
+    fn buffer_status(&self, from: Side) -> BufferStatus {
         match &self.phase {
-            Phase::Passing(_) => Held::default(),
-            Phase::Engaged(engaged) => engaged.coupling.held(from),
+            Phase::Passing(_) => BufferStatus::default(),
+            Phase::Engaged(engaged) => engaged.coupling.buffer_status(from),
         }
     }
 
@@ -303,7 +303,7 @@ impl Proxy for Reflect {
 
     fn statistics(&self) -> Statistics {
         let mut statistics = Statistics {
-            released: Side::BOTH.map(|from| self.held(from).released),
+            released: Side::BOTH.map(|from| self.buffer_status(from).released),
             at_risk: self.bytes_at_risk(),
             lost: self.lost(),
             ..Statistics::default()
@@ -321,7 +321,7 @@ impl Proxy for Reflect {
         }
     }
 
-    fn first(&self, from: Side) -> Option<u32> {
+    fn first_sequence_number(&self, from: Side) -> Option<u32> {
         match &self.phase {
             Phase::Passing(_) => None,
             Phase::Engaged(engaged) => Some(engaged.first[from.index()]),

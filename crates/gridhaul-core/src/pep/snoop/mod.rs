@@ -7,7 +7,7 @@
 //! overdue, `hold.rs` how much may be on the hop at a time. docs/limitations/snoop.md lists the trade-offs.
 
 mod cache;
-mod hold;
+mod hop_window;
 mod repair;
 mod timer;
 
@@ -15,11 +15,11 @@ use std::collections::VecDeque;
 
 use gridhaul_scenario::units::{Bytes, Instant};
 
-use super::{Held, Origin, Outgoing, Proxy, Side};
+use super::{BufferStatus, Origin, Outgoing, Proxy, Side};
 use crate::tcp::{Flags, Segment, expand};
 
 use self::cache::{Cache, Entry, Place};
-use self::hold::HopWindow;
+use self::hop_window::HopWindow;
 use self::timer::HopTimer;
 
 /// Keeps copies of what goes over a lossy last hop, and sends them again when they are missing.
@@ -341,12 +341,18 @@ impl Proxy for Snoop {
 
     /// Nothing is acknowledged here: what the receiver acknowledges counts as taken and released at
     /// once.
-    fn held(&self, from: Side) -> Held {
+    fn buffer_status(&self, from: Side) -> BufferStatus {
         if from == self.toward {
-            return Held::default();
+            return BufferStatus::default();
         }
         let known = self.released;
         let bytes = self.cache.payload();
-        Held { bytes, bytes_at_risk: 0, received: known, taken: known, released: known }
+        BufferStatus {
+            bytes,
+            bytes_at_risk: 0,
+            received: known,
+            acknowledged: known,
+            released: known,
+        }
     }
 }

@@ -12,7 +12,7 @@ use crate::tcp::{Flags, Segment};
 
 /// Lets plain acknowledgements go at most once in `hold`, the newest of them.
 #[derive(Debug, Clone)]
-pub struct AckThin {
+pub struct AckFilter {
     /// The end that the acknowledgements go to.
     toward: Side,
     hold: Duration,
@@ -38,7 +38,7 @@ struct Latest {
 /// connection.
 const WINDOW_MAX: u32 = 1 << 30;
 
-impl AckThin {
+impl AckFilter {
     /// For acknowledgements to the end `toward`. With a `hold` of zero, everything goes at once.
     #[must_use]
     pub const fn new(toward: Side, hold: Duration) -> Self {
@@ -122,7 +122,7 @@ fn replaces(segment: &Segment, waiting: &Segment) -> bool {
     segment.flags == Flags::ACK && carries && ahead <= WINDOW_MAX && further <= WINDOW_MAX
 }
 
-impl Proxy for AckThin {
+impl Proxy for AckFilter {
     fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
         if from == self.toward {
             if segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {

@@ -17,7 +17,7 @@ const TIME: Duration = Duration::from_secs(3);
 /// Old copies that come late and never again say nothing: a segment counts from the last time that one
 /// before it came.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Repeats {
+pub(super) struct CrashLossDetector {
     /// Those that have come, and none before them since.
     watched: [Option<Repeated>; WATCHED],
     /// Whether there are any: nearly always there are none.
@@ -35,7 +35,7 @@ struct Repeated {
     last: Instant,
 }
 
-impl Repeats {
+impl CrashLossDetector {
     /// A segment that takes sequence space begins at `seq`, and the next hop waits for `expected`.
     /// Returns how many bytes before `seq` are gone for good, once that is certain.
     #[inline]
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn what_is_repeated_beyond_a_gap_proves_the_gap() {
-        let mut repeats = Repeats::default();
+        let mut repeats = CrashLossDetector::default();
         assert_eq!(repeats.note(at(0), 500, 200), None);
         assert_eq!(repeats.note(at(1), 600, 200), None);
         for second in 1..6 {
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn as_long_as_the_sender_has_the_missing_bytes_nothing_is_gone() {
-        let mut repeats = Repeats::default();
+        let mut repeats = CrashLossDetector::default();
         repeats.note(at(0), 500, 200);
         repeats.note(at(1), 500, 200);
         repeats.note(at(2), 500, 200);
@@ -109,7 +109,7 @@ mod tests {
     fn a_late_old_copy_hides_no_gap() {
         // Copies of 300 and 400 come late and never again; what is repeated is 500.
         for expected in [200, 300] {
-            let mut repeats = Repeats::default();
+            let mut repeats = CrashLossDetector::default();
             assert_eq!(repeats.note(at(0), 400, 200), None);
             assert_eq!(repeats.note(at(0), 300, 200), None);
             assert_eq!(repeats.note(at(0), 400, 200), None);
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn while_the_oldest_is_repeated_those_behind_it_do_not_count() {
-        let mut repeats = Repeats::default();
+        let mut repeats = CrashLossDetector::default();
         for second in 0..12 {
             let seq = if second % 4 == 0 { 300 } else { 500 };
             assert_eq!(repeats.note(at(second), seq, 200), None, "second {second}");

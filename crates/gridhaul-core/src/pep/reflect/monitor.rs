@@ -5,7 +5,7 @@ use crate::tcp::{Flags, Segment};
 
 /// What is known of a connection whose segments pass.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Watch {
+pub(super) struct HandshakeMonitor {
     /// SYN of the left host and the right one's answer.
     opening: [Option<Opening>; 2],
     /// Segments without SYN have passed since.
@@ -37,7 +37,7 @@ struct Way {
 
 /// How the unit enters the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct EntryState {
     /// The number before the first byte that will be taken in, of each side.
     pub isns: [u32; 2],
     /// The windows that both sides offer.
@@ -46,7 +46,7 @@ pub(super) struct Entry {
     pub sack: bool,
 }
 
-impl Watch {
+impl HandshakeMonitor {
     /// Looks at a segment that is about to pass. `buffer` is the largest window that it may offer.
     pub(super) fn pass(&mut self, from: Side, segment: &mut Segment, header: u8, buffer: u32) {
         if segment.flags.has(Flags::RST) {
@@ -61,7 +61,12 @@ impl Watch {
 
     /// Whether this segment of the left host is the first behind the handshake: then the unit
     /// enters before it.
-    pub(super) fn opened_by(&self, from: Side, segment: &Segment, buffer: u32) -> Option<Entry> {
+    pub(super) fn opened_by(
+        &self,
+        from: Side,
+        segment: &Segment,
+        buffer: u32,
+    ) -> Option<EntryState> {
         let [Some(left), Some(right)] = self.opening else { return None };
         let flags = segment.flags;
         let plain = flags.has(Flags::ACK)
@@ -70,7 +75,7 @@ impl Watch {
             && segment.timestamps.is_none();
         let at = segment.seq.wrapping_sub(left.isn.wrapping_add(1));
         let answers = segment.ack == right.isn.wrapping_add(1) && at <= buffer;
-        (from == Side::Left && plain && answers && !self.begun).then_some(Entry {
+        (from == Side::Client && plain && answers && !self.begun).then_some(EntryState {
             isns: [left.isn, right.isn],
             windows: [segment.window, right.window],
             sack: left.sack && right.sack,
@@ -78,10 +83,10 @@ impl Watch {
     }
 
     /// Whether all that has passed is acknowledged in both directions: then the unit enters here.
-    pub(super) fn settled(&self) -> Option<Entry> {
+    pub(super) fn settled(&self) -> Option<EntryState> {
         let settled = self.ways.iter().all(|way| way.top.is_some() && way.top == way.acknowledged);
         let [left, right] = self.ways;
-        (settled && !self.closed_to_us).then(|| Entry {
+        (settled && !self.closed_to_us).then(|| EntryState {
             isns: [left, right].map(|way| way.top.unwrap_or_default().wrapping_sub(1)),
             windows: [left.window, right.window],
             sack: left.sack || right.sack,
@@ -105,12 +110,14 @@ impl Watch {
         let answer = segment.flags.has(Flags::ACK);
         match (from, answer, self.opening[0]) {
             // A repeated one changes nothing: what has passed since has passed.
-            (Side::Left, false, Some(left)) if left.isn == isn => {}
+            (Side::Client, false, Some(left)) if left.isn == isn => {}
             // An old copy of the SYN of this connection, whose data has begun to pass: a new one begins
             // behind the numbers of the old one (RFC 9293, section 3.4.1).
-            (Side::Left, false, _) if self.has_passed(isn) => {}
-            (Side::Left, false, _) => *self = Self { opening: [opening, None], ..Self::default() },
-            (Side::Right, true, Some(left)) if segment.ack == left.isn.wrapping_add(1) => {
+            (Side::Client, false, _) if self.has_passed(isn) => {}
+            (Side::Client, false, _) => {
+                *self = Self { opening: [opening, None], ..Self::default() }
+            }
+            (Side::Server, true, Some(left)) if segment.ack == left.isn.wrapping_add(1) => {
                 self.opening[1] = opening;
             }
             // Opened by both at once, or out of nowhere: it passes.
