@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time;
 
-use gridhaul_core::pep::{AckThin, Pass, Proxy, Reflect, Side, Snoop, Split};
+use gridhaul_core::pep::{AckFilter, PassThrough, Proxy, Reflect, Side, Snoop, Split};
 use gridhaul_core::random::RandomStream;
 use gridhaul_core::tcp::{Connection, Flags, Segment, StackParams};
 use gridhaul_scenario::scenario::{Profile, Stack};
@@ -35,11 +35,11 @@ fn main() {
 fn machine(name: &str) -> Box<dyn Proxy> {
     let buffer = Bytes::new(1_000_000);
     match name {
-        "snoop" => Box::new(Snoop::new(Side::Right, buffer)),
+        "snoop" => Box::new(Snoop::new(Side::Server, buffer)),
         "split" => Box::new(Split::new(stack(), buffer, [3, 4])),
         "reflect" => Box::new(Reflect::new(stack(), buffer)),
-        "ack" => Box::new(AckThin::new(Side::Left, DELAY)),
-        _ => Box::new(Pass::default()),
+        "ack" => Box::new(AckFilter::new(Side::Client, DELAY)),
+        _ => Box::new(PassThrough::default()),
     }
 }
 
@@ -126,7 +126,7 @@ impl Transfer {
             }
         }
         while let Some((side, segment)) = due(&mut self.to_host, now) {
-            let lossy = side == Side::Right && !segment.flags.has(Flags::SYN);
+            let lossy = side == Side::Server && !segment.flags.has(Flags::SYN);
             if !(lossy && self.chance.hit(self.loss.into())) {
                 self.hosts[side.index()].handle_segment(now, &segment);
             }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use gridhaul_scenario::units::Instant;
 
-use super::Level;
+use super::TimeAverage;
 
 /// The messages for one upstream connection, in the order in which they became complete.
 ///
@@ -19,9 +19,9 @@ pub(super) struct Upstream {
     pub left_messages: u64,
     acknowledged: u64,
     /// Messages that occupy buffer space, incomplete ones included.
-    pub waiting: Level,
+    pub waiting: TimeAverage,
     /// Bytes at risk: accepted from their senders and not yet delivered upstream.
-    pub at_risk: Level,
+    pub at_risk: TimeAverage,
 }
 
 /// A complete message in the queue.
@@ -49,7 +49,7 @@ impl Upstream {
         self.queue.pop_front();
         self.left += message.bytes;
         self.left_messages += 1;
-        self.waiting.fall(now, 1);
+        self.waiting.decrease(now, 1);
         Some(message)
     }
 
@@ -61,7 +61,7 @@ impl Upstream {
     /// The bytes before this position are delivered and no longer at risk.
     pub(super) fn acknowledge(&mut self, now: Instant, acknowledged: u64) {
         if acknowledged > self.acknowledged {
-            self.at_risk.fall(now, acknowledged - self.acknowledged);
+            self.at_risk.decrease(now, acknowledged - self.acknowledged);
             self.acknowledged = acknowledged;
         }
     }

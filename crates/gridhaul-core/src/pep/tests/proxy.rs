@@ -10,7 +10,7 @@ use crate::pep::{Origin, Payload, Proxy, Side};
 use crate::tcp::{Flags, Segment};
 
 /// A proxy and the payload that is kept for it.
-pub(super) struct Unit {
+pub(super) struct CarriedProxy {
     pub proxy: Box<dyn Proxy>,
     /// Most that the proxy may keep of each direction, in bytes.
     pub limit: u64,
@@ -28,7 +28,7 @@ struct Store {
     went: Option<u32>,
 }
 
-impl Unit {
+impl CarriedProxy {
     pub(super) fn new(proxy: Box<dyn Proxy>, limit: u64) -> Self {
         let store = || Store { payload: Payload::new(usize::MAX), came: None, went: None };
         Self { proxy, limit, stores: [store(), store()], passing: None }
@@ -92,39 +92,39 @@ impl Unit {
         let store = &self.stores[from.index()];
         let first = self.first(from)?;
         let before = self.before(from, isn);
-        let held = self.proxy.held(from);
+        let held = self.proxy.buffer_status(from);
         let begin = offset.checked_sub(before).filter(|&at| at >= held.released)?;
         let has = |at: &u64| store.payload.read(first.wrapping_add(*at as u32), 1).is_some();
-        let kept = (begin..held.taken).take_while(has).count() as u64;
+        let kept = (begin..held.acknowledged).take_while(has).count() as u64;
         (kept > 0).then_some(offset + kept)
     }
 
     /// The bytes of the stream of `from` that are kept here and acknowledged to it.
     pub(super) fn bytes_at_risk(&self, from: Side, isn: u32) -> Range<u64> {
-        let (held, before) = (self.proxy.held(from), self.before(from, isn));
-        before + held.released..before + held.taken.max(held.released)
+        let (held, before) = (self.proxy.buffer_status(from), self.before(from, isn));
+        before + held.released..before + held.acknowledged.max(held.released)
     }
 
     /// Offset in the stream of the first byte that the proxy counts.
     fn before(&self, from: Side, isn: u32) -> u64 {
-        let first = self.proxy.first(from);
+        let first = self.proxy.first_sequence_number(from);
         first.map_or(0, |first| u64::from(first.wrapping_sub(isn.wrapping_add(1))))
     }
 
     fn first(&self, from: Side) -> Option<u32> {
         let behind_syn = self.stores[from.index()].came.map(|isn| isn.wrapping_add(1));
-        self.proxy.first(from).or(behind_syn)
+        self.proxy.first_sequence_number(from).or(behind_syn)
     }
 
     pub(super) fn check(&self) {
         for from in Side::BOTH {
-            let held = self.proxy.held(from);
+            let held = self.proxy.buffer_status(from);
             assert!(held.bytes <= self.limit, "{held:?} in a buffer of {}", self.limit);
             assert!(held.bytes_at_risk <= held.bytes, "{held:?}");
             // A proxy that ends connections accepts no more than it can hold. One that holds copies
             // alone may not hold all that its carrier keeps for it.
             let kept = self.stores[from.index()].payload.len() as u64;
-            let ends = held.taken > held.released;
+            let ends = held.acknowledged > held.released;
             assert!(!ends || kept <= self.limit, "{kept} B are kept: {held:?}");
         }
     }
@@ -132,7 +132,7 @@ impl Unit {
     /// Forgets what the proxy has released.
     fn let_go(&mut self) {
         for from in Side::BOTH {
-            let released = self.proxy.held(from).released as u32;
+            let released = self.proxy.buffer_status(from).released as u32;
             let Some(first) = self.first(from) else { continue };
             let kept = first.wrapping_add(released);
             self.stores[from.index()].payload.release_to(kept);

@@ -119,10 +119,14 @@ impl Bench {
     }
 
     fn send(&mut self, bytes: u64) {
-        self.sent = (self.sent + bytes).min(self.machine.handed_over(0));
+        self.sent = (self.sent + bytes).min(self.machine.written(0));
         while let Some(departed) = self.machine.poll_departed(self.now, 0, self.sent) {
             let (index, size) = self.whole.pop_front().expect("nothing leaves that is not whole");
-            assert_eq!((departed.member as usize, departed.bytes), (index, size), "order, size");
+            assert_eq!(
+                (departed.connection as usize, departed.bytes),
+                (index, size),
+                "order, size"
+            );
             let member = &mut self.members[index];
             assert_eq!(member.sizes[member.gone], size, "a member's messages keep their order");
             member.gone += 1;
@@ -161,7 +165,7 @@ impl Bench {
         assert!(messages >= self.whole.len() as u64);
         assert_eq!(self.machine.waiting(0).value(), messages);
         let bytes_at_risk = self.machine.bytes_at_risk(0).value();
-        assert_eq!(bytes_at_risk, self.machine.handed_over(0) - self.acknowledged);
+        assert_eq!(bytes_at_risk, self.machine.written(0) - self.acknowledged);
     }
 
     /// Members repeat what is missing, in segments of 100 bytes, and upstream sends everything.
@@ -266,11 +270,11 @@ fn a_begun_message_has_room_until_its_end() {
     assert_eq!(machine.admit(at(5), (2, 0), 0..1, 0, [500]), 0, "it leaves when it is sent");
     assert_eq!(machine.poll_departed(at(7), 0, 499), None);
     let departed = machine.poll_departed(at(9), 0, 500).unwrap();
-    assert_eq!(departed, Departed { member: 1, bytes: 500, waited: Duration::from_nanos(4) });
+    assert_eq!(departed, Departed { connection: 1, bytes: 500, waited: Duration::from_nanos(4) });
     assert_eq!(machine.admit(at(9), (2, 0), 0..1, 0, [500]), 1);
     // Two from 0 to 9 ns, then two again.
     assert_eq!(machine.waiting(0).integral_at(at(10)), 20);
-    machine.handle_gone(at(10), 0);
+    machine.handle_connection_failed(at(10), 0);
     assert_eq!(machine.occupied(), (1, 500));
 }
 
@@ -302,9 +306,9 @@ fn outlets_share_the_room_and_keep_their_own_order() {
         machine.handle_message(at(0), (member, outlet), 100);
     }
     assert_eq!(machine.admit(at(0), (3, 1), 0..100, 0, [100]), 0);
-    assert_eq!((machine.handed_over(0), machine.handed_over(1)), (200, 100));
-    assert_eq!(machine.poll_departed(at(0), 0, 200).unwrap().member, 0);
-    assert_eq!(machine.poll_departed(at(0), 0, 200).unwrap().member, 2);
+    assert_eq!((machine.written(0), machine.written(1)), (200, 100));
+    assert_eq!(machine.poll_departed(at(0), 0, 200).unwrap().connection, 0);
+    assert_eq!(machine.poll_departed(at(0), 0, 200).unwrap().connection, 2);
     assert_eq!(machine.poll_departed(at(0), 0, 200), None);
     assert_eq!((machine.waiting(0).value(), machine.waiting(1).value()), (0, 1));
 }

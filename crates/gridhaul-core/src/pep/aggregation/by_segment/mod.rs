@@ -19,7 +19,7 @@ use std::ops::Range;
 
 use gridhaul_scenario::units::{BufferLimit, Duration, Instant};
 
-use super::Level;
+use super::TimeAverage;
 use super::buffer::Space;
 use super::forwarding::Forwarding;
 
@@ -46,7 +46,7 @@ struct Begun {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Departed {
     /// The member that the message came from.
-    pub member: u32,
+    pub connection: u32,
     /// Size in bytes.
     pub bytes: u64,
     /// From being complete to the first transmission of its last byte.
@@ -124,7 +124,7 @@ impl SegmentAggregator {
         if begun.space.messages == 0 {
             self.begun.remove(&member);
         }
-        self.forwarding.upstream_mut(outlet).at_risk.rise(now, bytes);
+        self.forwarding.upstream_mut(outlet).at_risk.increase(now, bytes);
         self.forwarding.complete(now, outlet, (u64::from(member), bytes));
         bytes
     }
@@ -134,7 +134,7 @@ impl SegmentAggregator {
     pub fn poll_departed(&mut self, now: Instant, outlet: usize, sent: u64) -> Option<Departed> {
         let message = self.forwarding.poll_before(now, outlet, sent)?;
         Some(Departed {
-            member: message.connection as u32,
+            connection: message.connection as u32,
             bytes: message.bytes,
             waited: now.since(message.since),
         })
@@ -146,7 +146,7 @@ impl SegmentAggregator {
     }
 
     /// The connection of a member has failed: what it has begun will never be whole.
-    pub fn handle_gone(&mut self, now: Instant, member: u32) {
+    pub fn handle_connection_failed(&mut self, now: Instant, member: u32) {
         if let Some(begun) = self.begun.remove(&member) {
             self.forwarding.cancel(now, begun.outlet, begun.space);
         }
@@ -154,20 +154,20 @@ impl SegmentAggregator {
 
     /// Messages that hold room for an outlet, those that are not whole too.
     #[must_use]
-    pub fn waiting(&self, outlet: usize) -> &Level {
+    pub fn waiting(&self, outlet: usize) -> &TimeAverage {
         &self.forwarding.upstream(outlet).waiting
     }
 
     /// Bytes at risk: accepted from the members as whole messages and not yet acknowledged upstream
     /// (RFC 3135, section 4.1.2: fate sharing).
     #[must_use]
-    pub fn bytes_at_risk(&self, outlet: usize) -> &Level {
+    pub fn bytes_at_risk(&self, outlet: usize) -> &TimeAverage {
         &self.forwarding.upstream(outlet).at_risk
     }
 
     /// Bytes of all whole messages that were handed to an outlet.
     #[must_use]
-    pub fn handed_over(&self, outlet: usize) -> u64 {
+    pub fn written(&self, outlet: usize) -> u64 {
         self.forwarding.upstream(outlet).written
     }
 

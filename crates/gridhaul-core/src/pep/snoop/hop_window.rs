@@ -1,36 +1,35 @@
-//! How much may be on the hop at a time.
+//! The window of segments in flight on the hop.
 //!
-//! A copy that had to queue behind everything that was sent before would come late, and all that
-//! the sender sends for one late acknowledgement comes as a burst that makes the next copy late.
-//! Balakrishnan et al. give copies priority in the queue of the hop. That queue belongs to somebody
-//! else here, so it is kept short: what the hop does not need waits in the cache, and copies pass
-//! it by.
+//! A retransmission that waits in a long queue of the hop arrives late, and the burst that the
+//! sender sends for one late acknowledgement delays the next retransmission. Balakrishnan et al.
+//! give retransmissions priority in the queue of the hop. Here this queue belongs to another node,
+//! and is kept short instead: further segments wait in the cache, and retransmissions overtake them.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-/// A window over the hop, in segments: FAST TCP's (Wei, Jin, Low and Hegde, IEEE/ACM Transactions
-/// on Networking 2006, equation 5 with γ = 1), which settles at `ALPHA` segments in the queue
-/// whatever is lost.
+/// A window over the hop, in segments: that of FAST TCP (Wei, Jin, Low and Hegde, IEEE/ACM
+/// Transactions on Networking 2006, equation 5 with γ = 1), which converges to `ALPHA` segments in
+/// the queue, independently of losses.
 #[derive(Debug, Clone)]
 pub(super) struct HopWindow {
     segments: u64,
-    /// Round trip of the empty hop, and when it was last found to be so.
+    /// Round-trip time of the empty hop, and the time of its last sample.
     base_ns: u64,
     base_at: Instant,
     changed: Instant,
-    /// The queue has not been seen yet: the window doubles.
+    /// No queue was observed yet: the window doubles, as in slow start.
     starting: bool,
-    /// The hop is being emptied to measure it.
+    /// The window is reduced to drain the queue and to measure the base round-trip time.
     probing: bool,
 }
 
-/// Segments that the hop's queue holds on average: with one of them lost, the others still show it.
+/// Average number of segments in the queue of the hop: if one is lost, the others reveal the loss.
 const ALPHA: u64 = 4;
 
-/// The window at the beginning (RFC 6928).
+/// Initial window (RFC 6928).
 const INITIAL: u64 = 10;
 
-/// The round trip of the empty hop is believed for so long (BBR's `RTpropFilterLen`).
+/// Lifetime of the base round-trip time (`RTpropFilterLen` of BBR).
 const BASE_AGE: Duration = Duration::from_secs(10);
 
 impl HopWindow {
@@ -45,7 +44,7 @@ impl HopWindow {
         }
     }
 
-    /// Segments that may be on the hop; no limit before the hop has been measured.
+    /// Maximum number of outstanding segments; no limit before the first round-trip time sample.
     pub(super) const fn segments(&self) -> u64 {
         match (self.base_ns, self.probing) {
             (u64::MAX, _) => u64::MAX,
@@ -54,17 +53,17 @@ impl HopWindow {
         }
     }
 
-    /// A segment that was sent at `sent`, as the last of `out` on the hop, has arrived. `limited`:
-    /// others wait.
-    pub(super) fn measure(&mut self, sent: Instant, now: Instant, out: u64, limited: bool) {
+    /// Adds a round-trip time sample of a segment that was sent at `sent`, when `outstanding` segments
+    /// were in flight. `limited`: segments wait for the window.
+    pub(super) fn measure(&mut self, sent: Instant, now: Instant, outstanding: u64, limited: bool) {
         let sample = now.since(sent).as_nanos().max(1);
         let old = now.since(self.base_at) >= BASE_AGE;
-        if sample <= self.base_ns || old && out <= ALPHA {
+        if sample <= self.base_ns || old && outstanding <= ALPHA {
             (self.base_ns, self.base_at, self.probing) = (sample, now, false);
         } else if old && limited {
             self.probing = true;
         }
-        // Once for each round trip, and only where it is the window that was measured.
+        // The window changes once per round trip, and only if it limits the transmission.
         if !limited || self.probing || sent < self.changed {
             return;
         }
@@ -80,19 +79,19 @@ impl HopWindow {
 mod tests {
     use super::*;
 
-    /// A hop that serves a segment a millisecond and is 20 ms long, always with enough to do.
+    /// A saturated hop with one segment per millisecond and a round-trip time of 20 ms.
     #[test]
-    fn the_queue_of_the_hop_settles_at_alpha() {
+    fn the_queue_of_the_hop_converges_to_alpha() {
         let mut window = HopWindow::new();
         let mut now = Instant::ZERO;
         let mut seen = Vec::new();
         assert_eq!(window.segments(), u64::MAX);
         window.measure(now, now + Duration::from_millis(20), 1, false);
         for _ in 0..20 {
-            let out = window.segments();
+            let outstanding = window.segments();
             let sent = now;
-            now += Duration::from_millis(out.max(20));
-            window.measure(sent, now, out, true);
+            now += Duration::from_millis(outstanding.max(20));
+            window.measure(sent, now, outstanding, true);
             seen.push(window.segments());
         }
         assert_eq!(seen[..4], [20, 40, 24, 24]);
@@ -100,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_way_is_believed_after_the_hop_was_emptied() {
+    fn a_longer_base_round_trip_time_is_accepted_after_the_queue_has_drained() {
         let mut window = HopWindow::new();
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
         window.measure(at(0), at(10), 1, true);

@@ -8,12 +8,12 @@ use gridhaul_scenario::units::{BitRate, Bytes, Duration, Instant, WindowSize};
 use proptest::prelude::*;
 
 use super::chain::Chain;
-use super::garbage::segments;
 use super::hop::schedules;
-use super::host::{Close, Plan};
+use super::host::{Application, Close};
+use super::malformed_segments::segments;
 use super::stack;
 use super::two_hops::{Hop, Outcome, TwoHops};
-use crate::pep::{AckThin, Pass, Proxy, Side};
+use crate::pep::{AckFilter, PassThrough, Proxy, Side};
 use crate::tcp::{Flags, SackBlocks, Segment, StackParams};
 
 const HOLD: Duration = Duration::from_millis(100);
@@ -28,11 +28,11 @@ fn ms(ms: u64) -> Instant {
 
 /// Feeds segments from the right at these times; returns what goes to the left, and when.
 fn thinned(hold: Duration, fed: &[(Instant, Segment)]) -> Vec<(Instant, Segment)> {
-    let mut thin = AckThin::new(Side::Left, hold);
+    let mut thin = AckFilter::new(Side::Client, hold);
     let mut gone = Vec::new();
-    let mut collect = |thin: &mut AckThin, now| {
+    let mut collect = |thin: &mut AckFilter, now| {
         while let Some(out) = thin.poll_transmit(now) {
-            assert_eq!(out.to, Side::Left);
+            assert_eq!(out.to, Side::Client);
             gone.push((now, out.segment));
         }
     };
@@ -44,7 +44,7 @@ fn thinned(hold: Duration, fed: &[(Instant, Segment)]) -> Vec<(Instant, Segment)
             collect(&mut thin, now);
         }
         if *at != Instant::NEVER {
-            thin.handle_segment(*at, Side::Right, segment);
+            thin.handle_segment(*at, Side::Server, segment);
             collect(&mut thin, *at);
         }
     }
@@ -187,28 +187,28 @@ proptest! {
 
     #[test]
     fn streams_arrive_through_any_number_of_them(
-        luck in schedules(150),
-        towards in prop::collection::vec(prop_oneof![Just(Side::Left), Just(Side::Right)], 1..4),
+        impairments in schedules(150),
+        towards in prop::collection::vec(prop_oneof![Just(Side::Client), Just(Side::Server)], 1..4),
         sizes in [0..6_000_u64, 0..6_000_u64],
         hold in (0..200_u64).prop_map(Duration::from_millis),
         handshake: bool,
     ) {
-        let plans = [Plan::new(sizes[0], Close::AtOnce), Plan::new(sizes[1], Close::AfterPeer)];
+        let plans = [Application::new(sizes[0], Close::AtOnce), Application::new(sizes[1], Close::AfterPeer)];
         let proxies = towards.iter().map(|&toward| {
-            Box::new(AckThin::new(toward, hold)) as Box<dyn Proxy>
+            Box::new(AckFilter::new(toward, hold)) as Box<dyn Proxy>
         }).collect();
         let params = stack(100, 1_500);
         let mut chain = if handshake {
-            Chain::opening(&params, plans, proxies, 0, luck)
+            Chain::opening(&params, plans, proxies, 0, impairments)
         } else {
-            Chain::established(&params, plans, proxies, 0, luck)
+            Chain::established(&params, plans, proxies, 0, impairments)
         };
         chain.run_to_the_end();
     }
 
     #[test]
     fn garbage_goes_through(steps in segments(200)) {
-        let mut thin = AckThin::new(Side::Left, HOLD);
+        let mut thin = AckFilter::new(Side::Client, HOLD);
         let (mut now, mut fed, mut gone) = (Instant::ZERO, 0, 0);
         for (wait, from, segment) in steps {
             now += wait;
@@ -244,8 +244,8 @@ fn a_narrow_uplink_carries_a_fast_downlink() {
         ..Stack::default()
     };
     let params = Arc::new(StackParams::resolve(&stack));
-    let bare = over_a_narrow_uplink(&params, Pass::default());
-    let thin = over_a_narrow_uplink(&params, AckThin::new(Side::Left, HOLD));
+    let bare = over_a_narrow_uplink(&params, PassThrough::default());
+    let thin = over_a_narrow_uplink(&params, AckFilter::new(Side::Client, HOLD));
     println!("bare {bare:?} thin {thin:?}");
     assert!(thin.delivered > 2 * bare.delivered, "{bare:?}\n{thin:?}");
     assert_eq!((thin.stats.retransmissions, thin.stats.timeouts), (0, 0), "{thin:?}");

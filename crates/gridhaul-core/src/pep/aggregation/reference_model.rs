@@ -351,10 +351,10 @@ proptest! {
                     whole[index] += 1;
                 }
             } else if let Step::Deliver(bytes) = step {
-                sent = (sent + bytes).min(aggregate.handed_over(0));
+                sent = (sent + bytes).min(aggregate.written(0));
                 while let Some(departed) = aggregate.poll_departed(Instant::ZERO, 0, sent) {
                     let (index, payload) = &model.messages[model.left];
-                    prop_assert_eq!(departed.member as usize, *index);
+                    prop_assert_eq!(departed.connection as usize, *index);
                     prop_assert_eq!(departed.bytes, payload.len() as u64);
                     model.left += 1;
                 }

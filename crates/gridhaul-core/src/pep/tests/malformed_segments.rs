@@ -29,7 +29,7 @@ pub(super) fn segments(len: usize) -> impl Strategy<Value = Vec<(Duration, Side,
             if header & 1 == 0 { ClockOption::Timestamps } else { ClockOption::OneWayDelay };
         Segment { seq, ack, len, window, timestamps, clock, sack, sack_permitted, flags, header }
     });
-    let side = prop_oneof![Just(Side::Left), Just(Side::Right)];
+    let side = prop_oneof![Just(Side::Client), Just(Side::Server)];
     let wait = prop_oneof![0..3_u64, 0..3_000_u64].prop_map(Duration::from_millis);
     prop::collection::vec((wait, side, segment), 0..len)
 }

@@ -4,15 +4,15 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use super::chain::Chain;
 use super::coupled::{CLOSES, Mode, chain};
-use super::hop::Luck;
-use super::host::Plan;
+use super::hop::Impairments;
+use super::host::Application;
 use super::stack;
 use crate::pep::Side;
 use crate::random::RandomStream;
 
 /// Payload of a segment. So little, because the harness carries and checks every byte.
 const MSS: u32 = 8;
-/// Segments with bad luck of their own, on all hops together; behind them all arrive.
+/// Segments with bad impairments of their own, on all hops together; behind them all arrive.
 const SEGMENTS: u64 = 150;
 /// A transfer must be over after this time: the fates of 150 segments can hold one of them up at 5
 /// timeouts in a row, of at most 5 s each, and each hop in turn.
@@ -20,8 +20,8 @@ const TIME: Duration = Duration::from_secs(300);
 
 /// A chain, what its hosts do, and what happens to segments. The seed is all that it takes.
 fn drawn(seed: u64) -> Chain {
-    let mut chance = RandomStream::named(seed, 0, "chain", 0, "case");
-    let mut between = |low: u64, high: u64| low + chance.below(high - low + 1);
+    let mut random = RandomStream::named(seed, 0, "chain", 0, "case");
+    let mut between = |low: u64, high: u64| low + random.below(high - low + 1);
     // In segments: buffers and windows from one and a half to fifteen, up to thirty of data.
     let units = [1, 2, 3, 7][between(0, 3) as usize];
     let buffers: Vec<u32> = (0..units).map(|_| between(12, 120) as u32).collect();
@@ -31,12 +31,12 @@ fn drawn(seed: u64) -> Chain {
         let slow = between(0, 4) == 0;
         let reads = (between(5, 32), Duration::from_millis(between(100, 900)));
         let size = between(0, 240);
-        Plan { reads: slow.then_some(reads), ..Plan::new(size, closes[side.index()]) }
+        Application { reads: slow.then_some(reads), ..Application::new(size, closes[side.index()]) }
     });
     let handshake = between(0, 1) == 0;
-    let luck = Luck::random(seed, 0.1, 0.2, SEGMENTS);
+    let impairments = Impairments::random(seed, 0.1, 0.2, SEGMENTS);
     let hosts = stack(MSS, window);
-    let mut chain = chain(Mode::Reflect, &buffers, &hosts, plans, handshake, luck);
+    let mut chain = chain(Mode::Reflect, &buffers, &hosts, plans, handshake, impairments);
     chain.closes_end_to_end = true;
     chain
 }
@@ -72,7 +72,7 @@ fn bytes_that_are_lost_three_times_in_a_row_are_not_gone() {
     lose_nothing(689_385..689_386);
 }
 
-/// `GRIDHAUL_SCHEDULES=1000000 cargo test --release -p gridhaul-core --lib very_many -- --ignored
+/// `GRIDHAUL_SCHEDULES=1000000 cargo test --release -p gridhaul-core --lib random_schedules -- --ignored
 /// --nocapture` runs so many, from `GRIDHAUL_SCHEDULES_FROM` on, and prints how long it took.
 #[test]
 #[ignore = "takes as long as it is asked to"]

@@ -22,7 +22,7 @@ use gridhaul_scenario::units::{self, BufferLimit, Instant};
 
 use super::buffer::Space;
 use super::forwarding::Forwarding;
-use super::{Framer, Framing, Level};
+use super::{Framer, Framing, TimeAverage};
 pub use connection::ConnectionStatus;
 use connection::{Connection, sequence};
 use limits::Reserve;
@@ -50,7 +50,7 @@ pub struct ByteAggregator {
     connections: BTreeMap<ConnectionId, Connection>,
     next_id: u64,
     waiting_list: WaitingList,
-    at_risk: Level,
+    at_risk: TimeAverage,
     transmitted: Vec<Transmitted>,
 }
 
@@ -75,7 +75,7 @@ impl ByteAggregator {
             connections: BTreeMap::new(),
             next_id: 0,
             waiting_list: WaitingList::default(),
-            at_risk: Level::default(),
+            at_risk: TimeAverage::default(),
             transmitted: vec![Transmitted::default(); upstreams],
         }
     }
@@ -339,7 +339,7 @@ impl ByteAggregator {
     /// Bytes at risk of all connections: accepted and not yet delivered upstream, incomplete
     /// messages included. Never above [`ByteLimits::total`].
     #[must_use]
-    pub const fn at_risk(&self) -> &Level {
+    pub const fn at_risk(&self) -> &TimeAverage {
         &self.at_risk
     }
 
@@ -348,7 +348,7 @@ impl ByteAggregator {
     /// # Panics
     /// When there is no upstream connection of this index.
     #[must_use]
-    pub fn upstream_at_risk(&self, upstream: usize) -> &Level {
+    pub fn upstream_at_risk(&self, upstream: usize) -> &TimeAverage {
         &self.forwarding.upstream(upstream).at_risk
     }
 
@@ -357,7 +357,7 @@ impl ByteAggregator {
     /// # Panics
     /// When there is no upstream connection of this index.
     #[must_use]
-    pub fn waiting(&self, upstream: usize) -> &Level {
+    pub fn waiting(&self, upstream: usize) -> &TimeAverage {
         &self.forwarding.upstream(upstream).waiting
     }
 
@@ -376,8 +376,8 @@ impl ByteAggregator {
         let after = connection.incomplete();
         let space = Space { messages: u64::from(before == 0), bytes };
         self.forwarding.reserve(now, upstream, space);
-        self.forwarding.upstream_mut(upstream).at_risk.rise(now, bytes);
-        self.at_risk.rise(now, bytes);
+        self.forwarding.upstream_mut(upstream).at_risk.increase(now, bytes);
+        self.at_risk.increase(now, bytes);
         self.reserve.update(id, before, after);
         if is_complete {
             self.forwarding.complete(now, upstream, (id.0, before + bytes));
@@ -385,8 +385,8 @@ impl ByteAggregator {
     }
 
     fn lower_at_risk(&mut self, now: Instant, upstream: usize, bytes: u64) {
-        self.forwarding.upstream_mut(upstream).at_risk.fall(now, bytes);
-        self.at_risk.fall(now, bytes);
+        self.forwarding.upstream_mut(upstream).at_risk.decrease(now, bytes);
+        self.at_risk.decrease(now, bytes);
     }
 
     fn stop_waiting(&mut self, id: ConnectionId) {

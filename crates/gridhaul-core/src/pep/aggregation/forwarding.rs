@@ -28,13 +28,13 @@ impl Forwarding {
     /// Reserves space, of which the caller has found that it fits.
     pub(super) fn reserve(&mut self, now: Instant, upstream: usize, space: Space) {
         self.buffer.reserve(space);
-        self.upstreams[upstream].waiting.rise(now, space.messages);
+        self.upstreams[upstream].waiting.increase(now, space.messages);
     }
 
     /// Releases the space of messages that will never be complete.
     pub(super) fn cancel(&mut self, now: Instant, upstream: usize, space: Space) {
         self.buffer.release(space);
-        self.upstreams[upstream].waiting.fall(now, space.messages);
+        self.upstreams[upstream].waiting.decrease(now, space.messages);
     }
 
     /// A message is complete, and its space is reserved: it is forwarded after those that became

@@ -21,10 +21,10 @@ mod forwarding;
 mod framer;
 #[cfg(test)]
 mod reference_model;
-mod share;
 mod upstream;
+mod window_share;
 
-use super::{Level, Payload};
+use super::{Payload, TimeAverage};
 pub use by_byte::{
     Accepted, ByteAggregator, ByteLimits, ConnectionId, ConnectionStatus, Delivered, Ended,
     LimitsError, Message, OfferError, OpenError,
@@ -34,4 +34,4 @@ pub use framer::{
     ByteOrder, Delimiter, FixedSize, Framer, Framing, FramingError, LengthPrefix, LengthWidth,
     WholeStream,
 };
-pub use share::window_share;
+pub use window_share::window_share;

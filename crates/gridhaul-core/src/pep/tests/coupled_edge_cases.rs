@@ -8,11 +8,11 @@ use proptest::prelude::*;
 
 use super::chain::{Chain, ISNS};
 use super::coupled::{MODES, Mode, a_quarter, chain, chains, machine};
-use super::garbage;
-use super::hop::{Luck, schedules};
-use super::host::{Close, Plan};
+use super::hop::{Impairments, schedules};
+use super::host::{Application, Close};
+use super::malformed_segments;
 use super::stack;
-use crate::pep::{Pass, Proxy, Reflect, Side, Split};
+use crate::pep::{PassThrough, Proxy, Reflect, Side, Split};
 use crate::tcp::{Flags, Segment, StackParams, State};
 
 fn after(chain: &Chain, seconds: u64) -> Instant {
@@ -30,12 +30,12 @@ proptest! {
     fn a_crash_loses_what_only_the_unit_had_and_nothing_else(
         buffers in chains(),
         sizes in [0..3_000_u64, 0..3_000_u64],
-        luck in schedules(120),
+        impairments in schedules(120),
         millis in 30..3_000_u64,
         which: prop::sample::Index,
     ) {
-        let plans = sizes.map(|size| Plan::new(size, Close::AtOnce));
-        let mut chain = chain(Mode::Reflect, &buffers, &stack(100, 900), plans, true, luck);
+        let plans = sizes.map(|size| Application::new(size, Close::AtOnce));
+        let mut chain = chain(Mode::Reflect, &buffers, &stack(100, 900), plans, true, impairments);
         chain.run(Instant::ZERO + Duration::from_millis(millis));
         let which = which.index(buffers.len());
         chain.crash(which, machine(Mode::Reflect, buffers[which]));
@@ -60,11 +60,11 @@ proptest! {
     fn arbitrary_segments_do_no_harm(
         mode in prop::sample::select(&MODES[..]),
         established: bool,
-        segments in garbage::segments(150),
+        segments in malformed_segments::segments(150),
     ) {
-        let plans = [Plan::new(0, Close::Never); 2];
+        let plans = [Application::new(0, Close::Never); 2];
         let hosts = stack(100, 900);
-        let mut chain = chain(mode, &[700], &hosts, plans, !established, Luck::good());
+        let mut chain = chain(mode, &[700], &hosts, plans, !established, Impairments::good());
         let proxy = &mut chain.units[0].proxy;
         let mut now = Instant::ZERO;
         for (wait, from, segment) in segments {
@@ -80,7 +80,7 @@ proptest! {
             }
             prop_assert!(proxy.poll_transmit(now).is_none(), "it goes on sending");
             for side in Side::BOTH {
-                let held = proxy.held(side);
+                let held = proxy.buffer_status(side);
                 prop_assert!(held.bytes <= 700, "{:?}", held);
             }
         }
@@ -92,8 +92,9 @@ fn a_reset_passes_a_chain_of_any_length() {
     for (mode, units, dead) in MODES.into_iter().flat_map(|mode| {
         [1, 2, 3, 7].into_iter().flat_map(move |units| Side::BOTH.map(|side| (mode, units, side)))
     }) {
-        let plans = [Plan::new(50_000, Close::AtOnce); 2];
-        let mut chain = chain(mode, &vec![500; units], &stack(100, 500), plans, true, Luck::good());
+        let plans = [Application::new(50_000, Close::AtOnce); 2];
+        let mut chain =
+            chain(mode, &vec![500; units], &stack(100, 500), plans, true, Impairments::good());
         chain.run(Instant::ZERO + Duration::from_secs(1));
         chain.resets = true;
         chain.hosts[dead.index()].forget();
@@ -107,14 +108,19 @@ fn a_reset_passes_a_chain_of_any_length() {
 fn the_window_reported_upstream_is_the_smallest_free_buffer_downstream() {
     for units in [1, 2, 3, 7] {
         // The right host takes nothing.
-        let deaf = Plan { reads: Some((0, Duration::from_secs(5))), ..Plan::new(0, Close::Never) };
+        let deaf = Application {
+            reads: Some((0, Duration::from_secs(5))),
+            ..Application::new(0, Close::Never)
+        };
         let buffers: Vec<u32> = (0..units).map(|unit| 900 - 100 * unit).collect();
-        let plans = [Plan::new(300, Close::Never), deaf];
-        let mut chain = chain(Mode::Reflect, &buffers, &stack(100, 700), plans, true, Luck::good());
+        let plans = [Application::new(300, Close::Never), deaf];
+        let mut chain =
+            chain(Mode::Reflect, &buffers, &stack(100, 700), plans, true, Impairments::good());
         chain.run(Instant::ZERO + Duration::from_secs(3));
         let free = |chain: &Chain| {
             let units = chain.units.iter().zip(&buffers);
-            let free = units.map(|(unit, &size)| size - unit.proxy.held(Side::Left).bytes as u32);
+            let free = units
+                .map(|(unit, &size)| size - unit.proxy.buffer_status(Side::Client).bytes as u32);
             let host = chain.hosts[1].connection.receiver().window(&stack(100, 700));
             free.min().unwrap_or(host).min(host)
         };
@@ -133,22 +139,29 @@ fn the_window_reported_upstream_is_the_smallest_free_buffer_downstream() {
 
 #[test]
 fn a_unit_joins_an_open_connection_when_nothing_is_out() {
-    let plans = [Plan::new(5_000, Close::AtOnce), Plan::new(0, Close::AfterPeer)];
+    let plans = [Application::new(5_000, Close::AtOnce), Application::new(0, Close::AfterPeer)];
     let mut hosts = (*stack(100, 150)).clone();
     hosts.timestamps = false;
-    let pass: Vec<Box<dyn Proxy>> = vec![Box::new(Pass::default())];
-    let mut chain = Chain::opening(&hosts.into(), plans, pass, 150, Luck::good());
+    let pass: Vec<Box<dyn Proxy>> = vec![Box::new(PassThrough::default())];
+    let mut chain = Chain::opening(&hosts.into(), plans, pass, 150, Impairments::good());
     chain.run(Instant::ZERO + Duration::from_millis(500));
     chain.crash(0, machine(Mode::Reflect, 150));
     chain.run(Instant::ZERO + Duration::from_millis(1_000));
-    assert!(chain.units[0].proxy.first(Side::Left).is_some_and(|first| first != ISNS[0] + 1));
+    assert!(
+        chain.units[0]
+            .proxy
+            .first_sequence_number(Side::Client)
+            .is_some_and(|first| first != ISNS[0] + 1)
+    );
     chain.run_to_the_end();
 }
 
 #[test]
 fn a_path_that_changes_while_nothing_is_out_costs_nothing() {
-    let plans = [Plan::new(1_000, Close::AfterPeer), Plan::new(2_000, Close::AfterPeer)];
-    let mut chain = chain(Mode::Reflect, &[500; 3], &stack(100, 500), plans, true, Luck::good());
+    let plans =
+        [Application::new(1_000, Close::AfterPeer), Application::new(2_000, Close::AfterPeer)];
+    let mut chain =
+        chain(Mode::Reflect, &[500; 3], &stack(100, 500), plans, true, Impairments::good());
     chain.run(Instant::ZERO + Duration::from_secs(30));
     chain.bypass(1);
     assert!(chain.excused.iter().all(Vec::is_empty));
@@ -166,9 +179,10 @@ fn a_path_that_changes_while_nothing_is_out_costs_nothing() {
 #[test]
 fn a_host_that_refuses_resets_the_other_through_a_split() {
     for units in [1, 3] {
-        let plans = [Plan::new(300, Close::AtOnce), Plan::new(0, Close::Never)];
+        let plans = [Application::new(300, Close::AtOnce), Application::new(0, Close::Never)];
         let buffers = vec![500; units];
-        let mut chain = chain(Mode::Split, &buffers, &stack(100, 500), plans, true, Luck::good());
+        let mut chain =
+            chain(Mode::Split, &buffers, &stack(100, 500), plans, true, Impairments::good());
         chain.resets = true;
         chain.hosts[1].connection.abort(false);
         // SYN has to go all the way, and the refusal back, hop by hop.
@@ -176,7 +190,7 @@ fn a_host_that_refuses_resets_the_other_through_a_split() {
         assert!(chain.hosts[0].is_reset(), "{}", chain.progress());
         assert_eq!((chain.hosts[0].delivered(), chain.hosts[1].delivered()), (0, 0));
         for unit in &chain.units {
-            assert_eq!(Side::BOTH.map(|side| unit.proxy.held(side).bytes), [0, 0]);
+            assert_eq!(Side::BOTH.map(|side| unit.proxy.buffer_status(side).bytes), [0, 0]);
             assert_eq!(unit.proxy.next_deadline(), Instant::NEVER);
         }
     }
@@ -184,8 +198,8 @@ fn a_host_that_refuses_resets_the_other_through_a_split() {
 
 #[test]
 fn a_split_that_restarts_resets_both_hosts_and_serves_the_next_connection() {
-    let plans = [Plan::new(50_000, Close::AtOnce); 2];
-    let mut chain = chain(Mode::Split, &[500], &stack(100, 500), plans, true, Luck::good());
+    let plans = [Application::new(50_000, Close::AtOnce); 2];
+    let mut chain = chain(Mode::Split, &[500], &stack(100, 500), plans, true, Impairments::good());
     chain.run(Instant::ZERO + Duration::from_secs(1));
     let delivered = |chain: &Chain| chain.hosts.each_ref().map(super::host::Host::delivered);
     let before = delivered(&chain);
@@ -199,25 +213,25 @@ fn a_split_that_restarts_resets_both_hosts_and_serves_the_next_connection() {
     assert!(delivered(&chain).iter().zip(at_most).all(|(&bytes, most)| bytes <= most));
     let (now, proxy) = (chain.now, &mut chain.units[0].proxy);
     let syn = Segment { seq: 77, flags: Flags::SYN, window: 500, ..Segment::default() };
-    proxy.handle_segment(now, Side::Left, &syn);
+    proxy.handle_segment(now, Side::Client, &syn);
     let answers: Vec<_> = std::iter::from_fn(|| proxy.poll_transmit(now)).collect();
     let flags: Vec<_> = answers.iter().map(|out| (out.to, out.segment.flags)).collect();
     let accepted = Flags::SYN.with(Flags::ACK);
-    assert_eq!(flags, [(Side::Left, accepted), (Side::Right, Flags::SYN)]);
+    assert_eq!(flags, [(Side::Client, accepted), (Side::Server, Flags::SYN)]);
 }
 
 #[test]
 fn a_side_that_does_not_answer_is_given_up_after_its_time() {
     for mode in MODES {
-        let plans = [Plan::new(5_000, Close::Never), Plan::new(0, Close::Never)];
-        let mut chain = chain(mode, &[500], &stack(100, 500), plans, true, Luck::good());
+        let plans = [Application::new(5_000, Close::Never), Application::new(0, Close::Never)];
+        let mut chain = chain(mode, &[500], &stack(100, 500), plans, true, Impairments::good());
         chain.run(Instant::ZERO + Duration::from_millis(300));
         chain.resets = true;
-        chain.luck = Luck::random(1, 1.0, 0.0, u64::MAX);
+        chain.impairments = Impairments::random(1, 1.0, 0.0, u64::MAX);
         chain.run(Instant::ZERO + Duration::from_secs(90));
-        assert!(chain.units[0].proxy.held(Side::Left).bytes > 0);
+        assert!(chain.units[0].proxy.buffer_status(Side::Client).bytes > 0);
         chain.run(Instant::ZERO + Duration::from_secs(110));
-        assert_eq!(chain.units[0].proxy.held(Side::Left).bytes, 0, "{mode:?}");
+        assert_eq!(chain.units[0].proxy.buffer_status(Side::Client).bytes, 0, "{mode:?}");
     }
 }
 
@@ -239,18 +253,18 @@ fn first_data(mode: Mode) -> Duration {
 #[test]
 fn a_few_lost_retransmissions_do_not_end_a_connection_however_long_they_take() {
     for mode in MODES {
-        let plans = [Plan::new(900, Close::AtOnce), Plan::new(0, Close::AfterPeer)];
+        let plans = [Application::new(900, Close::AtOnce), Application::new(0, Close::AfterPeer)];
         let (params, buffer) = (slow_stack(), Bytes::new(500));
         let machine: Box<dyn Proxy> = match mode {
             Mode::Split => Box::new(Split::new(params.clone(), buffer, [40, 80])),
             Mode::Reflect => Box::new(Reflect::new(params.clone(), buffer)),
         };
-        let mut chain = Chain::opening(&params, plans, vec![machine], 500, Luck::good());
+        let mut chain = Chain::opening(&params, plans, vec![machine], 500, Impairments::good());
         chain.run(Instant::ZERO + first_data(mode));
         assert!(chain.units[0].proxy.bytes_at_risk() > 0, "{mode:?}");
-        chain.luck = Luck::random(1, 1.0, 0.0, u64::MAX);
+        chain.impairments = Impairments::random(1, 1.0, 0.0, u64::MAX);
         chain.run(Instant::ZERO + Duration::from_secs(230));
-        chain.luck = Luck::good();
+        chain.impairments = Impairments::good();
         chain.run_to_the_end();
     }
 }
@@ -260,8 +274,8 @@ fn a_few_lost_retransmissions_do_not_end_a_connection_however_long_they_take() {
 #[test]
 fn a_proxy_that_gives_up_with_bytes_at_risk_resets_both_hosts() {
     for mode in MODES {
-        let plans = [Plan::new(300, Close::Never), Plan::new(0, Close::Never)];
-        let mut chain = chain(mode, &[500], &stack(100, 500), plans, true, Luck::good());
+        let plans = [Application::new(300, Close::Never), Application::new(0, Close::Never)];
+        let mut chain = chain(mode, &[500], &stack(100, 500), plans, true, Impairments::good());
         chain.run(Instant::ZERO + first_data(mode));
         assert!(chain.units[0].proxy.bytes_at_risk() > 0, "{mode:?}");
         // Nothing comes from the right host any more.
@@ -288,10 +302,12 @@ fn a_proxy_that_gives_up_with_bytes_at_risk_resets_both_hosts() {
 #[test]
 fn offered_windows_are_whole_units_of_the_scale() {
     for mode in MODES {
-        let slow =
-            Plan { reads: Some((150, Duration::from_millis(300))), ..Plan::new(0, Close::Never) };
-        let plans = [Plan::new(9_000, Close::AtOnce), slow];
-        let mut chain = chain(mode, &[1_700], &stack(100, 700), plans, true, Luck::good());
+        let slow = Application {
+            reads: Some((150, Duration::from_millis(300))),
+            ..Application::new(0, Close::Never)
+        };
+        let plans = [Application::new(9_000, Close::AtOnce), slow];
+        let mut chain = chain(mode, &[1_700], &stack(100, 700), plans, true, Impairments::good());
         for side in Side::BOTH {
             chain.units[0].proxy.set_window_shift(side, 9);
         }
@@ -313,9 +329,10 @@ fn offered_windows_are_whole_units_of_the_scale() {
 #[test]
 fn a_proxy_is_finished_before_and_after_its_connection() {
     for mode in MODES {
-        let plans = [Plan::new(5_000, Close::AtOnce), Plan::new(0, Close::AfterPeer)];
+        let plans = [Application::new(5_000, Close::AtOnce), Application::new(0, Close::AfterPeer)];
         let hosts = stack(100, 500);
-        let mut chain = chain(mode, &[500], &hosts, plans, true, Luck::random(5, 0.1, 0.0, 60));
+        let mut chain =
+            chain(mode, &[500], &hosts, plans, true, Impairments::random(5, 0.1, 0.0, 60));
         assert!(chain.units[0].proxy.is_finished(), "{mode:?}: nothing has come");
         chain.run(Instant::ZERO + Duration::from_millis(300));
         assert!(!chain.units[0].proxy.is_finished(), "{mode:?}");
@@ -333,8 +350,8 @@ fn a_proxy_is_finished_before_and_after_its_connection() {
 #[test]
 fn a_connection_that_is_reset_from_outside_ends_on_both_sides() {
     for mode in MODES {
-        let plans = [Plan::new(50_000, Close::AtOnce); 2];
-        let mut chain = chain(mode, &[500; 3], &stack(100, 500), plans, true, Luck::good());
+        let plans = [Application::new(50_000, Close::AtOnce); 2];
+        let mut chain = chain(mode, &[500; 3], &stack(100, 500), plans, true, Impairments::good());
         chain.run(Instant::ZERO + Duration::from_secs(1));
         chain.resets = true;
         let at_risk = chain.units[1].proxy.bytes_at_risk();
