@@ -30,7 +30,7 @@ pub struct Threshold(u64);
 #[derive(Debug, Clone)]
 pub struct BernoulliTrial {
     threshold: Threshold,
-    chance: RandomStream,
+    random: RandomStream,
 }
 
 impl RandomStream {
@@ -43,14 +43,14 @@ impl RandomStream {
     /// Whether something of this probability happens. Always takes one draw, also where the
     /// probability is 0 or 1, so that a changed probability does not shift the stream.
     #[inline]
-    pub fn hit(&mut self, threshold: Threshold) -> bool {
+    pub fn occurs(&mut self, threshold: Threshold) -> bool {
         // 63 bits, so that 2^63 can stand for "always".
         self.0.next_u64() >> 1 < threshold.0
     }
 
     /// Evenly distributed from 0 (possible) to 1 (impossible), in steps of 2^-53.
     #[inline]
-    pub fn unit(&mut self) -> f64 {
+    pub fn standard_uniform(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * TWO_POW_MINUS_53
     }
 
@@ -74,7 +74,7 @@ impl RandomStream {
 
     /// An exponentially distributed time, by inversion; at most 36.7 times the mean.
     pub fn exponential(&mut self, mean: Duration) -> Duration {
-        nanos(-ln(1.0 - self.unit()) * mean.as_nanos() as f64)
+        nanos(-ln(1.0 - self.standard_uniform()) * mean.as_nanos() as f64)
     }
 
     /// A time evenly distributed from zero to `max`, both included.
@@ -88,7 +88,7 @@ impl RandomStream {
     /// so that a draw leaves nothing behind but the state of the generator.
     pub fn normal(&mut self) -> f64 {
         loop {
-            let (x, y) = (2.0 * self.unit() - 1.0, 2.0 * self.unit() - 1.0);
+            let (x, y) = (2.0 * self.standard_uniform() - 1.0, 2.0 * self.standard_uniform() - 1.0);
             let square = x * x + y * y;
             if square > 0.0 && square < 1.0 {
                 return x * (-2.0 * ln(square) / square).sqrt();
@@ -138,14 +138,14 @@ impl From<Probability> for Threshold {
 impl BernoulliTrial {
     /// A question that is answered yes with this probability.
     #[must_use]
-    pub fn new(probability: Probability, chance: RandomStream) -> Self {
-        Self { threshold: probability.into(), chance }
+    pub fn new(probability: Probability, random: RandomStream) -> Self {
+        Self { threshold: probability.into(), random }
     }
 
     /// Asks it once.
     #[inline]
-    pub fn flip(&mut self) -> bool {
-        self.chance.hit(self.threshold)
+    pub fn sample(&mut self) -> bool {
+        self.random.occurs(self.threshold)
     }
 }
 
@@ -179,7 +179,7 @@ fn nanos(nanos: f64) -> Duration {
     Duration::from_nanos(nanos.round().min(Duration::MAX.as_nanos() as f64) as u64)
 }
 
-/// Natural logarithm of a normal number above zero, to about one unit in the last place and the
+/// Natural logarithm of a normal number above zero, to about one standard_uniform in the last place and the
 /// same on every platform.
 ///
 /// With x = m · 2^e and m in [√½, √2): ln x = e ln 2 + 2 artanh((m − 1) / (m + 1)), the series of
@@ -204,7 +204,7 @@ mod tests {
 
     const N: u32 = 200_000;
 
-    fn chance(purpose: &str) -> RandomStream {
+    fn random(purpose: &str) -> RandomStream {
         RandomStream::named(7, 0, "link.forward", 3, purpose)
     }
 
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn a_name_decides_its_stream_for_ever() {
         // These numbers are part of every stored answer: they may not change.
-        let mut loss = chance("loss");
+        let mut loss = random("loss");
         let drawn = [loss.below(1_000_000), loss.below(1_000_000), loss.below(1_000_000)];
         assert_eq!(drawn, [518_787, 674_824, 720_327]);
         let second = Duration::from_secs(1);
@@ -244,38 +244,38 @@ mod tests {
 
     #[test]
     fn never_and_always_have_no_exception() {
-        let mut chance = chance("edge");
+        let mut random = random("edge");
         let never = Threshold::from(Probability::ZERO);
         let always = Threshold::from(Probability::new(1.0).unwrap());
-        assert!((0..N).all(|_| !chance.hit(never) && chance.hit(always)));
+        assert!((0..N).all(|_| !random.occurs(never) && random.occurs(always)));
     }
 
     #[test]
     fn a_probability_is_met_within_four_deviations() {
         let p = 0.003;
-        let mut coin = BernoulliTrial::new(Probability::new(p).unwrap(), chance("p"));
-        let hits = (0..N).filter(|_| coin.flip()).count() as f64;
+        let mut trial = BernoulliTrial::new(Probability::new(p).unwrap(), random("p"));
+        let hits = (0..N).filter(|_| trial.sample()).count() as f64;
         let deviation = (f64::from(N) * p * (1.0 - p)).sqrt();
         assert!((hits - f64::from(N) * p).abs() < 4.0 * deviation, "{hits}");
     }
 
     #[test]
     fn below_is_even_and_below() {
-        let mut chance = chance("below");
+        let mut random = random("below");
         let mut seen = [0_u32; 7];
-        (0..N).for_each(|_| seen[chance.below(7) as usize] += 1);
+        (0..N).for_each(|_| seen[random.below(7) as usize] += 1);
         assert!(seen.iter().all(|n| n.abs_diff(N / 7) < 700), "{seen:?}");
-        assert_eq!(chance.below(0), 0);
-        assert_eq!(chance.below(1), 0);
+        assert_eq!(random.below(0), 0);
+        assert_eq!(random.below(1), 0);
     }
 
     #[test]
     fn times_have_their_means() {
-        let mut chance = chance("means");
+        let mut random = random("means");
         let second = Duration::from_secs(1);
-        let exponential = mean_of((0..N).map(|_| chance.exponential(second).as_secs_f64()));
-        let uniform = mean_of((0..N).map(|_| chance.uniform(second).as_secs_f64()));
-        let half_normal = mean_of((0..N).map(|_| chance.half_normal(second).as_secs_f64()));
+        let exponential = mean_of((0..N).map(|_| random.exponential(second).as_secs_f64()));
+        let uniform = mean_of((0..N).map(|_| random.uniform(second).as_secs_f64()));
+        let half_normal = mean_of((0..N).map(|_| random.half_normal(second).as_secs_f64()));
         assert!((exponential - 1.0).abs() < 0.01, "{exponential}");
         assert!((uniform - 0.5).abs() < 0.003, "{uniform}");
         // Mean of a half-normal variable: sd √(2/π).
@@ -285,8 +285,8 @@ mod tests {
 
     #[test]
     fn normal_variables_have_their_moments_and_tails() {
-        let mut chance = chance("normal");
-        let drawn: Vec<f64> = (0..N).map(|_| chance.normal()).collect();
+        let mut random = random("normal");
+        let drawn: Vec<f64> = (0..N).map(|_| random.normal()).collect();
         assert!(mean_of(drawn.iter().copied()).abs() < 0.01);
         assert!((mean_of(drawn.iter().map(|x| x * x)) - 1.0).abs() < 0.013);
         // Q(2.5) = 0.00621 (Abramowitz and Stegun 1964, table 26.1).

@@ -4,7 +4,7 @@ use gridhaul_scenario::answer::{Metric, Metrics};
 use gridhaul_scenario::scenario::{Direction, Directions};
 use gridhaul_scenario::units::{BitRate, Duration, Instant};
 
-use super::{DropReason, Fate, LinkDirection, Passage, Payload};
+use super::{DropReason, LinkDirection, LinkPayload, PacketTransit, TransitOutcome};
 
 /// What is counted of a direction, from the start of the run. [`LinkSet`](super::LinkSet) counts
 /// `offered`, `refused` and `queue_max` when a packet is offered; the rest is counted when a packet leaves.
@@ -59,7 +59,7 @@ impl LinkAccount {
     /// left yet. Without these bytes a packet sent before the measured time would count in it when
     /// it arrives, and a saturated link would be used by more than 100 %.
     #[must_use]
-    pub fn at<P: Payload>(&self, now: Instant, link: &LinkDirection<P>) -> Self {
+    pub fn at<P: LinkPayload>(&self, now: Instant, link: &LinkDirection<P>) -> Self {
         Self { wire_bytes: self.wire_bytes + link.sent_inside(now), ..*self }
     }
 
@@ -72,10 +72,10 @@ impl LinkAccount {
 
     /// A packet leaves the direction.
     #[inline]
-    pub fn count<P>(&mut self, passage: &Passage<P>) {
-        let Passage { bytes, offered, started, left, fate, .. } = *passage;
-        if !matches!(fate, Fate::Arrived) {
-            self.count_impaired(passage);
+    pub fn count<P>(&mut self, transit: &PacketTransit<P>) {
+        let PacketTransit { bytes, offered, started, left, outcome, .. } = *transit;
+        if !matches!(outcome, TransitOutcome::Arrived) {
+            self.count_impaired(transit);
             return;
         }
         // The auditor has seen that these times are in order, or the run is an error.
@@ -89,31 +89,31 @@ impl LinkAccount {
 
     #[cold]
     #[inline(never)]
-    fn count_impaired<P>(&mut self, passage: &Passage<P>) {
-        let Passage { bytes, offered, started, left, fate, .. } = *passage;
-        if fate.arrives() {
+    fn count_impaired<P>(&mut self, transit: &PacketTransit<P>) {
+        let PacketTransit { bytes, offered, started, left, outcome, .. } = *transit;
+        if outcome.arrives() {
             self.arrived += 1;
             self.arrived_bytes += u64::from(bytes);
         }
-        if fate.is_copy() {
+        if outcome.is_duplicate() {
             // A copy never was on the wire: it only arrives.
             self.copies += 1;
             return;
         }
         // What the queue has dropped waited until then, and was never on the wire.
         self.waited_ns += started.since(offered).as_nanos();
-        if !matches!(fate, Fate::Lost(reason) if reason.is_by_queue()) {
+        if !matches!(outcome, TransitOutcome::Lost(reason) if reason.is_by_queue()) {
             self.wire_bytes += u64::from(bytes);
         }
-        match fate {
-            Fate::Lost(DropReason::Outage) => add_one(&mut self.dropped_outage),
-            Fate::Lost(DropReason::Shadowing) => add_one(&mut self.dropped_shadowing),
-            Fate::Lost(DropReason::Noise) => add_one(&mut self.dropped_noise),
-            Fate::Lost(reason) if reason.is_by_queue() => self.dropped_queue += 1,
-            Fate::Lost(_) => self.dropped_loss += 1,
+        match outcome {
+            TransitOutcome::Lost(DropReason::Outage) => add_one(&mut self.dropped_outage),
+            TransitOutcome::Lost(DropReason::Shadowing) => add_one(&mut self.dropped_shadowing),
+            TransitOutcome::Lost(DropReason::Noise) => add_one(&mut self.dropped_noise),
+            TransitOutcome::Lost(reason) if reason.is_by_queue() => self.dropped_queue += 1,
+            TransitOutcome::Lost(_) => self.dropped_loss += 1,
             _ => self.delay_ns += left.since(offered).as_nanos(),
         }
-        self.damaged += u64::from(fate.is_damaged() || fate.is_garbled());
+        self.damaged += u64::from(outcome.is_corrupted() || outcome.is_corrupted_undetected());
     }
 
     /// Adds what was counted between `earlier` and `now`.

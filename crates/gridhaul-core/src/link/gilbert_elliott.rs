@@ -27,7 +27,7 @@ impl GilbertElliott {
         let (to_bad, to_good) = (channel.good_to_bad.ratio(), channel.bad_to_good.ratio());
         // Stationary probability of the bad state: p / (p + r) (Elliott 1963). A chain that
         // never moves stays good.
-        let bad = moves.unit() * (to_bad + to_good) < to_bad;
+        let bad = moves.standard_uniform() * (to_bad + to_good) < to_bad;
         Self {
             bad,
             good_to_bad: channel.good_to_bad.into(),
@@ -42,9 +42,9 @@ impl GilbertElliott {
     /// Moves the chain, then decides about the packet.
     pub(super) fn loses(&mut self) -> bool {
         let leaves = if self.bad { self.bad_to_good } else { self.good_to_bad };
-        self.bad ^= self.moves.hit(leaves);
+        self.bad ^= self.moves.occurs(leaves);
         let loss = if self.bad { self.loss_bad } else { self.loss_good };
-        self.losses.hit(loss)
+        self.losses.occurs(loss)
     }
 }
 
@@ -61,8 +61,8 @@ mod tests {
             loss_good: p(good),
             loss_bad: p(bad),
         };
-        let chance = |purpose| RandomStream::named(11, 0, "ge", 0, purpose);
-        GilbertElliott::new(&channel, chance("state"), chance("loss"))
+        let random = |purpose| RandomStream::named(11, 0, "ge", 0, purpose);
+        GilbertElliott::new(&channel, random("state"), random("loss"))
     }
 
     #[test]
@@ -117,8 +117,8 @@ mod tests {
             loss_bad: p(1.0),
         };
         let first_lost = |seed| {
-            let chance = |purpose| RandomStream::named(seed, 0, "ge", 0, purpose);
-            GilbertElliott::new(&keys, chance("state"), chance("loss")).loses()
+            let random = |purpose| RandomStream::named(seed, 0, "ge", 0, purpose);
+            GilbertElliott::new(&keys, random("state"), random("loss")).loses()
         };
         let lost = (0..1_000).filter(|seed| first_lost(*seed)).count();
         // Four deviations of 16.

@@ -9,7 +9,7 @@ use super::noise::Noise;
 use super::outage::Outages;
 use super::reorder::Reorder;
 use super::shadowing::Shadowing;
-use super::{DropReason, Fate, LinkRandomStreams};
+use super::{DropReason, LinkRandomStreams, TransitOutcome};
 use crate::random::BernoulliTrial;
 
 /// What may happen to packets besides queue, wire, delay and loss.
@@ -46,9 +46,9 @@ pub(super) struct Sent {
 
 /// What becomes of it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Verdict {
+pub(super) struct ImpairedPacket {
     pub(super) left: Instant,
-    pub(super) fate: Fate,
+    pub(super) outcome: TransitOutcome,
     pub(super) duplicated: bool,
 }
 
@@ -67,21 +67,21 @@ impl Impairments {
     }
 
     /// The impairments of a direction.
-    pub(super) fn new(direction: &Direction, chance: LinkRandomStreams) -> Self {
-        let coin = |probability, purpose| BernoulliTrial::new(probability, chance.stream(purpose));
+    pub(super) fn new(direction: &Direction, random: LinkRandomStreams) -> Self {
+        let trial = |probability, purpose| BernoulliTrial::new(probability, random.stream(purpose));
         Self {
             outages: Outages::new(&direction.outage),
-            shadowing: direction.shadowing.map(|keys| Shadowing::new(keys, chance)),
-            noise: Noise::new(&direction.noise, chance),
-            corrupt: direction.corrupt.map(|p| coin(p, "corrupt")),
-            corrupt_undetected: direction.corrupt_undetected.map(|p| coin(p, "corrupt unnoticed")),
-            duplicate: direction.duplicate.map(|p| coin(p, "duplicate")),
-            jitter: direction.jitter.map(|keys| Jitter::new(&keys, chance.stream("jitter"))),
+            shadowing: direction.shadowing.map(|keys| Shadowing::new(keys, random)),
+            noise: Noise::new(&direction.noise, random),
+            corrupt: direction.corrupt.map(|p| trial(p, "corrupt")),
+            corrupt_undetected: direction.corrupt_undetected.map(|p| trial(p, "corrupt unnoticed")),
+            duplicate: direction.duplicate.map(|p| trial(p, "duplicate")),
+            jitter: direction.jitter.map(|keys| Jitter::new(&keys, random.stream("jitter"))),
             load_latency: direction
                 .load_latency
                 .as_ref()
-                .map(|keys| LoadLatency::new(keys, chance.stream("load latency"))),
-            reorder: direction.reorder.map(|keys| Reorder::new(&keys, chance)),
+                .map(|keys| LoadLatency::new(keys, random.stream("load latency"))),
+            reorder: direction.reorder.map(|keys| Reorder::new(&keys, random)),
             last_in_order: Instant::ZERO,
         }
     }
@@ -94,29 +94,29 @@ impl Impairments {
     }
 
     /// Decides about a packet whose transmission is over.
-    pub(super) fn judge(&mut self, packet: Sent, delay: Duration) -> Verdict {
-        let damaged = self.corrupt.as_mut().is_some_and(BernoulliTrial::flip);
-        let garbled = self.corrupt_undetected.as_mut().is_some_and(BernoulliTrial::flip);
-        let duplicated = self.duplicate.as_mut().is_some_and(BernoulliTrial::flip);
+    pub(super) fn judge(&mut self, packet: Sent, delay: Duration) -> ImpairedPacket {
+        let damaged = self.corrupt.as_mut().is_some_and(BernoulliTrial::sample);
+        let garbled = self.corrupt_undetected.as_mut().is_some_and(BernoulliTrial::sample);
+        let duplicated = self.duplicate.as_mut().is_some_and(BernoulliTrial::sample);
         let faded =
             self.shadowing.as_mut().is_some_and(|shadowing| shadowing.is_below(packet.started));
         let destroyed = self.noise.destroys(packet.started, packet.sent);
-        let fate = if self.outages.loses(packet.started, packet.sent) {
-            Fate::Lost(DropReason::Outage)
+        let outcome = if self.outages.loses(packet.started, packet.sent) {
+            TransitOutcome::Lost(DropReason::Outage)
         } else if faded {
-            Fate::Lost(DropReason::Shadowing)
+            TransitOutcome::Lost(DropReason::Shadowing)
         } else if destroyed {
-            Fate::Lost(DropReason::Noise)
+            TransitOutcome::Lost(DropReason::Noise)
         } else if packet.lost {
-            Fate::Lost(DropReason::Loss)
+            TransitOutcome::Lost(DropReason::Loss)
         } else if damaged {
-            Fate::Damaged
+            TransitOutcome::Corrupted
         } else if garbled {
-            Fate::Garbled
+            TransitOutcome::CorruptedUndetected
         } else {
-            Fate::Arrived
+            TransitOutcome::Arrived
         };
-        Verdict { left: self.arrival(packet, delay), fate, duplicated }
+        ImpairedPacket { left: self.arrival(packet, delay), outcome, duplicated }
     }
 
     /// When it arrives. Jitter and load latency keep the order; only reordering breaks it.

@@ -27,12 +27,12 @@ pub(super) struct LoadLatency {
 
 impl LoadLatency {
     /// Latency without load, at a random phase of its oscillation.
-    pub(super) fn new(keys: &scenario::LoadLatency, mut chance: RandomStream) -> Self {
+    pub(super) fn new(keys: &scenario::LoadLatency, mut random: RandomStream) -> Self {
         Self {
             load: LoadWindow::new(keys.memory),
             above_since: None,
             paired_until: None,
-            phase: chance.uniform(keys.period),
+            phase: random.uniform(keys.period),
             keys: keys.clone(),
         }
     }

@@ -38,14 +38,14 @@ pub(super) struct Listed {
 
 impl Loss {
     /// The loss of a direction.
-    pub(super) fn new(loss: Option<&scenario::Loss>, chance: LinkRandomStreams) -> Self {
+    pub(super) fn new(loss: Option<&scenario::Loss>, random: LinkRandomStreams) -> Self {
         match loss {
             None => Self::None,
             Some(scenario::Loss::Bernoulli(probability)) => {
-                Self::Bernoulli(BernoulliTrial::new(*probability, chance.stream("loss")))
+                Self::Bernoulli(BernoulliTrial::new(*probability, random.stream("loss")))
             }
             Some(scenario::Loss::GilbertElliott(channel)) => {
-                let (moves, losses) = (chance.stream("loss state"), chance.stream("loss"));
+                let (moves, losses) = (random.stream("loss state"), random.stream("loss"));
                 let channel = GilbertElliott::new(channel, moves, losses);
                 Self::Other(Box::new(OtherLoss::GilbertElliott(channel)))
             }
@@ -64,7 +64,7 @@ impl Loss {
     pub(super) fn loses(&mut self) -> bool {
         match self {
             Self::None => false,
-            Self::Bernoulli(coin) => coin.flip(),
+            Self::Bernoulli(trial) => trial.sample(),
             Self::Other(loss) => loss.loses(),
         }
     }

@@ -14,8 +14,8 @@
 //!
 //! Drop-tail, RED and PIE let all of this be decided on arrival: the time at which the wire will be
 //! free is known, so there is no event when a transmission begins. CoDel and FQ-CoDel decide when a
-//! packet is taken out: they hold their packets (`aqm::Kept`) until the wire is free, so that the
-//! end of each transmission is a deadline as well, and what they drop leaves as `Fate::Lost`.
+//! packet is taken out: they hold their packets (`aqm::StoredPackets`) until the wire is free, so that the
+//! end of each transmission is a deadline as well, and what they drop leaves as `TransitOutcome::Lost`.
 //!
 //! A plain direction (drop-tail and loss) is served by `direction`, everything else by `apart`.
 //!
@@ -23,27 +23,27 @@
 //! the deadlines.
 
 mod account;
-mod apart;
 mod aqm;
-mod crossing;
 mod direction;
 mod gilbert_elliott;
+mod impaired_path;
 mod impairments;
 mod jitter;
 mod load_latency;
 mod loss;
+mod loss_cause;
 mod noise;
 mod outage;
-mod passage;
+mod path_counters;
 mod queue;
 mod reorder;
-mod ring;
+mod ring_buffer;
 mod serializer;
 mod set;
 mod shadowing;
 mod timed;
-mod truth;
-mod wire;
+mod transit;
+mod transmitter;
 
 #[cfg(test)]
 mod tests;
@@ -51,13 +51,13 @@ mod tests;
 use crate::random::{RandomStream, RandomStreamName};
 
 pub use account::LinkAccount;
-pub use crossing::Crossings;
 pub use direction::LinkDirection;
-pub use passage::{DropReason, Fate, Passage, Payload};
+pub use loss_cause::{ClassificationCounts, ConfusionMatrix, LossCause, UnclassifiedLosses};
+pub use path_counters::PathCounters;
 pub use serializer::Serializer;
 pub use set::{LinkEntry, LinkObserver, LinkSet};
 pub use timed::TimedLinks;
-pub use truth::{Called, Cause, Confusion, Losses};
+pub use transit::{DropReason, LinkPayload, PacketTransit, TransitOutcome};
 
 /// The chance of one direction: a stream for each purpose, all independent of each other.
 #[derive(Debug, Clone, Copy)]

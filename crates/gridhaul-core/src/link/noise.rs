@@ -29,15 +29,15 @@ struct Bursts {
     length: Duration,
     gap: Duration,
     timing: NoiseTiming,
-    chance: RandomStream,
+    random: RandomStream,
 }
 
 impl Noise {
     /// The noises, each with chance of its own.
-    pub(super) fn new(keys: &[scenario::Noise], chance: LinkRandomStreams) -> Self {
+    pub(super) fn new(keys: &[scenario::Noise], random: LinkRandomStreams) -> Self {
         let source = |(number, keys): (u64, &scenario::Noise)| Source {
-            bursts: Bursts::new(keys, chance.numbered_stream("noise", number)),
-            destroys: BernoulliTrial::new(keys.loss, chance.numbered_stream("noise loss", number)),
+            bursts: Bursts::new(keys, random.numbered_stream("noise", number)),
+            destroys: BernoulliTrial::new(keys.loss, random.numbered_stream("noise loss", number)),
         };
         Self { sources: (0..).zip(keys).map(source).collect() }
     }
@@ -60,7 +60,7 @@ impl Source {
         // What takes no time on the wire meets a burst that covers its instant.
         let until = sent.max(started + Duration::from_nanos(1));
         while self.bursts.begin < until {
-            if self.destroys.flip() {
+            if self.destroys.sample() {
                 return true;
             }
             if self.bursts.end >= until {
@@ -74,7 +74,7 @@ impl Source {
 
 impl Bursts {
     /// The noise in its stationary state.
-    fn new(keys: &scenario::Noise, mut chance: RandomStream) -> Self {
+    fn new(keys: &scenario::Noise, mut random: RandomStream) -> Self {
         let scenario::Noise { length, gap, timing, .. } = *keys;
         let cycle = length + gap;
         let (begin, end) = match timing {
@@ -82,13 +82,13 @@ impl Bursts {
                 // A burst is on for this share of the time, and what is left of it, or of a gap, is
                 // distributed like the whole.
                 let share = length.as_nanos() as f64 / cycle.as_nanos() as f64;
-                let is_on = chance.unit() < share;
-                let wait = if is_on { Duration::ZERO } else { chance.exponential(gap) };
+                let is_on = random.standard_uniform() < share;
+                let wait = if is_on { Duration::ZERO } else { random.exponential(gap) };
                 let begin = Instant::ZERO + wait;
-                (begin, begin + chance.exponential(length))
+                (begin, begin + random.exponential(length))
             }
             NoiseTiming::Periodic => {
-                let phase = Duration::from_nanos(chance.below(cycle.as_nanos()));
+                let phase = Duration::from_nanos(random.below(cycle.as_nanos()));
                 match phase < length {
                     // One is on, and has been for this time.
                     true => (Instant::ZERO, Instant::ZERO + (length - phase)),
@@ -99,14 +99,14 @@ impl Bursts {
                 }
             }
         };
-        Self { begin, end, length, gap, timing, chance }
+        Self { begin, end, length, gap, timing, random }
     }
 
     /// Goes on to the next burst.
     fn advance(&mut self) {
         let (gap, length) = match self.timing {
             NoiseTiming::Random => {
-                (self.chance.exponential(self.gap), self.chance.exponential(self.length))
+                (self.random.exponential(self.gap), self.random.exponential(self.length))
             }
             NoiseTiming::Periodic => (self.gap, self.length),
         };

@@ -1,18 +1,18 @@
 //! The queue before the wire: drop-tail.
 //!
-//! Under drop-tail a packet's fate in the queue is known on its arrival, and so is the time at
+//! Under drop-tail a packet's outcome in the queue is known on its arrival, and so is the time at
 //! which its transmission begins. The queue therefore holds no packets; it remembers when each
 //! waiting one will begin, and forgets it then.
 
 use gridhaul_scenario::units::{Instant, QueueLimit};
 
-use super::ring::Ring;
+use super::ring_buffer::RingBuffer;
 
 /// What waits for the wire, and how much may.
 #[derive(Debug, Clone)]
 pub(super) struct DropTail {
     /// In order of `begins`.
-    waiting: Ring<Waiting>,
+    waiting: RingBuffer<Waiting>,
     bytes: u64,
     limit: Limit,
 }
@@ -33,7 +33,7 @@ struct Waiting {
 impl DropTail {
     /// An empty queue with this limit.
     pub(super) fn new(limit: QueueLimit) -> Self {
-        Self { waiting: Ring::new(), bytes: 0, limit: Limit::new(limit) }
+        Self { waiting: RingBuffer::new(), bytes: 0, limit: Limit::new(limit) }
     }
 
     /// Forgets the packets whose transmission has begun by `now`.

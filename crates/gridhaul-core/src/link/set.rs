@@ -3,7 +3,9 @@
 use gridhaul_scenario::scenario::{Diagnostic, Direction, Directions, Scenario};
 use gridhaul_scenario::units::Instant;
 
-use super::{DropReason, LinkAccount, LinkDirection, LinkRandomStreams, Passage, Payload};
+use super::{
+    DropReason, LinkAccount, LinkDirection, LinkPayload, LinkRandomStreams, PacketTransit,
+};
 
 /// The directions of the links of a network, numbered from 0.
 ///
@@ -49,12 +51,12 @@ pub trait LinkObserver<P> {
     fn on_accepted(&mut self, _now: Instant, _bytes: u32) {}
 
     /// A packet leaves the direction at its far end, or is lost.
-    fn on_passage(&mut self, _now: Instant, _passage: &Passage<P>) {}
+    fn on_transit(&mut self, _now: Instant, _passage: &PacketTransit<P>) {}
 }
 
 impl<P> LinkObserver<P> for () {}
 
-impl<P: Payload, O: LinkObserver<P>> LinkSet<P, O> {
+impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
     /// Idle links: every direction of a scenario for each member of its group, in the order of
     /// `directions`. `observer` makes the observer of a direction of this name and member.
     ///
@@ -69,8 +71,8 @@ impl<P: Payload, O: LinkObserver<P>> LinkSet<P, O> {
         let mut entries = Vec::with_capacity(directions.row_of().len());
         for ((name, members), keys) in directions.rows().iter().zip(Directions::keys(scenario)) {
             for member in 0..*members {
-                let chance = LinkRandomStreams::named(scenario.seed, replication, name, member);
-                entries.push(LinkEntry::new(keys, chance, observer(name, member, keys)));
+                let random = LinkRandomStreams::named(scenario.seed, replication, name, member);
+                entries.push(LinkEntry::new(keys, random, observer(name, member, keys)));
             }
         }
         for (entry, paired) in entries.iter_mut().zip(directions.paired(scenario)?) {
@@ -169,23 +171,23 @@ impl<P: Payload, O: LinkObserver<P>> LinkSet<P, O> {
 
     /// The place of the next packet of a direction that is neither impaired nor observed, with what was
     /// there before; `None` for other directions. The caller writes the packet and offers it by
-    /// [`offer_placed`](Self::offer_placed). `filler` is for new memory.
+    /// [`offer_slot`](Self::offer_slot). `filler` is for new memory.
     ///
     /// # Panics
     /// There is no direction of this number.
     #[inline(always)]
-    pub fn place(&mut self, link: u32, filler: impl FnOnce() -> P) -> Option<&mut P> {
+    pub fn packet_slot(&mut self, link: u32, filler: impl FnOnce() -> P) -> Option<&mut P> {
         let entry = &mut self.entries[link as usize];
-        entry.is_plain().then(|| entry.direction.place_packet(filler))
+        entry.is_plain().then(|| entry.direction.next_slot(filler))
     }
 
-    /// As [`offer`](Self::offer), for a packet of `bytes` that was written in [`place`](Self::place).
+    /// As [`offer`](Self::offer), for a packet of `bytes` that was written in [`packet_slot`](Self::packet_slot).
     /// `None` where the direction has no such place.
     ///
     /// # Panics
     /// There is no direction of this number.
     #[inline(always)]
-    pub fn offer_placed(
+    pub fn offer_slot(
         &mut self,
         now: Instant,
         link: u32,
@@ -198,7 +200,7 @@ impl<P: Payload, O: LinkObserver<P>> LinkSet<P, O> {
         }
         entry.account.offered += 1;
         let before = entry.direction.next_deadline();
-        if !entry.direction.accept_placed(now, bytes) {
+        if !entry.direction.accept_slot(now, bytes) {
             entry.account.on_refused();
             return Some(Err(DropReason::QueueFull));
         }
@@ -218,12 +220,12 @@ impl<P: Payload, O: LinkObserver<P>> LinkSet<P, O> {
     }
 }
 
-impl<P: Payload, O: LinkObserver<P>> LinkEntry<P, O> {
+impl<P: LinkPayload, O: LinkObserver<P>> LinkEntry<P, O> {
     /// An idle direction, paired with none.
     #[must_use]
-    pub fn new(direction: &Direction, chance: LinkRandomStreams, observer: O) -> Self {
+    pub fn new(direction: &Direction, random: LinkRandomStreams, observer: O) -> Self {
         Self {
-            direction: LinkDirection::new(direction, chance),
+            direction: LinkDirection::new(direction, random),
             account: LinkAccount::of(direction),
             is_observed: observer.observes_offers(),
             observer,
@@ -241,11 +243,11 @@ impl<P: Payload, O: LinkObserver<P>> LinkEntry<P, O> {
     /// The packet that leaves at or before `now`, observed and counted. The packet stays in its place until
     /// `direction.drop_front()`; call this method once for each packet.
     #[inline]
-    pub fn front(&mut self, now: Instant) -> Option<&Passage<P>> {
-        let passage = self.direction.front(now)?;
-        self.observer.on_passage(now, passage);
-        self.account.count(passage);
-        Some(passage)
+    pub fn front(&mut self, now: Instant) -> Option<&PacketTransit<P>> {
+        let transit = self.direction.front(now)?;
+        self.observer.on_transit(now, transit);
+        self.account.count(transit);
+        Some(transit)
     }
 
     /// The queue has taken a packet: `before` was the deadline without it.

@@ -12,15 +12,15 @@ use super::LinkRandomStreams;
 #[derive(Debug, Clone)]
 pub(super) struct Shadowing {
     keys: scenario::Shadowing,
-    chance: LinkRandomStreams,
+    random: LinkRandomStreams,
     /// The interval that was looked at last, and whether its level is below the threshold.
     last: Option<(u64, bool)>,
 }
 
 impl Shadowing {
     /// Attenuation with its own streams of chance.
-    pub(super) const fn new(keys: scenario::Shadowing, chance: LinkRandomStreams) -> Self {
-        Self { keys, chance, last: None }
+    pub(super) const fn new(keys: scenario::Shadowing, random: LinkRandomStreams) -> Self {
+        Self { keys, random, last: None }
     }
 
     /// Whether the level is below the receiver's threshold at `now`, on one of the spans.
@@ -35,7 +35,7 @@ impl Shadowing {
         }
         let margin = self.keys.margin.as_decibels();
         let deviation = self.keys.deviation.as_decibels();
-        let mut levels = self.chance.numbered_stream("fading", interval);
+        let mut levels = self.random.numbered_stream("fading", interval);
         let is_below = (0..self.keys.spans).any(|_| margin + deviation * levels.normal() < 0.0);
         self.last = Some((interval, is_below));
         is_below
@@ -109,7 +109,7 @@ mod tests {
     fn without_coherence_a_run_has_one_level() {
         let level = |replication| {
             let mut shadowing = shadowing(0, 4_000, None, 1);
-            shadowing.chance = LinkRandomStreams::named(5, replication, "line.forward", 0);
+            shadowing.random = LinkRandomStreams::named(5, replication, "line.forward", 0);
             let course = intervals(&mut shadowing, 50);
             assert!(course.iter().all(|is_below| *is_below == course[0]));
             course[0]

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use gridhaul_scenario::units::Instant;
 
-use super::{DropReason, LinkObserver, LinkSet, Passage, Payload};
+use super::{DropReason, LinkObserver, LinkPayload, LinkSet, PacketTransit};
 
 /// A [`LinkSet`] that knows which of its directions is due next.
 ///
@@ -28,7 +28,7 @@ struct Deadlines {
     scheduled: Vec<Instant>,
 }
 
-impl<P: Payload, O: LinkObserver<P>> TimedLinks<P, O> {
+impl<P: LinkPayload, O: LinkObserver<P>> TimedLinks<P, O> {
     /// Idle links.
     #[must_use]
     pub fn new(links: LinkSet<P, O>) -> Self {
@@ -57,18 +57,18 @@ impl<P: Payload, O: LinkObserver<P>> TimedLinks<P, O> {
     /// A packet that leaves a direction at or before `now`, lost packets included, and the number of the
     /// direction. Directions take turns in the order of their deadlines, then of their numbers; one
     /// direction returns all that is due before the next one does.
-    pub fn poll(&mut self, now: Instant) -> Option<(u32, Passage<P>)> {
+    pub fn poll(&mut self, now: Instant) -> Option<(u32, PacketTransit<P>)> {
         loop {
             let link = match self.current {
                 Some(link) => link,
                 None => self.deadlines.pop(now)?,
             };
             let entry = self.links.entry_mut(link);
-            let passage = entry.front(now).copied();
-            if let Some(passage) = passage {
+            let transit = entry.front(now).copied();
+            if let Some(transit) = transit {
                 entry.direction.drop_front();
                 self.current = Some(link);
-                return Some((link, passage));
+                return Some((link, transit));
             }
             let deadline = entry.direction.next_deadline();
             self.current = None;

@@ -6,17 +6,17 @@
 //! last. [`Application`] carries a demand out over a [`Carrier`]: simulated connections or sockets.
 
 mod application;
-mod burst;
-mod bursts;
-mod delays;
-mod judge;
+mod deadline;
+mod event_burst;
+mod group_totals;
+mod handshake_times;
+mod message_delays;
 mod on_off;
-mod opening;
-mod openings;
+mod on_off_periods;
 mod periodic;
 mod poisson;
 mod request_response;
-mod totals;
+mod start_schedule;
 
 use std::sync::Arc;
 
@@ -25,18 +25,20 @@ use gridhaul_scenario::units::Instant;
 
 use crate::random::RandomStream;
 
-pub use application::{Application, Carrier, Delivered, Message, Outbox, Transfer, UnderWay};
-pub use burst::Burst;
-pub use bursts::Bursts;
-pub use delays::Delays;
-pub use judge::Judge;
+pub use application::{
+    Application, Carrier, Delivered, InFlightMessages, Message, Outbox, Transfer,
+};
+pub use deadline::DeadlineCounter;
+pub use event_burst::Burst;
+pub use group_totals::{Goodputs, Transfers, message_loss};
+pub use handshake_times::HandshakeTimes;
+pub use message_delays::MessageDelays;
 pub use on_off::OnOff;
-pub use opening::{DEFAULT_START_SPREAD, Opening};
-pub use openings::Openings;
+pub use on_off_periods::OnOffPeriods;
 pub use periodic::Periodic;
 pub use poisson::Poisson;
 pub use request_response::RequestResponse;
-pub use totals::{Goodputs, Transfers, message_loss};
+pub use start_schedule::{DEFAULT_START_SPREAD, StartSchedule};
 
 /// A message arrives at the transport: an event of the arrival process that a load is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +58,7 @@ pub enum Demand {
     Limited(u64),
     /// Messages at times of their own (`periodic`, `poisson`, `burst`, `on_off` with a rate).
     Open(Source),
-    /// Messages as fast as the transport takes them, in bursts (`on_off` without a rate). During a
+    /// Messages as fast as the transport takes them, in periods (`on_off` without a rate). During a
     /// burst, a message is ready, and is written, whenever the transport takes one.
     Greedy(Greedy),
     /// Messages of a recording, handed over by whoever reads it (`trace`).
@@ -65,13 +67,13 @@ pub enum Demand {
     Dialogue(RequestResponse),
 }
 
-/// Messages as fast as the transport takes them, in bursts.
+/// Messages as fast as the transport takes them, in periods.
 #[derive(Debug, Clone)]
 pub struct Greedy {
     /// Size of a message in bytes of payload.
     pub bytes: u64,
     /// When to write.
-    pub bursts: Bursts,
+    pub periods: OnOffPeriods,
     /// The transport did not take the last message that was offered.
     pub refused: bool,
 }
@@ -83,7 +85,7 @@ pub enum Source {
     Periodic(Box<Periodic>),
     /// Messages at random, independent times.
     Poisson(Box<Poisson>),
-    /// Bursts with silence between them.
+    /// OnOffPeriods with silence between them.
     OnOff(Box<OnOff>),
     /// Reports after an event.
     Burst(Box<Burst>),
@@ -110,39 +112,39 @@ impl<'a> From<&'a Load> for SharedLoad<'a> {
 impl Demand {
     /// What a member of `load` demands, from `start` on. Give each a stream of chance of its own.
     #[must_use]
-    pub fn of_member(load: &SharedLoad<'_>, start: Instant, chance: RandomStream) -> Self {
+    pub fn of_member(load: &SharedLoad<'_>, start: Instant, random: RandomStream) -> Self {
         match load {
             SharedLoad::OnOff(keys) if keys.rate.is_some() => {
                 let keys = Arc::clone(keys);
-                Self::Open(Source::OnOff(Box::new(OnOff::new(keys, start, chance))))
+                Self::Open(Source::OnOff(Box::new(OnOff::new(keys, start, random))))
             }
             SharedLoad::OnOff(keys) => Self::Greedy(Greedy {
                 bytes: keys.size.get(),
-                bursts: Bursts::new(keys, start, chance),
+                periods: OnOffPeriods::new(keys, start, random),
                 refused: false,
             }),
-            SharedLoad::Other(load) => Self::new(load, start, chance),
+            SharedLoad::Other(load) => Self::new(load, start, random),
         }
     }
 
     /// What `load` demands, from `start` on. Give each flow a stream of chance of its own.
     #[must_use]
-    pub fn new(load: &Load, start: Instant, chance: RandomStream) -> Self {
+    pub fn new(load: &Load, start: Instant, random: RandomStream) -> Self {
         match load {
             Load::Bulk => Self::Endless,
             Load::Transfer(keys) => Self::Limited(keys.size.get()),
             Load::Periodic(keys) => {
-                Self::Open(Source::Periodic(Box::new(Periodic::new(keys, start, chance))))
+                Self::Open(Source::Periodic(Box::new(Periodic::new(keys, start, random))))
             }
             Load::Poisson(keys) => {
-                Self::Open(Source::Poisson(Box::new(Poisson::new(keys, start, chance))))
+                Self::Open(Source::Poisson(Box::new(Poisson::new(keys, start, random))))
             }
-            Load::OnOff(_) => Self::of_member(&load.into(), start, chance),
+            Load::OnOff(_) => Self::of_member(&load.into(), start, random),
             Load::Burst(keys) => {
-                Self::Open(Source::Burst(Box::new(Burst::new(keys, start, chance))))
+                Self::Open(Source::Burst(Box::new(Burst::new(keys, start, random))))
             }
             Load::Trace(_) => Self::Recorded,
-            Load::Application(keys) => Self::new(&keys.load(), start, chance),
+            Load::Application(keys) => Self::new(&keys.load(), start, random),
             Load::RequestResponse(keys) => Self::Dialogue(RequestResponse::new(keys, start)),
         }
     }
@@ -151,8 +153,8 @@ impl Demand {
 impl Source {
     /// The source of an open-loop load from `start` on; `None` for any other load.
     #[must_use]
-    pub fn new(load: &Load, start: Instant, chance: RandomStream) -> Option<Self> {
-        match Demand::new(load, start, chance) {
+    pub fn new(load: &Load, start: Instant, random: RandomStream) -> Option<Self> {
+        match Demand::new(load, start, random) {
             Demand::Open(source) => Some(source),
             _ => None,
         }
@@ -161,12 +163,12 @@ impl Source {
     /// When the next message comes; [`Instant::NEVER`] where none will (a rate of zero).
     #[inline]
     #[must_use]
-    pub fn coming(&self) -> Instant {
+    pub fn next_time(&self) -> Instant {
         match self {
-            Self::Periodic(source) => source.coming(),
-            Self::Poisson(source) => source.coming(),
-            Self::OnOff(source) => source.coming(),
-            Self::Burst(source) => source.coming(),
+            Self::Periodic(source) => source.next_time(),
+            Self::Poisson(source) => source.next_time(),
+            Self::OnOff(source) => source.next_time(),
+            Self::Burst(source) => source.next_time(),
         }
     }
 
@@ -184,7 +186,7 @@ impl Source {
     /// The next message, if it comes at `now` or before.
     #[inline]
     pub fn next_message_by(&mut self, now: Instant) -> Option<Arrival> {
-        if self.coming() <= now { self.next_message() } else { None }
+        if self.next_time() <= now { self.next_message() } else { None }
     }
 }
 
@@ -209,8 +211,8 @@ mod tests {
             size: None,
             synchronised: true,
         });
-        let chance = RandomStream::named(1, 0, "pmu", 0, "load");
-        let mut source = Source::new(&application, Instant::ZERO, chance).unwrap();
+        let random = RandomStream::named(1, 0, "pmu", 0, "load");
+        let mut source = Source::new(&application, Instant::ZERO, random).unwrap();
         let messages: Vec<_> = std::iter::from_fn(|| source.next_message())
             .map(|message| (message.at.as_nanos() / 1_000_000, message.bytes))
             .take(3)

@@ -1,12 +1,12 @@
-//! Bursts with silence between them.
+//! OnOffPeriods with silence between them.
 
 use std::sync::Arc;
 
 use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{BitRate, Duration, Instant};
 
-use super::bursts::length;
-use super::{Arrival, Bursts};
+use super::on_off_periods::length;
+use super::{Arrival, OnOffPeriods};
 use crate::random::RandomStream;
 
 /// An on–off source.
@@ -33,27 +33,27 @@ pub struct OnOff {
     until: Instant,
     /// Carried fraction of a nanosecond, as a numerator over the rate.
     carry: u64,
-    chance: RandomStream,
+    random: RandomStream,
 }
 
 impl OnOff {
     /// A source that runs from `start` on, in its stationary state. Without a rate it never has a
     /// message; see [`Demand::Greedy`](super::Demand::Greedy).
     #[must_use]
-    pub fn new(keys: Arc<scenario::OnOff>, start: Instant, mut chance: RandomStream) -> Self {
+    pub fn new(keys: Arc<scenario::OnOff>, start: Instant, mut random: RandomStream) -> Self {
         let (mut carry, mut needed) = (0, Duration::ZERO);
         let never = bits_per_sec(&keys) == 0 || keys.on.is_zero();
         if !never {
-            needed = chance.uniform(spacing(&keys, &mut carry));
+            needed = random.uniform(spacing(&keys, &mut carry));
         }
-        let bursts = Bursts::new(&keys, start, chance);
+        let bursts = OnOffPeriods::new(&keys, start, random);
         let (active, until) = (bursts.active(), bursts.until());
-        let chance = bursts.into_random();
+        let random = bursts.into_random();
         if never {
-            return Self { keys, due: Instant::NEVER, until, carry, chance };
+            return Self { keys, due: Instant::NEVER, until, carry, random };
         }
         let begins = if active { start } else { until };
-        let mut source = Self { keys, due: begins + needed, until, carry, chance };
+        let mut source = Self { keys, due: begins + needed, until, carry, random };
         if !active {
             source.begin_burst();
         }
@@ -63,7 +63,7 @@ impl OnOff {
 
     /// When the next message comes; [`Instant::NEVER`] without bursts or without rate.
     #[must_use]
-    pub const fn coming(&self) -> Instant {
+    pub const fn next_time(&self) -> Instant {
         self.due
     }
 
@@ -78,10 +78,10 @@ impl OnOff {
         Some(Arrival { at, bytes: self.keys.size.get() })
     }
 
-    /// Bursts end, and what the next message still needs is kept, until one is long enough.
+    /// OnOffPeriods end, and what the next message still needs is kept, until one is long enough.
     fn leave_silences(&mut self) {
         while self.due > self.until && self.due < Instant::NEVER {
-            let silence = length(self.keys.spread, self.keys.off, &mut self.chance);
+            let silence = length(self.keys.spread, self.keys.off, &mut self.random);
             self.until += silence;
             self.due += silence;
             self.begin_burst();
@@ -89,7 +89,7 @@ impl OnOff {
     }
 
     fn begin_burst(&mut self) {
-        self.until += length(self.keys.spread, self.keys.on, &mut self.chance);
+        self.until += length(self.keys.spread, self.keys.on, &mut self.random);
     }
 }
 

@@ -18,25 +18,25 @@ pub struct Periodic {
     every: Duration,
     jitter: Duration,
     next_tick: Instant,
-    coming: Instant,
-    chance: RandomStream,
+    next_time: Instant,
+    random: RandomStream,
 }
 
 impl Periodic {
     /// A clock that runs from `start` on.
     #[must_use]
-    pub fn new(keys: &scenario::Periodic, start: Instant, mut chance: RandomStream) -> Self {
+    pub fn new(keys: &scenario::Periodic, start: Instant, mut random: RandomStream) -> Self {
         // A period of zero would never get anywhere.
         let every = keys.every.max(Duration::from_nanos(1));
         let last_phase = every - Duration::from_nanos(1);
-        let phase = if keys.synchronised { Duration::ZERO } else { chance.uniform(last_phase) };
+        let phase = if keys.synchronised { Duration::ZERO } else { random.uniform(last_phase) };
         let mut periodic = Self {
             bytes: keys.size.get(),
             every,
             jitter: keys.jitter,
             next_tick: start + phase,
-            coming: start,
-            chance,
+            next_time: start,
+            random,
         };
         periodic.tick();
         periodic
@@ -44,23 +44,23 @@ impl Periodic {
 
     /// When the next message comes.
     #[must_use]
-    pub const fn coming(&self) -> Instant {
-        self.coming
+    pub const fn next_time(&self) -> Instant {
+        self.next_time
     }
 
     /// The next message.
     #[inline]
     pub fn next_message(&mut self) -> Arrival {
-        let message = Arrival { at: self.coming, bytes: self.bytes };
+        let message = Arrival { at: self.next_time, bytes: self.bytes };
         self.tick();
         message
     }
 
     #[inline]
     fn tick(&mut self) {
-        let before = std::mem::replace(&mut self.coming, self.next_tick);
+        let before = std::mem::replace(&mut self.next_time, self.next_tick);
         if !self.jitter.is_zero() {
-            self.coming = before.max(self.next_tick + self.chance.uniform(self.jitter));
+            self.next_time = before.max(self.next_tick + self.random.uniform(self.jitter));
         }
         self.next_tick += self.every;
     }
@@ -82,8 +82,8 @@ mod tests {
 
     fn times(keys: &scenario::Periodic, member: u64, count: usize) -> Vec<u64> {
         let start = Instant::ZERO + Duration::from_secs(1);
-        let chance = RandomStream::named(1, 0, "meters", member, "load");
-        let mut source = Periodic::new(keys, start, chance);
+        let random = RandomStream::named(1, 0, "meters", member, "load");
+        let mut source = Periodic::new(keys, start, random);
         (0..count).map(|_| source.next_message().at.as_nanos()).collect()
     }
 

@@ -17,7 +17,7 @@ pub struct RequestResponse {
     response: u64,
     think: Duration,
     pause: Duration,
-    asked: Instant,
+    requested_at: Instant,
     /// Bytes of the open question that `to` has, then of its answer that `from` has.
     request_received: u64,
     response_received: u64,
@@ -25,7 +25,7 @@ pub struct RequestResponse {
 }
 
 impl RequestResponse {
-    /// A dialogue whose first question is asked at `start`.
+    /// A dialogue whose first question is requested_at at `start`.
     #[must_use]
     pub fn new(keys: &scenario::RequestResponse, start: Instant) -> Self {
         Self {
@@ -34,7 +34,7 @@ impl RequestResponse {
             response: keys.response.get().max(1),
             think: keys.think,
             pause: keys.pause,
-            asked: start,
+            requested_at: start,
             request_received: 0,
             response_received: 0,
             completed: 0,
@@ -44,7 +44,7 @@ impl RequestResponse {
     /// The first question.
     #[must_use]
     pub const fn first_request(&self) -> Arrival {
-        Arrival { at: self.asked, bytes: self.request }
+        Arrival { at: self.requested_at, bytes: self.request }
     }
 
     /// `bytes` of the question have reached `to`. Returns the answer once the question is whole.
@@ -61,14 +61,14 @@ impl RequestResponse {
         }
         self.completed += 1;
         (self.request_received, self.response_received) = (0, 0);
-        self.asked = now + self.pause;
-        Some(Arrival { at: self.asked, bytes: self.request })
+        self.requested_at = now + self.pause;
+        Some(Arrival { at: self.requested_at, bytes: self.request })
     }
 
-    /// When the open question is (or will be) asked.
+    /// When the open question is (or will be) requested_at.
     #[must_use]
-    pub const fn asked(&self) -> Instant {
-        self.asked
+    pub const fn requested_at(&self) -> Instant {
+        self.requested_at
     }
 
     /// Questions that have been answered in full.
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(dialogue.handle_response_bytes(at(1_031), 1_460), None);
         let next = dialogue.handle_response_bytes(at(1_032), 80);
         assert_eq!(next, Some(Arrival { at: at(1_082), bytes: 100 }));
-        assert_eq!((dialogue.asked(), dialogue.completed()), (at(1_082), 1));
+        assert_eq!((dialogue.requested_at(), dialogue.completed()), (at(1_082), 1));
         // The second round starts from nothing.
         assert_eq!(dialogue.handle_request_bytes(at(1_090), 99), None);
     }

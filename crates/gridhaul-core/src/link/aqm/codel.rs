@@ -2,7 +2,7 @@
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::fifo::{Fifo, Held};
+use super::fifo::{Fifo, StoredPacket};
 
 /// The state of CoDel for one queue. Names follow the pseudocode of RFC 8289, section 5.
 #[derive(Debug, Clone)]
@@ -35,8 +35,8 @@ impl Codel {
         &mut self,
         now: Instant,
         queue: &mut Fifo<P>,
-        dropped: &mut Vec<Held<P>>,
-    ) -> Option<Held<P>> {
+        dropped: &mut Vec<StoredPacket<P>>,
+    ) -> Option<StoredPacket<P>> {
         let (mut packet, mut ok_to_drop) = self.look(now, queue);
         if self.dropping {
             self.dropping = ok_to_drop;
@@ -65,7 +65,11 @@ impl Codel {
 
     /// The next packet, and whether it may be dropped: the wait has been above the target for an
     /// interval, and more than one packet of full size is left (RFC 8289, section 5.6).
-    fn look<P: Copy>(&mut self, now: Instant, queue: &mut Fifo<P>) -> (Option<Held<P>>, bool) {
+    fn look<P: Copy>(
+        &mut self,
+        now: Instant,
+        queue: &mut Fifo<P>,
+    ) -> (Option<StoredPacket<P>>, bool) {
         let Some(packet) = queue.pop() else {
             self.first_above_time = None;
             return (None, false);
@@ -99,7 +103,7 @@ mod tests {
     fn queue(came: impl IntoIterator<Item = u64>) -> Fifo<u32> {
         let mut queue = Fifo::new();
         for (number, came) in (0..).zip(came) {
-            queue.push(Held { payload: number, bytes: 100, offered: at(came) });
+            queue.push(StoredPacket { payload: number, bytes: 100, offered: at(came) });
         }
         queue
     }
@@ -110,8 +114,8 @@ mod tests {
         let mut take = |&ms: &u64| {
             let mut dropped = Vec::new();
             let sent = codel.take(at(ms), queue, &mut dropped);
-            let dropped = dropped.iter().map(|held| held.payload).collect();
-            (ms, sent.map(|held| held.payload), dropped)
+            let dropped = dropped.iter().map(|packet| packet.payload).collect();
+            (ms, sent.map(|packet| packet.payload), dropped)
         };
         times.iter().map(&mut take).collect()
     }

@@ -6,8 +6,8 @@ use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::Instant;
 
 use super::codel::Codel;
-use super::fifo::{Fifo, Held};
-use crate::link::Payload;
+use super::fifo::{Fifo, StoredPacket};
+use crate::link::LinkPayload;
 use crate::random::splitmix64;
 
 /// Queues that take turns (RFC 8290, section 4).
@@ -34,7 +34,7 @@ struct FlowQueue<P> {
     listed: bool,
 }
 
-impl<P: Payload> FqCodel<P> {
+impl<P: LinkPayload> FqCodel<P> {
     pub(super) const fn new(keys: scenario::FqCodel, perturbation: u64) -> Self {
         Self {
             keys,
@@ -56,8 +56,8 @@ impl<P: Payload> FqCodel<P> {
     }
 
     /// Section 4.1: into the queue of its flow, which is a new one if it stood in no list.
-    pub(super) fn push(&mut self, held: Held<P>) {
-        let number = self.number_of(held.payload.flow());
+    pub(super) fn push(&mut self, packet: StoredPacket<P>) {
+        let number = self.number_of(packet.payload.flow());
         let keys = self.keys;
         let queue = self.queues.entry(number).or_insert_with(|| FlowQueue {
             fifo: Fifo::new(),
@@ -65,9 +65,9 @@ impl<P: Payload> FqCodel<P> {
             credits: 0,
             listed: false,
         });
-        queue.fifo.push(held);
+        queue.fifo.push(packet);
         self.packets += 1;
-        self.bytes += u64::from(held.bytes);
+        self.bytes += u64::from(packet.bytes);
         if !queue.listed {
             (queue.listed, queue.credits) = (true, quantum(&keys));
             self.new.push_back(number);
@@ -75,7 +75,11 @@ impl<P: Payload> FqCodel<P> {
     }
 
     /// Section 4.2: the next packet of the queue whose turn it is.
-    pub(super) fn take(&mut self, now: Instant, dropped: &mut Vec<Held<P>>) -> Option<Held<P>> {
+    pub(super) fn take(
+        &mut self,
+        now: Instant,
+        dropped: &mut Vec<StoredPacket<P>>,
+    ) -> Option<StoredPacket<P>> {
         loop {
             let is_new = !self.new.is_empty();
             let list = if is_new { &mut self.new } else { &mut self.old };
@@ -91,9 +95,9 @@ impl<P: Payload> FqCodel<P> {
             let taken = queue.codel.take(now, &mut queue.fifo, dropped);
             self.packets -= packets - queue.fifo.packets();
             self.bytes -= bytes - queue.fifo.bytes();
-            if let Some(held) = taken {
-                queue.credits -= i64::from(held.bytes);
-                return Some(held);
+            if let Some(packet) = taken {
+                queue.credits -= i64::from(packet.bytes);
+                return Some(packet);
             }
             // A new queue that is empty takes one more turn with the old ones, or a flow that
             // sends little could always come first and starve the others.
@@ -108,14 +112,14 @@ impl<P: Payload> FqCodel<P> {
 
     /// Section 4.1.2: the oldest packet of the queue with the most bytes. The queue stays in its
     /// list.
-    pub(super) fn shed(&mut self) -> Option<Held<P>> {
+    pub(super) fn shed(&mut self) -> Option<StoredPacket<P>> {
         let longest = self.queues.values_mut().reduce(|longest, queue| {
             if queue.fifo.bytes() > longest.fifo.bytes() { queue } else { longest }
         })?;
-        let held = longest.fifo.pop()?;
+        let packet = longest.fifo.pop()?;
         self.packets -= 1;
-        self.bytes -= u64::from(held.bytes);
-        Some(held)
+        self.bytes -= u64::from(packet.bytes);
+        Some(packet)
     }
 
     fn number_of(&self, flow: u64) -> u32 {
@@ -138,7 +142,7 @@ mod tests {
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     struct Of(u64, u32);
 
-    impl Payload for Of {
+    impl LinkPayload for Of {
         fn flow(&self) -> u64 {
             self.0
         }
@@ -150,12 +154,13 @@ mod tests {
     }
 
     fn push(fq: &mut FqCodel<Of>, flow: u64, number: u32, bytes: u32) {
-        fq.push(Held { payload: Of(flow, number), bytes, offered: Instant::ZERO });
+        fq.push(StoredPacket { payload: Of(flow, number), bytes, offered: Instant::ZERO });
     }
 
     fn take(fq: &mut FqCodel<Of>, count: usize) -> Vec<(u64, u32)> {
         let now = Instant::ZERO + Duration::from_millis(1);
-        let mut one = || fq.take(now, &mut Vec::new()).map(|held| (held.payload.0, held.payload.1));
+        let mut one =
+            || fq.take(now, &mut Vec::new()).map(|packet| (packet.payload.0, packet.payload.1));
         (0..count).map_while(|_| one()).collect()
     }
 
@@ -189,10 +194,10 @@ mod tests {
         let mut fq = fq_codel(1_000);
         (0..3).for_each(|number| push(&mut fq, 1, number, 100));
         push(&mut fq, 2, 0, 400);
-        assert_eq!(fq.shed().map(|held| held.payload), Some(Of(2, 0)));
-        assert_eq!(fq.shed().map(|held| held.payload), Some(Of(1, 0)));
+        assert_eq!(fq.shed().map(|packet| packet.payload), Some(Of(2, 0)));
+        assert_eq!(fq.shed().map(|packet| packet.payload), Some(Of(1, 0)));
         assert_eq!(take(&mut fq, 9), [(1, 1), (1, 2)]);
-        assert_eq!(fq.shed().map(|held| held.payload), None);
+        assert_eq!(fq.shed().map(|packet| packet.payload), None);
     }
 
     #[test]

@@ -1,23 +1,23 @@
 //! Queues that drop before they are full.
 //!
 //! RED and PIE decide when a packet arrives ([`Early`]): all else stays as under drop-tail. CoDel
-//! and FQ-CoDel decide when one is taken out ([`Kept`]), so they hold their packets.
+//! and FQ-CoDel decide when one is taken out ([`StoredPackets`]), so they hold their packets.
 
 mod codel;
 mod fifo;
 mod fq_codel;
-mod kept;
 mod pie;
 mod red;
+mod stored_packets;
 
 use gridhaul_scenario::scenario::{Aqm, Direction};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::LinkRandomStreams;
-pub(super) use fifo::Held;
-pub(super) use kept::Kept;
+pub(super) use fifo::StoredPacket;
 use pie::Pie;
 use red::Red;
+pub(super) use stored_packets::StoredPackets;
 
 /// How a queue decides what to drop.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ pub(super) enum Discipline<P> {
     /// On arrival.
     Early(Early),
     /// On leaving the queue.
-    Kept(Kept<P>),
+    StoredPackets(StoredPackets<P>),
 }
 
 /// Decides on arrival.
@@ -52,19 +52,25 @@ pub(super) struct Arrival {
     pub(super) queue_bytes: u64,
 }
 
-impl<P: super::Payload> Discipline<P> {
+impl<P: super::LinkPayload> Discipline<P> {
     /// The discipline of a direction.
-    pub(super) fn new(direction: &Direction, chance: LinkRandomStreams) -> Self {
+    pub(super) fn new(direction: &Direction, random: LinkRandomStreams) -> Self {
         match &direction.aqm {
             None => Self::DropTail,
             Some(Aqm::Red(red)) => {
-                Self::Early(Early::Red(Red::new(red, direction.rate, chance.stream("red"))))
+                Self::Early(Early::Red(Red::new(red, direction.rate, random.stream("red"))))
             }
-            Some(Aqm::Pie(pie)) => Self::Early(Early::Pie(Pie::new(pie, chance.stream("pie")))),
-            Some(Aqm::Codel(codel)) => Self::Kept(Kept::codel(codel, direction.queue)),
+            Some(Aqm::Pie(pie)) => Self::Early(Early::Pie(Pie::new(pie, random.stream("pie")))),
+            Some(Aqm::Codel(codel)) => {
+                Self::StoredPackets(StoredPackets::codel(codel, direction.queue))
+            }
             Some(Aqm::FqCodel(keys)) => {
-                let mut chance = chance.stream("flow queues");
-                Self::Kept(Kept::fq_codel(keys, direction.queue, chance.below(u64::MAX)))
+                let mut random = random.stream("flow queues");
+                Self::StoredPackets(StoredPackets::fq_codel(
+                    keys,
+                    direction.queue,
+                    random.below(u64::MAX),
+                ))
             }
         }
     }

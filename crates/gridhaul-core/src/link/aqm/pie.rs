@@ -25,12 +25,12 @@ pub(in crate::link) struct Pie {
     burst_allowance: Duration,
     next_update: Instant,
     largest: u32,
-    chance: RandomStream,
+    random: RandomStream,
 }
 
 impl Pie {
     /// PIE with its own stream of chance.
-    pub(super) fn new(pie: &scenario::Pie, chance: RandomStream) -> Self {
+    pub(super) fn new(pie: &scenario::Pie, random: RandomStream) -> Self {
         Self {
             target: pie.target.as_secs_f64(),
             update: pie.update,
@@ -42,14 +42,14 @@ impl Pie {
             burst_allowance: pie.burst,
             next_update: Instant::ZERO + pie.update,
             largest: 0,
-            chance,
+            random,
         }
     }
 
     /// Whether the packet is dropped (sections 4.1 and 4.4).
     pub(super) fn drops(&mut self, arrival: &Arrival) -> bool {
         self.catch_up(arrival);
-        let chance = self.chance.unit();
+        let random = self.random.standard_uniform();
         self.largest = self.largest.max(arrival.bytes);
         let half = self.target / 2.0;
         let short = self.old_wait < half;
@@ -59,7 +59,7 @@ impl Pie {
         let spared = !self.burst_allowance.is_zero()
             || short && self.probability < 0.2
             || arrival.queue_bytes <= 2 * u64::from(self.largest);
-        !spared && chance < self.probability
+        !spared && random < self.probability
     }
 
     /// All looks up to now.
@@ -104,8 +104,8 @@ mod tests {
     use super::*;
 
     fn pie() -> Pie {
-        let chance = RandomStream::named(1, 0, "link.forward", 0, "pie");
-        Pie::new(&scenario::Pie::default(), chance)
+        let random = RandomStream::named(1, 0, "link.forward", 0, "pie");
+        Pie::new(&scenario::Pie::default(), random)
     }
 
     /// A packet of 1,000 B behind ten others, at a time, with a wait, both in ms.

@@ -24,12 +24,12 @@ pub(in crate::link) struct Red {
     count: i64,
     /// Until when idle time is in the average.
     counted_until: Instant,
-    chance: RandomStream,
+    random: RandomStream,
 }
 
 impl Red {
     /// RED before a wire of this rate, with its own stream of chance.
-    pub(super) fn new(red: &scenario::Red, rate: BitRate, chance: RandomStream) -> Self {
+    pub(super) fn new(red: &scenario::Red, rate: BitRate, random: RandomStream) -> Self {
         let number = |limit| match limit {
             QueueLimit::Packets(packets) => f64::from(packets),
             QueueLimit::Bytes(bytes) => bytes.get() as f64,
@@ -47,14 +47,14 @@ impl Red {
             average: 0.0,
             count: -1,
             counted_until: Instant::ZERO,
-            chance,
+            random,
         }
     }
 
     /// Whether the packet is dropped.
     pub(super) fn drops(&mut self, arrival: &Arrival) -> bool {
         self.update_average(arrival);
-        let chance = self.chance.unit();
+        let random = self.random.standard_uniform();
         if self.average < self.min {
             self.count = -1;
             return false;
@@ -65,7 +65,7 @@ impl Red {
         if arrival.queue_packets <= 1 {
             return false;
         }
-        let drops = chance < self.spread(self.probability());
+        let drops = random < self.spread(self.probability());
         if drops {
             self.count = 0;
         }
@@ -134,8 +134,8 @@ mod tests {
 
     /// Packets of 500 B take 1 ms.
     fn red(keys: &scenario::Red) -> Red {
-        let chance = RandomStream::named(1, 0, "link.forward", 0, "red");
-        Red::new(keys, BitRate::from_bits_per_sec(4_000_000), chance)
+        let random = RandomStream::named(1, 0, "link.forward", 0, "red");
+        Red::new(keys, BitRate::from_bits_per_sec(4_000_000), random)
     }
 
     fn keys(weight: f64) -> scenario::Red {

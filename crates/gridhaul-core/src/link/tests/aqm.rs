@@ -3,7 +3,7 @@
 use gridhaul_scenario::scenario::{Aqm, Codel, FqCodel, Outage, OutageMode, Pie, Red};
 use gridhaul_scenario::units::Bytes;
 
-use super::super::{DropReason, Fate};
+use super::super::{DropReason, TransitOutcome};
 use super::*;
 
 fn managed(aqm: Aqm, queue: QueueLimit) -> Direction {
@@ -21,17 +21,17 @@ fn fq_codel() -> Aqm {
     Aqm::FqCodel(FqCodel::default())
 }
 
-/// Number, beginning and departure in µs, and fate of all that leaves.
-fn rows(link: &mut LinkDirection<u32>) -> Vec<(u32, u64, u64, Fate)> {
+/// Number, beginning and departure in µs, and outcome of all that leaves.
+fn rows(link: &mut LinkDirection<u32>) -> Vec<(u32, u64, u64, TransitOutcome)> {
     let micros = |at: Instant| at.as_nanos() / 1_000;
-    let row = |passage: &Passage<u32>| {
-        (passage.payload, micros(passage.started), micros(passage.left), passage.fate)
+    let row = |transit: &PacketTransit<u32>| {
+        (transit.payload, micros(transit.started), micros(transit.left), transit.outcome)
     };
     drain_all(link).iter().map(row).collect()
 }
 
 /// As [`drain`], also where a deadline is the end of a transmission only.
-fn drain_all(link: &mut LinkDirection<u32>) -> Vec<Passage<u32>> {
+fn drain_all(link: &mut LinkDirection<u32>) -> Vec<PacketTransit<u32>> {
     let mut left = Vec::new();
     while link.next_deadline() != Instant::NEVER {
         left.extend(link.poll_output(link.next_deadline()));
@@ -46,17 +46,17 @@ fn a_queue_that_has_nothing_to_drop_is_drop_tail() {
     let red =
         Red { min: QueueLimit::Packets(4_000), max: QueueLimit::Packets(5_000), ..Red::default() };
     let pie = Pie { target: Duration::from_secs(9), ..Pie::default() };
-    let passages = |direction: &Direction| {
+    let transits = |direction: &Direction| {
         let mut link = link(direction);
         let accepted: Vec<_> = (0..40)
             .map(|n| link.handle_packet(at(u64::from(n) * 70), 100, n * 3).is_ok())
             .collect();
         (accepted, drain_all(&mut link))
     };
-    let plain = passages(&one_byte_a_microsecond(500, limit));
+    let plain = transits(&one_byte_a_microsecond(500, limit));
     assert!(plain.0.contains(&false));
     for aqm in [codel(1_000_000, 2_000_000), Aqm::Red(red), Aqm::Pie(pie)] {
-        assert_eq!(passages(&managed(aqm.clone(), limit)), plain, "{aqm:?}");
+        assert_eq!(transits(&managed(aqm.clone(), limit)), plain, "{aqm:?}");
     }
 }
 
@@ -67,13 +67,13 @@ fn codel_drops_on_the_way_out() {
     let mut link = link(&managed(codel(150, 300), QueueLimit::Unlimited));
     (0..10).for_each(|number| link.handle_packet(at(0), 100, number).unwrap());
     assert_eq!((link.inside(), link.queue_packets(at(0))), (10, 9));
-    let dropped = Fate::Lost(DropReason::Aqm);
+    let dropped = TransitOutcome::Lost(DropReason::Aqm);
     let expected = [
-        (0, 0, 600, Fate::Arrived),
-        (1, 100, 700, Fate::Arrived),
+        (0, 0, 600, TransitOutcome::Arrived),
+        (1, 100, 700, TransitOutcome::Arrived),
         // It leaves, as lost, when it is dropped: before those that are on the way.
         (5, 500, 500, dropped),
-        (2, 200, 800, Fate::Arrived),
+        (2, 200, 800, TransitOutcome::Arrived),
     ];
     let mut all = rows(&mut link);
     assert_eq!(all[0], expected[2], "what is dropped leaves at once");
@@ -100,11 +100,11 @@ fn the_hard_limit_refuses_or_takes_from_the_longest() {
     assert_eq!((accepted, link.queue_packets(at(0)), link.inside()), (5, 3, 5));
     assert_eq!(link.next_deadline(), at(0));
     let expected = [
-        (3, 0, 0, Fate::Lost(DropReason::QueueFull)),
-        (0, 0, 600, Fate::Arrived),
-        (6, 100, 700, Fate::Arrived),
-        (9, 200, 800, Fate::Arrived),
-        (1, 300, 900, Fate::Arrived),
+        (3, 0, 0, TransitOutcome::Lost(DropReason::QueueFull)),
+        (0, 0, 600, TransitOutcome::Arrived),
+        (6, 100, 700, TransitOutcome::Arrived),
+        (9, 200, 800, TransitOutcome::Arrived),
+        (1, 300, 900, TransitOutcome::Arrived),
     ];
     let all = rows(&mut link);
     assert_eq!(all.len(), expected.len());
@@ -119,12 +119,12 @@ fn one_too_long_for_the_whole_queue_leaves_no_deadline() {
     for (number, bytes) in [(0, 1), (3, 1), (6, 99)] {
         link.handle_packet(at(0), bytes, number).unwrap();
     }
-    let dropped = Fate::Lost(DropReason::QueueFull);
+    let dropped = TransitOutcome::Lost(DropReason::QueueFull);
     assert_eq!(rows(&mut link)[..2], [(3, 0, 0, dropped), (6, 0, 0, dropped)]);
     assert_eq!((link.queue_packets(at(0)), link.next_deadline()), (0, Instant::NEVER));
     // The next one is sent as if nothing had been.
     link.handle_packet(at(700), 1, 9).unwrap();
-    assert_eq!(rows(&mut link), [(9, 700, 1_201, Fate::Arrived)]);
+    assert_eq!(rows(&mut link), [(9, 700, 1_201, TransitOutcome::Arrived)]);
 }
 
 #[test]
@@ -142,16 +142,16 @@ fn an_outage_that_holds_keeps_packets_in_the_queue() {
         (0..2).for_each(|number| link.handle_packet(at(0), 100, number * 3).unwrap());
         link.handle_packet(at(500), 100, 6).unwrap();
         let expected = [
-            (0, 0, 600, Fate::Arrived),
-            (3, 100, 1_700, Fate::Arrived),
-            (6, 1_200, 1_800, Fate::Arrived),
+            (0, 0, 600, TransitOutcome::Arrived),
+            (3, 100, 1_700, TransitOutcome::Arrived),
+            (6, 1_200, 1_800, TransitOutcome::Arrived),
         ];
         assert_eq!(rows(&mut link), expected);
         // One that comes to an idle wire that stands still waits as well.
         let mut link = self::link(&direction);
         link.handle_packet(at(200), 100, 0).unwrap();
         assert_eq!(link.queue_packets(at(1_149)), 1);
-        assert_eq!(rows(&mut link), [(0, 1_150, 1_750, Fate::Arrived)]);
+        assert_eq!(rows(&mut link), [(0, 1_150, 1_750, TransitOutcome::Arrived)]);
     }
 }
 

@@ -7,7 +7,7 @@ use gridhaul_scenario::scenario::{
 use gridhaul_scenario::units::{Bytes, Decibel};
 use proptest::prelude::*;
 
-use super::super::{DropReason, Fate};
+use super::super::{DropReason, TransitOutcome};
 use super::*;
 
 #[derive(Debug, Clone)]
@@ -174,39 +174,39 @@ fn schedules() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..200)
 }
 
-/// Adds up what leaves, and checks each passage alone.
+/// Adds up what leaves, and checks each transit alone.
 #[derive(Default)]
 struct Books {
     accepted: usize,
     returned: usize,
     copies: u64,
     last: Instant,
-    passages: Vec<Passage<u32>>,
+    transits: Vec<PacketTransit<u32>>,
 }
 
 impl Books {
     fn take(&mut self, link: &mut LinkDirection<u32>, now: Instant, direction: &Direction) {
-        while let Some(passage) = link.poll_output(now) {
+        while let Some(transit) = link.poll_output(now) {
             self.returned += 1;
-            self.copies += u64::from(passage.fate.is_copy());
-            assert!(self.last <= passage.left && passage.left <= now, "order of leaving");
-            self.last = passage.left;
-            self.passages.push(passage);
-            if is_dropped(&passage) {
+            self.copies += u64::from(transit.outcome.is_duplicate());
+            assert!(self.last <= transit.left && transit.left <= now, "order of leaving");
+            self.last = transit.left;
+            self.transits.push(transit);
+            if is_dropped(&transit) {
                 assert!(direction.aqm.is_some(), "drop-tail drops nothing that it has taken");
-                assert_eq!((passage.sent, passage.left), (passage.started, passage.started));
-                assert!(passage.offered <= passage.left);
+                assert_eq!((transit.sent, transit.left), (transit.started, transit.started));
+                assert!(transit.offered <= transit.left);
                 continue;
             }
-            assert!(passage.offered <= passage.started && passage.started <= passage.sent);
-            assert!(passage.left >= passage.sent + direction.delay, "faster than the delay");
-            if passage.sent == Instant::NEVER {
+            assert!(transit.offered <= transit.started && transit.started <= transit.sent);
+            assert!(transit.left >= transit.sent + direction.delay, "faster than the delay");
+            if transit.sent == Instant::NEVER {
                 // An outage without end holds it for ever.
                 continue;
             }
-            let bits = f64::from(passage.bytes) * 8.0;
+            let bits = f64::from(transit.bytes) * 8.0;
             let needed = bits / direction.rate.as_bits_per_sec() as f64 * 1e9;
-            assert!(passage.sent.since(passage.started).as_nanos() as f64 > needed - 1.001);
+            assert!(transit.sent.since(transit.started).as_nanos() as f64 > needed - 1.001);
         }
         assert!(link.next_deadline() > now || link.next_deadline() == Instant::NEVER);
         assert_eq!(self.accepted as u64 + link.copies(), (self.returned + link.inside()) as u64);
@@ -214,8 +214,8 @@ impl Books {
 }
 
 /// Whether the queue dropped it: it never was on the wire.
-fn is_dropped(passage: &Passage<u32>) -> bool {
-    matches!(passage.fate, Fate::Lost(reason) if reason.is_by_queue())
+fn is_dropped(transit: &PacketTransit<u32>) -> bool {
+    matches!(transit.outcome, TransitOutcome::Lost(reason) if reason.is_by_queue())
 }
 
 fn check_limit(link: &mut LinkDirection<u32>, now: Instant, limit: QueueLimit) {
@@ -253,19 +253,19 @@ proptest! {
         prop_assert_eq!(link.inside(), 0);
         prop_assert_eq!(offered as usize, books.accepted + refused);
         prop_assert_eq!(books.copies, link.copies());
-        let sent = |passage: &&Passage<u32>| !passage.fate.is_copy() && !is_dropped(passage);
-        let mut originals: Vec<_> = books.passages.iter().filter(sent).collect();
+        let sent = |transit: &&PacketTransit<u32>| !transit.outcome.is_duplicate() && !is_dropped(transit);
+        let mut originals: Vec<_> = books.transits.iter().filter(sent).collect();
         let in_turn = matches!(direction.aqm, Some(Aqm::FqCodel(_)));
         if direction.reorder.is_none() {
-            prop_assert!(originals.is_sorted_by_key(|passage| passage.sent), "overtaken");
+            prop_assert!(originals.is_sorted_by_key(|transit| transit.sent), "overtaken");
         }
-        originals.sort_by_key(|passage| (passage.sent, passage.payload));
+        originals.sort_by_key(|transit| (transit.sent, transit.payload));
         for flow in 0..3 {
             // Flows that take turns overtake each other, but no packet one of its own flow.
             let mut of_flow =
-                originals.iter().filter(|passage| !in_turn || passage.payload.flow() == flow);
-            prop_assert!(of_flow.clone().is_sorted_by_key(|passage| passage.payload), "overtaken");
-            prop_assert!(of_flow.all(|passage| passage.started >= passage.offered));
+                originals.iter().filter(|transit| !in_turn || transit.payload.flow() == flow);
+            prop_assert!(of_flow.clone().is_sorted_by_key(|transit| transit.payload), "overtaken");
+            prop_assert!(of_flow.all(|transit| transit.started >= transit.offered));
         }
         // One packet at a time on the wire.
         prop_assert!(originals.windows(2).all(|pair| pair[0].sent <= pair[1].started));
@@ -306,10 +306,10 @@ proptest! {
                     link.handle_packet(now, *bytes, number).unwrap();
                 }
             }
-            let passages = std::iter::from_fn(move || link.poll_output(Instant::NEVER));
-            passages
-                .filter(|passage| matches!(passage.fate, Fate::Lost(_)))
-                .map(|passage| passage.payload)
+            let transits = std::iter::from_fn(move || link.poll_output(Instant::NEVER));
+            transits
+                .filter(|transit| matches!(transit.outcome, TransitOutcome::Lost(_)))
+                .map(|transit| transit.payload)
                 .collect::<Vec<_>>()
         };
         prop_assert_eq!(lost(&plain), lost(&jittered));

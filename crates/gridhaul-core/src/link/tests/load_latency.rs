@@ -41,7 +41,7 @@ fn ping(kbit_per_sec: f64, seconds: f64, paired: bool) -> Vec<(f64, f64)> {
         link.handle_packet(now, 84, 0).unwrap();
         now += gap;
     }
-    let latency = |passage: &Passage<u32>| passage.left.since(passage.offered).as_secs_f64();
+    let latency = |transit: &PacketTransit<u32>| transit.left.since(transit.offered).as_secs_f64();
     drain(&mut link).iter().map(|p| (p.offered.as_secs_f64(), latency(p))).collect()
 }
 
@@ -98,8 +98,8 @@ fn above_critical_alone_it_drifts_and_then_jumps() {
 #[test]
 fn it_falls_back_when_the_load_does_or_when_the_pair_is_used() {
     let keys = uplink().load_latency.unwrap();
-    let chance = LinkRandomStreams::named(1, 0, "uplink", 0).stream("load latency");
-    let mut latency = super::super::load_latency::LoadLatency::new(&keys, chance);
+    let random = LinkRandomStreams::named(1, 0, "uplink", 0).stream("load latency");
+    let mut latency = super::super::load_latency::LoadLatency::new(&keys, random);
     let mut now = Instant::ZERO;
     let mut run = |seconds: u64, gap_ms: u64, paired: bool| {
         let mut last = Duration::ZERO;

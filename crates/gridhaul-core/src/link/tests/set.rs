@@ -11,7 +11,7 @@ use super::*;
 struct Counting {
     offered: u64,
     accepted_bytes: u64,
-    passages: u64,
+    transits: u64,
 }
 
 impl LinkObserver<u32> for Counting {
@@ -24,8 +24,8 @@ impl LinkObserver<u32> for Counting {
     fn on_accepted(&mut self, _now: Instant, bytes: u32) {
         self.accepted_bytes += u64::from(bytes);
     }
-    fn on_passage(&mut self, _now: Instant, _passage: &Passage<u32>) {
-        self.passages += 1;
+    fn on_transit(&mut self, _now: Instant, _passage: &PacketTransit<u32>) {
+        self.transits += 1;
     }
 }
 
@@ -86,8 +86,8 @@ fn a_packet_written_in_its_place_is_counted_like_others() {
     let mut links: LinkSet<u32> = LinkSet::of_entries([0, 1].map(entry));
     for number in 0..3 {
         let offered = links.offer(at(0), 0, 100, || number, |_| ());
-        *links.place(1, || 0).expect("a plain direction") = number;
-        let placed = links.offer_placed(at(0), 1, 100, |_| ());
+        *links.packet_slot(1, || 0).expect("a plain direction") = number;
+        let placed = links.offer_slot(at(0), 1, 100, |_| ());
         assert_eq!(placed, Some(offered));
     }
     let [first, second] = [0, 1].map(|link| format!("{:?}", links.entry(link).account));
@@ -98,8 +98,8 @@ fn a_packet_written_in_its_place_is_counted_like_others() {
 #[test]
 fn an_observed_direction_has_no_place_for_a_packet() {
     let mut links = timed(Counting::default).links;
-    assert!(links.place(0, || 0).is_none());
-    assert_eq!(links.offer_placed(at(0), 0, 100, |_| ()), None);
+    assert!(links.packet_slot(0, || 0).is_none());
+    assert_eq!(links.offer_slot(at(0), 0, 100, |_| ()), None);
 }
 
 #[test]
@@ -163,24 +163,24 @@ proptest! {
             prop_assert_eq!(offered, expected);
             bytes_in[link as usize] += offered.map_or(0, |()| u64::from(bytes));
             if polls {
-                while let Some((from, passage)) = links.poll(at(now)) {
-                    left[from as usize].push(passage);
+                while let Some((from, transit)) = links.poll(at(now)) {
+                    left[from as usize].push(transit);
                 }
                 prop_assert!(links.next_deadline() > at(now));
             }
         }
-        while let Some((from, passage)) = links.poll(at(10_000_000)) {
-            left[from as usize].push(passage);
+        while let Some((from, transit)) = links.poll(at(10_000_000)) {
+            left[from as usize].push(transit);
         }
         for (number, direction) in alone.iter_mut().enumerate() {
             let entry = links.links.entry(number as u32);
-            let Counting { offered, accepted_bytes, passages } = entry.observer;
+            let Counting { offered, accepted_bytes, transits } = entry.observer;
             prop_assert_eq!(offered, entry.account.offered);
             prop_assert_eq!(accepted_bytes, bytes_in[number]);
-            prop_assert_eq!(passages, left[number].len() as u64);
+            prop_assert_eq!(transits, left[number].len() as u64);
             let inside = entry.direction.inside() as u64;
             let made = entry.account.offered + entry.direction.copies();
-            prop_assert_eq!(made, entry.account.refused + passages + inside);
+            prop_assert_eq!(made, entry.account.refused + transits + inside);
             if direction.is_plain() {
                 prop_assert_eq!(&left[number], &drain(direction));
             }

@@ -20,12 +20,12 @@ fn a_packet_takes_its_wire_time_and_then_the_delay() {
     }
     assert_eq!(link.next_deadline(), at(600));
     assert_eq!(link.poll_output(at(599)), None);
-    let passages = drain(&mut link);
-    for (passage, &(offered, _, started, sent, left)) in passages.iter().zip(&cases) {
-        let times = (passage.offered, passage.started, passage.sent, passage.left);
+    let transits = drain(&mut link);
+    for (transit, &(offered, _, started, sent, left)) in transits.iter().zip(&cases) {
+        let times = (transit.offered, transit.started, transit.sent, transit.left);
         assert_eq!(times, (at(offered), at(started), at(sent), at(left)));
     }
-    assert_eq!((passages.len(), link.next_deadline()), (4, Instant::NEVER));
+    assert_eq!((transits.len(), link.next_deadline()), (4, Instant::NEVER));
 }
 
 #[test]

@@ -38,7 +38,7 @@ impl Dialogue {
     /// When the request was ready that has no whole response yet; `None` in a pause.
     pub(super) fn unanswered(&self) -> Option<Instant> {
         let is_pause = matches!(self.next, Some((End::From, _)));
-        (!is_pause).then(|| self.load.asked())
+        (!is_pause).then(|| self.load.requested_at())
     }
 
     pub(super) fn handle_timeout<A: Carrier>(
@@ -65,13 +65,13 @@ impl Dialogue {
             return None;
         }
         let id = std::mem::replace(whole, u64::MAX);
-        let asked = self.load.asked();
+        let requested_at = self.load.requested_at();
         // The load is notified of the whole message in one piece.
         let next = match end {
             End::To => self.load.handle_request_bytes(now, u64::MAX / 2),
             End::From => self.load.handle_response_bytes(now, u64::MAX / 2),
         };
         self.next = next.map(|arrival| (end, arrival));
-        matches!(end, End::From).then_some(Delivered { id, at: asked })
+        matches!(end, End::From).then_some(Delivered { id, at: requested_at })
     }
 }

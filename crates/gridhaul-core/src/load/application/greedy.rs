@@ -1,9 +1,9 @@
-//! Messages as fast as the transport takes them, in bursts (`on_off` without a rate).
+//! Messages as fast as the transport takes them, in periods (`on_off` without a rate).
 
 use gridhaul_scenario::scenario::End;
 use gridhaul_scenario::units::Instant;
 
-use super::under_way::{Outbox, UnderWay};
+use super::in_flight::{InFlightMessages, Outbox};
 use super::{Carrier, message, write};
 use crate::load::{Arrival, Greedy};
 
@@ -23,13 +23,13 @@ impl GreedySender {
         now: Instant,
         class: A::Class,
         carrier: &mut A,
-        under_way: &mut UnderWay,
+        in_flight: &mut InFlightMessages,
     ) {
-        self.load.bursts.advance(now);
-        if self.load.bursts.active() && !carrier.is_open() {
+        self.load.periods.advance(now);
+        if self.load.periods.active() && !carrier.is_open() {
             let arrival = Arrival { at: now, bytes: self.load.bytes };
             let end = write(carrier, End::From, arrival, (class, None));
-            self.outbox.push(now, end, under_way);
+            self.outbox.push(now, end, in_flight);
         }
     }
 
@@ -40,9 +40,9 @@ impl GreedySender {
         now: Instant,
         class: A::Class,
         carrier: &mut A,
-        under_way: &mut UnderWay,
+        in_flight: &mut InFlightMessages,
     ) -> bool {
-        if !self.load.bursts.active() {
+        if !self.load.periods.active() {
             return false;
         }
         let arrival = Arrival { at: now, bytes: self.load.bytes };
@@ -52,7 +52,7 @@ impl GreedySender {
         if self.load.refused {
             return false;
         }
-        self.outbox.push(now, end, under_way);
+        self.outbox.push(now, end, in_flight);
         true
     }
 }

@@ -5,16 +5,16 @@
 //! [`poll_write`](Application::poll_write) while the connection may take more, and
 //! [`poll_delivered`](Application::poll_delivered) until it returns `None` when data was delivered. Messages
 //! go to a [`Carrier`], which notes at the same time that they are ready. Those under way are kept in
-//! [`UnderWay`], which applications share.
+//! [`InFlightMessages`], which applications share.
 
 mod carrier;
 mod dialogue;
 mod greedy;
+mod in_flight;
 mod open_loop;
 #[cfg(test)]
 mod tests;
 mod transfer;
-mod under_way;
 
 use gridhaul_scenario::scenario::End;
 use gridhaul_scenario::units::Instant;
@@ -25,8 +25,8 @@ use self::open_loop::OpenLoop;
 use super::{Arrival, Demand};
 
 pub use carrier::{Carrier, Delivered, Message};
+pub use in_flight::{InFlightMessages, Outbox};
 pub use transfer::Transfer;
-pub use under_way::{Outbox, UnderWay};
 
 /// The application of a connection, at both of its ends.
 #[derive(Debug)]
@@ -72,8 +72,8 @@ impl<C: Copy> Application<C> {
     pub fn next_deadline(&self) -> Instant {
         match &self.behaviour {
             Behaviour::Bulk | Behaviour::Transfer(_) | Behaviour::Recorded(_) => Instant::NEVER,
-            Behaviour::OpenLoop(open_loop) => open_loop.source.coming(),
-            Behaviour::Greedy(greedy) => greedy.load.bursts.until(),
+            Behaviour::OpenLoop(open_loop) => open_loop.source.next_time(),
+            Behaviour::Greedy(greedy) => greedy.load.periods.until(),
             Behaviour::Dialogue(dialogue) => dialogue.next_deadline(),
         }
     }
@@ -84,16 +84,16 @@ impl<C: Copy> Application<C> {
         &mut self,
         now: Instant,
         carrier: &mut A,
-        under_way: &mut UnderWay,
+        in_flight: &mut InFlightMessages,
     ) {
         let class = self.class;
         match &mut self.behaviour {
             Behaviour::Bulk => carrier.write_stream(End::From, u64::MAX),
             Behaviour::Transfer(transfer) => transfer.write(carrier),
             Behaviour::OpenLoop(open_loop) => {
-                open_loop.handle_timeout(now, class, carrier, under_way);
+                open_loop.handle_timeout(now, class, carrier, in_flight);
             }
-            Behaviour::Greedy(greedy) => greedy.handle_timeout(now, class, carrier, under_way),
+            Behaviour::Greedy(greedy) => greedy.handle_timeout(now, class, carrier, in_flight),
             Behaviour::Recorded(_) => {}
             Behaviour::Dialogue(dialogue) => dialogue.handle_timeout(now, class, carrier),
         }
@@ -105,19 +105,19 @@ impl<C: Copy> Application<C> {
         arrival: Arrival,
         payload: Option<A::Payload>,
         carrier: &mut A,
-        under_way: &mut UnderWay,
+        in_flight: &mut InFlightMessages,
     ) {
         if let Behaviour::Recorded(outbox) = &mut self.behaviour {
             let end = write(carrier, End::From, arrival, (self.class, payload));
-            outbox.push(arrival.at, end, under_way);
+            outbox.push(arrival.at, end, in_flight);
         }
     }
 
-    /// Takes bursts that have begun or ended by now, for a caller that writes before it handles a deadline
+    /// Takes periods that have begun or ended by now, for a caller that writes before it handles a deadline
     /// that has passed.
     pub fn advance(&mut self, now: Instant) {
         if let Behaviour::Greedy(greedy) = &mut self.behaviour {
-            greedy.load.bursts.advance(now);
+            greedy.load.periods.advance(now);
         }
     }
 
@@ -125,7 +125,7 @@ impl<C: Copy> Application<C> {
     #[inline]
     #[must_use]
     pub fn is_in_burst(&self) -> bool {
-        matches!(&self.behaviour, Behaviour::Greedy(greedy) if greedy.load.bursts.active())
+        matches!(&self.behaviour, Behaviour::Greedy(greedy) if greedy.load.periods.active())
     }
 
     /// Writes a message if a burst is under way and the transport takes one. Returns whether it did: call
@@ -135,10 +135,10 @@ impl<C: Copy> Application<C> {
         &mut self,
         now: Instant,
         carrier: &mut A,
-        under_way: &mut UnderWay,
+        in_flight: &mut InFlightMessages,
     ) -> bool {
         match &mut self.behaviour {
-            Behaviour::Greedy(greedy) => greedy.poll_write(now, self.class, carrier, under_way),
+            Behaviour::Greedy(greedy) => greedy.poll_write(now, self.class, carrier, in_flight),
             _ => false,
         }
     }
@@ -151,7 +151,7 @@ impl<C: Copy> Application<C> {
         now: Instant,
         end: End,
         carrier: &mut A,
-        under_way: &mut UnderWay,
+        in_flight: &mut InFlightMessages,
     ) -> Option<Delivered> {
         match (&mut self.behaviour, end) {
             (Behaviour::Transfer(transfer), End::To) => {
@@ -159,7 +159,7 @@ impl<C: Copy> Application<C> {
                 None
             }
             (Behaviour::Dialogue(dialogue), _) => dialogue.poll_delivered(now, end, carrier),
-            (_, End::To) => self.outbox_mut()?.pop(carrier.delivered(End::To), under_way),
+            (_, End::To) => self.outbox_mut()?.pop(carrier.delivered(End::To), in_flight),
             (_, End::From) => None,
         }
     }
@@ -168,13 +168,13 @@ impl<C: Copy> Application<C> {
     /// [`u64::MAX`] where nothing is awaited.
     #[inline]
     #[must_use]
-    pub fn watch(&self, under_way: &UnderWay) -> u64 {
+    pub fn watch(&self, in_flight: &InFlightMessages) -> u64 {
         match &self.behaviour {
             Behaviour::Bulk => u64::MAX,
             Behaviour::Transfer(transfer) => transfer.watch(),
             Behaviour::OpenLoop(OpenLoop { outbox, .. })
             | Behaviour::Greedy(GreedySender { outbox, .. })
-            | Behaviour::Recorded(outbox) => outbox.watch(under_way),
+            | Behaviour::Recorded(outbox) => outbox.watch(in_flight),
             Behaviour::Dialogue(dialogue) => dialogue.watch(End::To),
         }
     }
@@ -245,12 +245,12 @@ impl<C> Application<C> {
 
     /// When the messages were ready that have not been delivered whole; of a dialogue, the request without
     /// response.
-    pub fn undelivered(&self, under_way: &UnderWay) -> impl Iterator<Item = Instant> {
+    pub fn undelivered(&self, in_flight: &InFlightMessages) -> impl Iterator<Item = Instant> {
         let request = match &self.behaviour {
             Behaviour::Dialogue(dialogue) => dialogue.unanswered(),
             _ => None,
         };
-        let messages = self.outbox().into_iter().flat_map(|outbox| outbox.ready(under_way));
+        let messages = self.outbox().into_iter().flat_map(|outbox| outbox.ready(in_flight));
         messages.chain(request)
     }
 }

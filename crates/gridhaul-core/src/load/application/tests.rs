@@ -93,13 +93,13 @@ fn at(millis: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(millis)
 }
 
-fn chance(seed: u64) -> RandomStream {
+fn random(seed: u64) -> RandomStream {
     RandomStream::named(seed, 0, "flow", 0, "load")
 }
 
 fn application(load: &Load) -> Application<Class> {
     let start = at(1_000);
-    Application::new(Demand::new(load, start, chance(1)), start, 7)
+    Application::new(Demand::new(load, start, random(1)), start, 7)
 }
 
 /// All messages that are whole at an end.
@@ -107,9 +107,9 @@ fn whole(
     application: &mut Application<Class>,
     now: Instant,
     (end, carrier): (End, &mut Fake),
-    under_way: &mut UnderWay,
+    in_flight: &mut InFlightMessages,
 ) -> Vec<Delivered> {
-    std::iter::from_fn(|| application.poll_delivered(now, end, carrier, under_way)).collect()
+    std::iter::from_fn(|| application.poll_delivered(now, end, carrier, in_flight)).collect()
 }
 
 #[test]
@@ -124,55 +124,55 @@ fn applications_stay_small() {
 #[test]
 fn bulk_writes_without_end_and_has_no_messages() {
     let (mut bulk, mut carrier) = (application(&Load::Bulk), Fake::open());
-    let mut under_way = UnderWay::default();
-    bulk.handle_timeout(at(1_000), &mut carrier, &mut under_way);
+    let mut in_flight = InFlightMessages::default();
+    bulk.handle_timeout(at(1_000), &mut carrier, &mut in_flight);
     assert_eq!((carrier.written, carrier.closed), ([u64::MAX, 0], [false; 2]));
     assert_eq!((bulk.next_deadline(), bulk.has_messages()), (Instant::NEVER, false));
     carrier.deliver(End::To, 1 << 40);
-    assert_eq!(whole(&mut bulk, at(2_000), (End::To, &mut carrier), &mut under_way), []);
-    assert_eq!(bulk.watch(&under_way), u64::MAX);
+    assert_eq!(whole(&mut bulk, at(2_000), (End::To, &mut carrier), &mut in_flight), []);
+    assert_eq!(bulk.watch(&in_flight), u64::MAX);
 }
 
 #[test]
 fn a_transfer_closes_after_its_last_byte() {
     let load = Load::Transfer(scenario::Transfer { size: Bytes::new(5_000) });
     let (mut app, mut carrier) = (application(&load), Fake::open());
-    let mut under_way = UnderWay::default();
-    app.handle_timeout(at(1_000), &mut carrier, &mut under_way);
+    let mut in_flight = InFlightMessages::default();
+    app.handle_timeout(at(1_000), &mut carrier, &mut in_flight);
     assert_eq!((carrier.written, carrier.closed), ([5_000, 0], [true, false]));
-    assert_eq!(app.watch(&under_way), 5_000);
+    assert_eq!(app.watch(&in_flight), 5_000);
     carrier.deliver(End::To, 4_999);
-    assert_eq!(whole(&mut app, at(3_000), (End::To, &mut carrier), &mut under_way), []);
+    assert_eq!(whole(&mut app, at(3_000), (End::To, &mut carrier), &mut in_flight), []);
     assert!(!app.transfer().unwrap().is_complete() && !carrier.closed[1]);
     carrier.deliver(End::To, 1);
     for now in [at(4_000), at(5_000)] {
         // The second call finds the transfer complete.
-        assert_eq!(whole(&mut app, now, (End::To, &mut carrier), &mut under_way), []);
+        assert_eq!(whole(&mut app, now, (End::To, &mut carrier), &mut in_flight), []);
     }
     let transfer = app.transfer().unwrap();
     assert_eq!((transfer.start, transfer.completed), (at(1_000), at(4_000)));
-    assert_eq!((carrier.closed, app.watch(&under_way)), ([true; 2], u64::MAX));
+    assert_eq!((carrier.closed, app.watch(&in_flight)), ([true; 2], u64::MAX));
 }
 
 #[test]
 fn a_recording_hands_payload_over() {
     let start = at(1_000);
     let mut recorded = Application::new(Demand::Recorded, start, 7);
-    let (mut carrier, mut under_way) = (Fake::open(), UnderWay::default());
-    recorded.handle_timeout(start, &mut carrier, &mut under_way);
+    let (mut carrier, mut in_flight) = (Fake::open(), InFlightMessages::default());
+    recorded.handle_timeout(start, &mut carrier, &mut in_flight);
     assert_eq!(recorded.next_deadline(), Instant::NEVER, "the reader of the recording knows");
     let arrival = Arrival { at: at(1_500), bytes: 3 };
-    recorded.handle_recorded(arrival, Some("abc"), &mut carrier, &mut under_way);
+    recorded.handle_recorded(arrival, Some("abc"), &mut carrier, &mut in_flight);
     let expected = Message { id: 3, class: 7, at: at(1_500), bytes: 3, payload: Some("abc") };
     assert_eq!(carrier.messages[0], [expected]);
-    assert_eq!(recorded.undelivered(&under_way).collect::<Vec<_>>(), [at(1_500)]);
+    assert_eq!(recorded.undelivered(&in_flight).collect::<Vec<_>>(), [at(1_500)]);
     carrier.deliver(End::To, 3);
-    let delivered = whole(&mut recorded, at(2_000), (End::To, &mut carrier), &mut under_way);
+    let delivered = whole(&mut recorded, at(2_000), (End::To, &mut carrier), &mut in_flight);
     assert_eq!(delivered, [Delivered { id: 3, at: at(1_500) }]);
-    assert_eq!(recorded.undelivered(&under_way).count(), 0);
+    assert_eq!(recorded.undelivered(&in_flight).count(), 0);
 }
 
-/// Bursts of a second, then a second of silence; messages of 100 B as fast as the carrier takes them.
+/// OnOffPeriods of a second, then a second of silence; messages of 100 B as fast as the carrier takes them.
 fn greedy() -> Application<Class> {
     application(&Load::OnOff(scenario::OnOff {
         size: Bytes::new(100),
@@ -188,24 +188,25 @@ fn greedy() -> Application<Class> {
 fn into_burst(
     app: &mut Application<Class>,
     carrier: &mut Fake,
-    under_way: &mut UnderWay,
+    in_flight: &mut InFlightMessages,
 ) -> Instant {
     let mut now = at(1_000);
-    app.handle_timeout(now, carrier, under_way);
+    app.handle_timeout(now, carrier, in_flight);
     while !app.is_in_burst() {
         now = app.next_deadline();
-        app.handle_timeout(now, carrier, under_way);
+        app.handle_timeout(now, carrier, in_flight);
     }
     now
 }
 
 #[test]
 fn a_burst_without_rate_writes_when_the_carrier_takes_it() {
-    let (mut app, mut carrier, mut under_way) = (greedy(), Fake::open(), UnderWay::default());
-    let now = into_burst(&mut app, &mut carrier, &mut under_way);
+    let (mut app, mut carrier, mut in_flight) =
+        (greedy(), Fake::open(), InFlightMessages::default());
+    let now = into_burst(&mut app, &mut carrier, &mut in_flight);
     assert!(carrier.ids(End::From).is_empty(), "an open connection is written to by poll_write");
     carrier.takes = 2;
-    let mut poll = |carrier: &mut Fake| app.poll_write(now, carrier, &mut under_way);
+    let mut poll = |carrier: &mut Fake| app.poll_write(now, carrier, &mut in_flight);
     assert_eq!([(); 4].map(|()| poll(&mut carrier)), [true, true, false, false]);
     carrier.takes = 1;
     assert!(poll(&mut carrier));
@@ -215,16 +216,17 @@ fn a_burst_without_rate_writes_when_the_carrier_takes_it() {
     app.advance(app.next_deadline());
     assert!(!app.is_in_burst());
     carrier.takes = 1;
-    assert!(!app.poll_write(now, &mut carrier, &mut under_way), "silence");
+    assert!(!app.poll_write(now, &mut carrier, &mut in_flight), "silence");
 }
 
 #[test]
 fn a_burst_that_finds_the_connection_closed_has_one_message_ready() {
-    let (mut app, mut carrier, mut under_way) = (greedy(), Fake::default(), UnderWay::default());
-    let now = into_burst(&mut app, &mut carrier, &mut under_way);
+    let (mut app, mut carrier, mut in_flight) =
+        (greedy(), Fake::default(), InFlightMessages::default());
+    let now = into_burst(&mut app, &mut carrier, &mut in_flight);
     assert_eq!(carrier.ids(End::From), [100]);
     assert_eq!(carrier.messages[0][0].at, now);
-    assert!(!app.poll_write(now, &mut carrier, &mut under_way));
+    assert!(!app.poll_write(now, &mut carrier, &mut in_flight));
 }
 
 #[test]
@@ -236,27 +238,27 @@ fn a_dialogue_alternates_and_waits() {
         pause: Duration::from_millis(50),
     };
     let mut app = application(&Load::RequestResponse(keys));
-    let (mut carrier, mut under_way) = (Fake::open(), UnderWay::default());
-    app.handle_timeout(at(900), &mut carrier, &mut under_way);
+    let (mut carrier, mut in_flight) = (Fake::open(), InFlightMessages::default());
+    app.handle_timeout(at(900), &mut carrier, &mut in_flight);
     assert_eq!((carrier.written, app.next_deadline()), ([0, 0], at(1_000)), "it is not yet time");
-    assert_eq!(app.undelivered(&under_way).count(), 0, "a pause has no open request");
-    app.handle_timeout(at(1_000), &mut carrier, &mut under_way);
+    assert_eq!(app.undelivered(&in_flight).count(), 0, "a pause has no open request");
+    app.handle_timeout(at(1_000), &mut carrier, &mut in_flight);
     assert_eq!((carrier.written, app.next_deadline()), ([100, 0], Instant::NEVER));
-    assert_eq!((app.watch(&under_way), app.watch_response()), (100, Some(u64::MAX)));
+    assert_eq!((app.watch(&in_flight), app.watch_response()), (100, Some(u64::MAX)));
     carrier.deliver(End::To, 99);
-    assert_eq!(whole(&mut app, at(1_010), (End::To, &mut carrier), &mut under_way), []);
+    assert_eq!(whole(&mut app, at(1_010), (End::To, &mut carrier), &mut in_flight), []);
     assert_eq!(app.next_deadline(), Instant::NEVER);
     carrier.deliver(End::To, 1);
-    assert_eq!(whole(&mut app, at(1_020), (End::To, &mut carrier), &mut under_way), []);
+    assert_eq!(whole(&mut app, at(1_020), (End::To, &mut carrier), &mut in_flight), []);
     assert_eq!(app.next_deadline(), at(1_025), "the request is a message only with its response");
-    assert_eq!(app.undelivered(&under_way).collect::<Vec<_>>(), [at(1_000)]);
-    app.handle_timeout(at(1_025), &mut carrier, &mut under_way);
+    assert_eq!(app.undelivered(&in_flight).collect::<Vec<_>>(), [at(1_000)]);
+    app.handle_timeout(at(1_025), &mut carrier, &mut in_flight);
     assert_eq!((carrier.written, app.watch_response()), ([100, 3_000], Some(3_000)));
     carrier.deliver(End::From, 3_000);
-    let delivered = whole(&mut app, at(1_040), (End::From, &mut carrier), &mut under_way);
+    let delivered = whole(&mut app, at(1_040), (End::From, &mut carrier), &mut in_flight);
     assert_eq!(delivered, [Delivered { id: 3_000, at: at(1_000) }]);
     assert_eq!(app.next_deadline(), at(1_090));
-    app.handle_timeout(at(1_090), &mut carrier, &mut under_way);
+    app.handle_timeout(at(1_090), &mut carrier, &mut in_flight);
     assert_eq!((carrier.ids(End::From), carrier.ids(End::To)), (vec![100, 200], vec![3_000]));
 }
 
@@ -312,17 +314,17 @@ proptest! {
     #[test]
     fn messages_are_delivered_in_order(load in loads(), steps in steps()) {
         let (mut app, mut carrier) = (application(&load), Fake::default());
-        let mut under_way = UnderWay::default();
+        let mut in_flight = InFlightMessages::default();
         let is_dialogue = matches!(load, Load::RequestResponse(_));
         let (mut now, mut delivered) = (at(500), [Vec::new(), Vec::new()]);
-        app.handle_timeout(now, &mut carrier, &mut under_way);
+        app.handle_timeout(now, &mut carrier, &mut in_flight);
         for step in steps {
             match step {
                 Step::Wait(millis) => {
                     let until = now + Duration::from_millis(millis);
                     while app.next_deadline() <= until {
                         now = now.max(app.next_deadline());
-                        app.handle_timeout(now, &mut carrier, &mut under_way);
+                        app.handle_timeout(now, &mut carrier, &mut in_flight);
                         prop_assert!(app.next_deadline() > now, "it would be due for ever");
                     }
                     now = until;
@@ -330,16 +332,16 @@ proptest! {
                 Step::Deliver(end, bytes) => {
                     carrier.deliver(end, bytes);
                     let watch = match end {
-                        End::To => app.watch(&under_way),
+                        End::To => app.watch(&in_flight),
                         End::From => app.watch_response().unwrap_or(u64::MAX),
                     };
-                    let new = whole(&mut app, now, (end, &mut carrier), &mut under_way);
+                    let new = whole(&mut app, now, (end, &mut carrier), &mut in_flight);
                     prop_assert!(new.is_empty() || carrier.delivered(end) >= watch);
                     delivered[other(end) as usize].extend(new);
                 }
                 Step::Take(messages) => {
                     (carrier.open, carrier.takes) = (true, messages);
-                    while app.poll_write(now, &mut carrier, &mut under_way) {}
+                    while app.poll_write(now, &mut carrier, &mut in_flight) {}
                 }
             }
             let sent = carrier.messages.each_ref().map(Vec::len);
@@ -348,7 +350,7 @@ proptest! {
                 prop_assert!(sent[0] == sent[1] || sent[0] == sent[1] + 1);
                 prop_assert!(delivered[1].len() <= sent[1]);
             } else {
-                let open = app.undelivered(&under_way).count();
+                let open = app.undelivered(&in_flight).count();
                 prop_assert_eq!(sent[0], delivered[0].len() + open);
             }
         }

@@ -51,10 +51,10 @@ impl Luck {
             Self::RandomStream { until: 0, .. } => Fate::Arrive,
             Self::RandomStream { chance, loss, other, until } => {
                 *until -= 1;
-                if chance.hit(*loss) {
+                if chance.occurs(*loss) {
                     return Fate::Lose;
                 }
-                if !chance.hit(*other) {
+                if !chance.occurs(*other) {
                     return Fate::Arrive;
                 }
                 let delays = 1 + chance.below(6) as u8;

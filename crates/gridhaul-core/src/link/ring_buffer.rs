@@ -4,7 +4,7 @@
 /// wrapping around costs elsewhere, and what leaves is not moved: it is looked at where it is and
 /// then forgotten.
 #[derive(Debug, Clone)]
-pub(super) struct Ring<T> {
+pub(super) struct RingBuffer<T> {
     /// As many as a power of two, or none; those outside `head..tail` mean nothing.
     slots: Vec<T>,
     /// Items taken out and put in since the beginning; the mask leaves their places.
@@ -12,7 +12,7 @@ pub(super) struct Ring<T> {
     tail: usize,
 }
 
-impl<T: Copy> Ring<T> {
+impl<T: Copy> RingBuffer<T> {
     /// An empty queue, which takes no memory.
     pub(super) const fn new() -> Self {
         Self { slots: Vec::new(), head: 0, tail: 0 }
@@ -49,12 +49,12 @@ impl<T: Copy> Ring<T> {
 
     #[inline]
     pub(super) fn push_back(&mut self, item: T) {
-        *self.claim_back(|| item) = item;
+        *self.push_back_slot(|| item) = item;
     }
 
     /// The place of one more item, which the caller writes; `filler` is for new memory.
     #[inline]
-    pub(super) fn claim_back(&mut self, filler: impl FnOnce() -> T) -> &mut T {
+    pub(super) fn push_back_slot(&mut self, filler: impl FnOnce() -> T) -> &mut T {
         if self.len() == self.slots.len() {
             self.grow(&filler());
         }
@@ -63,10 +63,10 @@ impl<T: Copy> Ring<T> {
         &mut self.slots[place]
     }
 
-    /// The place of the next item, with what was there before; [`keep_back`](Self::keep_back) makes it part
+    /// The place of the next item, with what was there before; [`accept_back_slot`](Self::accept_back_slot) makes it part
     /// of the queue. `filler` is for new memory.
     #[inline]
-    pub(super) fn place_back(&mut self, filler: impl FnOnce() -> T) -> &mut T {
+    pub(super) fn back_slot(&mut self, filler: impl FnOnce() -> T) -> &mut T {
         if self.len() == self.slots.len() {
             self.grow(&filler());
         }
@@ -74,9 +74,9 @@ impl<T: Copy> Ring<T> {
         &mut self.slots[place]
     }
 
-    /// Takes what is in [`place_back`](Self::place_back) into the queue.
+    /// Takes what is in [`back_slot`](Self::back_slot) into the queue.
     #[inline]
-    pub(super) fn keep_back(&mut self) -> Option<&mut T> {
+    pub(super) fn accept_back_slot(&mut self) -> Option<&mut T> {
         let place = self.place(self.tail);
         self.tail = self.tail.wrapping_add(1);
         self.slots.get_mut(place)
@@ -128,7 +128,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_a_queue(steps in prop::collection::vec(prop::option::of(0_u32..100), 0..300)) {
-            let (mut ring, mut expected) = (Ring::new(), VecDeque::new());
+            let (mut ring, mut expected) = (RingBuffer::new(), VecDeque::new());
             for step in steps {
                 match step {
                     Some(item) => {
@@ -148,7 +148,7 @@ mod tests {
         fn what_is_inserted_stands_behind_its_equals(
             steps in prop::collection::vec(prop::option::of(0_u32..10), 0..100),
         ) {
-            let (mut ring, mut expected) = (Ring::new(), Vec::new());
+            let (mut ring, mut expected) = (RingBuffer::new(), Vec::new());
             for (number, step) in steps.into_iter().enumerate() {
                 if let Some(key) = step {
                     ring.insert((key, number), |other| other.0 > key);

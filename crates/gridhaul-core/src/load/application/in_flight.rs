@@ -11,7 +11,7 @@ use super::Delivered;
 /// The messages under way of all applications that share it. A place in the columns belongs to the list of
 /// some [`Outbox`], or to that of the places that are free.
 #[derive(Debug, Default)]
-pub struct UnderWay {
+pub struct InFlightMessages {
     /// Stream position after the last byte of each message, counted from 0.
     end: Vec<u64>,
     ready: Vec<Instant>,
@@ -25,7 +25,7 @@ pub struct UnderWay {
 struct Place(NonZeroU32);
 
 /// The messages of one application that are under way, in the order of the stream. Every call gets the same
-/// [`UnderWay`].
+/// [`InFlightMessages`].
 #[derive(Debug, Default)]
 pub struct Outbox {
     first: Option<Place>,
@@ -35,10 +35,10 @@ pub struct Outbox {
 impl Outbox {
     /// A message that was `ready` has been handed over, and was written up to `end`.
     #[inline]
-    pub(super) fn push(&mut self, ready: Instant, end: u64, under_way: &mut UnderWay) {
-        let place = under_way.take_place(end, ready);
+    pub(super) fn push(&mut self, ready: Instant, end: u64, in_flight: &mut InFlightMessages) {
+        let place = in_flight.take_place(end, ready);
         match self.last {
-            Some(last) => under_way.next[last.index()] = Some(place),
+            Some(last) => in_flight.next[last.index()] = Some(place),
             None => self.first = Some(place),
         }
         self.last = Some(place);
@@ -46,39 +46,39 @@ impl Outbox {
 
     /// Takes the first message, if it is whole with so many bytes delivered.
     #[inline]
-    pub fn pop(&mut self, delivered: u64, under_way: &mut UnderWay) -> Option<Delivered> {
-        let first = self.first.filter(|first| under_way.end[first.index()] <= delivered)?;
-        self.first = under_way.give_back(first);
+    pub fn pop(&mut self, delivered: u64, in_flight: &mut InFlightMessages) -> Option<Delivered> {
+        let first = self.first.filter(|first| in_flight.end[first.index()] <= delivered)?;
+        self.first = in_flight.give_back(first);
         if self.first.is_none() {
             self.last = None;
         }
         let index = first.index();
-        Some(Delivered { id: under_way.end[index], at: under_way.ready[index] })
+        Some(Delivered { id: in_flight.end[index], at: in_flight.ready[index] })
     }
 
     /// Stream positions after the last bytes of the messages under way, in bytes counted from 0.
-    pub fn ends(&self, under_way: &UnderWay) -> impl Iterator<Item = u64> {
-        self.places(under_way).map(|place| under_way.end[place.index()])
+    pub fn ends(&self, in_flight: &InFlightMessages) -> impl Iterator<Item = u64> {
+        self.places(in_flight).map(|place| in_flight.end[place.index()])
     }
 
     /// When the messages under way were ready.
-    pub fn ready(&self, under_way: &UnderWay) -> impl Iterator<Item = Instant> {
-        self.places(under_way).map(|place| under_way.ready[place.index()])
+    pub fn ready(&self, in_flight: &InFlightMessages) -> impl Iterator<Item = Instant> {
+        self.places(in_flight).map(|place| in_flight.ready[place.index()])
     }
 
-    fn places(&self, under_way: &UnderWay) -> impl Iterator<Item = Place> {
-        std::iter::successors(self.first, |place| under_way.next[place.index()])
+    fn places(&self, in_flight: &InFlightMessages) -> impl Iterator<Item = Place> {
+        std::iter::successors(self.first, |place| in_flight.next[place.index()])
     }
 
     /// Bytes delivered with which the first message under way is whole; [`u64::MAX`] where there is none.
     #[inline]
     #[must_use]
-    pub fn watch(&self, under_way: &UnderWay) -> u64 {
-        self.first.map_or(u64::MAX, |first| under_way.end[first.index()])
+    pub fn watch(&self, in_flight: &InFlightMessages) -> u64 {
+        self.first.map_or(u64::MAX, |first| in_flight.end[first.index()])
     }
 }
 
-impl UnderWay {
+impl InFlightMessages {
     #[inline]
     fn take_place(&mut self, end: u64, ready: Instant) -> Place {
         let Some(place) = self.free else {
@@ -129,20 +129,20 @@ mod tests {
 
     #[test]
     fn messages_come_out_as_they_went_in() {
-        let (mut outbox, mut under_way) = (Outbox::default(), UnderWay::default());
+        let (mut outbox, mut in_flight) = (Outbox::default(), InFlightMessages::default());
         for (secs, end) in [(1.0, 10), (2.0, 15), (3.0, 16)] {
-            outbox.push(at(secs), end, &mut under_way);
+            outbox.push(at(secs), end, &mut in_flight);
         }
-        assert_eq!((outbox.watch(&under_way), outbox.pop(9, &mut under_way)), (10, None));
-        assert_eq!(outbox.ends(&under_way).collect::<Vec<_>>(), [10, 15, 16]);
-        assert_eq!(outbox.ready(&under_way).collect::<Vec<_>>(), [at(1.0), at(2.0), at(3.0)]);
-        let out: Vec<_> = std::iter::from_fn(|| outbox.pop(15, &mut under_way)).collect();
+        assert_eq!((outbox.watch(&in_flight), outbox.pop(9, &mut in_flight)), (10, None));
+        assert_eq!(outbox.ends(&in_flight).collect::<Vec<_>>(), [10, 15, 16]);
+        assert_eq!(outbox.ready(&in_flight).collect::<Vec<_>>(), [at(1.0), at(2.0), at(3.0)]);
+        let out: Vec<_> = std::iter::from_fn(|| outbox.pop(15, &mut in_flight)).collect();
         assert_eq!(out, [Delivered { id: 10, at: at(1.0) }, Delivered { id: 15, at: at(2.0) }]);
-        outbox.push(at(4.0), 20, &mut under_way);
-        assert_eq!(outbox.pop(16, &mut under_way), Some(Delivered { id: 16, at: at(3.0) }));
-        assert_eq!(outbox.watch(&under_way), 20);
-        assert_eq!(outbox.pop(20, &mut under_way), Some(Delivered { id: 20, at: at(4.0) }));
-        assert_eq!(outbox.watch(&under_way), u64::MAX);
+        outbox.push(at(4.0), 20, &mut in_flight);
+        assert_eq!(outbox.pop(16, &mut in_flight), Some(Delivered { id: 16, at: at(3.0) }));
+        assert_eq!(outbox.watch(&in_flight), 20);
+        assert_eq!(outbox.pop(20, &mut in_flight), Some(Delivered { id: 20, at: at(4.0) }));
+        assert_eq!(outbox.watch(&in_flight), u64::MAX);
     }
 
     proptest! {
@@ -151,7 +151,7 @@ mod tests {
         fn each_flow_has_a_queue(
             steps in prop::collection::vec((0_usize..3, prop::option::of(0_u64..9)), 0..200),
         ) {
-            let mut under_way = UnderWay::default();
+            let mut in_flight = InFlightMessages::default();
             let flow = || (Outbox::default(), VecDeque::<(u64, Instant)>::new(), 0);
             let mut flows = [flow(), flow(), flow()];
             let mut most = 0;
@@ -160,17 +160,17 @@ mod tests {
                 if let Some(bytes) = bytes {
                     let ready = Instant::from_nanos(step as u64);
                     *written += bytes;
-                    outbox.push(ready, *written, &mut under_way);
+                    outbox.push(ready, *written, &mut in_flight);
                     expected.push_back((*written, ready));
                 } else {
                     let first = expected.pop_front().map(|(id, at)| Delivered { id, at });
-                    prop_assert_eq!(outbox.pop(u64::MAX, &mut under_way), first);
+                    prop_assert_eq!(outbox.pop(u64::MAX, &mut in_flight), first);
                 }
                 let ends: Vec<u64> = expected.iter().map(|(end, _)| *end).collect();
-                prop_assert_eq!(outbox.ends(&under_way).collect::<Vec<_>>(), ends);
+                prop_assert_eq!(outbox.ends(&in_flight).collect::<Vec<_>>(), ends);
                 most = most.max(flows.iter().map(|(_, expected, _)| expected.len()).sum());
             }
-            prop_assert_eq!(under_way.end.len(), most);
+            prop_assert_eq!(in_flight.end.len(), most);
         }
     }
 }

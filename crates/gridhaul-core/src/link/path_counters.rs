@@ -6,7 +6,7 @@ use gridhaul_scenario::units::Duration;
 /// What is counted of the data packets of a row, from the start of the run. Acknowledgements and
 /// other packets without data are left out, and so is what the `to` end sends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Crossings {
+pub struct PathCounters {
     /// Packets sent.
     pub sent: u64,
     /// Wire bytes of those sent.
@@ -18,12 +18,12 @@ pub struct Crossings {
     /// Time on the way of those that arrived, added up.
     pub delay_ns: u64,
     /// Messages that have left a collector's buffer at the end of the stage, and their wait there.
-    pub collected: u64,
+    pub aggregated: u64,
     /// Their wait.
-    pub waited_ns: u64,
+    pub aggregator_wait_ns: u64,
 }
 
-impl Crossings {
+impl PathCounters {
     /// A packet of so many bytes is sent.
     #[inline]
     pub fn on_sent(&mut self, wire_bytes: u32) {
@@ -39,9 +39,9 @@ impl Crossings {
     }
 
     /// A message has left the buffer of the collector where the stage ends.
-    pub fn on_waited(&mut self, waited: Duration) {
-        self.collected += 1;
-        self.waited_ns += waited.as_nanos();
+    pub fn on_aggregator_wait(&mut self, waited: Duration) {
+        self.aggregated += 1;
+        self.aggregator_wait_ns += waited.as_nanos();
     }
 
     /// What has been added since an earlier state.
@@ -53,8 +53,8 @@ impl Crossings {
             lost: self.lost - earlier.lost,
             arrived: self.arrived - earlier.arrived,
             delay_ns: self.delay_ns - earlier.delay_ns,
-            collected: self.collected - earlier.collected,
-            waited_ns: self.waited_ns - earlier.waited_ns,
+            aggregated: self.aggregated - earlier.aggregated,
+            aggregator_wait_ns: self.aggregator_wait_ns - earlier.aggregator_wait_ns,
         }
     }
 
@@ -69,7 +69,7 @@ impl Crossings {
     /// Mean time on the way and in the buffer at its end in seconds.
     #[must_use]
     pub fn delay(&self) -> Option<f64> {
-        let waited = self.waited_ns as f64 / self.collected.max(1) as f64;
+        let waited = self.aggregator_wait_ns as f64 / self.aggregated.max(1) as f64;
         (self.arrived > 0).then(|| (self.delay_ns as f64 / self.arrived as f64 + waited) / 1e9)
     }
 
@@ -104,18 +104,18 @@ mod tests {
 
     #[test]
     fn totals_multiply_what_is_kept_and_add_the_delays() {
-        let none = Crossings::default();
-        let first = Crossings { sent: 10, lost: 5, arrived: 5, delay_ns: 5_000_000_000, ..none };
-        let second = Crossings { sent: 4, lost: 1, arrived: 2, delay_ns: 1_000_000_000, ..none };
+        let none = PathCounters::default();
+        let first = PathCounters { sent: 10, lost: 5, arrived: 5, delay_ns: 5_000_000_000, ..none };
+        let second = PathCounters { sent: 4, lost: 1, arrived: 2, delay_ns: 1_000_000_000, ..none };
         let mut metrics = Vec::new();
-        Crossings::totals(&[first, second], &mut metrics);
+        PathCounters::totals(&[first, second], &mut metrics);
         // 1 - 0.5 * 0.75, and 1 s + 0.5 s.
         assert_eq!(metrics, [(Metric::SegmentLossTotal, 0.625), (Metric::SegmentDelayTotal, 1.5)]);
         metrics.clear();
-        Crossings::totals(&[first, Crossings::default()], &mut metrics);
+        PathCounters::totals(&[first, PathCounters::default()], &mut metrics);
         assert_eq!(metrics, [], "a stage without data is not known");
-        let dead = Crossings { lost: 10, arrived: 0, ..first };
-        Crossings::totals(&[dead, Crossings::default()], &mut metrics);
+        let dead = PathCounters { lost: 10, arrived: 0, ..first };
+        PathCounters::totals(&[dead, PathCounters::default()], &mut metrics);
         assert_eq!(metrics, [(Metric::SegmentLossTotal, 1.0)], "nothing reaches the second stage");
     }
 }

@@ -4,20 +4,20 @@ use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{Instant, QueueLimit};
 
 use super::codel::Codel;
-use super::fifo::{Fifo, Held};
+use super::fifo::{Fifo, StoredPacket};
 use super::fq_codel::FqCodel;
 use crate::link::queue::Limit;
-use crate::link::{DropReason, Payload};
+use crate::link::{DropReason, LinkPayload};
 
 /// Packets that wait, and when the next one is taken.
 #[derive(Debug, Clone)]
-pub(in crate::link) struct Kept<P> {
+pub(in crate::link) struct StoredPackets<P> {
     order: Order<P>,
     limit: Limit,
     /// When the wire takes the next packet; [`Instant::NEVER`] while none waits.
     wake: Instant,
     /// What the queue has dropped and nobody has been told of.
-    dropped: Vec<Held<P>>,
+    dropped: Vec<StoredPacket<P>>,
 }
 
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ enum Order<P> {
     FqCodel(Box<FqCodel<P>>),
 }
 
-impl<P: Payload> Kept<P> {
+impl<P: LinkPayload> StoredPackets<P> {
     /// One queue with CoDel.
     pub(super) fn codel(keys: &scenario::Codel, limit: QueueLimit) -> Self {
         Self::new(Order::Codel(Codel::new(keys.target, keys.interval), Fifo::new()), limit)
@@ -72,17 +72,21 @@ impl<P: Payload> Kept<P> {
     ///
     /// # Errors
     /// The queue is full.
-    pub(in crate::link) fn push(&mut self, held: Held<P>, waits: bool) -> Result<(), DropReason> {
+    pub(in crate::link) fn push(
+        &mut self,
+        packet: StoredPacket<P>,
+        waits: bool,
+    ) -> Result<(), DropReason> {
         match &mut self.order {
             Order::Codel(_, fifo) => {
-                let bytes = fifo.bytes() + u64::from(held.bytes);
+                let bytes = fifo.bytes() + u64::from(packet.bytes);
                 if waits && !self.limit.holds(fifo.packets() as usize + 1, bytes) {
                     return Err(DropReason::QueueFull);
                 }
-                fifo.push(held);
+                fifo.push(packet);
             }
             Order::FqCodel(queues) => {
-                queues.push(held);
+                queues.push(packet);
                 while waits && !self.limit.holds(queues.packets() as usize, queues.bytes()) {
                     self.dropped.extend(queues.shed());
                 }
@@ -96,7 +100,7 @@ impl<P: Payload> Kept<P> {
     }
 
     /// The packet that the wire takes at `now`.
-    pub(in crate::link) fn take(&mut self, now: Instant) -> Option<Held<P>> {
+    pub(in crate::link) fn take(&mut self, now: Instant) -> Option<StoredPacket<P>> {
         match &mut self.order {
             Order::Codel(codel, fifo) => codel.take(now, fifo, &mut self.dropped),
             Order::FqCodel(queues) => queues.take(now, &mut self.dropped),
@@ -104,7 +108,7 @@ impl<P: Payload> Kept<P> {
     }
 
     /// A packet that [`push`](Self::push) or [`take`](Self::take) has dropped.
-    pub(in crate::link) fn pop_dropped(&mut self) -> Option<Held<P>> {
+    pub(in crate::link) fn pop_dropped(&mut self) -> Option<StoredPacket<P>> {
         if self.dropped.is_empty() { None } else { Some(self.dropped.remove(0)) }
     }
 }

@@ -1,43 +1,43 @@
-//! When bursts begin and end.
+//! When periods begin and end.
 
 use gridhaul_scenario::scenario::{self, Spread};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::random::RandomStream;
 
-/// Bursts and the silences between them, independent of everything else.
+/// OnOffPeriods and the silences between them, independent of everything else.
 ///
 /// They start in their stationary state: within a burst with probability `on / (on + off)`, at a
 /// random place of it. A burst of no length never begins.
 #[derive(Debug, Clone)]
-pub struct Bursts {
+pub struct OnOffPeriods {
     on: Duration,
     off: Duration,
     spread: Spread,
     active: bool,
     until: Instant,
-    chance: RandomStream,
+    random: RandomStream,
 }
 
-impl Bursts {
-    /// Bursts as `keys` have them, from `start` on, in their stationary state.
+impl OnOffPeriods {
+    /// OnOffPeriods as `keys` have them, from `start` on, in their stationary state.
     #[must_use]
-    pub fn new(keys: &scenario::OnOff, start: Instant, chance: RandomStream) -> Self {
-        let mut bursts = Self {
+    pub fn new(keys: &scenario::OnOff, start: Instant, random: RandomStream) -> Self {
+        let mut periods = Self {
             on: keys.on,
             off: keys.off,
             spread: keys.spread,
             active: false,
             until: Instant::NEVER,
-            chance,
+            random,
         };
         if keys.on.is_zero() {
-            return bursts;
+            return periods;
         }
         let cycle = keys.on.as_nanos().saturating_add(keys.off.as_nanos());
-        bursts.active = bursts.chance.below(cycle) < keys.on.as_nanos();
-        bursts.until = start + bursts.residual(if bursts.active { keys.on } else { keys.off });
-        bursts
+        periods.active = periods.random.below(cycle) < keys.on.as_nanos();
+        periods.until = start + periods.residual(if periods.active { keys.on } else { keys.off });
+        periods
     }
 
     /// Whether a burst is under way.
@@ -65,29 +65,29 @@ impl Bursts {
     fn switch(&mut self) {
         self.active = !self.active;
         let mean = if self.active { self.on } else { self.off };
-        self.until += length(self.spread, mean, &mut self.chance);
+        self.until += length(self.spread, mean, &mut self.random);
     }
 
     /// The stream of chance, for whoever goes on alone.
     pub(super) fn into_random(self) -> RandomStream {
-        self.chance
+        self.random
     }
 
     /// What is left of a length at a random time within it. An exponential length has no memory;
     /// of a fixed one any part is left with equal probability.
     fn residual(&mut self, mean: Duration) -> Duration {
         match self.spread {
-            Spread::Fixed => self.chance.uniform(mean),
-            Spread::Exponential => self.chance.exponential(mean),
+            Spread::Fixed => self.random.uniform(mean),
+            Spread::Exponential => self.random.exponential(mean),
         }
     }
 }
 
 /// A length of a burst or a silence.
-pub(super) fn length(spread: Spread, mean: Duration, chance: &mut RandomStream) -> Duration {
+pub(super) fn length(spread: Spread, mean: Duration, random: &mut RandomStream) -> Duration {
     match spread {
         Spread::Fixed => mean,
-        Spread::Exponential => chance.exponential(mean),
+        Spread::Exponential => random.exponential(mean),
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use gridhaul_scenario::units::Bytes;
 
-    fn bursts(on_ms: u64, off_ms: u64, spread: Spread, member: u64) -> Bursts {
+    fn periods(on_ms: u64, off_ms: u64, spread: Spread, member: u64) -> OnOffPeriods {
         let keys = scenario::OnOff {
             on: Duration::from_millis(on_ms),
             off: Duration::from_millis(off_ms),
@@ -105,7 +105,11 @@ mod tests {
             spread,
             synchronised: false,
         };
-        Bursts::new(&keys, Instant::ZERO, RandomStream::named(3, 0, "reading", member, "load"))
+        OnOffPeriods::new(
+            &keys,
+            Instant::ZERO,
+            RandomStream::named(3, 0, "reading", member, "load"),
+        )
     }
 
     fn at(millis: u64) -> Instant {
@@ -119,9 +123,9 @@ mod tests {
             for now in [0, 1, 130, 5_000] {
                 let active = (0..60_000)
                     .filter(|&member| {
-                        let mut bursts = bursts(100, 300, spread, member);
-                        bursts.advance(at(now));
-                        bursts.active()
+                        let mut periods = periods(100, 300, spread, member);
+                        periods.advance(at(now));
+                        periods.active()
                     })
                     .count();
                 assert!((14_500..15_500).contains(&active), "{spread:?} at {now} ms: {active}");
@@ -131,30 +135,30 @@ mod tests {
 
     #[test]
     fn fixed_lengths_alternate_after_the_first() {
-        let mut bursts = bursts(100, 300, Spread::Fixed, 1);
-        let (first, was_active) = (bursts.until(), bursts.active());
+        let mut periods = periods(100, 300, Spread::Fixed, 1);
+        let (first, was_active) = (periods.until(), periods.active());
         assert!(first <= at(if was_active { 100 } else { 300 }));
-        bursts.advance(first);
-        assert_eq!(bursts.active(), !was_active);
+        periods.advance(first);
+        assert_eq!(periods.active(), !was_active);
         let length = Duration::from_millis(if was_active { 300 } else { 100 });
-        assert_eq!(bursts.until(), first + length);
+        assert_eq!(periods.until(), first + length);
         // Many cycles at once end where single steps do.
-        bursts.advance(first + Duration::from_millis(4_000));
+        periods.advance(first + Duration::from_millis(4_000));
         assert_eq!(
-            (bursts.active(), bursts.until()),
+            (periods.active(), periods.until()),
             (!was_active, first + Duration::from_millis(4_000) + length)
         );
     }
 
     #[test]
     fn a_burst_of_no_length_never_begins() {
-        let bursts = bursts(0, 300, Spread::Exponential, 0);
-        assert_eq!((bursts.active(), bursts.until()), (false, Instant::NEVER));
+        let periods = periods(0, 300, Spread::Exponential, 0);
+        assert_eq!((periods.active(), periods.until()), (false, Instant::NEVER));
     }
 
     #[test]
     fn the_state_of_a_meter_is_small() {
         // A million meters have one each.
-        assert!(size_of::<Bursts>() <= 64, "{}", size_of::<Bursts>());
+        assert!(size_of::<OnOffPeriods>() <= 64, "{}", size_of::<OnOffPeriods>());
     }
 }

@@ -9,7 +9,7 @@ use gridhaul_scenario::answer::{Metric, Metrics};
 
 /// Why a packet does not arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub enum LossCause {
     /// A queue or a collector's buffer was full, or active queue management dropped it.
     Queue,
     /// It was lost or damaged on the way.
@@ -18,7 +18,7 @@ pub enum Cause {
 
 /// Lost data of a flow that was not judged yet, in the order in which it was lost.
 #[derive(Debug, Default)]
-pub struct Losses {
+pub struct UnclassifiedLosses {
     lost: VecDeque<Lost>,
 }
 
@@ -26,7 +26,7 @@ pub struct Losses {
 struct Lost {
     seq: u32,
     len: u32,
-    cause: Cause,
+    cause: LossCause,
 }
 
 /// Most losses that are remembered: what recoveries repair without asking stays, until an
@@ -35,25 +35,25 @@ const REMEMBERED: usize = 4096;
 
 /// Judgements by the true cause: what was called congestion, and what was called an error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Confusion {
-    queue: Called,
-    error: Called,
+pub struct ConfusionMatrix {
+    queue: ClassificationCounts,
+    error: ClassificationCounts,
     /// Nothing was lost, or only acknowledgements.
-    nothing: Called,
+    nothing: ClassificationCounts,
 }
 
 /// How often losses were called one and the other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Called {
+pub struct ClassificationCounts {
     /// Congestion.
     pub congestion: u64,
     /// A transmission error.
     pub error: u64,
 }
 
-impl Losses {
+impl UnclassifiedLosses {
     /// A segment is lost that begins with the number `seq` and has `len` bytes.
-    pub fn add(&mut self, seq: u32, len: u32, cause: Cause) {
+    pub fn add(&mut self, seq: u32, len: u32, cause: LossCause) {
         if self.lost.len() == REMEMBERED {
             self.lost.pop_front();
         }
@@ -62,7 +62,7 @@ impl Losses {
 
     /// The cause of the newest loss of the segment that holds this number. Its other losses, and what
     /// lies before it, are forgotten.
-    pub fn take(&mut self, seq: u32) -> Option<Cause> {
+    pub fn take(&mut self, seq: u32) -> Option<LossCause> {
         let holds = |lost: &Lost| seq.wrapping_sub(lost.seq) < lost.len;
         let newest = self.lost.iter().rev().find(|lost| holds(lost)).map(|lost| lost.cause);
         // What begins behind the number is still to be judged or repaired.
@@ -71,12 +71,12 @@ impl Losses {
     }
 }
 
-impl Confusion {
-    /// Losses with this cause, or of nothing at all, were judged.
-    pub fn add(&mut self, cause: Option<Cause>, called: Called) {
+impl ConfusionMatrix {
+    /// UnclassifiedLosses with this cause, or of nothing at all, were judged.
+    pub fn add(&mut self, cause: Option<LossCause>, called: ClassificationCounts) {
         let of_cause = match cause {
-            Some(Cause::Queue) => &mut self.queue,
-            Some(Cause::Error) => &mut self.error,
+            Some(LossCause::Queue) => &mut self.queue,
+            Some(LossCause::Error) => &mut self.error,
             None => &mut self.nothing,
         };
         of_cause.congestion += called.congestion;
@@ -114,7 +114,7 @@ impl Confusion {
     }
 }
 
-impl Called {
+impl ClassificationCounts {
     const fn since(&self, earlier: &Self) -> Self {
         Self { congestion: self.congestion - earlier.congestion, error: self.error - earlier.error }
     }
@@ -126,29 +126,29 @@ mod tests {
 
     #[test]
     fn the_newest_loss_of_the_missing_segment_counts() {
-        let mut losses = Losses::default();
+        let mut losses = UnclassifiedLosses::default();
         // Numbers wrap between the first and the second segment.
         let first = u32::MAX - 99;
-        losses.add(first, 100, Cause::Error);
-        losses.add(0, 100, Cause::Error);
-        losses.add(300, 100, Cause::Queue);
-        losses.add(0, 100, Cause::Queue);
+        losses.add(first, 100, LossCause::Error);
+        losses.add(0, 100, LossCause::Error);
+        losses.add(300, 100, LossCause::Queue);
+        losses.add(0, 100, LossCause::Queue);
         // The first was repaired without a judgement; of the second, the repetition is missing.
-        assert_eq!(losses.take(0), Some(Cause::Queue));
+        assert_eq!(losses.take(0), Some(LossCause::Queue));
         assert_eq!(losses.take(0), None, "nothing of it has been lost since");
         assert_eq!(losses.take(200), None, "a segment that was not lost");
-        assert_eq!(losses.take(300), Some(Cause::Queue));
+        assert_eq!(losses.take(300), Some(LossCause::Queue));
         assert!(losses.lost.is_empty());
     }
 
     #[test]
     fn shares_are_of_what_had_the_cause() {
-        let mut all = Confusion::default();
-        all.add(Some(Cause::Queue), Called { congestion: 3, error: 1 });
+        let mut all = ConfusionMatrix::default();
+        all.add(Some(LossCause::Queue), ClassificationCounts { congestion: 3, error: 1 });
         let before = all;
-        all.add(Some(Cause::Error), Called { congestion: 1, error: 4 });
-        all.add(None, Called { congestion: 0, error: 2 });
-        let shares = |confusion: Confusion| {
+        all.add(Some(LossCause::Error), ClassificationCounts { congestion: 1, error: 4 });
+        all.add(None, ClassificationCounts { congestion: 0, error: 2 });
+        let shares = |confusion: ConfusionMatrix| {
             let mut metrics = Metrics::new();
             confusion.metrics(&mut metrics);
             [Metric::CongestionDetection, Metric::ErrorDetection].map(|wanted| {

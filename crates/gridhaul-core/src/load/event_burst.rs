@@ -25,13 +25,13 @@ pub struct Burst {
     report: Instant,
     count: u32,
     left: u32,
-    chance: RandomStream,
+    random: RandomStream,
 }
 
 impl Burst {
     /// Events that are counted from `start` on.
     #[must_use]
-    pub fn new(keys: &scenario::Burst, start: Instant, chance: RandomStream) -> Self {
+    pub fn new(keys: &scenario::Burst, start: Instant, random: RandomStream) -> Self {
         let mut burst = Self {
             bytes: keys.size.get(),
             spread: keys.spread,
@@ -42,7 +42,7 @@ impl Burst {
             report: Instant::NEVER,
             count: keys.count,
             left: 0,
-            chance,
+            random,
         };
         burst.meet_events();
         burst
@@ -50,7 +50,7 @@ impl Burst {
 
     /// When the next message comes; [`Instant::NEVER`] once none will any more.
     #[must_use]
-    pub const fn coming(&self) -> Instant {
+    pub const fn next_time(&self) -> Instant {
         self.report
     }
 
@@ -79,8 +79,8 @@ impl Burst {
 
     fn meet_event(&mut self) {
         // Both draws are taken in any case: another share does not shift the times.
-        let hit = self.chance.hit(self.share);
-        self.report = self.event + self.chance.uniform(self.spread);
+        let hit = self.random.occurs(self.share);
+        self.report = self.event + self.random.uniform(self.spread);
         self.left = if hit { self.count } else { 0 };
         self.event = if self.every.is_zero() { Instant::NEVER } else { self.event + self.every };
     }

@@ -8,7 +8,7 @@ use crate::random::RandomStream;
 
 /// When the members of a flow begin their loads and open their connections (`start_spread`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Opening {
+pub struct StartSchedule {
     start: Instant,
     rule: Rule,
 }
@@ -28,7 +28,7 @@ enum Rule {
 /// trip, so that handshakes do not collide; short against a run.
 pub const DEFAULT_START_SPREAD: Duration = Duration::from_secs(1);
 
-impl Opening {
+impl StartSchedule {
     /// The rule for a flow that stands for this many `connections`.
     #[must_use]
     pub fn of(flow: &Flow, connections: u64) -> Self {
@@ -42,9 +42,9 @@ impl Opening {
 
     /// When the load of a member begins. `chance` is the member's stream for its start.
     #[must_use]
-    pub fn load_begins(&self, chance: &mut RandomStream) -> Instant {
+    pub fn load_begins(&self, random: &mut RandomStream) -> Instant {
         match self.rule {
-            Rule::WithLoad(spread) => self.start + chance.uniform(spread),
+            Rule::WithLoad(spread) => self.start + random.uniform(spread),
             Rule::WithFirstMessage | Rule::BeforeEvent(_) => self.start,
         }
     }
@@ -56,14 +56,14 @@ impl Opening {
         &self,
         load_begins: Instant,
         demand: &Demand,
-        chance: &mut RandomStream,
+        random: &mut RandomStream,
     ) -> Instant {
         match self.rule {
             Rule::WithLoad(_) => load_begins,
             Rule::BeforeEvent(span) => {
-                load_begins + chance.uniform(span.saturating_sub(Duration::from_nanos(1)))
+                load_begins + random.uniform(span.saturating_sub(Duration::from_nanos(1)))
             }
-            Rule::WithFirstMessage => with_first_message(load_begins, demand, chance),
+            Rule::WithFirstMessage => with_first_message(load_begins, demand, random),
         }
     }
 }
@@ -89,16 +89,16 @@ fn default_rule(load: &Load, connections: u64) -> Rule {
     }
 }
 
-fn with_first_message(begins: Instant, demand: &Demand, chance: &mut RandomStream) -> Instant {
+fn with_first_message(begins: Instant, demand: &Demand, random: &mut RandomStream) -> Instant {
     match demand {
-        Demand::Open(source) => source.coming(),
-        // Its bursts are in their stationary state: those that are under way at `begins` began at
+        Demand::Open(source) => source.next_time(),
+        // Its periods are in their stationary state: those that are under way at `begins` began at
         // different times before, so their members do not open all at the same instant.
-        Demand::Greedy(greedy) if greedy.bursts.active() => {
-            let rest = greedy.bursts.until().since(begins);
-            begins + chance.uniform(rest.min(DEFAULT_START_SPREAD))
+        Demand::Greedy(greedy) if greedy.periods.active() => {
+            let rest = greedy.periods.until().since(begins);
+            begins + random.uniform(rest.min(DEFAULT_START_SPREAD))
         }
-        Demand::Greedy(greedy) => greedy.bursts.until(),
+        Demand::Greedy(greedy) => greedy.periods.until(),
         Demand::Recorded => Instant::NEVER,
         Demand::Endless | Demand::Limited(_) | Demand::Dialogue(_) => begins,
     }
@@ -121,15 +121,15 @@ mod tests {
         let scenario =
             Scenario::from_toml(&text, "t.toml").unwrap_or_else(|error| panic!("{error}"));
         let flow = &scenario.flow["f"];
-        let opening = Opening::of(flow, connections);
+        let opening = StartSchedule::of(flow, connections);
         let millis = |at: Instant| {
             if at == Instant::NEVER { f64::INFINITY } else { at.as_secs_f64() * 1e3 - 100e3 }
         };
         let member = |number| {
-            let chance = |purpose| RandomStream::named(1, 0, "meters", number, purpose);
-            let mut start = chance("start");
+            let random = |purpose| RandomStream::named(1, 0, "meters", number, purpose);
+            let mut start = random("start");
             let begins = opening.load_begins(&mut start);
-            let demand = Demand::new(&flow.load, begins, chance("load"));
+            let demand = Demand::new(&flow.load, begins, random("load"));
             (millis(begins), millis(opening.connection_opens(begins, &demand, &mut start)))
         };
         (0..MEMBERS).map(member).collect()
@@ -179,9 +179,9 @@ mod tests {
         let together = |load: &str| openings(&format!("load.{load}")).all(|opens| opens == 0.0);
         assert!(together("periodic = { size = '1 B', every = '10 s', synchronised = true }"));
         assert!(together("poisson = { size = '1 B', every = '10 s', synchronised = true }"));
-        let bursts = "on = '1 s', off = '1 s', size = '1 B', synchronised = true";
-        assert!(together(&format!("on_off = {{ {bursts} }}")));
-        assert!(together(&format!("on_off = {{ {bursts}, rate = '1 kbit/s' }}")));
+        let periods = "on = '1 s', off = '1 s', size = '1 B', synchronised = true";
+        assert!(together(&format!("on_off = {{ {periods} }}")));
+        assert!(together(&format!("on_off = {{ {periods}, rate = '1 kbit/s' }}")));
         // The random wait is a wait with the connection, too.
         let jitter =
             "periodic = { size = '1 B', every = '24 h', synchronised = true, jitter = '8 s' }";

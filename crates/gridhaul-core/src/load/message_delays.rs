@@ -4,22 +4,22 @@ use gridhaul_scenario::answer::{DelayCounts, Metric, Metrics};
 use gridhaul_scenario::units::Duration;
 use hdrhistogram::Histogram;
 
-/// Delays of messages.
+/// MessageDelays of messages.
 #[derive(Debug)]
-pub struct Delays {
+pub struct MessageDelays {
     /// In microseconds, to three digits.
     histogram: Histogram<u64>,
     sum_ns: u128,
     max: Duration,
 }
 
-impl Default for Delays {
+impl Default for MessageDelays {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Delays {
+impl MessageDelays {
     /// No delays yet.
     ///
     /// # Panics
@@ -114,9 +114,9 @@ impl Delays {
 mod tests {
     use super::*;
 
-    /// Delays from 1 ms to 100 ms, and messages that still wait.
+    /// MessageDelays from 1 ms to 100 ms, and messages that still wait.
     fn metrics(waiting_ms: &[u64]) -> Metrics {
-        let mut delays = Delays::new();
+        let mut delays = MessageDelays::new();
         (1..=100).for_each(|millis| delays.record(Duration::from_millis(millis)));
         let waiting: Vec<_> = waiting_ms.iter().map(|&it| Duration::from_millis(it)).collect();
         let mut metrics = Vec::new();
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn percentiles_do_not_exceed_the_largest_delay() {
-        let mut delays = Delays::new();
+        let mut delays = MessageDelays::new();
         delays.record(Duration::from_micros(1_234_567));
         let mut metrics = Vec::new();
         delays.metrics(&[], &mut metrics);
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn nothing_arrived_has_no_delay() {
         let mut metrics = Vec::new();
-        Delays::new().metrics(&[Duration::from_secs(1)], &mut metrics);
+        MessageDelays::new().metrics(&[Duration::from_secs(1)], &mut metrics);
         assert_eq!(metrics, [(Metric::Messages, 0.0)]);
     }
 }

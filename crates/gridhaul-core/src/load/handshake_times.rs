@@ -3,16 +3,16 @@
 use gridhaul_scenario::answer::{Metric, Metrics};
 use gridhaul_scenario::units::Duration;
 
-use super::Delays;
+use super::MessageDelays;
 
 /// The handshakes of a row, from the start of the run. The warm-up counts: most connections open in it.
 #[derive(Debug, Default)]
-pub struct Openings {
-    times: Delays,
+pub struct HandshakeTimes {
+    times: MessageDelays,
     failed: u64,
 }
 
-impl Openings {
+impl HandshakeTimes {
     /// A connection is open at the end that opened it, this long after its first SYN.
     pub fn on_opened(&mut self, took: Duration) {
         self.times.record(took);
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     fn metrics(opened: u64, failed: u64) -> Metrics {
-        let mut openings = Openings::default();
+        let mut openings = HandshakeTimes::default();
         (1..=opened).for_each(|tick| openings.on_opened(Duration::from_millis(tick)));
         (0..failed).for_each(|_| openings.on_failed());
         let mut metrics = Vec::new();

@@ -2,10 +2,10 @@
 
 use gridhaul_scenario::units::Instant;
 
-use super::Cause;
+use super::LossCause;
 
 /// What a link carries.
-pub trait Payload: Copy {
+pub trait LinkPayload: Copy {
     /// A number that the packets of one flow in one direction share: a queue that takes flows in
     /// turn tells them apart by it. All are one flow where nothing else is said.
     fn flow(&self) -> u64 {
@@ -13,12 +13,12 @@ pub trait Payload: Copy {
     }
 }
 
-impl Payload for () {}
-impl<A: Copy, B: Copy> Payload for (A, B) {}
+impl LinkPayload for () {}
+impl<A: Copy, B: Copy> LinkPayload for (A, B) {}
 
 /// One packet's way through one direction of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Passage<P> {
+pub struct PacketTransit<P> {
     /// What was handed in.
     pub payload: P,
     /// Size with headers.
@@ -32,15 +32,15 @@ pub struct Passage<P> {
     /// When it arrives at the far end; of a lost packet, when it would have arrived.
     pub left: Instant,
     /// What became of it.
-    pub fate: Fate,
+    pub outcome: TransitOutcome,
 }
 
-impl<P> Passage<P> {
+impl<P> PacketTransit<P> {
     /// Bytes of this packet that the transmitter has sent by `now`; none of a second copy or of a
     /// packet that the queue dropped, since neither is transmitted.
     pub(super) fn sent_by(&self, now: Instant) -> u64 {
-        let dropped = matches!(self.fate, Fate::Lost(reason) if reason.is_by_queue());
-        if dropped || self.fate.is_copy() || now <= self.started {
+        let dropped = matches!(self.outcome, TransitOutcome::Lost(reason) if reason.is_by_queue());
+        if dropped || self.outcome.is_duplicate() || now <= self.started {
             return 0;
         }
         if now >= self.sent {
@@ -55,19 +55,19 @@ impl<P> Passage<P> {
 
 /// What became of a packet that the link accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum TransitOutcome {
     /// It arrives.
     Arrived,
     /// It arrives damaged: its receiver's checksum rejects it.
-    Damaged,
+    Corrupted,
     /// It arrives with damaged data that its checksum does not give away.
-    Garbled,
+    CorruptedUndetected,
     /// A second copy of a packet arrives, directly behind the first.
-    Copy,
+    Duplicate,
     /// A second copy of a damaged packet.
-    DamagedCopy,
+    CorruptedDuplicate,
     /// A second copy of a packet with damaged data.
-    GarbledCopy,
+    CorruptedUndetectedDuplicate,
     /// It does not arrive.
     Lost(DropReason),
 }
@@ -98,7 +98,7 @@ impl DropReason {
     }
 }
 
-impl Fate {
+impl TransitOutcome {
     /// Whether something reaches the far end, damaged or not.
     #[inline]
     #[must_use]
@@ -108,40 +108,45 @@ impl Fate {
     /// Whether the receiver's checksum rejects it.
     #[inline]
     #[must_use]
-    pub const fn is_damaged(self) -> bool {
-        matches!(self, Self::Damaged | Self::DamagedCopy)
+    pub const fn is_corrupted(self) -> bool {
+        matches!(self, Self::Corrupted | Self::CorruptedDuplicate)
     }
     /// Whether its data are damaged, and the receiver's checksum does not say so.
     #[inline]
     #[must_use]
-    pub const fn is_garbled(self) -> bool {
-        matches!(self, Self::Garbled | Self::GarbledCopy)
+    pub const fn is_corrupted_undetected(self) -> bool {
+        matches!(self, Self::CorruptedUndetected | Self::CorruptedUndetectedDuplicate)
     }
     /// Whether it is a second copy, which nobody handed in.
     #[inline]
     #[must_use]
-    pub const fn is_copy(self) -> bool {
-        matches!(self, Self::Copy | Self::DamagedCopy | Self::GarbledCopy)
+    pub const fn is_duplicate(self) -> bool {
+        matches!(
+            self,
+            Self::Duplicate | Self::CorruptedDuplicate | Self::CorruptedUndetectedDuplicate
+        )
     }
     /// Why the packet does not reach its receiver, `None` where it does: what the receiver's checksum rejects is
     /// lost too. The copy of a damaged packet is `None` because its original is counted.
     #[inline]
     #[must_use]
-    pub const fn loss_cause(self) -> Option<Cause> {
+    pub const fn loss_cause(self) -> Option<LossCause> {
         match self {
-            Self::Lost(reason) if reason.is_by_queue() => Some(Cause::Queue),
-            Self::Lost(_) | Self::Damaged => Some(Cause::Error),
+            Self::Lost(reason) if reason.is_by_queue() => Some(LossCause::Queue),
+            Self::Lost(_) | Self::Corrupted => Some(LossCause::Error),
             _ => None,
         }
     }
-    /// The same fate for a second copy; `None` where nothing arrives that could be copied.
+    /// The same outcome for a second copy; `None` where nothing arrives that could be copied.
     #[inline]
     #[must_use]
-    pub const fn of_copy(self) -> Option<Self> {
+    pub const fn of_duplicate(self) -> Option<Self> {
         match self {
-            Self::Arrived | Self::Copy => Some(Self::Copy),
-            Self::Damaged | Self::DamagedCopy => Some(Self::DamagedCopy),
-            Self::Garbled | Self::GarbledCopy => Some(Self::GarbledCopy),
+            Self::Arrived | Self::Duplicate => Some(Self::Duplicate),
+            Self::Corrupted | Self::CorruptedDuplicate => Some(Self::CorruptedDuplicate),
+            Self::CorruptedUndetected | Self::CorruptedUndetectedDuplicate => {
+                Some(Self::CorruptedUndetectedDuplicate)
+            }
             Self::Lost(_) => None,
         }
     }
