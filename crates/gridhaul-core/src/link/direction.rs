@@ -11,29 +11,29 @@ use super::ring_buffer::RingBuffer;
 use super::transmitter::Transmitter;
 use super::{DropReason, LinkPayload, LinkRandomStreams, PacketTransit, TransitOutcome};
 
-/// One direction of a link: a queue, then a wire, then the way to the other end.
+/// One direction of a link: queue, transmitter, impairments and propagation.
 ///
-/// Call order: hand packets in with [`handle_packet`](Self::handle_packet), never with a `now`
-/// before an earlier one; at [`next_deadline`](Self::next_deadline) take what leaves with
-/// [`poll_output`](Self::poll_output) until it returns `None`, or look at it where it is with
-/// [`front`](Self::front) and then let go of it with [`drop_front`](Self::drop_front).
+/// Call order: offer packets with [`handle_packet`](Self::handle_packet), with values of `now` that never
+/// decrease. At [`next_deadline`](Self::next_deadline), take departing packets with
+/// [`poll_output`](Self::poll_output) until it returns `None`, or read each one in place with
+/// [`front`](Self::front) and remove it with [`drop_front`](Self::drop_front).
 #[derive(Debug, Clone)]
 pub struct LinkDirection<P> {
     pub(super) queue: DropTail,
     pub(super) transmitter: Transmitter,
     pub(super) delay: Duration,
     pub(super) loss: Loss,
-    /// `None` for a plain link, which pays a branch for it.
+    /// `None` for a plain direction, which then costs one branch.
     pub(super) impaired: Option<Box<ImpairedPath<P>>>,
-    /// Everything that was accepted and has not left, in order of `left`; but for what waits in a
-    /// queue that holds its packets.
+    /// Accepted packets that have not departed, in order of `left`, without the packets stored in a
+    /// CoDel or FQ-CoDel queue.
     pub(super) inside: RingBuffer<PacketTransit<P>>,
-    /// When the first of them leaves, or such a queue lets a packet go, whichever comes first.
+    /// The next departure or the next dequeue from a CoDel or FQ-CoDel queue, whichever is earlier.
     pub(super) next: Instant,
     pub(super) copies: u64,
 }
 
-/// The times of a packet in a plain direction.
+/// The times and the outcome of a packet in a plain direction.
 struct TransitTimes {
     started: Instant,
     sent: Instant,
@@ -60,10 +60,10 @@ impl<P: LinkPayload> LinkDirection<P> {
         }
     }
 
-    /// Hands in a packet of `bytes`, headers included.
+    /// Offers a packet of `bytes`, headers included.
     ///
     /// # Errors
-    /// Says why the packet did not get in: the queue has no room for it, or drops it early.
+    /// The reason for the drop: the queue is full, or active queue management drops the packet.
     #[inline]
     pub fn handle_packet(
         &mut self,
@@ -74,11 +74,11 @@ impl<P: LinkPayload> LinkDirection<P> {
         self.handle_packet_with(now, bytes, || payload)
     }
 
-    /// [`handle_packet`](Self::handle_packet) with a payload that is made in its place: to move it
-    /// there takes longer than most of what is done here.
+    /// As [`handle_packet`](Self::handle_packet), with a payload that is constructed in place: moving the
+    /// payload takes longer than most other steps of this function.
     ///
     /// # Errors
-    /// The same.
+    /// As [`handle_packet`](Self::handle_packet).
     #[inline(always)]
     pub fn handle_packet_with(
         &mut self,
@@ -93,7 +93,7 @@ impl<P: LinkPayload> LinkDirection<P> {
         else {
             return Err(DropReason::QueueFull);
         };
-        // Written field by field into its place: a whole transit would be made first, then moved.
+        // Written field by field: the compiler would build a complete `PacketTransit` first and then copy it.
         let place = self.inside.push_back_slot(|| PacketTransit {
             payload: payload(),
             bytes,
@@ -110,15 +110,15 @@ impl<P: LinkPayload> LinkDirection<P> {
         Ok(())
     }
 
-    /// Whether nothing impairs it: [`next_slot`](Self::next_slot) is for such a direction.
+    /// Whether the direction is plain, as [`next_slot`](Self::next_slot) requires.
     #[inline]
     #[must_use]
     pub const fn is_plain(&self) -> bool {
         self.impaired.is_none()
     }
 
-    /// The place of the next packet of a plain direction, with what was there before: the caller writes the
-    /// packet and hands it in by [`accept_slot`](Self::accept_slot). `filler` is for new memory.
+    /// The buffer slot of the next packet of a plain direction, with its previous content. The caller writes
+    /// the packet and offers it with [`accept_slot`](Self::accept_slot). `filler` initialises new memory.
     #[inline]
     pub fn next_slot(&mut self, filler: impl FnOnce() -> P) -> &mut P {
         let place = self.inside.back_slot(|| PacketTransit {
@@ -133,8 +133,8 @@ impl<P: LinkPayload> LinkDirection<P> {
         &mut place.payload
     }
 
-    /// As [`handle_packet`](Self::handle_packet), for the packet written in
-    /// [`next_slot`](Self::next_slot). False where the queue is full.
+    /// As [`handle_packet`](Self::handle_packet), for the packet written to
+    /// [`next_slot`](Self::next_slot). Returns false if the queue is full.
     #[inline(always)]
     pub fn accept_slot(&mut self, now: Instant, bytes: u32) -> bool {
         let Some(TransitTimes { started, sent, left, outcome }) = self.plan_transit(now, bytes)
@@ -158,7 +158,7 @@ impl<P: LinkPayload> LinkDirection<P> {
         } else {
             self.queue.advance(now);
             started = self.transmitter.free_at();
-            if !self.queue.wait(started, bytes) {
+            if !self.queue.enqueue(started, bytes) {
                 return None;
             }
         }
@@ -174,17 +174,17 @@ impl<P: LinkPayload> LinkDirection<P> {
         Some(TransitTimes { started, sent, left, outcome })
     }
 
-    /// When [`poll_output`](Self::poll_output) is next to be called; [`Instant::NEVER`] while
-    /// nothing is inside, or nothing that could ever leave. It then returns something, unless the
-    /// queue holds its packets (CoDel, FQ-CoDel): the end of a transmission is a deadline too.
+    /// When [`poll_output`](Self::poll_output) is to be called next; [`Instant::NEVER`] while no packet is
+    /// inside that can ever depart. The call then returns a packet, except with CoDel and FQ-CoDel, where
+    /// the end of a transmission is a deadline as well.
     #[inline]
     #[must_use]
     pub const fn next_deadline(&self) -> Instant {
         self.next
     }
 
-    /// What leaves at or before `now`, lost packets included, one by one in order of time; at
-    /// equal times in the order in which it was handed in.
+    /// The next packet that departs at or before `now`, lost packets included, in order of departure; at
+    /// equal times in the order in which the packets were offered.
     #[inline]
     pub fn poll_output(&mut self, now: Instant) -> Option<PacketTransit<P>> {
         let first = self.front(now).copied();
@@ -194,7 +194,7 @@ impl<P: LinkPayload> LinkDirection<P> {
         first
     }
 
-    /// What [`poll_output`](Self::poll_output) would return, left where it is.
+    /// The packet that [`poll_output`](Self::poll_output) would return, without removing it.
     #[inline]
     #[must_use]
     pub fn front(&mut self, now: Instant) -> Option<&PacketTransit<P>> {
@@ -207,18 +207,18 @@ impl<P: LinkPayload> LinkDirection<P> {
         self.inside.front()
     }
 
-    /// Lets go of what [`front`](Self::front) shows.
+    /// Removes the packet that [`front`](Self::front) returns.
     #[inline]
     pub fn drop_front(&mut self) {
         self.inside.drop_front();
         if self.impaired.is_some() {
-            self.find_next();
+            self.update_next();
             return;
         }
         self.next = self.inside.front().map_or(Instant::NEVER, |first| first.left);
     }
 
-    /// Packets that waited for the wire when one was last handed in, that one included.
+    /// Length of the queue in packets after the last offered packet was enqueued.
     #[inline]
     #[must_use]
     pub fn queued_at_last(&self) -> u32 {
@@ -228,42 +228,42 @@ impl<P: LinkPayload> LinkDirection<P> {
         }
     }
 
-    /// Packets that wait for the wire at `now`; the one on the wire does not count.
+    /// Queue length in packets at `now`, without the packet in transmission.
     pub fn queue_packets(&mut self, now: Instant) -> u32 {
-        self.settle(now);
+        self.dequeue_due(now);
         self.queued_of_impaired()
     }
 
-    /// Bytes that wait for the wire at `now`; the packet on the wire does not count.
+    /// Queue length in bytes at `now`, without the packet in transmission.
     pub fn queue_bytes(&mut self, now: Instant) -> u64 {
-        self.settle(now);
+        self.dequeue_due(now);
         self.stored().map_or(self.queue.bytes(), StoredPackets::bytes)
     }
 
-    /// Passages that [`poll_output`](Self::poll_output) has yet to return: what waits, is on the
-    /// wire or on the way, lost and dropped packets and second copies included.
+    /// Number of packets that [`poll_output`](Self::poll_output) has yet to return: queued, in transmission
+    /// or in propagation, lost packets and duplicates included.
     ///
-    /// At every instant, accepted packets + [`copies`](Self::copies) = returned transits + inside.
+    /// Invariant: accepted packets + [`copies`](Self::copies) = returned packets + inside.
     #[must_use]
     pub fn inside(&self) -> usize {
         self.inside.len() + self.stored().map_or(0, |stored| stored.packets() as usize)
     }
 
-    /// Bytes that the transmitter has sent by `now` of the packets that have not left yet: all bytes
-    /// of a packet in propagation, and the share of time of the packet in transmission (an outage
-    /// within that packet is spread evenly over it).
+    /// Bytes transmitted by `now` of the packets that have not departed yet: all bytes of a packet in
+    /// propagation, and a share proportional to time of the packet in transmission (an outage within
+    /// that transmission is spread evenly over it).
     #[must_use]
     pub fn sent_inside(&self, now: Instant) -> u64 {
         self.inside.iter().map(|transit| transit.sent_by(now)).sum()
     }
 
-    /// Second copies that duplication has made since the beginning.
+    /// Duplicates made since the start.
     #[must_use]
     pub const fn copies(&self) -> u64 {
         self.copies
     }
 
-    /// The direction that this one is paired with carries a packet (see `load_latency`).
+    /// The paired direction carries a packet (see `load_latency`).
     #[inline]
     pub fn note_paired_use(&mut self, now: Instant) {
         if let Some(impaired) = &mut self.impaired {
@@ -274,7 +274,7 @@ impl<P: LinkPayload> LinkDirection<P> {
     /// [`front`](Self::front) of a direction that is not plain.
     #[inline(never)]
     fn front_of_impaired(&mut self, now: Instant) -> Option<&PacketTransit<P>> {
-        self.settle(now);
+        self.dequeue_due(now);
         if self.next > now { None } else { self.inside.front() }
     }
 

@@ -1,4 +1,4 @@
-//! The path of a packet through a direction that is not plain: impaired, or with a managed queue.
+//! Packet transit through a direction that is not plain: with impairments or active queue management.
 
 use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::Instant;
@@ -9,7 +9,7 @@ use super::{
     DropReason, LinkDirection, LinkPayload, LinkRandomStreams, PacketTransit, TransitOutcome,
 };
 
-/// Everything that a plain direction does without.
+/// The state that a plain direction does without.
 #[derive(Debug, Clone)]
 pub(super) struct ImpairedPath<P> {
     impairments: Impairments,
@@ -17,7 +17,7 @@ pub(super) struct ImpairedPath<P> {
 }
 
 impl<P: LinkPayload> ImpairedPath<P> {
-    /// What sets a direction impaired; `None` for a plain one.
+    /// The impairments and the queue discipline of a direction; `None` for a plain one.
     pub(super) fn new(direction: &Direction, random: LinkRandomStreams) -> Option<Box<Self>> {
         let plain = Impairments::is_none(direction) && direction.aqm.is_none();
         (!plain).then(|| {
@@ -32,24 +32,24 @@ impl<P: LinkPayload> ImpairedPath<P> {
         self.impairments.note_paired_use(now);
     }
 
-    /// The queue, if it holds its packets.
+    /// The stored packets of CoDel and FQ-CoDel.
     pub(super) const fn stored(&self) -> Option<&StoredPackets<P>> {
         match &self.discipline {
-            Discipline::StoredPackets(stored) => Some(stored),
-            Discipline::DropTail | Discipline::Early(_) => None,
+            Discipline::Dequeue(stored) => Some(stored),
+            Discipline::DropTail | Discipline::Enqueue(_) => None,
         }
     }
 
     fn stored_mut(&mut self) -> Option<&mut StoredPackets<P>> {
         match &mut self.discipline {
-            Discipline::StoredPackets(stored) => Some(stored),
-            Discipline::DropTail | Discipline::Early(_) => None,
+            Discipline::Dequeue(stored) => Some(stored),
+            Discipline::DropTail | Discipline::Enqueue(_) => None,
         }
     }
 }
 
 impl<P: LinkPayload> LinkDirection<P> {
-    /// The same as [`handle_packet`](Self::handle_packet) with all that a plain link does not do.
+    /// [`handle_packet`](Self::handle_packet) for a direction that is not plain.
     #[inline(never)]
     pub(super) fn handle_impaired(
         &mut self,
@@ -58,24 +58,24 @@ impl<P: LinkPayload> LinkDirection<P> {
         payload: P,
     ) -> Result<(), DropReason> {
         let packet = StoredPacket { payload, bytes, offered: now };
-        self.settle(now);
+        self.dequeue_due(now);
         let Some(impaired) = &mut self.impaired else { return Ok(()) };
         let started = impaired.impairments.outages.release(self.transmitter.free_at().max(now));
         let waits = started > now;
         match &mut impaired.discipline {
-            Discipline::StoredPackets(stored) => {
+            Discipline::Dequeue(stored) => {
                 let waits = waits || stored.packets() > 0;
                 if stored.packets() == 0 {
                     stored.push(packet, waits)?;
-                    stored.wake_at(started);
+                    stored.schedule_dequeue(started);
                 } else {
                     stored.push(packet, waits)?;
                 }
-                self.lose_dropped(now, DropReason::QueueFull);
-                self.settle(now);
+                self.emit_dropped(now, DropReason::QueueFull);
+                self.dequeue_due(now);
                 return Ok(());
             }
-            Discipline::Early(early) => {
+            Discipline::Enqueue(aqm) => {
                 let arrival = Arrival {
                     now,
                     bytes,
@@ -84,16 +84,16 @@ impl<P: LinkPayload> LinkDirection<P> {
                     queue_packets: self.queue.packets(),
                     queue_bytes: self.queue.bytes(),
                 };
-                if early.drops(&arrival) {
+                if aqm.drops(&arrival) {
                     return Err(DropReason::Aqm);
                 }
-                if waits && !self.queue.wait(started, bytes) {
-                    early.on_full();
+                if waits && !self.queue.enqueue(started, bytes) {
+                    aqm.on_full();
                     return Err(DropReason::QueueFull);
                 }
             }
             Discipline::DropTail => {
-                if waits && !self.queue.wait(started, bytes) {
+                if waits && !self.queue.enqueue(started, bytes) {
                     return Err(DropReason::QueueFull);
                 }
             }
@@ -102,43 +102,46 @@ impl<P: LinkPayload> LinkDirection<P> {
         Ok(())
     }
 
-    /// Lets the wire take all packets whose turn comes by `now`, and forgets in drop-tail those
-    /// that it has taken.
-    pub(super) fn settle(&mut self, now: Instant) {
+    /// Dequeues all packets whose transmission starts by `now`. For drop-tail, only removes them from
+    /// the queue length.
+    pub(super) fn dequeue_due(&mut self, now: Instant) {
         self.queue.advance(now);
         while let Some(stored) = self.impaired.as_mut().and_then(|impaired| impaired.stored_mut())
             && stored.packets() > 0
-            && stored.wake() <= now
+            && stored.next_dequeue() <= now
         {
-            let started = stored.wake();
+            let started = stored.next_dequeue();
             let taken = stored.take(started);
-            self.lose_dropped(started, DropReason::Aqm);
+            self.emit_dropped(started, DropReason::Aqm);
             if let Some(packet) = taken {
-                // Load-dependent latency looks at a packet when it leaves the queue: these times
-                // are in order, those of arrival need not be.
+                // Load-dependent latency is evaluated at dequeue: these times are in order, the arrival times
+                // of FQ-CoDel's packets need not be.
                 self.transmit(started, packet, started);
             }
             let free_at = self.transmitter.free_at();
             if let Some(impaired) = &mut self.impaired {
                 let next = impaired.impairments.outages.release(free_at);
                 if let Some(stored) = impaired.stored_mut() {
-                    stored.wake_at(next);
+                    stored.schedule_dequeue(next);
                 }
             }
         }
-        self.find_next();
+        self.update_next();
     }
 
-    /// When something leaves, or a packet is taken from the queue that holds its packets.
-    pub(super) fn find_next(&mut self) {
-        let wake =
-            self.impaired.as_ref().and_then(|impaired| impaired.stored()).map(StoredPackets::wake);
+    /// Sets the next departure or dequeue time.
+    pub(super) fn update_next(&mut self) {
+        let next_dequeue = self
+            .impaired
+            .as_ref()
+            .and_then(|impaired| impaired.stored())
+            .map(StoredPackets::next_dequeue);
         let left = self.inside.front().map(|first| first.left);
-        self.next = left.into_iter().chain(wake).min().unwrap_or(Instant::NEVER);
+        self.next = left.into_iter().chain(next_dequeue).min().unwrap_or(Instant::NEVER);
     }
 
-    /// What a queue that holds its packets has dropped at `now` leaves as lost.
-    fn lose_dropped(&mut self, now: Instant, reason: DropReason) {
+    /// Packets that CoDel or FQ-CoDel dropped at `now` depart as lost.
+    fn emit_dropped(&mut self, now: Instant, reason: DropReason) {
         while let Some(packet) = self
             .impaired
             .as_mut()
@@ -160,7 +163,7 @@ impl<P: LinkPayload> LinkDirection<P> {
         }
     }
 
-    /// The wire takes a packet at `started`. Load-dependent latency counts it at `counted`.
+    /// Transmits a packet from `started` on. Load-dependent latency counts the packet at `counted`.
     fn transmit(&mut self, started: Instant, packet: StoredPacket<P>, counted: Instant) {
         let Some(impaired) = &mut self.impaired else { return };
         let StoredPacket { payload, bytes, offered } = packet;
@@ -169,7 +172,7 @@ impl<P: LinkPayload> LinkDirection<P> {
         self.transmitter.occupy_until(sent);
         let lost = self.loss.loses();
         let impaired_packet =
-            impaired.impairments.judge(Sent { bytes, counted, started, sent, lost }, self.delay);
+            impaired.impairments.apply(Sent { bytes, counted, started, sent, lost }, self.delay);
         let (left, outcome) = (impaired_packet.left, impaired_packet.outcome);
         let transit = PacketTransit { payload, bytes, offered, started, sent, left, outcome };
         self.insert(transit);
@@ -179,8 +182,8 @@ impl<P: LinkPayload> LinkDirection<P> {
         }
     }
 
-    /// Keeps `inside` in order of `left`, looking from the back: only reordering, and drops from a
-    /// queue that holds its packets, ever move anything, and only past what leaves later.
+    /// Inserts a packet in order of `left`, searching from the back: only reordering and AQM drops ever
+    /// insert a packet before others.
     fn insert(&mut self, transit: PacketTransit<P>) {
         self.next = self.next.min(transit.left);
         self.inside.insert(transit, |other| other.left > transit.left);

@@ -1,7 +1,8 @@
-//! Why data was really lost, and what a congestion control that tells causes apart called the loss.
+//! Causes of losses, and how a loss-classifying congestion control classified them.
 //!
-//! When a sender judges, it has just found its first unacknowledged segment missing: the newest loss
-//! of that segment is the truth. A repeated segment that is lost again counts for itself.
+//! When a sender classifies a loss, it has just detected that its first unacknowledged segment is missing:
+//! the cause of the newest loss of that segment is the ground truth. A lost retransmission counts
+//! separately.
 
 use std::collections::VecDeque;
 
@@ -10,13 +11,13 @@ use gridhaul_scenario::answer::{Metric, Metrics};
 /// Why a packet does not arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LossCause {
-    /// A queue or a collector's buffer was full, or active queue management dropped it.
+    /// Dropped by a queue, by active queue management, or by the full buffer of an aggregator.
     Queue,
-    /// It was lost or damaged on the way.
+    /// Lost or corrupted on the link: a transmission error.
     Error,
 }
 
-/// Lost data of a flow that was not judged yet, in the order in which it was lost.
+/// Lost segments of a flow whose loss has not been classified yet, in order of loss.
 #[derive(Debug, Default)]
 pub struct UnclassifiedLosses {
     lost: VecDeque<Lost>,
@@ -29,30 +30,30 @@ struct Lost {
     cause: LossCause,
 }
 
-/// Most losses that are remembered: what recoveries repair without asking stays, until an
-/// acknowledgement has passed it and the sender judges again.
+/// Maximum number of remembered losses. A loss that is repaired without classification stays until a
+/// later classification finds its segment acknowledged.
 const REMEMBERED: usize = 4096;
 
-/// Judgements by the true cause: what was called congestion, and what was called an error.
+/// Classifications by true cause (a confusion matrix).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ConfusionMatrix {
     queue: ClassificationCounts,
     error: ClassificationCounts,
-    /// Nothing was lost, or only acknowledgements.
+    /// No segment was lost, or only acknowledgements.
     nothing: ClassificationCounts,
 }
 
-/// How often losses were called one and the other.
+/// Numbers of losses by class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClassificationCounts {
-    /// Congestion.
+    /// Classified as congestion.
     pub congestion: u64,
-    /// A transmission error.
+    /// Classified as a transmission error.
     pub error: u64,
 }
 
 impl UnclassifiedLosses {
-    /// A segment is lost that begins with the number `seq` and has `len` bytes.
+    /// A segment of `len` bytes that starts at sequence number `seq` is lost.
     pub fn add(&mut self, seq: u32, len: u32, cause: LossCause) {
         if self.lost.len() == REMEMBERED {
             self.lost.pop_front();
@@ -60,30 +61,30 @@ impl UnclassifiedLosses {
         self.lost.push_back(Lost { seq, len, cause });
     }
 
-    /// The cause of the newest loss of the segment that holds this number. Its other losses, and what
-    /// lies before it, are forgotten.
+    /// The cause of the newest loss of the segment that contains this sequence number. Removes all losses
+    /// of that segment and of earlier ones.
     pub fn take(&mut self, seq: u32) -> Option<LossCause> {
         let holds = |lost: &Lost| seq.wrapping_sub(lost.seq) < lost.len;
         let newest = self.lost.iter().rev().find(|lost| holds(lost)).map(|lost| lost.cause);
-        // What begins behind the number is still to be judged or repaired.
+        // Segments that start after this sequence number are still to be classified or repaired.
         self.lost.retain(|lost| lost.seq.wrapping_sub(seq).cast_signed() > 0);
         newest
     }
 }
 
 impl ConfusionMatrix {
-    /// UnclassifiedLosses with this cause, or of nothing at all, were judged.
-    pub fn add(&mut self, cause: Option<LossCause>, called: ClassificationCounts) {
+    /// Adds classifications of a loss with this cause, or without any loss.
+    pub fn add(&mut self, cause: Option<LossCause>, counts: ClassificationCounts) {
         let of_cause = match cause {
             Some(LossCause::Queue) => &mut self.queue,
             Some(LossCause::Error) => &mut self.error,
             None => &mut self.nothing,
         };
-        of_cause.congestion += called.congestion;
-        of_cause.error += called.error;
+        of_cause.congestion += counts.congestion;
+        of_cause.error += counts.error;
     }
 
-    /// What was added since an earlier time.
+    /// The difference to an earlier state.
     #[must_use]
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -93,7 +94,7 @@ impl ConfusionMatrix {
         }
     }
 
-    /// As columns of an answer.
+    /// The metrics of an answer.
     pub fn metrics(&self, into: &mut Metrics) {
         let Self { queue, error, nothing } = self;
         into.extend([
@@ -104,8 +105,8 @@ impl ConfusionMatrix {
             (Metric::NoLossClassifiedCongestion, nothing.congestion as f64),
             (Metric::NoLossClassifiedError, nothing.error as f64),
         ]);
-        let share = |right: u64, wrong: u64| {
-            (right + wrong > 0).then(|| right as f64 / (right + wrong) as f64)
+        let share = |correct: u64, wrong: u64| {
+            (correct + wrong > 0).then(|| correct as f64 / (correct + wrong) as f64)
         };
         let congestion = share(queue.congestion, queue.error);
         into.extend(congestion.map(|share| (Metric::CongestionDetection, share)));
@@ -127,22 +128,22 @@ mod tests {
     #[test]
     fn the_newest_loss_of_the_missing_segment_counts() {
         let mut losses = UnclassifiedLosses::default();
-        // Numbers wrap between the first and the second segment.
+        // Sequence numbers wrap between the first and the second segment.
         let first = u32::MAX - 99;
         losses.add(first, 100, LossCause::Error);
         losses.add(0, 100, LossCause::Error);
         losses.add(300, 100, LossCause::Queue);
         losses.add(0, 100, LossCause::Queue);
-        // The first was repaired without a judgement; of the second, the repetition is missing.
+        // The first was repaired without classification; of the second, the retransmission is missing.
         assert_eq!(losses.take(0), Some(LossCause::Queue));
-        assert_eq!(losses.take(0), None, "nothing of it has been lost since");
+        assert_eq!(losses.take(0), None, "the segment has not been lost again");
         assert_eq!(losses.take(200), None, "a segment that was not lost");
         assert_eq!(losses.take(300), Some(LossCause::Queue));
         assert!(losses.lost.is_empty());
     }
 
     #[test]
-    fn shares_are_of_what_had_the_cause() {
+    fn detection_ratios_are_shares_of_the_losses_with_that_cause() {
         let mut all = ConfusionMatrix::default();
         all.add(Some(LossCause::Queue), ClassificationCounts { congestion: 3, error: 1 });
         let before = all;

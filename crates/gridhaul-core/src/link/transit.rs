@@ -1,13 +1,13 @@
-//! What becomes of a packet on a link.
+//! The transit of a packet through a link: times and outcome.
 
 use gridhaul_scenario::units::Instant;
 
 use super::LossCause;
 
-/// What a link carries.
+/// The packets of a link.
 pub trait LinkPayload: Copy {
-    /// A number that the packets of one flow in one direction share: a queue that takes flows in
-    /// turn tells them apart by it. All are one flow where nothing else is said.
+    /// Identifies the flow of the packet in this direction, for queue disciplines with per-flow queues.
+    /// By default all packets belong to one flow.
     fn flow(&self) -> u64 {
         0
     }
@@ -16,28 +16,28 @@ pub trait LinkPayload: Copy {
 impl LinkPayload for () {}
 impl<A: Copy, B: Copy> LinkPayload for (A, B) {}
 
-/// One packet's way through one direction of a link.
+/// The transit of one packet through one direction of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PacketTransit<P> {
-    /// What was handed in.
+    /// The offered packet.
     pub payload: P,
-    /// Size with headers.
+    /// Size including headers.
     pub bytes: u32,
-    /// When it was handed in.
+    /// When the packet was offered.
     pub offered: Instant,
-    /// When its transmission began.
+    /// When its transmission started.
     pub started: Instant,
-    /// When its last bit left the wire's beginning.
+    /// When its transmission ended.
     pub sent: Instant,
-    /// When it arrives at the far end; of a lost packet, when it would have arrived.
+    /// When the packet arrives at the far end; for a lost packet, when it would have arrived.
     pub left: Instant,
-    /// What became of it.
+    /// Whether and how the packet arrives.
     pub outcome: TransitOutcome,
 }
 
 impl<P> PacketTransit<P> {
-    /// Bytes of this packet that the transmitter has sent by `now`; none of a second copy or of a
-    /// packet that the queue dropped, since neither is transmitted.
+    /// Bytes of this packet transmitted by `now`; zero for a duplicate or a packet dropped by the queue,
+    /// since neither is transmitted.
     pub(super) fn sent_by(&self, now: Instant) -> u64 {
         let dropped = matches!(self.outcome, TransitOutcome::Lost(reason) if reason.is_by_queue());
         if dropped || self.outcome.is_duplicate() || now <= self.started {
@@ -53,44 +53,44 @@ impl<P> PacketTransit<P> {
     }
 }
 
-/// What became of a packet that the link accepted.
+/// The outcome of the transit of an accepted packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransitOutcome {
-    /// It arrives.
+    /// The packet arrives intact.
     Arrived,
-    /// It arrives damaged: its receiver's checksum rejects it.
+    /// The packet arrives corrupted, and the receiver's checksum rejects it.
     Corrupted,
-    /// It arrives with damaged data that its checksum does not give away.
+    /// The packet arrives with corrupted data that its checksum does not detect.
     CorruptedUndetected,
-    /// A second copy of a packet arrives, directly behind the first.
+    /// A duplicate arrives, directly after the original.
     Duplicate,
-    /// A second copy of a damaged packet.
+    /// A duplicate of a corrupted packet.
     CorruptedDuplicate,
-    /// A second copy of a packet with damaged data.
+    /// A duplicate of a packet with undetected corruption.
     CorruptedUndetectedDuplicate,
-    /// It does not arrive.
+    /// The packet does not arrive.
     Lost(DropReason),
 }
 
 /// Why a packet does not arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DropReason {
-    /// The queue had no room.
+    /// The queue was full.
     QueueFull,
-    /// Active queue management dropped it before the queue was full.
+    /// Active queue management dropped the packet before the queue was full.
     Aqm,
-    /// It was lost on the way.
+    /// Random or listed loss.
     Loss,
-    /// It was on the wire during an outage that loses.
+    /// The packet was in transmission during an outage of mode `drop`.
     Outage,
-    /// Its signal was too weak: the attenuation was too large.
+    /// The attenuation exceeded the margin of the link.
     Shadowing,
-    /// A burst of noise destroyed it.
+    /// A noise burst destroyed the packet.
     Noise,
 }
 
 impl DropReason {
-    /// Whether the queue dropped it: it never was on the wire.
+    /// Whether the queue dropped the packet, so that it was never transmitted.
     #[inline]
     #[must_use]
     pub const fn is_by_queue(self) -> bool {
@@ -99,7 +99,7 @@ impl DropReason {
 }
 
 impl TransitOutcome {
-    /// Whether something reaches the far end, damaged or not.
+    /// Whether a packet reaches the far end, corrupted or not.
     #[inline]
     #[must_use]
     pub const fn arrives(self) -> bool {
@@ -111,13 +111,13 @@ impl TransitOutcome {
     pub const fn is_corrupted(self) -> bool {
         matches!(self, Self::Corrupted | Self::CorruptedDuplicate)
     }
-    /// Whether its data are damaged, and the receiver's checksum does not say so.
+    /// Whether the data are corrupted without detection by the receiver's checksum.
     #[inline]
     #[must_use]
     pub const fn is_corrupted_undetected(self) -> bool {
         matches!(self, Self::CorruptedUndetected | Self::CorruptedUndetectedDuplicate)
     }
-    /// Whether it is a second copy, which nobody handed in.
+    /// Whether the packet is a duplicate made by the link.
     #[inline]
     #[must_use]
     pub const fn is_duplicate(self) -> bool {
@@ -126,8 +126,8 @@ impl TransitOutcome {
             Self::Duplicate | Self::CorruptedDuplicate | Self::CorruptedUndetectedDuplicate
         )
     }
-    /// Why the packet does not reach its receiver, `None` where it does: what the receiver's checksum rejects is
-    /// lost too. The copy of a damaged packet is `None` because its original is counted.
+    /// Why the packet does not reach its receiver; `None` if it does. A packet rejected by the receiver's checksum
+    /// is lost too. The duplicate of a corrupted packet is `None` because its original is counted.
     #[inline]
     #[must_use]
     pub const fn loss_cause(self) -> Option<LossCause> {
@@ -137,7 +137,7 @@ impl TransitOutcome {
             _ => None,
         }
     }
-    /// The same outcome for a second copy; `None` where nothing arrives that could be copied.
+    /// The outcome of a duplicate of this packet; `None` if no packet arrives.
     #[inline]
     #[must_use]
     pub const fn of_duplicate(self) -> Option<Self> {

@@ -1,19 +1,19 @@
-//! Packets in the order in which they came.
+//! A first-in, first-out queue.
 
 use gridhaul_scenario::units::Instant;
 
 use crate::link::ring_buffer::RingBuffer;
 
-/// A packet that waits.
+/// A stored packet.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::link) struct StoredPacket<P> {
     pub(in crate::link) payload: P,
     pub(in crate::link) bytes: u32,
-    /// When it came.
+    /// When the packet was offered.
     pub(in crate::link) offered: Instant,
 }
 
-/// First in, first out, with what CoDel wants to know of it.
+/// A first-in, first-out queue with the statistics that CoDel needs.
 #[derive(Debug, Clone)]
 pub(super) struct Fifo<P> {
     packets: RingBuffer<StoredPacket<P>>,
@@ -47,7 +47,7 @@ impl<P: Copy> Fifo<P> {
         self.bytes
     }
 
-    /// Size of the largest packet that was ever in it.
+    /// Size of the largest packet so far.
     pub(super) const fn largest(&self) -> u32 {
         self.largest
     }

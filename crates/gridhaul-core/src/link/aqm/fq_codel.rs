@@ -10,13 +10,13 @@ use super::fifo::{Fifo, StoredPacket};
 use crate::link::LinkPayload;
 use crate::random::splitmix64;
 
-/// Queues that take turns (RFC 8290, section 4).
+/// Flow queues served by deficit round robin (RFC 8290, section 4).
 #[derive(Debug, Clone)]
 pub(super) struct FqCodel<P> {
     keys: scenario::FqCodel,
-    /// Makes which flows share a queue a matter of chance (section 4.1.1).
+    /// Perturbs the hash of flows, so that queue collisions are random (section 4.1.1).
     perturbation: u64,
-    /// Those that were ever used: a link with few flows takes little memory.
+    /// Only queues that were ever used: a link with few flows needs little memory.
     queues: BTreeMap<u32, FlowQueue<P>>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
@@ -28,9 +28,9 @@ pub(super) struct FqCodel<P> {
 struct FlowQueue<P> {
     fifo: Fifo<P>,
     codel: Codel,
-    /// Bytes that it may still send in this turn; below zero where the last packet was longer.
+    /// Remaining credits of the queue in bytes; below zero after a packet larger than the credits.
     credits: i64,
-    /// Whether it stands in one of the two lists.
+    /// Whether the queue is in the list of new or of old queues.
     listed: bool,
 }
 
@@ -55,7 +55,7 @@ impl<P: LinkPayload> FqCodel<P> {
         self.bytes
     }
 
-    /// Section 4.1: into the queue of its flow, which is a new one if it stood in no list.
+    /// Section 4.1: enqueues a packet in the queue of its flow, which becomes a new queue if it was in no list.
     pub(super) fn push(&mut self, packet: StoredPacket<P>) {
         let number = self.number_of(packet.payload.flow());
         let keys = self.keys;
@@ -74,7 +74,7 @@ impl<P: LinkPayload> FqCodel<P> {
         }
     }
 
-    /// Section 4.2: the next packet of the queue whose turn it is.
+    /// Section 4.2: dequeues the next packet.
     pub(super) fn take(
         &mut self,
         now: Instant,
@@ -84,7 +84,7 @@ impl<P: LinkPayload> FqCodel<P> {
             let is_new = !self.new.is_empty();
             let list = if is_new { &mut self.new } else { &mut self.old };
             let number = *list.front()?;
-            let queue = self.queues.get_mut(&number).expect("what is listed is kept");
+            let queue = self.queues.get_mut(&number).expect("listed queues exist");
             if queue.credits <= 0 {
                 queue.credits += quantum(&self.keys);
                 list.pop_front();
@@ -99,8 +99,8 @@ impl<P: LinkPayload> FqCodel<P> {
                 queue.credits -= i64::from(packet.bytes);
                 return Some(packet);
             }
-            // A new queue that is empty takes one more turn with the old ones, or a flow that
-            // sends little could always come first and starve the others.
+            // An empty new queue becomes an old one first; otherwise a flow that sends little could always
+            // take precedence and starve the others.
             list.pop_front();
             if is_new {
                 self.old.push_back(number);
@@ -110,9 +110,9 @@ impl<P: LinkPayload> FqCodel<P> {
         }
     }
 
-    /// Section 4.1.2: the oldest packet of the queue with the most bytes. The queue stays in its
+    /// Section 4.1.2: drops the oldest packet of the queue with the most bytes. The queue stays in its
     /// list.
-    pub(super) fn shed(&mut self) -> Option<StoredPacket<P>> {
+    pub(super) fn drop_from_longest(&mut self) -> Option<StoredPacket<P>> {
         let longest = self.queues.values_mut().reduce(|longest, queue| {
             if queue.fifo.bytes() > longest.fifo.bytes() { queue } else { longest }
         })?;
@@ -128,7 +128,7 @@ impl<P: LinkPayload> FqCodel<P> {
 }
 
 fn quantum(keys: &scenario::FqCodel) -> i64 {
-    // At least 1, or nobody's turn would ever come.
+    // At least 1: with a quantum of zero no queue would ever be served.
     i64::try_from(keys.quantum.get().max(1)).unwrap_or(i64::MAX / 2)
 }
 
@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    /// Number of the flow, number of the packet.
+    /// Flow index and packet number.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     struct Of(u64, u32);
 
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_take_turns_by_bytes() {
+    fn flows_are_served_by_bytes() {
         // A quantum of 1,000 B: flow 1 sends two of 500 B where flow 2 sends one of 1,000 B.
         let mut fq = fq_codel(1_000);
         (0..4).for_each(|number| push(&mut fq, 1, number, 500));
@@ -177,27 +177,27 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_had_nothing_comes_first_and_only_once() {
-        // A turn is two packets of flow 1, which has sent one of them when flow 2 comes.
+    fn a_new_flow_takes_precedence_only_once() {
+        // A turn is two packets of flow 1, which has sent one of them when a packet of flow 2 arrives.
         let mut fq = fq_codel(1_000);
         (0..6).for_each(|number| push(&mut fq, 1, number, 500));
         assert_eq!(take(&mut fq, 1), [(1, 0)]);
         push(&mut fq, 2, 0, 400);
         assert_eq!(take(&mut fq, 3), [(1, 1), (2, 0), (1, 2)]);
-        // Once empty it goes round with the old ones: now flow 1 ends its turn first.
+        // Its emptied queue then becomes an old one: flow 1 finishes its turn first.
         push(&mut fq, 2, 1, 400);
         assert_eq!(take(&mut fq, 3), [(1, 3), (2, 1), (1, 4)]);
     }
 
     #[test]
-    fn the_longest_queue_pays_for_all() {
+    fn the_longest_queue_drops_when_the_limit_is_reached() {
         let mut fq = fq_codel(1_000);
         (0..3).for_each(|number| push(&mut fq, 1, number, 100));
         push(&mut fq, 2, 0, 400);
-        assert_eq!(fq.shed().map(|packet| packet.payload), Some(Of(2, 0)));
-        assert_eq!(fq.shed().map(|packet| packet.payload), Some(Of(1, 0)));
+        assert_eq!(fq.drop_from_longest().map(|packet| packet.payload), Some(Of(2, 0)));
+        assert_eq!(fq.drop_from_longest().map(|packet| packet.payload), Some(Of(1, 0)));
         assert_eq!(take(&mut fq, 9), [(1, 1), (1, 2)]);
-        assert_eq!(fq.shed().map(|packet| packet.payload), None);
+        assert_eq!(fq.drop_from_longest().map(|packet| packet.payload), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Packets in a queue that decides when one is taken out.
+//! Packets stored in a queue that decides about drops on dequeue.
 
 use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{Instant, QueueLimit};
@@ -6,69 +6,69 @@ use gridhaul_scenario::units::{Instant, QueueLimit};
 use super::codel::Codel;
 use super::fifo::{Fifo, StoredPacket};
 use super::fq_codel::FqCodel;
-use crate::link::queue::Limit;
+use crate::link::queue::QueueCapacity;
 use crate::link::{DropReason, LinkPayload};
 
-/// Packets that wait, and when the next one is taken.
+/// The stored packets, and the time of the next dequeue.
 #[derive(Debug, Clone)]
 pub(in crate::link) struct StoredPackets<P> {
-    order: Order<P>,
-    limit: Limit,
-    /// When the wire takes the next packet; [`Instant::NEVER`] while none waits.
-    wake: Instant,
-    /// What the queue has dropped and nobody has been told of.
+    discipline: DequeueAqm<P>,
+    capacity: QueueCapacity,
+    /// When the transmitter takes the next packet; [`Instant::NEVER`] while the queue is empty.
+    next_dequeue: Instant,
+    /// Dropped packets that have not been reported yet.
     dropped: Vec<StoredPacket<P>>,
 }
 
 #[derive(Debug, Clone)]
-enum Order<P> {
+enum DequeueAqm<P> {
     Codel(Codel, Fifo<P>),
     FqCodel(Box<FqCodel<P>>),
 }
 
 impl<P: LinkPayload> StoredPackets<P> {
-    /// One queue with CoDel.
+    /// A single queue with CoDel.
     pub(super) fn codel(keys: &scenario::Codel, limit: QueueLimit) -> Self {
-        Self::new(Order::Codel(Codel::new(keys.target, keys.interval), Fifo::new()), limit)
+        Self::new(DequeueAqm::Codel(Codel::new(keys.target, keys.interval), Fifo::new()), limit)
     }
 
-    /// A queue for each flow, with CoDel.
+    /// A queue with CoDel for each flow.
     pub(super) fn fq_codel(keys: &scenario::FqCodel, limit: QueueLimit, perturbation: u64) -> Self {
-        Self::new(Order::FqCodel(Box::new(FqCodel::new(*keys, perturbation))), limit)
+        Self::new(DequeueAqm::FqCodel(Box::new(FqCodel::new(*keys, perturbation))), limit)
     }
 
-    fn new(order: Order<P>, limit: QueueLimit) -> Self {
-        let limit = Limit::new(limit);
-        Self { order, limit, wake: Instant::NEVER, dropped: Vec::new() }
+    fn new(discipline: DequeueAqm<P>, limit: QueueLimit) -> Self {
+        let capacity = QueueCapacity::new(limit);
+        Self { discipline, capacity, next_dequeue: Instant::NEVER, dropped: Vec::new() }
     }
 
     pub(in crate::link) const fn packets(&self) -> u32 {
-        match &self.order {
-            Order::Codel(_, fifo) => fifo.packets(),
-            Order::FqCodel(queues) => queues.packets(),
+        match &self.discipline {
+            DequeueAqm::Codel(_, fifo) => fifo.packets(),
+            DequeueAqm::FqCodel(queues) => queues.packets(),
         }
     }
 
     pub(in crate::link) const fn bytes(&self) -> u64 {
-        match &self.order {
-            Order::Codel(_, fifo) => fifo.bytes(),
-            Order::FqCodel(queues) => queues.bytes(),
+        match &self.discipline {
+            DequeueAqm::Codel(_, fifo) => fifo.bytes(),
+            DequeueAqm::FqCodel(queues) => queues.bytes(),
         }
     }
 
-    /// When the wire takes the next packet.
-    pub(in crate::link) const fn wake(&self) -> Instant {
-        self.wake
+    /// The time of the next dequeue.
+    pub(in crate::link) const fn next_dequeue(&self) -> Instant {
+        self.next_dequeue
     }
 
-    /// The wire takes the next packet, if one waits, at this time.
-    pub(in crate::link) const fn wake_at(&mut self, at: Instant) {
-        self.wake = if self.packets() == 0 { Instant::NEVER } else { at };
+    /// Schedules the next dequeue, if a packet is stored.
+    pub(in crate::link) const fn schedule_dequeue(&mut self, at: Instant) {
+        self.next_dequeue = if self.packets() == 0 { Instant::NEVER } else { at };
     }
 
-    /// Lets a packet in. One that need not wait has room in any queue.
+    /// Enqueues a packet. The limit does not apply to a packet that need not wait.
     ///
-    /// CoDel refuses what finds no room; FQ-CoDel takes it, and drops from its longest queue.
+    /// When the queue is full, CoDel drops the new packet; FQ-CoDel accepts it and drops from its longest queue.
     ///
     /// # Errors
     /// The queue is full.
@@ -77,33 +77,33 @@ impl<P: LinkPayload> StoredPackets<P> {
         packet: StoredPacket<P>,
         waits: bool,
     ) -> Result<(), DropReason> {
-        match &mut self.order {
-            Order::Codel(_, fifo) => {
+        match &mut self.discipline {
+            DequeueAqm::Codel(_, fifo) => {
                 let bytes = fifo.bytes() + u64::from(packet.bytes);
-                if waits && !self.limit.holds(fifo.packets() as usize + 1, bytes) {
+                if waits && !self.capacity.admits(fifo.packets() as usize + 1, bytes) {
                     return Err(DropReason::QueueFull);
                 }
                 fifo.push(packet);
             }
-            Order::FqCodel(queues) => {
+            DequeueAqm::FqCodel(queues) => {
                 queues.push(packet);
-                while waits && !self.limit.holds(queues.packets() as usize, queues.bytes()) {
-                    self.dropped.extend(queues.shed());
+                while waits && !self.capacity.admits(queues.packets() as usize, queues.bytes()) {
+                    self.dropped.extend(queues.drop_from_longest());
                 }
                 if queues.packets() == 0 {
-                    // One too long for the whole queue takes all that waited with it.
-                    self.wake = Instant::NEVER;
+                    // A packet larger than the limit of the queue evicts all packets, itself included.
+                    self.next_dequeue = Instant::NEVER;
                 }
             }
         }
         Ok(())
     }
 
-    /// The packet that the wire takes at `now`.
+    /// The packet to transmit at `now`.
     pub(in crate::link) fn take(&mut self, now: Instant) -> Option<StoredPacket<P>> {
-        match &mut self.order {
-            Order::Codel(codel, fifo) => codel.take(now, fifo, &mut self.dropped),
-            Order::FqCodel(queues) => queues.take(now, &mut self.dropped),
+        match &mut self.discipline {
+            DequeueAqm::Codel(codel, fifo) => codel.take(now, fifo, &mut self.dropped),
+            DequeueAqm::FqCodel(queues) => queues.take(now, &mut self.dropped),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Links as their users see them: packets in, transits out.
+//! Tests of directions and link sets through their public interface.
 
 mod aqm;
 mod conservation;
@@ -37,7 +37,7 @@ fn p(ratio: f64) -> Probability {
     Probability::new(ratio).unwrap()
 }
 
-/// Everything that leaves, in order.
+/// All departing packets, in order.
 fn drain(link: &mut LinkDirection<u32>) -> Vec<PacketTransit<u32>> {
     let mut left = Vec::new();
     while let Some(transit) = link.poll_output(link.next_deadline()) {
