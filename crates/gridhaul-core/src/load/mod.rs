@@ -1,9 +1,9 @@
-//! Loads: what an application hands to its transport, and when.
+//! Traffic loads: the messages that an application passes to its transport, and their times.
 //!
-//! A load knows sizes and times only. [`Demand`] says what a load is for the transport: a stream without
-//! end, a given amount, messages that come at times of their own whatever the network does (an open
-//! loop), messages as fast as the transport takes them, or a dialogue in which each step waits for the
-//! last. [`Application`] carries a demand out over a [`Carrier`]: simulated connections or sockets.
+//! A load defines only sizes and times. [`Demand`] classifies loads for the transport: an endless stream,
+//! a given amount, messages at times independent of the network (open loop), messages as fast as the
+//! transport accepts them, or a request-response dialogue. [`Application`] executes a demand over a
+//! [`Carrier`]: a simulated connection or a socket.
 
 mod application;
 mod deadline;
@@ -40,63 +40,62 @@ pub use poisson::Poisson;
 pub use request_response::RequestResponse;
 pub use start_schedule::{DEFAULT_START_SPREAD, StartSchedule};
 
-/// A message arrives at the transport: an event of the arrival process that a load is.
+/// A message arrival: an event of the arrival process of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// When the application hands the message over.
+    /// When the application passes the message to the transport.
     pub at: Instant,
     /// Size of the message in bytes of payload.
     pub bytes: u64,
 }
 
-/// What a load is for the transport that carries it.
+/// The kinds of loads for a transport.
 #[derive(Debug, Clone)]
 pub enum Demand {
-    /// As much as the transport takes (`bulk`).
+    /// As much as the transport accepts (`bulk`).
     Endless,
     /// This many bytes at once, then the end (`transfer`).
     Limited(u64),
-    /// Messages at times of their own (`periodic`, `poisson`, `burst`, `on_off` with a rate).
+    /// Messages at times independent of the network (`periodic`, `poisson`, `burst`, `on_off` with a rate).
     Open(Source),
-    /// Messages as fast as the transport takes them, in periods (`on_off` without a rate). During a
-    /// burst, a message is ready, and is written, whenever the transport takes one.
+    /// Messages as fast as the transport accepts them, during on periods (`on_off` without a rate).
     Greedy(Greedy),
-    /// Messages of a recording, handed over by whoever reads it (`trace`).
+    /// Messages of a recorded trace, passed on by its reader (`trace`).
     Recorded,
-    /// Each step waits for the one before (`request_response`).
+    /// Requests and responses, each sent after the previous message has arrived (`request_response`).
     Dialogue(RequestResponse),
 }
 
-/// Messages as fast as the transport takes them, in periods.
+/// Messages as fast as the transport accepts them, during on periods.
 #[derive(Debug, Clone)]
 pub struct Greedy {
     /// Size of a message in bytes of payload.
     pub bytes: u64,
-    /// When to write.
+    /// The on and off periods.
     pub periods: OnOffPeriods,
-    /// The transport did not take the last message that was offered.
+    /// The transport refused the last message.
     pub refused: bool,
 }
 
-/// An open-loop source of messages. Boxed: a row of the simulator has the size of the largest.
+/// An open-loop source of messages. Boxed, because a row of the simulator has the size of the largest.
 #[derive(Debug, Clone)]
 pub enum Source {
-    /// A message at every tick of a clock.
+    /// A message in every period.
     Periodic(Box<Periodic>),
-    /// Messages at random, independent times.
+    /// Messages with exponentially distributed interarrival times.
     Poisson(Box<Poisson>),
-    /// OnOffPeriods with silence between them.
+    /// Messages at a fixed rate during on periods.
     OnOff(Box<OnOff>),
     /// Reports after an event.
     Burst(Box<Burst>),
 }
 
-/// A load that many members carry: what is the same for all of them, they share.
+/// A load of many members, which share its constant part.
 #[derive(Debug, Clone)]
 pub enum SharedLoad<'a> {
     /// An on–off load.
     OnOff(Arc<scenario::OnOff>),
-    /// Any other, whose members have their own copies of its keys.
+    /// Any other load; its members have copies of its keys.
     Other(&'a Load),
 }
 
@@ -110,7 +109,7 @@ impl<'a> From<&'a Load> for SharedLoad<'a> {
 }
 
 impl Demand {
-    /// What a member of `load` demands, from `start` on. Give each a stream of chance of its own.
+    /// The demand of a member of `load` from `start` on. Each member needs its own random stream.
     #[must_use]
     pub fn of_member(load: &SharedLoad<'_>, start: Instant, random: RandomStream) -> Self {
         match load {
@@ -127,7 +126,7 @@ impl Demand {
         }
     }
 
-    /// What `load` demands, from `start` on. Give each flow a stream of chance of its own.
+    /// The demand of `load` from `start` on. Each flow needs its own random stream.
     #[must_use]
     pub fn new(load: &Load, start: Instant, random: RandomStream) -> Self {
         match load {
@@ -160,7 +159,7 @@ impl Source {
         }
     }
 
-    /// When the next message comes; [`Instant::NEVER`] where none will (a rate of zero).
+    /// When the next message arrives; [`Instant::NEVER`] if none will (a rate of zero).
     #[inline]
     #[must_use]
     pub fn next_time(&self) -> Instant {
@@ -172,7 +171,7 @@ impl Source {
         }
     }
 
-    /// The next message, in order of time; `None` where none will ever come.
+    /// The next message, in order of time; `None` if none will ever arrive.
     #[inline]
     pub fn next_message(&mut self) -> Option<Arrival> {
         match self {
@@ -183,7 +182,7 @@ impl Source {
         }
     }
 
-    /// The next message, if it comes at `now` or before.
+    /// The next message, if it arrives at or before `now`.
     #[inline]
     pub fn next_message_by(&mut self, now: Instant) -> Option<Arrival> {
         if self.next_time() <= now { self.next_message() } else { None }
@@ -196,14 +195,14 @@ mod tests {
 
     #[test]
     fn the_schedule_of_a_meter_is_small() {
-        // A million meters have one each.
+        // There may be a million meters, each with one schedule.
         assert!(size_of::<Source>() <= 96, "{}", size_of::<Source>());
         assert!(size_of::<OnOff>() <= 48, "{}", size_of::<OnOff>());
         assert!(size_of::<Demand>() <= 112, "{}", size_of::<Demand>());
     }
 
     #[test]
-    fn applications_are_the_periodic_loads_of_their_table() {
+    fn application_profiles_are_periodic_loads() {
         use gridhaul_scenario::scenario::{Application, ApplicationProfile};
         let application = Load::Application(Application {
             profile: ApplicationProfile::WideAreaMeasurement,

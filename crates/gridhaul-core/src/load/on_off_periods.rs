@@ -1,14 +1,14 @@
-//! When periods begin and end.
+//! On and off periods of an on-off load.
 
 use gridhaul_scenario::scenario::{self, Spread};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::random::RandomStream;
 
-/// OnOffPeriods and the silences between them, independent of everything else.
+/// Alternating on and off periods, independent of the network.
 ///
-/// They start in their stationary state: within a burst with probability `on / (on + off)`, at a
-/// random place of it. A burst of no length never begins.
+/// The process starts in its stationary state: in an on period with probability `on / (on + off)`, at a
+/// uniformly distributed position. With an on length of zero the process is always off.
 #[derive(Debug, Clone)]
 pub struct OnOffPeriods {
     on: Duration,
@@ -20,7 +20,7 @@ pub struct OnOffPeriods {
 }
 
 impl OnOffPeriods {
-    /// OnOffPeriods as `keys` have them, from `start` on, in their stationary state.
+    /// The process with the lengths in `keys`, from `start` on, in its stationary state.
     #[must_use]
     pub fn new(keys: &scenario::OnOff, start: Instant, random: RandomStream) -> Self {
         let mut periods = Self {
@@ -40,41 +40,41 @@ impl OnOffPeriods {
         periods
     }
 
-    /// Whether a burst is under way.
+    /// Whether the process is in an on period.
     #[inline]
     #[must_use]
     pub const fn active(&self) -> bool {
         self.active
     }
 
-    /// When the burst or the silence that is under way ends.
+    /// End of the current period.
     #[inline]
     #[must_use]
     pub const fn until(&self) -> Instant {
         self.until
     }
 
-    /// Takes every burst and silence that ends at or before `now`.
+    /// Advances over all periods that end at or before `now`.
     pub fn advance(&mut self, now: Instant) {
         while self.until <= now {
             self.switch();
         }
     }
 
-    /// Ends the burst or the silence that is under way, and begins the next.
+    /// Ends the current period and starts the next one.
     fn switch(&mut self) {
         self.active = !self.active;
         let mean = if self.active { self.on } else { self.off };
         self.until += length(self.spread, mean, &mut self.random);
     }
 
-    /// The stream of chance, for whoever goes on alone.
+    /// The random stream, for a caller that continues the process itself.
     pub(super) fn into_random(self) -> RandomStream {
         self.random
     }
 
-    /// What is left of a length at a random time within it. An exponential length has no memory;
-    /// of a fixed one any part is left with equal probability.
+    /// Residual length at a random time within a period: exponential lengths are memoryless, and for a
+    /// fixed length the residual is uniform.
     fn residual(&mut self, mean: Duration) -> Duration {
         match self.spread {
             Spread::Fixed => self.random.uniform(mean),
@@ -83,7 +83,7 @@ impl OnOffPeriods {
     }
 }
 
-/// A length of a burst or a silence.
+/// Length of an on or off period.
 pub(super) fn length(spread: Spread, mean: Duration, random: &mut RandomStream) -> Duration {
     match spread {
         Spread::Fixed => mean,
@@ -117,8 +117,8 @@ mod tests {
     }
 
     #[test]
-    fn at_any_time_the_share_in_a_burst_is_the_stationary_one() {
-        // 60,000 members, a quarter of them in a burst: the standard deviation is 106.
+    fn the_share_of_members_in_an_on_period_is_stationary() {
+        // 60,000 members, a quarter of them in an on period: the standard deviation is 106.
         for spread in [Spread::Fixed, Spread::Exponential] {
             for now in [0, 1, 130, 5_000] {
                 let active = (0..60_000)
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn fixed_lengths_alternate_after_the_first() {
+    fn fixed_lengths_alternate_after_the_first_period() {
         let mut periods = periods(100, 300, Spread::Fixed, 1);
         let (first, was_active) = (periods.until(), periods.active());
         assert!(first <= at(if was_active { 100 } else { 300 }));
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(periods.active(), !was_active);
         let length = Duration::from_millis(if was_active { 300 } else { 100 });
         assert_eq!(periods.until(), first + length);
-        // Many cycles at once end where single steps do.
+        // Advancing over many cycles at once gives the same result as single steps.
         periods.advance(first + Duration::from_millis(4_000));
         assert_eq!(
             (periods.active(), periods.until()),
@@ -151,14 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_of_no_length_never_begins() {
+    fn without_on_time_the_process_stays_off() {
         let periods = periods(0, 300, Spread::Exponential, 0);
         assert_eq!((periods.active(), periods.until()), (false, Instant::NEVER));
     }
 
     #[test]
     fn the_state_of_a_meter_is_small() {
-        // A million meters have one each.
+        // There may be a million meters, each with one state.
         assert!(size_of::<OnOffPeriods>() <= 64, "{}", size_of::<OnOffPeriods>());
     }
 }

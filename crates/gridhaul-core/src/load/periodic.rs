@@ -1,4 +1,4 @@
-//! A message at every tick of a clock.
+//! Periodic messages with optional jitter.
 
 use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{Duration, Instant};
@@ -6,12 +6,12 @@ use gridhaul_scenario::units::{Duration, Instant};
 use super::Arrival;
 use crate::random::RandomStream;
 
-/// Ticks `every` from a phase on; each message follows its tick by a random time up to `jitter`.
+/// Messages with the period `every` and a phase; each message is delayed by a random time up to `jitter`.
 ///
-/// The phase is zero for synchronised members, so that all tick together from `start` on, and
-/// otherwise evenly distributed over one period. Jitter does not add up: message k is due within
-/// `jitter` of its own tick. Where `jitter` is longer than `every`, a message that would overtake
-/// the one before it is handed over together with it.
+/// The phase is zero for synchronised members, which all start at `start`, and uniformly distributed over
+/// one period otherwise. Jitter does not accumulate: message k is due within `jitter` of its own period
+/// start. If `jitter` is longer than `every`, a message that would overtake the previous one is sent
+/// together with it.
 #[derive(Debug, Clone)]
 pub struct Periodic {
     bytes: u64,
@@ -26,7 +26,7 @@ impl Periodic {
     /// A clock that runs from `start` on.
     #[must_use]
     pub fn new(keys: &scenario::Periodic, start: Instant, mut random: RandomStream) -> Self {
-        // A period of zero would never get anywhere.
+        // With a period of zero, time would not advance.
         let every = keys.every.max(Duration::from_nanos(1));
         let last_phase = every - Duration::from_nanos(1);
         let phase = if keys.synchronised { Duration::ZERO } else { random.uniform(last_phase) };
@@ -42,7 +42,7 @@ impl Periodic {
         periodic
     }
 
-    /// When the next message comes.
+    /// When the next message arrives.
     #[must_use]
     pub const fn next_time(&self) -> Instant {
         self.next_time
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_is_bounded_does_not_add_up_and_keeps_the_order() {
+    fn jitter_is_bounded_and_keeps_the_order() {
         for jitter in [30, 100, 350] {
             let times = times(&keys(jitter, true), 0, 10_000);
             assert!(times.is_sorted());

@@ -1,4 +1,4 @@
-//! Messages at random, independent times.
+//! Messages of a Poisson process.
 
 use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{Duration, Instant};
@@ -6,8 +6,8 @@ use gridhaul_scenario::units::{Duration, Instant};
 use super::Arrival;
 use crate::random::RandomStream;
 
-/// A Poisson process: independent, exponentially distributed times between messages, the first
-/// one also before the first message.
+/// A Poisson process: independent, exponentially distributed interarrival times, also before the first
+/// message.
 #[derive(Debug, Clone)]
 pub struct Poisson {
     bytes: u64,
@@ -20,13 +20,13 @@ impl Poisson {
     /// A process that runs from `start` on.
     #[must_use]
     pub fn new(keys: &scenario::Poisson, start: Instant, mut random: RandomStream) -> Self {
-        // A mean of zero would never get anywhere.
+        // With a mean of zero, time would not advance.
         let every = keys.every.max(Duration::from_nanos(1));
         let next_time = start + random.exponential(every);
         Self { bytes: keys.size.get(), every, next_time, random }
     }
 
-    /// When the next message comes.
+    /// When the next message arrives.
     #[must_use]
     pub const fn next_time(&self) -> Instant {
         self.next_time

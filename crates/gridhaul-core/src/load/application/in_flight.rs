@@ -1,6 +1,6 @@
-//! Messages that were handed to connections and have not been delivered: a list for each application, all of
-//! them in the same columns. A meter whose messages wait for an overloaded link has a few; a block of
-//! memory for each meter would cost more than they do.
+//! Messages in flight: passed to connections and not yet delivered. Each application has a linked list, and
+//! all lists share the same columns, because a separate allocation for each meter would cost more memory
+//! than its few messages.
 
 use std::num::NonZeroU32;
 
@@ -8,47 +8,47 @@ use gridhaul_scenario::units::Instant;
 
 use super::Delivered;
 
-/// The messages under way of all applications that share it. A place in the columns belongs to the list of
-/// some [`Outbox`], or to that of the places that are free.
+/// The messages in flight of all applications that share these columns. A slot belongs to the list of
+/// one [`Outbox`] or to the list of free slots.
 #[derive(Debug, Default)]
 pub struct InFlightMessages {
     /// Stream position after the last byte of each message, counted from 0.
     end: Vec<u64>,
     ready: Vec<Instant>,
-    /// The place that follows in the same list.
-    next: Vec<Option<Place>>,
-    free: Option<Place>,
+    /// The next slot of the same list.
+    next: Vec<Option<Slot>>,
+    free: Option<Slot>,
 }
 
-/// A place in the columns.
+/// Index of a slot, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place(NonZeroU32);
+struct Slot(NonZeroU32);
 
-/// The messages of one application that are under way, in the order of the stream. Every call gets the same
+/// The messages in flight of one application, in the order of the stream. All calls must use the same
 /// [`InFlightMessages`].
 #[derive(Debug, Default)]
 pub struct Outbox {
-    first: Option<Place>,
-    last: Option<Place>,
+    first: Option<Slot>,
+    last: Option<Slot>,
 }
 
 impl Outbox {
-    /// A message that was `ready` has been handed over, and was written up to `end`.
+    /// Appends a message that became ready at `ready` and was written up to stream position `end`.
     #[inline]
     pub(super) fn push(&mut self, ready: Instant, end: u64, in_flight: &mut InFlightMessages) {
-        let place = in_flight.take_place(end, ready);
+        let slot = in_flight.allocate_slot(end, ready);
         match self.last {
-            Some(last) => in_flight.next[last.index()] = Some(place),
-            None => self.first = Some(place),
+            Some(last) => in_flight.next[last.index()] = Some(slot),
+            None => self.first = Some(slot),
         }
-        self.last = Some(place);
+        self.last = Some(slot);
     }
 
-    /// Takes the first message, if it is whole with so many bytes delivered.
+    /// Removes and returns the first message, if it is complete with this many bytes delivered.
     #[inline]
     pub fn pop(&mut self, delivered: u64, in_flight: &mut InFlightMessages) -> Option<Delivered> {
         let first = self.first.filter(|first| in_flight.end[first.index()] <= delivered)?;
-        self.first = in_flight.give_back(first);
+        self.first = in_flight.free_slot(first);
         if self.first.is_none() {
             self.last = None;
         }
@@ -56,21 +56,21 @@ impl Outbox {
         Some(Delivered { id: in_flight.end[index], at: in_flight.ready[index] })
     }
 
-    /// Stream positions after the last bytes of the messages under way, in bytes counted from 0.
+    /// Stream positions after the last bytes of the messages in flight, in bytes counted from 0.
     pub fn ends(&self, in_flight: &InFlightMessages) -> impl Iterator<Item = u64> {
-        self.places(in_flight).map(|place| in_flight.end[place.index()])
+        self.slots(in_flight).map(|slot| in_flight.end[slot.index()])
     }
 
-    /// When the messages under way were ready.
+    /// When the messages in flight became ready.
     pub fn ready(&self, in_flight: &InFlightMessages) -> impl Iterator<Item = Instant> {
-        self.places(in_flight).map(|place| in_flight.ready[place.index()])
+        self.slots(in_flight).map(|slot| in_flight.ready[slot.index()])
     }
 
-    fn places(&self, in_flight: &InFlightMessages) -> impl Iterator<Item = Place> {
-        std::iter::successors(self.first, |place| in_flight.next[place.index()])
+    fn slots(&self, in_flight: &InFlightMessages) -> impl Iterator<Item = Slot> {
+        std::iter::successors(self.first, |slot| in_flight.next[slot.index()])
     }
 
-    /// Bytes delivered with which the first message under way is whole; [`u64::MAX`] where there is none.
+    /// Delivered bytes at which the first message in flight is complete; [`u64::MAX`] without messages.
     #[inline]
     #[must_use]
     pub fn watch(&self, in_flight: &InFlightMessages) -> u64 {
@@ -80,33 +80,33 @@ impl Outbox {
 
 impl InFlightMessages {
     #[inline]
-    fn take_place(&mut self, end: u64, ready: Instant) -> Place {
-        let Some(place) = self.free else {
+    fn allocate_slot(&mut self, end: u64, ready: Instant) -> Slot {
+        let Some(slot) = self.free else {
             self.end.push(end);
             self.ready.push(ready);
             self.next.push(None);
-            return Place::behind(self.next.len());
+            return Slot::last_of(self.next.len());
         };
-        let index = place.index();
+        let index = slot.index();
         self.free = self.next[index].take();
         (self.end[index], self.ready[index]) = (end, ready);
-        place
+        slot
     }
 
-    /// Frees a place; returns the one that followed it.
+    /// Frees a slot; returns the next slot of its list.
     #[inline]
-    fn give_back(&mut self, place: Place) -> Option<Place> {
-        let followed_by = std::mem::replace(&mut self.next[place.index()], self.free);
-        self.free = Some(place);
+    fn free_slot(&mut self, slot: Slot) -> Option<Slot> {
+        let followed_by = std::mem::replace(&mut self.next[slot.index()], self.free);
+        self.free = Some(slot);
         followed_by
     }
 }
 
-impl Place {
-    /// The last of so many places.
-    fn behind(count: usize) -> Self {
+impl Slot {
+    /// The last of this many slots.
+    fn last_of(count: usize) -> Self {
         let count = u32::try_from(count).ok().and_then(NonZeroU32::new);
-        Self(count.expect("four billion messages under way would not fit into memory"))
+        Self(count.expect("four billion messages in flight would not fit into memory"))
     }
 
     #[inline]
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_out_as_they_went_in() {
+    fn messages_leave_in_the_order_of_insertion() {
         let (mut outbox, mut in_flight) = (Outbox::default(), InFlightMessages::default());
         for (secs, end) in [(1.0, 10), (2.0, 15), (3.0, 16)] {
             outbox.push(at(secs), end, &mut in_flight);
@@ -146,9 +146,9 @@ mod tests {
     }
 
     proptest! {
-        /// Flows that share the columns do not mix, and places are used again.
+        /// The lists of several flows are independent, and freed slots are reused.
         #[test]
-        fn each_flow_has_a_queue(
+        fn each_flow_has_its_own_queue(
             steps in prop::collection::vec((0_usize..3, prop::option::of(0_u64..9)), 0..200),
         ) {
             let mut in_flight = InFlightMessages::default();

@@ -1,10 +1,10 @@
-//! Applications: carry out what a load demands, over whatever transports it.
+//! Applications: execute the demand of a load over a transport.
 //!
-//! The caller drives an [`Application`]: [`handle_timeout`](Application::handle_timeout) when the connection
-//! is to be opened and at each [`next_deadline`](Application::next_deadline),
-//! [`poll_write`](Application::poll_write) while the connection may take more, and
-//! [`poll_delivered`](Application::poll_delivered) until it returns `None` when data was delivered. Messages
-//! go to a [`Carrier`], which notes at the same time that they are ready. Those under way are kept in
+//! The caller drives an [`Application`]: it calls [`handle_timeout`](Application::handle_timeout) when the
+//! connection is to be opened and at each [`next_deadline`](Application::next_deadline),
+//! [`poll_write`](Application::poll_write) while the connection may accept data, and
+//! [`poll_delivered`](Application::poll_delivered) until it returns `None` when data were delivered. Messages
+//! are written to a [`Carrier`], which also records when they became ready. Messages in flight are stored in
 //! [`InFlightMessages`], which applications share.
 
 mod carrier;
@@ -35,21 +35,21 @@ pub struct Application<C = ()> {
     behaviour: Behaviour,
 }
 
-/// One kind of application. Most are boxed: a million meters have the size of the largest each.
+/// The kinds of applications. Most are boxed, because each of a million meters has the size of the largest.
 #[derive(Debug)]
 enum Behaviour {
-    /// Writes without end.
+    /// Writes an endless stream.
     Bulk,
     Transfer(Box<Transfer>),
     OpenLoop(OpenLoop),
     Greedy(GreedySender),
-    /// Writes messages when a recording has them.
+    /// Writes messages of a recorded trace.
     Recorded(Outbox),
     Dialogue(Box<Dialogue>),
 }
 
 impl<C: Copy> Application<C> {
-    /// Carries out a demand from `start` on, with messages of this class.
+    /// Executes a demand from `start` on, with messages of this class.
     #[must_use]
     pub fn new(demand: Demand, start: Instant, class: C) -> Self {
         let behaviour = match demand {
@@ -67,7 +67,7 @@ impl<C: Copy> Application<C> {
         Self { class, behaviour }
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is due; [`Instant::NEVER`] where nothing is.
+    /// When [`handle_timeout`](Self::handle_timeout) is due; [`Instant::NEVER`] without a deadline.
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         match &self.behaviour {
@@ -78,8 +78,8 @@ impl<C: Copy> Application<C> {
         }
     }
 
-    /// Writes what is ready by now. Call it once when the connection is to be opened, which may be before
-    /// the load begins, and then at each deadline.
+    /// Writes the messages that are ready by now. Call this method once when the connection is to be opened,
+    /// which may be before the load starts, and then at each deadline.
     pub fn handle_timeout<A: Carrier<Class = C>>(
         &mut self,
         now: Instant,
@@ -99,7 +99,7 @@ impl<C: Copy> Application<C> {
         }
     }
 
-    /// A recording has a message for the application; no other application takes one.
+    /// Writes a message of a recorded trace; other applications ignore it.
     pub fn handle_recorded<A: Carrier<Class = C>>(
         &mut self,
         arrival: Arrival,
@@ -113,23 +113,23 @@ impl<C: Copy> Application<C> {
         }
     }
 
-    /// Takes periods that have begun or ended by now, for a caller that writes before it handles a deadline
-    /// that has passed.
+    /// Advances over on and off periods that have ended by now, for a caller that writes before it handles
+    /// an overdue deadline.
     pub fn advance(&mut self, now: Instant) {
         if let Behaviour::Greedy(greedy) = &mut self.behaviour {
             greedy.load.periods.advance(now);
         }
     }
 
-    /// Whether the application writes whenever the transport takes a message.
+    /// Whether the application writes whenever the transport accepts a message.
     #[inline]
     #[must_use]
     pub fn is_in_burst(&self) -> bool {
         matches!(&self.behaviour, Behaviour::Greedy(greedy) if greedy.load.periods.active())
     }
 
-    /// Writes a message if a burst is under way and the transport takes one. Returns whether it did: call
-    /// it until it does not.
+    /// Writes a message during an on period if the transport accepts one. Returns whether a message was
+    /// written; call this method until it returns false.
     #[inline]
     pub fn poll_write<A: Carrier<Class = C>>(
         &mut self,
@@ -143,8 +143,8 @@ impl<C: Copy> Application<C> {
         }
     }
 
-    /// Data was delivered at an end: returns a message that is whole there, in the order of the stream. The
-    /// deadline of a dialogue changes.
+    /// Data were delivered at an end: returns the next completely delivered message, in the order of the
+    /// stream. May change the deadline of a dialogue.
     #[inline]
     pub fn poll_delivered<A: Carrier<Class = C>>(
         &mut self,
@@ -164,8 +164,8 @@ impl<C: Copy> Application<C> {
         }
     }
 
-    /// Bytes delivered at the `to` end from which [`poll_delivered`](Self::poll_delivered) has work there;
-    /// [`u64::MAX`] where nothing is awaited.
+    /// Bytes delivered at the `to` end at which [`poll_delivered`](Self::poll_delivered) has to be called;
+    /// [`u64::MAX`] if no message is in flight.
     #[inline]
     #[must_use]
     pub fn watch(&self, in_flight: &InFlightMessages) -> u64 {
@@ -179,7 +179,7 @@ impl<C: Copy> Application<C> {
         }
     }
 
-    /// The same for the `from` end, where only a dialogue awaits something: the response.
+    /// The same for the `from` end, where only a dialogue expects data: the response.
     #[inline]
     #[must_use]
     pub const fn watch_response(&self) -> Option<u64> {
@@ -197,7 +197,7 @@ impl<C> Application<C> {
         !matches!(self.behaviour, Behaviour::Bulk | Behaviour::Transfer(_))
     }
 
-    /// Whether messages are written as fast as the transport takes them.
+    /// Whether messages are written as fast as the transport accepts them.
     #[must_use]
     pub const fn is_greedy(&self) -> bool {
         matches!(self.behaviour, Behaviour::Greedy(_))
@@ -209,12 +209,12 @@ impl<C> Application<C> {
         if let Behaviour::Transfer(transfer) = &self.behaviour { Some(transfer) } else { None }
     }
 
-    /// The transfer, for a caller that finds out by other means that it is complete.
+    /// The transfer, for a caller that determines its completion itself.
     pub fn transfer_mut(&mut self) -> Option<&mut Transfer> {
         if let Behaviour::Transfer(transfer) = &mut self.behaviour { Some(transfer) } else { None }
     }
 
-    /// The messages under way; `None` for a byte stream and for a dialogue.
+    /// The messages in flight; `None` for a byte stream and for a dialogue.
     #[must_use]
     pub const fn outbox(&self) -> Option<&Outbox> {
         match &self.behaviour {
@@ -225,7 +225,7 @@ impl<C> Application<C> {
         }
     }
 
-    /// The messages under way, for a caller that finds out by other means that they are whole.
+    /// The messages in flight, for a caller that determines their delivery itself.
     pub const fn outbox_mut(&mut self) -> Option<&mut Outbox> {
         match &mut self.behaviour {
             Behaviour::OpenLoop(OpenLoop { outbox, .. })
@@ -235,7 +235,7 @@ impl<C> Application<C> {
         }
     }
 
-    /// The next arrival of an open loop, if it is ready by now, for a caller that sends datagrams.
+    /// The next open-loop message, if it is ready by now, for a caller that sends datagrams.
     pub fn poll_arrival(&mut self, now: Instant) -> Option<Arrival> {
         match &mut self.behaviour {
             Behaviour::OpenLoop(open_loop) => open_loop.source.next_message_by(now),
@@ -243,7 +243,7 @@ impl<C> Application<C> {
         }
     }
 
-    /// When the messages were ready that have not been delivered whole; of a dialogue, the request without
+    /// Times at which the undelivered messages became ready; for a dialogue, the request without complete
     /// response.
     pub fn undelivered(&self, in_flight: &InFlightMessages) -> impl Iterator<Item = Instant> {
         let request = match &self.behaviour {
@@ -255,7 +255,7 @@ impl<C> Application<C> {
     }
 }
 
-/// The message of an arrival as the carrier gets it at this end.
+/// The message of an arrival, with its identifier at this end.
 fn message<A: Carrier>(
     carrier: &A,
     end: End,
@@ -266,7 +266,7 @@ fn message<A: Carrier>(
     Message { id: carrier.written(end).saturating_add(bytes), class, at, bytes, payload }
 }
 
-/// Writes a message at an end. Returns its identifier, the position after its last byte.
+/// Writes a message at an end. Returns its identifier, the stream position after its last byte.
 fn write<A: Carrier>(
     carrier: &mut A,
     end: End,

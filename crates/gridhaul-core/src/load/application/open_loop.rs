@@ -1,5 +1,5 @@
-//! Messages at times of their own, whatever the network does (`periodic`, `poisson`, `burst`, `on_off`
-//! with a rate).
+//! Open-loop messages, at times independent of the network (`periodic`, `poisson`, `burst`, `on_off` with a
+//! rate).
 
 use gridhaul_scenario::scenario::End;
 use gridhaul_scenario::units::Instant;
@@ -8,7 +8,7 @@ use super::in_flight::{InFlightMessages, Outbox};
 use super::{Carrier, write};
 use crate::load::Source;
 
-/// An open-loop source and its messages under way.
+/// An open-loop source and its messages in flight.
 #[derive(Debug)]
 pub(super) struct OpenLoop {
     pub source: Source,
