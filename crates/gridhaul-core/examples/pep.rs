@@ -126,8 +126,8 @@ impl Transfer {
             }
         }
         while let Some((side, segment)) = due(&mut self.to_host, now) {
-            let lossy = side == Side::Server && !segment.flags.has(Flags::SYN);
-            if !(lossy && self.chance.hit(self.loss.into())) {
+            let lossy = side == Side::Right && !segment.flags.has(Flags::SYN);
+            if !(lossy && self.chance.occurs(self.loss.into())) {
                 self.hosts[side.index()].handle_segment(now, &segment);
             }
         }

@@ -51,11 +51,11 @@ impl Impairments {
             Self::RandomStream { until: 0, .. } => Impairment::Arrive,
             Self::RandomStream { random, loss, other, until } => {
                 *until -= 1;
-                if random.hit(*loss) {
-                    return Impairment::Lose;
+                if chance.occurs(*loss) {
+                    return Fate::Lose;
                 }
-                if !random.hit(*other) {
-                    return Impairment::Arrive;
+                if !chance.occurs(*other) {
+                    return Fate::Arrive;
                 }
                 let delays = 1 + random.below(6) as u8;
                 match random.below(4) {

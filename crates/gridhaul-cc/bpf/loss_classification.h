@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "plain.h"
+#include "types.h"
 
 /* The most delays that are kept. */
 #define KEPT_MAX 8
@@ -56,7 +56,7 @@ struct connection {
     u32 without_delay;
     u32 error;
     u32 congestion;
-    u32 unjudged;
+    u32 unclassified;
     /* How many losses were judged, and the newest of them. */
     u32 judged;
     struct judgement said[SAID_MAX];
@@ -107,7 +107,7 @@ inlined void take_delay(struct connection *mine, const struct settings *chosen, 
     mine->heard = 1;
 }
 
-enum cause { NONE = 0, ERROR, CONGESTION, UNJUDGED };
+enum cause { NONE = 0, ERROR, CONGESTION, UNCLASSIFIED };
 
 /* Whether the bounds admit that there is no offset. */
 inlined int clocks_agree(const struct connection *mine)
@@ -129,7 +129,7 @@ inlined u32 offset(const struct connection *mine)
 inlined enum cause judge(struct connection *mine, const struct settings *chosen)
 {
     if (!mine->news || mine->arrived < chosen->kept)
-        return UNJUDGED;
+        return UNCLASSIFIED;
     mine->news = 0;
     u64 ahead = offset(mine);
     /* Criterion I: the current delay is beyond β P̄. */

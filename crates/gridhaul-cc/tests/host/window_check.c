@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "../../bpf/known.h"
+#include "../../bpf/window_check.h"
 
 int main(void)
 {

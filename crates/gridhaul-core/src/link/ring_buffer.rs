@@ -1,19 +1,18 @@
-//! A queue in one block of memory whose length is a power of two.
+//! A ring buffer whose capacity is a power of two.
 
-/// First in, first out. A place is found with a mask instead of the comparison and the branch that
-/// wrapping around costs elsewhere, and what leaves is not moved: it is looked at where it is and
-/// then forgotten.
+/// A first-in, first-out queue. The index of an item is masked, which is cheaper than the comparison
+/// and branch of a general wrap-around, and items are read in place instead of being moved out.
 #[derive(Debug, Clone)]
-pub(super) struct Ring<T> {
-    /// As many as a power of two, or none; those outside `head..tail` mean nothing.
+pub(super) struct RingBuffer<T> {
+    /// The capacity is a power of two, or zero; slots outside `head..tail` are unused.
     slots: Vec<T>,
-    /// Items taken out and put in since the beginning; the mask leaves their places.
+    /// Items removed and added since the start; masked, these counts are slot indices.
     head: usize,
     tail: usize,
 }
 
-impl<T: Copy> Ring<T> {
-    /// An empty queue, which takes no memory.
+impl<T: Copy> RingBuffer<T> {
+    /// An empty queue without allocated memory.
     pub(super) const fn new() -> Self {
         Self { slots: Vec::new(), head: 0, tail: 0 }
     }
@@ -28,18 +27,18 @@ impl<T: Copy> Ring<T> {
         self.head == self.tail
     }
 
-    /// The item that has waited longest.
+    /// The oldest item.
     #[inline]
     pub(super) fn front(&self) -> Option<&T> {
-        if self.is_empty() { None } else { self.slots.get(self.place(self.head)) }
+        if self.is_empty() { None } else { self.slots.get(self.slot_index(self.head)) }
     }
 
-    /// All items, the one that has waited longest first.
+    /// All items, the oldest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
-        (0..self.len()).map(|index| &self.slots[self.place(self.head.wrapping_add(index))])
+        (0..self.len()).map(|index| &self.slots[self.slot_index(self.head.wrapping_add(index))])
     }
 
-    /// Forgets the item that has waited longest, if there is one.
+    /// Removes the oldest item, if any.
     #[inline]
     pub(super) fn drop_front(&mut self) {
         if !self.is_empty() {
@@ -49,46 +48,46 @@ impl<T: Copy> Ring<T> {
 
     #[inline]
     pub(super) fn push_back(&mut self, item: T) {
-        *self.claim_back(|| item) = item;
+        *self.push_back_slot(|| item) = item;
     }
 
-    /// The place of one more item, which the caller writes; `filler` is for new memory.
+    /// Appends an item that the caller writes to the returned slot; `filler` initialises new memory.
     #[inline]
-    pub(super) fn claim_back(&mut self, filler: impl FnOnce() -> T) -> &mut T {
+    pub(super) fn push_back_slot(&mut self, filler: impl FnOnce() -> T) -> &mut T {
         if self.len() == self.slots.len() {
             self.grow(&filler());
         }
-        let place = self.place(self.tail);
+        let index = self.slot_index(self.tail);
         self.tail = self.tail.wrapping_add(1);
-        &mut self.slots[place]
+        &mut self.slots[index]
     }
 
-    /// The place of the next item, with what was there before; [`keep_back`](Self::keep_back) makes it part
-    /// of the queue. `filler` is for new memory.
+    /// The slot of the next item, with its previous content. [`accept_back_slot`](Self::accept_back_slot) appends
+    /// it to the queue. `filler` initialises new memory.
     #[inline]
-    pub(super) fn place_back(&mut self, filler: impl FnOnce() -> T) -> &mut T {
+    pub(super) fn back_slot(&mut self, filler: impl FnOnce() -> T) -> &mut T {
         if self.len() == self.slots.len() {
             self.grow(&filler());
         }
-        let place = self.place(self.tail);
-        &mut self.slots[place]
+        let index = self.slot_index(self.tail);
+        &mut self.slots[index]
     }
 
-    /// Takes what is in [`place_back`](Self::place_back) into the queue.
+    /// Appends the item in [`back_slot`](Self::back_slot) to the queue.
     #[inline]
-    pub(super) fn keep_back(&mut self) -> Option<&mut T> {
-        let place = self.place(self.tail);
+    pub(super) fn accept_back_slot(&mut self) -> Option<&mut T> {
+        let index = self.slot_index(self.tail);
         self.tail = self.tail.wrapping_add(1);
-        self.slots.get_mut(place)
+        self.slots.get_mut(index)
     }
 
-    /// Puts an item in front of all those at the back that `is_behind` it.
-    pub(super) fn insert(&mut self, item: T, is_behind: impl Fn(&T) -> bool) {
+    /// Inserts an item before all items at the back for which `comes_after` holds.
+    pub(super) fn insert(&mut self, item: T, comes_after: impl Fn(&T) -> bool) {
         self.push_back(item);
         let mut at = self.tail.wrapping_sub(1);
         while at != self.head {
-            let (own, before) = (self.place(at), self.place(at.wrapping_sub(1)));
-            if !is_behind(&self.slots[before]) {
+            let (own, before) = (self.slot_index(at), self.slot_index(at.wrapping_sub(1)));
+            if !comes_after(&self.slots[before]) {
                 break;
             }
             self.slots.swap(own, before);
@@ -96,21 +95,21 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Forgets everything.
+    /// Removes all items.
     #[inline]
     pub(super) const fn clear(&mut self) {
         self.head = self.tail;
     }
 
     #[inline]
-    const fn place(&self, count: usize) -> usize {
+    const fn slot_index(&self, count: usize) -> usize {
         count & self.slots.len().wrapping_sub(1)
     }
 
-    /// Makes room; `filler` stands in the places that nothing has used yet.
+    /// Doubles the capacity; `filler` initialises the new slots.
     #[cold]
     fn grow(&mut self, filler: &T) {
-        let (len, first) = (self.len(), self.place(self.head));
+        let (len, first) = (self.len(), self.slot_index(self.head));
         self.slots.rotate_left(if len == 0 { 0 } else { first });
         self.slots.resize((2 * len).max(4), *filler);
         (self.head, self.tail) = (0, len);
@@ -127,8 +126,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_queue(steps in prop::collection::vec(prop::option::of(0_u32..100), 0..300)) {
-            let (mut ring, mut expected) = (Ring::new(), VecDeque::new());
+        fn items_leave_in_the_order_of_arrival(steps in prop::collection::vec(prop::option::of(0_u32..100), 0..300)) {
+            let (mut ring, mut expected) = (RingBuffer::new(), VecDeque::new());
             for step in steps {
                 match step {
                     Some(item) => {
@@ -145,10 +144,10 @@ mod tests {
         }
 
         #[test]
-        fn what_is_inserted_stands_behind_its_equals(
+        fn an_inserted_item_follows_equal_items(
             steps in prop::collection::vec(prop::option::of(0_u32..10), 0..100),
         ) {
-            let (mut ring, mut expected) = (Ring::new(), Vec::new());
+            let (mut ring, mut expected) = (RingBuffer::new(), Vec::new());
             for (number, step) in steps.into_iter().enumerate() {
                 if let Some(key) = step {
                     ring.insert((key, number), |other| other.0 > key);

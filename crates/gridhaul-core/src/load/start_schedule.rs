@@ -1,4 +1,4 @@
-//! When equal flows begin their loads and open their connections.
+//! When the members of a flow start their loads and open their connections.
 
 use gridhaul_scenario::scenario::{Flow, Load};
 use gridhaul_scenario::units::{Duration, Instant};
@@ -6,30 +6,30 @@ use gridhaul_scenario::units::{Duration, Instant};
 use super::Demand;
 use crate::random::RandomStream;
 
-/// When the members of a flow begin their loads and open their connections (`start_spread`).
+/// When the members of a flow start their loads and open their connections (`start_spread`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Opening {
+pub struct StartSchedule {
     start: Instant,
     rule: Rule,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
-    /// Load and connection begin at the same random time within this span after `start`.
+    /// Load and connection start at the same random time within this span after `start`.
     WithLoad(Duration),
-    /// The load begins at `start`, and the connection opens with its first message.
+    /// The load starts at `start`, and the connection opens with its first message.
     WithFirstMessage,
-    /// The load begins at `start`, and the connection opens at a random time before the event, which
-    /// follows after this span.
+    /// The load starts at `start`, and the connection opens at a random time within this span, before the
+    /// event.
     BeforeEvent(Duration),
 }
 
-/// The span over which equal flows without a natural phase are spread by default. Long against a round
-/// trip, so that handshakes do not collide; short against a run.
+/// The default span over which the starts of flows without a natural phase are spread: long compared with
+/// a round-trip time, so that handshakes do not collide, and short compared with a run.
 pub const DEFAULT_START_SPREAD: Duration = Duration::from_secs(1);
 
-impl Opening {
-    /// The rule for a flow that stands for this many `connections`.
+impl StartSchedule {
+    /// The schedule of a flow with this many `connections`.
     #[must_use]
     pub fn of(flow: &Flow, connections: u64) -> Self {
         let start = Instant::ZERO + flow.start;
@@ -40,30 +40,30 @@ impl Opening {
         Self { start, rule }
     }
 
-    /// When the load of a member begins. `chance` is the member's stream for its start.
+    /// When the load of a member starts. `random` is the member's stream for its start.
     #[must_use]
-    pub fn load_begins(&self, chance: &mut RandomStream) -> Instant {
+    pub fn load_begins(&self, random: &mut RandomStream) -> Instant {
         match self.rule {
-            Rule::WithLoad(spread) => self.start + chance.uniform(spread),
+            Rule::WithLoad(spread) => self.start + random.uniform(spread),
             Rule::WithFirstMessage | Rule::BeforeEvent(_) => self.start,
         }
     }
 
-    /// When a member opens its connection, whose load, `demand`, begins at `load_begins`.
-    /// [`Instant::NEVER`] where that follows from a recording, or where there is never a message.
+    /// When a member opens its connection, with the load `demand` that starts at `load_begins`.
+    /// [`Instant::NEVER`] if a recording determines the time, or if there is never a message.
     #[must_use]
     pub fn connection_opens(
         &self,
         load_begins: Instant,
         demand: &Demand,
-        chance: &mut RandomStream,
+        random: &mut RandomStream,
     ) -> Instant {
         match self.rule {
             Rule::WithLoad(_) => load_begins,
             Rule::BeforeEvent(span) => {
-                load_begins + chance.uniform(span.saturating_sub(Duration::from_nanos(1)))
+                load_begins + random.uniform(span.saturating_sub(Duration::from_nanos(1)))
             }
-            Rule::WithFirstMessage => with_first_message(load_begins, demand, chance),
+            Rule::WithFirstMessage => with_first_message(load_begins, demand, random),
         }
     }
 }
@@ -89,16 +89,16 @@ fn default_rule(load: &Load, connections: u64) -> Rule {
     }
 }
 
-fn with_first_message(begins: Instant, demand: &Demand, chance: &mut RandomStream) -> Instant {
+fn with_first_message(begins: Instant, demand: &Demand, random: &mut RandomStream) -> Instant {
     match demand {
-        Demand::Open(source) => source.coming(),
-        // Its bursts are in their stationary state: those that are under way at `begins` began at
-        // different times before, so their members do not open all at the same instant.
-        Demand::Greedy(greedy) if greedy.bursts.active() => {
-            let rest = greedy.bursts.until().since(begins);
-            begins + chance.uniform(rest.min(DEFAULT_START_SPREAD))
+        Demand::Open(source) => source.next_time(),
+        // The on-off process is in its stationary state: on periods in progress at `begins` started at
+        // different times before, so the members must not open their connections all at once.
+        Demand::Greedy(greedy) if greedy.periods.active() => {
+            let rest = greedy.periods.until().since(begins);
+            begins + random.uniform(rest.min(DEFAULT_START_SPREAD))
         }
-        Demand::Greedy(greedy) => greedy.bursts.until(),
+        Demand::Greedy(greedy) => greedy.periods.until(),
         Demand::Recorded => Instant::NEVER,
         Demand::Endless | Demand::Limited(_) | Demand::Dialogue(_) => begins,
     }
@@ -111,7 +111,7 @@ mod tests {
 
     const MEMBERS: u64 = 2_000;
 
-    /// When the load of each member begins and its connection opens, in milliseconds after `start`.
+    /// Load start and connection opening of each member, in milliseconds after `start`.
     fn times(keys: &str, connections: u64) -> Vec<(f64, f64)> {
         let text = format!(
             "title = 't'\nduration = '1000 s'\n[node]\na = {{}}\nb = {{}}\n\
@@ -121,22 +121,22 @@ mod tests {
         let scenario =
             Scenario::from_toml(&text, "t.toml").unwrap_or_else(|error| panic!("{error}"));
         let flow = &scenario.flow["f"];
-        let opening = Opening::of(flow, connections);
+        let schedule = StartSchedule::of(flow, connections);
         let millis = |at: Instant| {
             if at == Instant::NEVER { f64::INFINITY } else { at.as_secs_f64() * 1e3 - 100e3 }
         };
         let member = |number| {
-            let chance = |purpose| RandomStream::named(1, 0, "meters", number, purpose);
-            let mut start = chance("start");
-            let begins = opening.load_begins(&mut start);
-            let demand = Demand::new(&flow.load, begins, chance("load"));
-            (millis(begins), millis(opening.connection_opens(begins, &demand, &mut start)))
+            let random = |purpose| RandomStream::named(1, 0, "meters", number, purpose);
+            let mut start = random("start");
+            let begins = schedule.load_begins(&mut start);
+            let demand = Demand::new(&flow.load, begins, random("load"));
+            (millis(begins), millis(schedule.connection_opens(begins, &demand, &mut start)))
         };
         (0..MEMBERS).map(member).collect()
     }
 
-    /// Asserts that the openings are evenly distributed from 0 to `millis`: 200 of 2,000 in each tenth,
-    /// with a standard deviation of 13.4.
+    /// Asserts that the connections open uniformly from 0 to `millis`: 200 of 2,000 in each tenth, with a
+    /// standard deviation of 13.4.
     fn assert_even(openings: impl Iterator<Item = f64>, millis: f64) {
         let mut tenths = [0; 10];
         for opens in openings {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_given_spread_holds_for_load_and_connection() {
+    fn an_explicit_spread_applies_to_load_and_connection() {
         for load in ["periodic = { size = '1 B', every = '10 s' }", "transfer.size = '1 kB'"] {
             let all = times(&format!("start_spread = '0 s'\nload.{load}"), MEMBERS);
             assert!(all.iter().all(|&at| at == (0.0, 0.0)), "{load}");
@@ -162,13 +162,13 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_covers_the_connection_and_the_load_begins_at_the_start() {
+    fn connections_open_with_the_first_message_of_a_phase() {
         let periodic = "load.periodic = { size = '1 B', every = '10 s' }";
         assert!(times(periodic, MEMBERS).iter().all(|(begins, _)| *begins == 0.0));
         assert_even(openings(periodic), 10e3);
         let reading = "load.application = { profile = 'meter_reading' }";
         assert_even(openings(reading), 900e3);
-        // Exponential times: half of them are below ln 2 of the mean. Standard deviation: 22.
+        // Exponential times: half of them are below ln 2 times the mean. Standard deviation: 22.
         let poisson = "load.poisson = { size = '1 B', every = '10 s' }";
         let early = openings(poisson).filter(|opens| *opens < 6_931.5).count();
         assert!((900..1_100).contains(&early), "{early}");
@@ -179,19 +179,19 @@ mod tests {
         let together = |load: &str| openings(&format!("load.{load}")).all(|opens| opens == 0.0);
         assert!(together("periodic = { size = '1 B', every = '10 s', synchronised = true }"));
         assert!(together("poisson = { size = '1 B', every = '10 s', synchronised = true }"));
-        let bursts = "on = '1 s', off = '1 s', size = '1 B', synchronised = true";
-        assert!(together(&format!("on_off = {{ {bursts} }}")));
-        assert!(together(&format!("on_off = {{ {bursts}, rate = '1 kbit/s' }}")));
-        // The random wait is a wait with the connection, too.
+        let periods = "on = '1 s', off = '1 s', size = '1 B', synchronised = true";
+        assert!(together(&format!("on_off = {{ {periods} }}")));
+        assert!(together(&format!("on_off = {{ {periods}, rate = '1 kbit/s' }}")));
+        // The random delay of the first message delays the connection as well.
         let jitter =
             "periodic = { size = '1 B', every = '24 h', synchronised = true, jitter = '8 s' }";
         assert_even(openings(&format!("load.{jitter}")), 8e3);
     }
 
     #[test]
-    fn bursts_open_when_they_begin_and_not_all_at_the_start() {
-        // Half of the members are in a burst at the start: they open within a second of it. The
-        // others wait for their first, 10 s on average.
+    fn greedy_members_open_with_their_on_periods() {
+        // Half of the members are in an on period at the start and open within a second. The others wait
+        // for their first on period, 10 s on average.
         let greedy = "load.on_off = { on = '10 s', off = '10 s', size = '1 B' }";
         let (mut now, mut later) = (0, 0);
         let mut distinct: Vec<u64> = Vec::new();
@@ -201,27 +201,27 @@ mod tests {
         }
         distinct.sort_unstable();
         distinct.dedup();
-        // 1,000 in a burst, and a tenth of the others within the first second.
+        // 1,000 in an on period, and a tenth of the others within the first second.
         assert!((1_000..1_150).contains(&now) && (850..1_000).contains(&later), "{now} {later}");
         assert!(distinct.len() > 1_990, "{}", distinct.len());
-        // With a rate, the first message comes after a part of the time that it takes.
+        // With a rate, the first message follows after a part of its generation time.
         let paced = "load.on_off = { on = '10 s', off = '1 ns', rate = '8 bit/s', size = '4 B', spread = 'fixed' }";
         assert_even(openings(paced), 4e3);
     }
 
     #[test]
-    fn standing_connections_open_before_the_event() {
+    fn connections_of_event_bursts_open_before_the_event() {
         assert_even(openings("load.burst = { size = '1 B', at = '60 s', share = '1 %' }"), 60e3);
         assert_even(openings("load.burst = { size = '1 B', at = '0 s', spread = '7 s' }"), 7e3);
     }
 
     #[test]
-    fn a_recording_opens_its_connections_itself() {
+    fn a_recorded_trace_determines_when_connections_open() {
         assert!(openings("load.trace.file = 'x.csv'").all(|opens| opens == f64::INFINITY));
     }
 
     #[test]
-    fn several_equal_flows_without_a_phase_start_at_random_times_and_one_does_not() {
+    fn several_flows_without_a_phase_start_at_random_times_and_a_single_one_at_once() {
         let dialogue = "load.request_response = { request = '1 B', response = '1 B'";
         let spans = [
             ("load = 'bulk'".to_owned(), 1e3),

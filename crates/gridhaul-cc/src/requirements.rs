@@ -10,7 +10,7 @@ use crate::load::program;
 
 /// Something that is not there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingRequirement {
     /// What.
     pub what: String,
     /// How to get it.
@@ -19,28 +19,31 @@ pub struct Missing {
 
 /// What this machine and this build lack to load all algorithms; nothing, if they can be loaded.
 #[must_use]
-pub fn missing() -> Vec<Missing> {
-    missing_for(&Algorithm::ALL, None)
+pub fn missing_requirements() -> Vec<MissingRequirement> {
+    missing_requirements_for(&Algorithm::ALL, None)
 }
 
 /// What lacks for these; with a control group that was chosen none is looked for.
 #[must_use]
-pub fn missing_for(algorithms: &[Algorithm], cgroup: Option<&Path>) -> Vec<Missing> {
+pub fn missing_requirements_for(
+    algorithms: &[Algorithm],
+    cgroup: Option<&Path>,
+) -> Vec<MissingRequirement> {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let uncompiled = algorithms.iter().find_map(|algorithm| program(*algorithm).err());
     let found = [
-        uncompiled.map(|why| Missing {
+        uncompiled.map(|why| MissingRequirement {
             what: format!("programs for the kernel: {why}"),
             remedy: "install clang (apt-get install clang) and build gridhaul again".into(),
         }),
         old(&release),
-        (!Path::new(KERNEL_TYPES).exists()).then(|| Missing {
+        (!Path::new(KERNEL_TYPES).exists()).then(|| MissingRequirement {
             what: format!("type information of the kernel ({KERNEL_TYPES})"),
             remedy: "a kernel built with CONFIG_DEBUG_INFO_BTF=y, as those of distributions are".into(),
         }),
         missing_permission(),
         (algorithms.contains(&Algorithm::Medx) && cgroup.is_none() && cgroup_root().is_none()).then(|| {
-            Missing {
+            MissingRequirement {
                 what: "control groups, version 2, for the TCP option of gh_medx".into(),
                 remedy: "mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 none /sys/fs/cgroup/unified"
                     .into(),
@@ -52,8 +55,8 @@ pub fn missing_for(algorithms: &[Algorithm], cgroup: Option<&Path>) -> Vec<Missi
 }
 
 /// A folder that is no control group of version 2: each of those has a list of controllers.
-fn no_cgroup(folder: &Path) -> Option<Missing> {
-    (!folder.join("cgroup.controllers").exists()).then(|| Missing {
+fn no_cgroup(folder: &Path) -> Option<MissingRequirement> {
+    (!folder.join("cgroup.controllers").exists()).then(|| MissingRequirement {
         what: format!("a control group, version 2, at {}", folder.display()),
         remedy: "name a folder below the mount of cgroup2 (`findmnt -t cgroup2`), or make one there with \
                  mkdir"
@@ -62,7 +65,7 @@ fn no_cgroup(folder: &Path) -> Option<Missing> {
 }
 
 /// Capabilities that this process lacks.
-pub(crate) fn missing_permission() -> Option<Missing> {
+pub(crate) fn missing_permission() -> Option<MissingRequirement> {
     // Who is root in a user namespace alone has no rights over programs of the machine.
     let namespace = fs::read_link("/proc/self/ns/user");
     let own = namespace.is_ok_and(|it| it != Path::new(FIRST_USER_NAMESPACE));
@@ -97,11 +100,11 @@ pub(crate) fn is_registered(name: &str) -> bool {
 /// it, even killed.
 const LEAST_RELEASE: (u32, u32) = (6, 4);
 
-fn old(release: &str) -> Option<Missing> {
+fn old(release: &str) -> Option<MissingRequirement> {
     let mut numbers = release.trim().split(['.', '-']).map_while(|part| part.parse().ok());
     let (major, minor) = (numbers.next()?, numbers.next()?);
     let (least_major, least_minor) = LEAST_RELEASE;
-    ((major, minor) < LEAST_RELEASE).then(|| Missing {
+    ((major, minor) < LEAST_RELEASE).then(|| MissingRequirement {
         what: "a kernel that takes congestion control for as long as a process lives".into(),
         remedy: format!("Linux {least_major}.{least_minor} or later; this is {}", release.trim()),
     })
@@ -112,14 +115,14 @@ const CAPABILITIES: [(&str, u32); 3] =
     [("CAP_NET_ADMIN", 12), ("CAP_PERFMON", 38), ("CAP_BPF", 39)];
 const CAP_SYS_ADMIN: u32 = 21;
 
-fn unprivileged(status: &str) -> Option<Missing> {
+fn unprivileged(status: &str) -> Option<MissingRequirement> {
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
     let held = u64::from_str_radix(line.trim(), 16).ok()?;
     let has = |bit: u32| held >> bit & 1 == 1;
     // CAP_SYS_ADMIN stands for the two that were once part of it.
     let lacks = |(_, bit): &&(&str, u32)| !has(*bit) && (*bit < 32 || !has(CAP_SYS_ADMIN));
     let lacking: Vec<_> = CAPABILITIES.iter().filter(lacks).map(|(name, _)| *name).collect();
-    (!lacking.is_empty()).then(|| Missing {
+    (!lacking.is_empty()).then(|| MissingRequirement {
         what: format!("permission ({})", lacking.join(", ")),
         remedy: "run as root, outside of a container, or with these capabilities".into(),
     })
@@ -149,10 +152,10 @@ mod tests {
 
     #[test]
     fn folders_that_are_no_control_groups_are_named() {
-        let missing = missing_for(&[Algorithm::Medx], Some(Path::new("/proc")));
+        let missing = missing_requirements_for(&[Algorithm::Medx], Some(Path::new("/proc")));
         let what = "a control group, version 2, at /proc";
         assert!(missing.iter().any(|missing| missing.what == what), "{missing:?}");
-        let missing = missing_for(&[Algorithm::Vegas], Some(Path::new("/proc")));
+        let missing = missing_requirements_for(&[Algorithm::Vegas], Some(Path::new("/proc")));
         assert!(missing.iter().all(|missing| missing.what != what), "only MEDX has a use for it");
     }
 

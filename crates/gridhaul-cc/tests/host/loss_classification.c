@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../bpf/judge.h"
+#include "../../bpf/loss_classification.h"
 
 int main(void)
 {
-    static const char *const names[] = {"none", "error", "congestion", "unjudged"};
+    static const char *const names[] = {"none", "error", "congestion", "unclassified"};
     static char line[1 << 16];
     while (fgets(line, sizeof(line), stdin)) {
         struct connection connection = {0};

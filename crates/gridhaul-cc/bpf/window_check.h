@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "plain.h"
+#include "types.h"
 
 /* The slow-start threshold of a connection that has lost nothing (`TCP_INFINITE_SSTHRESH`). */
 #define UNLIMITED 0x7fffffff

@@ -1,44 +1,44 @@
-//! What equal flows have carried together.
+//! Total goodput and transfers of the flows of a group.
 
 use gridhaul_scenario::answer::{Metric, Metrics};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::Transfer;
 
-/// Goodputs of equal flows, added up in the order of the flows.
+/// Goodputs of the flows of a group, summed in the order of the flows.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Goodputs {
     count: u32,
-    /// Bits a second, and their squares.
+    /// Sums of the goodputs in bit/s and of their squares.
     sum: f64,
     squares: f64,
 }
 
-/// Transfers of equal flows, finished or not.
+/// Transfers of the flows of a group, finished or not.
 #[derive(Debug, Clone, Default)]
 pub struct Transfers {
-    /// All of them, and those that finished.
+    /// Number of all and of finished transfers.
     count: u64,
     finished: u64,
-    /// Completion times in seconds and rates in bits a second of those that finished, added up.
+    /// Sums of the completion times in seconds and of the rates in bit/s of finished transfers.
     completion: f64,
     rates: f64,
-    /// Payload that has arrived of those that began, and when each was in progress.
+    /// Payload delivered by transfers that started, and the period in which each was in progress.
     bytes: u64,
     in_progress: Vec<(Instant, Instant)>,
-    /// Goodput of each that began.
+    /// Goodputs of transfers that started.
     goodputs: Goodputs,
 }
 
-/// Share of the messages that were lost; `None` where there was no message.
+/// Ratio of lost messages; `None` without messages.
 #[must_use]
 pub fn message_loss(lost: u64, of: u64) -> Option<f64> {
-    // A datagram that is lost in the measured time may have been sent before it.
+    // Limited to 1: a datagram lost within the measured time may have been sent before it.
     (of > 0).then(|| (lost as f64 / of as f64).min(1.0))
 }
 
 impl Goodputs {
-    /// A flow has delivered so many bytes in `secs` seconds.
+    /// A flow has delivered this many bytes in `secs` seconds.
     pub fn add(&mut self, bytes: u64, secs: f64) {
         let goodput = (bytes * 8) as f64 / secs;
         self.count += 1;
@@ -52,13 +52,13 @@ impl Goodputs {
         self.count
     }
 
-    /// Their goodput together and, of several, how evenly they share it.
+    /// Adds the total goodput and, for several flows, their fairness.
     pub fn metrics(&self, into: &mut Metrics) {
         into.push((Metric::Goodput, self.sum));
         into.extend(self.fairness().map(|fairness| (Metric::Fairness, fairness)));
     }
 
-    /// Jain's index; `None` of a single flow, and where nothing was delivered.
+    /// Jain's index; `None` for a single flow, and if no data were delivered.
     fn fairness(&self) -> Option<f64> {
         // Jain, Chiu and Hawe 1984: (sum x)^2 / (n * sum x^2).
         (self.count > 1 && self.squares > 0.0)
@@ -67,7 +67,7 @@ impl Goodputs {
 }
 
 impl Transfers {
-    /// A transfer of which so much has arrived at the end of the run, complete or not.
+    /// Adds a transfer with the bytes delivered by the end of the run, complete or not.
     pub fn add(&mut self, transfer: &Transfer, delivered: u64, end: Instant) {
         if transfer.is_complete() {
             self.add_finished(transfer.bytes, (transfer.start, transfer.completed));
@@ -85,14 +85,14 @@ impl Transfers {
         self.note(bytes, (start, end));
     }
 
-    /// A transfer of which so much has arrived at the end of the run.
+    /// Adds a transfer that was incomplete at the end of the run.
     fn add_unfinished(&mut self, delivered: u64, (start, end): (Instant, Instant)) {
         self.note(delivered, (start, end));
     }
 
     fn note(&mut self, bytes: u64, (start, end): (Instant, Instant)) {
         self.count += 1;
-        // A transfer that begins with or after the end of the run is never in progress.
+        // A transfer that starts at or after the end of the run is never in progress.
         if start < end {
             self.bytes += bytes;
             self.in_progress.push((start, end));
@@ -106,14 +106,14 @@ impl Transfers {
         self.count
     }
 
-    /// Their goodput together, how many finished, and completion time and rate of those; nothing
-    /// where there is no transfer.
+    /// Adds goodput, number of finished transfers, and their completion time and rate; nothing without
+    /// transfers.
     pub fn metrics(&self, into: &mut Metrics) {
         if self.count == 0 {
             return;
         }
         let secs = self.time_in_progress().as_secs_f64();
-        // Not the sum of the goodputs of the transfers: one after the other they would exceed the link.
+        // Not the sum of the goodputs of the transfers: for consecutive transfers it would exceed the link rate.
         into.push((Metric::Goodput, if secs > 0.0 { self.bytes as f64 * 8.0 / secs } else { 0.0 }));
         into.extend(self.goodputs.fairness().map(|fairness| (Metric::Fairness, fairness)));
         let (count, finished) = (self.count as f64, self.finished as f64);
@@ -143,20 +143,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loss_of_no_messages_is_not_known() {
+    fn the_loss_ratio_without_messages_is_undefined() {
         assert_eq!(message_loss(0, 0), None);
         assert_eq!(message_loss(1, 4), Some(0.25));
-        // Sent before the measured time, lost in it.
+        // Sent before the measured time, lost within it.
         assert_eq!(message_loss(3, 2), Some(1.0));
     }
 
     #[test]
-    fn one_of_two_that_has_all_is_half_as_fair() {
+    fn fairness_is_one_half_if_one_of_two_flows_has_all_goodput() {
         let mut goodputs = Goodputs::default();
         goodputs.add(1_000, 2.0);
         let mut metrics = Vec::new();
         goodputs.metrics(&mut metrics);
-        assert_eq!(metrics, [(Metric::Goodput, 4_000.0)], "one flow shares with nobody");
+        assert_eq!(metrics, [(Metric::Goodput, 4_000.0)], "a single flow has no fairness");
         goodputs.add(0, 2.0);
         metrics.clear();
         goodputs.metrics(&mut metrics);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_averaged_and_not_times() {
+    fn the_mean_rate_is_the_mean_of_the_rates() {
         let mut transfers = Transfers::default();
         transfers.add_finished(100, (at(1), at(2)));
         transfers.add_finished(100, (at(1), at(5)));
@@ -201,9 +201,9 @@ mod tests {
     }
 
     #[test]
-    fn time_in_progress_counts_once_and_leaves_gaps_out() {
+    fn the_time_in_progress_excludes_overlaps_and_gaps() {
         let mut transfers = Transfers::default();
-        // 0 s to 4 s with two that overlap and one within them, then 10 s to 12 s.
+        // 0 s to 4 s with two overlapping transfers and one within them, then 10 s to 12 s.
         for (start, end) in [(10, 12), (1, 4), (0, 3), (1, 2)] {
             transfers.add_finished(75, (at(start), at(end)));
         }
@@ -211,11 +211,11 @@ mod tests {
     }
 
     #[test]
-    fn unfinished_transfers_are_counted_and_not_in_the_completion_time() {
+    fn unfinished_transfers_are_counted_but_have_no_completion_time() {
         let mut transfers = Transfers::default();
         transfers.add_finished(100, (at(0), at(2)));
         transfers.add_unfinished(60, (at(0), at(8)));
-        // It would have begun after the end of the run.
+        // A transfer that would have started after the end of the run.
         transfers.add_unfinished(0, (at(9), at(8)));
         let expected = [
             (Metric::Goodput, 160.0),

@@ -1,6 +1,6 @@
-//! What the kernel's MEDX makes of delays: `bpf/judge.h` beside the paper's equations in floating point.
+//! What the kernel's MEDX makes of delays: `bpf/loss_classification.h` beside the paper's equations in floating point.
 
-use crate::compiled::ask;
+use crate::compiled::run_program;
 
 /// α and β, the list's length, and pairs of a reported delay and a round trip.
 struct Case {
@@ -20,7 +20,7 @@ fn judged(cases: &[Case]) -> Option<Vec<(String, u32)>> {
         let (cause, offset) = line.split_once(' ').unwrap();
         (cause.to_owned(), offset.parse().unwrap())
     };
-    Some(ask("judgement", text)?.iter().map(answer).collect())
+    Some(run_program("loss_classification", text)?.iter().map(answer).collect())
 }
 
 /// The paper's settings, delays in milliseconds, a way back of 10 ms, and the receiver's clock ahead.
@@ -39,8 +39,8 @@ fn losses_are_judged_as_in_the_simulator() {
         (&[90, 10, 10, 30, 90], "congestion"),
         (&[20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31], "error"),
         (&[1, 2, 3, 4], "congestion"),
-        (&[], "unjudged"),
-        (&[30, 20, 10], "unjudged"),
+        (&[], "unclassified"),
+        (&[30, 20, 10], "unclassified"),
     ];
     let cases: Vec<_> = expected.iter().map(|(delays, _)| case(delays, 0)).collect();
     let Some(judged) = judged(&cases) else { return };
@@ -116,7 +116,7 @@ fn equations(case: &Case) -> (&'static str, f64) {
     let (alpha, beta, kept) = case.settings;
     let delays: Vec<_> = case.delays.iter().map(|(delay, _)| f64::from(*delay)).collect();
     let Some(list) = delays.len().checked_sub(kept).map(|start| &delays[start..]) else {
-        return ("unjudged", f64::INFINITY);
+        return ("unclassified", f64::INFINITY);
     };
     let average =
         delays.iter().copied().reduce(|average, new| alpha * average + (1.0 - alpha) * new);

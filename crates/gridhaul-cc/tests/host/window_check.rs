@@ -1,11 +1,11 @@
-//! `bpf/known.h`: windows and thresholds that no rule leads to, and those that one does.
+//! `bpf/window_check.h`: windows and thresholds that no rule leads to, and those that one does.
 
-use crate::compiled::ask;
+use crate::compiled::run_program;
 
 /// A connection that has lost nothing.
 const UNLIMITED: u32 = 0x7fff_ffff;
 
-/// States of a sender, as in `known.h`.
+/// States of a sender, as in `window_check.h`.
 const OPEN: u32 = 0;
 const REDUCED: u32 = 2;
 const RECOVERY: u32 = 3;
@@ -21,7 +21,7 @@ fn wrong(senders: &[Sender]) -> Option<Vec<String>> {
     let line = |((window, threshold, told), before, (now, threshold_now, state)): &Sender| {
         format!("{window} {threshold} {told} {before} {now} {threshold_now} {state}\n")
     };
-    let said = ask("known", senders.iter().map(line).collect())?;
+    let said = run_program("window_check", senders.iter().map(line).collect())?;
     Some(said.iter().map(|said| said.trim().to_owned()).collect())
 }
 

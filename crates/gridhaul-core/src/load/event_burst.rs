@@ -1,4 +1,4 @@
-//! An event that makes many members report at once.
+//! Events at which many members send reports at once.
 
 use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{Duration, Instant};
@@ -8,30 +8,30 @@ use crate::random::{RandomStream, Threshold};
 
 /// The reports of one member.
 ///
-/// At each event the member is hit with probability `share`. If it is, it reports at an evenly
-/// distributed random time within `spread` of the event: `count` messages, `gap` apart. What a
-/// member draws depends on nothing but its own name.
+/// Each event affects the member with probability `share`. An affected member starts to report at a
+/// uniformly distributed time within `spread` of the event: `count` messages, `gap` apart. The random
+/// numbers of a member depend only on its own name.
 #[derive(Debug, Clone)]
 pub struct Burst {
     bytes: u64,
     spread: Duration,
     gap: Duration,
-    /// Time between two events; zero where it comes once.
+    /// Period of the events; zero for a single event.
     every: Duration,
     share: Threshold,
-    /// The event that comes next.
+    /// The next event.
     event: Instant,
-    /// The report that comes next; [`Instant::NEVER`] once none will any more.
+    /// The next report; [`Instant::NEVER`] after the last one.
     report: Instant,
     count: u32,
     left: u32,
-    chance: RandomStream,
+    random: RandomStream,
 }
 
 impl Burst {
-    /// Events that are counted from `start` on.
+    /// Events with times relative to `start`.
     #[must_use]
-    pub fn new(keys: &scenario::Burst, start: Instant, chance: RandomStream) -> Self {
+    pub fn new(keys: &scenario::Burst, start: Instant, random: RandomStream) -> Self {
         let mut burst = Self {
             bytes: keys.size.get(),
             spread: keys.spread,
@@ -42,19 +42,19 @@ impl Burst {
             report: Instant::NEVER,
             count: keys.count,
             left: 0,
-            chance,
+            random,
         };
-        burst.meet_events();
+        burst.advance_events();
         burst
     }
 
-    /// When the next message comes; [`Instant::NEVER`] once none will any more.
+    /// When the next message arrives; [`Instant::NEVER`] after the last one.
     #[must_use]
-    pub const fn coming(&self) -> Instant {
+    pub const fn next_time(&self) -> Instant {
         self.report
     }
 
-    /// The next message; `None` once none will come any more.
+    /// The next message; `None` after the last one.
     pub fn next_message(&mut self) -> Option<Arrival> {
         if self.left == 0 {
             return None;
@@ -62,26 +62,26 @@ impl Burst {
         let at = self.report;
         self.left -= 1;
         self.report += self.gap;
-        self.meet_events();
+        self.advance_events();
         Some(Arrival { at, bytes: self.bytes })
     }
 
-    /// Goes on to the next event that hits this member, once all reports of the last are made.
-    fn meet_events(&mut self) {
+    /// Advances to the next event that affects this member, once all reports of the previous one are sent.
+    fn advance_events(&mut self) {
         while self.left == 0 {
             if self.event == Instant::NEVER {
                 self.report = Instant::NEVER;
                 return;
             }
-            self.meet_event();
+            self.advance_event();
         }
     }
 
-    fn meet_event(&mut self) {
-        // Both draws are taken in any case: another share does not shift the times.
-        let hit = self.chance.hit(self.share);
-        self.report = self.event + self.chance.uniform(self.spread);
-        self.left = if hit { self.count } else { 0 };
+    fn advance_event(&mut self) {
+        // Both random numbers are always used: a changed share does not change the times.
+        let affected = self.random.occurs(self.share);
+        self.report = self.event + self.random.uniform(self.spread);
+        self.left = if affected { self.count } else { 0 };
         self.event = if self.every.is_zero() { Instant::NEVER } else { self.event + self.every };
     }
 }
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_that_is_hit_is_drawn_anew_for_each_event() {
+    fn the_affected_members_differ_between_events() {
         let keys = scenario::Burst {
             share: Probability::new(0.3).unwrap(),
             every: Some(Duration::from_secs(100)),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_nothing_ends() {
+    fn with_a_share_of_zero_there_are_no_reports() {
         let none = scenario::Burst { share: Probability::ZERO, ..keys() };
         assert_eq!(times(&none, 0, 1), [0_u64; 0]);
     }
