@@ -80,7 +80,7 @@ struct Transfer {
     to_proxy: Flying,
     to_host: Flying,
     loss: Probability,
-    chance: RandomStream,
+    random: RandomStream,
     spent: time::Duration,
     handled: u32,
 }
@@ -97,7 +97,7 @@ impl Transfer {
             to_proxy: VecDeque::new(),
             to_host: VecDeque::new(),
             loss: Probability::new(loss).expect("a probability"),
-            chance: RandomStream::named(1, 0, "hop", 0, "loss"),
+            random: RandomStream::named(1, 0, "hop", 0, "loss"),
             spent: time::Duration::ZERO,
             handled: 0,
         }
@@ -126,8 +126,8 @@ impl Transfer {
             }
         }
         while let Some((side, segment)) = due(&mut self.to_host, now) {
-            let lossy = side == Side::Right && !segment.flags.has(Flags::SYN);
-            if !(lossy && self.chance.occurs(self.loss.into())) {
+            let lossy = side == Side::Server && !segment.flags.has(Flags::SYN);
+            if !(lossy && self.random.occurs(self.loss.into())) {
                 self.hosts[side.index()].handle_segment(now, &segment);
             }
         }

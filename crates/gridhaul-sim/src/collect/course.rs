@@ -175,7 +175,7 @@ impl Context<'_> {
         let Upstream { machine, slot, sent, .. } = self.upstream(flow_index)?;
         let machine = &mut self.collect.machines[machine];
         while let Some(departed) = machine.aggregate.poll_departed(now, slot, sent) {
-            let member = &mut self.flows[departed.member as usize];
+            let member = &mut self.flows[departed.connection as usize];
             self.ledger.crossings[member.row as usize].on_aggregator_wait(departed.waited);
             if machine.waits
                 && let Ends::Tcp(ends) = &mut member.ends

@@ -51,11 +51,11 @@ impl Impairments {
             Self::RandomStream { until: 0, .. } => Impairment::Arrive,
             Self::RandomStream { random, loss, other, until } => {
                 *until -= 1;
-                if chance.occurs(*loss) {
-                    return Fate::Lose;
+                if random.occurs(*loss) {
+                    return Impairment::Lose;
                 }
-                if !chance.occurs(*other) {
-                    return Fate::Arrive;
+                if !random.occurs(*other) {
+                    return Impairment::Arrive;
                 }
                 let delays = 1 + random.below(6) as u8;
                 match random.below(4) {
