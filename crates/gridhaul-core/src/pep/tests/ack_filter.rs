@@ -195,7 +195,8 @@ proptest! {
         max_ack_delay in (0..200_u64).prop_map(Duration::from_millis),
         handshake: bool,
     ) {
-        let applications = [Application::new(sizes[0], Close::AtOnce), Application::new(sizes[1], Close::AfterPeer)];
+        let applications =
+            [Application::new(sizes[0], Close::AtOnce), Application::new(sizes[1], Close::AfterPeer)];
         let proxies = towards.iter().map(|&toward| {
             Box::new(AckFilter::new(toward, max_ack_delay)) as Box<dyn Proxy>
         }).collect();

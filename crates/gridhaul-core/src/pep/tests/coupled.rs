@@ -116,7 +116,8 @@ proptest! {
         handshake: bool,
         impairments in schedules(200),
     ) {
-        let mut chain = chain(mode, &buffers, &stack(MSS, window), applications, handshake, impairments);
+        let mut chain =
+            chain(mode, &buffers, &stack(MSS, window), applications, handshake, impairments);
         chain.closes_end_to_end = mode == Mode::Reflect;
         chain.run_to_completion();
         // The last acknowledgements may need retransmissions: up to twelve in a row may be lost.

@@ -35,7 +35,8 @@ proptest! {
         which: prop::sample::Index,
     ) {
         let applications = sizes.map(|size| Application::new(size, Close::AtOnce));
-        let mut chain = chain(Mode::Reflect, &buffers, &stack(100, 900), applications, true, impairments);
+        let mut chain =
+            chain(Mode::Reflect, &buffers, &stack(100, 900), applications, true, impairments);
         chain.run(Instant::ZERO + Duration::from_millis(millis));
         let which = which.index(buffers.len());
         chain.crash(which, proxy(Mode::Reflect, buffers[which]));
@@ -64,7 +65,8 @@ proptest! {
     ) {
         let applications = [Application::new(0, Close::Never); 2];
         let hosts = stack(100, 900);
-        let mut chain = chain(mode, &[700], &hosts, applications, !established, Impairments::none());
+        let mut chain =
+            chain(mode, &[700], &hosts, applications, !established, Impairments::none());
         let proxy = &mut chain.proxies[0].proxy;
         let mut now = Instant::ZERO;
         for (wait, from, segment) in segments {
@@ -318,9 +320,8 @@ fn a_proxy_with_bytes_at_risk_resets_both_hosts_after_r2() {
     }
 }
 
-/// Windows toward the left host are carried in proxies of 512 bytes: each offer is a whole number of
-/// them, and a window that opens again after being closed is reported though the peer reads less
-/// than is free.
+/// Windows toward the client are carried in units of 512 bytes: each offered window is a multiple of
+/// 512, and the update of a closed window is sent although less than the free space is offered.
 #[test]
 fn offered_windows_are_whole_units_of_the_scale() {
     for mode in MODES {

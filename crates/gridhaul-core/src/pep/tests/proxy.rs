@@ -97,8 +97,8 @@ impl ProxyWithPayload {
         let status = self.proxy.buffer_status(from);
         let begin = offset.checked_sub(before).filter(|&at| at >= status.released)?;
         let has = |at: &u64| store.payload.read(first.wrapping_add(*at as u32), 1).is_some();
-        let kept = (begin..status.acknowledged).take_while(has).count() as u64;
-        (kept > 0).then_some(offset + kept)
+        let stored = (begin..status.acknowledged).take_while(has).count() as u64;
+        (stored > 0).then_some(offset + stored)
     }
 
     /// The range of the stream of `from` that is at risk in this proxy.
@@ -136,8 +136,8 @@ impl ProxyWithPayload {
         for from in Side::BOTH {
             let released = self.proxy.buffer_status(from).released as u32;
             let Some(first) = self.first_byte(from) else { continue };
-            let kept = first.wrapping_add(released);
-            self.stores[from.index()].payload.release_to(kept);
+            let stored = first.wrapping_add(released);
+            self.stores[from.index()].payload.release_to(stored);
         }
     }
 }

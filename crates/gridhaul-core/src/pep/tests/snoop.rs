@@ -278,7 +278,8 @@ proptest! {
         handshake: bool,
         sack: bool,
     ) {
-        let applications = [Application::new(sizes[0], Close::AtOnce), Application::new(sizes[1], Close::AfterPeer)];
+        let applications =
+            [Application::new(sizes[0], Close::AtOnce), Application::new(sizes[1], Close::AfterPeer)];
         let mut params = (*stack(100, window)).clone();
         params.sack = sack;
         let params = std::sync::Arc::new(params);
@@ -300,7 +301,8 @@ proptest! {
         bypassed: bool,
         size in 1_000..20_000_u64,
     ) {
-        let applications = [Application::new(size, Close::AtOnce), Application::new(0, Close::AfterPeer)];
+        let applications =
+            [Application::new(size, Close::AtOnce), Application::new(0, Close::AfterPeer)];
         let snoop = || Box::new(Snoop::new(Side::Server, Bytes::new(4_000)));
         let mut chain =
             Chain::opening(&stack(100, 2_000), applications, vec![snoop(), snoop()], 4_000, impairments);
