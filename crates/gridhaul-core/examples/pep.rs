@@ -126,7 +126,7 @@ impl Transfer {
         }
         while let Some((side, segment)) = due(&mut self.to_host, now) {
             let lossy = side == Side::Server && !segment.flags.has(Flags::SYN);
-            if !(lossy && self.random.hit(self.loss.into())) {
+            if !(lossy && self.random.occurs(self.loss.into())) {
                 self.hosts[side.index()].handle_segment(now, &segment);
             }
         }

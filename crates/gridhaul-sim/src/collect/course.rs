@@ -1,7 +1,7 @@
 //! What happens at the collectors of a run.
 
-use gridhaul_core::link::Cause;
-use gridhaul_core::load::{Application, UnderWay};
+use gridhaul_core::link::LossCause;
+use gridhaul_core::load::{Application, InFlightMessages};
 use gridhaul_core::tcp::{Flags, Segment};
 use gridhaul_scenario::units::Instant;
 
@@ -14,7 +14,7 @@ use crate::parcel::Parcel;
 pub(crate) struct Context<'a> {
     pub collect: &'a mut Collectors,
     pub flows: &'a mut [Flow],
-    pub under_way: &'a mut UnderWay,
+    pub under_way: &'a mut InFlightMessages,
     pub ledger: &'a mut Ledger,
 }
 
@@ -32,7 +32,7 @@ impl Context<'_> {
         let row = self.flows[flow_index as usize].row as usize;
         let Some(taken) = self.admit(now, flow_index, segment) else {
             // As if it had been lost on the way: its sender will repeat it.
-            self.ledger.on_segment_lost(row as u32, flow_index, segment, Cause::Queue);
+            self.ledger.on_segment_lost(row as u32, flow_index, segment, LossCause::Queue);
             return [None, None];
         };
         self.ledger.crossings[row].on_arrived(now.since(sent));
@@ -176,7 +176,7 @@ impl Context<'_> {
         let machine = &mut self.collect.machines[machine];
         while let Some(departed) = machine.aggregate.poll_departed(now, slot, sent) {
             let member = &mut self.flows[departed.connection as usize];
-            self.ledger.crossings[member.row as usize].on_waited(departed.waited);
+            self.ledger.crossings[member.row as usize].on_aggregator_wait(departed.waited);
             if machine.waits
                 && let Ends::Tcp(ends) = &mut member.ends
             {

@@ -1,6 +1,6 @@
 //! What happens at the proxies of a run.
 
-use gridhaul_core::link::Cause;
+use gridhaul_core::link::LossCause;
 use gridhaul_core::pep::{Outgoing, Side};
 use gridhaul_scenario::scenario::Bypass;
 use gridhaul_scenario::units::Instant;
@@ -97,7 +97,7 @@ impl Context<'_> {
             let (to, next) = (2 * flow + to.index() as u32, unit.next[to.index()]);
             let packet = |next| Packet { to, next, sent, body: Body::Tcp(*segment) };
             if !self.net.offer(now, next, segment.wire_bytes(), packet) && data {
-                self.ledger.on_segment_lost(row, flow, segment, Cause::Queue);
+                self.ledger.on_segment_lost(row, flow, segment, LossCause::Queue);
             }
         }
         unit.note_held(now);

@@ -69,7 +69,7 @@ impl Coupling {
             return transferred;
         }
         let bytes =
-            direction.transferred - direction.released + connection.receiver().beyond_gaps();
+            direction.transferred - direction.released + connection.receiver().out_of_order_bytes();
         BufferStatus { bytes, bytes_at_risk: self.bytes_at_risk_from(from), ..transferred }
     }
 }

@@ -208,7 +208,7 @@ impl Coupling {
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         for side in Side::BOTH {
             if self.withholds_fin_ack(side) {
-                self.connections[side.index()].linger(now);
+                self.connections[side.index()].restart_time_wait(now);
             }
             let connection = &mut self.connections[side.index()];
             if connection.state() != State::Closed && connection.next_deadline() <= now {
@@ -270,7 +270,7 @@ impl Coupling {
             if connection.state() == State::Closed && self.withholds_fin_ack(side) && !self.aborted
             {
                 // The acknowledgement of FIN is still to be sent.
-                self.connections[side.index()].linger(now);
+                self.connections[side.index()].restart_time_wait(now);
             }
         }
         true
@@ -318,7 +318,7 @@ impl Coupling {
         if direction.fin_transferred && !direction.fin_acknowledged && sink.fin_acknowledged() {
             direction.fin_acknowledged = true;
             if self.mode == CouplingMode::EndToEnd {
-                source.linger(now);
+                source.restart_time_wait(now);
                 source.request_ack();
             }
         }

@@ -11,9 +11,9 @@ impl Coupling {
         let connection = self.connection(to);
         let own = connection.receiver().window(connection.params());
         match self.mode {
-            CouplingMode::Split => connection.carried_window(own),
+            CouplingMode::Split => connection.scaled_window(own),
             CouplingMode::EndToEnd => {
-                connection.carried_window(own.min(self.connection(to.other()).peer_window()))
+                connection.scaled_window(own.min(self.connection(to.other()).peer_window()))
             }
         }
     }
@@ -43,7 +43,7 @@ impl Coupling {
     fn must_keep_window(&self, side: Side) -> bool {
         let (connection, direction) = (self.connection(side), &self.directions[side.index()]);
         let is_acknowledged = connection.last_ack() == connection.receiver().next();
-        connection.receiver().beyond_gaps() > 0
+        connection.receiver().out_of_order_bytes() > 0
             && is_acknowledged
             && direction.offered >= connection.params().mss
     }
@@ -65,7 +65,7 @@ impl Coupling {
             window = window.min(self.directions[to.index()].offered);
         }
         if !segment.flags.has(Flags::SYN) {
-            window = self.connection(to).carried_window(window);
+            window = self.connection(to).scaled_window(window);
         }
         segment.window = window;
         self.directions[to.index()].offered = window;

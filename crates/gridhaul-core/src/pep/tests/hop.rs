@@ -51,10 +51,10 @@ impl Impairments {
             Self::Random { until: 0, .. } => Impairment::None,
             Self::Random { random, loss, other, until } => {
                 *until -= 1;
-                if random.hit(*loss) {
+                if random.occurs(*loss) {
                     return Impairment::Drop;
                 }
-                if !random.hit(*other) {
+                if !random.occurs(*other) {
                     return Impairment::None;
                 }
                 let delays = 1 + random.below(6) as u8;

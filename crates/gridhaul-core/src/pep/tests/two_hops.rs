@@ -57,7 +57,7 @@ impl Hop {
         }
         let time = self.serializer.charge(segment.wire_bytes());
         self.free_at = self.free_at.max(now) + time;
-        let lost = self.random.hit(self.loss.into()) && !segment.flags.has(Flags::SYN);
+        let lost = self.random.occurs(self.loss.into()) && !segment.flags.has(Flags::SYN);
         (!lost).then_some(self.free_at + self.delay)
     }
 }

@@ -160,7 +160,7 @@ impl SegmentAggregator {
     }
 
     /// Bytes at risk: accepted as complete messages and not yet acknowledged upstream
-    /// (RFC 3135, section 4.1: fate sharing).
+    /// (RFC 3135, section 4.1.2: fate sharing).
     #[must_use]
     pub fn bytes_at_risk(&self, upstream: usize) -> &TimeAverage {
         &self.forwarding.upstream(upstream).at_risk
