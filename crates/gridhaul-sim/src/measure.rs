@@ -53,7 +53,7 @@ impl Before {
     pub(crate) fn new(now: Instant, state: State<'_>) -> Self {
         let State { net, flows, ledger, .. } = state;
         for slot in net.links.iter().map(|link| &link.account) {
-            debug_assert!(slot.arrived <= slot.offered + slot.copies);
+            debug_assert!(slot.arrived <= slot.offered + slot.duplicates);
         }
         let rows = ledger.accounts.len();
         Self {
