@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
  *
-  * Declarations of the kernel, limited to what the programs use.
-  *
-  * Structures list only the fields that are accessed here. The kernel relocates the field offsets when it
-  * loads a program (CO-RE: the compiler records each access, and the loader passes the records on). The
-  * numbers below are the kernel's stable interface for programs.
+ * Declarations of the kernel, limited to what the programs use.
+ *
+ * Structures list only the fields that are accessed here. The kernel relocates the field offsets when it
+ * loads a program (CO-RE: the compiler records each access, and the loader passes the records on). The
+ * numbers below are the kernel's stable interface for programs.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
  *
-  * How MEDX classifies losses from delays: the paper's average, delay buffer and criteria, and the estimate of
-  * the clock offset. Independent of the kernel, so that tests can compare it with gridhaul's simulator.
+ * How MEDX classifies losses from delays: the paper's average, delay buffer and criteria, and the estimate of
+ * the clock offset. Independent of the kernel, so that tests can compare it with gridhaul's simulator.
  */
 #pragma once
 

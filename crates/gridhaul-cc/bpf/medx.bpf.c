@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
  *
  * gh_medx: TCP-MEDX (Xiong, Yim, Leigh and Murata, "Energy-Efficient Method to Improve TCP Performance
-  * for MANETs"; paper `medx`) as congestion control of the Linux kernel: Reno that classifies each loss by
-  * the one-way delays to the receiver, and keeps its window if they do not indicate congestion.
-  *
-  * Follows gridhaul's simulator (crates/gridhaul-core/src/tcp/congestion/medx.rs, "core" below) in its
-  * interpretation of the paper, with two additions: the offset between the clocks of the two ends is estimated
-  * and subtracted (`struct clocks`), and changes that the kernel itself makes to a window are corrected
-  * (`medx_set_state`).
-  *
-  * Two programs share the state of a connection: one writes and reads the TCP option for all connections of
-  * a control group (`delays`), one is the congestion control (`medx_*`).
+ * for MANETs"; paper `medx`) as congestion control of the Linux kernel: Reno that classifies each loss by
+ * the one-way delays to the receiver, and keeps its window if they do not indicate congestion.
+ *
+ * Follows gridhaul's simulator (crates/gridhaul-core/src/tcp/congestion/medx.rs, "core" below) in its
+ * interpretation of the paper, with two additions: the offset between the clocks of the two ends is estimated
+ * and subtracted (`struct clocks`), and changes that the kernel itself makes to a window are corrected
+ * (`medx_set_state`).
+ *
+ * Two programs share the state of a connection: one writes and reads the TCP option for all connections of
+ * a control group (`delays`), one is the congestion control (`medx_*`).
  */
 #include "loss_classification.h"
 #include "option.h"
@@ -279,7 +279,7 @@ int medx_cong_avoid(u64 *context)
     return 0;
 }
 
-/* The kernel reduces the data in flight in proportion to threshold and window (RFC 6937, section 2.1), so
+/* The kernel reduces the data in flight in proportion to threshold and window (RFC 6937, section 3), so
  * after a burst beyond the window, too much data would stay in flight across several losses by error. Returns
  * the threshold with which `wanted` segments are in flight at the end of recovery. */
 inlined u32 proportion(u32 wanted, u32 window, u32 out)

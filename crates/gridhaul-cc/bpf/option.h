@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
  *
-  * The TCP option of MEDX, as in gridhaul's simulator (`OneWayDelay` in
-  * crates/gridhaul-core/src/tcp/segment.rs): an experimental kind (RFC 4727, section 2.5) with an
-  * identifier (RFC 6994, section 3), the send time of the segment, and the one-way delay of the newest segment
-  * with data received; both in microseconds, in network byte order.
+ * The TCP option of MEDX, as in gridhaul's simulator (`OneWayDelay` in
+ * crates/gridhaul-core/src/tcp/segment.rs): an experimental kind (RFC 4727, section 7.3) with an
+ * identifier (RFC 6994, section 3), the send time of the segment, and the one-way delay of the newest segment
+ * with data received; both in microseconds, in network byte order.
  */
 #pragma once
 

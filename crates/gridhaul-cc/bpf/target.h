@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
  *
-  * Definitions that only the BPF target supports: fields that the loader finds by name, and kernel helper
-  * functions.
+ * Definitions that only the BPF target supports: fields that the loader finds by name, and kernel helper
+ * functions.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
  *
-  * Detects windows and thresholds that cannot result from any rule. Some kernels ask for a threshold without
-  * running the program, and use uninitialised memory as its result (docs/limitations/kernel.md). Without a
-  * correction, the sender would have no congestion window limit any more. All values are in segments.
+ * Detects windows and thresholds that cannot result from any rule. Some kernels ask for a threshold without
+ * running the program, and use uninitialised memory as its result (docs/limitations/kernel.md). Without a
+ * correction, the sender would have no congestion window limit any more. All values are in segments.
  */
 #pragma once
 

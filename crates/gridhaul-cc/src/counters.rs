@@ -192,8 +192,8 @@ impl ConnectionCounters {
         &self,
         seen: u32,
     ) -> impl Iterator<Item = LossClassification> + '_ {
-        let kept = self.classified.saturating_sub(CLASSIFICATIONS_MAX as u32);
-        (seen.max(kept)..self.classified)
+        let oldest = self.classified.saturating_sub(CLASSIFICATIONS_MAX as u32);
+        (seen.max(oldest)..self.classified)
             .map(|number| self.newest[number as usize % CLASSIFICATIONS_MAX])
     }
 
@@ -231,9 +231,9 @@ mod tests {
         let mut put = |at: usize, word: u32| bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
         put(84, 18);
         for number in 0..18_usize {
-            let place = 88 + 8 * (number % CLASSIFICATIONS_MAX);
-            put(place, 1000 * number as u32);
-            put(place + 4, if number == 17 { 2 } else { ERROR });
+            let offset = 88 + 8 * (number % CLASSIFICATIONS_MAX);
+            put(offset, 1000 * number as u32);
+            put(offset + 4, if number == 17 { 2 } else { ERROR });
         }
         let read = ConnectionCounters::read(&bytes);
         let since = |seen| read.classifications_since(seen).collect::<Vec<_>>();

@@ -99,7 +99,7 @@ impl<R: FnMut(Instant)> Carrier for Carried<'_, R> {
     }
 
     fn try_write(&mut self, end: End, message: Message, refused: bool) -> bool {
-        let takes = self.ends[end as usize].takes(message.bytes, refused);
+        let takes = self.ends[end as usize].accepts_write(message.bytes, refused);
         if takes {
             self.write(end, message);
         }

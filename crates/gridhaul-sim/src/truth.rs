@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use gridhaul_core::link::{ClassificationCounts, ConfusionMatrix, LossCause, UnclassifiedLosses};
-use gridhaul_core::tcp::congestion::Verdicts;
+use gridhaul_core::tcp::congestion::LossClassifications;
 use gridhaul_core::tcp::{Connection, Segment};
 
 use crate::flow::{Ends, Flow};
@@ -26,7 +26,7 @@ pub(crate) struct Truth {
 struct Watched {
     row: u32,
     losses: UnclassifiedLosses,
-    verdicts: Verdicts,
+    verdicts: LossClassifications,
 }
 
 impl Truth {
@@ -90,6 +90,6 @@ impl Truth {
     }
 }
 
-fn verdicts(end: &Connection) -> Option<Verdicts> {
-    end.sender()?.estimator_counters()?.verdicts
+fn verdicts(end: &Connection) -> Option<LossClassifications> {
+    end.sender()?.estimator_counters()?.loss_classifications
 }

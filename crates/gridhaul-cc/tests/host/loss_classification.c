@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
  *
-  * Reads connections from standard input, one line each: α and β in thousandths, the length of the delay
-  * buffer, then pairs of a reported delay and a round-trip time, in microseconds. Writes the classification of a
-  * subsequent loss, and the estimated offset between the clocks.
+ * Reads connections from standard input, one line each: α and β in thousandths, the length of the delay
+ * buffer, then pairs of a reported delay and a round-trip time, in microseconds. Writes the classification of a
+ * subsequent loss, and the estimated offset between the clocks.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
  *
-  * Runs the congestion control of gh_medx on a simulated socket. Reads senders from standard input, one line of
-  * commands each:
-  *
-  *   w=N t=N o=N    set the window, the threshold, the segments in flight
-  *   d=N            receive a delay of N milliseconds, with a round-trip time that is 10 ms longer
-  *   s=N            call `ssthresh`, then `set_state` with state N
-  *   n=N            call `set_state` with state N only
-  *   q=N            enter state N without running the program: the threshold is unchanged
-  *   k=0            acknowledge new data
-  *   a=N            acknowledge N segments outside of recovery
-  *   u=0            undo a spurious loss
-  *
-  * Writes window and threshold, the numbers of losses classified as error, as congestion, and not classified,
-  * the number of timeouts, and the number of corrections.
+ * Runs the congestion control of gh_medx on a simulated socket. Reads senders from standard input, one line of
+ * commands each:
+ *
+ *   w=N t=N o=N    set the window, the threshold, the segments in flight
+ *   d=N            receive a delay of N milliseconds, with a round-trip time that is 10 ms longer
+ *   s=N            call `ssthresh`, then `set_state` with state N
+ *   n=N            call `set_state` with state N only
+ *   q=N            enter state N without running the program: the threshold is unchanged
+ *   k=0            acknowledge new data
+ *   a=N            acknowledge N segments outside of recovery
+ *   u=0            undo a spurious loss
+ *
+ * Writes window and threshold, the numbers of losses classified as error, as congestion, and not classified,
+ * the number of timeouts, and the number of corrections.
  */
 #include <stdio.h>
 #include <stdlib.h>

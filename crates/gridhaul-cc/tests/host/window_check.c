@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
  *
-  * Reads senders from standard input, one line each: window and threshold at the last acknowledgement and the
-  * last notified state, the window before the last loss, and window, threshold and state now. Writes which
-  * of window and threshold is wrong. Windows and thresholds are in segments.
+ * Reads senders from standard input, one line each: window and threshold at the last acknowledgement and the
+ * last notified state, the window before the last loss, and window, threshold and state now. Writes which
+ * of window and threshold is wrong. Windows and thresholds are in segments.
  */
 #include <stdio.h>
 

@@ -92,7 +92,7 @@ impl Context<'_> {
             let Collectors { machines, outlets, .. } = &mut *self.collect;
             let size =
                 machines[machine].aggregate.handle_message(now, (flow_index, slot), parcel.end);
-            let end = machines[machine].aggregate.handed_over(slot);
+            let end = machines[machine].aggregate.written(slot);
             let parcel = Parcel { end, ..parcel };
             machines[machine].audit.on_message(slot, &parcel, size);
             outlets[into as usize].parcels.push_back(parcel);
@@ -175,13 +175,13 @@ impl Context<'_> {
         let Upstream { machine, slot, sent, .. } = self.upstream(flow_index)?;
         let machine = &mut self.collect.machines[machine];
         while let Some(departed) = machine.aggregate.poll_departed(now, slot, sent) {
-            let member = &mut self.flows[departed.member as usize];
+            let member = &mut self.flows[departed.connection as usize];
             self.ledger.crossings[member.row as usize].on_aggregator_wait(departed.waited);
             if machine.waits
                 && let Ends::Tcp(ends) = &mut member.ends
             {
                 ends[1].read(departed.bytes);
-                return Some(2 * departed.member + 1);
+                return Some(2 * departed.connection + 1);
             }
         }
         None

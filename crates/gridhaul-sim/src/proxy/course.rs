@@ -89,7 +89,7 @@ impl Context<'_> {
             let Outgoing { to, segment, .. } = outgoing;
             let sent = sent.filter(|_| outgoing.is_forwarded()).unwrap_or(now);
             let own = segment.len > 0 && unit.note_sent(outgoing);
-            let data = segment.len > 0 && *to == Side::Right;
+            let data = segment.len > 0 && *to == Side::Server;
             if data && own {
                 self.ledger.crossings[row as usize].on_sent(segment.wire_bytes());
             }
@@ -146,7 +146,7 @@ impl Proxies {
 /// Where a packet comes from.
 #[inline]
 const fn side_of(packet: &Packet) -> Side {
-    if packet.returning() { Side::Right } else { Side::Left }
+    if packet.returning() { Side::Server } else { Side::Client }
 }
 
 impl Unit {
