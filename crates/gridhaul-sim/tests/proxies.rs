@@ -195,7 +195,10 @@ fn a_long_timeout_on_a_lossy_line_ends_no_connection() {
             ("2 MB", "14.6 MB"),
             ("5 Mbit/s", "130 kbit/s"),
             ("100 packets", "50 packets"),
-            ("profile = \"rfc\"\ncongestion_control = \"sack\"", "profile = \"ns2\"\ncongestion_control = \"reno\""),
+            (
+                "profile = \"rfc\"\ncongestion_control = \"sack\"",
+                "profile = \"ns2\"\ncongestion_control = \"reno\"",
+            ),
             ("1000 segments\"", "20000 segments\"\nhandshake = false"),
         ],
     );

@@ -33,7 +33,8 @@ fn up(point: &Point, metric: Metric) -> Estimate {
 
 #[test]
 fn replications_without_random_numbers_are_deterministic() {
-    let point = point("duration = '5 s'\nreplications = 3", "queue = '10 packets'", "load = 'bulk'");
+    let point =
+        point("duration = '5 s'\nreplications = 3", "queue = '10 packets'", "load = 'bulk'");
     assert!(point.deterministic);
     assert!(estimates(&point).all(|estimate| estimate.ci95.is_none()));
     assert_eq!(up(&point, Metric::Goodput).n, 3);

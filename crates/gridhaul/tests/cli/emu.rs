@@ -378,7 +378,9 @@ fn without_rights_our_congestion_control_is_refused_with_what_is_missing() {
         return;
     }
     for congestion_control in ["vegas", "medx"] {
-        let stack = format!("stack = \"own\"\n[stack.own]\ncongestion_control = \"{congestion_control}\"\n");
+        let stack = format!(
+            "stack = \"own\"\n[stack.own]\ncongestion_control = \"{congestion_control}\"\n"
+        );
         let desk = Desk::new().file("small.toml", SMALL.to_owned() + &stack);
         let (code, err) = as_nobody(&desk, OPEN);
         assert_eq!(code, Some(2), "{err}");

@@ -100,7 +100,7 @@ fn a_second_load_names_the_first() {
     assert_eq!(again.code, Some(2));
     assert_eq!(
         again.err,
-        "error: gh_vegas is loaded already, and kept: `gridhaul cc unload` ends that\n"
+        "error: gh_vegas is already loaded, and pinned: run `gridhaul cc unload` first\n"
     );
     assert!(list.contains("gh_vegas  loaded until `gridhaul cc unload`"), "{list}");
     assert_eq!((unloaded.code, unloaded.out.as_str()), (Some(0), "unloaded: gh_vegas\n"));
