@@ -164,7 +164,7 @@ fn modules_of_the_simulator_import_in_the_drawn_order() {
     let page = std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
     let mut graph = Graph::new();
     modules(&root.join("crates/gridhaul-sim/src"), None, &mut graph);
-    assert!(graph["world"].contains("ledger") && graph.len() > 20, "{graph:?}");
+    assert!(graph["world"].contains("counters") && graph.len() > 20, "{graph:?}");
     let wrong = against_the_order(&drawn_order(&page), &graph);
     assert!(wrong.is_empty(), "ARCHITECTURE.md, section Simulator:\n{}", wrong.join("\n"));
 }

@@ -11,7 +11,7 @@ pub(crate) fn addresses(scenario: &Scenario, layout: &Layout) -> Addresses {
         let (node, _, found) = scenario.node.get_full(name).expect("ends of flows are nodes");
         Place { node: node as u32, members: u64::from(found.count) }
     };
-    let flows = scenario.flow.values().zip(&layout.plan.flows).zip(&layout.flows);
+    let flows = scenario.flow.values().zip(&layout.aggregation.flows).zip(&layout.flows);
     let own = flows.map(|((flow, way), &(_, count))| Way {
         from: place(&flow.from),
         to: place(&way.to),
@@ -20,7 +20,7 @@ pub(crate) fn addresses(scenario: &Scenario, layout: &Layout) -> Addresses {
         ip: flow.ip,
         upstream: false,
     });
-    let upstream = layout.plan.groups.iter().map(|group| Way {
+    let upstream = layout.aggregation.groups.iter().map(|group| Way {
         from: place(&group.collector),
         to: place(&group.to),
         group: group.count,

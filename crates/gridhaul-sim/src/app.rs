@@ -19,8 +19,8 @@ impl Flow {
         let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else {
             return Instant::NEVER;
         };
-        app.handle_timeout(now, &mut Carried { ends, on_ready }, under_way);
-        self.watch = app.watch(under_way);
+        app.handle_timeout(now, &mut ConnectionCarrier { ends, on_ready }, under_way);
+        self.notify_at = app.watch(under_way);
         app.next_deadline()
     }
 
@@ -38,9 +38,9 @@ impl Flow {
         on_ready: impl FnMut(Instant),
     ) -> bool {
         let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else { return false };
-        let written = app.poll_write(now, &mut Carried { ends, on_ready }, under_way);
+        let written = app.poll_write(now, &mut ConnectionCarrier { ends, on_ready }, under_way);
         if written {
-            self.watch = app.watch(under_way);
+            self.notify_at = app.watch(under_way);
         }
         written
     }
@@ -53,8 +53,8 @@ impl Flow {
         on_ready: impl FnMut(Instant),
     ) {
         let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else { return };
-        app.handle_recorded(arrival, None, &mut Carried { ends, on_ready }, under_way);
-        self.watch = app.watch(under_way);
+        app.handle_recorded(arrival, None, &mut ConnectionCarrier { ends, on_ready }, under_way);
+        self.notify_at = app.watch(under_way);
     }
 
     /// A datagram that is ready now, if one is; and when the next one will be.
@@ -72,21 +72,21 @@ impl Flow {
         under_way: &mut UnderWay,
     ) -> Option<Delivered> {
         let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else { return None };
-        let mut carrier = Carried { ends, on_ready: |_| {} };
+        let mut carrier = ConnectionCarrier { ends, on_ready: |_| {} };
         let delivered = app.poll_delivered(now, end, &mut carrier, under_way);
-        self.watch = app.watch(under_way);
+        self.notify_at = app.watch(under_way);
         delivered
     }
 }
 
 /// A connection as the carrier of an application.
-struct Carried<'a, R> {
+struct ConnectionCarrier<'a, R> {
     ends: &'a mut [Connection; 2],
     /// Is told when each message of the `from` end was ready.
     on_ready: R,
 }
 
-impl<R: FnMut(Instant)> Carrier for Carried<'_, R> {
+impl<R: FnMut(Instant)> Carrier for ConnectionCarrier<'_, R> {
     type Class = ();
     /// The simulator counts bytes: there is no payload.
     type Payload = std::convert::Infallible;

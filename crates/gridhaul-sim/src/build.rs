@@ -15,14 +15,14 @@ use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Direction, Flow as FlowSpec, Load, Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use self::measurement::{ledger, recorder};
+use self::measurement::{counters, recorder};
+use crate::aggregation::Wiring;
 use crate::audit::LinkAudit;
 use crate::capture::Tap;
-use crate::collect::Wiring;
 use crate::events::Events;
 use crate::flow::{Ends, Flow};
 use crate::layout::{Layout, members};
-use crate::network::{ARRIVED, Link, Network, Observer};
+use crate::network::{END_OF_ROUTE, Link, Network, Observer};
 use crate::packet::Packet;
 use crate::proxy::ProxyWiring;
 use crate::stacks::{Stacks, stacks};
@@ -41,10 +41,10 @@ pub(crate) fn build(
     let mut starts = Vec::new();
     let mut playbacks = Vec::new();
     let mut into = Vec::new();
-    let wiring = Wiring::new(scenario, &layout.plan);
+    let wiring = Wiring::new(scenario, &layout.aggregation);
     let mut proxies = ProxyWiring::new(scenario)?;
     for (row, (name, spec)) in scenario.flow.iter().enumerate() {
-        let way = &layout.plan.flows[row];
+        let way = &layout.aggregation.flows[row];
         let group = members(scenario, &spec.from, &spec.to);
         let first = flows.len() as u32;
         let to_stack = spec.to_stack.as_ref().filter(|_| way.next.is_none());
@@ -70,13 +70,13 @@ pub(crate) fn build(
             let app = Some(Application::new(demand, start, ()));
             let ends = ends(&seed, spec, &stacks);
             let mut flow =
-                Flow { row: row as u32, ends, app, routes: begins, watch: u64::MAX, cwnd: 0 };
+                Flow { row: row as u32, ends, app, routes: begins, notify_at: u64::MAX, cwnd: 0 };
             proxies.add((flows.len() as u32, row), begins, || seed.isns(), &stacks);
             if waits && let Ends::Tcp(ends) = &mut flow.ends {
                 ends[1].read_on_demand();
             }
             flows.push(flow);
-            into.push(wiring.outlet_for(way.next, member, group));
+            into.push(wiring.upstream_for(way.next, member, group));
         }
         playbacks.extend(Playback::open(scenario, name, first..flows.len() as u32)?);
     }
@@ -90,13 +90,13 @@ pub(crate) fn build(
     let recorder = recorder(scenario, layout, &flows, &starts).filter(|_| record);
     let start = Instant::ZERO;
     let (warmup, end) = (start + scenario.warmup, start + scenario.duration);
-    let ledger = ledger(scenario, layout, &flows, warmup..end);
-    let events = events(&links, flows.len(), playbacks.len(), proxies.units.len());
+    let counters = counters(scenario, layout, &flows, warmup..end);
+    let events = events(&links, flows.len(), playbacks.len(), proxies.instances.len());
     Ok(World {
         net: Network { events, links, detached: Packet::blank(), routes },
-        ledger,
+        counters,
         before: None,
-        collect: wiring.build(into, first),
+        aggregators: wiring.build(into, first),
         flows,
         under_way: UnderWay::default(),
         starts,
@@ -112,9 +112,9 @@ fn events(
     links: &LinkSet<Packet, Observer>,
     flows: usize,
     playbacks: usize,
-    units: usize,
+    instances: usize,
 ) -> Events {
-    let events = Events::new(links.len(), flows, playbacks, units);
+    let events = Events::new(links.len(), flows, playbacks, instances);
     if links.iter().all(Link::is_plain) { events.with_monotonic_links() } else { events }
 }
 
@@ -128,7 +128,7 @@ fn upstream(
     routes: &mut Vec<u32>,
 ) -> Vec<(Flow, u32, Instant)> {
     let mut flows = Vec::new();
-    for (index, group) in layout.plan.groups.iter().enumerate() {
+    for (index, group) in layout.aggregation.groups.iter().enumerate() {
         let name = group.row_name();
         let names = [group.stack.as_ref(), group.to_stack.as_ref()];
         let mut stacks = stacks(scenario, names, group.ip);
@@ -152,15 +152,15 @@ fn upstream(
             let spread = wiring.start_spread(group).unwrap_or(DEFAULT_START_SPREAD);
             let spread =
                 if group.count > 1 && stacks.0.handshake { spread } else { Duration::ZERO };
-            let opens = Instant::ZERO + seed.chance("start").uniform(spread);
-            flows.push((flow, wiring.outlet_for(group.next, member, group.count), opens));
+            let opens = Instant::ZERO + seed.stream("start").uniform(spread);
+            flows.push((flow, wiring.upstream_for(group.next, member, group.count), opens));
         }
     }
     flows
 }
 
-/// Who judges the messages of each flow, if they have a deadline.
-fn judges(scenario: &Scenario, layout: &Layout) -> Vec<Option<Judge>> {
+/// Who deadline_checks the messages of each flow, if they have a deadline.
+fn deadline_checks(scenario: &Scenario, layout: &Layout) -> Vec<Option<Judge>> {
     let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
     let judge = |deadline| Judge::new(deadline, warmup, end);
     let flows = scenario.flow.values().map(|flow| flow.deadline_in_force().map(judge));
@@ -177,7 +177,7 @@ fn route(directions: impl Iterator<Item = u32>, marks: &[(usize, u32)]) -> Vec<u
         route.push(direction);
         route.extend(marks.next_if(|(after, _)| *after == index + 1).map(|(_, mark)| mark));
     }
-    route.push(ARRIVED);
+    route.push(END_OF_ROUTE);
     route
 }
 
@@ -206,7 +206,7 @@ fn links(
         .map_err(|diagnostic| RunError::Invalid(diagnostic.to_string()))
 }
 
-/// Where the chance of one member of a flow comes from.
+/// Where the stream of one member of a flow comes from.
 struct MemberSeed<'a> {
     scenario: &'a Scenario,
     name: &'a str,
@@ -215,14 +215,14 @@ struct MemberSeed<'a> {
 }
 
 impl MemberSeed<'_> {
-    fn chance(&self, purpose: &str) -> RandomStream {
+    fn stream(&self, purpose: &str) -> RandomStream {
         RandomStream::named(self.scenario.seed, self.replication, self.name, self.number, purpose)
     }
 
     /// Initial sequence numbers of both ends.
     fn isns(&self) -> [u32; 2] {
-        let mut chance = self.chance("isn");
-        [chance.below(1 << 32) as u32, chance.below(1 << 32) as u32]
+        let mut stream = self.stream("isn");
+        [stream.below(1 << 32) as u32, stream.below(1 << 32) as u32]
     }
 }
 
@@ -261,10 +261,10 @@ fn begin(
     load: &SharedLoad<'_>,
     opening: &Opening,
 ) -> (Demand, Instant, Instant) {
-    let mut chance = seed.chance("start");
-    let begins = opening.load_begins(&mut chance);
-    let demand = Demand::of_member(load, begins, seed.chance("load"));
-    let opens = opening.connection_opens(begins, &demand, &mut chance);
+    let mut stream = seed.stream("start");
+    let begins = opening.load_begins(&mut stream);
+    let demand = Demand::of_member(load, begins, seed.stream("load"));
+    let opens = opening.connection_opens(begins, &demand, &mut stream);
     (demand, begins, opens)
 }
 

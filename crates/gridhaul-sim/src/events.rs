@@ -19,11 +19,11 @@ pub(crate) enum Target {
     /// The application of a flow.
     App(u32),
     /// The measurement: warm-up over, or time for a sample.
-    Clock,
+    Sampling,
     /// A recorded trace.
     Trace(u32),
     /// A proxy, as far as one connection is concerned.
-    Unit(u32),
+    Proxy(u32),
 }
 
 /// A queue in which every target has at most one valid entry.
@@ -90,16 +90,21 @@ const TARGET_BITS: u32 = 28;
 const INDEX_BITS: u32 = 26;
 
 impl Events {
-    /// A queue for this many links, flows, traces and units of proxies.
-    pub(crate) fn new(links: usize, flows: usize, traces: usize, units: usize) -> Self {
-        let most = links.max(2 * flows).max(1 + traces + units);
+    /// A queue for this many links, flows, traces and instances of proxies.
+    pub(crate) fn new(links: usize, flows: usize, traces: usize, instances: usize) -> Self {
+        let most = links.max(2 * flows).max(1 + traces + instances);
         assert!(most < 1 << INDEX_BITS, "too many links, flows or proxies");
         let never = |count| vec![Instant::NEVER; count];
         Self {
             links: Links::Many(Heap::default()),
             others: Heap::default(),
             sequence: 0,
-            scheduled: [never(links), never(2 * flows), never(flows), never(1 + traces + units)],
+            scheduled: [
+                never(links),
+                never(2 * flows),
+                never(flows),
+                never(1 + traces + instances),
+            ],
             traces: traces as u32,
         }
     }
@@ -188,9 +193,9 @@ impl Events {
         let (kind, target) = match (entry as u64 >> INDEX_BITS) as usize & 3 {
             END => (END, Target::End(index)),
             APP => (APP, Target::App(index)),
-            _ if index == 0 => (CLOCK, Target::Clock),
-            _ if index <= self.traces => (CLOCK, Target::Trace(index - 1)),
-            _ => (CLOCK, Target::Unit(index - 1 - self.traces)),
+            _ if index == 0 => (SAMPLING, Target::Sampling),
+            _ if index <= self.traces => (SAMPLING, Target::Trace(index - 1)),
+            _ => (SAMPLING, Target::Proxy(index - 1 - self.traces)),
         };
         let scheduled = &mut self.scheduled[kind][index as usize];
         let valid = *scheduled == time(entry);
@@ -206,10 +211,10 @@ impl Events {
             Target::Link(index) => (LINK, index as usize),
             Target::End(index) => (END, index as usize),
             Target::App(index) => (APP, index as usize),
-            Target::Clock => (CLOCK, 0),
+            Target::Sampling => (SAMPLING, 0),
             // Traces and proxies stand behind the clock: there are only four kinds.
-            Target::Trace(index) => (CLOCK, 1 + index as usize),
-            Target::Unit(index) => (CLOCK, (1 + self.traces + index) as usize),
+            Target::Trace(index) => (SAMPLING, 1 + index as usize),
+            Target::Proxy(index) => (SAMPLING, (1 + self.traces + index) as usize),
         }
     }
 }
@@ -217,7 +222,7 @@ impl Events {
 const LINK: usize = 0;
 const END: usize = 1;
 const APP: usize = 2;
-const CLOCK: usize = 3;
+const SAMPLING: usize = 3;
 
 #[inline]
 const fn time(entry: u128) -> Instant {

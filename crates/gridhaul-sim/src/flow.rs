@@ -4,8 +4,8 @@ use gridhaul_core::load::Application;
 use gridhaul_core::tcp::{Connection, Flags, Segment, Sender, State};
 use gridhaul_scenario::units::Instant;
 
-use crate::account::RowAccount;
 use crate::audit::Violation;
+use crate::row_counters::RowCounters;
 
 /// A flow in a run.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Flow {
     pub routes: [u32; 2],
     /// Payload delivered at the `to` end with which the application or the aggregator there has work to do. For
     /// the `from` end, the application keeps the same itself.
-    pub watch: u64,
+    pub notify_at: u64,
     /// Congestion window as it was counted last.
     pub cwnd: u32,
 }
@@ -43,9 +43,9 @@ pub(crate) enum Ends {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Received {
     /// What the application, or the aggregator there, waits for has arrived.
-    Awaited,
+    PayloadReady,
     /// SYN was answered at the end that opens the connection.
-    SynAnswered,
+    SynAckReceived,
     Other,
 }
 
@@ -57,7 +57,7 @@ impl Flow {
         now: Instant,
         to: u32,
         (segment, bytes): (&Segment, u32),
-        account: &mut RowAccount,
+        account: &mut RowCounters,
     ) -> Received {
         let Ends::Tcp(ends) = &mut self.ends else { return Received::Other };
         let side = (to % 2) as usize;
@@ -69,20 +69,24 @@ impl Flow {
             account.returned += 1;
             account.note_cwnd(now, &mut self.cwnd, end.sender().map_or(0, Sender::cwnd));
             if segment.flags.has(Flags::SYN) {
-                return Received::SynAnswered;
+                return Received::SynAckReceived;
             }
             return match self.app.as_ref().and_then(Application::watch_response) {
-                Some(whole) if end.receiver().delivered() >= whole => Received::Awaited,
+                Some(whole) if end.receiver().delivered() >= whole => Received::PayloadReady,
                 _ => Received::Other,
             };
         }
         account.arrived_bytes += bytes;
-        if end.receiver().delivered() >= self.watch { Received::Awaited } else { Received::Other }
+        if end.receiver().delivered() >= self.notify_at {
+            Received::PayloadReady
+        } else {
+            Received::Other
+        }
     }
 
     /// An upstream connection of an aggregator.
     pub(crate) fn upstream(row: u32, ends: [Connection; 2], routes: [u32; 2]) -> Self {
-        Self { row, ends: Ends::Tcp(ends), app: None, routes, watch: u64::MAX, cwnd: 0 }
+        Self { row, ends: Ends::Tcp(ends), app: None, routes, notify_at: u64::MAX, cwnd: 0 }
     }
 
     /// Whether the application writes as soon as the connection could send.
@@ -115,9 +119,9 @@ impl Flow {
         }
     }
 
-    /// The ends of the pieces into which an aggregator cuts a byte stream, from `first` on: one for
+    /// The ends of the chunks into which an aggregator cuts a byte stream, from `first` on: one for
     /// each full segment, as no message is known in it.
-    pub(crate) fn pieces(&self, first: u64) -> impl Iterator<Item = u64> + use<> {
+    pub(crate) fn chunks(&self, first: u64) -> impl Iterator<Item = u64> + use<> {
         let mss = match &self.ends {
             Ends::Tcp(ends) => u64::from(ends[0].params().mss),
             Ends::Datagram { .. } => 1,
@@ -130,9 +134,9 @@ impl Flow {
     }
 
     /// A byte stream that an aggregator forwards has begun.
-    pub(crate) fn begin_pieces(&mut self) {
+    pub(crate) fn begin_chunks(&mut self) {
         if self.app.as_ref().is_some_and(|app| !app.has_messages()) {
-            self.watch = self.pieces(0).nth(1).unwrap_or(u64::MAX);
+            self.notify_at = self.chunks(0).nth(1).unwrap_or(u64::MAX);
         }
     }
 
@@ -154,22 +158,22 @@ impl Flow {
     }
 
     /// Payload that went out, was acknowledged and was delivered at the `from` and the `to` end.
-    pub(crate) fn books(&self) -> Option<(Books, Books)> {
+    pub(crate) fn payload_counters(&self) -> Option<(PayloadCounters, PayloadCounters)> {
         let Ends::Tcp([left, right]) = &self.ends else { return None };
-        Some((Books::of(left), Books::of(right)))
+        Some((PayloadCounters::of(left), PayloadCounters::of(right)))
     }
 }
 
 /// Payload of one end, in bytes. `sent` is all that may have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Books {
+pub(crate) struct PayloadCounters {
     pub sent: u64,
     pub acknowledged: u64,
     /// What the other end has sent and this one has.
     pub delivered: u64,
 }
 
-impl Books {
+impl PayloadCounters {
     fn of(end: &Connection) -> Self {
         let (next, una) = end.sent_and_acknowledged();
         let next = end.sender().map_or(next, Sender::reach);

@@ -19,7 +19,7 @@ impl Heap {
     #[inline]
     pub(crate) fn first(&mut self) -> u128 {
         if self.vacant {
-            self.close_up();
+            self.fill_root();
         }
         self.entries.first().copied().unwrap_or(NOTHING)
     }
@@ -34,15 +34,15 @@ impl Heap {
     pub(crate) fn push(&mut self, entry: u128) {
         if self.vacant {
             self.vacant = false;
-            self.sink(entry);
+            self.sift_down(entry);
         } else {
-            self.push_behind(entry);
+            self.sift_up(entry);
         }
     }
 
     /// Puts an entry where it belongs from the bottom up.
     #[inline(never)]
-    fn push_behind(&mut self, entry: u128) {
+    fn sift_up(&mut self, entry: u128) {
         let mut hole = self.entries.len();
         self.entries.push(entry);
         while hole > 0 {
@@ -58,18 +58,18 @@ impl Heap {
 
     /// Nothing has taken the place on top: the last entry does.
     #[inline(never)]
-    fn close_up(&mut self) {
+    fn fill_root(&mut self) {
         self.vacant = false;
         if let Some(last) = self.entries.pop()
             && !self.entries.is_empty()
         {
-            self.sink(last);
+            self.sift_down(last);
         }
     }
 
     /// Puts an entry where it belongs from the top down.
     #[inline]
-    fn sink(&mut self, entry: u128) {
+    fn sift_down(&mut self, entry: u128) {
         let len = self.entries.len();
         let mut hole = 0;
         loop {

@@ -13,7 +13,7 @@ use crate::packet::Packet;
 #[derive(Debug)]
 pub(crate) struct Network {
     pub links: LinkSet<Packet, Observer>,
-    /// Routes of all flows one behind the other, each with [`ARRIVED`] behind it.
+    /// Routes of all flows one behind the other, each with [`END_OF_ROUTE`] behind it.
     pub routes: Vec<u32>,
     pub events: Events,
     /// A packet that is written before a link with impairments or observers gets it.
@@ -31,10 +31,10 @@ pub(crate) struct Observer {
 }
 
 /// Stands in the list of routes behind the last link of each.
-pub(crate) const ARRIVED: u32 = u32::MAX;
+pub(crate) const END_OF_ROUTE: u32 = u32::MAX;
 
 /// Numbers from here on are no links but proxies: the first, the second, ... on the way.
-pub(crate) const AT_PROXY: u32 = 1 << 31;
+pub(crate) const FIRST_PROXY: u32 = 1 << 31;
 
 impl Network {
     /// Puts a packet onto the link of its route that comes next, at this place in the list.
@@ -56,7 +56,7 @@ impl Network {
     /// Where a segment to the end `to` is to be written that begins its route at `next` in the list:
     /// in the first link, if that is plain. [`Self::send`] follows.
     #[inline(always)]
-    pub(crate) fn place_segment(&mut self, now: Instant, next: u32, to: u32) -> &mut Segment {
+    pub(crate) fn reserve_segment(&mut self, now: Instant, next: u32, to: u32) -> &mut Segment {
         let link = self.routes[next as usize];
         let packet = match self.links.place(link, Packet::blank) {
             Some(place) => place,
@@ -66,7 +66,7 @@ impl Network {
         packet.segment_mut()
     }
 
-    /// Sends the segment just written ([`Self::place_segment`]) of this size on the link. False where the
+    /// Sends the segment just written ([`Self::reserve_segment`]) of this size on the link. False where the
     /// queue drops it.
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Instant, next: u32, bytes: u32) -> bool {

@@ -11,11 +11,11 @@ use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 
 use crate::addresses::addresses;
+use crate::aggregation::unsupported;
 use crate::audit::{Account, AuditError};
 use crate::build::build;
-use crate::collect::refusals;
 use crate::layout::Layout;
-use crate::limits;
+use crate::limitations;
 use crate::proxy;
 use crate::world::World;
 
@@ -33,8 +33,8 @@ impl Backend for Sim {
     }
 
     fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
-        let mut unsupported = refusals(scenario);
-        unsupported.extend(proxy::refusals(scenario));
+        let mut unsupported = unsupported(scenario);
+        unsupported.extend(proxy::unsupported(scenario));
         unsupported.extend(scenario.shaper_keys().map(|(key, _)| Unsupported {
             key,
             reason: "the simulator has no shapers; use `--on emu`, or set `on = false`".to_owned(),
@@ -47,12 +47,12 @@ impl Backend for Sim {
         for point in &points {
             self.supports(&point.scenario).map_err(RunError::Unsupported)?;
         }
-        let jobs = Jobs::new(points.len(), scenario.replications as usize, progress);
+        let queue = RunQueue::new(points.len(), scenario.replications as usize, progress);
         let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads_for(jobs.count))
+            .num_threads(self.threads_for(queue.count))
             .build()
             .map_err(|error| RunError::Machine(format!("threads: {error}")))?;
-        let outcomes = pool.broadcast(|_| jobs.work(&points));
+        let outcomes = pool.broadcast(|_| queue.work(&points));
         let outcomes: Result<Vec<_>, RunError> = outcomes.into_iter().collect();
         let mut outcomes: Vec<_> = outcomes?.into_iter().flatten().collect();
         outcomes.sort_by_key(|(number, _)| *number);
@@ -62,7 +62,7 @@ impl Backend for Sim {
 
 /// The runs of a scenario, which threads take one after the other: point by point, and the
 /// replications of a point in their order, so that an interruption leaves whole points.
-struct Jobs<'a> {
+struct RunQueue<'a> {
     count: usize,
     replications: usize,
     next: AtomicUsize,
@@ -71,7 +71,7 @@ struct Jobs<'a> {
     progress: &'a dyn Progress,
 }
 
-impl<'a> Jobs<'a> {
+impl<'a> RunQueue<'a> {
     const fn new(points: usize, replications: usize, progress: &'a dyn Progress) -> Self {
         let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
         Self { count: points * replications, replications, next, done, progress }
@@ -106,13 +106,13 @@ impl<'a> Jobs<'a> {
 }
 
 impl Sim {
-    /// A thread more than there are jobs would have nothing to do.
-    fn threads_for(self, jobs: usize) -> usize {
+    /// A thread more than there are queue would have nothing to do.
+    fn threads_for(self, queue: usize) -> usize {
         let wanted = match self.threads {
             0 => thread::available_parallelism().map_or(1, NonZero::get),
             wanted => wanted,
         };
-        wanted.min(jobs).max(1)
+        wanted.min(queue).max(1)
     }
 }
 
@@ -141,9 +141,9 @@ fn run_once(
     let taps = world.net.links.iter_mut().filter_map(|link| link.observer.tap.take());
     let captures = taps.map(|tap| tap.into_capture(&names)).collect();
     let mut warnings = rows.warnings(scenario);
-    warnings.extend(limits::warnings(scenario, &rows));
+    warnings.extend(limitations::warnings(scenario, &rows));
     let gave_up = world.proxies.gave_up(&world.flows);
-    warnings.extend(gave_up.map(|row| limits::gave_up(&layout.flows[row as usize].0)));
+    warnings.extend(gave_up.map(|row| limitations::gave_up(&layout.flows[row as usize].0)));
     let series = world.recorder.take().map_or_else(Vec::new, |recorder| recorder.into_series());
     Ok(Some(Outcome { rows, series, captures, warnings }))
 }
@@ -169,7 +169,7 @@ fn audit(world: &mut World, layout: &Layout, replication: u32) -> Result<(), Run
         let audited = world.proxies.audit(index, flow);
         audited.map_err(|violation| failed(flow_name(flow.row), violation))?;
     }
-    let audited = world.collect.audit(&world.flows);
+    let audited = world.aggregators.audit(&world.flows);
     audited.map_err(|(row, violation)| failed(flow_name(row), violation))
 }
 

@@ -5,25 +5,25 @@
 //! rate, nothing arrives before it can, and no queue holds more than it may. A violation makes
 //! the run an error.
 
+mod aggregator;
 mod channel;
-mod collector;
-mod kept;
+mod managed_queue;
 mod queue;
 #[cfg(test)]
 mod tests;
+mod transmitter;
 mod violation;
-mod wire;
 
 use gridhaul_core::link::{DropReason, Fate, Passage, Payload};
 use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::Instant;
 
+pub(crate) use aggregator::AggregatorAudit;
 use channel::ChannelCheck;
-pub(crate) use collector::CollectorAudit;
-use kept::KeptCheck;
+use managed_queue::ManagedQueueCheck;
 use queue::QueueCheck;
-pub use violation::{AuditError, CollectorRule, LinkRule, Violation};
-use wire::WireCheck;
+use transmitter::TransmitterCheck;
+pub use violation::{AggregatorRule, AuditError, LinkRule, Violation};
 
 /// Audits one direction of a link.
 #[derive(Debug)]
@@ -33,10 +33,10 @@ pub(crate) struct LinkAudit {
     in_order: bool,
     /// Passages that came out, copies too.
     out: u64,
-    wire: WireCheck,
+    wire: TransmitterCheck,
     queue: QueueCheck,
     /// In place of `queue` where it holds its packets.
-    kept: Option<Box<KeptCheck>>,
+    kept: Option<Box<ManagedQueueCheck>>,
     /// Where there is attenuation or noise.
     channel: Option<Box<ChannelCheck>>,
     violation: Option<Box<Violation>>,
@@ -48,7 +48,7 @@ pub(crate) struct Account {
     /// Packets handed to the link, and those of them that it did not take.
     pub offered: u64,
     pub refused: u64,
-    /// Copies that it says it has made.
+    /// Duplicates that it says it has made.
     pub copies: u64,
     /// Passages that it says are inside, copies too.
     pub inside: u64,
@@ -60,9 +60,9 @@ impl LinkAudit {
             delay: direction.delay.as_nanos(),
             in_order: direction.reorder.is_none() && direction.duplicate.is_none(),
             out: 0,
-            wire: WireCheck::new(direction.rate),
+            wire: TransmitterCheck::new(direction.rate),
             queue: QueueCheck::new(direction.queue),
-            kept: KeptCheck::new(direction).map(Box::new),
+            kept: ManagedQueueCheck::new(direction).map(Box::new),
             channel: ChannelCheck::new(direction).map(Box::new),
             violation: None,
         }
@@ -135,7 +135,7 @@ impl LinkAudit {
         }
         let took = sent.as_nanos() - started.as_nanos();
         if !self.wire.is_long_enough(bytes, took) {
-            self.violate(LinkRule::FasterThanWire, now, passage);
+            self.violate(LinkRule::TransmissionTooShort, now, passage);
             return;
         }
         if self.in_order {

@@ -165,7 +165,7 @@ fn reordered_packets_are_still_checked_one_by_one() {
 
 #[test]
 fn nothing_is_created_or_destroyed() {
-    let books = |account| {
+    let payload_counters = |account| {
         let mut audit = LinkAudit::new(&direction(UNLIMITED));
         let first = passage([0, 0, 3_334, 4_334]);
         audit.on_passage(first.left, &first);
@@ -173,7 +173,7 @@ fn nothing_is_created_or_destroyed() {
         audit.finish(account)
     };
     let right = Account { offered: 5, refused: 1, copies: 2, inside: 4 };
-    assert_eq!(books(right), Ok(()));
+    assert_eq!(payload_counters(right), Ok(()));
     let wrong = [
         Account { offered: 6, ..right },
         Account { refused: 0, ..right },
@@ -181,7 +181,7 @@ fn nothing_is_created_or_destroyed() {
         Account { inside: 3, ..right },
     ];
     for account in wrong {
-        assert!(books(account).is_err(), "{account:?}");
+        assert!(payload_counters(account).is_err(), "{account:?}");
     }
 }
 

@@ -92,9 +92,9 @@ pub enum Violation {
         "the collector {rule} (taken {taken} B, whole {whole} B, sent {sent} B, {waiting} messages \
          waiting)"
     )]
-    Collector {
+    Aggregator {
         /// The rule.
-        rule: CollectorRule,
+        rule: AggregatorRule,
         /// Bytes accepted from all members.
         taken: u64,
         /// Bytes of whole messages.
@@ -149,7 +149,7 @@ pub enum LinkRule {
     FasterThanDelay,
     /// The transmission was shorter than the rate allows.
     #[error("a packet was faster than the wire")]
-    FasterThanWire,
+    TransmissionTooShort,
     /// Transmissions overlapped.
     #[error("two packets were on the wire at once")]
     TransmissionsOverlap,
@@ -181,7 +181,7 @@ pub enum LinkRule {
 
 /// What no collector can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum CollectorRule {
+pub enum AggregatorRule {
     /// More bytes waited than the buffer has.
     #[error("held more bytes than its buffer has")]
     BytesAboveLimit,

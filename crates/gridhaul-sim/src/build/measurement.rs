@@ -1,34 +1,35 @@
-//! What is measured of a run: the ledger, and the recorder of series.
+//! What is measured of a run: the counters, and the recorder of series.
 
 use std::ops::Range;
 
 use gridhaul_scenario::scenario::{Direction, Directions, Scenario, Transport};
 use gridhaul_scenario::units::Instant;
 
-use super::judges;
-use crate::copies::Copies;
+use super::deadline_checks;
+use crate::counters::RunCounters;
+use crate::duplicates::Duplicates;
 use crate::flow::Flow;
 use crate::layout::Layout;
-use crate::ledger::Ledger;
-use crate::record::Recorder;
-use crate::truth::Truth;
+use crate::loss_cause::LossCauses;
+use crate::recorder::Recorder;
 
 /// What is measured, between these times.
-pub(super) fn ledger(
+pub(super) fn counters(
     scenario: &Scenario,
     layout: &Layout,
     flows: &[Flow],
     measured: Range<Instant>,
-) -> Ledger {
+) -> RunCounters {
     let datagrams = scenario.flow.values().any(|flow| flow.transport != Transport::Tcp);
-    let apart = datagrams || !layout.plan.groups.is_empty();
+    let apart = datagrams || !layout.aggregation.groups.is_empty();
     let apart = vec![0; if apart { flows.len() } else { 0 }];
-    let truth = Truth::new(flows, layout.flows.len());
-    let mut ledger = Ledger::new(judges(scenario, layout), apart, truth, measured);
+    let loss_causes = LossCauses::new(flows, layout.flows.len());
+    let mut counters =
+        RunCounters::new(deadline_checks(scenario, layout), apart, loss_causes, measured);
     let doubles = |direction: &Direction| direction.duplicate.is_some();
-    ledger.copies = (datagrams && Directions::keys(scenario).any(doubles))
-        .then(|| Copies::new(layout.flows.len()));
-    ledger
+    counters.duplicates = (datagrams && Directions::keys(scenario).any(doubles))
+        .then(|| Duplicates::new(layout.flows.len()));
+    counters
 }
 
 /// Takes samples of flows and links, if the scenario asks for them.

@@ -1,39 +1,39 @@
 //! Proxies in a run: nodes on the way of a connection that do more than forward.
 //!
-//! `wire.rs` builds one machine for each connection and proxy by its `recipe.rs`, `course.rs` is what happens at
+//! `wiring.rs` builds one machine for each connection and proxy by its `builder.rs`, `course.rs` is what happens at
 //! them, `outcome.rs` what is said of them, and `refuse.rs` names what cannot be done. The rules
 //! are those of [`gridhaul_core::pep`].
 
-mod course;
-mod outcome;
-mod recipe;
-mod refuse;
-mod wire;
+mod builder;
+mod events;
+mod results;
+mod unsupported;
+mod wiring;
 
 use gridhaul_core::pep::{Held, Level, Proxy, Side};
 use gridhaul_scenario::scenario::Bypass;
 use gridhaul_scenario::units::Instant;
 
-pub(crate) use course::{Context, Passage, TakenIn};
-pub(crate) use outcome::ProxySums;
-use recipe::Recipe;
-pub(crate) use refuse::refusals;
-pub(crate) use wire::ProxyWiring;
+use builder::ProxyBuilder;
+pub(crate) use events::{AcceptedSegment, Context, Passage};
+pub(crate) use results::ProxySums;
+pub(crate) use unsupported::unsupported;
+pub(crate) use wiring::ProxyWiring;
 
 /// The proxies of a run. Without any, all of it is empty.
 #[derive(Debug, Default)]
 pub(crate) struct Proxies {
-    /// Number of the first unit of each flow; empty where there are no units.
+    /// Number of the first instance of each flow; empty where there are no instances.
     pub first: Vec<u32>,
-    pub units: Vec<Unit>,
+    pub instances: Vec<ProxyInstance>,
 }
 
 /// A proxy, as far as one connection is concerned.
 #[derive(Debug)]
-pub(crate) struct Unit {
+pub(crate) struct ProxyInstance {
     pub flow: u32,
     machine: Box<dyn Proxy>,
-    recipe: Recipe,
+    builder: ProxyBuilder,
     /// Places in the list of routes of the links that lead on to the left and to the right.
     next: [u32; 2],
     /// Crashes that are still to come, the next one last: when, until when, and what becomes of
@@ -51,7 +51,7 @@ pub(crate) struct Unit {
     sent_up_to: [Option<u32>; 2],
 }
 
-impl Unit {
+impl ProxyInstance {
     pub(crate) fn next_deadline(&self) -> Instant {
         let crash = self.crashes.last().map_or(Instant::NEVER, |crash| crash.0);
         let own = match self.down {
@@ -63,19 +63,19 @@ impl Unit {
 
     /// Whether what arrives ends here and goes on over another connection.
     const fn ends_connections(&self) -> bool {
-        self.recipe.mode.ends_connections()
+        self.builder.mode.ends_connections()
     }
 
     /// What it has of the payload from one side, if it takes over any; `sent` is how much was sent
     /// to it. The proxy counts from where it entered the connection, this from the beginning.
     pub(crate) fn forwarded(&self, from: Side, sent: u64) -> Option<Held> {
         let held = self.machine.held(from);
-        // A unit that only lets pass has received nothing yet.
+        // A instance that only lets pass has received nothing yet.
         if !self.ends_connections() || held.received == 0 {
             return None;
         }
         let Some(first) = self.machine.first(from) else { return Some(held) };
-        let behind_syn = self.recipe.isns[from.index()].wrapping_add(1);
+        let behind_syn = self.builder.isns[from.index()].wrapping_add(1);
         // Sequence numbers wrap: of all positions with this number, the one next to what was sent.
         let received = first.wrapping_add(held.received as u32).wrapping_sub(behind_syn);
         let lag = (sent as u32).wrapping_sub(received).cast_signed();

@@ -7,52 +7,52 @@ use gridhaul_core::load::{Delays, Judge};
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::account::RowAccount;
-use crate::copies::Copies;
-use crate::opening::Handshakes;
-use crate::truth::Truth;
+use crate::duplicates::Duplicates;
+use crate::handshakes::Handshakes;
+use crate::loss_cause::LossCauses;
+use crate::row_counters::RowCounters;
 
 /// The counters of a run.
 #[derive(Debug)]
-pub(crate) struct Ledger {
+pub(crate) struct RunCounters {
     /// Message delays of each row of flows.
     pub delays: Vec<Delays>,
     /// The account of each row of flows.
-    pub accounts: Vec<RowAccount>,
+    pub rows: Vec<RowCounters>,
     /// How the data packets of each row of flows cross its stage.
-    pub crossings: Vec<Crossings>,
+    pub path_counters: Vec<Crossings>,
     /// Payload of each flow that was delivered apart from its own connection: datagrams, and what
     /// aggregators have forwarded. Empty where there are neither.
-    pub apart: Vec<u64>,
+    pub indirect_payload: Vec<u64>,
     /// Deadline checks of the messages of each row of flows that has a deadline.
-    pub judges: Vec<Option<Judge>>,
+    pub deadline_checks: Vec<Option<Judge>>,
     /// Which datagrams have arrived and are lost, where links make copies of packets.
-    pub copies: Option<Copies>,
-    /// How senders classify losses, beside the ground truth.
-    pub truth: Truth,
+    pub duplicates: Option<Duplicates>,
+    /// How senders classify losses, beside the ground loss_causes.
+    pub loss_causes: LossCauses,
     pub handshakes: Handshakes,
     /// The measured time: from the end of the warm-up to the end of the run.
     pub measured: Range<Instant>,
 }
 
-impl Ledger {
-    /// One row for each of the judges: `None` where there is no deadline. `apart` has a zero for
+impl RunCounters {
+    /// One row for each of the deadline_checks: `None` where there is no deadline. `apart` has a zero for
     /// each flow, if some of their payload will arrive apart from connections.
     pub(crate) fn new(
-        judges: Vec<Option<Judge>>,
-        apart: Vec<u64>,
-        truth: Truth,
+        deadline_checks: Vec<Option<Judge>>,
+        indirect_payload: Vec<u64>,
+        loss_causes: LossCauses,
         measured: Range<Instant>,
     ) -> Self {
-        let rows = judges.len();
+        let rows = deadline_checks.len();
         Self {
             delays: (0..rows).map(|_| Delays::new()).collect(),
-            accounts: vec![RowAccount::default(); rows],
-            crossings: vec![Crossings::default(); rows],
-            apart,
-            judges,
-            copies: None,
-            truth,
+            rows: vec![RowCounters::default(); rows],
+            path_counters: vec![Crossings::default(); rows],
+            indirect_payload,
+            deadline_checks,
+            duplicates: None,
+            loss_causes,
             handshakes: Handshakes::new(rows),
             measured,
         }
@@ -61,30 +61,30 @@ impl Ledger {
     /// A data segment of a flow is lost, and why.
     #[inline]
     pub(crate) fn on_segment_lost(&mut self, row: u32, flow: u32, segment: &Segment, cause: Cause) {
-        self.crossings[row as usize].lost += 1;
-        self.truth.on_lost(flow, segment, cause);
+        self.path_counters[row as usize].lost += 1;
+        self.loss_causes.on_lost(flow, segment, cause);
     }
 
     /// A datagram is lost.
     pub(crate) fn on_datagram_lost(&mut self, row: u32, number: u32) {
-        let account = &mut self.accounts[row as usize];
-        match &mut self.copies {
-            Some(copies) => copies.on_lost(row, number, account),
-            None => account.datagrams_lost += 1,
+        let totals = &mut self.rows[row as usize];
+        match &mut self.duplicates {
+            Some(duplicates) => duplicates.on_lost(row, number, totals),
+            None => totals.datagrams_lost += 1,
         }
     }
 
     /// A datagram has arrived: whether nothing of its message has before.
-    pub(crate) fn is_first(&mut self, row: u32, number: u32) -> bool {
-        let account = &mut self.accounts[row as usize];
-        self.copies.as_mut().is_none_or(|copies| copies.on_arrived(row, number, account))
+    pub(crate) fn is_first_copy(&mut self, row: u32, number: u32) -> bool {
+        let totals = &mut self.rows[row as usize];
+        self.duplicates.as_mut().is_none_or(|duplicates| duplicates.on_arrived(row, number, totals))
     }
 
     /// A message of a row is ready.
     #[inline]
     pub(crate) fn on_ready(&mut self, row: u32, ready: Instant) {
-        self.accounts[row as usize].due += u64::from(self.measured.contains(&ready));
-        if let Some(judge) = &mut self.judges[row as usize] {
+        self.rows[row as usize].due += u64::from(self.measured.contains(&ready));
+        if let Some(judge) = &mut self.deadline_checks[row as usize] {
             judge.on_ready(ready);
         }
     }
@@ -94,7 +94,7 @@ impl Ledger {
         if ready >= self.measured.start {
             self.delays[row as usize].record(delay);
         }
-        if let Some(judge) = &mut self.judges[row as usize] {
+        if let Some(judge) = &mut self.deadline_checks[row as usize] {
             judge.on_delivered(ready, delay);
         }
     }

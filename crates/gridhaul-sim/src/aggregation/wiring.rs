@@ -8,50 +8,50 @@ use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::{Aggregator, Scenario, WhenFull, dealt};
 use gridhaul_scenario::units::Duration;
 
-use super::{Collectors, Group, Machine, NO_OUTLET, Outlet, Plan, sizes};
-use crate::audit::CollectorAudit;
+use super::{AggregatorNode, Aggregators, Group, NO_UPSTREAM, Topology, UpstreamConnection, sizes};
+use crate::audit::AggregatorAudit;
 use crate::stacks::Stacks;
 
-/// Where the collectors and outlets of a plan have their places.
+/// Where the collectors and upstream of a plan have their places.
 #[derive(Debug)]
 pub(crate) struct Wiring<'a> {
     scenario: &'a Scenario,
-    plan: &'a Plan,
+    plan: &'a Topology,
     /// For each group, the number of its first outlet and of its collector's first member.
     outlet: Vec<u64>,
     machine: Vec<u64>,
-    outlets: u64,
-    machines: u64,
+    upstream: u64,
+    nodes: u64,
     /// Connections that end at each collector, counted where one of them closes windows.
     members: Vec<u32>,
 }
 
 impl<'a> Wiring<'a> {
-    pub(crate) fn new(scenario: &'a Scenario, plan: &'a Plan) -> Self {
+    pub(crate) fn new(scenario: &'a Scenario, plan: &'a Topology) -> Self {
         let mut wiring = Self {
             scenario,
             plan,
             outlet: Vec::new(),
             machine: Vec::new(),
-            outlets: 0,
-            machines: 0,
+            upstream: 0,
+            nodes: 0,
             members: Vec::new(),
         };
         for (index, group) in plan.groups.iter().enumerate() {
-            wiring.outlet.push(wiring.outlets);
-            wiring.outlets += group.count;
+            wiring.outlet.push(wiring.upstream);
+            wiring.upstream += group.count;
             let known = plan.groups[..index].iter().position(|g| g.collector == group.collector);
-            let first = known.map_or(wiring.machines, |known| wiring.machine[known]);
+            let first = known.map_or(wiring.nodes, |known| wiring.machine[known]);
             wiring.machine.push(first);
-            wiring.machines = wiring.machines.max(first + group.count);
+            wiring.nodes = wiring.nodes.max(first + group.count);
         }
         wiring.count_members();
         wiring
     }
 
     /// The outlet into which a member of so many delivers, if the group takes that on.
-    pub(crate) fn outlet_for(&self, next: Option<usize>, member: u64, of: u64) -> u32 {
-        next.map_or(NO_OUTLET, |group| {
+    pub(crate) fn upstream_for(&self, next: Option<usize>, member: u64, of: u64) -> u32 {
+        next.map_or(NO_UPSTREAM, |group| {
             let count = self.plan.groups[group].count;
             (self.outlet[group] + dealt(member, of, count)) as u32
         })
@@ -99,31 +99,36 @@ impl<'a> Wiring<'a> {
     }
 
     /// The collectors, for flows of which the upstream connections begin at `first`.
-    pub(crate) fn build(&self, into: Vec<u32>, first: u32) -> Collectors {
+    pub(crate) fn build(&self, into: Vec<u32>, first: u32) -> Aggregators {
         if self.plan.groups.is_empty() {
-            return Collectors::default();
+            return Aggregators::default();
         }
-        let mut outlets = Vec::with_capacity(self.outlets as usize);
-        let mut machines: Vec<Option<Machine>> = Vec::new();
-        machines.resize_with(self.machines as usize, || None);
+        let mut upstream = Vec::with_capacity(self.upstream as usize);
+        let mut nodes: Vec<Option<AggregatorNode>> = Vec::new();
+        nodes.resize_with(self.nodes as usize, || None);
         for (index, group) in self.plan.groups.iter().enumerate() {
             let slots = self.plan.groups.iter().filter(|g| g.collector == group.collector).count();
             let slot = self.plan.slot(index) as u32;
             for member in 0..group.count {
                 let machine = self.machine[index] + member;
-                machines[machine as usize].get_or_insert_with(|| self.machine(group, slots));
+                nodes[machine as usize].get_or_insert_with(|| self.machine(group, slots));
                 let machine = machine as u32;
-                outlets.push(Outlet { machine, slot, parcels: VecDeque::new(), delivered: 0 });
+                upstream.push(UpstreamConnection {
+                    machine,
+                    slot,
+                    messages: VecDeque::new(),
+                    delivered: 0,
+                });
             }
         }
-        Collectors { into, first, outlets, machines: machines.into_iter().flatten().collect() }
+        Aggregators { into, first, upstream, nodes: nodes.into_iter().flatten().collect() }
     }
 
-    fn machine(&self, group: &Group, slots: usize) -> Machine {
+    fn machine(&self, group: &Group, slots: usize) -> AggregatorNode {
         let keys = self.keys(group);
-        Machine {
+        AggregatorNode {
             aggregate: aggregate::SegmentAggregator::new(keys.buffer, slots),
-            audit: CollectorAudit::new(keys.buffer, slots),
+            audit: AggregatorAudit::new(keys.buffer, slots),
             waits: keys.when_full == WhenFull::Backpressure,
         }
     }
@@ -147,7 +152,7 @@ impl<'a> Wiring<'a> {
         {
             return;
         }
-        self.members = vec![0; self.machines as usize];
+        self.members = vec![0; self.nodes as usize];
         let flows = self.scenario.flow.values().zip(&self.plan.flows);
         let own = flows.map(|(flow, way)| {
             let group = self.scenario.members(&flow.from, &flow.to).map_or(1, u64::from);

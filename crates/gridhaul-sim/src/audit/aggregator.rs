@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 
 use gridhaul_scenario::units::BufferLimit;
 
-use super::{CollectorRule, Violation};
-use crate::parcel::Parcel;
+use super::{AggregatorRule, Violation};
+use crate::waiting_message::WaitingMessage;
 
 /// Audits one collector by what goes into its connections and what comes out of them.
 #[derive(Debug)]
-pub(crate) struct CollectorAudit {
+pub(crate) struct AggregatorAudit {
     limit: BufferLimit,
     /// Bytes taken in order from all members.
     taken: u64,
@@ -19,12 +19,12 @@ pub(crate) struct CollectorAudit {
     sent: u64,
     /// Whole messages that are not sent whole.
     waiting: u64,
-    outlets: Vec<OutletAudit>,
+    upstream: Vec<UpstreamAudit>,
     violation: Option<Box<Violation>>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct OutletAudit {
+struct UpstreamAudit {
     written: u64,
     sent: u64,
     /// Ends of the whole messages that are not sent whole.
@@ -38,15 +38,15 @@ struct OutletAudit {
     delivered: u64,
 }
 
-impl CollectorAudit {
-    pub(crate) fn new(limit: BufferLimit, outlets: usize) -> Self {
+impl AggregatorAudit {
+    pub(crate) fn new(limit: BufferLimit, upstream: usize) -> Self {
         Self {
             limit,
             taken: 0,
             whole: 0,
             sent: 0,
             waiting: 0,
-            outlets: vec![OutletAudit::default(); outlets],
+            upstream: vec![UpstreamAudit::default(); upstream],
             violation: None,
         }
     }
@@ -57,38 +57,38 @@ impl CollectorAudit {
         if let BufferLimit::Bytes(limit) = self.limit
             && self.taken - self.sent > limit.get()
         {
-            self.violate(CollectorRule::BytesAboveLimit);
+            self.violate(AggregatorRule::BytesAboveLimit);
         }
     }
 
-    /// A message of this size was handed to an outlet; `parcel` says where it ends there.
-    pub(crate) fn on_message(&mut self, slot: usize, parcel: &Parcel, bytes: u64) {
-        let outlet = &mut self.outlets[slot];
+    /// A message of this size was handed to an outlet; `message` says where it ends there.
+    pub(crate) fn on_message(&mut self, slot: usize, message: &WaitingMessage, bytes: u64) {
+        let outlet = &mut self.upstream[slot];
         outlet.written += bytes;
         outlet.ends.push_back(outlet.written);
-        outlet.sum_in = outlet.sum_in.wrapping_add(mark(outlet.count_in, parcel, bytes));
+        outlet.sum_in = outlet.sum_in.wrapping_add(mark(outlet.count_in, message, bytes));
         outlet.count_in += 1;
-        let torn = outlet.written != parcel.end;
+        let torn = outlet.written != message.end;
         self.whole += bytes;
         self.waiting += 1;
         if torn {
-            self.violate(CollectorRule::MessageMisplaced);
+            self.violate(AggregatorRule::MessageMisplaced);
         }
         if self.whole > self.taken {
-            self.violate(CollectorRule::MoreThanAccepted);
+            self.violate(AggregatorRule::MoreThanAccepted);
         }
         if let BufferLimit::Messages(limit) = self.limit
             && self.waiting > u64::from(limit)
         {
-            self.violate(CollectorRule::MessagesAboveLimit);
+            self.violate(AggregatorRule::MessagesAboveLimit);
         }
     }
 
     /// The upstream connection of an outlet has sent the first `sent` bytes at least once.
     pub(crate) fn on_sent(&mut self, slot: usize, sent: u64) {
-        let outlet = &mut self.outlets[slot];
+        let outlet = &mut self.upstream[slot];
         if sent < outlet.sent || sent > outlet.written {
-            self.violate(CollectorRule::MoreThanWritten);
+            self.violate(AggregatorRule::MoreThanWritten);
             return;
         }
         self.sent += sent - outlet.sent;
@@ -100,13 +100,13 @@ impl CollectorAudit {
     }
 
     /// A message is whole at the far end of an outlet's connection.
-    pub(crate) fn on_delivered(&mut self, slot: usize, parcel: &Parcel, bytes: u64) {
-        let outlet = &mut self.outlets[slot];
+    pub(crate) fn on_delivered(&mut self, slot: usize, message: &WaitingMessage, bytes: u64) {
+        let outlet = &mut self.upstream[slot];
         outlet.delivered += bytes;
-        outlet.sum_out = outlet.sum_out.wrapping_add(mark(outlet.count_out, parcel, bytes));
+        outlet.sum_out = outlet.sum_out.wrapping_add(mark(outlet.count_out, message, bytes));
         outlet.count_out += 1;
-        if outlet.delivered != parcel.end || outlet.delivered > outlet.sent {
-            self.violate(CollectorRule::MoreThanSent);
+        if outlet.delivered != message.end || outlet.delivered > outlet.sent {
+            self.violate(AggregatorRule::MoreThanSent);
         }
     }
 
@@ -116,17 +116,17 @@ impl CollectorAudit {
         &mut self,
         slot: usize,
         (acknowledged, received): (u64, u64),
-        under_way: impl Iterator<Item = &'p Parcel>,
+        under_way: impl Iterator<Item = &'p WaitingMessage>,
     ) -> Result<(), Violation> {
         if let Some(violation) = self.violation.take() {
             return Err(*violation);
         }
-        let outlet = &self.outlets[slot];
+        let outlet = &self.upstream[slot];
         let (mut count, mut sum, mut at) = (outlet.count_out, outlet.sum_out, outlet.delivered);
-        for parcel in under_way {
-            sum = sum.wrapping_add(mark(count, parcel, parcel.end - at));
+        for message in under_way {
+            sum = sum.wrapping_add(mark(count, message, message.end - at));
             count += 1;
-            at = parcel.end;
+            at = message.end;
         }
         if (count, sum, at) != (outlet.count_in, outlet.sum_in, outlet.written) {
             return Err(Violation::Messages {
@@ -145,17 +145,17 @@ impl CollectorAudit {
     }
 
     #[cold]
-    fn violate(&mut self, rule: CollectorRule) {
+    fn violate(&mut self, rule: AggregatorRule) {
         let Self { taken, whole, sent, waiting, .. } = *self;
-        let violation = || Box::new(Violation::Collector { rule, taken, whole, sent, waiting });
+        let violation = || Box::new(Violation::Aggregator { rule, taken, whole, sent, waiting });
         self.violation.get_or_insert_with(violation);
     }
 }
 
 /// A number that another message, or the same in another place, hardly ever has.
-const fn mark(number: u64, parcel: &Parcel, bytes: u64) -> u64 {
+const fn mark(number: u64, message: &WaitingMessage, bytes: u64) -> u64 {
     let mut mark = number;
-    let parts = [parcel.origin as u64, parcel.ready.as_nanos(), bytes];
+    let parts = [message.origin as u64, message.ready.as_nanos(), bytes];
     let mut index = 0;
     while index < parts.len() {
         // The multiplier of Knuth's MMIX generator.
@@ -172,20 +172,20 @@ mod tests {
 
     use super::*;
 
-    fn parcel(end: u64, origin: u32) -> Parcel {
-        Parcel { end, ready: Instant::from_nanos(7), origin }
+    fn message(end: u64, origin: u32) -> WaitingMessage {
+        WaitingMessage { end, ready: Instant::from_nanos(7), origin }
     }
 
     /// Two messages of 10 B, from members 0 and 1.
-    fn two(limit: u32) -> CollectorAudit {
-        let mut audit = CollectorAudit::new(BufferLimit::Messages(limit), 1);
+    fn two(limit: u32) -> AggregatorAudit {
+        let mut audit = AggregatorAudit::new(BufferLimit::Messages(limit), 1);
         audit.on_taken(20);
-        audit.on_message(0, &parcel(10, 0), 10);
-        audit.on_message(0, &parcel(20, 1), 10);
+        audit.on_message(0, &message(10, 0), 10);
+        audit.on_message(0, &message(20, 1), 10);
         audit
     }
 
-    fn finish(audit: &mut CollectorAudit, under_way: &[Parcel]) -> Result<(), Violation> {
+    fn finish(audit: &mut AggregatorAudit, under_way: &[WaitingMessage]) -> Result<(), Violation> {
         audit.finish(0, (0, 10), under_way.iter())
     }
 
@@ -193,30 +193,30 @@ mod tests {
     fn an_honest_collector_passes() {
         let mut audit = two(2);
         audit.on_sent(0, 15);
-        audit.on_delivered(0, &parcel(10, 0), 10);
-        assert_eq!(finish(&mut audit, &[parcel(20, 1)]), Ok(()));
+        audit.on_delivered(0, &message(10, 0), 10);
+        assert_eq!(finish(&mut audit, &[message(20, 1)]), Ok(()));
     }
 
     #[test]
     fn liars_are_found() {
-        let lost = |audit: &mut CollectorAudit| {
+        let lost = |audit: &mut AggregatorAudit| {
             audit.on_sent(0, 20);
-            finish(audit, &[parcel(10, 0)])
+            finish(audit, &[message(10, 0)])
         };
         assert!(lost(&mut two(2)).unwrap_err().to_string().contains("2 messages of 20 B went in"));
-        let swapped = |audit: &mut CollectorAudit| {
+        let swapped = |audit: &mut AggregatorAudit| {
             audit.on_sent(0, 20);
-            audit.on_delivered(0, &parcel(10, 1), 10);
-            finish(audit, &[parcel(20, 0)])
+            audit.on_delivered(0, &message(10, 1), 10);
+            finish(audit, &[message(20, 0)])
         };
         assert!(swapped(&mut two(2)).unwrap_err().to_string().contains("not the same ones"));
         let full = finish(&mut two(1), &[]).unwrap_err().to_string();
         assert!(full.contains("held more messages than its buffer has"), "{full}");
         let mut early = two(2);
-        early.on_delivered(0, &parcel(10, 0), 10);
+        early.on_delivered(0, &message(10, 0), 10);
         assert!(finish(&mut early, &[]).unwrap_err().to_string().contains("has not sent"));
         let mut invented = two(2);
-        invented.on_message(0, &parcel(30, 1), 10);
+        invented.on_message(0, &message(30, 1), 10);
         assert!(
             finish(&mut invented, &[])
                 .unwrap_err()

@@ -3,26 +3,26 @@
 use gridhaul_scenario::answer::{Metric, Metrics};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::Collectors;
+use super::Aggregators;
 use crate::audit::Violation;
 use crate::flow::{Ends, Flow};
 
 /// Integrals over time of what waits at a collector for one upstream connection.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Levels {
+pub(crate) struct BufferIntegrals {
     /// In message nanoseconds.
     waiting: u128,
     /// In byte nanoseconds.
     bytes_at_risk: u128,
 }
 
-impl Collectors {
-    /// The integrals of all outlets up to `now`.
-    pub(crate) fn levels(&self, now: Instant) -> Vec<Levels> {
-        let levels = self.outlets.iter().map(|outlet| {
-            let aggregate = &self.machines[outlet.machine as usize].aggregate;
+impl Aggregators {
+    /// The integrals of all upstream up to `now`.
+    pub(crate) fn levels(&self, now: Instant) -> Vec<BufferIntegrals> {
+        let levels = self.upstream.iter().map(|outlet| {
+            let aggregate = &self.nodes[outlet.machine as usize].aggregate;
             let slot = outlet.slot as usize;
-            Levels {
+            BufferIntegrals {
                 waiting: aggregate.waiting(slot).integral_at(now),
                 bytes_at_risk: aggregate.bytes_at_risk(slot).integral_at(now),
             }
@@ -34,7 +34,7 @@ impl Collectors {
     pub(crate) fn metrics(
         &self,
         (flows, row): (&[Flow], u32),
-        before: &[Levels],
+        before: &[BufferIntegrals],
         (end, span): (Instant, Duration),
         into: &mut Metrics,
     ) {
@@ -42,13 +42,13 @@ impl Collectors {
         let (mut waiting_max, mut bytes_at_risk_max) = (0, 0);
         let mut count = 0_u32;
         let now = self.levels(end);
-        for (index, outlet) in self.outlets.iter().enumerate() {
+        for (index, outlet) in self.upstream.iter().enumerate() {
             if flows[self.first as usize + index].row != row {
                 continue;
             }
             waiting += now[index].waiting - before[index].waiting;
             bytes_at_risk += now[index].bytes_at_risk - before[index].bytes_at_risk;
-            let aggregate = &self.machines[outlet.machine as usize].aggregate;
+            let aggregate = &self.nodes[outlet.machine as usize].aggregate;
             waiting_max = waiting_max.max(aggregate.waiting(outlet.slot as usize).max());
             bytes_at_risk_max =
                 bytes_at_risk_max.max(aggregate.bytes_at_risk(outlet.slot as usize).max());
@@ -63,17 +63,17 @@ impl Collectors {
 
     /// Has the collectors re-checked. An error names the row of the upstream connection.
     pub(crate) fn audit(&mut self, flows: &[Flow]) -> Result<(), (u32, Violation)> {
-        for (index, outlet) in self.outlets.iter().enumerate() {
+        for (index, outlet) in self.upstream.iter().enumerate() {
             let flow = &flows[self.first as usize + index];
             let Ends::Tcp(ends) = &flow.ends else { continue };
             let (_, una) = ends[0].sent_and_acknowledged();
             let received = ends[1].receiver().delivered();
-            let audit = &mut self.machines[outlet.machine as usize].audit;
+            let audit = &mut self.nodes[outlet.machine as usize].audit;
             audit
                 .finish(
                     outlet.slot as usize,
                     (una.saturating_sub(1), received),
-                    outlet.parcels.iter(),
+                    outlet.messages.iter(),
                 )
                 .map_err(|violation| (flow.row, violation))?;
         }

@@ -1,16 +1,16 @@
 //! Which datagrams have arrived and which are lost, where links make copies of them: a message counts
 //! once, however many of it there are.
 
-use crate::account::RowAccount;
+use crate::row_counters::RowCounters;
 
 /// What has become of the datagrams of each row of flows, by their numbers.
 #[derive(Debug)]
-pub(crate) struct Copies {
-    rows: Vec<Seen>,
+pub(crate) struct Duplicates {
+    rows: Vec<DatagramSets>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Seen {
+struct DatagramSets {
     arrived: Numbers,
     /// Without those that another copy of has arrived.
     lost: Numbers,
@@ -22,14 +22,14 @@ struct Numbers {
     words: Vec<u64>,
 }
 
-impl Copies {
+impl Duplicates {
     pub(crate) fn new(rows: usize) -> Self {
-        Self { rows: vec![Seen::default(); rows] }
+        Self { rows: vec![DatagramSets::default(); rows] }
     }
 
     /// A datagram has arrived; whether it is the first of its kind. If one of its kind was lost, the
     /// message is not.
-    pub(crate) fn on_arrived(&mut self, row: u32, number: u32, account: &mut RowAccount) -> bool {
+    pub(crate) fn on_arrived(&mut self, row: u32, number: u32, account: &mut RowCounters) -> bool {
         let seen = &mut self.rows[row as usize];
         let first = seen.arrived.insert(number);
         if first && seen.lost.remove(number) {
@@ -39,7 +39,7 @@ impl Copies {
     }
 
     /// A datagram is lost. The message counts as lost with the first of its kind, unless one has arrived.
-    pub(crate) fn on_lost(&mut self, row: u32, number: u32, account: &mut RowAccount) {
+    pub(crate) fn on_lost(&mut self, row: u32, number: u32, account: &mut RowCounters) {
         let seen = &mut self.rows[row as usize];
         if !seen.arrived.contains(number) && seen.lost.insert(number) {
             account.datagrams_lost += 1;
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_message_arrives_once_and_is_lost_only_if_all_of_it_is() {
-        let (mut copies, mut account) = (Copies::new(1), RowAccount::default());
+        let (mut copies, mut account) = (Duplicates::new(1), RowCounters::default());
         assert!(copies.on_arrived(0, 70, &mut account));
         assert!(!copies.on_arrived(0, 70, &mut account));
         copies.on_lost(0, 70, &mut account);

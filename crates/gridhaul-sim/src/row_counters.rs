@@ -5,7 +5,7 @@ use gridhaul_scenario::units::Instant;
 
 /// The account of a row: sums over its flows, since a million of them cannot each have one.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct RowAccount {
+pub(crate) struct RowCounters {
     /// Wire bytes of packets that reached the `to` ends.
     pub arrived_bytes: u64,
     /// Wire bytes of packets that came back to the `from` ends.
@@ -39,7 +39,7 @@ pub(crate) struct SenderSums {
     pub evaluations: u64,
 }
 
-impl RowAccount {
+impl RowCounters {
     /// The congestion window of one flow may have changed; `known` is what it was.
     #[inline]
     pub(crate) fn note_cwnd(&mut self, now: Instant, known: &mut u32, cwnd: u32) {

@@ -1,7 +1,7 @@
-//! The truth beside what senders say: why a packet was really lost, and what a congestion control
+//! The loss_causes beside what senders say: why a packet was really lost, and what a congestion control
 //! that tells causes apart called the loss.
 //!
-//! Of flows whose control judges, every lost data packet is remembered with its cause
+//! Of flows whose control deadline_checks, every lost data packet is remembered with its cause
 //! (`gridhaul_core::link::Losses`). Losses that a recovery repairs without asking are not judged, and so not
 //! counted. Behind a proxy on the way, losses count as the sender's although the proxy may repair them.
 
@@ -13,46 +13,48 @@ use gridhaul_core::tcp::{Connection, Segment};
 
 use crate::flow::{Ends, Flow};
 
-/// What is known of the flows whose control judges losses, by the number of the flow.
+/// What is known of the flows whose control deadline_checks losses, by the number of the flow.
 #[derive(Debug, Default)]
-pub(crate) struct Truth {
-    flows: BTreeMap<u32, Watched>,
+pub(crate) struct LossCauses {
+    flows: BTreeMap<u32, ClassifyingFlow>,
     /// Judgements of each row.
     rows: Vec<Confusion>,
 }
 
-/// A flow whose control judges.
+/// A flow whose control deadline_checks.
 #[derive(Debug, Default)]
-struct Watched {
+struct ClassifyingFlow {
     row: u32,
     losses: Losses,
     verdicts: Verdicts,
 }
 
-impl Truth {
+impl LossCauses {
     /// Watches those of the flows that judge.
     pub(crate) fn new(flows: &[Flow], rows: usize) -> Self {
-        let watched: BTreeMap<u32, Watched> = (0..)
+        let watched: BTreeMap<u32, ClassifyingFlow> = (0..)
             .zip(flows)
             .filter(
                 |(_, flow)| matches!(&flow.ends, Ends::Tcp(ends) if verdicts(&ends[0]).is_some()),
             )
-            .map(|(number, flow)| (number, Watched { row: flow.row, ..Watched::default() }))
+            .map(|(number, flow)| {
+                (number, ClassifyingFlow { row: flow.row, ..ClassifyingFlow::default() })
+            })
             .collect();
         let rows = if watched.is_empty() { 0 } else { rows };
         Self { flows: watched, rows: vec![Confusion::default(); rows] }
     }
 
-    /// Whether any flow judges.
+    /// Whether any flow deadline_checks.
     #[inline]
-    pub(crate) const fn is_asked(&self) -> bool {
+    pub(crate) const fn is_active(&self) -> bool {
         !self.rows.is_empty()
     }
 
     /// A data packet of a flow is lost.
     #[inline]
     pub(crate) fn on_lost(&mut self, flow: u32, segment: &Segment, cause: Cause) {
-        if self.is_asked() {
+        if self.is_active() {
             self.remember(flow, segment, cause);
         }
     }
@@ -79,13 +81,13 @@ impl Truth {
         self.rows[watched.row as usize].add(cause, called);
     }
 
-    /// The judgements of all rows so far; empty where nobody judges.
+    /// The judgements of all rows so far; empty where nobody deadline_checks.
     pub(crate) fn rows(&self) -> &[Confusion] {
         &self.rows
     }
 
     /// Whether flows of this row judge.
-    pub(crate) fn judges(&self, row: u32) -> bool {
+    pub(crate) fn deadline_checks(&self, row: u32) -> bool {
         self.flows.values().any(|watched| watched.row == row)
     }
 }

@@ -5,7 +5,7 @@ use gridhaul_scenario::backend::Unsupported;
 use gridhaul_scenario::scenario::{Flow, Scenario, Waypoint};
 
 /// Which proxies this backend cannot run, and why.
-pub(crate) fn refusals(scenario: &Scenario) -> Vec<Unsupported> {
+pub(crate) fn unsupported(scenario: &Scenario) -> Vec<Unsupported> {
     let mut refused = Vec::new();
     for (name, flow) in &scenario.flow {
         // A way that cannot be is found again, and told, when the run begins.

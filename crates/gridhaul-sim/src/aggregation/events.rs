@@ -5,17 +5,17 @@ use gridhaul_core::load::{Application, UnderWay};
 use gridhaul_core::tcp::{Flags, Segment};
 use gridhaul_scenario::units::Instant;
 
-use super::Collectors;
+use super::Aggregators;
+use crate::counters::RunCounters;
 use crate::flow::{Ends, Flow, Received};
-use crate::ledger::Ledger;
-use crate::parcel::Parcel;
+use crate::waiting_message::WaitingMessage;
 
 /// The state of a run that aggregators read and change. The caller lets connections send.
 pub(crate) struct Context<'a> {
-    pub collect: &'a mut Collectors,
+    pub aggregators: &'a mut Aggregators,
     pub flows: &'a mut [Flow],
     pub under_way: &'a mut UnderWay,
-    pub ledger: &'a mut Ledger,
+    pub counters: &'a mut RunCounters,
 }
 
 impl Context<'_> {
@@ -32,19 +32,19 @@ impl Context<'_> {
         let row = self.flows[flow_index as usize].row as usize;
         let Some(taken) = self.admit(now, flow_index, segment) else {
             // As if it had been lost on the way: its sender will repeat it.
-            self.ledger.on_segment_lost(row as u32, flow_index, segment, Cause::Queue);
+            self.counters.on_segment_lost(row as u32, flow_index, segment, Cause::Queue);
             return [None, None];
         };
-        self.ledger.crossings[row].on_arrived(now.since(sent));
+        self.counters.path_counters[row].on_arrived(now.since(sent));
         let flow = &mut self.flows[flow_index as usize];
         let before = flow.received();
-        let account = &mut self.ledger.accounts[row];
+        let account = &mut self.counters.rows[row];
         let received = flow.on_segment(now, to, (&taken, segment.wire_bytes()), account);
         let news = flow.received() - before;
-        let (machine, _) = self.collect.place(flow_index);
-        self.collect.machines[machine].audit.on_taken(news);
+        let (machine, _) = self.aggregators.place(flow_index);
+        self.aggregators.nodes[machine].audit.on_taken(news);
         let upstream =
-            if received == Received::Awaited { self.on_whole(now, flow_index) } else { None };
+            if received == Received::PayloadReady { self.on_whole(now, flow_index) } else { None };
         [upstream, Some(to)]
     }
 
@@ -55,21 +55,22 @@ impl Context<'_> {
         // What brings nothing new needs no room.
         let Some(data) = ends[1].incoming(segment) else { return Some(*segment) };
         let next = ends[1].receiver().delivered();
-        let (machine, slot) = self.collect.place(flow_index);
-        let outlet = self.collect.outlet_of(flow_index);
-        let aggregate = &mut self.collect.machines[machine].aggregate;
+        let (machine, slot) = self.aggregators.place(flow_index);
+        let outlet = self.aggregators.upstream_index(flow_index);
+        let aggregate = &mut self.aggregators.nodes[machine].aggregate;
         let member = (flow_index, slot);
         let until = match (flow.app.as_ref().and_then(Application::outbox), outlet) {
             (Some(outbox), _) => {
                 aggregate.admit(now, member, data.clone(), next, outbox.ends(self.under_way))
             }
             (_, Some(outlet)) => {
-                let ends = self.collect.outlets[outlet].parcels.iter().map(|parcel| parcel.end);
+                let ends =
+                    self.aggregators.upstream[outlet].messages.iter().map(|message| message.end);
                 aggregate.admit(now, member, data.clone(), next, ends)
             }
             _ => {
-                let pieces = flow.pieces(flow.watch);
-                aggregate.admit(now, member, data.clone(), next, pieces)
+                let chunks = flow.chunks(flow.notify_at);
+                aggregate.admit(now, member, data.clone(), next, chunks)
             }
         };
         if until == data.end {
@@ -85,86 +86,90 @@ impl Context<'_> {
     /// Messages of a flow are whole at a collector: they go on over the upstream connection whose end is
     /// returned.
     fn on_whole(&mut self, now: Instant, flow_index: u32) -> Option<u32> {
-        let into = self.collect.outlet_after(flow_index)?;
-        let (machine, slot) = self.collect.place(flow_index);
+        let into = self.aggregators.upstream_after(flow_index)?;
+        let (machine, slot) = self.aggregators.place(flow_index);
         let mut bytes = 0;
-        while let Some(parcel) = self.next_whole(flow_index) {
-            let Collectors { machines, outlets, .. } = &mut *self.collect;
+        while let Some(message) = self.next_whole(flow_index) {
+            let Aggregators { nodes, upstream, .. } = &mut *self.aggregators;
             let size =
-                machines[machine].aggregate.handle_message(now, (flow_index, slot), parcel.end);
-            let end = machines[machine].aggregate.handed_over(slot);
-            let parcel = Parcel { end, ..parcel };
-            machines[machine].audit.on_message(slot, &parcel, size);
-            outlets[into as usize].parcels.push_back(parcel);
+                nodes[machine].aggregate.handle_message(now, (flow_index, slot), message.end);
+            let end = nodes[machine].aggregate.handed_over(slot);
+            let message = WaitingMessage { end, ..message };
+            nodes[machine].audit.on_message(slot, &message, size);
+            upstream[into as usize].messages.push_back(message);
             bytes += size;
         }
-        let upstream_index = self.collect.first + into;
-        let first = self.collect.outlets[into as usize].parcels.front();
+        let upstream_index = self.aggregators.first + into;
+        let first = self.aggregators.upstream[into as usize].messages.front();
         let upstream = &mut self.flows[upstream_index as usize];
-        upstream.watch = first.map_or(u64::MAX, |parcel| parcel.end);
+        upstream.notify_at = first.map_or(u64::MAX, |message| message.end);
         if let Ends::Tcp(ends) = &mut upstream.ends {
-            self.ledger.handshakes.on_use(now, upstream_index, &ends[0]);
+            self.counters.handshakes.on_use(now, upstream_index, &ends[0]);
             ends[0].write(bytes);
         }
         Some(2 * upstream_index)
     }
 
     /// The next message of a flow that is whole at its far end, with its end in the flow's stream.
-    fn next_whole(&mut self, flow_index: u32) -> Option<Parcel> {
+    fn next_whole(&mut self, flow_index: u32) -> Option<WaitingMessage> {
         let flow = &mut self.flows[flow_index as usize];
         let delivered = flow.received();
-        let end = flow.watch;
+        let end = flow.notify_at;
         if end > delivered {
             return None;
         }
-        if let Some(outlet) = self.collect.outlet_of(flow_index) {
-            let outlet = &mut self.collect.outlets[outlet];
-            let parcel = outlet.parcels.pop_front()?;
-            flow.watch = outlet.parcels.front().map_or(u64::MAX, |parcel| parcel.end);
-            let size = parcel.end - std::mem::replace(&mut outlet.delivered, parcel.end);
+        if let Some(outlet) = self.aggregators.upstream_index(flow_index) {
+            let outlet = &mut self.aggregators.upstream[outlet];
+            let message = outlet.messages.pop_front()?;
+            flow.notify_at = outlet.messages.front().map_or(u64::MAX, |message| message.end);
+            let size = message.end - std::mem::replace(&mut outlet.delivered, message.end);
             let (machine, slot) = (outlet.machine as usize, outlet.slot as usize);
-            self.collect.machines[machine].audit.on_delivered(slot, &parcel, size);
-            return Some(parcel);
+            self.aggregators.nodes[machine].audit.on_delivered(slot, &message, size);
+            return Some(message);
         }
         let mut ready = Instant::NEVER;
         match flow.app.as_mut().and_then(Application::outbox_mut) {
             Some(outbox) => {
                 ready = outbox.pop(delivered, self.under_way)?.at;
-                flow.watch = outbox.watch(self.under_way);
+                flow.notify_at = outbox.watch(self.under_way);
             }
             None => {
-                flow.watch = flow.pieces(end).nth(1).unwrap_or(u64::MAX);
-                if flow.watch == u64::MAX
+                flow.notify_at = flow.chunks(end).nth(1).unwrap_or(u64::MAX);
+                if flow.notify_at == u64::MAX
                     && let Ends::Tcp(ends) = &mut flow.ends
                 {
                     ends[1].close();
                 }
             }
         }
-        Some(Parcel { end, ready, origin: flow_index })
+        Some(WaitingMessage { end, ready, origin: flow_index })
     }
 
     /// Returns a message, or piece of a byte stream, that is whole at the far end of an upstream connection and
     /// thereby at its destination.
-    pub(crate) fn poll_delivered(&mut self, now: Instant, flow_index: u32) -> Option<Parcel> {
-        let outlet = self.collect.outlet_of(flow_index)?;
-        let before = self.collect.outlets[outlet].delivered;
-        let parcel = self.next_whole(flow_index)?;
-        let origin = &mut self.flows[parcel.origin as usize];
-        let delivered = &mut self.ledger.apart[parcel.origin as usize];
-        *delivered += parcel.end - before;
+    pub(crate) fn poll_delivered(
+        &mut self,
+        now: Instant,
+        flow_index: u32,
+    ) -> Option<WaitingMessage> {
+        let outlet = self.aggregators.upstream_index(flow_index)?;
+        let before = self.aggregators.upstream[outlet].delivered;
+        let message = self.next_whole(flow_index)?;
+        let origin = &mut self.flows[message.origin as usize];
+        let delivered = &mut self.counters.indirect_payload[message.origin as usize];
+        *delivered += message.end - before;
         if let Some(transfer) = origin.app.as_mut().and_then(Application::transfer_mut)
             && *delivered == transfer.bytes
         {
             transfer.completed = now;
         }
-        Some(parcel)
+        Some(message)
     }
 
     /// An upstream connection may have sent something, or had it acknowledged.
-    pub(crate) fn on_pumped(&mut self, now: Instant, flow_index: u32) {
+    pub(crate) fn on_transmitted(&mut self, now: Instant, flow_index: u32) {
         let Some(upstream) = self.upstream(flow_index) else { return };
-        let machine = &mut self.collect.machines[upstream.machine];
+        let machine = &mut self.aggregators.nodes[upstream.machine];
         machine.audit.on_sent(upstream.slot, upstream.sent);
         machine.aggregate.handle_acknowledged(now, upstream.slot, upstream.acknowledged);
     }
@@ -173,10 +178,10 @@ impl Context<'_> {
     /// by that, which may have something to send; `None` when all is done.
     pub(crate) fn poll_departed(&mut self, now: Instant, flow_index: u32) -> Option<u32> {
         let Upstream { machine, slot, sent, .. } = self.upstream(flow_index)?;
-        let machine = &mut self.collect.machines[machine];
+        let machine = &mut self.aggregators.nodes[machine];
         while let Some(departed) = machine.aggregate.poll_departed(now, slot, sent) {
             let member = &mut self.flows[departed.member as usize];
-            self.ledger.crossings[member.row as usize].on_waited(departed.waited);
+            self.counters.path_counters[member.row as usize].on_waited(departed.waited);
             if machine.waits
                 && let Ends::Tcp(ends) = &mut member.ends
             {
@@ -188,7 +193,7 @@ impl Context<'_> {
     }
 
     fn upstream(&self, flow_index: u32) -> Option<Upstream> {
-        let outlet = &self.collect.outlets[self.collect.outlet_of(flow_index)?];
+        let outlet = &self.aggregators.upstream[self.aggregators.upstream_index(flow_index)?];
         let Ends::Tcp(ends) = &self.flows[flow_index as usize].ends else { return None };
         let (next, una) = ends[0].sent_and_acknowledged();
         Some(Upstream {
@@ -209,10 +214,10 @@ struct Upstream {
     acknowledged: u64,
 }
 
-impl Collectors {
-    /// The collector at which a flow ends, and which of its outlets takes the flow on.
+impl Aggregators {
+    /// The collector at which a flow ends, and which of its upstream takes the flow on.
     fn place(&self, flow: u32) -> (usize, usize) {
-        let outlet = &self.outlets[self.into[flow as usize] as usize];
+        let outlet = &self.upstream[self.into[flow as usize] as usize];
         (outlet.machine as usize, outlet.slot as usize)
     }
 }

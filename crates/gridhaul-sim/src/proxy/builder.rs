@@ -1,4 +1,4 @@
-//! How the machine of a unit is made.
+//! How the machine of a instance is made.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use gridhaul_scenario::units::{Bytes, Duration};
 
 /// All that is needed to make a machine, also anew after a crash.
 #[derive(Debug, Clone)]
-pub(super) struct Recipe {
+pub(super) struct ProxyBuilder {
     pub mode: ProxyMode,
     pub params: Arc<StackParams>,
     pub buffer: Bytes,
@@ -21,7 +21,7 @@ pub(super) struct Recipe {
     pub established: Option<[Arc<StackParams>; 2]>,
 }
 
-impl Recipe {
+impl ProxyBuilder {
     /// The machine at the beginning of the run.
     pub(super) fn first(&self) -> Box<dyn Proxy> {
         let Some([left, right]) = &self.established else { return self.anew() };

@@ -5,10 +5,10 @@ use gridhaul_core::pep::{Outgoing, Side};
 use gridhaul_scenario::scenario::Bypass;
 use gridhaul_scenario::units::Instant;
 
-use super::{Proxies, Unit};
+use super::{Proxies, ProxyInstance};
+use crate::counters::RunCounters;
 use crate::events::Target;
 use crate::flow::Flow;
-use crate::ledger::Ledger;
 use crate::network::Network;
 use crate::packet::{Body, Packet};
 
@@ -17,13 +17,13 @@ pub(crate) struct Context<'a> {
     pub proxies: &'a mut Proxies,
     pub net: &'a mut Network,
     pub flows: &'a [Flow],
-    pub ledger: &'a mut Ledger,
+    pub counters: &'a mut RunCounters,
 }
 
 /// What becomes of a packet that is at a proxy.
 pub(crate) enum Passage {
     /// The proxy has taken it in.
-    TakenIn,
+    AcceptedSegment,
     /// The proxy is down and lets it pass: the packet with its next place in the list of routes.
     Passed(Packet),
     /// The proxy is down, and the packet is lost.
@@ -33,83 +33,83 @@ pub(crate) enum Passage {
 impl Context<'_> {
     /// A packet is at the proxy with this number on its way, which may be down.
     pub(crate) fn on_packet(&mut self, now: Instant, packet: &Packet, ordinal: u32) -> Passage {
-        if let Some(taken) = self.proxies.take_in(now, packet, ordinal) {
-            self.on_taken_in(now, taken);
-            return Passage::TakenIn;
+        if let Some(taken) = self.proxies.accept(now, packet, ordinal) {
+            self.on_accepted_by_proxy(now, taken);
+            return Passage::AcceptedSegment;
         }
         let index = self.proxies.index(packet, ordinal);
-        let unit = &self.proxies.units[index as usize];
-        match unit.down {
+        let instance = &self.proxies.instances[index as usize];
+        match instance.down {
             Some((_, Bypass::Drop)) => Passage::Lost,
             Some((_, Bypass::Forward)) => {
-                let next = unit.next[side_of(packet).other().index()];
+                let next = instance.next[side_of(packet).other().index()];
                 Passage::Passed(Packet { next, ..*packet })
             }
             // No segment.
-            None => Passage::TakenIn,
+            None => Passage::AcceptedSegment,
         }
     }
 
     /// A proxy has taken a segment in.
-    pub(crate) fn on_taken_in(&mut self, now: Instant, taken: TakenIn) {
-        let passed = self.pump_unit(now, taken.unit, Some(taken.sent));
-        let unit = &self.proxies.units[taken.unit as usize];
-        if taken.is_data && unit.ends_connections() && !passed {
+    pub(crate) fn on_accepted_by_proxy(&mut self, now: Instant, taken: AcceptedSegment) {
+        let passed = self.transmit(now, taken.instance, Some(taken.sent));
+        let instance = &self.proxies.instances[taken.instance as usize];
+        if taken.is_data && instance.ends_connections() && !passed {
             // It ends here: what goes on is another packet.
-            let row = self.flows[unit.flow as usize].row as usize;
-            self.ledger.crossings[row].on_arrived(now.since(taken.sent));
+            let row = self.flows[instance.flow as usize].row as usize;
+            self.counters.path_counters[row].on_arrived(now.since(taken.sent));
         }
     }
 
     /// Time has come for a proxy: a deadline, a crash, or the end of one.
     pub(crate) fn on_timeout(&mut self, now: Instant, index: u32) {
-        let unit = &mut self.proxies.units[index as usize];
-        if unit.crashes.last().is_some_and(|crash| crash.0 <= now) {
-            unit.crash(now);
+        let instance = &mut self.proxies.instances[index as usize];
+        if instance.crashes.last().is_some_and(|crash| crash.0 <= now) {
+            instance.crash(now);
         }
-        if unit.down.is_some_and(|(until, _)| until <= now) {
-            unit.down = None;
+        if instance.down.is_some_and(|(until, _)| until <= now) {
+            instance.down = None;
         }
-        if unit.down.is_none() && unit.machine.next_deadline() <= now {
-            unit.machine.handle_timeout(now);
+        if instance.down.is_none() && instance.machine.next_deadline() <= now {
+            instance.machine.handle_timeout(now);
         }
-        self.pump_unit(now, index, None);
+        self.transmit(now, index, None);
     }
 
     /// Sends what a proxy has to send. `sent` is when the segment was sent that has just come in.
     /// Returns whether a data segment was let through.
-    fn pump_unit(&mut self, now: Instant, index: u32, sent: Option<Instant>) -> bool {
-        let unit = &mut self.proxies.units[index as usize];
-        let (flow, row) = (unit.flow, self.flows[unit.flow as usize].row);
+    fn transmit(&mut self, now: Instant, index: u32, sent: Option<Instant>) -> bool {
+        let instance = &mut self.proxies.instances[index as usize];
+        let (flow, row) = (instance.flow, self.flows[instance.flow as usize].row);
         let mut passed = false;
         // Read where it is: to move it would take longer than to send it.
-        while unit.down.is_none()
-            && let Some(outgoing) = &unit.machine.poll_transmit(now)
+        while instance.down.is_none()
+            && let Some(outgoing) = &instance.machine.poll_transmit(now)
         {
             let Outgoing { to, segment, .. } = outgoing;
             let sent = sent.filter(|_| outgoing.is_forwarded()).unwrap_or(now);
-            let own = segment.len > 0 && unit.note_sent(outgoing);
+            let own = segment.len > 0 && instance.note_sent(outgoing);
             let data = segment.len > 0 && *to == Side::Right;
             if data && own {
-                self.ledger.crossings[row as usize].on_sent(segment.wire_bytes());
+                self.counters.path_counters[row as usize].on_sent(segment.wire_bytes());
             }
             passed |= segment.len > 0 && outgoing.is_forwarded();
-            let (to, next) = (2 * flow + to.index() as u32, unit.next[to.index()]);
+            let (to, next) = (2 * flow + to.index() as u32, instance.next[to.index()]);
             let packet = |next| Packet { to, next, sent, body: Body::Tcp(*segment) };
             if !self.net.offer(now, next, segment.wire_bytes(), packet) && data {
-                self.ledger.on_segment_lost(row, flow, segment, Cause::Queue);
+                self.counters.on_segment_lost(row, flow, segment, Cause::Queue);
             }
         }
-        unit.note_held(now);
-        self.net.events.schedule(Target::Unit(index), unit.next_deadline());
+        instance.note_held(now);
+        self.net.events.schedule(Target::Proxy(index), instance.next_deadline());
         passed
     }
 }
 
 /// A segment that a proxy has taken in.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct TakenIn {
-    unit: u32,
+pub(crate) struct AcceptedSegment {
+    instance: u32,
     sent: Instant,
     /// Whether it brings data of the `from` end.
     is_data: bool,
@@ -119,24 +119,24 @@ impl Proxies {
     /// Lets the proxy with this number on the way of a packet take it in: `None` if it does not,
     /// because it is down.
     #[inline]
-    pub(crate) fn take_in(
+    pub(crate) fn accept(
         &mut self,
         now: Instant,
         packet: &Packet,
         ordinal: u32,
-    ) -> Option<TakenIn> {
+    ) -> Option<AcceptedSegment> {
         let index = self.index(packet, ordinal);
-        let unit = &mut self.units[index as usize];
+        let instance = &mut self.instances[index as usize];
         let Body::Tcp(segment) = &packet.body else { return None };
-        if unit.down.is_some() {
+        if instance.down.is_some() {
             return None;
         }
-        unit.machine.handle_segment(now, side_of(packet), segment);
+        instance.machine.handle_segment(now, side_of(packet), segment);
         let is_data = segment.len > 0 && !packet.returning();
-        Some(TakenIn { unit: index, sent: packet.sent, is_data })
+        Some(AcceptedSegment { instance: index, sent: packet.sent, is_data })
     }
 
-    /// Number of the unit.
+    /// Number of the instance.
     #[inline]
     fn index(&self, packet: &Packet, ordinal: u32) -> u32 {
         self.first[packet.flow() as usize] + ordinal
@@ -149,14 +149,14 @@ const fn side_of(packet: &Packet) -> Side {
     if packet.returning() { Side::Right } else { Side::Left }
 }
 
-impl Unit {
+impl ProxyInstance {
     /// It forgets everything.
     fn crash(&mut self, now: Instant) {
         let Some((_, until, packets)) = self.crashes.pop() else { return };
         self.bytes_at_risk.set(now, 0);
         self.crashed += 1;
         self.down = Some((until, packets));
-        self.machine = self.recipe.anew();
+        self.machine = self.builder.anew();
         self.sent_up_to = [None; 2];
     }
 

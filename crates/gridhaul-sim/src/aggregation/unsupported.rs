@@ -8,7 +8,7 @@ use gridhaul_scenario::units::BufferLimit;
 use super::sizes;
 
 /// Which flows through collectors this backend cannot carry, and why.
-pub(crate) fn refusals(scenario: &Scenario) -> Vec<Unsupported> {
+pub(crate) fn unsupported(scenario: &Scenario) -> Vec<Unsupported> {
     let mut refused = Vec::new();
     for (name, flow) in &scenario.flow {
         // A way that cannot be is found again, and told, when the run begins.

@@ -7,7 +7,7 @@ use super::LinkRule;
 /// Checks that a wire carries one packet at a time, none faster than its rate, and a row of
 /// packets without a pause not faster either, to the nanosecond.
 #[derive(Debug)]
-pub(super) struct WireCheck {
+pub(super) struct TransmitterCheck {
     rate: u64,
     free_at: Instant,
     /// What the packets of a busy time have had too little so far, in 1/rate nanoseconds. The
@@ -21,7 +21,7 @@ pub(super) struct WireCheck {
     rest: u64,
 }
 
-impl WireCheck {
+impl TransmitterCheck {
     pub(super) const fn new(rate: BitRate) -> Self {
         let rate = rate.as_bits_per_sec();
         Self { rate, free_at: Instant::ZERO, debt: 0, bytes: 0, least: 0, rest: 0 }

@@ -5,7 +5,7 @@ use gridhaul_scenario::scenario::{Hop, IpVersion, Scenario, Stage, upstream_name
 
 /// The first stage of every flow, and the groups of upstream connections.
 #[derive(Debug, Default)]
-pub(crate) struct Plan {
+pub(crate) struct Topology {
     /// In the order of the scenario's flows.
     pub flows: Vec<Way>,
     pub groups: Vec<Group>,
@@ -40,7 +40,7 @@ pub(crate) struct Group {
     pub next: Option<usize>,
 }
 
-impl Plan {
+impl Topology {
     pub(crate) fn new(scenario: &Scenario) -> Result<Self, RunError> {
         let mut plan = Self::default();
         for (name, flow) in &scenario.flow {
@@ -77,7 +77,7 @@ impl Plan {
     }
 
     /// How many of the groups before this one leave the same collector: which of the collector's
-    /// outlets it is.
+    /// upstream it is.
     pub(crate) fn slot(&self, group: usize) -> usize {
         let collector = &self.groups[group].collector;
         self.groups[..group].iter().filter(|other| other.collector == *collector).count()

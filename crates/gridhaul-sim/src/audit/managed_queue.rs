@@ -15,7 +15,7 @@ use super::LinkRule;
 /// What waited when a packet went in is known once all packets up to it are out: until then it is
 /// remembered, in the order in which they went in.
 #[derive(Debug)]
-pub(super) struct KeptCheck {
+pub(super) struct ManagedQueueCheck {
     limit: QueueLimit,
     /// Flows may overtake each other.
     by_flow: bool,
@@ -37,7 +37,7 @@ struct Entry {
     begun: Option<Instant>,
 }
 
-impl KeptCheck {
+impl ManagedQueueCheck {
     /// The check for a queue that holds its packets.
     pub(super) fn new(direction: &Direction) -> Option<Self> {
         let by_flow = match direction.aqm {

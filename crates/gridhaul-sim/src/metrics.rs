@@ -8,13 +8,13 @@ use gridhaul_scenario::answer::{DelayCounts, Metric, Metrics, RunRows};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use self::undelivered::Undelivered;
-use crate::account::{RowAccount, SenderSums};
-use crate::collect::{Collectors, Levels};
+use crate::aggregation::{Aggregators, BufferIntegrals};
+use crate::counters::RunCounters;
 use crate::flow::{Ends, Flow};
 use crate::layout::Layout;
-use crate::ledger::Ledger;
 use crate::network::Network;
 use crate::proxy::{Proxies, ProxySums};
+use crate::row_counters::{RowCounters, SenderSums};
 
 /// The state of a run that metrics are computed from.
 #[derive(Debug, Clone, Copy)]
@@ -22,53 +22,53 @@ pub(crate) struct State<'a> {
     pub net: &'a Network,
     pub flows: &'a [Flow],
     pub under_way: &'a UnderWay,
-    pub collect: &'a Collectors,
+    pub aggregators: &'a Aggregators,
     pub proxies: &'a Proxies,
-    pub ledger: &'a Ledger,
+    pub counters: &'a RunCounters,
 }
 
 /// Counters at the end of the warm-up.
 #[derive(Debug)]
-pub(crate) struct Before {
+pub(crate) struct WarmupSnapshot {
     at: Instant,
     links: Vec<LinkAccount>,
-    accounts: Vec<RowAccount>,
+    rows: Vec<RowCounters>,
     /// Windows integrated and senders' counters of each row.
     cwnd_integrals: Vec<u128>,
     senders: Vec<SenderSums>,
     /// Payload that each flow has delivered; empty where none has.
     delivered: Vec<u64>,
     /// What waits in collectors, for each upstream connection.
-    levels: Vec<Levels>,
+    levels: Vec<BufferIntegrals>,
     /// What the proxies of each row have counted; empty where there are none.
     proxies: Vec<ProxySums>,
-    crossings: Vec<Crossings>,
+    path_counters: Vec<Crossings>,
     confusions: Vec<Confusion>,
 }
 
-impl Before {
+impl WarmupSnapshot {
     /// The counters now, at the end of the warm-up.
     pub(crate) fn new(now: Instant, state: State<'_>) -> Self {
-        let State { net, flows, ledger, .. } = state;
+        let State { net, flows, counters, .. } = state;
         for slot in net.links.iter().map(|link| &link.account) {
             debug_assert!(slot.arrived <= slot.offered + slot.copies);
         }
-        let rows = ledger.accounts.len();
+        let rows = counters.rows.len();
         Self {
             at: now,
             links: net.links.accounts(now).collect(),
-            accounts: ledger.accounts.clone(),
-            cwnd_integrals: ledger.accounts.iter().map(|row| row.cwnd_integral_at(now)).collect(),
+            rows: counters.rows.clone(),
+            cwnd_integrals: counters.rows.iter().map(|row| row.cwnd_integral_at(now)).collect(),
             senders: sender_sums(flows, rows),
             delivered: if now == Instant::ZERO {
                 Vec::new()
             } else {
                 (0..flows.len()).map(|index| state.delivered(index)).collect()
             },
-            levels: state.collect.levels(now),
+            levels: state.aggregators.levels(now),
             proxies: state.proxies.sums(now, flows, rows),
-            crossings: ledger.crossings.clone(),
-            confusions: ledger.truth.rows().to_vec(),
+            path_counters: counters.path_counters.clone(),
+            confusions: counters.loss_causes.rows().to_vec(),
         }
     }
 }
@@ -76,16 +76,16 @@ impl Before {
 impl State<'_> {
     /// When the run ends.
     const fn end(&self) -> Instant {
-        self.ledger.measured.end
+        self.counters.measured.end
     }
 
     /// Payload of a flow that has reached the application at the end of its path.
     fn delivered(&self, index: usize) -> u64 {
         let flow = &self.flows[index];
-        let goes_on = || self.collect.outlet_after(index as u32).is_some();
+        let goes_on = || self.aggregators.upstream_after(index as u32).is_some();
         match &flow.ends {
             Ends::Tcp(ends) if flow.app.is_none() || !goes_on() => ends[1].receiver().delivered(),
-            _ => self.ledger.apart[index],
+            _ => self.counters.indirect_payload[index],
         }
     }
 }
@@ -102,18 +102,18 @@ fn sender_sums(flows: &[Flow], rows: usize) -> Vec<SenderSums> {
 }
 
 /// The rows of a finished run, from the counters `before` the measured time on.
-pub(crate) fn rows(state: State<'_>, before: Option<&Before>, layout: &Layout) -> RunRows {
+pub(crate) fn rows(state: State<'_>, before: Option<&WarmupSnapshot>, layout: &Layout) -> RunRows {
     let (flow_rows, link_rows) = (layout.flows.len(), layout.directions.rows().len());
     let Some(before) = before else {
         let (flows, links) = (vec![Vec::new(); flow_rows], vec![Vec::new(); link_rows]);
         return RunRows { flows, links, delays: Vec::new() };
     };
-    let State { net, flows, ledger, .. } = state;
+    let State { net, flows, counters, .. } = state;
     let end = state.end();
     let span = end.since(before.at);
     let senders = sender_sums(flows, flow_rows);
     let senders = senders.iter().zip(&before.senders).map(|(now, then)| now.since(then));
-    let crossings = ledger.crossings.iter().zip(&before.crossings);
+    let crossings = counters.path_counters.iter().zip(&before.path_counters);
     let crossings: Vec<Crossings> = crossings.map(|(now, then)| now.since(then)).collect();
     let proxies = state.proxies.sums(end, flows, flow_rows);
     let flow = |(row, senders): (usize, SenderSums)| {
@@ -122,9 +122,9 @@ pub(crate) fn rows(state: State<'_>, before: Option<&Before>, layout: &Layout) -
         if let Some(sums) = proxies.get(row) {
             sums.metrics(&before.proxies[row], span, &mut metrics);
         }
-        if row >= layout.plan.flows.len() {
+        if row >= layout.aggregation.flows.len() {
             let row = (flows, row as u32);
-            state.collect.metrics(row, &before.levels, (end, span), &mut metrics);
+            state.aggregators.metrics(row, &before.levels, (end, span), &mut metrics);
         }
         metrics
     };
@@ -140,7 +140,7 @@ fn delays(state: State<'_>, rows: usize) -> Vec<Option<DelayCounts>> {
     let mut delays = vec![None; rows];
     for flow in state.flows.iter().filter(|flow| flow.has_messages()) {
         let row = flow.row as usize;
-        delays[row].get_or_insert_with(|| state.ledger.delays[row].counts());
+        delays[row].get_or_insert_with(|| state.counters.delays[row].counts());
     }
     delays
 }
@@ -158,7 +158,7 @@ struct Members {
 
 fn flow_row(
     state: State<'_>,
-    before: &Before,
+    before: &WarmupSnapshot,
     row: usize,
     senders: &SenderSums,
     (own, stages): (&Crossings, &[Crossings]),
@@ -175,22 +175,22 @@ fn flow_row(
         }
     }
     members.undelivered.add_collected(row as u32, state);
-    let (account, earlier) = (&state.ledger.accounts[row], &before.accounts[row]);
+    let (account, earlier) = (&state.counters.rows[row], &before.rows[row]);
     let mut metrics = Vec::new();
     members.rates(account, earlier, secs, &mut metrics);
     own.metrics(secs, members.tcp, &mut metrics);
     if members.tcp && !stages.is_empty() {
         Crossings::totals(stages, &mut metrics);
     }
-    if let Some(openings) = state.ledger.handshakes.of(row) {
+    if let Some(openings) = state.counters.handshakes.of(row) {
         openings.metrics(&mut metrics);
     }
     if members.tcp {
         senders.metrics(&mut metrics);
         metrics.push((Metric::SegmentsReceived, (account.returned - earlier.returned) as f64));
-        let truth = &state.ledger.truth;
-        if truth.judges(row as u32) {
-            truth.rows()[row].since(&before.confusions[row]).metrics(&mut metrics);
+        let loss_causes = &state.counters.loss_causes;
+        if loss_causes.deadline_checks(row as u32) {
+            loss_causes.rows()[row].since(&before.confusions[row]).metrics(&mut metrics);
         }
         let integral = account.cwnd_integral_at(state.end()) - before.cwnd_integrals[row];
         let mean = integral as f64 / 1e9 / secs / members.count as f64;
@@ -206,8 +206,8 @@ fn flow_row(
             (lost, account.datagrams - earlier.datagrams)
         };
         metrics.extend(message_loss(lost, of).map(|loss| (Metric::MessageLoss, loss)));
-        state.ledger.delays[row].metrics(&members.undelivered.waiting, &mut metrics);
-        let judge = state.ledger.judges[row].as_ref();
+        state.counters.delays[row].metrics(&members.undelivered.waiting, &mut metrics);
+        let judge = state.counters.deadline_checks[row].as_ref();
         metrics.extend(judge.and_then(Judge::share).map(|share| (Metric::DeadlineMet, share)));
     }
     metrics
@@ -226,7 +226,7 @@ impl Members {
         }
     }
 
-    fn rates(&self, now: &RowAccount, then: &RowAccount, secs: f64, into: &mut Metrics) {
+    fn rates(&self, now: &RowCounters, then: &RowCounters, secs: f64, into: &mut Metrics) {
         if self.goodputs.count() > 0 {
             self.goodputs.metrics(into);
         }

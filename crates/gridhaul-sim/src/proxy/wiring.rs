@@ -1,4 +1,4 @@
-//! From a scenario to units: which connections pass which proxies, and where on their routes.
+//! From a scenario to instances: which connections pass which proxies, and where on their routes.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{End, Flow, Proxy, Scenario, Waypoint};
 use gridhaul_scenario::units::Instant;
 
-use super::recipe::Recipe;
-use super::{Proxies, Unit};
-use crate::network::AT_PROXY;
+use super::builder::ProxyBuilder;
+use super::{Proxies, ProxyInstance};
+use crate::network::FIRST_PROXY;
 use crate::stacks::Stacks;
 
 /// The proxies on the way of each row of flows.
@@ -43,14 +43,14 @@ impl<'s> ProxyWiring<'s> {
     /// What stands in the list of routes on the way out (0) or back (1) of a row, each behind so
     /// many hops, in order.
     pub(crate) fn marks(&self, row: usize, way: usize) -> Vec<(usize, u32)> {
-        let places = self.rows[row].iter().zip(AT_PROXY..);
+        let places = self.rows[row].iter().zip(FIRST_PROXY..);
         let mut marks: Vec<_> =
             places.map(|(place, mark)| (place.point.after[way], mark)).collect();
         marks.sort_by_key(|&(after, _)| after);
         marks
     }
 
-    /// Adds the units of a connection, whose routes begin at these places of the list.
+    /// Adds the instances of a connection, whose routes begin at these places of the list.
     pub(crate) fn add(
         &mut self,
         (flow, row): (u32, usize),
@@ -63,9 +63,9 @@ impl<'s> ProxyWiring<'s> {
         }
         let isns = isns();
         self.proxies.first.resize(flow as usize + 1, u32::MAX);
-        self.proxies.first[flow as usize] = self.proxies.units.len() as u32;
+        self.proxies.first[flow as usize] = self.proxies.instances.len() as u32;
         for (index, place) in self.rows[row].iter().enumerate() {
-            // Before it on the way out stand its hops and the marks of the proxies before it; on
+            // WarmupSnapshot it on the way out stand its hops and the marks of the proxies before it; on
             // the way back those of the proxies behind it.
             let behind = self.rows[row].len() - 1 - index;
             let right = begins[0] + (place.point.after[0] + index + 1) as u32;
@@ -74,7 +74,7 @@ impl<'s> ProxyWiring<'s> {
                 End::From => Side::Left,
                 End::To => Side::Right,
             };
-            let recipe = Recipe {
+            let builder = ProxyBuilder {
                 mode: place.proxy.mode,
                 params: Arc::clone(&place.params),
                 buffer: place.proxy.buffer,
@@ -92,10 +92,10 @@ impl<'s> ProxyWiring<'s> {
                 let at = Instant::ZERO + crash.at;
                 (at, at + crash.down, crash.packets)
             });
-            self.proxies.units.push(Unit {
+            self.proxies.instances.push(ProxyInstance {
                 flow,
-                machine: recipe.first(),
-                recipe,
+                machine: builder.first(),
+                builder,
                 next: [left, right],
                 crashes: crashes.collect(),
                 down: None,
@@ -108,7 +108,7 @@ impl<'s> ProxyWiring<'s> {
     }
 
     pub(crate) fn finish(mut self, flows: usize) -> Proxies {
-        if !self.proxies.units.is_empty() {
+        if !self.proxies.instances.is_empty() {
             self.proxies.first.resize(flows, u32::MAX);
         }
         self.proxies

@@ -26,20 +26,20 @@ impl Undelivered {
 
     /// Adds the messages of a row that collectors have taken over.
     pub(crate) fn add_collected(&mut self, row: u32, state: State<'_>) {
-        for (index, outlet) in state.collect.outlets.iter().enumerate() {
-            let upstream = &state.flows[state.collect.first as usize + index];
+        for (index, outlet) in state.aggregators.upstream.iter().enumerate() {
+            let upstream = &state.flows[state.aggregators.first as usize + index];
             let unsent = upstream.has_failed_to_open();
-            for parcel in &outlet.parcels {
-                let is_message = parcel.ready != Instant::NEVER;
-                if is_message && state.flows[parcel.origin as usize].row == row {
-                    self.add_message(parcel.ready, unsent, state);
+            for message in &outlet.messages {
+                let is_message = message.ready != Instant::NEVER;
+                if is_message && state.flows[message.origin as usize].row == row {
+                    self.add_message(message.ready, unsent, state);
                 }
             }
         }
     }
 
     fn add_message(&mut self, ready: Instant, unsent: bool, state: State<'_>) {
-        if state.ledger.measured.contains(&ready) {
+        if state.counters.measured.contains(&ready) {
             self.waiting.push(state.end().since(ready));
             self.unsent += u64::from(unsent);
         }
