@@ -1,4 +1,4 @@
-//! What is counted during a run; `measure.rs` turns the counters into metrics.
+//! The counters of a run, from which `metrics.rs` computes metrics.
 
 use std::ops::Range;
 
@@ -17,27 +17,27 @@ use crate::row_counters::RowCounters;
 pub(crate) struct RunCounters {
     /// Message delays of each row of flows.
     pub delays: Vec<Delays>,
-    /// The account of each row of flows.
+    /// Counters of each row of flows.
     pub rows: Vec<RowCounters>,
-    /// How the data packets of each row of flows cross its stage.
+    /// Delay and loss of the data packets of each row of flows on their stage.
     pub path_counters: Vec<Crossings>,
-    /// Payload of each flow that was delivered apart from its own connection: datagrams, and what
-    /// aggregators have forwarded. Empty where there are neither.
+    /// Payload of each flow that was not delivered by the connection of the flow: datagrams, and payload that
+    /// aggregators have forwarded. Empty in runs without either.
     pub indirect_payload: Vec<u64>,
     /// Deadline checks of the messages of each row of flows that has a deadline.
     pub deadline_checks: Vec<Option<Judge>>,
-    /// Which datagrams have arrived and are lost, where links make copies of packets.
+    /// Arrived and lost datagrams, in runs with links that duplicate packets.
     pub duplicates: Option<Duplicates>,
-    /// How senders classify losses, beside the ground loss_causes.
+    /// How senders classify losses, compared with the ground truth.
     pub loss_causes: LossCauses,
     pub handshakes: Handshakes,
-    /// The measured time: from the end of the warm-up to the end of the run.
+    /// The measurement interval: from the end of the warm-up to the end of the run.
     pub measured: Range<Instant>,
 }
 
 impl RunCounters {
-    /// One row for each of the deadline_checks: `None` where there is no deadline. `apart` has a zero for
-    /// each flow, if some of their payload will arrive apart from connections.
+    /// `deadline_checks` has an entry for each row, `None` for a row without a deadline. `indirect_payload` has a
+    /// zero for each flow, or is empty.
     pub(crate) fn new(
         deadline_checks: Vec<Option<Judge>>,
         indirect_payload: Vec<u64>,
@@ -58,7 +58,7 @@ impl RunCounters {
         }
     }
 
-    /// A data segment of a flow is lost, and why.
+    /// A data segment of a flow is lost for this cause.
     #[inline]
     pub(crate) fn on_segment_lost(&mut self, row: u32, flow: u32, segment: &Segment, cause: Cause) {
         self.path_counters[row as usize].lost += 1;
@@ -74,7 +74,7 @@ impl RunCounters {
         }
     }
 
-    /// A datagram has arrived: whether nothing of its message has before.
+    /// A datagram has arrived. Returns whether it is the first copy of its message.
     pub(crate) fn is_first_copy(&mut self, row: u32, number: u32) -> bool {
         let totals = &mut self.rows[row as usize];
         self.duplicates.as_mut().is_none_or(|duplicates| duplicates.on_arrived(row, number, totals))
@@ -84,18 +84,18 @@ impl RunCounters {
     #[inline]
     pub(crate) fn on_ready(&mut self, row: u32, ready: Instant) {
         self.rows[row as usize].due += u64::from(self.measured.contains(&ready));
-        if let Some(judge) = &mut self.deadline_checks[row as usize] {
-            judge.on_ready(ready);
+        if let Some(check) = &mut self.deadline_checks[row as usize] {
+            check.on_ready(ready);
         }
     }
 
-    /// A message of a row has arrived whole.
+    /// A message of a row has arrived completely.
     pub(crate) fn on_delivered(&mut self, row: u32, ready: Instant, delay: Duration) {
         if ready >= self.measured.start {
             self.delays[row as usize].record(delay);
         }
-        if let Some(judge) = &mut self.deadline_checks[row as usize] {
-            judge.on_delivered(ready, delay);
+        if let Some(check) = &mut self.deadline_checks[row as usize] {
+            check.on_delivered(ready, delay);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Which datagrams have arrived and which are lost, where links make copies of them: a message counts
-//! once, however many of it there are.
+//! Arrived and lost datagrams on paths that duplicate packets: a message counts once, whatever the number
+//! of its copies.
 
 use crate::row_counters::RowCounters;
 
-/// What has become of the datagrams of each row of flows, by their numbers.
+/// Arrived and lost datagrams of each row of flows, by number.
 #[derive(Debug)]
 pub(crate) struct Duplicates {
     rows: Vec<DatagramSets>,
@@ -12,11 +12,11 @@ pub(crate) struct Duplicates {
 #[derive(Debug, Clone, Default)]
 struct DatagramSets {
     arrived: Numbers,
-    /// Without those that another copy of has arrived.
+    /// Excludes datagrams of which another copy has arrived.
     lost: Numbers,
 }
 
-/// A set of numbers that begin at 0: a bit for each.
+/// A set of small numbers as a bit set.
 #[derive(Debug, Clone, Default)]
 struct Numbers {
     words: Vec<u64>,
@@ -27,35 +27,35 @@ impl Duplicates {
         Self { rows: vec![DatagramSets::default(); rows] }
     }
 
-    /// A datagram has arrived; whether it is the first of its kind. If one of its kind was lost, the
-    /// message is not.
-    pub(crate) fn on_arrived(&mut self, row: u32, number: u32, account: &mut RowCounters) -> bool {
-        let seen = &mut self.rows[row as usize];
-        let first = seen.arrived.insert(number);
-        if first && seen.lost.remove(number) {
-            account.datagrams_lost -= 1;
+    /// A datagram has arrived. Returns whether it is the first copy. A message of which a copy has arrived no
+    /// longer counts as lost.
+    pub(crate) fn on_arrived(&mut self, row: u32, number: u32, totals: &mut RowCounters) -> bool {
+        let datagrams = &mut self.rows[row as usize];
+        let first = datagrams.arrived.insert(number);
+        if first && datagrams.lost.remove(number) {
+            totals.datagrams_lost -= 1;
         }
         first
     }
 
-    /// A datagram is lost. The message counts as lost with the first of its kind, unless one has arrived.
-    pub(crate) fn on_lost(&mut self, row: u32, number: u32, account: &mut RowCounters) {
-        let seen = &mut self.rows[row as usize];
-        if !seen.arrived.contains(number) && seen.lost.insert(number) {
-            account.datagrams_lost += 1;
+    /// A datagram is lost. The message counts as lost from its first lost copy on, unless a copy has arrived.
+    pub(crate) fn on_lost(&mut self, row: u32, number: u32, totals: &mut RowCounters) {
+        let datagrams = &mut self.rows[row as usize];
+        if !datagrams.arrived.contains(number) && datagrams.lost.insert(number) {
+            totals.datagrams_lost += 1;
         }
     }
 }
 
 impl Numbers {
     fn contains(&self, number: u32) -> bool {
-        let (word, bit) = place(number);
+        let (word, bit) = bit_position(number);
         self.words.get(word).is_some_and(|word| word & bit != 0)
     }
 
-    /// Whether it was not there before.
+    /// Returns whether the number is new.
     fn insert(&mut self, number: u32) -> bool {
-        let (word, bit) = place(number);
+        let (word, bit) = bit_position(number);
         if word >= self.words.len() {
             self.words.resize(word + 1, 0);
         }
@@ -64,18 +64,18 @@ impl Numbers {
         new
     }
 
-    /// Whether it was there.
+    /// Returns whether the set had the number.
     fn remove(&mut self, number: u32) -> bool {
-        let there = self.contains(number);
-        if there {
-            let (word, bit) = place(number);
+        let present = self.contains(number);
+        if present {
+            let (word, bit) = bit_position(number);
             self.words[word] &= !bit;
         }
-        there
+        present
     }
 }
 
-const fn place(number: u32) -> (usize, u64) {
+const fn bit_position(number: u32) -> (usize, u64) {
     (number as usize / 64, 1 << (number % 64))
 }
 
@@ -84,16 +84,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_arrives_once_and_is_lost_only_if_all_of_it_is() {
-        let (mut copies, mut account) = (Duplicates::new(1), RowCounters::default());
-        assert!(copies.on_arrived(0, 70, &mut account));
-        assert!(!copies.on_arrived(0, 70, &mut account));
-        copies.on_lost(0, 70, &mut account);
-        assert_eq!(account.datagrams_lost, 0, "one of it is there");
-        copies.on_lost(0, 3, &mut account);
-        copies.on_lost(0, 3, &mut account);
-        assert_eq!(account.datagrams_lost, 1);
-        assert!(copies.on_arrived(0, 3, &mut account), "the third of it");
-        assert_eq!(account.datagrams_lost, 0);
+    fn a_message_arrives_once_and_is_lost_only_if_all_copies_are() {
+        let (mut duplicates, mut totals) = (Duplicates::new(1), RowCounters::default());
+        assert!(duplicates.on_arrived(0, 70, &mut totals));
+        assert!(!duplicates.on_arrived(0, 70, &mut totals));
+        duplicates.on_lost(0, 70, &mut totals);
+        assert_eq!(totals.datagrams_lost, 0, "a copy has arrived");
+        duplicates.on_lost(0, 3, &mut totals);
+        duplicates.on_lost(0, 3, &mut totals);
+        assert_eq!(totals.datagrams_lost, 1);
+        assert!(duplicates.on_arrived(0, 3, &mut totals), "the third copy");
+        assert_eq!(totals.datagrams_lost, 0);
     }
 }

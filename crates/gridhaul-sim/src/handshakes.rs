@@ -1,4 +1,4 @@
-//! Handshakes of a run: which connections are opening, and how long the others took.
+//! TCP handshakes of a run: the connections that are opening, and the handshake times of the others.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::flow::Flow;
 #[derive(Debug, Default)]
 pub(crate) struct Handshakes {
     rows: Vec<Option<Openings>>,
-    /// When each connection that is opening sent its first SYN, by the number of its flow. Most are
-    /// open after a round trip: a column for all flows would cost more memory.
+    /// When each connection that is opening sent its first SYN, by the number of its flow. Most connections are
+    /// open after a round trip, so a column for all flows would need more memory.
     opening: BTreeMap<u32, Instant>,
 }
 
 impl Handshakes {
-    /// For so many rows.
+    /// The handshakes of this number of rows.
     pub(crate) fn new(rows: usize) -> Self {
         Self {
             rows: std::iter::repeat_with(|| None).take(rows).collect(),
@@ -26,25 +26,25 @@ impl Handshakes {
         }
     }
 
-    /// The application of a flow is about to use its connection, which sends SYN now unless it has.
+    /// The application of a flow is about to use its connection, which sends a SYN unless it already has.
     #[inline]
-    pub(crate) fn on_use(&mut self, now: Instant, index: u32, near: &Connection) {
-        if near.state() == State::SynSent {
+    pub(crate) fn on_use(&mut self, now: Instant, index: u32, client: &Connection) {
+        if client.state() == State::SynSent {
             self.opening.entry(index).or_insert(now);
         }
     }
 
-    /// SYN was answered at the end that opens the connection.
+    /// A SYN-ACK has arrived at the end that opens the connection.
     #[cold]
-    pub(crate) fn on_answered(&mut self, now: Instant, index: u32, row: u32, near: &Connection) {
-        if near.is_open()
-            && let Some(begun) = self.opening.remove(&index)
+    pub(crate) fn on_syn_ack(&mut self, now: Instant, index: u32, row: u32, client: &Connection) {
+        if client.is_open()
+            && let Some(started) = self.opening.remove(&index)
         {
-            self.row(row).on_opened(now.since(begun));
+            self.row(row).on_opened(now.since(started));
         }
     }
 
-    /// The run is over.
+    /// Counts the handshakes that have failed at the end of the run.
     pub(crate) fn finish(&mut self, flows: &[Flow]) {
         for index in std::mem::take(&mut self.opening).into_keys() {
             let flow = &flows[index as usize];

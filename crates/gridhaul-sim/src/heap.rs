@@ -1,13 +1,13 @@
-//! The heap under the event queue.
+//! The priority queue of events.
 
-/// A heap with four children a node: flatter than a binary one, and a node fits a cache line.
+/// A 4-ary heap: it is flatter than a binary heap, and the children of a node fit into a cache line.
 ///
-/// What comes up is left on top until the next call: mostly the same target asks to be woken
-/// again, and then its new entry takes the place, which saves one of two walks through the heap.
+/// The removal of the first entry is delayed until the next call. The same target usually schedules its next
+/// event, and the new entry then replaces the root, which saves one of two walks through the heap.
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
     entries: Vec<u128>,
-    /// The entry on top has been taken.
+    /// Whether the root has been removed.
     vacant: bool,
 }
 
@@ -24,7 +24,7 @@ impl Heap {
         self.entries.first().copied().unwrap_or(NOTHING)
     }
 
-    /// Takes the entry that [`first`](Self::first) has just shown.
+    /// Removes the entry that [`first`](Self::first) has just returned.
     #[inline]
     pub(crate) const fn take_first(&mut self) {
         self.vacant = true;
@@ -40,7 +40,7 @@ impl Heap {
         }
     }
 
-    /// Puts an entry where it belongs from the bottom up.
+    /// Inserts an entry from the bottom up.
     #[inline(never)]
     fn sift_up(&mut self, entry: u128) {
         let mut hole = self.entries.len();
@@ -56,7 +56,7 @@ impl Heap {
         self.entries[hole] = entry;
     }
 
-    /// Nothing has taken the place on top: the last entry does.
+    /// Moves the last entry to the vacant root.
     #[inline(never)]
     fn fill_root(&mut self) {
         self.vacant = false;
@@ -67,7 +67,7 @@ impl Heap {
         }
     }
 
-    /// Puts an entry where it belongs from the top down.
+    /// Inserts an entry from the root down.
     #[inline]
     fn sift_down(&mut self, entry: u128) {
         let len = self.entries.len();

@@ -5,14 +5,14 @@ use gridhaul_scenario::scenario::{Directions, Scenario};
 
 use crate::aggregation::Topology;
 
-/// The rows of an answer, which follow from the scenario alone.
+/// The rows of an answer, which depend on the scenario only.
 #[derive(Debug)]
 pub(crate) struct Layout {
     /// Name and number of equal flows of each row.
     pub flows: Vec<(String, u64)>,
     /// The directions of all links, and their rows.
     pub directions: Directions,
-    /// The connections that lead on from collectors, and the row of each of their groups.
+    /// The upstream connections of aggregators, and the row of each of their groups.
     pub aggregation: Topology,
     pub group_row: Vec<u32>,
 }
@@ -32,7 +32,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Adds the rows of upstream connections, in the order in which data crosses them.
+    /// Adds the rows of upstream connections, in the order of the path of the data.
     fn add_groups(&mut self) {
         self.group_row = vec![u32::MAX; self.aggregation.groups.len()];
         let order: Vec<usize> = (0..self.aggregation.flows.len())
@@ -55,8 +55,8 @@ impl Layout {
         }
     }
 
-    /// The rows of the stages that the data of a row crosses; none for upstream connections, over
-    /// which data of several flows may go.
+    /// The rows of the stages on the path of a row's data. Empty for upstream connections, which may carry data
+    /// of several flows.
     pub(crate) fn stages(&self, row: usize) -> Vec<usize> {
         if row >= self.aggregation.flows.len() {
             return Vec::new();
@@ -66,7 +66,7 @@ impl Layout {
     }
 }
 
-/// A group on either side makes one flow for each of its members.
+/// Number of flows for a group of nodes at either end: one for each member.
 pub(crate) fn members(scenario: &Scenario, from: &str, to: &str) -> u64 {
     scenario.members(from, to).map_or(1, u64::from)
 }

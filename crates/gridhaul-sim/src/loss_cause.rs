@@ -1,9 +1,9 @@
-//! The loss_causes beside what senders say: why a packet was really lost, and what a congestion control
-//! that tells causes apart called the loss.
+//! Ground truth of losses: compares the cause of each loss with its classification by the sender.
 //!
-//! Of flows whose control deadline_checks, every lost data packet is remembered with its cause
-//! (`gridhaul_core::link::Losses`). Losses that a recovery repairs without asking are not judged, and so not
-//! counted. Behind a proxy on the way, losses count as the sender's although the proxy may repair them.
+//! Some congestion control algorithms classify losses as congestion or as transmission errors. For their
+//! flows every lost data packet is recorded with its cause (`gridhaul_core::link::Losses`). Losses that loss
+//! recovery repairs without a classification are not counted. On a path with a proxy, losses after the proxy
+//! count for the sender although the proxy may repair them.
 
 use std::collections::BTreeMap;
 
@@ -13,39 +13,38 @@ use gridhaul_core::tcp::{Connection, Segment};
 
 use crate::flow::{Ends, Flow};
 
-/// What is known of the flows whose control deadline_checks losses, by the number of the flow.
+/// Losses of the flows that classify losses, by the number of the flow.
 #[derive(Debug, Default)]
 pub(crate) struct LossCauses {
     flows: BTreeMap<u32, ClassifyingFlow>,
-    /// Judgements of each row.
+    /// Classifications by cause of each row.
     rows: Vec<Confusion>,
 }
 
-/// A flow whose control deadline_checks.
+/// A flow whose congestion control algorithm classifies losses.
 #[derive(Debug, Default)]
 struct ClassifyingFlow {
     row: u32,
     losses: Losses,
-    verdicts: Verdicts,
+    /// Classifications up to the last event of the sender.
+    classifications: Verdicts,
 }
 
 impl LossCauses {
-    /// Watches those of the flows that judge.
+    /// Selects the flows that classify losses.
     pub(crate) fn new(flows: &[Flow], rows: usize) -> Self {
-        let watched: BTreeMap<u32, ClassifyingFlow> = (0..)
-            .zip(flows)
-            .filter(
-                |(_, flow)| matches!(&flow.ends, Ends::Tcp(ends) if verdicts(&ends[0]).is_some()),
-            )
-            .map(|(number, flow)| {
-                (number, ClassifyingFlow { row: flow.row, ..ClassifyingFlow::default() })
-            })
-            .collect();
-        let rows = if watched.is_empty() { 0 } else { rows };
-        Self { flows: watched, rows: vec![Confusion::default(); rows] }
+        let mut classifying = BTreeMap::new();
+        for (number, flow) in (0..).zip(flows) {
+            if matches!(&flow.ends, Ends::Tcp(ends) if classifications(&ends[0]).is_some()) {
+                let flow = ClassifyingFlow { row: flow.row, ..ClassifyingFlow::default() };
+                classifying.insert(number, flow);
+            }
+        }
+        let rows = if classifying.is_empty() { 0 } else { rows };
+        Self { flows: classifying, rows: vec![Confusion::default(); rows] }
     }
 
-    /// Whether any flow deadline_checks.
+    /// Whether any flow classifies losses.
     #[inline]
     pub(crate) const fn is_active(&self) -> bool {
         !self.rows.is_empty()
@@ -55,43 +54,43 @@ impl LossCauses {
     #[inline]
     pub(crate) fn on_lost(&mut self, flow: u32, segment: &Segment, cause: Cause) {
         if self.is_active() {
-            self.remember(flow, segment, cause);
+            self.record(flow, segment, cause);
         }
     }
 
     #[cold]
-    fn remember(&mut self, flow: u32, segment: &Segment, cause: Cause) {
-        let Some(watched) = self.flows.get_mut(&flow) else { return };
-        watched.losses.add(segment.seq, segment.len, cause);
+    fn record(&mut self, flow: u32, segment: &Segment, cause: Cause) {
+        let Some(flow) = self.flows.get_mut(&flow) else { return };
+        flow.losses.add(segment.seq, segment.len, cause);
     }
 
-    /// The sender of a flow has handled something: it may have judged.
+    /// The sender of a flow has handled an event, and may have classified a loss.
     pub(crate) fn on_handled(&mut self, flow: u32, ends: &[Connection; 2]) {
-        let Some(watched) = self.flows.get_mut(&flow) else { return };
-        let Some(now) = verdicts(&ends[0]) else { return };
-        let then = std::mem::replace(&mut watched.verdicts, now);
-        if now == then {
+        let Some(flow) = self.flows.get_mut(&flow) else { return };
+        let Some(now) = classifications(&ends[0]) else { return };
+        let previous = std::mem::replace(&mut flow.classifications, now);
+        if now == previous {
             return;
         }
-        let cause = watched.losses.take(ends[0].first_unacknowledged());
+        let cause = flow.losses.take(ends[0].first_unacknowledged());
         let called = Called {
-            congestion: u64::from(now.congestion.wrapping_sub(then.congestion)),
-            error: u64::from(now.error.wrapping_sub(then.error)),
+            congestion: u64::from(now.congestion.wrapping_sub(previous.congestion)),
+            error: u64::from(now.error.wrapping_sub(previous.error)),
         };
-        self.rows[watched.row as usize].add(cause, called);
+        self.rows[flow.row as usize].add(cause, called);
     }
 
-    /// The judgements of all rows so far; empty where nobody deadline_checks.
+    /// The classifications of all rows so far; empty if no flow classifies losses.
     pub(crate) fn rows(&self) -> &[Confusion] {
         &self.rows
     }
 
-    /// Whether flows of this row judge.
-    pub(crate) fn deadline_checks(&self, row: u32) -> bool {
-        self.flows.values().any(|watched| watched.row == row)
+    /// Whether flows of this row classify losses.
+    pub(crate) fn classifies(&self, row: u32) -> bool {
+        self.flows.values().any(|flow| flow.row == row)
     }
 }
 
-fn verdicts(end: &Connection) -> Option<Verdicts> {
+fn classifications(end: &Connection) -> Option<Verdicts> {
     end.sender()?.estimator_counters()?.verdicts
 }

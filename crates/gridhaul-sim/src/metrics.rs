@@ -1,4 +1,4 @@
-//! From counters to metrics: what happened between the end of the warm-up and the end of the run.
+//! Metrics of a run, from differences of counters between the end of the warm-up and the end of the run.
 
 mod undelivered;
 
@@ -16,9 +16,9 @@ use crate::network::Network;
 use crate::proxy::{Proxies, ProxySums};
 use crate::row_counters::{RowCounters, SenderSums};
 
-/// The state of a run that metrics are computed from.
+/// The state of a run from which metrics are computed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct State<'a> {
+pub(crate) struct RunState<'a> {
     pub net: &'a Network,
     pub flows: &'a [Flow],
     pub under_way: &'a UnderWay,
@@ -33,23 +33,23 @@ pub(crate) struct WarmupSnapshot {
     at: Instant,
     links: Vec<LinkAccount>,
     rows: Vec<RowCounters>,
-    /// Windows integrated and senders' counters of each row.
+    /// Integrated congestion windows and sender counters of each row.
     cwnd_integrals: Vec<u128>,
     senders: Vec<SenderSums>,
-    /// Payload that each flow has delivered; empty where none has.
+    /// Payload that each flow has delivered; empty without a warm-up.
     delivered: Vec<u64>,
-    /// What waits in collectors, for each upstream connection.
-    levels: Vec<BufferIntegrals>,
-    /// What the proxies of each row have counted; empty where there are none.
+    /// Buffer integrals of each upstream connection.
+    buffers: Vec<BufferIntegrals>,
+    /// Counters of the proxies of each row; empty without proxies.
     proxies: Vec<ProxySums>,
     path_counters: Vec<Crossings>,
     confusions: Vec<Confusion>,
 }
 
 impl WarmupSnapshot {
-    /// The counters now, at the end of the warm-up.
-    pub(crate) fn new(now: Instant, state: State<'_>) -> Self {
-        let State { net, flows, counters, .. } = state;
+    /// The counters at `now`, the end of the warm-up.
+    pub(crate) fn new(now: Instant, state: RunState<'_>) -> Self {
+        let RunState { net, flows, counters, .. } = state;
         for slot in net.links.iter().map(|link| &link.account) {
             debug_assert!(slot.arrived <= slot.offered + slot.copies);
         }
@@ -65,7 +65,7 @@ impl WarmupSnapshot {
             } else {
                 (0..flows.len()).map(|index| state.delivered(index)).collect()
             },
-            levels: state.aggregators.levels(now),
+            buffers: state.aggregators.buffer_integrals(now),
             proxies: state.proxies.sums(now, flows, rows),
             path_counters: counters.path_counters.clone(),
             confusions: counters.loss_causes.rows().to_vec(),
@@ -73,7 +73,7 @@ impl WarmupSnapshot {
     }
 }
 
-impl State<'_> {
+impl RunState<'_> {
     /// When the run ends.
     const fn end(&self) -> Instant {
         self.counters.measured.end
@@ -82,15 +82,17 @@ impl State<'_> {
     /// Payload of a flow that has reached the application at the end of its path.
     fn delivered(&self, index: usize) -> u64 {
         let flow = &self.flows[index];
-        let goes_on = || self.aggregators.upstream_after(index as u32).is_some();
+        let is_forwarded = || self.aggregators.upstream_after(index as u32).is_some();
         match &flow.ends {
-            Ends::Tcp(ends) if flow.app.is_none() || !goes_on() => ends[1].receiver().delivered(),
+            Ends::Tcp(ends) if flow.app.is_none() || !is_forwarded() => {
+                ends[1].receiver().delivered()
+            }
             _ => self.counters.indirect_payload[index],
         }
     }
 }
 
-/// What the senders of each row have counted so far.
+/// Counters of the senders of each row so far.
 fn sender_sums(flows: &[Flow], rows: usize) -> Vec<SenderSums> {
     let mut sums = vec![SenderSums::default(); rows];
     for flow in flows {
@@ -101,14 +103,18 @@ fn sender_sums(flows: &[Flow], rows: usize) -> Vec<SenderSums> {
     sums
 }
 
-/// The rows of a finished run, from the counters `before` the measured time on.
-pub(crate) fn rows(state: State<'_>, before: Option<&WarmupSnapshot>, layout: &Layout) -> RunRows {
+/// The rows of a finished run. `before` has the counters at the start of the measurement interval.
+pub(crate) fn rows(
+    state: RunState<'_>,
+    before: Option<&WarmupSnapshot>,
+    layout: &Layout,
+) -> RunRows {
     let (flow_rows, link_rows) = (layout.flows.len(), layout.directions.rows().len());
     let Some(before) = before else {
         let (flows, links) = (vec![Vec::new(); flow_rows], vec![Vec::new(); link_rows]);
         return RunRows { flows, links, delays: Vec::new() };
     };
-    let State { net, flows, counters, .. } = state;
+    let RunState { net, flows, counters, .. } = state;
     let end = state.end();
     let span = end.since(before.at);
     let senders = sender_sums(flows, flow_rows);
@@ -124,7 +130,7 @@ pub(crate) fn rows(state: State<'_>, before: Option<&WarmupSnapshot>, layout: &L
         }
         if row >= layout.aggregation.flows.len() {
             let row = (flows, row as u32);
-            state.aggregators.metrics(row, &before.levels, (end, span), &mut metrics);
+            state.aggregators.metrics(row, &before.buffers, (end, span), &mut metrics);
         }
         metrics
     };
@@ -136,7 +142,7 @@ pub(crate) fn rows(state: State<'_>, before: Option<&WarmupSnapshot>, layout: &L
 }
 
 /// The delays of each row whose flows send messages.
-fn delays(state: State<'_>, rows: usize) -> Vec<Option<DelayCounts>> {
+fn delays(state: RunState<'_>, rows: usize) -> Vec<Option<DelayCounts>> {
     let mut delays = vec![None; rows];
     for flow in state.flows.iter().filter(|flow| flow.has_messages()) {
         let row = flow.row as usize;
@@ -145,7 +151,7 @@ fn delays(state: State<'_>, rows: usize) -> Vec<Option<DelayCounts>> {
     delays
 }
 
-/// What is gathered from the flows of a row.
+/// Sums over the flows of a row.
 #[derive(Default)]
 struct Members {
     count: u64,
@@ -157,7 +163,7 @@ struct Members {
 }
 
 fn flow_row(
-    state: State<'_>,
+    state: RunState<'_>,
     before: &WarmupSnapshot,
     row: usize,
     senders: &SenderSums,
@@ -174,10 +180,10 @@ fn flow_row(
             members.undelivered.add(flow, state);
         }
     }
-    members.undelivered.add_collected(row as u32, state);
-    let (account, earlier) = (&state.counters.rows[row], &before.rows[row]);
+    members.undelivered.add_forwarded(row as u32, state);
+    let (totals, earlier) = (&state.counters.rows[row], &before.rows[row]);
     let mut metrics = Vec::new();
-    members.rates(account, earlier, secs, &mut metrics);
+    members.rates(totals, earlier, secs, &mut metrics);
     own.metrics(secs, members.tcp, &mut metrics);
     if members.tcp && !stages.is_empty() {
         Crossings::totals(stages, &mut metrics);
@@ -187,35 +193,38 @@ fn flow_row(
     }
     if members.tcp {
         senders.metrics(&mut metrics);
-        metrics.push((Metric::SegmentsReceived, (account.returned - earlier.returned) as f64));
+        metrics.push((
+            Metric::SegmentsReceived,
+            (totals.reverse_segments - earlier.reverse_segments) as f64,
+        ));
         let loss_causes = &state.counters.loss_causes;
-        if loss_causes.deadline_checks(row as u32) {
+        if loss_causes.classifies(row as u32) {
             loss_causes.rows()[row].since(&before.confusions[row]).metrics(&mut metrics);
         }
-        let integral = account.cwnd_integral_at(state.end()) - before.cwnd_integrals[row];
+        let integral = totals.cwnd_integral_at(state.end()) - before.cwnd_integrals[row];
         let mean = integral as f64 / 1e9 / secs / members.count as f64;
         metrics.push((Metric::CwndMean, mean));
     }
     if members.messages {
-        metrics.push((Metric::MessagesDue, account.due as f64));
+        metrics.push((Metric::MessagesDue, totals.due as f64));
         let (lost, of) = if members.tcp {
-            (members.undelivered.unsent, account.due)
+            (members.undelivered.unsent, totals.due)
         } else {
-            // What was lost in the warm-up may have arrived as a copy since.
-            let lost = account.datagrams_lost.saturating_sub(earlier.datagrams_lost);
-            (lost, account.datagrams - earlier.datagrams)
+            // A duplicate of a datagram lost in the warm-up may have arrived since.
+            let lost = totals.datagrams_lost.saturating_sub(earlier.datagrams_lost);
+            (lost, totals.datagrams - earlier.datagrams)
         };
         metrics.extend(message_loss(lost, of).map(|loss| (Metric::MessageLoss, loss)));
         state.counters.delays[row].metrics(&members.undelivered.waiting, &mut metrics);
-        let judge = state.counters.deadline_checks[row].as_ref();
-        metrics.extend(judge.and_then(Judge::share).map(|share| (Metric::DeadlineMet, share)));
+        let check = state.counters.deadline_checks[row].as_ref();
+        metrics.extend(check.and_then(Judge::share).map(|share| (Metric::DeadlineMet, share)));
     }
     metrics
 }
 
 impl Members {
-    /// Adds a flow that had delivered so many bytes at the end of the warm-up and at the end of the
-    /// run. The warm-up does not matter to a transfer: it is measured from its start on.
+    /// Adds a flow with the payload delivered at the end of the warm-up and at the end of the run. A transfer is
+    /// measured from its start, whatever the warm-up.
     fn add(&mut self, flow: &Flow, (earlier, delivered): (u64, u64), (end, secs): (Instant, f64)) {
         self.count += 1;
         self.tcp |= matches!(flow.ends, Ends::Tcp(_));
@@ -233,7 +242,7 @@ impl Members {
         self.transfers.metrics(into);
         let arrived = now.arrived_bytes - then.arrived_bytes;
         into.push((Metric::Throughput, arrived as f64 * 8.0 / secs));
-        let returned = now.returned_bytes - then.returned_bytes;
+        let returned = now.reverse_bytes - then.reverse_bytes;
         into.push((Metric::ReverseThroughput, returned as f64 * 8.0 / secs));
     }
 }

@@ -1,4 +1,4 @@
-//! Series over time, on request: windows, queues, throughput and message delays.
+//! Time series, on request: windows, queues, throughput and message delays.
 
 use gridhaul_scenario::answer::{Recording, Series, Window};
 use gridhaul_scenario::units::{Duration, Instant};
@@ -12,11 +12,11 @@ pub(crate) struct Recorder {
     interval: Duration,
     flow_names: Vec<String>,
     link_names: Vec<String>,
-    /// For each row, its first flow and when that starts.
+    /// For each row, its first flow and the start of this flow.
     firsts: Vec<(u32, Instant)>,
     /// Row of each direction; only the first member of a group is recorded.
     link_row: Vec<u32>,
-    /// Bytes that had come out of each row of directions at the last sample.
+    /// Bytes delivered by each row of directions up to the last sample.
     arrived: Vec<u64>,
     recording: Recording,
 }
@@ -32,7 +32,7 @@ impl Recorder {
         Self { interval, flow_names, link_names, firsts, link_row, arrived, recording }
     }
 
-    /// Takes a sample. Returns when the next one is due.
+    /// Takes a sample. Returns the time of the next one.
     pub(crate) fn sample(&mut self, now: Instant, net: &mut Network, flows: &[Flow]) -> Instant {
         self.sample_flows(now, flows);
         let mut seen = vec![false; self.link_names.len()];
@@ -64,20 +64,20 @@ impl Recorder {
             }
             let Some(sender) = ends[0].sender() else { continue };
             let limited = sender.ssthresh() != u32::MAX;
-            let look = Window {
+            let window = Window {
                 cwnd: u64::from(sender.cwnd()),
                 ssthresh: limited.then(|| u64::from(sender.ssthresh())),
                 in_flight: sender.in_flight(),
                 srtt: sender.rtt().srtt(),
                 rto: sender.rtt().rto(ends[0].params()),
             };
-            self.recording.on_window(now, flow.row, look);
+            self.recording.on_window(now, flow.row, window);
         }
     }
 
     /// A message of a flow that was ready at `ready` has arrived after `delay`.
     pub(crate) fn on_message(&mut self, ready: Instant, (row, flow): (u32, u32), delay: Duration) {
-        // The flows of a row follow each other.
+        // The flows of a row have consecutive numbers.
         let member = flow.saturating_sub(self.firsts[row as usize].0);
         self.recording.on_message(ready, (row, member), delay);
     }

@@ -1,30 +1,30 @@
-//! What is counted of the flows of a row, from the start of the run.
+//! Counters of the flows of a row, from the start of the run.
 
 use gridhaul_core::tcp::Connection;
 use gridhaul_scenario::units::Instant;
 
-/// The account of a row: sums over its flows, since a million of them cannot each have one.
+/// The counters of a row: sums over its flows, because counters for each of a million flows need too much
+/// memory.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RowCounters {
-    /// Wire bytes of packets that reached the `to` ends.
+    /// Bytes with headers of packets that reached the `to` ends.
     pub arrived_bytes: u64,
-    /// Wire bytes of packets that came back to the `from` ends.
-    pub returned_bytes: u64,
-    /// Segments that did.
-    pub returned: u64,
+    /// Bytes with headers of packets that reached the `from` ends.
+    pub reverse_bytes: u64,
+    /// Segments that reached the `from` ends.
+    pub reverse_segments: u64,
     /// Messages that were ready in the measured time.
     pub due: u64,
     /// Datagrams sent and lost.
     pub datagrams: u64,
     pub datagrams_lost: u64,
-    /// Congestion windows added up and integrated over time, in byte nanoseconds, up to
-    /// `cwnd_since`.
+    /// The sum of the congestion windows integrated over time up to `cwnd_since`, in byte nanoseconds.
     cwnd_integral: u128,
     cwnd_since: Instant,
     cwnd: u64,
 }
 
-/// What the senders of a row have counted.
+/// Sums over the senders of a row.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SenderSums {
     pub segments: u64,
@@ -33,14 +33,14 @@ pub(crate) struct SenderSums {
     pub timeouts: u64,
     pub rtt_sum_ns: u64,
     pub rtt_count: u64,
-    /// Whether a congestion control counts what it computes, and what it has.
+    /// Whether a congestion control algorithm has estimator counters, and their sums.
     pub has_estimator_counters: bool,
     pub updates: u64,
     pub evaluations: u64,
 }
 
 impl RowCounters {
-    /// The congestion window of one flow may have changed; `known` is what it was.
+    /// The congestion window of one flow may have changed; `known` is its previous value.
     #[inline]
     pub(crate) fn note_cwnd(&mut self, now: Instant, known: &mut u32, cwnd: u32) {
         if cwnd != *known {
@@ -51,15 +51,15 @@ impl RowCounters {
         }
     }
 
-    /// Congestion windows integrated up to `now`.
+    /// The sum of the congestion windows integrated up to `now`.
     pub(crate) fn cwnd_integral_at(&self, now: Instant) -> u128 {
-        let held = now.since(self.cwnd_since).as_nanos();
-        self.cwnd_integral + u128::from(self.cwnd) * u128::from(held)
+        let elapsed = now.since(self.cwnd_since).as_nanos();
+        self.cwnd_integral + u128::from(self.cwnd) * u128::from(elapsed)
     }
 }
 
 impl SenderSums {
-    /// Adds what the sender of the `from` end has counted.
+    /// Adds the counters of the sender at the `from` end.
     pub(crate) fn add(&mut self, ends: &[Connection; 2]) {
         let Some(sender) = ends[0].sender() else { return };
         let stats = sender.stats();
@@ -76,7 +76,7 @@ impl SenderSums {
         }
     }
 
-    /// What was added since an earlier time.
+    /// The difference to an earlier sum.
     pub(crate) const fn since(&self, earlier: &Self) -> Self {
         Self {
             segments: self.segments - earlier.segments,

@@ -1,14 +1,14 @@
-//! Messages in an aggregator and on its upstream connection.
+//! Messages that wait at an aggregator or are in flight on its upstream connection.
 
 use gridhaul_scenario::units::Instant;
 
-/// A message on its way from a collector.
+/// A message that an aggregator forwards.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WaitingMessage {
     /// Position after its last byte in the stream of the upstream connection.
     pub end: u64,
-    /// When its application had it ready; [`Instant::NEVER`] for a piece of a byte stream.
+    /// When the application wrote the message; [`Instant::NEVER`] for a chunk of a byte stream.
     pub ready: Instant,
-    /// The flow that it belongs to.
+    /// The flow of the message.
     pub origin: u32,
 }

@@ -1,4 +1,4 @@
-//! A run: the loop that wakes links, ends and applications in the order of time.
+//! The event loop of a run: handles events of links, connection ends and applications in order of time.
 
 mod applications;
 mod nodes;
@@ -16,42 +16,42 @@ use crate::counters::RunCounters;
 use crate::events::Target;
 use crate::flow::{Ends, Flow, Received};
 use crate::layout::Layout;
-use crate::metrics::{State, WarmupSnapshot, rows};
+use crate::metrics::{RunState, WarmupSnapshot, rows};
 use crate::network::{END_OF_ROUTE, FIRST_PROXY, Network};
 use crate::packet::{Body, Packet};
 use crate::proxy::Proxies;
 use crate::recorder::Recorder;
 
-/// Everything that lives during one run.
+/// The state of one run.
 #[derive(Debug)]
 pub(crate) struct World {
     pub net: Network,
     pub flows: Vec<Flow>,
     /// The messages of all flows.
     pub under_way: UnderWay,
-    /// When the application of each flow starts; empty once the run has begun.
+    /// When the application of each flow starts; empty after the run has begun.
     pub starts: Vec<Instant>,
     pub aggregators: Aggregators,
     pub proxies: Proxies,
     pub playbacks: Vec<Playback>,
-    /// Why the run cannot go on.
+    /// The error that ends the run.
     pub failure: Option<RunError>,
     pub counters: RunCounters,
-    /// The counters at the end of the warm-up, from then on.
-    pub before: Option<WarmupSnapshot>,
+    /// The counters at the end of the warm-up, once it is over.
+    pub warmup: Option<WarmupSnapshot>,
     pub recorder: Option<Recorder>,
 }
 
-/// Events between two looks at whether the run goes on: some hundredths of a second.
+/// Events between two checks whether the run continues: some hundredths of a second.
 const EVENTS_PER_SLICE: u64 = 100_000;
 
 impl World {
-    /// Runs from the beginning to the end, in slices of simulated time. After each slice `goes_on`
-    /// is asked, with the thousandths of the run that are done. Returns whether the end was reached.
+    /// Simulates the run in slices of simulated time. After each slice, `continues` gets the completed
+    /// thousandths of the run and decides whether to continue. Returns whether the end was reached.
     ///
     /// # Errors
-    /// A recorded trace that is wrong further on.
-    pub(crate) fn run(&mut self, goes_on: impl Fn(u64) -> bool) -> Result<bool, RunError> {
+    /// A recorded trace has an invalid row that was not read before the run.
+    pub(crate) fn run(&mut self, continues: impl Fn(u64) -> bool) -> Result<bool, RunError> {
         self.begin();
         let end = self.counters.measured.end.as_nanos();
         let (mut until, mut slice) = (0, (end >> 20).max(1));
@@ -60,10 +60,10 @@ impl World {
             let before = self.net.events.entries();
             self.run_until(Instant::from_nanos(until))?;
             let done = (u128::from(until) * 1000 / u128::from(end)) as u64;
-            if !goes_on(done) && until < end {
+            if !continues(done) && until < end {
                 return Ok(false);
             }
-            // A slice that follows the number of events costs no counter for each of them.
+            // The slice is adapted to the event rate, so that no counter is needed for each event.
             let events = (self.net.events.entries() - before).max(1);
             let wanted = u128::from(slice) * u128::from(EVENTS_PER_SLICE) / u128::from(events);
             let (least, most) = (u128::from(slice) / 8, u128::from(slice) * 8);
@@ -73,7 +73,7 @@ impl World {
         Ok(true)
     }
 
-    /// Schedules what happens first.
+    /// Schedules the first events.
     fn begin(&mut self) {
         self.net.events.schedule(Target::Sampling, self.first_sample());
         for (index, start) in std::mem::take(&mut self.starts).into_iter().enumerate() {
@@ -87,7 +87,7 @@ impl World {
         }
     }
 
-    /// Handles all events up to a time, this time included.
+    /// Handles all events up to and including a time.
     fn run_until(&mut self, until: Instant) -> Result<(), RunError> {
         while let Some((now, target)) = self.net.events.pop(until) {
             match target {
@@ -107,7 +107,7 @@ impl World {
         Ok(())
     }
 
-    /// Packets have left a link: they enter the next one or reach their end.
+    /// Packets have left a link: each enters the next link or reaches its destination.
     #[inline]
     fn on_link(&mut self, now: Instant, link: u32) {
         loop {
@@ -115,26 +115,26 @@ impl World {
             let Some(passage) = slot.front(now) else { break };
             let packet = &passage.payload;
             let next = self.net.routes[packet.next as usize];
-            let whole = matches!(passage.fate, Fate::Arrived);
+            let intact = matches!(passage.fate, Fate::Arrived);
             if let Body::Tcp(segment) = &packet.body
-                && whole
+                && intact
                 && next == END_OF_ROUTE
             {
-                // The end reads the segment where the link has it: most are never moved again.
+                // The end reads the segment in the buffer of the link, which saves a copy for most segments.
                 let to = packet.to;
-                if self.aggregators.takes(to, segment) {
+                if self.aggregators.receives(to, segment) {
                     let (segment, sent) = (*segment, packet.sent);
                     slot.direction.drop_front();
                     self.on_segment_at_aggregator(now, to, &segment, sent);
                     continue;
                 }
                 let flow = &mut self.flows[to as usize / 2];
-                if segment.len > 0 && !packet.returning() {
+                if segment.len > 0 && !packet.is_reverse() {
                     let delay = now.since(packet.sent);
                     self.counters.path_counters[flow.row as usize].on_arrived(delay);
                 }
-                let account = &mut self.counters.rows[flow.row as usize];
-                let received = flow.on_segment(now, to, (segment, passage.bytes), account);
+                let totals = &mut self.counters.rows[flow.row as usize];
+                let received = flow.on_segment(now, to, (segment, passage.bytes), totals);
                 slot.direction.drop_front();
                 if received != Received::Other {
                     self.on_received(now, to, received);
@@ -142,14 +142,14 @@ impl World {
                 self.transmit_ready_inlined(now, to);
                 continue;
             }
-            // So does a proxy, if it takes the segment in.
-            if whole
+            // So does a proxy that accepts the segment.
+            if intact
                 && next != END_OF_ROUTE
                 && next >= FIRST_PROXY
-                && let Some(taken) = self.proxies.accept(now, packet, next - FIRST_PROXY)
+                && let Some(accepted) = self.proxies.accept(now, packet, next - FIRST_PROXY)
             {
                 slot.direction.drop_front();
-                self.on_accepted_by_proxy(now, taken);
+                self.on_accepted_by_proxy(now, accepted);
                 continue;
             }
             let (packet, fate) = (*packet, passage.fate);
@@ -160,22 +160,22 @@ impl World {
         self.net.events.schedule_link(link, deadline);
     }
 
-    /// A packet has left a link and is not a segment at its end, or it is impaired.
+    /// A packet has left a link and is not an intact segment at its destination.
     fn on_left_link(&mut self, now: Instant, fate: Fate, packet: Packet) {
         match fate {
             Fate::Arrived | Fate::Copy | Fate::Garbled | Fate::GarbledCopy => {
                 self.forward(now, packet);
             }
-            // The receiver's checksum rejects what is damaged; nothing answers it.
+            // The receiver discards a packet with a wrong checksum silently.
             Fate::Damaged => self.on_lost(&packet, Cause::Error),
             Fate::Lost(reason) if reason.is_by_queue() => self.on_lost(&packet, Cause::Queue),
             Fate::Lost(_) => self.on_lost(&packet, Cause::Error),
-            // The original is counted.
+            // The loss of the original is counted.
             Fate::DamagedCopy => {}
         }
     }
 
-    /// A packet goes on or is at its end.
+    /// A packet is forwarded to the next hop or delivered to its destination.
     fn forward(&mut self, now: Instant, packet: Packet) {
         let next = self.net.routes[packet.next as usize];
         if next != END_OF_ROUTE && next >= FIRST_PROXY {
@@ -193,17 +193,17 @@ impl World {
             Body::Datagram(datagram) => self.on_datagram(now, packet, datagram),
             Body::Tcp(segment) => {
                 let (to, bytes) = (packet.to, segment.wire_bytes());
-                if self.aggregators.takes(to, &segment) {
+                if self.aggregators.receives(to, &segment) {
                     self.on_segment_at_aggregator(now, to, &segment, packet.sent);
                     return;
                 }
                 let flow = &mut self.flows[to as usize / 2];
-                if segment.len > 0 && !packet.returning() {
+                if segment.len > 0 && !packet.is_reverse() {
                     let delay = now.since(packet.sent);
                     self.counters.path_counters[flow.row as usize].on_arrived(delay);
                 }
-                let account = &mut self.counters.rows[flow.row as usize];
-                let received = flow.on_segment(now, to, (&segment, bytes), account);
+                let totals = &mut self.counters.rows[flow.row as usize];
+                let received = flow.on_segment(now, to, (&segment, bytes), totals);
                 if received != Received::Other {
                     self.on_received(now, to, received);
                 }
@@ -212,7 +212,7 @@ impl World {
         }
     }
 
-    /// Sends what an end has to send, and wakes it when it next wants to be.
+    /// Transmits the segments that an end may send, and schedules its next timer.
     #[inline(always)]
     fn transmit_ready_inlined(&mut self, now: Instant, end: u32) {
         let flow = &mut self.flows[(end / 2) as usize];
@@ -232,7 +232,7 @@ impl World {
             let connection = &mut ends[side];
             let Some(pending) = connection.poll(now) else {
                 if written {
-                    // It waits for more.
+                    // The connection waits for more data.
                     continue;
                 }
                 break connection.next_deadline();
@@ -241,14 +241,14 @@ impl World {
             connection.write_segment(now, &pending, segment);
             let (len, seq, flags) = (segment.len, segment.seq, segment.flags);
             let bytes = segment.wire_bytes();
-            // An end that has data to send sends it before it acknowledges without, unless that
-            // acknowledges nothing but SYN.
+            // An end sends data before a pure acknowledgement, so nothing follows one, unless it acknowledges
+            // only the SYN.
             let last = len == 0 && flags == Flags::ACK && connection.receiver().next() > 1;
             let data = len > 0 && side == 0;
             if data {
                 self.counters.path_counters[flow.row as usize].on_sent(bytes);
             }
-            // TCP finds out about a refused segment.
+            // TCP detects a segment that the queue drops as any other loss.
             if !self.net.send(now, next, bytes) && data {
                 let segment = Segment { seq, len, flags, ..Segment::default() };
                 self.counters.on_segment_lost(flow.row, end / 2, &segment, Cause::Queue);
@@ -263,7 +263,7 @@ impl World {
         }
     }
 
-    /// [`transmit_ready_inlined`](Self::transmit_ready_inlined) once more, for where it is called seldom.
+    /// [`transmit_ready_inlined`](Self::transmit_ready_inlined) as a call, for less frequent callers.
     #[inline(never)]
     fn transmit_ready(&mut self, now: Instant, end: u32) {
         self.transmit_ready_inlined(now, end);
@@ -288,20 +288,20 @@ impl World {
         match &packet.body {
             Body::Datagram(datagram) => self.counters.on_datagram_lost(flow.row, datagram.number),
             Body::Tcp(segment) => {
-                if segment.len > 0 && !packet.returning() {
+                if segment.len > 0 && !packet.is_reverse() {
                     self.counters.on_segment_lost(flow.row, packet.flow(), segment, cause);
                 }
             }
         }
     }
 
-    /// The rows of the answer, once the run is over.
+    /// The rows of the answer at the end of the run.
     pub(crate) fn rows(&self, layout: &Layout) -> RunRows {
-        rows(self.state(), self.before.as_ref(), layout)
+        rows(self.state(), self.warmup.as_ref(), layout)
     }
 
-    const fn state(&self) -> State<'_> {
-        State {
+    const fn state(&self) -> RunState<'_> {
+        RunState {
             net: &self.net,
             flows: self.flows.as_slice(),
             under_way: &self.under_way,
@@ -318,8 +318,8 @@ impl World {
     #[cold]
     fn on_sampling(&mut self, now: Instant) {
         let warmup = self.counters.measured.start;
-        if now >= warmup && self.before.is_none() {
-            self.before = Some(WarmupSnapshot::new(now, self.state()));
+        if now >= warmup && self.warmup.is_none() {
+            self.warmup = Some(WarmupSnapshot::new(now, self.state()));
         }
         if let Some(recorder) = &mut self.recorder {
             let next = recorder.sample(now, &mut self.net, &self.flows);
@@ -329,7 +329,7 @@ impl World {
     }
 }
 
-/// During a burst, lets the application of a flow write a message. Returns whether it did.
+/// During a burst, has the application of a flow write a message. Returns whether it was written.
 #[inline(never)]
 fn poll_write(
     now: Instant,

@@ -1,4 +1,4 @@
-//! What happens at the collectors of a run.
+//! Events at aggregators: arriving segments, complete messages, upstream transmissions.
 
 use gridhaul_core::link::Cause;
 use gridhaul_core::load::{Application, UnderWay};
@@ -10,7 +10,7 @@ use crate::counters::RunCounters;
 use crate::flow::{Ends, Flow, Received};
 use crate::waiting_message::WaitingMessage;
 
-/// The state of a run that aggregators read and change. The caller lets connections send.
+/// The state of a run that aggregators read and change. The caller has connections transmit.
 pub(crate) struct Context<'a> {
     pub aggregators: &'a mut Aggregators,
     pub flows: &'a mut [Flow],
@@ -19,8 +19,8 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// A segment with data reaches an end that belongs to a collector. Returns the ends that may have
-    /// something to send now, in this order.
+    /// A segment with data has reached an aggregator. Returns the connection ends that may now have
+    /// segments to send, in this order.
     pub(crate) fn on_segment(
         &mut self,
         now: Instant,
@@ -30,47 +30,52 @@ impl Context<'_> {
     ) -> [Option<u32>; 2] {
         let flow_index = to / 2;
         let row = self.flows[flow_index as usize].row as usize;
-        let Some(taken) = self.admit(now, flow_index, segment) else {
-            // As if it had been lost on the way: its sender will repeat it.
+        let Some(accepted) = self.admit(now, flow_index, segment) else {
+            // The sender retransmits the segment as if a queue had dropped it.
             self.counters.on_segment_lost(row as u32, flow_index, segment, Cause::Queue);
             return [None, None];
         };
         self.counters.path_counters[row].on_arrived(now.since(sent));
         let flow = &mut self.flows[flow_index as usize];
         let before = flow.received();
-        let account = &mut self.counters.rows[row];
-        let received = flow.on_segment(now, to, (&taken, segment.wire_bytes()), account);
-        let news = flow.received() - before;
-        let (machine, _) = self.aggregators.place(flow_index);
-        self.aggregators.nodes[machine].audit.on_taken(news);
-        let upstream =
-            if received == Received::PayloadReady { self.on_whole(now, flow_index) } else { None };
+        let totals = &mut self.counters.rows[row];
+        let received = flow.on_segment(now, to, (&accepted, segment.wire_bytes()), totals);
+        let new_bytes = flow.received() - before;
+        let (node, _) = self.aggregators.slot_of(flow_index);
+        self.aggregators.nodes[node].audit.on_accepted(new_bytes);
+        let upstream = if received == Received::PayloadReady {
+            self.on_complete_message(now, flow_index)
+        } else {
+            None
+        };
         [upstream, Some(to)]
     }
 
-    /// What of a segment there is room for.
+    /// The part of a segment for which the buffer has space.
     fn admit(&mut self, now: Instant, flow_index: u32, segment: &Segment) -> Option<Segment> {
         let flow = &self.flows[flow_index as usize];
         let Ends::Tcp(ends) = &flow.ends else { return None };
-        // What brings nothing new needs no room.
+        // A segment without new data needs no buffer space.
         let Some(data) = ends[1].incoming(segment) else { return Some(*segment) };
         let next = ends[1].receiver().delivered();
-        let (machine, slot) = self.aggregators.place(flow_index);
-        let outlet = self.aggregators.upstream_index(flow_index);
-        let aggregate = &mut self.aggregators.nodes[machine].aggregate;
+        let (node, slot) = self.aggregators.slot_of(flow_index);
+        let connection = self.aggregators.upstream_index(flow_index);
+        let aggregator = &mut self.aggregators.nodes[node].aggregator;
         let member = (flow_index, slot);
-        let until = match (flow.app.as_ref().and_then(Application::outbox), outlet) {
+        let until = match (flow.app.as_ref().and_then(Application::outbox), connection) {
             (Some(outbox), _) => {
-                aggregate.admit(now, member, data.clone(), next, outbox.ends(self.under_way))
+                aggregator.admit(now, member, data.clone(), next, outbox.ends(self.under_way))
             }
-            (_, Some(outlet)) => {
-                let ends =
-                    self.aggregators.upstream[outlet].messages.iter().map(|message| message.end);
-                aggregate.admit(now, member, data.clone(), next, ends)
+            (_, Some(connection)) => {
+                let ends = self.aggregators.connections[connection]
+                    .messages
+                    .iter()
+                    .map(|message| message.end);
+                aggregator.admit(now, member, data.clone(), next, ends)
             }
             _ => {
                 let chunks = flow.chunks(flow.notify_at);
-                aggregate.admit(now, member, data.clone(), next, chunks)
+                aggregator.admit(now, member, data.clone(), next, chunks)
             }
         };
         if until == data.end {
@@ -83,24 +88,23 @@ impl Context<'_> {
         Some(Segment { len, flags: segment.flags.without(Flags::FIN), ..*segment })
     }
 
-    /// Messages of a flow are whole at a collector: they go on over the upstream connection whose end is
-    /// returned.
-    fn on_whole(&mut self, now: Instant, flow_index: u32) -> Option<u32> {
-        let into = self.aggregators.upstream_after(flow_index)?;
-        let (machine, slot) = self.aggregators.place(flow_index);
+    /// An aggregator has complete messages of a flow. Writes them to the upstream connection, of which the
+    /// sending end is returned.
+    fn on_complete_message(&mut self, now: Instant, flow_index: u32) -> Option<u32> {
+        let index = self.aggregators.upstream_after(flow_index)?;
+        let (node, slot) = self.aggregators.slot_of(flow_index);
         let mut bytes = 0;
-        while let Some(message) = self.next_whole(flow_index) {
-            let Aggregators { nodes, upstream, .. } = &mut *self.aggregators;
-            let size =
-                nodes[machine].aggregate.handle_message(now, (flow_index, slot), message.end);
-            let end = nodes[machine].aggregate.handed_over(slot);
+        while let Some(message) = self.next_complete(flow_index) {
+            let Aggregators { nodes, connections, .. } = &mut *self.aggregators;
+            let size = nodes[node].aggregator.handle_message(now, (flow_index, slot), message.end);
+            let end = nodes[node].aggregator.handed_over(slot);
             let message = WaitingMessage { end, ..message };
-            nodes[machine].audit.on_message(slot, &message, size);
-            upstream[into as usize].messages.push_back(message);
+            nodes[node].audit.on_message(slot, &message, size);
+            connections[index as usize].messages.push_back(message);
             bytes += size;
         }
-        let upstream_index = self.aggregators.first + into;
-        let first = self.aggregators.upstream[into as usize].messages.front();
+        let upstream_index = self.aggregators.first_flow + index;
+        let first = self.aggregators.connections[index as usize].messages.front();
         let upstream = &mut self.flows[upstream_index as usize];
         upstream.notify_at = first.map_or(u64::MAX, |message| message.end);
         if let Ends::Tcp(ends) = &mut upstream.ends {
@@ -110,21 +114,21 @@ impl Context<'_> {
         Some(2 * upstream_index)
     }
 
-    /// The next message of a flow that is whole at its far end, with its end in the flow's stream.
-    fn next_whole(&mut self, flow_index: u32) -> Option<WaitingMessage> {
+    /// The next message that the receiving end of a flow has completely, with its end in the flow's stream.
+    fn next_complete(&mut self, flow_index: u32) -> Option<WaitingMessage> {
         let flow = &mut self.flows[flow_index as usize];
         let delivered = flow.received();
         let end = flow.notify_at;
         if end > delivered {
             return None;
         }
-        if let Some(outlet) = self.aggregators.upstream_index(flow_index) {
-            let outlet = &mut self.aggregators.upstream[outlet];
-            let message = outlet.messages.pop_front()?;
-            flow.notify_at = outlet.messages.front().map_or(u64::MAX, |message| message.end);
-            let size = message.end - std::mem::replace(&mut outlet.delivered, message.end);
-            let (machine, slot) = (outlet.machine as usize, outlet.slot as usize);
-            self.aggregators.nodes[machine].audit.on_delivered(slot, &message, size);
+        if let Some(connection) = self.aggregators.upstream_index(flow_index) {
+            let connection = &mut self.aggregators.connections[connection];
+            let message = connection.messages.pop_front()?;
+            flow.notify_at = connection.messages.front().map_or(u64::MAX, |message| message.end);
+            let size = message.end - std::mem::replace(&mut connection.delivered, message.end);
+            let (node, slot) = (connection.node as usize, connection.slot as usize);
+            self.aggregators.nodes[node].audit.on_delivered(slot, &message, size);
             return Some(message);
         }
         let mut ready = Instant::NEVER;
@@ -145,19 +149,19 @@ impl Context<'_> {
         Some(WaitingMessage { end, ready, origin: flow_index })
     }
 
-    /// Returns a message, or piece of a byte stream, that is whole at the far end of an upstream connection and
-    /// thereby at its destination.
+    /// Returns a message, or chunk of a byte stream, that has completely arrived over an upstream connection
+    /// at its destination.
     pub(crate) fn poll_delivered(
         &mut self,
         now: Instant,
         flow_index: u32,
     ) -> Option<WaitingMessage> {
-        let outlet = self.aggregators.upstream_index(flow_index)?;
-        let before = self.aggregators.upstream[outlet].delivered;
-        let message = self.next_whole(flow_index)?;
+        let connection = self.aggregators.upstream_index(flow_index)?;
+        let previous_end = self.aggregators.connections[connection].delivered;
+        let message = self.next_complete(flow_index)?;
         let origin = &mut self.flows[message.origin as usize];
         let delivered = &mut self.counters.indirect_payload[message.origin as usize];
-        *delivered += message.end - before;
+        *delivered += message.end - previous_end;
         if let Some(transfer) = origin.app.as_mut().and_then(Application::transfer_mut)
             && *delivered == transfer.bytes
         {
@@ -166,23 +170,23 @@ impl Context<'_> {
         Some(message)
     }
 
-    /// An upstream connection may have sent something, or had it acknowledged.
+    /// An upstream connection may have sent data or received acknowledgements.
     pub(crate) fn on_transmitted(&mut self, now: Instant, flow_index: u32) {
         let Some(upstream) = self.upstream(flow_index) else { return };
-        let machine = &mut self.aggregators.nodes[upstream.machine];
-        machine.audit.on_sent(upstream.slot, upstream.sent);
-        machine.aggregate.handle_acknowledged(now, upstream.slot, upstream.acknowledged);
+        let node = &mut self.aggregators.nodes[upstream.node];
+        node.audit.on_sent(upstream.slot, upstream.sent);
+        node.aggregator.handle_acknowledged(now, upstream.slot, upstream.acknowledged);
     }
 
-    /// Frees the space of what the upstream connection has sent since. Returns an end whose window has opened
-    /// by that, which may have something to send; `None` when all is done.
+    /// Frees the buffer space of messages that the upstream connection has sent. Returns an end whose receive
+    /// window this has opened, and which may have to send an acknowledgement; `None` when none is left.
     pub(crate) fn poll_departed(&mut self, now: Instant, flow_index: u32) -> Option<u32> {
-        let Upstream { machine, slot, sent, .. } = self.upstream(flow_index)?;
-        let machine = &mut self.aggregators.nodes[machine];
-        while let Some(departed) = machine.aggregate.poll_departed(now, slot, sent) {
+        let UpstreamProgress { node, slot, sent, .. } = self.upstream(flow_index)?;
+        let node = &mut self.aggregators.nodes[node];
+        while let Some(departed) = node.aggregator.poll_departed(now, slot, sent) {
             let member = &mut self.flows[departed.member as usize];
             self.counters.path_counters[member.row as usize].on_waited(departed.waited);
-            if machine.waits
+            if node.backpressure
                 && let Ends::Tcp(ends) = &mut member.ends
             {
                 ends[1].read(departed.bytes);
@@ -192,32 +196,33 @@ impl Context<'_> {
         None
     }
 
-    fn upstream(&self, flow_index: u32) -> Option<Upstream> {
-        let outlet = &self.aggregators.upstream[self.aggregators.upstream_index(flow_index)?];
+    fn upstream(&self, flow_index: u32) -> Option<UpstreamProgress> {
+        let connection =
+            &self.aggregators.connections[self.aggregators.upstream_index(flow_index)?];
         let Ends::Tcp(ends) = &self.flows[flow_index as usize].ends else { return None };
         let (next, una) = ends[0].sent_and_acknowledged();
-        Some(Upstream {
-            machine: outlet.machine as usize,
-            slot: outlet.slot as usize,
-            // Position 0 is SYN.
+        Some(UpstreamProgress {
+            node: connection.node as usize,
+            slot: connection.slot as usize,
+            // Position 0 is the SYN.
             sent: next.saturating_sub(1),
             acknowledged: una.saturating_sub(1),
         })
     }
 }
 
-/// An upstream connection: its place at an aggregator, and bytes of payload sent and acknowledged.
-struct Upstream {
-    machine: usize,
+/// An upstream connection: its index at the aggregator, and bytes of payload sent and acknowledged.
+struct UpstreamProgress {
+    node: usize,
     slot: usize,
     sent: u64,
     acknowledged: u64,
 }
 
 impl Aggregators {
-    /// The collector at which a flow ends, and which of its upstream takes the flow on.
-    fn place(&self, flow: u32) -> (usize, usize) {
-        let outlet = &self.upstream[self.into[flow as usize] as usize];
-        (outlet.machine as usize, outlet.slot as usize)
+    /// The aggregator at which a flow ends, and the index of the upstream connection there.
+    fn slot_of(&self, flow: u32) -> (usize, usize) {
+        let connection = &self.connections[self.forwarded_by[flow as usize] as usize];
+        (connection.node as usize, connection.slot as usize)
     }
 }

@@ -1,9 +1,10 @@
-//! Aggregators in a run: connections that end at them, and the connections that lead on.
+//! Aggregators in a run: the connections that end at them, and their upstream connections.
 //!
-//! `plan.rs` finds out from the scenario which there are, `wire.rs` builds them, `course.rs` is
-//! what happens at them, and `refuse.rs` names what cannot be collected. The rules are those of
-//! [`gridhaul_core::pep::aggregate`]; here is what only a simulation knows: whose message it is
-//! that comes out at the far end.
+//! `topology.rs` derives the groups of upstream connections from the scenario, `wiring.rs` builds the
+//! aggregators, `events.rs` handles segments, `results.rs` computes metrics, and `unsupported.rs` lists
+//! the flows that cannot be aggregated. Admission and forwarding follow
+//! [`gridhaul_core::pep::aggregate`]; this module adds the flow and the time of each message, which a
+//! simulation records.
 
 mod events;
 mod results;
@@ -27,72 +28,72 @@ pub(crate) use topology::Topology;
 pub(crate) use unsupported::unsupported;
 pub(crate) use wiring::Wiring;
 
-/// The collectors of a run. Without any, all of it is empty.
+/// The aggregators of a run. All lists are empty in a run without aggregators.
 #[derive(Debug, Default)]
 pub(crate) struct Aggregators {
-    /// For each flow, the outlet through which goes on what it delivers, or [`NO_UPSTREAM`].
-    pub into: Vec<u32>,
-    /// Number of the first flow that is an upstream connection. UpstreamConnection i has the i-th of them.
-    pub first: u32,
-    pub upstream: Vec<UpstreamConnection>,
+    /// For each flow, the index of the upstream connection that forwards its data, or [`NO_UPSTREAM`].
+    pub forwarded_by: Vec<u32>,
+    /// Number of the flow of the first upstream connection. Upstream connection i is flow `first_flow + i`.
+    pub first_flow: u32,
+    pub connections: Vec<UpstreamConnection>,
     pub nodes: Vec<AggregatorNode>,
 }
 
-/// Stands where a flow is at its end.
+/// Marks flows whose data no aggregator forwards.
 pub(crate) const NO_UPSTREAM: u32 = u32::MAX;
 
-/// One collector.
+/// One aggregator.
 #[derive(Debug)]
 pub(crate) struct AggregatorNode {
-    pub aggregate: SegmentAggregator,
+    pub aggregator: SegmentAggregator,
     pub audit: AggregatorAudit,
-    /// Whether it closes windows instead of dropping.
-    pub waits: bool,
+    /// Whether a full buffer closes receive windows instead of dropping segments.
+    pub backpressure: bool,
 }
 
-/// What goes on over one upstream connection.
+/// The messages of one upstream connection.
 #[derive(Debug)]
 pub(crate) struct UpstreamConnection {
-    /// The collector, and which of its upstream this is.
-    pub machine: u32,
+    /// The aggregator, and the index of the connection at this aggregator.
+    pub node: u32,
     pub slot: u32,
-    /// Messages that are not whole at the far end yet, in order.
+    /// Messages that the receiver does not yet have completely, in order.
     pub messages: VecDeque<WaitingMessage>,
-    /// Where the last message ended that was whole there.
+    /// End of the last message that the receiver has completely, as a position in the stream.
     pub delivered: u64,
 }
 
 impl Aggregators {
-    /// The outlet through which goes on what a flow delivers.
+    /// Index of the upstream connection that forwards the data of a flow.
     #[inline]
     pub(crate) fn upstream_after(&self, flow: u32) -> Option<u32> {
-        self.into.get(flow as usize).copied().filter(|&outlet| outlet != NO_UPSTREAM)
+        self.forwarded_by.get(flow as usize).copied().filter(|&index| index != NO_UPSTREAM)
     }
 
-    /// Whether a collector has to be asked if it takes a segment to this end.
+    /// Whether a segment to this end carries data that an aggregator must admit.
     #[inline]
-    pub(crate) fn takes(&self, to: u32, segment: &Segment) -> bool {
-        !self.into.is_empty()
+    pub(crate) fn receives(&self, to: u32, segment: &Segment) -> bool {
+        !self.forwarded_by.is_empty()
             && segment.len > 0
             && !to.is_multiple_of(2)
-            && self.into[to as usize / 2] != NO_UPSTREAM
+            && self.forwarded_by[to as usize / 2] != NO_UPSTREAM
     }
 
-    /// Whether this end belongs to a collector that sends from it.
+    /// Whether this end is the sending end of an upstream connection.
     #[inline]
     pub(crate) fn sends_from(&self, end: u32) -> bool {
-        !self.upstream.is_empty() && end >= 2 * self.first && end.is_multiple_of(2)
+        !self.connections.is_empty() && end >= 2 * self.first_flow && end.is_multiple_of(2)
     }
 
-    /// The outlet whose connection this flow is.
+    /// Index of the upstream connection that is this flow.
     #[inline]
     pub(crate) fn upstream_index(&self, flow: u32) -> Option<usize> {
-        let outlet = flow.checked_sub(self.first)? as usize;
-        (outlet < self.upstream.len()).then_some(outlet)
+        let index = flow.checked_sub(self.first_flow)? as usize;
+        (index < self.connections.len()).then_some(index)
     }
 }
 
-/// Smallest and largest message of a load in bytes. A byte stream is cut into chunks of a segment.
+/// Smallest and largest message of a load in bytes. A byte stream is divided into chunks of one segment.
 fn sizes(load: &Load, mss: u32) -> (u64, u64) {
     let size = match &*load.plain() {
         Load::Periodic(load) => load.size.get(),
@@ -100,7 +101,7 @@ fn sizes(load: &Load, mss: u32) -> (u64, u64) {
         Load::OnOff(load) => load.size.get(),
         Load::RequestResponse(load) => load.request.get(),
         Load::Burst(load) => load.size.get(),
-        // Not known before a trace is played, and not asked for: see `refuse.rs`.
+        // Unknown before the trace is played, and never used: see `unsupported.rs`.
         Load::Trace(_) => 1,
         Load::Bulk | Load::Transfer(_) | Load::Application(_) => u64::from(mss),
     };

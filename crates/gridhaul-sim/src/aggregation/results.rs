@@ -1,4 +1,4 @@
-//! What a run says of its collectors: metrics, and whether the auditor agrees.
+//! Metrics of the aggregators of a run, and the audit at its end.
 
 use gridhaul_scenario::answer::{Metric, Metrics};
 use gridhaul_scenario::units::{Duration, Instant};
@@ -7,7 +7,7 @@ use super::Aggregators;
 use crate::audit::Violation;
 use crate::flow::{Ends, Flow};
 
-/// Integrals over time of what waits at a collector for one upstream connection.
+/// Integrals over time of the buffer of one upstream connection at its aggregator.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BufferIntegrals {
     /// In message nanoseconds.
@@ -17,17 +17,17 @@ pub(crate) struct BufferIntegrals {
 }
 
 impl Aggregators {
-    /// The integrals of all upstream up to `now`.
-    pub(crate) fn levels(&self, now: Instant) -> Vec<BufferIntegrals> {
-        let levels = self.upstream.iter().map(|outlet| {
-            let aggregate = &self.nodes[outlet.machine as usize].aggregate;
-            let slot = outlet.slot as usize;
+    /// The integrals of all upstream connections up to `now`.
+    pub(crate) fn buffer_integrals(&self, now: Instant) -> Vec<BufferIntegrals> {
+        let integrals = self.connections.iter().map(|connection| {
+            let aggregator = &self.nodes[connection.node as usize].aggregator;
+            let slot = connection.slot as usize;
             BufferIntegrals {
-                waiting: aggregate.waiting(slot).integral_at(now),
-                bytes_at_risk: aggregate.bytes_at_risk(slot).integral_at(now),
+                waiting: aggregator.waiting(slot).integral_at(now),
+                bytes_at_risk: aggregator.bytes_at_risk(slot).integral_at(now),
             }
         });
-        levels.collect()
+        integrals.collect()
     }
 
     /// The metrics of the upstream connections of a row, averaged over them.
@@ -41,39 +41,39 @@ impl Aggregators {
         let (mut waiting, mut bytes_at_risk) = (0, 0);
         let (mut waiting_max, mut bytes_at_risk_max) = (0, 0);
         let mut count = 0_u32;
-        let now = self.levels(end);
-        for (index, outlet) in self.upstream.iter().enumerate() {
-            if flows[self.first as usize + index].row != row {
+        let now = self.buffer_integrals(end);
+        for (index, connection) in self.connections.iter().enumerate() {
+            if flows[self.first_flow as usize + index].row != row {
                 continue;
             }
             waiting += now[index].waiting - before[index].waiting;
             bytes_at_risk += now[index].bytes_at_risk - before[index].bytes_at_risk;
-            let aggregate = &self.nodes[outlet.machine as usize].aggregate;
-            waiting_max = waiting_max.max(aggregate.waiting(outlet.slot as usize).max());
+            let aggregator = &self.nodes[connection.node as usize].aggregator;
+            waiting_max = waiting_max.max(aggregator.waiting(connection.slot as usize).max());
             bytes_at_risk_max =
-                bytes_at_risk_max.max(aggregate.bytes_at_risk(outlet.slot as usize).max());
+                bytes_at_risk_max.max(aggregator.bytes_at_risk(connection.slot as usize).max());
             count += 1;
         }
-        let per_outlet = span.as_nanos() as f64 * f64::from(count.max(1));
-        into.push((Metric::BufferMean, waiting as f64 / per_outlet));
+        let per_connection = span.as_nanos() as f64 * f64::from(count.max(1));
+        into.push((Metric::BufferMean, waiting as f64 / per_connection));
         into.push((Metric::BufferMax, waiting_max as f64));
-        into.push((Metric::BytesAtRiskMean, bytes_at_risk as f64 / per_outlet));
+        into.push((Metric::BytesAtRiskMean, bytes_at_risk as f64 / per_connection));
         into.push((Metric::BytesAtRiskMax, bytes_at_risk_max as f64));
     }
 
-    /// Has the collectors re-checked. An error names the row of the upstream connection.
+    /// Finishes the audit of all aggregators. An error has the row of the upstream connection.
     pub(crate) fn audit(&mut self, flows: &[Flow]) -> Result<(), (u32, Violation)> {
-        for (index, outlet) in self.upstream.iter().enumerate() {
-            let flow = &flows[self.first as usize + index];
+        for (index, connection) in self.connections.iter().enumerate() {
+            let flow = &flows[self.first_flow as usize + index];
             let Ends::Tcp(ends) = &flow.ends else { continue };
             let (_, una) = ends[0].sent_and_acknowledged();
             let received = ends[1].receiver().delivered();
-            let audit = &mut self.nodes[outlet.machine as usize].audit;
+            let audit = &mut self.nodes[connection.node as usize].audit;
             audit
                 .finish(
-                    outlet.slot as usize,
+                    connection.slot as usize,
                     (una.saturating_sub(1), received),
-                    outlet.messages.iter(),
+                    connection.messages.iter(),
                 )
                 .map_err(|violation| (flow.row, violation))?;
         }

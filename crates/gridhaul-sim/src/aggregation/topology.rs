@@ -1,4 +1,4 @@
-//! Which connections lead on from the collectors of a scenario.
+//! The upstream connections of the aggregators of a scenario.
 
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Hop, IpVersion, Scenario, Stage, upstream_name};
@@ -7,64 +7,69 @@ use gridhaul_scenario::scenario::{Hop, IpVersion, Scenario, Stage, upstream_name
 #[derive(Debug, Default)]
 pub(crate) struct Topology {
     /// In the order of the scenario's flows.
-    pub flows: Vec<Way>,
+    pub flows: Vec<FirstStage>,
     pub groups: Vec<Group>,
 }
 
-/// The way of a flow.
+/// The part of a flow up to its destination or the first aggregator.
 #[derive(Debug)]
-pub(crate) struct Way {
-    /// Node where its own connections end.
+pub(crate) struct FirstStage {
+    /// Node at which the connections of the flow end.
     pub to: String,
-    pub out: Vec<Hop>,
-    pub back: Vec<Hop>,
-    /// Number of the group that takes on what they deliver, if they end at a collector.
+    pub forward: Vec<Hop>,
+    pub reverse: Vec<Hop>,
+    /// Index of the group of upstream connections that forwards the data, if the flow ends at an aggregator.
     pub next: Option<usize>,
 }
 
-/// Equal upstream connections: one for each member of a collector.
+/// Equal upstream connections: one for each member of a group of aggregators.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Group {
-    pub collector: String,
+    pub aggregator: String,
     pub to: String,
-    pub out: Vec<Hop>,
-    pub back: Vec<Hop>,
+    pub forward: Vec<Hop>,
+    pub reverse: Vec<Hop>,
     /// Names of the stacks of both ends.
     pub stack: Option<String>,
     pub to_stack: Option<String>,
-    /// Version of IP of the connections.
+    /// IP version of the connections.
     pub ip: IpVersion,
     /// Number of connections.
     pub count: u64,
-    /// The group that takes on what these deliver.
+    /// Index of the next group that forwards the data of these connections.
     pub next: Option<usize>,
 }
 
 impl Topology {
     pub(crate) fn new(scenario: &Scenario) -> Result<Self, RunError> {
-        let mut plan = Self::default();
+        let mut topology = Self::default();
         for (name, flow) in &scenario.flow {
             let stages =
                 scenario.stages(name).map_err(|error| RunError::Invalid(error.to_string()))?;
             let mut stages = stages.into_iter();
             let Some(first) = stages.next() else { continue };
-            // From the last stage to the second: each knows where it leads.
+            // From the last stage to the second, because each group refers to the next one.
             let next = stages.rev().fold(None, |next, stage| {
                 let last = next.is_none();
                 let to_stack = flow.to_stack.clone().filter(|_| last);
-                Some(plan.group(stage, to_stack, next))
+                Some(topology.group(stage, to_stack, next))
             });
-            plan.flows.push(Way { to: first.to, out: first.out, back: first.back, next });
+            topology.flows.push(FirstStage {
+                to: first.to,
+                forward: first.out,
+                reverse: first.back,
+                next,
+            });
         }
-        Ok(plan)
+        Ok(topology)
     }
 
-    /// The number of the group of this stage: flows that go the same way share it.
+    /// The index of the group of this stage. Flows with the same path and stacks share a group.
     fn group(&mut self, stage: Stage, to_stack: Option<String>, next: Option<usize>) -> usize {
-        let Stage { from, to, out, back, connections, stack, ip } = stage;
+        let Stage { from, to, out: forward, back: reverse, connections, stack, ip } = stage;
         let to_stack = to_stack.or_else(|| stack.clone());
-        let (collector, count) = (from, connections);
-        let group = Group { collector, to, out, back, stack, to_stack, ip, count, next };
+        let (aggregator, count) = (from, connections);
+        let group = Group { aggregator, to, forward, reverse, stack, to_stack, ip, count, next };
         self.groups.iter().position(|known| *known == group).unwrap_or_else(|| {
             self.groups.push(group);
             self.groups.len() - 1
@@ -76,17 +81,16 @@ impl Topology {
         std::iter::successors(self.flows[flow].next, |&group| self.groups[group].next)
     }
 
-    /// How many of the groups before this one leave the same collector: which of the collector's
-    /// upstream it is.
+    /// The index of this group at its aggregator: the number of earlier groups that begin there.
     pub(crate) fn slot(&self, group: usize) -> usize {
-        let collector = &self.groups[group].collector;
-        self.groups[..group].iter().filter(|other| other.collector == *collector).count()
+        let aggregator = &self.groups[group].aggregator;
+        self.groups[..group].iter().filter(|other| other.aggregator == *aggregator).count()
     }
 }
 
 impl Group {
-    /// Name of its row in the answer.
+    /// Name of the row of the group in the answer.
     pub(crate) fn row_name(&self) -> String {
-        upstream_name(&self.collector, &self.to)
+        upstream_name(&self.aggregator, &self.to)
     }
 }

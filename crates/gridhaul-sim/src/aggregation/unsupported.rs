@@ -1,4 +1,4 @@
-//! What cannot be collected.
+//! Flows that this backend cannot aggregate.
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::Unsupported;
@@ -7,73 +7,73 @@ use gridhaul_scenario::units::BufferLimit;
 
 use super::sizes;
 
-/// Which flows through collectors this backend cannot carry, and why.
+/// The flows through aggregators that this backend cannot simulate, with reasons.
 pub(crate) fn unsupported(scenario: &Scenario) -> Vec<Unsupported> {
-    let mut refused = Vec::new();
+    let mut unsupported = Vec::new();
     for (name, flow) in &scenario.flow {
-        // A way that cannot be is found again, and told, when the run begins.
+        // `Topology::new` reports an invalid path when the run begins.
         let stages = scenario.stages(name).unwrap_or_default();
         if stages.len() > 1 {
-            refused.extend(refusal(scenario, name, flow, &stages));
+            unsupported.extend(reason(scenario, name, flow, &stages));
         }
     }
-    refused
+    unsupported
 }
 
-fn refusal(scenario: &Scenario, name: &str, flow: &Flow, stages: &[Stage]) -> Option<Unsupported> {
-    let refuse = |key: String, reason: String| Some(Unsupported { key, reason });
+fn reason(scenario: &Scenario, name: &str, flow: &Flow, stages: &[Stage]) -> Option<Unsupported> {
+    let unsupported = |key: String, reason: String| Some(Unsupported { key, reason });
     if matches!(*flow.load.plain(), Load::RequestResponse(_)) {
-        return refuse(
+        return unsupported(
             format!("flow.{name}.load.request_response"),
-            "answers cannot find their way back through a collector; let the flow end at the \
-             collector, or remove its `aggregator`"
+            "an aggregator forwards data in one direction, so responses cannot return to the client; let \
+             the flow end at the aggregator, or remove the key `aggregator`"
                 .to_owned(),
         );
     }
     for stage in &stages[1..] {
         let count = |node: &str| scenario.node[node].count;
         if count(&stage.to) > count(&stage.from) {
-            return refuse(
+            return unsupported(
                 format!("flow.{name}.to"),
                 format!(
-                    "a collector brings data together; from `{}` it would have to deal it out to \
-                     the members of `{}`",
+                    "an aggregator merges data; from `{}` it would have to distribute data to the members \
+                     of `{}`",
                     stage.from, stage.to
                 ),
             );
         }
-        let collector = scenario.node[&stage.from].aggregator.as_ref()?;
-        if let Some(reason) = misfit(scenario, flow, collector) {
-            return refuse(format!("node.{}.aggregator.buffer", stage.from), reason);
+        let aggregator = scenario.node[&stage.from].aggregator.as_ref()?;
+        if let Some(reason) = buffer_too_small(scenario, flow, aggregator) {
+            return unsupported(format!("node.{}.aggregator.buffer", stage.from), reason);
         }
     }
     None
 }
 
-/// Why the messages of a flow do not fit into a collector.
-fn misfit(scenario: &Scenario, flow: &Flow, collector: &Aggregator) -> Option<String> {
+/// Why the messages of a flow do not fit into a aggregator.
+fn buffer_too_small(scenario: &Scenario, flow: &Flow, aggregator: &Aggregator) -> Option<String> {
     let params = StackParams::named(scenario, flow.stack.as_ref(), flow.ip);
-    let waits = collector.when_full == WhenFull::Backpressure;
-    let counted = matches!(collector.buffer, BufferLimit::Messages(_));
-    if matches!(flow.load, Load::Trace(_)) && (waits || !counted) {
+    let backpressure = aggregator.when_full == WhenFull::Backpressure;
+    let counted = matches!(aggregator.buffer, BufferLimit::Messages(_));
+    if matches!(flow.load, Load::Trace(_)) && (backpressure || !counted) {
         return Some(
-            "a message of a trace might never fit; count the buffer in messages, with when_full = \
-             \"drop\""
+            "a message of a trace may be larger than the buffer; give the buffer in messages, with \
+             when_full = \"drop\""
                 .to_owned(),
         );
     }
     let (_, largest) = sizes(&flow.load, params.mss);
-    match collector.buffer {
+    match aggregator.buffer {
         BufferLimit::Bytes(limit) if limit.get() < largest => {
-            return Some(format!("a message of {largest} B does not fit; take a larger buffer"));
+            return Some(format!("a message of {largest} B does not fit; set a larger buffer"));
         }
         _ => {}
     }
     let window = u64::from(params.receive_window);
-    (waits && window < largest).then(|| {
+    (backpressure && window < largest).then(|| {
         format!(
-            "with when_full = \"wait\" a message of {largest} B must fit into the receive window \
-             of {window} B; make `receive_window` of the flow's stack larger"
+            "with when_full = \"backpressure\" a message of {largest} B must fit into the receive window \
+             of {window} B; increase `receive_window` of the flow's stack"
         )
     })
 }

@@ -1,4 +1,4 @@
-//! Building the collectors and the connections that lead on from them.
+//! Builds the aggregators of a run and assigns upstream connections to them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,53 +12,54 @@ use super::{AggregatorNode, Aggregators, Group, NO_UPSTREAM, Topology, UpstreamC
 use crate::audit::AggregatorAudit;
 use crate::stacks::Stacks;
 
-/// Where the collectors and upstream of a plan have their places.
+/// Indices of the aggregators and upstream connections of a topology.
 #[derive(Debug)]
 pub(crate) struct Wiring<'a> {
     scenario: &'a Scenario,
-    plan: &'a Topology,
-    /// For each group, the number of its first outlet and of its collector's first member.
-    outlet: Vec<u64>,
-    machine: Vec<u64>,
-    upstream: u64,
+    topology: &'a Topology,
+    /// For each group, the index of its first upstream connection and of its first aggregator.
+    first_connection: Vec<u64>,
+    first_node: Vec<u64>,
+    connections: u64,
     nodes: u64,
-    /// Connections that end at each collector, counted where one of them closes windows.
+    /// Number of connections that end at each aggregator; empty without backpressure.
     members: Vec<u32>,
 }
 
 impl<'a> Wiring<'a> {
-    pub(crate) fn new(scenario: &'a Scenario, plan: &'a Topology) -> Self {
+    pub(crate) fn new(scenario: &'a Scenario, topology: &'a Topology) -> Self {
         let mut wiring = Self {
             scenario,
-            plan,
-            outlet: Vec::new(),
-            machine: Vec::new(),
-            upstream: 0,
+            topology,
+            first_connection: Vec::new(),
+            first_node: Vec::new(),
+            connections: 0,
             nodes: 0,
             members: Vec::new(),
         };
-        for (index, group) in plan.groups.iter().enumerate() {
-            wiring.outlet.push(wiring.upstream);
-            wiring.upstream += group.count;
-            let known = plan.groups[..index].iter().position(|g| g.collector == group.collector);
-            let first = known.map_or(wiring.nodes, |known| wiring.machine[known]);
-            wiring.machine.push(first);
+        for (index, group) in topology.groups.iter().enumerate() {
+            wiring.first_connection.push(wiring.connections);
+            wiring.connections += group.count;
+            let known =
+                topology.groups[..index].iter().position(|g| g.aggregator == group.aggregator);
+            let first = known.map_or(wiring.nodes, |known| wiring.first_node[known]);
+            wiring.first_node.push(first);
             wiring.nodes = wiring.nodes.max(first + group.count);
         }
         wiring.count_members();
         wiring
     }
 
-    /// The outlet into which a member of so many delivers, if the group takes that on.
+    /// Index of the upstream connection that forwards the data of one of `of` members.
     pub(crate) fn upstream_for(&self, next: Option<usize>, member: u64, of: u64) -> u32 {
         next.map_or(NO_UPSTREAM, |group| {
-            let count = self.plan.groups[group].count;
-            (self.outlet[group] + dealt(member, of, count)) as u32
+            let count = self.topology.groups[group].count;
+            (self.first_connection[group] + dealt(member, of, count)) as u32
         })
     }
 
-    /// Prepares the stacks of a connection from one member of so many to a collector. Where the
-    /// collector waits instead of dropping, its window is a share of the buffer; returns whether.
+    /// Prepares the stacks of a connection from one of `of` members to an aggregator. With backpressure
+    /// the receive window is a share of the buffer. Returns whether the aggregator applies backpressure.
     pub(crate) fn receive(
         &self,
         stacks: &mut Stacks,
@@ -67,13 +68,13 @@ impl<'a> Wiring<'a> {
         sizes: impl Fn() -> (u64, u64),
     ) -> bool {
         let Some(next) = next else { return false };
-        let group = &self.plan.groups[next];
+        let group = &self.topology.groups[next];
         let keys = self.keys(group);
         if keys.when_full != WhenFull::Backpressure {
             return false;
         }
-        let machine = self.machine[next] + dealt(member, of, group.count);
-        let members = u64::from(self.members[machine as usize]);
+        let node = self.first_node[next] + dealt(member, of, group.count);
+        let members = u64::from(self.members[node as usize]);
         let share = window_share(keys.buffer, members, sizes());
         let receive_window = u64::from(stacks.0.receive_window).min(share) as u32;
         if stacks.1.receive_window != receive_window {
@@ -91,61 +92,64 @@ impl<'a> Wiring<'a> {
 
     /// Smallest and largest message that a group carries.
     pub(crate) fn carried(&self, group: usize) -> (u64, u64) {
-        let flows = 0..self.plan.flows.len();
-        let carried = flows.filter(|&flow| self.plan.after(flow).any(|other| other == group));
+        let flows = 0..self.topology.flows.len();
+        let carried = flows.filter(|&flow| self.topology.after(flow).any(|other| other == group));
         carried.map(|flow| self.sizes(flow)).fold((u64::MAX, 0), |(smallest, largest), sizes| {
             (smallest.min(sizes.0), largest.max(sizes.1))
         })
     }
 
-    /// The collectors, for flows of which the upstream connections begin at `first`.
-    pub(crate) fn build(&self, into: Vec<u32>, first: u32) -> Aggregators {
-        if self.plan.groups.is_empty() {
+    /// The aggregators of a run. `forwarded_by` has an upstream connection for each flow, and
+    /// `first_flow` is the flow of the first upstream connection.
+    pub(crate) fn build(&self, forwarded_by: Vec<u32>, first_flow: u32) -> Aggregators {
+        if self.topology.groups.is_empty() {
             return Aggregators::default();
         }
-        let mut upstream = Vec::with_capacity(self.upstream as usize);
+        let mut connections = Vec::with_capacity(self.connections as usize);
         let mut nodes: Vec<Option<AggregatorNode>> = Vec::new();
         nodes.resize_with(self.nodes as usize, || None);
-        for (index, group) in self.plan.groups.iter().enumerate() {
-            let slots = self.plan.groups.iter().filter(|g| g.collector == group.collector).count();
-            let slot = self.plan.slot(index) as u32;
+        for (index, group) in self.topology.groups.iter().enumerate() {
+            let slots =
+                self.topology.groups.iter().filter(|g| g.aggregator == group.aggregator).count();
+            let slot = self.topology.slot(index) as u32;
             for member in 0..group.count {
-                let machine = self.machine[index] + member;
-                nodes[machine as usize].get_or_insert_with(|| self.machine(group, slots));
-                let machine = machine as u32;
-                upstream.push(UpstreamConnection {
-                    machine,
+                let node = self.first_node[index] + member;
+                nodes[node as usize].get_or_insert_with(|| self.build_node(group, slots));
+                let node = node as u32;
+                connections.push(UpstreamConnection {
+                    node,
                     slot,
                     messages: VecDeque::new(),
                     delivered: 0,
                 });
             }
         }
-        Aggregators { into, first, upstream, nodes: nodes.into_iter().flatten().collect() }
+        let nodes = nodes.into_iter().flatten().collect();
+        Aggregators { forwarded_by, first_flow, connections, nodes }
     }
 
-    fn machine(&self, group: &Group, slots: usize) -> AggregatorNode {
+    fn build_node(&self, group: &Group, slots: usize) -> AggregatorNode {
         let keys = self.keys(group);
         AggregatorNode {
-            aggregate: aggregate::SegmentAggregator::new(keys.buffer, slots),
+            aggregator: aggregate::SegmentAggregator::new(keys.buffer, slots),
             audit: AggregatorAudit::new(keys.buffer, slots),
-            waits: keys.when_full == WhenFull::Backpressure,
+            backpressure: keys.when_full == WhenFull::Backpressure,
         }
     }
 
-    /// Over which time the upstream connections of a group open, where that is given.
+    /// Time over which the upstream connections of a group open, if the scenario has one.
     pub(crate) fn start_spread(&self, group: &Group) -> Option<Duration> {
         self.keys(group).start_spread
     }
 
     fn keys(&self, group: &Group) -> &'a Aggregator {
-        let node = &self.scenario.node[&group.collector];
-        node.aggregator.as_ref().expect("stages are cut at nodes that aggregate")
+        let node = &self.scenario.node[&group.aggregator];
+        node.aggregator.as_ref().expect("stages are cut at aggregators")
     }
 
     fn count_members(&mut self) {
         if !self
-            .plan
+            .topology
             .groups
             .iter()
             .any(|group| self.keys(group).when_full == WhenFull::Backpressure)
@@ -153,17 +157,18 @@ impl<'a> Wiring<'a> {
             return;
         }
         self.members = vec![0; self.nodes as usize];
-        let flows = self.scenario.flow.values().zip(&self.plan.flows);
-        let own = flows.map(|(flow, way)| {
+        let flows = self.scenario.flow.values().zip(&self.topology.flows);
+        let own = flows.map(|(flow, stage)| {
             let group = self.scenario.members(&flow.from, &flow.to).map_or(1, u64::from);
-            (way.next, group, flow.count)
+            (stage.next, group, flow.count)
         });
-        let upstream = self.plan.groups.iter().map(|group| (group.next, group.count, 1));
+        let upstream = self.topology.groups.iter().map(|group| (group.next, group.count, 1));
         for (next, of, each) in own.chain(upstream) {
             let Some(next) = next else { continue };
             for member in 0..of {
-                let machine = self.machine[next] + dealt(member, of, self.plan.groups[next].count);
-                self.members[machine as usize] += each;
+                let node =
+                    self.first_node[next] + dealt(member, of, self.topology.groups[next].count);
+                self.members[node as usize] += each;
             }
         }
     }

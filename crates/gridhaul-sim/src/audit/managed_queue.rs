@@ -1,5 +1,5 @@
-//! A queue that holds its packets (CoDel, FQ-CoDel) holds no more than it may, lets nothing out that
-//! did not go in, and keeps the order of each flow.
+//! Checks managed queues that drop at dequeue (CoDel, FQ-CoDel): their limit, that each leaving packet was
+//! accepted, and the order of each flow.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -10,35 +10,34 @@ use gridhaul_scenario::units::{Instant, QueueLimit};
 
 use super::LinkRule;
 
-/// Checks the packets of a direction by when they went in and when they left the queue.
+/// Checks the packets of a direction by their times of enqueueing and dequeueing.
 ///
-/// What waited when a packet went in is known once all packets up to it are out: until then it is
-/// remembered, in the order in which they went in.
+/// The packets that waited when a packet was enqueued are known once it and all earlier packets have been
+/// dequeued. Until then it is pending, in the order of enqueueing.
 #[derive(Debug)]
 pub(super) struct ManagedQueueCheck {
     limit: QueueLimit,
-    /// Flows may overtake each other.
+    /// Whether the queue schedules by flow, so that packets of different flows may be reordered.
     by_flow: bool,
-    /// Packets that went in, from the first that is not out.
+    /// Enqueued packets, from the first that has not been dequeued.
     pending: VecDeque<Entry>,
-    /// Those before, while they waited at the last packet that was looked at: when they left the
-    /// queue, and their sizes.
+    /// Earlier packets that waited when the last checked packet was enqueued: dequeueing time and size.
     waiting: BinaryHeap<Reverse<(Instant, u32)>>,
     waiting_bytes: u64,
-    /// When the packet of each flow went in that was the last to be sent.
-    last: BTreeMap<u64, Instant>,
+    /// Enqueueing time of the last transmitted packet of each flow.
+    last_sent: BTreeMap<u64, Instant>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     offered: Instant,
     bytes: u32,
-    /// When it left the queue, once that is known.
-    begun: Option<Instant>,
+    /// When the packet was dequeued, once known.
+    dequeued: Option<Instant>,
 }
 
 impl ManagedQueueCheck {
-    /// The check for a queue that holds its packets.
+    /// `None` for a direction whose queue decides on arrival.
     pub(super) fn new(direction: &Direction) -> Option<Self> {
         let by_flow = match direction.aqm {
             Some(Aqm::Codel(_)) => false,
@@ -51,47 +50,49 @@ impl ManagedQueueCheck {
             pending: VecDeque::new(),
             waiting: BinaryHeap::new(),
             waiting_bytes: 0,
-            last: BTreeMap::new(),
+            last_sent: BTreeMap::new(),
         })
     }
 
     pub(super) fn on_accepted(&mut self, now: Instant, bytes: u32) {
-        self.pending.push_back(Entry { offered: now, bytes, begun: None });
+        self.pending.push_back(Entry { offered: now, bytes, dequeued: None });
     }
 
-    /// A packet comes out, sent or dropped; sent ones in the order of the wire if `in_order`.
+    /// A packet leaves the direction, transmitted or dropped. With `in_order`, transmitted packets leave in the
+    /// order of transmission.
     pub(super) fn on_passage<P: Payload>(
         &mut self,
         passage: &Passage<P>,
         in_order: bool,
     ) -> Result<(), LinkRule> {
         let Passage { bytes, offered, started, fate, .. } = *passage;
-        // Packets of one size that went in at the same time need not be told apart.
+        // Packets of equal size that were enqueued at the same time are interchangeable.
         let at = self.pending.partition_point(|entry| entry.offered < offered);
         let entry = self
             .pending
             .range_mut(at..)
             .take_while(|entry| entry.offered == offered)
-            .find(|entry| entry.bytes == bytes && entry.begun.is_none());
+            .find(|entry| entry.bytes == bytes && entry.dequeued.is_none());
         let Some(entry) = entry else {
             return Err(LinkRule::NeverAccepted);
         };
-        entry.begun = Some(started);
+        entry.dequeued = Some(started);
         let was_sent = !matches!(fate, Fate::Lost(reason) if reason.is_by_queue());
         if was_sent && in_order {
             let flow = if self.by_flow { passage.payload.flow() } else { 0 };
-            let last = self.last.entry(flow).or_insert(offered);
-            if offered < *last {
+            let last_sent = self.last_sent.entry(flow).or_insert(offered);
+            if offered < *last_sent {
                 return Err(LinkRule::OvertookInQueue);
             }
-            *last = offered;
+            *last_sent = offered;
         }
-        self.look()
+        self.check_limit()
     }
 
-    /// Looks at each packet that went in, as soon as it and all before it are out.
-    fn look(&mut self) -> Result<(), LinkRule> {
-        while let Some(Entry { offered, bytes, begun: Some(begun) }) = self.pending.front().copied()
+    /// Checks the limit for each packet that has been dequeued together with all earlier packets.
+    fn check_limit(&mut self) -> Result<(), LinkRule> {
+        while let Some(Entry { offered, bytes, dequeued: Some(dequeued) }) =
+            self.pending.front().copied()
         {
             self.pending.pop_front();
             while let Some(&Reverse((first, bytes))) = self.waiting.peek()
@@ -100,16 +101,16 @@ impl ManagedQueueCheck {
                 self.waiting_bytes -= u64::from(bytes);
                 self.waiting.pop();
             }
-            if begun > offered {
-                self.waiting.push(Reverse((begun, bytes)));
+            if dequeued > offered {
+                self.waiting.push(Reverse((dequeued, bytes)));
                 self.waiting_bytes += u64::from(bytes);
             }
-            let kept = match self.limit {
+            let is_within = match self.limit {
                 QueueLimit::Unlimited => true,
                 QueueLimit::Packets(limit) => self.waiting.len() as u64 <= u64::from(limit),
                 QueueLimit::Bytes(limit) => self.waiting_bytes <= limit.get(),
             };
-            if !kept {
+            if !is_within {
                 return Err(LinkRule::QueueAboveLimit);
             }
         }

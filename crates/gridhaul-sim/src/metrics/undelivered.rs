@@ -2,21 +2,21 @@
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::State;
+use super::RunState;
 use crate::flow::Flow;
 
-/// The messages of a row that were ready in the measured time and have not arrived by its end.
+/// The messages of a row that were ready in the measurement interval and have not arrived by its end.
 #[derive(Debug, Default)]
 pub(crate) struct Undelivered {
-    /// How long each has waited.
+    /// Time since each message was ready.
     pub waiting: Vec<Duration>,
-    /// Of these, the messages that were never sent: their connection failed to open.
+    /// The number of these messages that were never sent because their connection failed to open.
     pub unsent: u64,
 }
 
 impl Undelivered {
-    /// Adds the messages that a flow has handed to its own connection.
-    pub(crate) fn add(&mut self, flow: &Flow, state: State<'_>) {
+    /// Adds the messages that the application of a flow has written to its connection.
+    pub(crate) fn add(&mut self, flow: &Flow, state: RunState<'_>) {
         let unsent = flow.has_failed_to_open();
         let Some(app) = &flow.app else { return };
         for ready in app.undelivered(state.under_way) {
@@ -24,12 +24,12 @@ impl Undelivered {
         }
     }
 
-    /// Adds the messages of a row that collectors have taken over.
-    pub(crate) fn add_collected(&mut self, row: u32, state: State<'_>) {
-        for (index, outlet) in state.aggregators.upstream.iter().enumerate() {
-            let upstream = &state.flows[state.aggregators.first as usize + index];
+    /// Adds the messages of a row that aggregators have accepted.
+    pub(crate) fn add_forwarded(&mut self, row: u32, state: RunState<'_>) {
+        for (index, connection) in state.aggregators.connections.iter().enumerate() {
+            let upstream = &state.flows[state.aggregators.first_flow as usize + index];
             let unsent = upstream.has_failed_to_open();
-            for message in &outlet.messages {
+            for message in &connection.messages {
                 let is_message = message.ready != Instant::NEVER;
                 if is_message && state.flows[message.origin as usize].row == row {
                     self.add_message(message.ready, unsent, state);
@@ -38,7 +38,7 @@ impl Undelivered {
         }
     }
 
-    fn add_message(&mut self, ready: Instant, unsent: bool, state: State<'_>) {
+    fn add_message(&mut self, ready: Instant, unsent: bool, state: RunState<'_>) {
         if state.counters.measured.contains(&ready) {
             self.waiting.push(state.end().since(ready));
             self.unsent += u64::from(unsent);

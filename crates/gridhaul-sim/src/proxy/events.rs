@@ -1,4 +1,4 @@
-//! What happens at the proxies of a run.
+//! Events at proxies: packets, timers, crashes.
 
 use gridhaul_core::link::Cause;
 use gridhaul_core::pep::{Outgoing, Side};
@@ -20,48 +20,53 @@ pub(crate) struct Context<'a> {
     pub counters: &'a mut RunCounters,
 }
 
-/// What becomes of a packet that is at a proxy.
-pub(crate) enum Passage {
-    /// The proxy has taken it in.
-    AcceptedSegment,
-    /// The proxy is down and lets it pass: the packet with its next place in the list of routes.
-    Passed(Packet),
-    /// The proxy is down, and the packet is lost.
-    Lost,
+/// The result of a packet's arrival at a proxy.
+pub(crate) enum PacketOutcome {
+    /// The proxy has accepted the packet.
+    Accepted,
+    /// The proxy is down and forwards the packet, which has its next index in the list of routes.
+    Forwarded(Packet),
+    /// The proxy is down and drops the packet.
+    Dropped,
 }
 
 impl Context<'_> {
-    /// A packet is at the proxy with this number on its way, which may be down.
-    pub(crate) fn on_packet(&mut self, now: Instant, packet: &Packet, ordinal: u32) -> Passage {
-        if let Some(taken) = self.proxies.accept(now, packet, ordinal) {
-            self.on_accepted_by_proxy(now, taken);
-            return Passage::AcceptedSegment;
+    /// A packet has reached the proxy with this ordinal on its path, which may be down.
+    pub(crate) fn on_packet(
+        &mut self,
+        now: Instant,
+        packet: &Packet,
+        ordinal: u32,
+    ) -> PacketOutcome {
+        if let Some(accepted) = self.proxies.accept(now, packet, ordinal) {
+            self.on_accepted_by_proxy(now, accepted);
+            return PacketOutcome::Accepted;
         }
         let index = self.proxies.index(packet, ordinal);
         let instance = &self.proxies.instances[index as usize];
         match instance.down {
-            Some((_, Bypass::Drop)) => Passage::Lost,
+            Some((_, Bypass::Drop)) => PacketOutcome::Dropped,
             Some((_, Bypass::Forward)) => {
                 let next = instance.next[side_of(packet).other().index()];
-                Passage::Passed(Packet { next, ..*packet })
+                PacketOutcome::Forwarded(Packet { next, ..*packet })
             }
-            // No segment.
-            None => Passage::AcceptedSegment,
+            // Datagrams end at no proxy.
+            None => PacketOutcome::Accepted,
         }
     }
 
-    /// A proxy has taken a segment in.
-    pub(crate) fn on_accepted_by_proxy(&mut self, now: Instant, taken: AcceptedSegment) {
-        let passed = self.transmit(now, taken.instance, Some(taken.sent));
-        let instance = &self.proxies.instances[taken.instance as usize];
-        if taken.is_data && instance.ends_connections() && !passed {
-            // It ends here: what goes on is another packet.
+    /// A proxy has accepted a segment.
+    pub(crate) fn on_accepted_by_proxy(&mut self, now: Instant, accepted: AcceptedSegment) {
+        let forwarded = self.transmit(now, accepted.instance, Some(accepted.sent));
+        let instance = &self.proxies.instances[accepted.instance as usize];
+        if accepted.is_data && instance.ends_connections() && !forwarded {
+            // The packet ends here; the proxy sends other packets.
             let row = self.flows[instance.flow as usize].row as usize;
-            self.counters.path_counters[row].on_arrived(now.since(taken.sent));
+            self.counters.path_counters[row].on_arrived(now.since(accepted.sent));
         }
     }
 
-    /// Time has come for a proxy: a deadline, a crash, or the end of one.
+    /// A timer of a proxy has expired, or a crash begins or ends.
     pub(crate) fn on_timeout(&mut self, now: Instant, index: u32) {
         let instance = &mut self.proxies.instances[index as usize];
         if instance.crashes.last().is_some_and(|crash| crash.0 <= now) {
@@ -70,54 +75,53 @@ impl Context<'_> {
         if instance.down.is_some_and(|(until, _)| until <= now) {
             instance.down = None;
         }
-        if instance.down.is_none() && instance.machine.next_deadline() <= now {
-            instance.machine.handle_timeout(now);
+        if instance.down.is_none() && instance.proxy.next_deadline() <= now {
+            instance.proxy.handle_timeout(now);
         }
         self.transmit(now, index, None);
     }
 
-    /// Sends what a proxy has to send. `sent` is when the segment was sent that has just come in.
-    /// Returns whether a data segment was let through.
+    /// Transmits the segments that a proxy has ready. `sent` is the time at which the segment just accepted was
+    /// sent. Returns whether a data segment was forwarded unchanged.
     fn transmit(&mut self, now: Instant, index: u32, sent: Option<Instant>) -> bool {
         let instance = &mut self.proxies.instances[index as usize];
         let (flow, row) = (instance.flow, self.flows[instance.flow as usize].row);
-        let mut passed = false;
-        // Read where it is: to move it would take longer than to send it.
+        let mut forwarded = false;
+        // A reference, because moving the segment costs more time than sending it.
         while instance.down.is_none()
-            && let Some(outgoing) = &instance.machine.poll_transmit(now)
+            && let Some(outgoing) = &instance.proxy.poll_transmit(now)
         {
             let Outgoing { to, segment, .. } = outgoing;
             let sent = sent.filter(|_| outgoing.is_forwarded()).unwrap_or(now);
-            let own = segment.len > 0 && instance.note_sent(outgoing);
+            let is_original = segment.len > 0 && instance.record_sent(outgoing);
             let data = segment.len > 0 && *to == Side::Right;
-            if data && own {
+            if data && is_original {
                 self.counters.path_counters[row as usize].on_sent(segment.wire_bytes());
             }
-            passed |= segment.len > 0 && outgoing.is_forwarded();
+            forwarded |= segment.len > 0 && outgoing.is_forwarded();
             let (to, next) = (2 * flow + to.index() as u32, instance.next[to.index()]);
             let packet = |next| Packet { to, next, sent, body: Body::Tcp(*segment) };
             if !self.net.offer(now, next, segment.wire_bytes(), packet) && data {
                 self.counters.on_segment_lost(row, flow, segment, Cause::Queue);
             }
         }
-        instance.note_held(now);
+        instance.update_bytes_at_risk(now);
         self.net.events.schedule(Target::Proxy(index), instance.next_deadline());
-        passed
+        forwarded
     }
 }
 
-/// A segment that a proxy has taken in.
+/// A segment that a proxy has accepted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AcceptedSegment {
     instance: u32,
     sent: Instant,
-    /// Whether it brings data of the `from` end.
+    /// Whether the segment carries data of the `from` end.
     is_data: bool,
 }
 
 impl Proxies {
-    /// Lets the proxy with this number on the way of a packet take it in: `None` if it does not,
-    /// because it is down.
+    /// Offers a packet to the proxy with this ordinal on its path. Returns `None` if the proxy is down.
     #[inline]
     pub(crate) fn accept(
         &mut self,
@@ -131,48 +135,48 @@ impl Proxies {
         if instance.down.is_some() {
             return None;
         }
-        instance.machine.handle_segment(now, side_of(packet), segment);
-        let is_data = segment.len > 0 && !packet.returning();
+        instance.proxy.handle_segment(now, side_of(packet), segment);
+        let is_data = segment.len > 0 && !packet.is_reverse();
         Some(AcceptedSegment { instance: index, sent: packet.sent, is_data })
     }
 
-    /// Number of the instance.
+    /// Index of the proxy instance of a packet's flow.
     #[inline]
     fn index(&self, packet: &Packet, ordinal: u32) -> u32 {
         self.first[packet.flow() as usize] + ordinal
     }
 }
 
-/// Where a packet comes from.
+/// The side from which a packet comes.
 #[inline]
 const fn side_of(packet: &Packet) -> Side {
-    if packet.returning() { Side::Right } else { Side::Left }
+    if packet.is_reverse() { Side::Right } else { Side::Left }
 }
 
 impl ProxyInstance {
-    /// It forgets everything.
+    /// The proxy crashes and loses all state of the connection.
     fn crash(&mut self, now: Instant) {
         let Some((_, until, packets)) = self.crashes.pop() else { return };
         self.bytes_at_risk.set(now, 0);
-        self.crashed += 1;
+        self.crashes_so_far += 1;
         self.down = Some((until, packets));
-        self.machine = self.builder.anew();
-        self.sent_up_to = [None; 2];
+        self.proxy = self.builder.build_after_crash();
+        self.highest_sent = [None; 2];
     }
 
-    /// It sends a data segment. Returns whether that is one more than it was given: a copy, or what
-    /// it sends over a connection of its own.
-    fn note_sent(&mut self, outgoing: &Outgoing) -> bool {
+    /// Counts a data segment that the proxy sends. Returns whether the proxy originates the segment: it is a
+    /// retransmission, or belongs to a connection of the proxy.
+    fn record_sent(&mut self, outgoing: &Outgoing) -> bool {
         let Outgoing { to, segment, .. } = outgoing;
-        let passed = outgoing.is_forwarded();
+        let forwarded = outgoing.is_forwarded();
         let end = segment.seq.wrapping_add(segment.sequence_len());
-        let known = &mut self.sent_up_to[to.index()];
-        let beyond = known.is_none_or(|known| end.wrapping_sub(known).cast_signed() > 0);
-        if beyond {
-            *known = Some(end);
+        let highest = &mut self.highest_sent[to.index()];
+        let is_new = highest.is_none_or(|highest| end.wrapping_sub(highest).cast_signed() > 0);
+        if is_new {
+            *highest = Some(end);
         }
-        let repeated = !beyond && !passed;
-        self.repeated += u64::from(repeated);
-        repeated || !passed && self.ends_connections()
+        let is_retransmission = !is_new && !forwarded;
+        self.retransmissions += u64::from(is_retransmission);
+        is_retransmission || !forwarded && self.ends_connections()
     }
 }

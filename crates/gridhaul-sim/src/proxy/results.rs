@@ -1,4 +1,4 @@
-//! What a run says of its proxies: metrics, and whether the auditor agrees.
+//! Metrics of the proxies of a run, and the audit at its end.
 
 use gridhaul_core::pep::{Held, Side};
 use gridhaul_scenario::answer::{Metric, Metrics};
@@ -8,14 +8,14 @@ use super::{Proxies, ProxyInstance};
 use crate::audit::Violation;
 use crate::flow::{Flow, PayloadCounters};
 
-/// What the instances of a row have counted so far.
+/// Sums over the proxy instances of a row.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ProxySums {
     instances: u64,
     /// In byte nanoseconds.
     bytes_at_risk: u128,
     bytes_at_risk_max: u64,
-    repeated: u64,
+    retransmissions: u64,
     lost: u64,
 }
 
@@ -28,7 +28,7 @@ impl Proxies {
         let mut sums = vec![ProxySums::default(); rows];
         for (flow, &first) in flows.iter().zip(&self.first) {
             let loses =
-                |instance: &ProxyInstance| instance.crashed > 0 || instance.machine.lost() > 0;
+                |instance: &ProxyInstance| instance.crashes_so_far > 0 || instance.proxy.lost() > 0;
             if first != u32::MAX && self.of_flow(first).any(loses) {
                 sums[flow.row as usize].lost += self.lost(flow, first);
             }
@@ -38,7 +38,7 @@ impl Proxies {
             sum.instances += 1;
             sum.bytes_at_risk += instance.bytes_at_risk.integral_at(now);
             sum.bytes_at_risk_max = sum.bytes_at_risk_max.max(instance.bytes_at_risk.max());
-            sum.repeated += instance.repeated;
+            sum.retransmissions += instance.retransmissions;
         }
         sums
     }
@@ -49,51 +49,51 @@ impl Proxies {
         instances.iter().take_while(move |instance| instance.flow == flow)
     }
 
-    /// Payload that was acknowledged to its sender, has not arrived, and that nobody has any more.
+    /// Payload that was acknowledged to its sender, was not delivered, and is held by no proxy.
     fn lost(&self, flow: &Flow, first: u32) -> u64 {
         let Some((left, right)) = flow.payload_counters() else { return 0 };
         let held: u64 = self.of_flow(first).map(|instance| instance.bytes_at_risk.value()).sum();
-        let missing = |near: PayloadCounters, far: PayloadCounters| {
-            near.acknowledged.saturating_sub(far.delivered)
+        let missing = |sender: PayloadCounters, receiver: PayloadCounters| {
+            sender.acknowledged.saturating_sub(receiver.delivered)
         };
         (missing(left, right) + missing(right, left)).saturating_sub(held)
     }
 
-    /// Flows of which a proxy has reset the connection with bytes at risk: their rows.
-    pub(crate) fn gave_up(&self, flows: &[Flow]) -> impl Iterator<Item = u32> {
-        let lossy = self.instances.iter().filter(|instance| instance.machine.lost() > 0);
+    /// Rows of the flows of which a proxy has reset the connection with bytes at risk.
+    pub(crate) fn rows_reset_with_loss(&self, flows: &[Flow]) -> impl Iterator<Item = u32> {
+        let lossy = self.instances.iter().filter(|instance| instance.proxy.lost() > 0);
         lossy.map(|instance| flows[instance.flow as usize].row)
     }
 
-    /// Re-checks a flow: each instance has received no more than was sent to it and acknowledged no more than
-    /// that, and nobody was told of more than was acknowledged. Without instances, the ends are looked at
-    /// alone.
+    /// Audits a flow: each proxy instance has received no more than was sent to it, has acknowledged no more
+    /// than that, and no sender has seen more acknowledged than that. Without proxies the two ends are
+    /// compared.
     pub(crate) fn audit(&self, index: usize, flow: &Flow) -> Result<(), Violation> {
         let first = self.first.get(index).copied().filter(|&first| first != u32::MAX);
         let Some(first) = first else { return flow.audit() };
         let instances: Vec<_> = self.of_flow(first).collect();
-        if instances.iter().any(|instance| instance.crashed > 0) {
-            // Its numbers have begun anew, and what it held is counted as lost.
+        if instances.iter().any(|instance| instance.crashes_so_far > 0) {
+            // Its counters have restarted from 0, and the bytes that it held are counted as lost.
             return Ok(());
         }
         let Some((left, right)) = flow.payload_counters() else { return Ok(()) };
-        for (from, near, far) in [(Side::Left, left, right), (Side::Right, right, left)] {
-            let way: Vec<_> = match from {
+        for (from, sender, receiver) in [(Side::Left, left, right), (Side::Right, right, left)] {
+            let path: Vec<_> = match from {
                 Side::Left => instances.clone(),
                 Side::Right => instances.iter().rev().copied().collect(),
             };
-            // Of the one before: what it has sent on, and what it knows to be acknowledged.
-            let (mut sent, mut acknowledged) = (near.sent, near.acknowledged);
-            for instance in way {
-                let Some(held) = instance.forwarded(from, sent) else { continue };
+            // Payload that the previous hop has sent, and that is acknowledged to it.
+            let (mut sent, mut acknowledged) = (sender.sent, sender.acknowledged);
+            for instance in path {
+                let Some(held) = instance.progress(from, sent) else { continue };
                 let Held { received, taken, released, .. } = held;
                 if received > sent || taken > received || acknowledged > taken {
                     return Err(Violation::ProxyInput { sent, acknowledged, received, taken });
                 }
                 (sent, acknowledged) = (received, released);
             }
-            if far.delivered > sent || acknowledged > far.delivered {
-                let (received, delivered) = (sent, far.delivered);
+            if receiver.delivered > sent || acknowledged > receiver.delivered {
+                let (received, delivered) = (sent, receiver.delivered);
                 return Err(Violation::ProxyOutput { received, acknowledged, delivered });
             }
         }
@@ -113,7 +113,10 @@ impl ProxySums {
             (self.bytes_at_risk - before.bytes_at_risk) as f64 / per_unit,
         ));
         into.push((Metric::BytesAtRiskMax, self.bytes_at_risk_max as f64));
-        into.push((Metric::ProxyRetransmissions, (self.repeated - before.repeated) as f64));
+        into.push((
+            Metric::ProxyRetransmissions,
+            (self.retransmissions - before.retransmissions) as f64,
+        ));
         into.push((Metric::LostInCrashes, self.lost as f64));
     }
 }

@@ -1,34 +1,34 @@
-//! What proxies cannot do in this backend.
+//! Proxies that this backend cannot simulate.
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::Unsupported;
 use gridhaul_scenario::scenario::{Flow, Scenario, Waypoint};
 
-/// Which proxies this backend cannot run, and why.
+/// The proxies that this backend cannot simulate, with reasons.
 pub(crate) fn unsupported(scenario: &Scenario) -> Vec<Unsupported> {
-    let mut refused = Vec::new();
+    let mut unsupported = Vec::new();
     for (name, flow) in &scenario.flow {
-        // A way that cannot be is found again, and told, when the run begins.
+        // `ProxyWiring::new` reports an invalid path when the run begins.
         let points = scenario.waypoints(name).unwrap_or_default();
         let Some(first) = points.first() else { continue };
         if scenario.stages(name).is_ok_and(|stages| stages.len() > 1)
             && let Some((node, _)) = scenario.node.get_index(first.node)
         {
-            refused.push(Unsupported {
+            unsupported.push(Unsupported {
                 key: format!("node.{node}.proxy"),
                 reason: format!(
-                    "flow `{name}` also passes a collector; leave it out of the proxy's `flows`, or \
+                    "flow `{name}` also passes an aggregator; remove the flow from the proxy's `flows`, or \
                      remove one of the two"
                 ),
             });
         }
-        refused.extend(timestamps(scenario, flow, &points));
+        unsupported.extend(timestamps(scenario, flow, &points));
     }
-    refused
+    unsupported
 }
 
-/// Proxies that end connections use no timestamps. Where hosts agree on them in a handshake, they
-/// see to it that they do not; without handshake nobody can.
+/// Proxies that end connections use no timestamps. With a handshake they remove the option from it; without
+/// a handshake the hosts cannot be prevented from using timestamps.
 fn timestamps(scenario: &Scenario, flow: &Flow, points: &[Waypoint]) -> Option<Unsupported> {
     let ends = |point: &Waypoint| {
         let proxy = scenario.node[point.node].proxy.as_ref();
@@ -38,8 +38,8 @@ fn timestamps(scenario: &Scenario, flow: &Flow, points: &[Waypoint]) -> Option<U
     let stack = StackParams::named(scenario, Some(name), flow.ip);
     (!stack.handshake && stack.timestamps && points.iter().any(ends)).then(|| Unsupported {
         key: format!("stack.{name}.timestamps"),
-        reason: "a connection that exists from the start cannot be told that a proxy on its way \
-                 uses no timestamps; add timestamps = false, or handshake = true"
+        reason: "without a handshake a proxy on the path cannot disable timestamps; set timestamps = false \
+                 or handshake = true"
             .to_owned(),
     })
 }

@@ -1,4 +1,4 @@
-//! From a scenario to instances: which connections pass which proxies, and where on their routes.
+//! Creates the proxy instances of a scenario and proxies them on the routes of connections.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use super::{Proxies, ProxyInstance};
 use crate::network::FIRST_PROXY;
 use crate::stacks::Stacks;
 
-/// The proxies on the way of each row of flows.
+/// The proxies on the path of each row of flows.
 #[derive(Debug)]
 pub(crate) struct ProxyWiring<'s> {
-    rows: Vec<Vec<Place<'s>>>,
+    rows: Vec<Vec<PathProxy<'s>>>,
     proxies: Proxies,
 }
 
-/// A proxy on the way of a row.
+/// A proxy on the path of a row.
 #[derive(Debug)]
-struct Place<'s> {
+struct PathProxy<'s> {
     proxy: &'s Proxy,
     params: Arc<StackParams>,
-    /// The same with its buffer as window, if it ends connections: what its neighbours are offered.
-    offers: Option<Arc<StackParams>>,
+    /// The same with the receive window that the proxy advertises, if it ends connections.
+    advertised: Option<Arc<StackParams>>,
     point: Waypoint,
 }
 
@@ -35,26 +35,26 @@ impl<'s> ProxyWiring<'s> {
         let rows = scenario.flow.iter().map(|(name, flow)| {
             let points =
                 scenario.waypoints(name).map_err(|error| RunError::Invalid(error.to_string()))?;
-            Ok(points.into_iter().filter_map(|point| place(scenario, flow, point)).collect())
+            Ok(points.into_iter().filter_map(|point| path_proxy(scenario, flow, point)).collect())
         });
         Ok(Self { rows: rows.collect::<Result<_, RunError>>()?, proxies: Proxies::default() })
     }
 
-    /// What stands in the list of routes on the way out (0) or back (1) of a row, each behind so
-    /// many hops, in order.
-    pub(crate) fn marks(&self, row: usize, way: usize) -> Vec<(usize, u32)> {
-        let places = self.rows[row].iter().zip(FIRST_PROXY..);
-        let mut marks: Vec<_> =
-            places.map(|(place, mark)| (place.point.after[way], mark)).collect();
-        marks.sort_by_key(|&(after, _)| after);
-        marks
+    /// The proxy entries of the forward (0) or reverse (1) route of a row, each with the number of hops before
+    /// it, in order.
+    pub(crate) fn route_entries(&self, row: usize, direction: usize) -> Vec<(usize, u32)> {
+        let proxies = self.rows[row].iter().zip(FIRST_PROXY..);
+        let mut entries: Vec<_> =
+            proxies.map(|(path_proxy, entry)| (path_proxy.point.after[direction], entry)).collect();
+        entries.sort_by_key(|&(after, _)| after);
+        entries
     }
 
-    /// Adds the instances of a connection, whose routes begin at these places of the list.
+    /// Adds the proxy instances of a connection, whose routes begin at these indices of the list.
     pub(crate) fn add(
         &mut self,
         (flow, row): (u32, usize),
-        begins: [u32; 2],
+        route_starts: [u32; 2],
         isns: impl FnOnce() -> [u32; 2],
         hosts: &Stacks,
     ) {
@@ -64,45 +64,50 @@ impl<'s> ProxyWiring<'s> {
         let isns = isns();
         self.proxies.first.resize(flow as usize + 1, u32::MAX);
         self.proxies.first[flow as usize] = self.proxies.instances.len() as u32;
-        for (index, place) in self.rows[row].iter().enumerate() {
-            // WarmupSnapshot it on the way out stand its hops and the marks of the proxies before it; on
-            // the way back those of the proxies behind it.
-            let behind = self.rows[row].len() - 1 - index;
-            let right = begins[0] + (place.point.after[0] + index + 1) as u32;
-            let left = begins[1] + (place.point.after[1] + behind + 1) as u32;
-            let toward = match place.proxy.served() {
+        for (index, path_proxy) in self.rows[row].iter().enumerate() {
+            // The forward route has the hops and proxies upstream of this proxy before it; the reverse
+            // route has those downstream.
+            let downstream = self.rows[row].len() - 1 - index;
+            let right = route_starts[0] + (path_proxy.point.after[0] + index + 1) as u32;
+            let left = route_starts[1] + (path_proxy.point.after[1] + downstream + 1) as u32;
+            let served_side = match path_proxy.proxy.served() {
                 End::From => Side::Left,
                 End::To => Side::Right,
             };
             let builder = ProxyBuilder {
-                mode: place.proxy.mode,
-                params: Arc::clone(&place.params),
-                buffer: place.proxy.buffer,
-                hold: place.proxy.max_ack_delay,
-                toward,
+                mode: path_proxy.proxy.mode,
+                params: Arc::clone(&path_proxy.params),
+                buffer: path_proxy.proxy.buffer,
+                max_ack_delay: path_proxy.proxy.max_ack_delay,
+                served_side,
                 isns,
                 established: (!hosts.0.handshake).then(|| {
-                    let places = &self.rows[row];
-                    let left = places[..index].iter().rev().find_map(|place| place.offers.as_ref());
-                    let right = places[index + 1..].iter().find_map(|place| place.offers.as_ref());
+                    let proxies = &self.rows[row];
+                    let left = proxies[..index]
+                        .iter()
+                        .rev()
+                        .find_map(|path_proxy| path_proxy.advertised.as_ref());
+                    let right = proxies[index + 1..]
+                        .iter()
+                        .find_map(|path_proxy| path_proxy.advertised.as_ref());
                     [left.unwrap_or(&hosts.0), right.unwrap_or(&hosts.1)].map(Arc::clone)
                 }),
             };
-            let crashes = place.proxy.crash.iter().rev().map(|crash| {
+            let crashes = path_proxy.proxy.crash.iter().rev().map(|crash| {
                 let at = Instant::ZERO + crash.at;
                 (at, at + crash.down, crash.packets)
             });
             self.proxies.instances.push(ProxyInstance {
                 flow,
-                machine: builder.first(),
+                proxy: builder.build_initial(),
                 builder,
                 next: [left, right],
                 crashes: crashes.collect(),
                 down: None,
                 bytes_at_risk: Level::default(),
-                crashed: 0,
-                repeated: 0,
-                sent_up_to: [None; 2],
+                crashes_so_far: 0,
+                retransmissions: 0,
+                highest_sent: [None; 2],
             });
         }
     }
@@ -115,11 +120,11 @@ impl<'s> ProxyWiring<'s> {
     }
 }
 
-fn place<'s>(scenario: &'s Scenario, flow: &Flow, point: Waypoint) -> Option<Place<'s>> {
+fn path_proxy<'s>(scenario: &'s Scenario, flow: &Flow, point: Waypoint) -> Option<PathProxy<'s>> {
     let proxy = scenario.node[point.node].proxy.as_ref()?;
     let stack = proxy.stack.as_ref().or(flow.stack.as_ref());
     let params = StackParams::named(scenario, stack, flow.ip);
-    let offered = || StackParams { receive_window: proxy.window(), ..params.clone() };
-    let offers = proxy.mode.ends_connections().then(|| Arc::new(offered()));
-    Some(Place { proxy, params: Arc::new(params), offers, point })
+    let with_window = || StackParams { receive_window: proxy.window(), ..params.clone() };
+    let advertised = proxy.mode.ends_connections().then(|| Arc::new(with_window()));
+    Some(PathProxy { proxy, params: Arc::new(params), advertised, point })
 }

@@ -6,7 +6,7 @@ use gridhaul_scenario::units::Instant;
 
 use super::World;
 use crate::packet::Packet;
-use crate::proxy::{AcceptedSegment, Passage};
+use crate::proxy::{AcceptedSegment, PacketOutcome};
 use crate::{aggregation, proxy};
 
 impl World {
@@ -19,15 +19,15 @@ impl World {
         segment: &Segment,
         sent: Instant,
     ) {
-        let ends = self.aggregation().on_segment(now, to, segment, sent);
+        let ends = self.aggregation_context().on_segment(now, to, segment, sent);
         for end in ends.into_iter().flatten() {
             self.transmit_ready(now, end);
         }
     }
 
-    /// Messages are whole at the far end of an upstream connection, and thereby at their destination.
+    /// Messages have completely arrived over an upstream connection at their destination.
     pub(super) fn on_delivered(&mut self, now: Instant, flow_index: u32) {
-        while let Some(message) = self.aggregation().poll_delivered(now, flow_index) {
+        while let Some(message) = self.aggregation_context().poll_delivered(now, flow_index) {
             if message.ready != Instant::NEVER {
                 let row = self.flows[message.origin as usize].row;
                 self.on_message(now, (row, message.origin), message.ready);
@@ -35,38 +35,38 @@ impl World {
         }
     }
 
-    /// An upstream connection may have sent something, or had it acknowledged.
+    /// An upstream connection may have sent data or received acknowledgements.
     #[inline(never)]
     pub(super) fn on_upstream_transmitted(&mut self, now: Instant, flow_index: u32) {
-        self.aggregation().on_transmitted(now, flow_index);
-        while let Some(end) = self.aggregation().poll_departed(now, flow_index) {
+        self.aggregation_context().on_transmitted(now, flow_index);
+        while let Some(end) = self.aggregation_context().poll_departed(now, flow_index) {
             self.transmit_ready(now, end);
         }
     }
 
-    /// A packet is at the proxy with this number on its path.
+    /// A packet has reached the proxy with this ordinal on its path.
     #[cold]
     pub(super) fn on_packet_at_proxy(&mut self, now: Instant, packet: &Packet, ordinal: u32) {
-        match self.proxying().on_packet(now, packet, ordinal) {
-            Passage::AcceptedSegment => {}
-            Passage::Passed(packet) => self.forward(now, packet),
-            Passage::Lost => self.on_lost(packet, Cause::Error),
+        match self.proxy_context().on_packet(now, packet, ordinal) {
+            PacketOutcome::Accepted => {}
+            PacketOutcome::Forwarded(packet) => self.forward(now, packet),
+            PacketOutcome::Dropped => self.on_lost(packet, Cause::Error),
         }
     }
 
-    /// A proxy has taken a segment in.
+    /// A proxy has accepted a segment.
     #[inline(never)]
-    pub(super) fn on_accepted_by_proxy(&mut self, now: Instant, taken: AcceptedSegment) {
-        self.proxying().on_accepted_by_proxy(now, taken);
+    pub(super) fn on_accepted_by_proxy(&mut self, now: Instant, accepted: AcceptedSegment) {
+        self.proxy_context().on_accepted_by_proxy(now, accepted);
     }
 
-    /// A deadline of a proxy has come: a timer, a crash, or the end of one.
+    /// A timer of a proxy has expired, or a crash begins or ends.
     #[cold]
     pub(super) fn on_proxy_timeout(&mut self, now: Instant, index: u32) {
-        self.proxying().on_timeout(now, index);
+        self.proxy_context().on_timeout(now, index);
     }
 
-    fn aggregation(&mut self) -> aggregation::Context<'_> {
+    fn aggregation_context(&mut self) -> aggregation::Context<'_> {
         aggregation::Context {
             aggregators: &mut self.aggregators,
             flows: &mut self.flows,
@@ -75,7 +75,7 @@ impl World {
         }
     }
 
-    fn proxying(&mut self) -> proxy::Context<'_> {
+    fn proxy_context(&mut self) -> proxy::Context<'_> {
         proxy::Context {
             proxies: &mut self.proxies,
             net: &mut self.net,
