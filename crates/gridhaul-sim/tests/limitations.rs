@@ -1,39 +1,38 @@
-//! The simulator says of itself where a Linux does something else and it counts.
+//! Warnings about differences between Linux and the simulator that affect a result.
 
-use gridhaul_scenario::backend::{Backend, Quiet};
-use gridhaul_scenario::scenario::Scenario;
-use gridhaul_sim::Sim;
+mod support;
 
-/// What is said about the flow, if anything.
-fn said(link: &str, stack: &str) -> Vec<String> {
-    let text = format!(
-        "title = 'limits'\nduration = '10 s'\nnode.a = {{}}\nnode.b = {{}}\n\
-         [link.l]\nfrom = 'a'\nto = 'b'\n\
-         both = {{ rate = '2 Mbit/s', delay = '20 ms', queue = '40 packets'{link} }}\n\
-         [stack.s]\ncongestion_control = 'reno'\n{stack}\n\
+/// The warnings about a flow over a link and a stack with these keys.
+fn warnings(link: &str, stack: &str) -> Vec<String> {
+    let link = format!("rate = '2 Mbit/s', delay = '20 ms', queue = '40 packets'{link}");
+    let rest = format!(
+        "[stack.s]\ncongestion_control = 'reno'\n{stack}\n\
          [flow.up]\nfrom = 'a'\nto = 'b'\nload = 'bulk'\nstack = 's'\n"
     );
-    let scenario = Scenario::from_toml(&text, "limits.toml").unwrap();
-    let answer = Sim::default().run(&scenario, &Quiet).unwrap();
+    let answer = support::run(&support::two_nodes("duration = '10 s'", &link, &rest));
     assert!(answer.warnings.iter().all(|warning| warning.about == "flow.up"));
     answer.warnings.into_iter().map(|warning| warning.message).collect()
 }
 
 #[test]
-fn far_overtaking_is_told_and_what_rack_waits_for_is_not() {
-    // A round trip of 40 ms.
+fn only_reordering_beyond_the_wait_of_rack_is_reported() {
+    // The round-trip time is 40 ms.
     let reorder = |by| format!(", reorder = {{ probability = '10 %', delay = '{by}' }}");
-    let far = said(&reorder("60 ms"), "");
-    assert!(matches!(&far[..], [one] if one.contains("overtaken")), "{far:?}");
-    assert_eq!(said(&reorder("10 ms"), ""), [""; 0]);
-    assert_eq!(said(&reorder("60 ms"), "profile = 'rfc'"), [""; 0], "that is no host's");
+    let far = warnings(&reorder("60 ms"), "");
+    assert!(matches!(&far[..], [one] if one.contains("reordered")), "{far:?}");
+    assert_eq!(warnings(&reorder("10 ms"), ""), [""; 0]);
+    assert_eq!(
+        warnings(&reorder("60 ms"), "profile = 'rfc'"),
+        [""; 0],
+        "the profile models no real host"
+    );
 }
 
 #[test]
-fn losses_without_sack_are_told() {
-    let without = said("", "sack = false");
+fn losses_without_sack_are_reported() {
+    let without = warnings("", "sack = false");
     assert!(matches!(&without[..], [one] if one.contains("selective")), "{without:?}");
-    assert_eq!(said("", ""), [""; 0]);
-    let unharmed = said("", "sack = false\nreceive_window = '20 kB'");
-    assert_eq!(unharmed, [""; 0], "nothing is repeated");
+    assert_eq!(warnings("", ""), [""; 0]);
+    let unharmed = warnings("", "sack = false\nreceive_window = '20 kB'");
+    assert_eq!(unharmed, [""; 0], "there are no retransmissions");
 }

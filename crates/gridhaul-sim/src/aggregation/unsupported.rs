@@ -50,7 +50,7 @@ fn reason(scenario: &Scenario, name: &str, flow: &Flow, stages: &[Stage]) -> Opt
     None
 }
 
-/// Why the messages of a flow do not fit into a aggregator.
+/// The reason why the messages of a flow do not fit into the buffer of an aggregator.
 fn buffer_too_small(scenario: &Scenario, flow: &Flow, aggregator: &Aggregator) -> Option<String> {
     let params = StackParams::named(scenario, flow.stack.as_ref(), flow.ip);
     let backpressure = aggregator.when_full == WhenFull::Backpressure;

@@ -48,7 +48,7 @@ pub(crate) struct LinkTotals {
     /// Packets offered to the link, and those that its queue refused.
     pub offered: u64,
     pub refused: u64,
-    /// Duplicates that it says it has made.
+    /// Copies that the link has made.
     pub copies: u64,
     /// Packets inside the link, copies included.
     pub inside: u64,

@@ -201,7 +201,7 @@ impl Payload for FlowPacket {
     }
 }
 
-/// Both queues that hold their packets.
+/// Directions with each managed queue.
 fn managed(queue: QueueLimit) -> [Direction; 2] {
     let aqms = [Aqm::Codel(Codel::default()), Aqm::FqCodel(FqCodel::default())];
     aqms.map(|aqm| Direction { aqm: Some(aqm), ..direction(queue) })

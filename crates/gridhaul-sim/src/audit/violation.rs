@@ -32,7 +32,7 @@ pub enum Violation {
         /// Times and fate of the packet.
         packet: Box<Passage<()>>,
     },
-    /// Packets were created or lost without account in a direction of a link.
+    /// Packets were created or destroyed in a direction of a link.
     #[error(
         "{offered} packets were offered and {copies} duplicated, but {refused} were refused, {left} left and \
          {inside} are inside"
@@ -62,7 +62,7 @@ pub enum Violation {
     /// A proxy contradicts the previous hop on the path; payload in bytes.
     #[error(
         "{sent} B were sent to a proxy and {acknowledged} B of them are known as acknowledged, but the proxy \
-         has received {received} B and acknowledged {taken} B"
+         has received {received} B and acknowledged {acknowledged_by_proxy} B"
     )]
     ProxyInput {
         /// Sent to the proxy.
@@ -72,7 +72,7 @@ pub enum Violation {
         /// Received by the proxy.
         received: u64,
         /// Acknowledged by the proxy.
-        taken: u64,
+        acknowledged_by_proxy: u64,
     },
     /// The receiver contradicts the last proxy on the path; payload in bytes.
     #[error(

@@ -88,7 +88,13 @@ impl Proxies {
                 let Some(held) = instance.progress(from, sent) else { continue };
                 let Held { received, taken, released, .. } = held;
                 if received > sent || taken > received || acknowledged > taken {
-                    return Err(Violation::ProxyInput { sent, acknowledged, received, taken });
+                    let acknowledged_by_proxy = taken;
+                    return Err(Violation::ProxyInput {
+                        sent,
+                        acknowledged,
+                        received,
+                        acknowledged_by_proxy,
+                    });
                 }
                 (sent, acknowledged) = (received, released);
             }

@@ -1,4 +1,4 @@
-//! Creates the proxy instances of a scenario and proxies them on the routes of connections.
+//! Creates the proxy instances of a scenario and inserts them into the routes of connections.
 
 use std::sync::Arc;
 
