@@ -1,16 +1,16 @@
-//! Whether ns-2 still gives the stored results.
+//! Checks that ns-2 reproduces the stored tables.
 
 use std::fs;
 
 use anyhow::ensure;
 
-use crate::shell::{installed, output, program, root};
+use crate::process::{installed, output, program, root};
 
-/// Runs the deterministic cases in ns-2 and compares them with the stored tables. gridhaul is held to
-/// those tables by cargo's tests, and to the packet traces that ns-2 writes for the test `ns2_replay`.
-pub(crate) fn ns2() -> anyhow::Result<()> {
+/// Runs the deterministic cases in ns-2 and compares them with the stored tables. Cargo
+/// tests compare gridhaul with these tables, and with packet traces that ns-2 writes for the test `ns2_replay`.
+pub(crate) fn compare() -> anyhow::Result<()> {
     if !installed("ns") {
-        println!("left out: ns-2 is not installed");
+        println!("skipped: ns-2 is not installed");
         return Ok(());
     }
     for (script, table) in [
@@ -20,22 +20,28 @@ pub(crate) fn ns2() -> anyhow::Result<()> {
         let printed = output(program("sh").arg(script).arg("--quick"))?;
         let stored = fs::read_to_string(root().join(table))?;
         let same = same_rows(&printed, &stored)?;
-        println!("{table}: {same} deterministic rows come out the same");
+        println!("{table}: {same} deterministic rows are reproduced");
     }
     Ok(())
 }
 
-/// Number of rows with a single seed, each of which must stand in the table as it is.
+/// Number of rows with a single seed, each of which must be in the stored table unchanged.
 fn same_rows(printed: &str, stored: &str) -> anyhow::Result<usize> {
     let header = printed.lines().next().unwrap_or_default();
-    ensure!(stored.lines().next() == Some(header), "the columns differ: {header}");
+    ensure!(
+        stored.lines().next() == Some(header),
+        "the columns differ from the stored table: {header}"
+    );
     let seeds = header.split(',').position(|column| column == "seeds");
     let mut same = 0;
     for row in printed.lines().skip(1) {
         if seeds.and_then(|seeds| row.split(',').nth(seeds)) != Some("1") {
             continue;
         }
-        ensure!(stored.lines().any(|line| line == row), "ns-2 now gives: {row}");
+        ensure!(
+            stored.lines().any(|line| line == row),
+            "the stored table lacks this row of ns-2: {row}"
+        );
         same += 1;
     }
     ensure!(same > 0, "no deterministic row was printed");

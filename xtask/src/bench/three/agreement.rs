@@ -1,9 +1,9 @@
-//! Whether simulator and kernel agree, chance considered.
+//! Statistical agreement of simulator and kernel.
 
 use super::Outcome;
-use super::measure::REPEATS;
+use super::measure::REPLICATIONS;
 
-/// A mean, the variance of one run, and how many there were.
+/// A mean, the variance of single runs, and the number of runs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Estimate {
     pub mean: f64,
@@ -21,24 +21,24 @@ pub(super) fn combine(runs: &[Outcome]) -> Outcome {
     })
 }
 
-/// Whether the simulator agrees with the kernel: within a share of what the kernel says, within
-/// `least`, or within what chance makes of the difference.
+/// Whether the simulator agrees with the kernel: within a share of the kernel's value, within `least`, or within
+/// the confidence interval of the difference.
 pub(super) fn agrees(simulated: Estimate, kernel: Estimate, share: f64, least: f64) -> bool {
-    let off = (simulated.mean - kernel.mean).abs();
-    off <= (share * kernel.mean).max(least).max(half_of_difference(simulated, kernel))
+    let deviation = (simulated.mean - kernel.mean).abs();
+    deviation <= (share * kernel.mean).max(least).max(half_interval(simulated, kernel))
 }
 
-/// Half of the 95 % interval of the difference. A few runs that are all the same say little where the
-/// repeats scatter, as where a single packet at the start decides: then the variance of both together
-/// counts, as it is if they are draws of the same; else that of each side.
-fn half_of_difference(simulated: Estimate, kernel: Estimate) -> f64 {
-    let [repeats, runs] = [simulated, kernel].map(|side| f64::from(side.runs));
-    let apart = (student(simulated.runs - 1) * (simulated.variance / repeats).sqrt())
+/// Half of the 95 % confidence interval of the difference. The larger of two estimates counts: with separate
+/// variances, and with the pooled variance, because a few equal runs of the kernel underestimate the variance
+/// where the replications of the simulator differ.
+fn half_interval(simulated: Estimate, kernel: Estimate) -> f64 {
+    let [replications, runs] = [simulated, kernel].map(|side| f64::from(side.runs));
+    let separate = (student(simulated.runs - 1) * (simulated.variance / replications).sqrt())
         .hypot(student(kernel.runs - 1) * (kernel.variance / runs).sqrt());
-    let both = simulated.runs + kernel.runs - 2;
-    let pooled =
-        ((repeats - 1.0) * simulated.variance + (runs - 1.0) * kernel.variance) / f64::from(both);
-    apart.max(student(both) * (pooled * (1.0 / repeats + 1.0 / runs)).sqrt())
+    let freedom = simulated.runs + kernel.runs - 2;
+    let pooled = ((replications - 1.0) * simulated.variance + (runs - 1.0) * kernel.variance)
+        / f64::from(freedom);
+    separate.max(student(freedom) * (pooled * (1.0 / replications + 1.0 / runs)).sqrt())
 }
 
 /// Student's t for 95 %, for the degrees of freedom that occur here.
@@ -52,7 +52,9 @@ pub(super) fn student(freedom: u32) -> f64 {
         32 => 2.037,
         33 => 2.035,
         _ => {
-            unreachable!("{freedom} degrees of freedom: {REPEATS} repeats, and three to five runs")
+            unreachable!(
+                "{freedom} degrees of freedom: {REPLICATIONS} replications, and three to five runs"
+            )
         }
     }
 }
@@ -61,14 +63,14 @@ pub(super) fn student(freedom: u32) -> f64 {
 mod tests {
     use super::*;
 
-    /// What the simulator says, and what the kernel does.
+    /// Mean and variance of the simulator and of the kernel.
     fn pair(simulated: (f64, f64), kernel: (f64, f64)) -> (Estimate, Estimate) {
         let estimate = |(mean, variance), runs| Estimate { mean, variance, runs };
-        (estimate(simulated, REPEATS), estimate(kernel, 5))
+        (estimate(simulated, REPLICATIONS), estimate(kernel, 5))
     }
 
     #[test]
-    fn intervals_excuse_what_draws_explain() {
+    fn deviations_within_the_confidence_interval_agree() {
         let agree = |simulated, kernel, share, least| {
             let (simulated, kernel) = pair(simulated, kernel);
             agrees(simulated, kernel, share, least)
@@ -79,9 +81,9 @@ mod tests {
         // Half of the interval of five runs with variance 100 is 2.776 * 10 / sqrt(5) = 12.4.
         assert!(agree((112.0, 0.0), (100.0, 100.0), 0.1, 0.0));
         assert!(!agree((113.0, 0.0), (100.0, 100.0), 0.1, 0.0));
-        // Repeats that scatter by 10 leave five equal runs 2.035 * 9.4 * sqrt(1 / 30 + 1 / 5) = 9.2.
+        // Replications with a standard deviation of 10 and five equal runs give 2.035 * 9.4 * sqrt(1 / 30 + 1 / 5) = 9.2.
         let (wide, exact) = pair((100.0, 100.0), (91.0, 0.0));
-        let half = half_of_difference(wide, exact);
+        let half = half_interval(wide, exact);
         assert!((half - 9.215).abs() < 0.01, "{half}");
     }
 
