@@ -1,6 +1,6 @@
 //! The application of a flow and its connection.
 
-use gridhaul_core::load::{Application, Arrival, Carrier, Delivered, Message, UnderWay};
+use gridhaul_core::load::{Application, Arrival, Carrier, Delivered, InFlightMessages, Message};
 use gridhaul_core::tcp::Connection;
 use gridhaul_scenario::scenario::End;
 use gridhaul_scenario::units::Instant;
@@ -13,7 +13,7 @@ impl Flow {
     pub(crate) fn on_due(
         &mut self,
         now: Instant,
-        under_way: &mut UnderWay,
+        under_way: &mut InFlightMessages,
         on_ready: impl FnMut(Instant),
     ) -> Instant {
         let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else {
@@ -34,7 +34,7 @@ impl Flow {
     pub(crate) fn poll_write(
         &mut self,
         now: Instant,
-        under_way: &mut UnderWay,
+        under_way: &mut InFlightMessages,
         on_ready: impl FnMut(Instant),
     ) -> bool {
         let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else { return false };
@@ -49,7 +49,7 @@ impl Flow {
     pub(crate) fn on_recorded(
         &mut self,
         arrival: Arrival,
-        under_way: &mut UnderWay,
+        under_way: &mut InFlightMessages,
         on_ready: impl FnMut(Instant),
     ) {
         let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else { return };
@@ -69,7 +69,7 @@ impl Flow {
         &mut self,
         now: Instant,
         end: End,
-        under_way: &mut UnderWay,
+        under_way: &mut InFlightMessages,
     ) -> Option<Delivered> {
         let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else { return None };
         let mut carrier = ConnectionCarrier { ends, on_ready: |_| {} };
@@ -82,7 +82,7 @@ impl Flow {
 /// A connection as the carrier of an application.
 struct ConnectionCarrier<'a, R> {
     ends: &'a mut [Connection; 2],
-    /// Called with the time at which each message of the `from` end was ready.
+    /// ClassificationCounts with the time at which each message of the `from` end was ready.
     on_ready: R,
 }
 
@@ -99,11 +99,11 @@ impl<R: FnMut(Instant)> Carrier for ConnectionCarrier<'_, R> {
     }
 
     fn try_write(&mut self, end: End, message: Message, refused: bool) -> bool {
-        let takes = self.ends[end as usize].takes(message.bytes, refused);
-        if takes {
+        let accepts = self.ends[end as usize].accepts_write(message.bytes, refused);
+        if accepts {
             self.write(end, message);
         }
-        takes
+        accepts
     }
 
     fn write_stream(&mut self, end: End, bytes: u64) {

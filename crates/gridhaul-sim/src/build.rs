@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use gridhaul_core::link::LinkSet;
 use gridhaul_core::load::{
-    Application, DEFAULT_START_SPREAD, Demand, Judge, Opening, SharedLoad, UnderWay,
+    Application, DEFAULT_START_SPREAD, DeadlineCounter, Demand, InFlightMessages, SharedLoad,
+    StartSchedule,
 };
 use gridhaul_core::random::RandomStream;
 use gridhaul_core::tcp::Connection;
@@ -51,7 +52,7 @@ pub(crate) fn build(
         let names = [spec.stack.as_ref(), to_stack.or(spec.stack.as_ref())];
         let mut stacks = stacks(scenario, names, spec.ip);
         let load = SharedLoad::from(&spec.load);
-        let opening = Opening::of(spec, scenario.connections(spec));
+        let opening = StartSchedule::of(spec, scenario.connections(spec));
         let entries = [0, 1].map(|direction| proxies.route_entries(row, direction));
         let mut route_starts = [u32::MAX; 2];
         flows.reserve_exact((group * u64::from(spec.count)) as usize);
@@ -107,7 +108,7 @@ pub(crate) fn build(
         warmup: None,
         aggregators: wiring.build(forwarded_by, first),
         flows,
-        under_way: UnderWay::default(),
+        under_way: InFlightMessages::default(),
         starts,
         proxies,
         playbacks,
@@ -169,9 +170,9 @@ fn upstream(
 }
 
 /// The deadline check of each flow whose messages have a deadline.
-fn deadline_checks(scenario: &Scenario, layout: &Layout) -> Vec<Option<Judge>> {
+fn deadline_checks(scenario: &Scenario, layout: &Layout) -> Vec<Option<DeadlineCounter>> {
     let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
-    let check = |deadline| Judge::new(deadline, warmup, end);
+    let check = |deadline| DeadlineCounter::new(deadline, warmup, end);
     let flows = scenario.flow.values().map(|flow| flow.deadline_in_force().map(check));
     let upstream = layout.flows[scenario.flow.len()..].iter().map(|_| None);
     flows.chain(upstream).collect()
@@ -268,7 +269,7 @@ fn connections(seed: &MemberSeed<'_>, stacks: &Stacks) -> [Connection; 2] {
 fn begin(
     seed: &MemberSeed<'_>,
     load: &SharedLoad<'_>,
-    opening: &Opening,
+    opening: &StartSchedule,
 ) -> (Demand, Instant, Instant) {
     let mut random = seed.stream("start");
     let begins = opening.load_begins(&mut random);

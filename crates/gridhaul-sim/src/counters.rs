@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use gridhaul_core::link::{Cause, Crossings};
-use gridhaul_core::load::{Delays, Judge};
+use gridhaul_core::link::{LossCause, PathCounters};
+use gridhaul_core::load::{DeadlineCounter, MessageDelays};
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -16,16 +16,16 @@ use crate::row_counters::RowCounters;
 #[derive(Debug)]
 pub(crate) struct RunCounters {
     /// Message delays of each row of flows.
-    pub delays: Vec<Delays>,
+    pub delays: Vec<MessageDelays>,
     /// Counters of each row of flows.
     pub rows: Vec<RowCounters>,
     /// Delay and loss of the data packets of each row of flows on their stage.
-    pub path_counters: Vec<Crossings>,
+    pub path_counters: Vec<PathCounters>,
     /// Payload of each flow that was not delivered by the connection of the flow: datagrams, and payload that
     /// aggregators have forwarded. Empty in runs without either.
     pub indirect_payload: Vec<u64>,
     /// Deadline checks of the messages of each row of flows that has a deadline.
-    pub deadline_checks: Vec<Option<Judge>>,
+    pub deadline_checks: Vec<Option<DeadlineCounter>>,
     /// Arrived and lost datagrams, in runs with links that duplicate packets.
     pub duplicates: Option<Duplicates>,
     /// How senders classify losses, compared with the ground truth.
@@ -39,16 +39,16 @@ impl RunCounters {
     /// `deadline_checks` has an entry for each row, `None` for a row without a deadline. `indirect_payload` has a
     /// zero for each flow, or is empty.
     pub(crate) fn new(
-        deadline_checks: Vec<Option<Judge>>,
+        deadline_checks: Vec<Option<DeadlineCounter>>,
         indirect_payload: Vec<u64>,
         loss_causes: LossCauses,
         measured: Range<Instant>,
     ) -> Self {
         let rows = deadline_checks.len();
         Self {
-            delays: (0..rows).map(|_| Delays::new()).collect(),
+            delays: (0..rows).map(|_| MessageDelays::new()).collect(),
             rows: vec![RowCounters::default(); rows],
-            path_counters: vec![Crossings::default(); rows],
+            path_counters: vec![PathCounters::default(); rows],
             indirect_payload,
             deadline_checks,
             duplicates: None,
@@ -60,7 +60,13 @@ impl RunCounters {
 
     /// A data segment of a flow is lost for this cause.
     #[inline]
-    pub(crate) fn on_segment_lost(&mut self, row: u32, flow: u32, segment: &Segment, cause: Cause) {
+    pub(crate) fn on_segment_lost(
+        &mut self,
+        row: u32,
+        flow: u32,
+        segment: &Segment,
+        cause: LossCause,
+    ) {
         self.path_counters[row as usize].lost += 1;
         self.loss_causes.on_lost(flow, segment, cause);
     }

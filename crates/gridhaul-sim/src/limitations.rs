@@ -1,7 +1,7 @@
 //! Warnings about flows whose results depend on a difference between a real TCP stack and the simulator
 //! (docs/limitations/tcp.md).
 
-use gridhaul_core::tcp::{Rules, StackParams};
+use gridhaul_core::tcp::{AlgorithmRules, StackParams};
 use gridhaul_scenario::answer::{Metric, RunRows, Warning};
 use gridhaul_scenario::scenario::{Flow, Scenario, Transport};
 use gridhaul_scenario::units::Duration;
@@ -29,7 +29,7 @@ pub(crate) fn proxy_reset(flow: &str) -> Warning {
 
 fn message(scenario: &Scenario, name: &str, flow: &Flow) -> Option<&'static str> {
     let stack = StackParams::named(scenario, flow.stack.as_ref(), flow.ip);
-    if flow.transport != Transport::Tcp || stack.policy.algorithms != Rules::Linux {
+    if flow.transport != Transport::Tcp || stack.policy.algorithms != AlgorithmRules::Linux {
         return None;
     }
     if !stack.sack {

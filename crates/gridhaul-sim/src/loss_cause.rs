@@ -1,33 +1,33 @@
 //! Ground truth of losses: compares the cause of each loss with its classification by the sender.
 //!
 //! Some congestion control algorithms classify losses as congestion or as transmission errors. For their
-//! flows every lost data packet is recorded with its cause (`gridhaul_core::link::Losses`). Losses that loss
+//! flows every lost data packet is recorded with its cause (`gridhaul_core::link::UnclassifiedLosses`). UnclassifiedLosses that loss
 //! recovery repairs without a classification are not counted. On a path with a proxy, losses after the proxy
 //! count for the sender although the proxy may repair them.
 
 use std::collections::BTreeMap;
 
-use gridhaul_core::link::{Called, Cause, Confusion, Losses};
-use gridhaul_core::tcp::congestion::Verdicts;
+use gridhaul_core::link::{ClassificationCounts, ConfusionMatrix, LossCause, UnclassifiedLosses};
+use gridhaul_core::tcp::congestion::LossClassifications;
 use gridhaul_core::tcp::{Connection, Segment};
 
 use crate::flow::{Ends, Flow};
 
-/// Losses of the flows that classify losses, by the number of the flow.
+/// UnclassifiedLosses of the flows that classify losses, by the number of the flow.
 #[derive(Debug, Default)]
 pub(crate) struct LossCauses {
     flows: BTreeMap<u32, ClassifyingFlow>,
     /// Classifications by cause of each row.
-    rows: Vec<Confusion>,
+    rows: Vec<ConfusionMatrix>,
 }
 
 /// A flow whose congestion control algorithm classifies losses.
 #[derive(Debug, Default)]
 struct ClassifyingFlow {
     row: u32,
-    losses: Losses,
+    losses: UnclassifiedLosses,
     /// Classifications up to the last event of the sender.
-    classifications: Verdicts,
+    classifications: LossClassifications,
 }
 
 impl LossCauses {
@@ -41,7 +41,7 @@ impl LossCauses {
             }
         }
         let rows = if classifying.is_empty() { 0 } else { rows };
-        Self { flows: classifying, rows: vec![Confusion::default(); rows] }
+        Self { flows: classifying, rows: vec![ConfusionMatrix::default(); rows] }
     }
 
     /// Whether any flow classifies losses.
@@ -52,14 +52,14 @@ impl LossCauses {
 
     /// A data packet of a flow is lost.
     #[inline]
-    pub(crate) fn on_lost(&mut self, flow: u32, segment: &Segment, cause: Cause) {
+    pub(crate) fn on_lost(&mut self, flow: u32, segment: &Segment, cause: LossCause) {
         if self.is_active() {
             self.record(flow, segment, cause);
         }
     }
 
     #[cold]
-    fn record(&mut self, flow: u32, segment: &Segment, cause: Cause) {
+    fn record(&mut self, flow: u32, segment: &Segment, cause: LossCause) {
         let Some(flow) = self.flows.get_mut(&flow) else { return };
         flow.losses.add(segment.seq, segment.len, cause);
     }
@@ -73,15 +73,15 @@ impl LossCauses {
             return;
         }
         let cause = flow.losses.take(ends[0].first_unacknowledged());
-        let called = Called {
+        let counts = ClassificationCounts {
             congestion: u64::from(now.congestion.wrapping_sub(previous.congestion)),
             error: u64::from(now.error.wrapping_sub(previous.error)),
         };
-        self.rows[flow.row as usize].add(cause, called);
+        self.rows[flow.row as usize].add(cause, counts);
     }
 
     /// The classifications of all rows so far; empty if no flow classifies losses.
-    pub(crate) fn rows(&self) -> &[Confusion] {
+    pub(crate) fn rows(&self) -> &[ConfusionMatrix] {
         &self.rows
     }
 
@@ -91,6 +91,6 @@ impl LossCauses {
     }
 }
 
-fn classifications(end: &Connection) -> Option<Verdicts> {
-    end.sender()?.estimator_counters()?.verdicts
+fn classifications(end: &Connection) -> Option<LossClassifications> {
+    end.sender()?.estimator_counters()?.loss_classifications
 }

@@ -2,8 +2,10 @@
 
 mod undelivered;
 
-use gridhaul_core::link::{Confusion, Crossings, LinkAccount};
-use gridhaul_core::load::{Application, Goodputs, Judge, Transfers, UnderWay, message_loss};
+use gridhaul_core::link::{ConfusionMatrix, LinkAccount, PathCounters};
+use gridhaul_core::load::{
+    Application, DeadlineCounter, Goodputs, InFlightMessages, Transfers, message_loss,
+};
 use gridhaul_scenario::answer::{DelayCounts, Metric, Metrics, RunRows};
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -21,7 +23,7 @@ use crate::row_counters::{RowCounters, SenderSums};
 pub(crate) struct RunState<'a> {
     pub net: &'a Network,
     pub flows: &'a [Flow],
-    pub under_way: &'a UnderWay,
+    pub under_way: &'a InFlightMessages,
     pub aggregators: &'a Aggregators,
     pub proxies: &'a Proxies,
     pub counters: &'a RunCounters,
@@ -42,8 +44,8 @@ pub(crate) struct WarmupSnapshot {
     buffers: Vec<BufferIntegrals>,
     /// Counters of the proxies of each row; empty without proxies.
     proxies: Vec<ProxySums>,
-    path_counters: Vec<Crossings>,
-    confusions: Vec<Confusion>,
+    path_counters: Vec<PathCounters>,
+    confusion_matrices: Vec<ConfusionMatrix>,
 }
 
 impl WarmupSnapshot {
@@ -51,7 +53,7 @@ impl WarmupSnapshot {
     pub(crate) fn new(now: Instant, state: RunState<'_>) -> Self {
         let RunState { net, flows, counters, .. } = state;
         for slot in net.links.iter().map(|link| &link.account) {
-            debug_assert!(slot.arrived <= slot.offered + slot.copies);
+            debug_assert!(slot.arrived <= slot.offered + slot.duplicates);
         }
         let rows = counters.rows.len();
         Self {
@@ -68,7 +70,7 @@ impl WarmupSnapshot {
             buffers: state.aggregators.buffer_integrals(now),
             proxies: state.proxies.sums(now, flows, rows),
             path_counters: counters.path_counters.clone(),
-            confusions: counters.loss_causes.rows().to_vec(),
+            confusion_matrices: counters.loss_causes.rows().to_vec(),
         }
     }
 }
@@ -119,12 +121,14 @@ pub(crate) fn rows(
     let span = end.since(before.at);
     let senders = sender_sums(flows, flow_rows);
     let senders = senders.iter().zip(&before.senders).map(|(now, then)| now.since(then));
-    let crossings = counters.path_counters.iter().zip(&before.path_counters);
-    let crossings: Vec<Crossings> = crossings.map(|(now, then)| now.since(then)).collect();
+    let path_counters = counters.path_counters.iter().zip(&before.path_counters);
+    let path_counters: Vec<PathCounters> =
+        path_counters.map(|(now, then)| now.since(then)).collect();
     let proxies = state.proxies.sums(end, flows, flow_rows);
     let flow = |(row, senders): (usize, SenderSums)| {
-        let stages: Vec<_> = layout.stages(row).iter().map(|&stage| crossings[stage]).collect();
-        let mut metrics = flow_row(state, before, row, &senders, (&crossings[row], &stages), span);
+        let stages: Vec<_> = layout.stages(row).iter().map(|&stage| path_counters[stage]).collect();
+        let mut metrics =
+            flow_row(state, before, row, &senders, (&path_counters[row], &stages), span);
         if let Some(sums) = proxies.get(row) {
             sums.metrics(&before.proxies[row], span, &mut metrics);
         }
@@ -167,7 +171,7 @@ fn flow_row(
     before: &WarmupSnapshot,
     row: usize,
     senders: &SenderSums,
-    (own, stages): (&Crossings, &[Crossings]),
+    (own, stages): (&PathCounters, &[PathCounters]),
     span: Duration,
 ) -> Metrics {
     let secs = span.as_secs_f64();
@@ -186,7 +190,7 @@ fn flow_row(
     members.rates(totals, earlier, secs, &mut metrics);
     own.metrics(secs, members.tcp, &mut metrics);
     if members.tcp && !stages.is_empty() {
-        Crossings::totals(stages, &mut metrics);
+        PathCounters::totals(stages, &mut metrics);
     }
     if let Some(openings) = state.counters.handshakes.of(row) {
         openings.metrics(&mut metrics);
@@ -199,7 +203,7 @@ fn flow_row(
         ));
         let loss_causes = &state.counters.loss_causes;
         if loss_causes.classifies(row as u32) {
-            loss_causes.rows()[row].since(&before.confusions[row]).metrics(&mut metrics);
+            loss_causes.rows()[row].since(&before.confusion_matrices[row]).metrics(&mut metrics);
         }
         let integral = totals.cwnd_integral_at(state.end()) - before.cwnd_integrals[row];
         let mean = integral as f64 / 1e9 / secs / members.count as f64;
@@ -217,7 +221,9 @@ fn flow_row(
         metrics.extend(message_loss(lost, of).map(|loss| (Metric::MessageLoss, loss)));
         state.counters.delays[row].metrics(&members.undelivered.waiting, &mut metrics);
         let check = state.counters.deadline_checks[row].as_ref();
-        metrics.extend(check.and_then(Judge::share).map(|share| (Metric::DeadlineMet, share)));
+        metrics.extend(
+            check.and_then(DeadlineCounter::share).map(|share| (Metric::DeadlineMet, share)),
+        );
     }
     metrics
 }

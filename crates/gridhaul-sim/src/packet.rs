@@ -1,6 +1,6 @@
 //! Packets on the links.
 
-use gridhaul_core::link::Payload;
+use gridhaul_core::link::LinkPayload;
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::units::Instant;
 
@@ -67,7 +67,7 @@ impl Packet {
     }
 }
 
-impl Payload for Packet {
+impl LinkPayload for Packet {
     /// The two directions of a flow count as two flows.
     fn flow(&self) -> u64 {
         u64::from(self.to)

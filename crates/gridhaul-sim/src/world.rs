@@ -3,8 +3,8 @@
 mod applications;
 mod nodes;
 
-use gridhaul_core::link::{Cause, Fate};
-use gridhaul_core::load::UnderWay;
+use gridhaul_core::link::{LossCause, TransitOutcome};
+use gridhaul_core::load::InFlightMessages;
 use gridhaul_core::tcp::{Flags, Segment, Sender};
 use gridhaul_data::trace::Playback;
 use gridhaul_scenario::answer::RunRows;
@@ -28,7 +28,7 @@ pub(crate) struct World {
     pub net: Network,
     pub flows: Vec<Flow>,
     /// The messages of all flows.
-    pub under_way: UnderWay,
+    pub under_way: InFlightMessages,
     /// When the application of each flow starts; empty after the run has begun.
     pub starts: Vec<Instant>,
     pub aggregators: Aggregators,
@@ -112,10 +112,10 @@ impl World {
     fn on_link(&mut self, now: Instant, link: u32) {
         loop {
             let slot = self.net.links.entry_mut(link);
-            let Some(passage) = slot.front(now) else { break };
-            let packet = &passage.payload;
+            let Some(transit) = slot.front(now) else { break };
+            let packet = &transit.payload;
             let next = self.net.routes[packet.next as usize];
-            let intact = matches!(passage.fate, Fate::Arrived);
+            let intact = matches!(transit.outcome, TransitOutcome::Arrived);
             if let Body::Tcp(segment) = &packet.body
                 && intact
                 && next == END_OF_ROUTE
@@ -134,7 +134,7 @@ impl World {
                     self.counters.path_counters[flow.row as usize].on_arrived(delay);
                 }
                 let totals = &mut self.counters.rows[flow.row as usize];
-                let received = flow.on_segment(now, to, (segment, passage.bytes), totals);
+                let received = flow.on_segment(now, to, (segment, transit.bytes), totals);
                 slot.direction.drop_front();
                 if received != Received::Other {
                     self.on_received(now, to, received);
@@ -152,26 +152,31 @@ impl World {
                 self.on_accepted_by_proxy(now, accepted);
                 continue;
             }
-            let (packet, fate) = (*packet, passage.fate);
+            let (packet, outcome) = (*packet, transit.outcome);
             slot.direction.drop_front();
-            self.on_left_link(now, fate, packet);
+            self.on_left_link(now, outcome, packet);
         }
         let deadline = self.net.links.entry(link).direction.next_deadline();
         self.net.events.schedule_link(link, deadline);
     }
 
     /// A packet has left a link and is not an intact segment at its destination.
-    fn on_left_link(&mut self, now: Instant, fate: Fate, packet: Packet) {
-        match fate {
-            Fate::Arrived | Fate::Copy | Fate::Garbled | Fate::GarbledCopy => {
+    fn on_left_link(&mut self, now: Instant, outcome: TransitOutcome, packet: Packet) {
+        match outcome {
+            TransitOutcome::Arrived
+            | TransitOutcome::Duplicate
+            | TransitOutcome::CorruptedUndetected
+            | TransitOutcome::CorruptedUndetectedDuplicate => {
                 self.forward(now, packet);
             }
             // The receiver discards a packet with a wrong checksum silently.
-            Fate::Damaged => self.on_lost(&packet, Cause::Error),
-            Fate::Lost(reason) if reason.is_by_queue() => self.on_lost(&packet, Cause::Queue),
-            Fate::Lost(_) => self.on_lost(&packet, Cause::Error),
+            TransitOutcome::Corrupted => self.on_lost(&packet, LossCause::Error),
+            TransitOutcome::Lost(reason) if reason.is_by_queue() => {
+                self.on_lost(&packet, LossCause::Queue)
+            }
+            TransitOutcome::Lost(_) => self.on_lost(&packet, LossCause::Error),
             // The loss of the original is counted.
-            Fate::DamagedCopy => {}
+            TransitOutcome::CorruptedDuplicate => {}
         }
     }
 
@@ -185,7 +190,7 @@ impl World {
         if next != END_OF_ROUTE {
             let bytes = packet.body.wire_bytes();
             if !self.net.offer(now, packet.next, bytes, |next| Packet { next, ..packet }) {
-                self.on_lost(&packet, Cause::Queue);
+                self.on_lost(&packet, LossCause::Queue);
             }
             return;
         }
@@ -251,7 +256,7 @@ impl World {
             // TCP detects a segment that the queue drops as any other loss.
             if !self.net.send(now, next, bytes) && data {
                 let segment = Segment { seq, len, flags, ..Segment::default() };
-                self.counters.on_segment_lost(flow.row, end / 2, &segment, Cause::Queue);
+                self.counters.on_segment_lost(flow.row, end / 2, &segment, LossCause::Queue);
             }
             if last || data && !in_burst && connection.has_filled_window() {
                 break connection.next_deadline();
@@ -283,7 +288,7 @@ impl World {
         self.transmit_ready(now, end);
     }
 
-    fn on_lost(&mut self, packet: &Packet, cause: Cause) {
+    fn on_lost(&mut self, packet: &Packet, cause: LossCause) {
         let flow = &mut self.flows[packet.flow() as usize];
         match &packet.body {
             Body::Datagram(datagram) => self.counters.on_datagram_lost(flow.row, datagram.number),
@@ -335,7 +340,7 @@ fn poll_write(
     now: Instant,
     flow: &mut Flow,
     counters: &mut RunCounters,
-    under_way: &mut UnderWay,
+    under_way: &mut InFlightMessages,
 ) -> bool {
     let row = flow.row;
     flow.poll_write(now, under_way, |ready| counters.on_ready(row, ready))

@@ -1,7 +1,7 @@
 //! Events at aggregators: arriving segments, complete messages, upstream transmissions.
 
-use gridhaul_core::link::Cause;
-use gridhaul_core::load::{Application, UnderWay};
+use gridhaul_core::link::LossCause;
+use gridhaul_core::load::{Application, InFlightMessages};
 use gridhaul_core::tcp::{Flags, Segment};
 use gridhaul_scenario::units::Instant;
 
@@ -14,7 +14,7 @@ use crate::waiting_message::WaitingMessage;
 pub(crate) struct Context<'a> {
     pub aggregators: &'a mut Aggregators,
     pub flows: &'a mut [Flow],
-    pub under_way: &'a mut UnderWay,
+    pub under_way: &'a mut InFlightMessages,
     pub counters: &'a mut RunCounters,
 }
 
@@ -32,7 +32,7 @@ impl Context<'_> {
         let row = self.flows[flow_index as usize].row as usize;
         let Some(accepted) = self.admit(now, flow_index, segment) else {
             // The sender retransmits the segment as if a queue had dropped it.
-            self.counters.on_segment_lost(row as u32, flow_index, segment, Cause::Queue);
+            self.counters.on_segment_lost(row as u32, flow_index, segment, LossCause::Queue);
             return [None, None];
         };
         self.counters.path_counters[row].on_arrived(now.since(sent));
@@ -97,7 +97,7 @@ impl Context<'_> {
         while let Some(message) = self.next_complete(flow_index) {
             let Aggregators { nodes, connections, .. } = &mut *self.aggregators;
             let size = nodes[node].aggregator.handle_message(now, (flow_index, slot), message.end);
-            let end = nodes[node].aggregator.handed_over(slot);
+            let end = nodes[node].aggregator.written(slot);
             let message = WaitingMessage { end, ..message };
             nodes[node].audit.on_message(slot, &message, size);
             connections[index as usize].messages.push_back(message);
@@ -184,13 +184,13 @@ impl Context<'_> {
         let UpstreamProgress { node, slot, sent, .. } = self.upstream(flow_index)?;
         let node = &mut self.aggregators.nodes[node];
         while let Some(departed) = node.aggregator.poll_departed(now, slot, sent) {
-            let member = &mut self.flows[departed.member as usize];
-            self.counters.path_counters[member.row as usize].on_waited(departed.waited);
+            let member = &mut self.flows[departed.connection as usize];
+            self.counters.path_counters[member.row as usize].on_aggregator_wait(departed.waited);
             if node.backpressure
                 && let Ends::Tcp(ends) = &mut member.ends
             {
                 ends[1].read(departed.bytes);
-                return Some(2 * departed.member + 1);
+                return Some(2 * departed.connection + 1);
             }
         }
         None

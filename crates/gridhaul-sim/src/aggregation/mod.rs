@@ -3,7 +3,7 @@
 //! `topology.rs` derives the groups of upstream connections from the scenario, `wiring.rs` builds the
 //! aggregators, `events.rs` handles segments, `results.rs` computes metrics, and `unsupported.rs` lists
 //! the flows that cannot be aggregated. Admission and forwarding follow
-//! [`gridhaul_core::pep::aggregate`]; this module adds the flow and the time of each message, which a
+//! [`gridhaul_core::pep::aggregation`]; this module adds the flow and the time of each message, which a
 //! simulation records.
 
 mod events;
@@ -14,7 +14,7 @@ mod wiring;
 
 use std::collections::VecDeque;
 
-use gridhaul_core::pep::aggregate::SegmentAggregator;
+use gridhaul_core::pep::aggregation::SegmentAggregator;
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::scenario::Load;
 

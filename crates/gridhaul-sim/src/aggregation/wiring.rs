@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use gridhaul_core::pep::aggregate::{self, window_share};
+use gridhaul_core::pep::aggregation::{SegmentAggregator, window_share};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::{Aggregator, Scenario, WhenFull, dealt};
 use gridhaul_scenario::units::Duration;
@@ -131,7 +131,7 @@ impl<'a> Wiring<'a> {
     fn build_node(&self, group: &Group, slots: usize) -> AggregatorNode {
         let keys = self.keys(group);
         AggregatorNode {
-            aggregator: aggregate::SegmentAggregator::new(keys.buffer, slots),
+            aggregator: SegmentAggregator::new(keys.buffer, slots),
             audit: AggregatorAudit::new(keys.buffer, slots),
             backpressure: keys.when_full == WhenFull::Backpressure,
         }

@@ -1,6 +1,6 @@
 //! Checks losses by attenuation and noise.
 
-use gridhaul_core::link::{DropReason, Fate, Passage};
+use gridhaul_core::link::{DropReason, PacketTransit, TransitOutcome};
 use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -31,14 +31,14 @@ impl ChannelCheck {
     }
 
     /// A packet that is not a copy leaves the direction.
-    pub(super) fn on_passage<P>(&mut self, passage: &Passage<P>) -> Result<(), LinkRule> {
-        let is_lost = match passage.fate {
-            Fate::Lost(DropReason::Shadowing) => true,
-            Fate::Lost(DropReason::Noise) if !self.has_noise => {
+    pub(super) fn on_transit<P>(&mut self, transit: &PacketTransit<P>) -> Result<(), LinkRule> {
+        let is_lost = match transit.outcome {
+            TransitOutcome::Lost(DropReason::Shadowing) => true,
+            TransitOutcome::Lost(DropReason::Noise) if !self.has_noise => {
                 return Err(LinkRule::LossWithoutCause);
             }
             // An outage takes precedence as the cause, and a packet dropped by the queue was never transmitted.
-            Fate::Lost(DropReason::Outage | DropReason::QueueFull | DropReason::Aqm) => {
+            TransitOutcome::Lost(DropReason::Outage | DropReason::QueueFull | DropReason::Aqm) => {
                 return Ok(());
             }
             _ => false,
@@ -46,7 +46,7 @@ impl ChannelCheck {
         if is_lost && !self.has_shadowing {
             return Err(LinkRule::LossWithoutCause);
         }
-        let since_start = passage.started.since(Instant::ZERO).as_nanos();
+        let since_start = transit.started.since(Instant::ZERO).as_nanos();
         let interval = since_start / self.coherence.as_nanos().max(1);
         let previous = self.previous.replace((interval, is_lost));
         match previous {

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use gridhaul_core::link::{Fate, Passage, Payload};
+use gridhaul_core::link::{LinkPayload, PacketTransit, TransitOutcome};
 use gridhaul_scenario::scenario::{Aqm, Direction};
 use gridhaul_scenario::units::{Instant, QueueLimit};
 
@@ -60,12 +60,12 @@ impl ManagedQueueCheck {
 
     /// A packet leaves the direction, transmitted or dropped. With `in_order`, transmitted packets leave in the
     /// order of transmission.
-    pub(super) fn on_passage<P: Payload>(
+    pub(super) fn on_transit<P: LinkPayload>(
         &mut self,
-        passage: &Passage<P>,
+        transit: &PacketTransit<P>,
         in_order: bool,
     ) -> Result<(), LinkRule> {
-        let Passage { bytes, offered, started, fate, .. } = *passage;
+        let PacketTransit { bytes, offered, started, outcome, .. } = *transit;
         // Packets of equal size that were enqueued at the same time are interchangeable.
         let at = self.pending.partition_point(|entry| entry.offered < offered);
         let entry = self
@@ -77,9 +77,9 @@ impl ManagedQueueCheck {
             return Err(LinkRule::NeverAccepted);
         };
         entry.dequeued = Some(started);
-        let was_sent = !matches!(fate, Fate::Lost(reason) if reason.is_by_queue());
+        let was_sent = !matches!(outcome, TransitOutcome::Lost(reason) if reason.is_by_queue());
         if was_sent && in_order {
-            let flow = if self.by_flow { passage.payload.flow() } else { 0 };
+            let flow = if self.by_flow { transit.payload.flow() } else { 0 };
             let last_sent = self.last_sent.entry(flow).or_insert(offered);
             if offered < *last_sent {
                 return Err(LinkRule::OvertookInQueue);

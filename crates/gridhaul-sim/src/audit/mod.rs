@@ -14,7 +14,7 @@ mod tests;
 mod transmitter;
 mod violation;
 
-use gridhaul_core::link::{DropReason, Fate, Passage, Payload};
+use gridhaul_core::link::{DropReason, LinkPayload, PacketTransit, TransitOutcome};
 use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::Instant;
 
@@ -82,68 +82,68 @@ impl LinkAudit {
 
     /// A packet leaves the link, delivered or lost.
     #[inline]
-    pub(crate) fn on_passage<P: Payload>(&mut self, now: Instant, passage: &Passage<P>) {
+    pub(crate) fn on_transit<P: LinkPayload>(&mut self, now: Instant, transit: &PacketTransit<P>) {
         self.left += 1;
         let is_common = self.managed_queue.is_none() && self.channel.is_none();
-        if !is_common || !matches!(passage.fate, Fate::Arrived) {
-            self.on_uncommon(now, passage);
-        } else if self.is_ordered(now, passage) {
-            self.check_transit(now, passage);
+        if !is_common || !matches!(transit.outcome, TransitOutcome::Arrived) {
+            self.on_uncommon(now, transit);
+        } else if self.is_ordered(now, transit) {
+            self.check_transit(now, transit);
         }
     }
 
     /// Checks a lost or impaired packet, or a packet of a managed queue.
     #[inline(never)]
-    fn on_uncommon<P: Payload>(&mut self, now: Instant, passage: &Passage<P>) {
-        if passage.fate.is_copy() || !self.is_ordered(now, passage) {
+    fn on_uncommon<P: LinkPayload>(&mut self, now: Instant, transit: &PacketTransit<P>) {
+        if transit.outcome.is_duplicate() || !self.is_ordered(now, transit) {
             return;
         }
         if let Some(queue) = &mut self.managed_queue {
-            let checked = queue.on_passage(passage, self.in_order);
-            self.note(checked, now, passage);
+            let checked = queue.on_transit(transit, self.in_order);
+            self.note(checked, now, transit);
         }
-        let explained = match (&mut self.channel, passage.fate) {
-            (Some(channel), _) => channel.on_passage(passage),
-            (None, Fate::Lost(DropReason::Shadowing | DropReason::Noise)) => {
+        let explained = match (&mut self.channel, transit.outcome) {
+            (Some(channel), _) => channel.on_transit(transit),
+            (None, TransitOutcome::Lost(DropReason::Shadowing | DropReason::Noise)) => {
                 Err(LinkRule::LossWithoutCause)
             }
             (None, _) => Ok(()),
         };
-        self.note(explained, now, passage);
-        match passage.fate {
-            Fate::Lost(reason) if reason.is_by_queue() => self.check_drop(now, passage),
-            _ => self.check_transit(now, passage),
+        self.note(explained, now, transit);
+        match transit.outcome {
+            TransitOutcome::Lost(reason) if reason.is_by_queue() => self.check_drop(now, transit),
+            _ => self.check_transit(now, transit),
         }
     }
 
     #[inline]
-    fn is_ordered<P>(&mut self, now: Instant, passage: &Passage<P>) -> bool {
-        let Passage { offered, started, sent, left, .. } = *passage;
+    fn is_ordered<P>(&mut self, now: Instant, transit: &PacketTransit<P>) -> bool {
+        let PacketTransit { offered, started, sent, left, .. } = *transit;
         let ordered = offered <= started && started <= sent && sent <= left && left <= now;
         if !ordered {
-            self.violate(LinkRule::TimesOutOfOrder, now, passage);
+            self.violate(LinkRule::TimesOutOfOrder, now, transit);
         }
         ordered
     }
 
     /// Checks transmission and propagation of a packet whose times are in order.
     #[inline(always)]
-    fn check_transit<P>(&mut self, now: Instant, passage: &Passage<P>) {
-        let Passage { bytes, offered, started, sent, left, .. } = *passage;
+    fn check_transit<P>(&mut self, now: Instant, transit: &PacketTransit<P>) {
+        let PacketTransit { bytes, offered, started, sent, left, .. } = *transit;
         if left.as_nanos() - sent.as_nanos() < self.delay {
-            self.violate(LinkRule::FasterThanDelay, now, passage);
+            self.violate(LinkRule::FasterThanDelay, now, transit);
         }
         let took = sent.as_nanos() - started.as_nanos();
         if !self.transmitter.is_long_enough(bytes, took) {
-            self.violate(LinkRule::TransmissionTooShort, now, passage);
+            self.violate(LinkRule::TransmissionTooShort, now, transit);
             return;
         }
         if self.in_order {
             let checked = self.transmitter.check_sequence(started, sent, took);
-            self.note(checked, now, passage);
+            self.note(checked, now, transit);
             if self.managed_queue.is_none() && !self.queue.is_within_limit(offered, started, bytes)
             {
-                self.violate(LinkRule::QueueAboveLimit, now, passage);
+                self.violate(LinkRule::QueueAboveLimit, now, transit);
             }
         }
     }
@@ -164,24 +164,24 @@ impl LinkAudit {
     /// Checks a drop by the queue: the packet must not have been transmitted, and a queue that decides on arrival
     /// must not have accepted it.
     #[cold]
-    fn check_drop<P>(&mut self, now: Instant, passage: &Passage<P>) {
+    fn check_drop<P>(&mut self, now: Instant, transit: &PacketTransit<P>) {
         if self.managed_queue.is_none() {
-            self.violate(LinkRule::DroppedAfterAcceptance, now, passage);
-        } else if passage.sent != passage.started || passage.left != passage.sent {
-            self.violate(LinkRule::DroppedAfterTransmission, now, passage);
+            self.violate(LinkRule::DroppedAfterAcceptance, now, transit);
+        } else if transit.sent != transit.started || transit.left != transit.sent {
+            self.violate(LinkRule::DroppedAfterTransmission, now, transit);
         }
     }
 
     #[inline]
-    fn note<P>(&mut self, checked: Result<(), LinkRule>, now: Instant, passage: &Passage<P>) {
+    fn note<P>(&mut self, checked: Result<(), LinkRule>, now: Instant, transit: &PacketTransit<P>) {
         if let Err(rule) = checked {
-            self.violate(rule, now, passage);
+            self.violate(rule, now, transit);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn violate<P>(&mut self, rule: LinkRule, now: Instant, passage: &Passage<P>) {
-        self.violation.get_or_insert_with(|| Box::new(Violation::of_passage(rule, now, passage)));
+    fn violate<P>(&mut self, rule: LinkRule, now: Instant, transit: &PacketTransit<P>) {
+        self.violation.get_or_insert_with(|| Box::new(Violation::of_transit(rule, now, transit)));
     }
 }

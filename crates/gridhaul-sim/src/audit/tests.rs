@@ -1,6 +1,6 @@
 //! Each check gets a forged packet that it alone must reject.
 
-use gridhaul_core::link::{DropReason, Fate, Passage, Payload};
+use gridhaul_core::link::{DropReason, LinkPayload, PacketTransit, TransitOutcome};
 use gridhaul_scenario::scenario::{
     Aqm, Codel, Direction, FqCodel, Noise, NoiseTiming, Reorder, Shadowing,
 };
@@ -19,27 +19,38 @@ fn direction(queue: QueueLimit) -> Direction {
 /// Times in nanoseconds: offered, started, sent, left.
 type Times = [u64; 4];
 
-fn passage(times: Times) -> Passage<()> {
+fn transit(times: Times) -> PacketTransit<()> {
     let [offered, started, sent, left] = times.map(Instant::from_nanos);
-    Passage { payload: (), bytes: 10, offered, started, sent, left, fate: Fate::Arrived }
+    PacketTransit {
+        payload: (),
+        bytes: 10,
+        offered,
+        started,
+        sent,
+        left,
+        outcome: TransitOutcome::Arrived,
+    }
 }
 
 /// The result of an audit of these packets, each of which leaves on time.
-fn audit<P: Payload>(direction: &Direction, passages: &[Passage<P>]) -> Result<(), Violation> {
+fn audit<P: LinkPayload>(
+    direction: &Direction,
+    packets: &[PacketTransit<P>],
+) -> Result<(), Violation> {
     let mut link_audit = LinkAudit::new(direction);
-    let mut accepted: Vec<_> = passages.iter().map(|p| (p.offered, p.bytes)).collect();
+    let mut accepted: Vec<_> = packets.iter().map(|p| (p.offered, p.bytes)).collect();
     accepted.sort_unstable();
     accepted.into_iter().for_each(|(offered, bytes)| link_audit.on_accepted(offered, bytes));
-    for passage in passages {
-        link_audit.on_passage(passage.left, passage);
+    for transit in packets {
+        link_audit.on_transit(transit.left, transit);
     }
-    let offered = passages.iter().filter(|passage| !passage.fate.is_copy()).count() as u64;
-    let copies = passages.len() as u64 - offered;
+    let offered = packets.iter().filter(|transit| !transit.outcome.is_duplicate()).count() as u64;
+    let copies = packets.len() as u64 - offered;
     link_audit.finish(LinkTotals { offered, refused: 0, copies, inside: 0 })
 }
 
 fn of_times(direction: &Direction, times: &[Times]) -> Result<(), Violation> {
-    audit(direction, &times.iter().copied().map(passage).collect::<Vec<_>>())
+    audit(direction, &times.iter().copied().map(transit).collect::<Vec<_>>())
 }
 
 /// Asserts that the audit failed with this message.
@@ -71,7 +82,7 @@ fn times_out_of_order_are_found() {
     }
     // A packet is reported before it leaves.
     let mut link_audit = LinkAudit::new(&direction(UNLIMITED));
-    link_audit.on_passage(Instant::from_nanos(4_332), &passage([0, 0, 3_333, 4_333]));
+    link_audit.on_transit(Instant::from_nanos(4_332), &transit([0, 0, 3_333, 4_333]));
     let totals = LinkTotals { offered: 1, refused: 0, copies: 0, inside: 0 };
     assert_violation(&link_audit.finish(totals), expected);
 }
@@ -91,10 +102,10 @@ fn no_packet_is_transmitted_faster_than_the_rate() {
     let times = [0, 0, 3_332, 4_332];
     assert_violation(&of_times(&direction(UNLIMITED), &[times]), expected);
     // Lost packets occupy the transmitter as well, and packets of another size for another time.
-    let lost = Passage { fate: Fate::Lost(DropReason::Loss), ..passage(times) };
+    let lost = PacketTransit { outcome: TransitOutcome::Lost(DropReason::Loss), ..transit(times) };
     assert_violation(&audit(&direction(UNLIMITED), &[lost]), expected);
-    let small = passage([0, 0, 3_333, 4_333]);
-    let large = Passage { bytes: 11, ..passage([3_333, 3_333, 6_998, 7_998]) };
+    let small = transit([0, 0, 3_333, 4_333]);
+    let large = PacketTransit { bytes: 11, ..transit([3_333, 3_333, 6_998, 7_998]) };
     assert_violation(&audit(&direction(UNLIMITED), &[small, large]), expected);
 }
 
@@ -173,9 +184,10 @@ fn reordered_packets_are_checked_individually() {
 fn packets_are_conserved() {
     let finish = |totals| {
         let mut link_audit = LinkAudit::new(&direction(UNLIMITED));
-        let first = passage([0, 0, 3_334, 4_334]);
-        link_audit.on_passage(first.left, &first);
-        link_audit.on_passage(first.left, &Passage { fate: Fate::Copy, ..first });
+        let first = transit([0, 0, 3_334, 4_334]);
+        link_audit.on_transit(first.left, &first);
+        link_audit
+            .on_transit(first.left, &PacketTransit { outcome: TransitOutcome::Duplicate, ..first });
         link_audit.finish(totals)
     };
     let correct = LinkTotals { offered: 5, refused: 1, copies: 2, inside: 4 };
@@ -195,7 +207,7 @@ fn packets_are_conserved() {
 #[derive(Debug, Clone, Copy)]
 struct FlowPacket(u64);
 
-impl Payload for FlowPacket {
+impl LinkPayload for FlowPacket {
     fn flow(&self) -> u64 {
         self.0
     }
@@ -207,13 +219,14 @@ fn managed(queue: QueueLimit) -> [Direction; 2] {
     aqms.map(|aqm| Direction { aqm: Some(aqm), ..direction(queue) })
 }
 
-/// A packet that is transmitted as [`passage`], or dropped by the queue at the start of its transmission.
-fn of(flow: u64, [offered, started, ..]: Times, sent: bool) -> Passage<FlowPacket> {
+/// A packet that is transmitted as [`transit`], or dropped by the queue at the start of its transmission.
+fn of(flow: u64, [offered, started, ..]: Times, sent: bool) -> PacketTransit<FlowPacket> {
     let end = if sent { [started + 3_334, started + 4_334] } else { [started, started] };
-    let Passage { bytes, offered, started, sent: last, left, .. } =
-        passage([offered, started, end[0], end[1]]);
-    let fate = if sent { Fate::Arrived } else { Fate::Lost(DropReason::Aqm) };
-    Passage { payload: FlowPacket(flow), bytes, offered, started, sent: last, left, fate }
+    let PacketTransit { bytes, offered, started, sent: last, left, .. } =
+        transit([offered, started, end[0], end[1]]);
+    let outcome =
+        if sent { TransitOutcome::Arrived } else { TransitOutcome::Lost(DropReason::Aqm) };
+    PacketTransit { payload: FlowPacket(flow), bytes, offered, started, sent: last, left, outcome }
 }
 
 #[test]
@@ -252,12 +265,12 @@ fn a_dropped_packet_was_accepted_and_not_transmitted() {
     let dropped = of(0, [0, 5_000, 0, 0], false);
     for direction in managed(UNLIMITED) {
         assert_eq!(audit(&direction, &[dropped]), Ok(()));
-        let late = Passage { left: Instant::from_nanos(6_000), ..dropped };
+        let late = PacketTransit { left: Instant::from_nanos(6_000), ..dropped };
         let expected = "a packet that the queue dropped was transmitted";
         assert_violation(&audit(&direction, &[late]), expected);
         let mut link_audit = LinkAudit::new(&direction);
         link_audit.on_accepted(dropped.offered, 11);
-        link_audit.on_passage(dropped.left, &dropped);
+        link_audit.on_transit(dropped.left, &dropped);
         let totals = LinkTotals { offered: 1, refused: 0, copies: 0, inside: 0 };
         assert_violation(&link_audit.finish(totals), "a packet left that was not accepted");
     }
@@ -267,7 +280,8 @@ fn a_dropped_packet_was_accepted_and_not_transmitted() {
 
 #[test]
 fn losses_by_attenuation_and_noise_have_a_cause() {
-    let lost = |reason, times| Passage { fate: Fate::Lost(reason), ..passage(times) };
+    let lost =
+        |reason, times| PacketTransit { outcome: TransitOutcome::Lost(reason), ..transit(times) };
     let [first, second] = [[0, 0, 3_334, 4_334], [3_334, 3_334, 6_668, 7_668]];
     let plain = direction(UNLIMITED);
     let expected = "a packet was lost by attenuation or noise that the direction does not have";
@@ -287,9 +301,9 @@ fn losses_by_attenuation_and_noise_have_a_cause() {
     let noisy = Direction { noise: vec![bursts], ..plain };
     assert_violation(&audit(&noisy, &[lost(DropReason::Shadowing, first)]), expected);
     assert_violation(&audit(&shadowing, &[lost(DropReason::Noise, first)]), expected);
-    assert_eq!(audit(&noisy, &[lost(DropReason::Noise, first), passage(second)]), Ok(()));
+    assert_eq!(audit(&noisy, &[lost(DropReason::Noise, first), transit(second)]), Ok(()));
     // The packets start in two intervals of 3,000 ns, but in one interval of 4,000 ns.
-    let pair = [lost(DropReason::Shadowing, first), passage(second)];
+    let pair = [lost(DropReason::Shadowing, first), transit(second)];
     assert_eq!(audit(&shadowing, &pair), Ok(()));
     let longer = Shadowing { coherence: Some(Duration::from_nanos(4_000)), ..level };
     let shadowing = Direction { shadowing: Some(longer), ..shadowing };

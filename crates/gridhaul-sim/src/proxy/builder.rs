@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gridhaul_core::pep::{AckThin, Pass, Proxy, Reflect, Side, Snoop, Split};
+use gridhaul_core::pep::{AckFilter, PassThrough, Proxy, Reflect, Side, Snoop, Split};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::ProxyMode;
 use gridhaul_scenario::units::{Bytes, Duration};
@@ -37,7 +37,7 @@ impl ProxyBuilder {
     pub(super) fn build_after_crash(&self) -> Box<dyn Proxy> {
         let params = Arc::clone(&self.params);
         match self.mode {
-            ProxyMode::None => Box::new(Pass::default()),
+            ProxyMode::None => Box::new(PassThrough::default()),
             // Toward each host the proxy takes the place of the other, so it uses the other's initial sequence number.
             ProxyMode::Split => {
                 let isns = [self.isns[1], self.isns[0]];
@@ -45,7 +45,7 @@ impl ProxyBuilder {
             }
             ProxyMode::Reflect => Box::new(Reflect::new(params, self.buffer)),
             ProxyMode::Snoop => Box::new(Snoop::new(self.served_side, self.buffer)),
-            ProxyMode::Ack => Box::new(AckThin::new(self.served_side, self.max_ack_delay)),
+            ProxyMode::Ack => Box::new(AckFilter::new(self.served_side, self.max_ack_delay)),
         }
     }
 }

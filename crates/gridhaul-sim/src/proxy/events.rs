@@ -1,6 +1,6 @@
 //! Events at proxies: packets, timers, crashes.
 
-use gridhaul_core::link::Cause;
+use gridhaul_core::link::LossCause;
 use gridhaul_core::pep::{Outgoing, Side};
 use gridhaul_scenario::scenario::Bypass;
 use gridhaul_scenario::units::Instant;
@@ -94,7 +94,7 @@ impl Context<'_> {
             let Outgoing { to, segment, .. } = outgoing;
             let sent = sent.filter(|_| outgoing.is_forwarded()).unwrap_or(now);
             let is_original = segment.len > 0 && instance.record_sent(outgoing);
-            let data = segment.len > 0 && *to == Side::Right;
+            let data = segment.len > 0 && *to == Side::Server;
             if data && is_original {
                 self.counters.path_counters[row as usize].on_sent(segment.wire_bytes());
             }
@@ -102,7 +102,7 @@ impl Context<'_> {
             let (to, next) = (2 * flow + to.index() as u32, instance.next[to.index()]);
             let packet = |next| Packet { to, next, sent, body: Body::Tcp(*segment) };
             if !self.net.offer(now, next, segment.wire_bytes(), packet) && data {
-                self.counters.on_segment_lost(row, flow, segment, Cause::Queue);
+                self.counters.on_segment_lost(row, flow, segment, LossCause::Queue);
             }
         }
         instance.update_bytes_at_risk(now);
@@ -150,7 +150,7 @@ impl Proxies {
 /// The side from which a packet comes.
 #[inline]
 const fn side_of(packet: &Packet) -> Side {
-    if packet.is_reverse() { Side::Right } else { Side::Left }
+    if packet.is_reverse() { Side::Server } else { Side::Client }
 }
 
 impl ProxyInstance {

@@ -11,7 +11,7 @@ mod results;
 mod unsupported;
 mod wiring;
 
-use gridhaul_core::pep::{Held, Level, Proxy, Side};
+use gridhaul_core::pep::{BufferStatus, Proxy, Side, TimeAverage};
 use gridhaul_scenario::scenario::Bypass;
 use gridhaul_scenario::units::Instant;
 
@@ -43,7 +43,7 @@ pub(crate) struct ProxyInstance {
     /// During a crash: its end, and whether packets are forwarded or dropped.
     down: Option<(Instant, Bypass)>,
     /// Payload of both directions that is acknowledged but not yet delivered downstream.
-    bytes_at_risk: Level,
+    bytes_at_risk: TimeAverage,
     /// Number of crashes so far.
     crashes_so_far: u32,
     /// Retransmitted data segments.
@@ -70,21 +70,21 @@ impl ProxyInstance {
     /// Payload received, acknowledged and released for one direction, if the proxy ends connections. `sent` is
     /// the payload sent to the proxy. The proxy counts from the position at which it entered the connection;
     /// the result counts from the beginning of the stream.
-    pub(crate) fn progress(&self, from: Side, sent: u64) -> Option<Held> {
-        let held = self.proxy.held(from);
+    pub(crate) fn progress(&self, from: Side, sent: u64) -> Option<BufferStatus> {
+        let held = self.proxy.buffer_status(from);
         // A proxy that only forwards has received nothing.
         if !self.ends_connections() || held.received == 0 {
             return None;
         }
-        let Some(first) = self.proxy.first(from) else { return Some(held) };
+        let Some(first) = self.proxy.first_sequence_number(from) else { return Some(held) };
         let after_syn = self.builder.isns[from.index()].wrapping_add(1);
         // Sequence numbers wrap, so of all positions with this number the one closest to `sent` is meant.
         let received = first.wrapping_add(held.received as u32).wrapping_sub(after_syn);
         let lag = (sent as u32).wrapping_sub(received).cast_signed();
         let entered = sent.saturating_add_signed(-i64::from(lag)).saturating_sub(held.received);
         let received = held.received + entered;
-        let (taken, released) = (held.taken + entered, held.released + entered);
-        Some(Held { received, taken, released, ..held })
+        let (taken, released) = (held.acknowledged + entered, held.released + entered);
+        Some(BufferStatus { received, acknowledged: taken, released, ..held })
     }
 
     fn update_bytes_at_risk(&mut self, now: Instant) {

@@ -1,6 +1,6 @@
 //! Metrics of the proxies of a run, and the audit at its end.
 
-use gridhaul_core::pep::{Held, Side};
+use gridhaul_core::pep::{BufferStatus, Side};
 use gridhaul_scenario::answer::{Metric, Metrics};
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -77,16 +77,16 @@ impl Proxies {
             return Ok(());
         }
         let Some((left, right)) = flow.payload_counters() else { return Ok(()) };
-        for (from, sender, receiver) in [(Side::Left, left, right), (Side::Right, right, left)] {
+        for (from, sender, receiver) in [(Side::Client, left, right), (Side::Server, right, left)] {
             let path: Vec<_> = match from {
-                Side::Left => instances.clone(),
-                Side::Right => instances.iter().rev().copied().collect(),
+                Side::Client => instances.clone(),
+                Side::Server => instances.iter().rev().copied().collect(),
             };
             // Payload that the previous hop has sent, and that is acknowledged to it.
             let (mut sent, mut acknowledged) = (sender.sent, sender.acknowledged);
             for instance in path {
                 let Some(held) = instance.progress(from, sent) else { continue };
-                let Held { received, taken, released, .. } = held;
+                let BufferStatus { received, acknowledged: taken, released, .. } = held;
                 if received > sent || taken > received || acknowledged > taken {
                     let acknowledged_by_proxy = taken;
                     return Err(Violation::ProxyInput {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gridhaul_core::pep::{Level, Side};
+use gridhaul_core::pep::{Side, TimeAverage};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{End, Flow, Proxy, Scenario, Waypoint};
@@ -71,8 +71,8 @@ impl<'s> ProxyWiring<'s> {
             let right = route_starts[0] + (path_proxy.point.after[0] + index + 1) as u32;
             let left = route_starts[1] + (path_proxy.point.after[1] + downstream + 1) as u32;
             let served_side = match path_proxy.proxy.served() {
-                End::From => Side::Left,
-                End::To => Side::Right,
+                End::From => Side::Client,
+                End::To => Side::Server,
             };
             let builder = ProxyBuilder {
                 mode: path_proxy.proxy.mode,
@@ -104,7 +104,7 @@ impl<'s> ProxyWiring<'s> {
                 next: [left, right],
                 crashes: crashes.collect(),
                 down: None,
-                bytes_at_risk: Level::default(),
+                bytes_at_risk: TimeAverage::default(),
                 crashes_so_far: 0,
                 retransmissions: 0,
                 highest_sent: [None; 2],

@@ -1,6 +1,6 @@
 //! Nodes that do more than forward: aggregators and proxies.
 
-use gridhaul_core::link::Cause;
+use gridhaul_core::link::LossCause;
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::units::Instant;
 
@@ -50,7 +50,7 @@ impl World {
         match self.proxy_context().on_packet(now, packet, ordinal) {
             PacketOutcome::Accepted => {}
             PacketOutcome::Forwarded(packet) => self.forward(now, packet),
-            PacketOutcome::Dropped => self.on_lost(packet, Cause::Error),
+            PacketOutcome::Dropped => self.on_lost(packet, LossCause::Error),
         }
     }
 
