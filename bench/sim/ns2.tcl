@@ -11,7 +11,7 @@
 #
 # Prints: data packets sent, payload acknowledged in bytes, retransmissions, timeouts.
 #
-# Traces and monitors are disabled, because gridhaul has none in this comparison either.
+# Traces and monitors are disabled, and with few headers packets have no space for their headers.
 
 array set o {
     rate_mbit 3 rtt_ms 100 queue 100 loss 0 flows 1 spread 0 duration 100 seed 1 scheduler Calendar

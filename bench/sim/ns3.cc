@@ -12,7 +12,7 @@
 //
 // Prints: data packets sent, payload in order in bytes.
 //
-// Traces, captures, queue disciplines and dynamic routing are disabled.
+// Traces, captures, queue disciplines and route computation are disabled.
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"

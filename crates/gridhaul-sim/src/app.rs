@@ -13,14 +13,14 @@ impl Flow {
     pub(crate) fn on_due(
         &mut self,
         now: Instant,
-        under_way: &mut InFlightMessages,
+        in_flight: &mut InFlightMessages,
         on_ready: impl FnMut(Instant),
     ) -> Instant {
         let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else {
             return Instant::NEVER;
         };
-        app.handle_timeout(now, &mut ConnectionCarrier { ends, on_ready }, under_way);
-        self.notify_at = app.watch(under_way);
+        app.handle_timeout(now, &mut ConnectionCarrier { ends, on_ready }, in_flight);
+        self.notify_at = app.watch(in_flight);
         app.next_deadline()
     }
 
@@ -34,13 +34,13 @@ impl Flow {
     pub(crate) fn poll_write(
         &mut self,
         now: Instant,
-        under_way: &mut InFlightMessages,
+        in_flight: &mut InFlightMessages,
         on_ready: impl FnMut(Instant),
     ) -> bool {
         let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else { return false };
-        let written = app.poll_write(now, &mut ConnectionCarrier { ends, on_ready }, under_way);
+        let written = app.poll_write(now, &mut ConnectionCarrier { ends, on_ready }, in_flight);
         if written {
-            self.notify_at = app.watch(under_way);
+            self.notify_at = app.watch(in_flight);
         }
         written
     }
@@ -49,12 +49,12 @@ impl Flow {
     pub(crate) fn on_recorded(
         &mut self,
         arrival: Arrival,
-        under_way: &mut InFlightMessages,
+        in_flight: &mut InFlightMessages,
         on_ready: impl FnMut(Instant),
     ) {
         let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else { return };
-        app.handle_recorded(arrival, None, &mut ConnectionCarrier { ends, on_ready }, under_way);
-        self.notify_at = app.watch(under_way);
+        app.handle_recorded(arrival, None, &mut ConnectionCarrier { ends, on_ready }, in_flight);
+        self.notify_at = app.watch(in_flight);
     }
 
     /// The datagram that is ready now, if any, and when the next one will be ready.
@@ -69,12 +69,12 @@ impl Flow {
         &mut self,
         now: Instant,
         end: End,
-        under_way: &mut InFlightMessages,
+        in_flight: &mut InFlightMessages,
     ) -> Option<Delivered> {
         let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else { return None };
         let mut carrier = ConnectionCarrier { ends, on_ready: |_| {} };
-        let delivered = app.poll_delivered(now, end, &mut carrier, under_way);
-        self.notify_at = app.watch(under_way);
+        let delivered = app.poll_delivered(now, end, &mut carrier, in_flight);
+        self.notify_at = app.watch(in_flight);
         delivered
     }
 }

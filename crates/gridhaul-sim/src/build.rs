@@ -52,7 +52,7 @@ pub(crate) fn build(
         let names = [spec.stack.as_ref(), to_stack.or(spec.stack.as_ref())];
         let mut stacks = stacks(scenario, names, spec.ip);
         let load = SharedLoad::from(&spec.load);
-        let opening = StartSchedule::of(spec, scenario.connections(spec));
+        let schedule = StartSchedule::of(spec, scenario.connections(spec));
         let entries = [0, 1].map(|direction| proxies.route_entries(row, direction));
         let mut route_starts = [u32::MAX; 2];
         flows.reserve_exact((group * u64::from(spec.count)) as usize);
@@ -67,7 +67,7 @@ pub(crate) fn build(
             let seed = MemberSeed { scenario, name, replication, number };
             let sizes = || wiring.sizes(row);
             let backpressure = wiring.receive(&mut stacks, stage.next, (member, group), sizes);
-            let (demand, start, opens) = begin(&seed, &load, &opening);
+            let (demand, start, opens) = begin(&seed, &load, &schedule);
             // A connection without a handshake does not open.
             let opens = if opens_by_handshake(spec, &stacks) { opens } else { start };
             starts.push(opens);
@@ -108,7 +108,7 @@ pub(crate) fn build(
         warmup: None,
         aggregators: wiring.build(forwarded_by, first),
         flows,
-        under_way: InFlightMessages::default(),
+        in_flight: InFlightMessages::default(),
         starts,
         proxies,
         playbacks,
@@ -269,12 +269,12 @@ fn connections(seed: &MemberSeed<'_>, stacks: &Stacks) -> [Connection; 2] {
 fn begin(
     seed: &MemberSeed<'_>,
     load: &SharedLoad<'_>,
-    opening: &StartSchedule,
+    schedule: &StartSchedule,
 ) -> (Demand, Instant, Instant) {
     let mut random = seed.stream("start");
-    let begins = opening.load_begins(&mut random);
+    let begins = schedule.load_begins(&mut random);
     let demand = Demand::of_member(load, begins, seed.stream("load"));
-    let opens = opening.connection_opens(begins, &demand, &mut random);
+    let opens = schedule.connection_opens(begins, &demand, &mut random);
     (demand, begins, opens)
 }
 

@@ -1,9 +1,9 @@
 //! Ground truth of losses: compares the cause of each loss with its classification by the sender.
 //!
 //! Some congestion control algorithms classify losses as congestion or as transmission errors. For their
-//! flows every lost data packet is recorded with its cause (`gridhaul_core::link::UnclassifiedLosses`). UnclassifiedLosses that loss
-//! recovery repairs without a classification are not counted. On a path with a proxy, losses after the proxy
-//! count for the sender although the proxy may repair them.
+//! flows every lost data packet is recorded with its cause (`gridhaul_core::link::UnclassifiedLosses`). Losses
+//! that loss recovery repairs without a classification are not counted. On a path with a proxy, losses after
+//! the proxy count for the sender although the proxy may repair them.
 
 use std::collections::BTreeMap;
 

@@ -23,7 +23,7 @@ use crate::row_counters::{RowCounters, SenderSums};
 pub(crate) struct RunState<'a> {
     pub net: &'a Network,
     pub flows: &'a [Flow],
-    pub under_way: &'a InFlightMessages,
+    pub in_flight: &'a InFlightMessages,
     pub aggregators: &'a Aggregators,
     pub proxies: &'a Proxies,
     pub counters: &'a RunCounters,
@@ -52,8 +52,8 @@ impl WarmupSnapshot {
     /// The counters at `now`, the end of the warm-up.
     pub(crate) fn new(now: Instant, state: RunState<'_>) -> Self {
         let RunState { net, flows, counters, .. } = state;
-        for slot in net.links.iter().map(|link| &link.account) {
-            debug_assert!(slot.arrived <= slot.offered + slot.duplicates);
+        for account in net.links.iter().map(|link| &link.account) {
+            debug_assert!(account.arrived <= account.offered + account.duplicates);
         }
         let rows = counters.rows.len();
         Self {

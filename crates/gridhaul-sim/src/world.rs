@@ -28,7 +28,7 @@ pub(crate) struct World {
     pub net: Network,
     pub flows: Vec<Flow>,
     /// The messages of all flows.
-    pub under_way: InFlightMessages,
+    pub in_flight: InFlightMessages,
     /// When the application of each flow starts; empty after the run has begun.
     pub starts: Vec<Instant>,
     pub aggregators: Aggregators,
@@ -111,8 +111,8 @@ impl World {
     #[inline]
     fn on_link(&mut self, now: Instant, link: u32) {
         loop {
-            let slot = self.net.links.entry_mut(link);
-            let Some(transit) = slot.front(now) else { break };
+            let entry = self.net.links.entry_mut(link);
+            let Some(transit) = entry.front(now) else { break };
             let packet = &transit.payload;
             let next = self.net.routes[packet.next as usize];
             let intact = matches!(transit.outcome, TransitOutcome::Arrived);
@@ -124,7 +124,7 @@ impl World {
                 let to = packet.to;
                 if self.aggregators.receives(to, segment) {
                     let (segment, sent) = (*segment, packet.sent);
-                    slot.direction.drop_front();
+                    entry.direction.drop_front();
                     self.on_segment_at_aggregator(now, to, &segment, sent);
                     continue;
                 }
@@ -135,7 +135,7 @@ impl World {
                 }
                 let totals = &mut self.counters.rows[flow.row as usize];
                 let received = flow.on_segment(now, to, (segment, transit.bytes), totals);
-                slot.direction.drop_front();
+                entry.direction.drop_front();
                 if received != Received::Other {
                     self.on_received(now, to, received);
                 }
@@ -148,12 +148,12 @@ impl World {
                 && next >= FIRST_PROXY
                 && let Some(accepted) = self.proxies.accept(now, packet, next - FIRST_PROXY)
             {
-                slot.direction.drop_front();
+                entry.direction.drop_front();
                 self.on_accepted_by_proxy(now, accepted);
                 continue;
             }
             let (packet, outcome) = (*packet, transit.outcome);
-            slot.direction.drop_front();
+            entry.direction.drop_front();
             self.on_left_link(now, outcome, packet);
         }
         let deadline = self.net.links.entry(link).direction.next_deadline();
@@ -232,7 +232,7 @@ impl World {
         let in_burst = side == 0 && flow.is_in_burst();
         let deadline = loop {
             let written =
-                in_burst && poll_write(now, flow, &mut self.counters, &mut self.under_way);
+                in_burst && poll_write(now, flow, &mut self.counters, &mut self.in_flight);
             let Ends::Tcp(ends) = &mut flow.ends else { return };
             let connection = &mut ends[side];
             let Some(pending) = connection.poll(now) else {
@@ -309,7 +309,7 @@ impl World {
         RunState {
             net: &self.net,
             flows: self.flows.as_slice(),
-            under_way: &self.under_way,
+            in_flight: &self.in_flight,
             aggregators: &self.aggregators,
             proxies: &self.proxies,
             counters: &self.counters,
@@ -340,8 +340,8 @@ fn poll_write(
     now: Instant,
     flow: &mut Flow,
     counters: &mut RunCounters,
-    under_way: &mut InFlightMessages,
+    in_flight: &mut InFlightMessages,
 ) -> bool {
     let row = flow.row;
-    flow.poll_write(now, under_way, |ready| counters.on_ready(row, ready))
+    flow.poll_write(now, in_flight, |ready| counters.on_ready(row, ready))
 }

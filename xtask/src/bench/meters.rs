@@ -1,7 +1,8 @@
 //! `cargo xtask bench meters`: simulations of 1,000 to 1,000,000 meters over 300 s on one core, and of ns-2 with
 //! fewer meters.
 //!
-//! CPU time and peak memory are those of the process, start-up included, in the fastest of several rounds. The scenario is in `bench/meters`, the script for ns-2 in `conformance/ns2`.
+//! CPU time and peak memory are those of the process, start-up included, in the fastest of several rounds. The
+//! scenario is in `bench/meters`, the script for ns-2 in `conformance/ns2`.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -14,7 +14,7 @@ use crate::waiting_message::WaitingMessage;
 pub(crate) struct Context<'a> {
     pub aggregators: &'a mut Aggregators,
     pub flows: &'a mut [Flow],
-    pub under_way: &'a mut InFlightMessages,
+    pub in_flight: &'a mut InFlightMessages,
     pub counters: &'a mut RunCounters,
 }
 
@@ -64,7 +64,7 @@ impl Context<'_> {
         let member = (flow_index, slot);
         let until = match (flow.app.as_ref().and_then(Application::outbox), connection) {
             (Some(outbox), _) => {
-                aggregator.admit(now, member, data.clone(), next, outbox.ends(self.under_way))
+                aggregator.admit(now, member, data.clone(), next, outbox.ends(self.in_flight))
             }
             (_, Some(connection)) => {
                 let ends = self.aggregators.connections[connection]
@@ -134,8 +134,8 @@ impl Context<'_> {
         let mut ready = Instant::NEVER;
         match flow.app.as_mut().and_then(Application::outbox_mut) {
             Some(outbox) => {
-                ready = outbox.pop(delivered, self.under_way)?.at;
-                flow.notify_at = outbox.watch(self.under_way);
+                ready = outbox.pop(delivered, self.in_flight)?.at;
+                flow.notify_at = outbox.watch(self.in_flight);
             }
             None => {
                 flow.notify_at = flow.chunks(end).nth(1).unwrap_or(u64::MAX);

@@ -19,7 +19,7 @@ impl Undelivered {
     pub(crate) fn add(&mut self, flow: &Flow, state: RunState<'_>) {
         let unsent = flow.has_failed_to_open();
         let Some(app) = &flow.app else { return };
-        for ready in app.undelivered(state.under_way) {
+        for ready in app.undelivered(state.in_flight) {
             self.add_message(ready, unsent, state);
         }
     }

@@ -45,7 +45,7 @@ impl World {
             Ends::Tcp(_) => {
                 let row = flow.row;
                 let on_ready = |ready| self.counters.on_ready(row, ready);
-                let next = flow.on_due(now, &mut self.under_way, on_ready);
+                let next = flow.on_due(now, &mut self.in_flight, on_ready);
                 if self.aggregators.upstream_after(flow_index).is_some() {
                     flow.begin_chunks();
                 }
@@ -87,7 +87,7 @@ impl World {
                     }
                     let row = flow.row;
                     let on_ready = |ready| self.counters.on_ready(row, ready);
-                    flow.on_recorded(arrival, &mut self.under_way, on_ready);
+                    flow.on_recorded(arrival, &mut self.in_flight, on_ready);
                     self.transmit_ready(now, 2 * flow_index);
                 }
             }
@@ -137,7 +137,7 @@ impl World {
         loop {
             let flow = &mut self.flows[flow_index as usize];
             let row = flow.row;
-            let Some(message) = flow.poll_delivered(now, side, &mut self.under_way) else { break };
+            let Some(message) = flow.poll_delivered(now, side, &mut self.in_flight) else { break };
             self.on_message(now, (row, flow_index), message.at);
         }
         let next = self.flows[flow_index as usize].next_deadline();

@@ -70,7 +70,7 @@ impl World {
         aggregation::Context {
             aggregators: &mut self.aggregators,
             flows: &mut self.flows,
-            under_way: &mut self.under_way,
+            in_flight: &mut self.in_flight,
             counters: &mut self.counters,
         }
     }
