@@ -10,11 +10,11 @@ pub mod chain;
 pub mod fixed_point;
 mod meters;
 mod model;
+mod model_rules;
 pub mod queue;
-mod root;
-mod rules;
-mod spread;
+mod root_finding;
 pub mod steady;
+mod time_distribution;
 
 pub use model::{Model, PaperModel};
-pub use rules::Rules;
+pub use model_rules::ModelRules;

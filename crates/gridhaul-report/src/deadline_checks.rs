@@ -4,8 +4,8 @@ use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{DeadlineCheck, Point};
 
 use crate::format::{self, UNKNOWN};
-use crate::key;
-use crate::text::TextTable;
+use crate::parameter_label;
+use crate::text_table::TextTable;
 
 /// The deadline_checks of answers to the same scenario, each under its label; `None` where no flow has a
 /// deadline.
@@ -32,8 +32,9 @@ pub fn deadline_checks(answers: &[(String, &Answer)]) -> Option<TextTable> {
     let mut rows = Vec::new();
     for (label, point) in &points {
         for check in &point.deadline_checks {
-            let value =
-                |key: &&String| key::value(point, key).unwrap_or_else(|| UNKNOWN.to_owned());
+            let value = |key: &&String| {
+                parameter_label::value(point, key).unwrap_or_else(|| UNKNOWN.to_owned())
+            };
             let mut row: Vec<String> = parameters.iter().map(value).collect();
             row.push(check.flow.clone());
             if compared {

@@ -9,14 +9,14 @@ pub mod chart;
 mod deadline_checks;
 pub mod format;
 pub mod html;
-mod key;
+mod parameter_label;
 mod quantity;
 mod result;
-pub mod text;
+pub mod text_table;
 
 pub use chart::{BarChart, Chart, LineChart, Panels, RegionChart};
 pub use deadline_checks::deadline_checks;
-pub use html::{NamedChart, Opening, Report, chart_over_time, charts, charts_over_time, html};
+pub use html::{NamedChart, Report, Summary, chart_over_time, charts, charts_over_time, html};
 pub use quantity::quantity;
 pub use result::result;
-pub use text::{Detail, TextTable, table, tables, tables_of};
+pub use text_table::{Detail, TextTable, table, tables, tables_of};

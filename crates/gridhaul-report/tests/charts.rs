@@ -110,7 +110,7 @@ fn a_series_can_share_the_colour_of_another() {
     let svg = LineChart::new("", axis(), axis())
         .with(LineSeries::new("reno", points).stroke(Stroke::Curve))
         .with(LineSeries::new("vegas", points).stroke(Stroke::Curve))
-        .with(LineSeries::new("vegas, measured", points).stroke(Stroke::Points).like(1))
+        .with(LineSeries::new("vegas, measured", points).stroke(Stroke::Points).same_style_as(1))
         .to_svg();
     well_formed(&svg);
     assert!(!svg.contains("class=\"gh-s2\""), "the third series has a colour of its own");

@@ -1,8 +1,8 @@
 //! Continuous-time Markov chains that are built from named rules, solved, and drawn.
 
-pub mod collector;
-mod draw;
+pub mod aggregator;
 pub mod meter;
+mod render;
 mod stationary;
 
 use std::fmt;
@@ -13,7 +13,7 @@ pub use stationary::Elimination;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Chain {
     states: Vec<State>,
-    rules: Vec<Rule>,
+    rules: Vec<Transition>,
 }
 
 /// A state of a sender.
@@ -36,7 +36,7 @@ pub struct State {
 
 /// A transition.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rule {
+pub struct Transition {
     /// Index of the state that is left.
     pub from: usize,
     /// Index of the state that follows.
@@ -85,11 +85,11 @@ impl Chain {
         self.states.len() - 1
     }
 
-    /// Adds a rule. Rules that never happen (rate 0) and those that change nothing are kept for
+    /// Adds a rule. ModelRules that never happen (rate 0) and those that change nothing are kept for
     /// the drawing and do not count.
-    pub fn rule(&mut self, from: usize, to: usize, rate: f64, text: &'static str) {
+    pub fn transition(&mut self, from: usize, to: usize, rate: f64, text: &'static str) {
         debug_assert!(rate >= 0.0 && rate.is_finite(), "{text}: rate {rate}");
-        self.rules.push(Rule { from, to, rate, text });
+        self.rules.push(Transition { from, to, rate, text });
     }
 
     /// What is sent in the stationary state.
@@ -112,7 +112,7 @@ impl Chain {
 
     /// The rules in the order in which they were stated.
     #[must_use]
-    pub fn rules(&self) -> &[Rule] {
+    pub fn transitions(&self) -> &[Transition] {
         &self.rules
     }
 }

@@ -2,7 +2,7 @@
 //! Research 33, 1985): Gaussian elimination without a single subtraction, so that no digit is lost
 //! however far apart the rates are.
 
-use super::{Chain, Rule};
+use super::{Chain, Transition};
 
 impl Chain {
     /// Share of time spent in each state. Sums to 1. State 0 must be one to which the chain always
@@ -19,7 +19,7 @@ impl Chain {
     pub fn imbalance(&self, shares: &[f64]) -> f64 {
         let mut net = vec![0.0; shares.len()];
         let mut total = 0.0;
-        for rule in self.rules().iter().filter(|rule| rule.from != rule.to) {
+        for rule in self.transitions().iter().filter(|rule| rule.from != rule.to) {
             let flow = shares[rule.from] * rule.rate;
             net[rule.from] -= flow;
             net[rule.to] += flow;
@@ -65,8 +65,8 @@ impl Elimination {
     pub fn shares(&mut self, chain: &Chain) -> &[f64] {
         let n = chain.states().len();
         if self.steps.len() + 1 != n || !self.fill(chain) {
-            let ends = |rule: &Rule| (rule.from as u32, rule.to as u32);
-            self.shape = chain.rules().iter().map(ends).collect();
+            let ends = |rule: &Transition| (rule.from as u32, rule.to as u32);
+            self.shape = chain.transitions().iter().map(ends).collect();
             self.plan(n);
             self.fill(chain);
         }
@@ -81,13 +81,15 @@ impl Elimination {
     /// Takes the rates of a chain; false if it has another shape.
     fn fill(&mut self, chain: &Chain) -> bool {
         self.rates.fill(0.0);
-        for (rule, (ends, &slot)) in chain.rules().iter().zip(self.shape.iter().zip(&self.slots)) {
+        for (rule, (ends, &slot)) in
+            chain.transitions().iter().zip(self.shape.iter().zip(&self.slots))
+        {
             if (rule.from as u32, rule.to as u32) != *ends {
                 return false;
             }
             self.rates[slot as usize] += rule.rate;
         }
-        chain.rules().len() == self.shape.len()
+        chain.transitions().len() == self.shape.len()
     }
 
     /// Which rates exist in the end, and which of them each elimination touches.
@@ -192,7 +194,7 @@ mod tests {
             chain.state(State::silent("s"));
         }
         for &(from, to, rate) in rates {
-            chain.rule(from, to, rate, "test");
+            chain.transition(from, to, rate, "test");
         }
         chain
     }

@@ -10,6 +10,6 @@ mod network;
 mod resource;
 mod workspace;
 
-pub use network::{Class, Feed, Network, Region, Solution, Stream};
+pub use network::{Class, DataSource, Network, Region, Solution, Stream};
 pub use resource::{Resource, Response};
 pub use workspace::Workspace;

@@ -1,13 +1,13 @@
 //! Classes of senders, the queues that they share, and the loads at which both agree.
 
-mod streams;
+mod sending;
 
 use super::resource::{Resource, Response};
 use super::workspace::Workspace;
-use crate::chain::collector::CollectorTcp;
-use crate::chain::meter::{Conditions, Demand, MeterTcp, Sent};
-use crate::root::{falling_root, near_root};
-use crate::rules::Rules;
+use crate::chain::aggregator::AggregatorTcp;
+use crate::chain::meter::{Conditions, Demand, MeterOutput, MeterTcp};
+use crate::model_rules::ModelRules;
+use crate::root_finding::{falling_root, secant_root};
 
 /// Queues, and the senders that use them.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,8 +16,8 @@ pub struct Network {
     pub resources: Vec<Resource>,
     /// The senders.
     pub classes: Vec<Class>,
-    /// Rules of the senders.
-    pub rules: Rules,
+    /// ModelRules of the senders.
+    pub rules: ModelRules,
 }
 
 /// Equal senders.
@@ -36,12 +36,12 @@ pub struct Class {
     /// Loss on the way that has nothing to do with queues.
     pub noise: f64,
     /// What they send, and by which rules.
-    pub feed: Feed,
+    pub source: DataSource,
 }
 
 /// Where the data of a class comes from.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Feed {
+pub enum DataSource {
     /// An application.
     Meter {
         /// The sender.
@@ -49,23 +49,23 @@ pub enum Feed {
         /// What the application wants to send.
         demand: Demand,
     },
-    /// The meters of a region, through a collector's buffer.
-    Collector {
+    /// The meters of a region, through an aggregator's buffer.
+    Aggregator {
         /// The sender.
-        tcp: CollectorTcp,
+        tcp: AggregatorTcp,
         /// Payload of a segment, in bits.
         payload_bits: f64,
-        /// The region of one collector.
+        /// The region of one aggregator.
         region: Box<Region>,
     },
 }
 
-/// The meters of one collector, and the queues on their way to it.
+/// The meters of one aggregator, and the queues on their way to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Region {
     /// Meters and queues.
     pub network: Network,
-    /// Index of the buffer among the queues. Its rate is what the collector's connection takes.
+    /// Index of the buffer among the queues. Its rate is what the aggregator's connection takes.
     pub buffer: usize,
     /// Payload over size of the segments in the buffer.
     pub payload_share: f64,
@@ -90,7 +90,7 @@ pub struct Solution {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stream {
     /// Segments per second.
-    pub sent: Sent,
+    pub sent: MeterOutput,
     /// Share of the segments that are lost on their way.
     pub loss: f64,
     /// Mean time from being sent to being received, in seconds.
@@ -99,7 +99,7 @@ pub struct Stream {
     pub rtt: f64,
     /// What the network does to the sender.
     pub conditions: Conditions,
-    /// The region behind a collector.
+    /// The region behind an aggregator.
     pub region: Option<Box<Solution>>,
 }
 
@@ -165,7 +165,7 @@ impl Network {
             self.excess(state, index).clamp(RANGE.0, RANGE.1)
         };
         // A few steps from a good beginning; where they fail, a bracket that cannot.
-        let near = near_root(&mut excess, start, &mut slope, WIDTH);
+        let near = secant_root(&mut excess, start, &mut slope, WIDTH);
         let rho = near.map_or_else(
             || {
                 bracket(&mut excess, start)

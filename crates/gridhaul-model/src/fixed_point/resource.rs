@@ -12,7 +12,7 @@ pub struct Resource {
     /// Number of equal ones.
     pub copies: f64,
     /// The sender does not wait for what waits here, since it is acknowledged on entry: the buffer
-    /// of a collector.
+    /// of an aggregator.
     pub acknowledges: bool,
 }
 

@@ -1,10 +1,10 @@
 //! What one solution leaves behind for the next: where to begin, plans of eliminations, and the last
 //! answer of each chain.
 
-use crate::chain::collector::{CollectorTcp, Wan, collector};
-use crate::chain::meter::Senders;
+use crate::chain::aggregator::{AggregatorTcp, WanConditions, aggregator};
+use crate::chain::meter::MeterSolver;
 use crate::chain::{Elimination, Rates};
-use crate::rules::Rules;
+use crate::model_rules::ModelRules;
 
 /// Where the solution of a network begins. Empty: at full load.
 #[derive(Debug, Clone, Default)]
@@ -14,18 +14,18 @@ pub struct Workspace {
     /// d excess/d ln ρ of each queue.
     pub(super) slope: Vec<f64>,
     /// One for each class.
-    pub(super) classes: Vec<Seen>,
-    /// Rate of a collector's buffer when it was last solved, in bit/s.
+    pub(super) classes: Vec<ClassMemory>,
+    /// Rate of an aggregator's buffer when it was last solved, in bit/s.
     served: Option<f64>,
 }
 
 /// What is kept of a class.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Seen {
-    pub(super) meter: Senders,
+pub(super) struct ClassMemory {
+    pub(super) meter: MeterSolver,
     pub(super) region: Workspace,
     elimination: Elimination,
-    most: Option<((CollectorTcp, Wan, Rules), Rates)>,
+    most: Option<((AggregatorTcp, WanConditions, ModelRules), Rates)>,
 }
 
 impl Workspace {
@@ -35,7 +35,7 @@ impl Workspace {
             *self = Self { served: self.served, ..Self::default() };
             self.rho = vec![1.0; queues];
             self.slope = vec![-1.0; queues];
-            self.classes = vec![Seen::default(); classes];
+            self.classes = vec![ClassMemory::default(); classes];
         }
         for rho in self.rho.iter_mut().filter(|rho| !(rho.is_finite() && **rho > 0.0)) {
             *rho = 1.0;
@@ -51,14 +51,19 @@ impl Workspace {
     }
 }
 
-impl Seen {
-    /// What a collector sends that always has data.
-    pub(super) fn most(&mut self, tcp: &CollectorTcp, wan: &Wan, rules: Rules) -> Rates {
+impl ClassMemory {
+    /// What an aggregator sends that always has data.
+    pub(super) fn most(
+        &mut self,
+        tcp: &AggregatorTcp,
+        wan: &WanConditions,
+        rules: ModelRules,
+    ) -> Rates {
         let key = (*tcp, *wan, rules);
         match self.most {
             Some((seen, rates)) if seen == key => rates,
             _ => {
-                let chain = collector(tcp, wan, rules);
+                let chain = aggregator(tcp, wan, rules);
                 let rates = chain.rates(self.elimination.shares(&chain));
                 self.most = Some((key, rates));
                 rates

@@ -6,11 +6,11 @@ use gridhaul_scenario::answer::{
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 
 use super::Memory;
-use super::build::{FlowPlace, Layout, LinkPlace, Sizes, Upstream};
 use super::delay::{beyond_timeout, message};
+use super::layout::{FlowEntry, Layout, LinkEntry, Sizes, Upstream};
 use crate::chain::Elimination;
-use crate::fixed_point::{Feed, Network, Resource, Response, Solution, Stream};
-use crate::rules::Rules;
+use crate::fixed_point::{DataSource, Network, Resource, Response, Solution, Stream};
+use crate::model_rules::ModelRules;
 
 /// An answer without points.
 pub(super) fn empty(scenario: &Scenario) -> Answer {
@@ -51,17 +51,18 @@ fn deadline_checks(layout: &Layout, rows: &[Row]) -> Vec<DeadlineCheck> {
     judged.collect()
 }
 
-/// The region of a collector and its solution.
+/// The region of an aggregator and its solution.
 pub(super) fn region<'l>(
     layout: &'l Layout,
     solution: &'l Solution,
     upstream: &Upstream,
 ) -> (&'l Network, &'l Solution) {
-    let Feed::Collector { region, .. } = &layout.network.classes[upstream.class].feed else {
-        unreachable!("an upstream group is fed by a collector");
+    let DataSource::Aggregator { region, .. } = &layout.network.classes[upstream.class].source
+    else {
+        unreachable!("an upstream group is fed by an aggregator");
     };
     let inner = solution.classes[upstream.class].region.as_deref();
-    (&region.network, inner.expect("a collector's class is solved with its region"))
+    (&region.network, inner.expect("an aggregator's class is solved with its region"))
 }
 
 fn flows(layout: &Layout, solution: &Solution, timers: &mut Vec<Elimination>) -> Vec<Row> {
@@ -91,7 +92,7 @@ fn flows(layout: &Layout, solution: &Solution, timers: &mut Vec<Elimination>) ->
     for upstream in &layout.upstream {
         let (network, inner) = region(layout, solution, upstream);
         let stream = &solution.classes[upstream.class];
-        let mut metrics = stage(stream, upstream.collectors as f64, &upstream.sizes);
+        let mut metrics = stage(stream, upstream.aggregators as f64, &upstream.sizes);
         let buffer = inner.resources[0];
         // Little's law, over what is in the system; the one in service is on its way already.
         let segments = (buffer.carried() * buffer.wait / buffer.service).max(0.0);
@@ -105,7 +106,7 @@ fn flows(layout: &Layout, solution: &Solution, timers: &mut Vec<Elimination>) ->
             (Metric::Residual, inner.residual.max(solution.residual)),
             (Metric::Iterations, f64::from(inner.evaluations)),
         ]);
-        let named = (upstream.name.clone(), upstream.collectors);
+        let named = (upstream.name.clone(), upstream.aggregators);
         rows.push(Row::new(named, Scope::Flow, known(&metrics)));
     }
     rows
@@ -115,7 +116,7 @@ fn flows(layout: &Layout, solution: &Solution, timers: &mut Vec<Elimination>) ->
 fn delays(
     layout: &Layout,
     solution: &Solution,
-    place: &FlowPlace,
+    place: &FlowEntry,
     timers: &mut Elimination,
 ) -> Vec<(Metric, f64)> {
     let delay = message(layout, solution, place, timers);
@@ -156,14 +157,14 @@ fn stage(stream: &Stream, count: f64, sizes: &Sizes) -> Vec<(Metric, f64)> {
 
 fn links(
     scenario: &Scenario,
-    places: &[LinkPlace],
+    places: &[LinkEntry],
     network: &Network,
     solution: &Solution,
     buffers: usize,
 ) -> Vec<Row> {
     let queues = solution.resources.iter().zip(&network.resources).enumerate().skip(buffers);
     let row =
-        |(place, (index, (response, resource))): (&LinkPlace, (usize, (&Response, &Resource)))| {
+        |(place, (index, (response, resource))): (&LinkEntry, (usize, (&Response, &Resource)))| {
             let (link, _) = scenario.link.get_index(place.hop.link).expect("a hop is a link");
             let side = if place.hop.forward { "forward" } else { "reverse" };
             let busy = response.carried();
@@ -229,7 +230,7 @@ fn warn(answer: &mut Answer, layout: &Layout, solution: &Solution) {
             }
         };
         let late = beyond_timeout(layout, solution, place);
-        if layout.network.rules == Rules::Refined && late > SPURIOUS {
+        if layout.network.rules == ModelRules::Refined && late > SPURIOUS {
             warn(
                 format!("flow.{}", place.name),
                 format!(

@@ -1,9 +1,9 @@
 //! Scenarios of many meters: read, solved by the fixed point, and written as an answer.
 
 mod answer;
-mod build;
 mod delay;
-mod supports;
+mod layout;
+mod unsupported;
 
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::{Progress, RunError, Unsupported};
@@ -11,15 +11,15 @@ use gridhaul_scenario::scenario::Scenario;
 
 use crate::chain::Elimination;
 use crate::fixed_point::Workspace;
-use crate::rules::Rules;
-use build::layout;
+use crate::model_rules::ModelRules;
+use layout::layout;
 
 /// Whether every key can be honoured.
 ///
 /// # Errors
 /// Each key that cannot, and why.
 pub(crate) fn supports(scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
-    let refused = supports::refused(scenario);
+    let refused = unsupported::unsupported_keys(scenario);
     if refused.is_empty() { Ok(()) } else { Err(refused) }
 }
 
@@ -38,7 +38,7 @@ struct Memory {
 /// A scenario that is not valid or not supported.
 pub(crate) fn answer(
     scenario: &Scenario,
-    rules: Rules,
+    rules: ModelRules,
     progress: &dyn Progress,
 ) -> Result<Answer, RunError> {
     let points = scenario.points().map_err(|error| RunError::Invalid(error.to_string()))?;

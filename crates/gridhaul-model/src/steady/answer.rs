@@ -7,8 +7,8 @@ use gridhaul_scenario::backend::{Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Load, Scenario, ScenarioPoint};
 use indexmap::IndexMap;
 
-use super::bulk::answer_point;
-use crate::rules::Rules;
+use super::point_answer::answer_point;
+use crate::model_rules::ModelRules;
 
 /// Whether a scenario is about bulk flows or transfers, so that these formulas are to answer it.
 #[must_use]
@@ -21,7 +21,7 @@ pub fn is_bulk(scenario: &Scenario) -> bool {
 ///
 /// # Errors
 /// Each key that cannot be honoured.
-pub fn supports(scenario: &Scenario, rules: Rules) -> Result<(), Vec<Unsupported>> {
+pub fn supports(scenario: &Scenario, rules: ModelRules) -> Result<(), Vec<Unsupported>> {
     let mut unsupported = Vec::new();
     let mut refuse = |key: &str, reason: &str| {
         unsupported.push(Unsupported { key: key.to_owned(), reason: reason.to_owned() });
@@ -58,18 +58,18 @@ pub fn supports(scenario: &Scenario, rules: Rules) -> Result<(), Vec<Unsupported
 /// A sweep that contradicts the scenario, or no point that has a formula.
 pub fn answer(
     scenario: &Scenario,
-    rules: Rules,
+    rules: ModelRules,
     progress: &dyn Progress,
 ) -> Result<Answer, RunError> {
     let points = scenario.points().map_err(|error| RunError::Invalid(error.to_string()))?;
     supports(scenario, rules).map_err(RunError::Unsupported)?;
-    let mut heard = Heard::default();
+    let mut collected = CollectedWarnings::default();
     let mut answered = Vec::with_capacity(points.len());
     for (index, point) in points.iter().enumerate() {
         if progress.is_interrupted() {
             break;
         }
-        answered.push(answer_one(point, rules, &mut heard));
+        answered.push(answer_one(point, rules, &mut collected));
         progress.advance(index as u64 + 1, points.len() as u64);
     }
     let mut answer = Answer::without_points(scenario, "model");
@@ -77,21 +77,21 @@ pub fn answer(
     answer.replications = 1;
     let finished = answered.len();
     answer.points = answered;
-    answer.warnings.extend(heard.warnings(points.len()));
+    answer.warnings.extend(collected.warnings(points.len()));
     let finished: Vec<_> = (0..points.len()).map(|point| usize::from(point < finished)).collect();
     answer.ended(&finished, 1)
 }
 
 /// What was said, and at which points.
 #[derive(Debug, Default)]
-struct Heard {
+struct CollectedWarnings {
     /// Key and formula, then what limited the flow there.
     laws: BTreeMap<(String, &'static str), BTreeMap<String, Vec<String>>>,
     /// Key and message.
     notes: BTreeMap<(String, String), Vec<String>>,
 }
 
-impl Heard {
+impl CollectedWarnings {
     fn warnings(self, points: usize) -> Vec<Warning> {
         let mut warnings = Vec::new();
         for ((about, law), limits) in self.laws {
@@ -121,24 +121,28 @@ fn places(at: &[String], points: usize) -> String {
     }
 }
 
-fn answer_one(point: &ScenarioPoint, rules: Rules, heard: &mut Heard) -> Point {
+fn answer_one(
+    point: &ScenarioPoint,
+    rules: ModelRules,
+    collected: &mut CollectedWarnings,
+) -> Point {
     let place = place(&point.parameters);
     let (mut flows, mut links) = (Vec::new(), Vec::new());
     match answer_point(&point.scenario, rules) {
         Ok(answer) => {
             for (about, law, limit) in answer.laws {
-                let limits = heard.laws.entry((about, law)).or_default();
+                let limits = collected.laws.entry((about, law)).or_default();
                 limits.entry(limit).or_default().push(place.clone());
             }
             for note in answer.notes {
-                heard.notes.entry(note).or_default().push(place.clone());
+                collected.notes.entry(note).or_default().push(place.clone());
             }
             (flows, links) = (answer.flows, answer.links);
         }
         Err(keys) => {
             for key in keys {
                 let message = format!("no answer, since {}", key.reason);
-                heard.notes.entry((key.key, message)).or_default().push(place.clone());
+                collected.notes.entry((key.key, message)).or_default().push(place.clone());
             }
         }
     }

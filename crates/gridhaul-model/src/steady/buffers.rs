@@ -3,7 +3,7 @@
 //! A proxy that ends connections keeps each byte until the next hop has acknowledged it, because
 //! until then the byte may have to be retransmitted from the proxy (`core/src/pep/coupling.rs`).
 //! The window that the proxy offers is what its buffer has free, so its buffer of `n` segments is
-//! shared by those that are on their way to the proxy (outstanding on the hop before it, `w`) and
+//! shared by those that are on their path to the proxy (outstanding on the hop before it, `w`) and
 //! those that it holds (outstanding on the hop after it, `h`):
 //!
 //! ```text
@@ -49,37 +49,44 @@ pub(super) struct BufferLimit {
     /// Segments a second that arrive at the far end.
     pub rate: f64,
     /// The hop whose window closes.
-    pub piece: usize,
+    pub split_connection: usize,
     /// The proxy whose buffer is full.
     pub proxy: usize,
 }
 
-/// What the buffers between the pieces of a chain allow; `None` where they allow as much as the
-/// pieces on their own. `buffers` are in the order of the pieces that end at them.
-pub(super) fn limit(pieces: &[Demand<'_>], buffers: &[Buffer]) -> Option<BufferLimit> {
-    let most = pieces.iter().map(Demand::arriving).fold(f64::INFINITY, f64::min);
-    let mut full = first_full(pieces, buffers, most)?;
+/// What the buffers between the split_connections of a chain allow; `None` where they allow as much as the
+/// split_connections on their own. `buffers` are in the order of the split_connections that end at them.
+pub(super) fn limit(split_connections: &[Demand<'_>], buffers: &[Buffer]) -> Option<BufferLimit> {
+    let most = split_connections.iter().map(Demand::arriving).fold(f64::INFINITY, f64::min);
+    let mut full = first_full(split_connections, buffers, most)?;
     // The windows grow with the rate, so that there is one rate at which a buffer is just full.
     let (mut low, mut high) = (0.0, most);
     for _ in 0..60 {
         let middle = f64::midpoint(low, high);
-        match first_full(pieces, buffers, middle) {
+        match first_full(split_connections, buffers, middle) {
             Some(place) => (high, full) = (middle, place),
             None => low = middle,
         }
     }
-    let (piece, proxy) = full;
-    Some(BufferLimit { rate: low, piece, proxy })
+    let (split_connection, proxy) = full;
+    Some(BufferLimit { rate: low, split_connection, proxy })
 }
 
 /// The first hop, and the proxy after it, between which more is outstanding at this rate than the
 /// proxy's buffer can hold.
-fn first_full(pieces: &[Demand<'_>], buffers: &[Buffer], rate: f64) -> Option<(usize, usize)> {
-    let windows: Vec<f64> = pieces.iter().map(|piece| window_at(piece, rate)).collect();
-    for (piece, window) in windows.iter().enumerate() {
-        for (proxy, buffer) in buffers.iter().enumerate().skip(piece) {
+fn first_full(
+    split_connections: &[Demand<'_>],
+    buffers: &[Buffer],
+    rate: f64,
+) -> Option<(usize, usize)> {
+    let windows: Vec<f64> = split_connections
+        .iter()
+        .map(|split_connection| window_at(split_connection, rate))
+        .collect();
+    for (split_connection, window) in windows.iter().enumerate() {
+        for (proxy, buffer) in buffers.iter().enumerate().skip(split_connection) {
             if window + windows[proxy + 1] > buffer.usable() {
-                return Some((piece, proxy));
+                return Some((split_connection, proxy));
             }
             if !buffer.reflects {
                 break;
@@ -89,13 +96,13 @@ fn first_full(pieces: &[Demand<'_>], buffers: &[Buffer], rate: f64) -> Option<(u
     None
 }
 
-/// The least window in segments with which `rate` segments a second arrive at the end of a piece.
-fn window_at(piece: &Demand<'_>, rate: f64) -> f64 {
+/// The least window in segments with which `rate` segments a second arrive at the end of a split_connection.
+fn window_at(split_connection: &Demand<'_>, rate: f64) -> f64 {
     let arriving = |window: f64| {
-        let connection = Connection { window, ..piece.connection };
-        piece.law.rate(&connection) * (1.0 - connection.loss)
+        let connection = Connection { window, ..split_connection.connection };
+        split_connection.law.rate(&connection) * (1.0 - connection.loss)
     };
-    let (mut low, mut high) = (0.0, piece.connection.window);
+    let (mut low, mut high) = (0.0, split_connection.connection.window);
     for _ in 0..60 {
         let middle = f64::midpoint(low, high);
         if arriving(middle) < rate { low = middle } else { high = middle }

@@ -7,10 +7,10 @@ use gridhaul_scenario::scenario::{
 };
 
 use super::Connection;
-use super::law::{Law, law_of};
+use super::path::Path;
 use super::sawtooth::sawtooth_utilisation;
-use super::way::Way;
-use crate::rules::Rules;
+use super::throughput_law::{ThroughputLaw, law_of};
+use crate::model_rules::ModelRules;
 
 /// A flow and what its connections take each.
 #[derive(Debug, Clone)]
@@ -19,10 +19,10 @@ pub(super) struct Demand<'s> {
     pub flow: &'s Flow,
     pub connections: u64,
     pub stack: StackParams,
-    pub way: Way,
+    pub path: Path,
     pub connection: Connection,
-    pub law: Law,
-    pub limit: Limit,
+    pub law: ThroughputLaw,
+    pub limit: Bottleneck,
     /// Segments a second that each connection sends.
     pub rate: f64,
     /// Mean round trip in seconds; `None` where the law does not say how long the queue is.
@@ -33,8 +33,8 @@ pub(super) struct Demand<'s> {
 
 /// What holds a flow up.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Limit {
-    /// The loss of the way.
+pub(super) enum Bottleneck {
+    /// The loss of the path.
     Loss,
     /// The window that the receiver offers.
     Window,
@@ -45,10 +45,10 @@ pub(super) enum Limit {
     /// The rate of this direction for the acknowledgements.
     Acknowledgements(String),
     /// Another of the connections that proxies make of the flow: what holds that one up.
-    Piece(String),
+    SplitConnection(String),
 }
 
-impl Limit {
+impl Bottleneck {
     /// Whether this direction is kept full.
     pub(super) fn fills(&self, direction: &str) -> bool {
         matches!(self, Self::Link(key) | Self::Acknowledgements(key) if key == direction)
@@ -56,12 +56,12 @@ impl Limit {
 
     pub(super) fn text(&self) -> String {
         match self {
-            Self::Loss => "the loss of the way".to_owned(),
+            Self::Loss => "the loss of the path".to_owned(),
             Self::Window => "the receive window".to_owned(),
             Self::Buffer(node) => format!("the buffer of the proxy at {node}"),
             Self::Link(key) => format!("the rate of {key}"),
             Self::Acknowledgements(key) => format!("the rate of {key} for acknowledgements"),
-            Self::Piece(text) => text.clone(),
+            Self::SplitConnection(text) => text.clone(),
         }
     }
 }
@@ -76,12 +76,12 @@ impl<'s> Demand<'s> {
         (name, flow): (&'s str, &'s Flow),
         stage: &Stage,
         stack: StackParams,
-        rules: Rules,
+        rules: ModelRules,
     ) -> Result<Self, Vec<Unsupported>> {
         refuse(scenario, name, flow)?;
         let one = |key: String, reason: &str| vec![Unsupported { key, reason: reason.to_owned() }];
-        let way = Way::of(scenario, (&stage.out, &stage.back), stage.connections, &stack)?;
-        let connection = Connection::of(&stack, &way, rules);
+        let path = Path::of(scenario, (&stage.out, &stage.back), stage.connections, &stack)?;
+        let connection = Connection::of(&stack, &path, rules);
         let key = match &stage.stack {
             Some(stack) => format!("stack.{stack}.congestion_control"),
             None => format!("flow.{name}.stack"),
@@ -93,12 +93,16 @@ impl<'s> Demand<'s> {
             flow,
             connections: stage.connections,
             law,
-            limit: if law.is_window_limited(&connection) { Limit::Window } else { Limit::Loss },
+            limit: if law.is_window_limited(&connection) {
+                Bottleneck::Window
+            } else {
+                Bottleneck::Loss
+            },
             rate: law.rate(&connection),
             rtt_s: Some(connection.rtt_s),
             notes: Vec::new(),
             stack,
-            way,
+            path,
             connection,
         };
         demand.hold_up().map_err(|(key, why)| one(key, &why))?;
@@ -120,7 +124,7 @@ impl<'s> Demand<'s> {
         self.notes.extend(self.law.outside(&self.connection));
         let repairs_at_once =
             matches!(self.stack.recovery, Recovery::NewReno | Recovery::Sack | Recovery::Rack);
-        if self.law == Law::Timeouts && repairs_at_once {
+        if self.law == ThroughputLaw::Timeouts && repairs_at_once {
             self.notes.push(
                 "the formula is Reno's, which waits for its timer after several losses in a window; this \
                  stack repairs them at once (NewReno, SACK, RACK) and is up to a quarter faster"
@@ -134,17 +138,17 @@ impl<'s> Demand<'s> {
                     .to_owned(),
             );
         }
-        if self.way.is_bursty {
+        if self.path.is_bursty {
             self.notes.push(
                 "loss in bursts counts with its mean, as if single packets were lost: bursts \
                  cost fewer reductions of the window and more timeouts"
                     .to_owned(),
             );
         }
-        if self.way.ack_loss() > 0.0 {
+        if self.path.ack_loss() > 0.0 {
             self.notes.push("lost acknowledgements are neglected".to_owned());
         }
-        if self.way.jitter_deviation_s > 0.0 {
+        if self.path.jitter_deviation_s > 0.0 {
             self.notes.push(
                 "jitter counts with its mean; that packets wait for the one before them is \
                  neglected"
@@ -158,15 +162,15 @@ impl<'s> Demand<'s> {
         let arriving = 1.0 - self.connection.loss;
         let each = self.segments_for_each_ack();
         let mut acks: Option<(f64, String)> = None;
-        for hop in &self.way.back {
+        for hop in &self.path.back {
             // Everything is lost: no acknowledgements, no limit.
-            let rate = hop.bits_per_s * each / (8.0 * self.way.ack_bytes * hop.sharers * arriving);
+            let rate = hop.bits_per_s * each / (8.0 * self.path.ack_bytes * hop.sharers * arriving);
             if rate.is_finite() && acks.as_ref().is_none_or(|(least, _)| rate < *least) {
                 acks = Some((rate, hop.key.clone()));
             }
         }
         let link = self
-            .way
+            .path
             .narrowest()
             .map(|(rate, hop)| (rate, hop.key.clone(), hop.queue / hop.sharers, hop.sharers));
         if let Some((rate, key)) = acks
@@ -175,10 +179,10 @@ impl<'s> Demand<'s> {
         {
             return self.behind_acknowledgements(rate, key);
         }
-        if self.law == Law::SquareRoot {
+        if self.law == ThroughputLaw::SquareRoot {
             // Paper `plc`, section V: "reaches the link capacity", and queues are not looked at.
             if let Some((rate, key, ..)) = link.filter(|(rate, ..)| *rate < self.rate) {
-                (self.rate, self.limit, self.rtt_s) = (rate, Limit::Link(key), None);
+                (self.rate, self.limit, self.rtt_s) = (rate, Bottleneck::Link(key), None);
             }
             return Ok(());
         }
@@ -199,14 +203,14 @@ impl<'s> Demand<'s> {
     fn wait_in_own_queue(&mut self, link: f64, queue: f64) {
         let round_s = self.law.round_s(&self.connection, link, queue);
         let mut slower = self.connection;
-        slower.set_round(round_s, &self.stack, &self.way);
+        slower.set_round(round_s, &self.stack, &self.path);
         self.rate = self.law.rate(&slower);
         self.rtt_s = Some(round_s);
     }
 
     /// The acknowledgements fill their link: what the window allows waits there.
     fn behind_acknowledgements(&mut self, rate: f64, key: String) -> Result<(), (String, String)> {
-        let hop = self.way.back.iter().find(|hop| hop.key == key);
+        let hop = self.path.back.iter().find(|hop| hop.key == key);
         let room = hop.map_or(0.0, |hop| hop.queue / hop.sharers) * self.segments_for_each_ack();
         let Connection { rtt_s, window, .. } = self.connection;
         if window > rate * rtt_s + room {
@@ -214,9 +218,9 @@ impl<'s> Demand<'s> {
                        through; enlarge it, lessen the receive window, or ask `--on sim`";
             return Err((format!("{key}.queue"), why.to_owned()));
         }
-        self.rtt_s = (self.limit == Limit::Window).then(|| window / rate);
+        self.rtt_s = (self.limit == Bottleneck::Window).then(|| window / rate);
         self.rate = rate;
-        self.limit = Limit::Acknowledgements(key);
+        self.limit = Bottleneck::Acknowledgements(key);
         Ok(())
     }
 
@@ -238,13 +242,13 @@ impl<'s> Demand<'s> {
             );
             (format!("{key}.queue"), why)
         };
-        if self.law == Law::Vegas && window > pipe + alpha {
+        if self.law == ThroughputLaw::Vegas && window > pipe + alpha {
             if beta > queue {
                 return Err(overflow("what Vegas keeps in the queue"));
             }
             self.rtt_s = Some(rtt_s + (alpha + beta) / 2.0 / rate);
         } else if window <= pipe + queue && loss <= 0.0 {
-            self.law = Law::Window;
+            self.law = ThroughputLaw::Window;
             self.rtt_s = Some(window / rate);
         } else if window > pipe + queue {
             let share = match self.stack.congestion_control {
@@ -262,27 +266,31 @@ impl<'s> Demand<'s> {
                 _ => return Err(overflow("the window")),
             };
             if rate * share > self.rate {
-                // The loss of the way keeps the window away from the full queue.
+                // The loss of the path keeps the window away from the full queue.
                 return Ok(());
             }
             self.rtt_s = None;
             self.fill(pipe, queue, sharers);
             self.rate = rate * share;
-            self.limit = Limit::Link(key);
+            self.limit = Bottleneck::Link(key);
             return Ok(());
         }
         self.rate = rate;
-        self.limit = Limit::Link(key);
+        self.limit = Bottleneck::Link(key);
         Ok(())
     }
 
     /// Names what stands for the share of the link, and where it is an upper bound.
     fn fill(&mut self, pipe: f64, queue: f64, sharers: f64) {
         let is_cubic = self.stack.congestion_control == CongestionControlAlgorithm::Cubic;
-        self.law = if is_cubic || sharers > 1.0 { Law::FullLink } else { Law::Sawtooth };
+        self.law = if is_cubic || sharers > 1.0 {
+            ThroughputLaw::FullLink
+        } else {
+            ThroughputLaw::Sawtooth
+        };
         // CUBIC's window falls to 0.7 (RFC 9438, section 4.6), Reno's to one half.
         let kept = if is_cubic { 0.7 } else { 0.5 };
-        if self.law == Law::FullLink && kept * (pipe + queue) < pipe {
+        if self.law == ThroughputLaw::FullLink && kept * (pipe + queue) < pipe {
             self.notes
                 .push("the queue is too short to keep the link busy: an upper bound".to_owned());
         }

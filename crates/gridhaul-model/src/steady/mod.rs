@@ -6,26 +6,26 @@
 
 mod answer;
 mod buffers;
-mod bulk;
-mod channel;
-mod course;
+mod channel_loss;
+mod connection_chain;
 mod cubic;
 mod demand;
-mod law;
 mod own_queue;
+mod path;
+mod point_answer;
 mod sawtooth;
 mod slow_start;
 mod square_root;
+mod throughput_law;
 mod timeouts;
-mod way;
 
 pub use answer::{answer, is_bulk, supports};
-pub use bulk::{PointAnswer, answer_point};
 pub use cubic::{cubic_rate, cubic_window};
-pub use law::{Law, law_of};
+pub use point_answer::{PointAnswer, answer_point};
 pub use sawtooth::sawtooth_utilisation;
 pub use slow_start::{TransferTime, transfer_time};
 pub use square_root::{limited_square_root_rate, square_root_rate};
+pub use throughput_law::{ThroughputLaw, law_of};
 pub use timeouts::{approximate_rate, delivery_rate, send_rate, timeout_share};
 
 /// One connection as the formulas see it.

@@ -5,7 +5,7 @@
 //! law itself assumes, from the window after a loss to the window at the next one.
 
 /// Mean round trip in seconds while the window grows evenly from `kept * top` to `top` segments, on
-/// a way of `rtt_s` without waiting behind a link of `link` segments a second.
+/// a path of `rtt_s` without waiting behind a link of `link` segments a second.
 #[must_use]
 pub(super) fn mean_round_s(rtt_s: f64, link: f64, top: f64, kept: f64) -> f64 {
     let (bottom, pipe) = (kept * top, rtt_s * link);

@@ -4,7 +4,7 @@
 //! Lakshman and Madhow, "The Performance of TCP/IP for Networks with High Bandwidth-Delay Products
 //! and Random Loss" (1997), section III, congestion avoidance without random loss.
 
-/// Share of the link that one Reno flow uses. `pipe` is what the empty way holds, `queue` what may
+/// Share of the link that one Reno flow uses. `pipe` is what the empty path holds, `queue` what may
 /// wait in front of the link, both in segments.
 ///
 /// The window runs from half of `pipe + queue` up to it. While it is below the pipe, a round takes
@@ -17,7 +17,7 @@ pub fn sawtooth_utilisation(pipe: f64, queue: f64) -> f64 {
     if bottom >= pipe {
         return 1.0;
     }
-    // In round trips of the empty way; one segment more for each round.
+    // In round trips of the empty path; one segment more for each round.
     let filling = pipe - bottom;
     let sent_filling = (pipe * pipe - bottom * bottom) / 2.0;
     // Full link: the time is what is sent over the rate, pipe segments for each round trip.

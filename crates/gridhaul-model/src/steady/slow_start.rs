@@ -16,7 +16,7 @@ pub struct TransferTime {
     pub link: f64,
     /// Segments a second that arrive in the steady state.
     pub steady: f64,
-    /// Time of the way out, and of the way back, in seconds.
+    /// Time of the path out, and of the path back, in seconds.
     pub out_s: f64,
     /// Share of the acknowledgements that are lost; matters to the handshake only.
     pub ack_loss: f64,
@@ -80,7 +80,7 @@ fn opening(connection: &Connection, transfer: &TransferTime) -> f64 {
 mod tests {
     use super::*;
 
-    const WAY: Connection =
+    const PATH: Connection =
         Connection { rtt_s: 0.1, loss: 0.0, window: 1e6, acked_by_each: 1.0, timeout_s: 1.0 };
     const OPEN: TransferTime = TransferTime {
         segments: 14.0,
@@ -95,32 +95,32 @@ mod tests {
     #[test]
     fn without_loss_by_hand() {
         // 2 + 4 + 8 = 14 segments: three rounds; the last one arrives half a round trip earlier.
-        assert!((transfer_time(&WAY, &OPEN).unwrap() - 0.25).abs() < 1e-4);
+        assert!((transfer_time(&PATH, &OPEN).unwrap() - 0.25).abs() < 1e-4);
         // With a handshake, one round trip more.
         let opened = TransferTime { handshake_s: Some(1.0), ..OPEN };
-        assert!((transfer_time(&WAY, &opened).unwrap() - 0.35).abs() < 1e-4);
+        assert!((transfer_time(&PATH, &opened).unwrap() - 0.35).abs() < 1e-4);
         // A window of four: 2 + 4, then two rounds of four.
-        let narrow = Connection { window: 4.0, ..WAY };
+        let narrow = Connection { window: 4.0, ..PATH };
         assert!((transfer_time(&narrow, &OPEN).unwrap() - 0.35).abs() < 1e-4);
-        // One segment is there as soon as the way allows.
+        // One segment is there as soon as the path allows.
         let one = TransferTime { segments: 1.0, initial_window: 10.0, ..OPEN };
-        assert_eq!(transfer_time(&WAY, &one), Some(0.05));
+        assert_eq!(transfer_time(&PATH, &one), Some(0.05));
     }
 
     #[test]
     fn the_handshake_under_loss_by_hand() {
-        // p = 0.1 each way: 0.9 / 0.8 - 1 = 0.125 twice, times 3 s, and the round trip.
-        let way = Connection { loss: 0.1, ..WAY };
+        // p = 0.1 each path: 0.9 / 0.8 - 1 = 0.125 twice, times 3 s, and the round trip.
+        let path = Connection { loss: 0.1, ..PATH };
         let transfer = TransferTime { handshake_s: Some(3.0), ack_loss: 0.1, ..OPEN };
-        assert!((opening(&way, &transfer) - 0.85).abs() < 1e-12);
-        assert_eq!(transfer_time(&Connection { loss: 0.5, ..WAY }, &transfer), None);
+        assert!((opening(&path, &transfer) - 0.85).abs() < 1e-12);
+        assert_eq!(transfer_time(&Connection { loss: 0.5, ..PATH }, &transfer), None);
     }
 
     #[test]
     fn long_transfers_run_at_the_steady_rate() {
-        let way = Connection { loss: 0.01, ..WAY };
+        let path = Connection { loss: 0.01, ..PATH };
         let transfer = TransferTime { segments: 1e6, steady: 50.0, ..OPEN };
-        let time = transfer_time(&way, &transfer).unwrap();
+        let time = transfer_time(&path, &transfer).unwrap();
         assert!((time * 50.0 / 1e6 - 1.0).abs() < 0.001, "{time}");
     }
 }

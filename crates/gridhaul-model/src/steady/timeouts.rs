@@ -16,7 +16,7 @@ pub(crate) const WINDOW_MIN: f64 = 4.0;
 /// Segments sent per second, repeats included: the full formula (section 2.3).
 #[must_use]
 pub fn send_rate(connection: &Connection) -> f64 {
-    rate(connection, Counted::Sent)
+    rate(connection, Counted::MeterOutput)
 }
 
 /// Segments that reach the receiver per second under the paper's own bursts of loss: the formula
@@ -67,7 +67,7 @@ pub(crate) fn window_at_loss(loss: f64, b: f64) -> f64 {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Counted {
-    Sent,
+    MeterOutput,
     Delivered,
 }
 
@@ -84,7 +84,7 @@ fn rate(connection: &Connection, counted: Counted) -> f64 {
     let through = 1.0 - p;
     // Segments of a cycle, times (1 - p): until the loss, after it, and by the timer.
     let (after_the_loss, by_the_timer) = match counted {
-        Counted::Sent => (w, by_timer),
+        Counted::MeterOutput => (w, by_timer),
         Counted::Delivered => (w / 2.0, by_timer * through),
     };
     let segments = through * (through / p + after_the_loss) + by_the_timer;
@@ -117,7 +117,7 @@ mod tests {
         // (1-p)^3 = 0.941192, (1-p)^5.7770 = 0.889830, (1-p)^8.7770 = 0.837501.
         // Q = 0.058808 · (1 + 0.941192 · 0.110170) / 0.162499 = 0.399421.
         assert!((timeout_share(0.02, 8.7770) - 0.39942).abs() < 1e-4);
-        // f(0.02) = 1.020833. Sent: 49 + 8.7770 + 0.39942 / 0.98 = 58.1846.
+        // f(0.02) = 1.020833. MeterOutput: 49 + 8.7770 + 0.39942 / 0.98 = 58.1846.
         // Time: 0.2 · (8.7770 + 1) + 0.39942 · 1.020833 / 0.98 = 1.95540 + 0.41606 = 2.37146.
         assert!((send_rate(&SLOW) - 58.1846 / 2.37146).abs() < 0.005);
         // Delivered: 49 + 4.3885 + 0.39942 = 53.7879.
@@ -128,7 +128,7 @@ mod tests {
     fn a_limited_window_by_hand() {
         let limited = Connection { window: 6.0, ..SLOW };
         // 1 - 0.98^6 = 0.114158, 0.98^3 = 0.941192: Q = 0.058808 · 1.055350 / 0.114158 = 0.543664.
-        // Sent: 49 + 6 + 0.543664 / 0.98 = 55.5548. Rounds: 1.5 + 49 / 6 + 2 = 11.6667.
+        // MeterOutput: 49 + 6 + 0.543664 / 0.98 = 55.5548. Rounds: 1.5 + 49 / 6 + 2 = 11.6667.
         // Time: 2.33333 + 0.543664 · 1.020833 / 0.98 = 2.33333 + 0.566316 = 2.89965.
         assert!((send_rate(&limited) - 55.5548 / 2.89965).abs() < 0.005);
     }

@@ -1,5 +1,5 @@
 //! Random scenarios of meters over the whole box that the solver must stand: 10³ to 10⁷ meters, none
-//! to 10⁴ collectors, 64 kbit/s to 1 Gbit/s, room for 1 to 10⁴ packets, round trips of 1 ms to 5 s, both
+//! to 10⁴ aggregators, 64 kbit/s to 1 Gbit/s, room for 1 to 10⁴ packets, round trips of 1 ms to 5 s, both
 //! variants, all profiles, bursts and messages, one region or two different ones.
 
 use gridhaul_model::{Model, PaperModel};
@@ -48,20 +48,20 @@ pub(crate) fn scenario(number: u64) -> (String, Scenario) {
     );
     for region in 0..regions {
         let meters = chance.between(1e3, 1e7);
-        let collectors = if chance.share() < 0.25 { 0 } else { chance.between(1.0, 1e4) };
-        let collectors = collectors.min(meters);
+        let aggregators = if chance.share() < 0.25 { 0 } else { chance.between(1.0, 1e4) };
+        let aggregators = aggregators.min(meters);
         text += &format!("[node.meter{region}]\ncount = {meters}\n");
-        let from = if collectors == 0 { "meter" } else { "collector" };
+        let from = if aggregators == 0 { "meter" } else { "aggregator" };
         text += &format!(
             "[link.spur{region}]\nfrom = \"{from}{region}\"\nto = \"hub\"\nboth = {{ rate = \"1 Gbit/s\" }}\n"
         );
-        if collectors > 0 {
+        if aggregators > 0 {
             let (rate, room) = (chance.between(64e3, 1e9), chance.between(1.0, 1e4));
             let buffer = chance.between(1.0, 1e4);
             text += &format!(
-                "[node.collector{region}]\ncount = {collectors}\naggregator = {{ buffer = \"{buffer} \
+                "[node.aggregator{region}]\ncount = {aggregators}\naggregator = {{ buffer = \"{buffer} \
                  messages\", stack = \"upstream\" }}\n[link.access{region}]\nfrom = \"meter{region}\"\n\
-                 to = \"collector{region}\"\nshared = true\nboth = {{ rate = \"{rate} bit/s\", delay = \
+                 to = \"aggregator{region}\"\nshared = true\nboth = {{ rate = \"{rate} bit/s\", delay = \
                  \"{delay} us\", queue = \"{room} packets\" }}\n"
             );
         }

@@ -9,7 +9,7 @@ use gridhaul_scenario::scenario::Scenario;
 pub(crate) struct Case {
     pub(crate) meters: u64,
     /// 0: one hop.
-    pub(crate) collectors: u64,
+    pub(crate) aggregators: u64,
     pub(crate) rate: &'static str,
     pub(crate) room: u64,
     /// Round trip of each hop in microseconds.
@@ -23,7 +23,7 @@ pub(crate) struct Case {
 
 pub(crate) const FIGURE_10: Case = Case {
     meters: 400_000,
-    collectors: 0,
+    aggregators: 0,
     rate: "2 Mbit/s",
     room: 100,
     rtt_us: 100_000,
@@ -37,21 +37,21 @@ impl Case {
         let Self { meters, rate, room, rto_min, restart, .. } = *self;
         let delay = self.rtt_us / 2;
         let congestion_control = if self.vegas { "vegas" } else { "reno" };
-        let (from, collector) = match self.collectors {
+        let (from, aggregator) = match self.aggregators {
             0 => ("meter", String::new()),
             count => (
-                "collector",
+                "aggregator",
                 format!(
-                    "[node.collector]\ncount = {count}\n[node.collector.aggregator]\n\
+                    "[node.aggregator]\ncount = {count}\n[node.aggregator.aggregator]\n\
                      buffer = \"{room} messages\"\nstack = \"upstream\"\n\
-                     [link.access]\nfrom = \"meter\"\nto = \"collector\"\nshared = true\n\
+                     [link.access]\nfrom = \"meter\"\nto = \"aggregator\"\nshared = true\n\
                      both = {{ rate = \"1 Gbit/s\", delay = \"{delay} us\" }}\n"
                 ),
             ),
         };
         let text = format!(
             "title = \"meters\"\nduration = \"300 s\"\n\
-             [node]\nmeter = {{ count = {meters} }}\nhead = {{}}\n{collector}\
+             [node]\nmeter = {{ count = {meters} }}\nhead = {{}}\n{aggregator}\
              [link.wan]\nfrom = \"{from}\"\nto = \"head\"\nshared = true\n\
              both = {{ rate = \"{rate}\", delay = \"{delay} us\", queue = \"{room} packets\" }}\n\
              [stack.meter]\nprofile = \"ns2\"\nvariant = \"{congestion_control}\"\nmss = \"200 B\"\n\
@@ -77,7 +77,7 @@ impl Case {
         self.metric(backend, Metric::SegmentLossTotal)
     }
 
-    pub(crate) fn both(self, collectors: u64) -> [Self; 2] {
-        [false, true].map(|vegas| Self { collectors, vegas, ..self })
+    pub(crate) fn both(self, aggregators: u64) -> [Self; 2] {
+        [false, true].map(|vegas| Self { aggregators, vegas, ..self })
     }
 }

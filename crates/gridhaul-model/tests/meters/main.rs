@@ -36,12 +36,12 @@ fn by_the_papers_rules_fifty_collectors_bring_the_loss_below_a_tenth() {
     assert!(low.count() > 21 / 2);
 }
 
-/// Not with a single collector: its window of 64 segments carries less than the link does.
+/// Not with a single aggregator: its window of 64 segments carries less than the link does.
 #[test]
 fn by_the_papers_rules_collectors_lose_less_than_one_hop() {
     let one_hop = FIGURE_10.both(0).map(|case| case.loss(&PaperModel));
-    for collectors in [2, 5, 20, 50, 100, 300, 1000] {
-        for (case, one_hop) in FIGURE_10.both(collectors).into_iter().zip(one_hop) {
+    for aggregators in [2, 5, 20, 50, 100, 300, 1000] {
+        for (case, one_hop) in FIGURE_10.both(aggregators).into_iter().zip(one_hop) {
             assert!(case.loss(&PaperModel) < one_hop, "{case:?}");
         }
     }
@@ -49,13 +49,13 @@ fn by_the_papers_rules_collectors_lose_less_than_one_hop() {
 
 #[test]
 fn by_the_papers_rules_reno_falls_faster_and_vegas_stays_low_for_longer() {
-    for collectors in [1, 2, 5] {
-        let [reno, vegas] = FIGURE_10.both(collectors).map(|case| case.loss(&PaperModel));
-        assert!(reno < vegas, "{collectors}: {reno} {vegas}");
+    for aggregators in [1, 2, 5] {
+        let [reno, vegas] = FIGURE_10.both(aggregators).map(|case| case.loss(&PaperModel));
+        assert!(reno < vegas, "{aggregators}: {reno} {vegas}");
     }
-    for collectors in [20, 50, 100, 300] {
-        let [reno, vegas] = FIGURE_10.both(collectors).map(|case| case.loss(&PaperModel));
-        assert!(vegas < reno, "{collectors}: {reno} {vegas}");
+    for aggregators in [20, 50, 100, 300] {
+        let [reno, vegas] = FIGURE_10.both(aggregators).map(|case| case.loss(&PaperModel));
+        assert!(vegas < reno, "{aggregators}: {reno} {vegas}");
     }
     for congestion_control in 0..2 {
         let losses =
@@ -68,8 +68,8 @@ fn by_the_papers_rules_reno_falls_faster_and_vegas_stays_low_for_longer() {
 fn with_collectors_the_delay_is_longer() {
     for backend in [&Model as &dyn Backend, &PaperModel] {
         let delay = |case: Case| case.metric(backend, Metric::SegmentDelayTotal);
-        for collectors in [5, 50, 500] {
-            for (one, two) in FIGURE_10.both(0).into_iter().zip(FIGURE_10.both(collectors)) {
+        for aggregators in [5, 50, 500] {
+            for (one, two) in FIGURE_10.both(0).into_iter().zip(FIGURE_10.both(aggregators)) {
                 assert!(delay(two) > delay(one));
             }
         }
@@ -123,14 +123,14 @@ fn collectors_agree_with_the_packet_simulation() {
     let text = std::fs::read_to_string(path).unwrap();
     let scenario = Scenario::from_toml(&text, path).unwrap_or_else(|error| panic!("{error}"));
     let answer = Model.run(&scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"));
-    for (congestion_control, meters, collectors, loss, delay) in [
+    for (congestion_control, meters, aggregators, loss, delay) in [
         ("reno", "8000", "5", 0.0, Some(0.0533)),
         ("vegas", "8000", "200", 0.0, Some(0.0533)),
         ("reno", "20000", "20", 0.3773, Some(1.886)),
         ("vegas", "20000", "5", 0.3904, None),
         ("vegas", "12000", "20", 0.0117, None),
     ] {
-        let wanted = [congestion_control, congestion_control, meters, collectors];
+        let wanted = [congestion_control, congestion_control, meters, aggregators];
         let point = answer.points.iter().find(|point| point.parameters.values().eq(wanted));
         let row = &point.expect("a point of the sweep").flows[0];
         let (lost, took) =
@@ -303,7 +303,7 @@ fn hard_cases_are_solved() {
 /// small or a warning says that it is not. Returns the points and the worst residual.
 fn grid(
     meters: &[u64],
-    collectors: &[u64],
+    aggregators: &[u64],
     rates: &[&'static str],
     rooms: &[u64],
     rtts: &[u64],
@@ -311,12 +311,12 @@ fn grid(
     let (mut points, mut warned, mut worst) = (0, 0, 0.0_f64);
     for backend in [&Model as &dyn Backend, &PaperModel] {
         for &meters in meters {
-            for &collectors in collectors.iter().filter(|&&collectors| collectors < meters) {
+            for &aggregators in aggregators.iter().filter(|&&aggregators| aggregators < meters) {
                 for &rate in rates {
                     for &room in rooms {
                         for &rtt_us in rtts {
                             for vegas in [false, true] {
-                                let network = Case { meters, collectors, rate, room, ..FIGURE_10 };
+                                let network = Case { meters, aggregators, rate, room, ..FIGURE_10 };
                                 let case = Case { rtt_us, vegas, ..network };
                                 let answer = case.answer(backend);
                                 let residual = check(&case, &answer);

@@ -3,13 +3,15 @@
 use gridhaul_scenario::answer::Estimate;
 use svg::node::element::{Group, Path, Rectangle};
 
-use super::draw::{FONT, coloured, path_to, px, role, shortened, text, tooltip, width, wrapped};
+use super::axis_layout::{self, Fit};
 use super::drawing::Drawing;
 use super::frame::Frame;
 use super::legend::Sample;
 use super::line::whiskers;
-use super::ruler::{self, Fit};
 use super::style::{GROUND, INK, SERIES_MAX};
+use super::svg_primitives::{
+    FONT, coloured, path_to, px, role, shortened, text, tooltip, width, wrapped,
+};
 use super::{Axis, Scale};
 use crate::format::{self, UNKNOWN};
 
@@ -122,8 +124,8 @@ impl BarChart {
     fn values(&self, series: &[BarSeries]) -> Vec<f64> {
         let bars = series.iter().flat_map(|series| series.bars.iter().take(self.groups.len()));
         let values =
-            bars.filter_map(|bar| Some((ruler::shown(bar.value?, self.y.scale)?, bar.ci95)));
-        ruler::reach(values)
+            bars.filter_map(|bar| Some((axis_layout::shown(bar.value?, self.y.scale)?, bar.ci95)));
+        axis_layout::reach(values)
     }
 
     fn bars(&self, index: usize, series: &BarSeries, frame: &Frame) -> Group {

@@ -3,8 +3,8 @@
 use svg::node::element::Style;
 use svg::{Document, Node};
 
-use super::draw::px;
 use super::style::STYLE;
+use super::svg_primitives::px;
 
 /// Elements with their size, still without style.
 pub(super) struct Drawing {

@@ -3,11 +3,11 @@
 use svg::Document;
 use svg::node::element::{Group, Rectangle};
 
-use super::draw::{self, FONT, line, px, role, text, width};
+use super::axis_layout::{AxisLayout, Fit};
 use super::drawing::Drawing;
 use super::legend::{self, Legend};
-use super::ruler::{Fit, Ruler};
 use super::style::{GRID, GROUND, INK, WEAK};
+use super::svg_primitives::{self, FONT, line, px, role, text, width};
 use super::{Axis, Scale};
 
 /// Width of every chart: so narrow that labels can be read where a page of 400 px shrinks it.
@@ -25,7 +25,7 @@ pub(super) struct Frame {
     pub(super) right: f64,
     pub(super) top: f64,
     pub(super) bottom: f64,
-    pub(super) y: Ruler,
+    pub(super) y: AxisLayout,
     title: String,
     heading: Vec<String>,
     legend: Legend,
@@ -43,7 +43,7 @@ impl Frame {
         let heading = if title.is_empty() {
             Vec::new()
         } else {
-            draw::wrapped(title, TITLE * 1.06, WIDTH - 32.0, 2)
+            svg_primitives::wrapped(title, TITLE * 1.06, WIDTH - 32.0, 2)
         };
         let legend = Legend::new(legend, WIDTH - 32.0);
         let mut top = 12.0 + heading.len() as f64 * TITLE_ROW;
@@ -53,7 +53,7 @@ impl Frame {
         // Labels on bars stand above the highest tick.
         top += if fit == Fit::Zero { 18.0 } else { 12.0 };
         let bottom = top + PLOT_HEIGHT;
-        let y = Ruler::new(y, values, fit, bottom, top);
+        let y = AxisLayout::new(y, values, fit, bottom, top);
         let left =
             (if y.title.is_empty() { 14.0 } else { 36.0 }) + y.label_width().min(110.0) + 8.0;
         Self { left, right: RIGHT, top, bottom, y, title: title.to_owned(), heading, legend }
@@ -73,14 +73,14 @@ impl Frame {
             labels = labels.add(text(self.left - 8.0, y + 4.2, "end", &tick.label));
         }
         let (x, y) = (18.0, f64::midpoint(self.top, self.bottom));
-        let name = draw::shortened(&self.y.title, FONT, PLOT_HEIGHT + 30.0);
+        let name = svg_primitives::shortened(&self.y.title, FONT, PLOT_HEIGHT + 30.0);
         let name = text(x, y, "middle", &name)
             .set("transform", format!("rotate(-90 {} {})", px(x), px(y)));
         Group::new().add(grid).add(labels.add(name))
     }
 
     /// The grid and labels of a horizontal axis of numbers, below the data.
-    pub(super) fn horizontal(&self, x: &Ruler, scale: Scale) -> Group {
+    pub(super) fn horizontal(&self, x: &AxisLayout, scale: Scale) -> Group {
         let mut grid = role("grid", GRID).set("stroke", "currentColor");
         if scale == Scale::Log {
             for at in &x.minor {
@@ -104,7 +104,7 @@ impl Frame {
 
     /// Name of the horizontal axis, so far below it.
     pub(super) fn horizontal_name(&self, name: &str, below: f64) -> Group {
-        let name = draw::shortened(name, FONT, WIDTH - 40.0);
+        let name = svg_primitives::shortened(name, FONT, WIDTH - 40.0);
         let half = width(&name, FONT) / 2.0;
         let middle =
             f64::midpoint(self.left, self.right).clamp(half.min(WIDTH / 2.0), WIDTH - half);
@@ -139,7 +139,7 @@ impl Frame {
             .set("height", px(height))
             .set("class", "gh-chart")
             .set("role", "img")
-            .set("aria-label", draw::clean(&about))
+            .set("aria-label", svg_primitives::clean(&about))
             .set("font-family", FACES)
             .set("font-size", FONT);
         let ground = Rectangle::new().set("width", px(WIDTH)).set("height", px(height));

@@ -2,8 +2,8 @@
 
 use svg::node::element::{Group, Path};
 
-use super::draw::{FONT, coloured, line, shortened, text, tooltip, width};
 use super::style::DASHES;
+use super::svg_primitives::{FONT, coloured, line, shortened, text, tooltip, width};
 
 const SAMPLE: f64 = 26.0;
 const GAP: f64 = 18.0;
@@ -73,7 +73,7 @@ impl Legend {
             let (x, y) = (left + entry.x, top + entry.row as f64 * ROW + ROW / 2.0);
             let label =
                 text(x + SAMPLE + 6.0, y + 4.0, "start", &entry.shown).set("fill", "currentColor");
-            let label = super::draw::role("ink", super::style::INK).add(label);
+            let label = super::svg_primitives::role("ink", super::style::INK).add(label);
             let label =
                 if entry.shown == entry.name { label } else { label.add(tooltip(&entry.name)) };
             group.add(sample(entry.style, entry.sample, x, y)).add(label)
@@ -106,7 +106,8 @@ fn sample(index: usize, sample: Sample, x: f64, y: f64) -> Group {
 
 /// A marker of a series.
 pub(super) fn marker(index: usize, x: f64, y: f64, hollow: bool) -> Path {
-    let place = format!("translate({} {})", super::draw::px(x), super::draw::px(y));
+    let place =
+        format!("translate({} {})", super::svg_primitives::px(x), super::svg_primitives::px(y));
     let path = Path::new().set("d", super::style::marker(index)).set("transform", place);
     if hollow {
         let path = path.set("class", "gh-hollow").set("fill", super::style::GROUND);

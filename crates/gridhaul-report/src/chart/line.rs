@@ -4,13 +4,13 @@ use gridhaul_scenario::answer::Estimate;
 use svg::node::element::{Group, Path};
 
 use super::Axis;
+use super::axis_layout::{self, AxisLayout, Fit};
 use super::decimate::{Pixel, decimate};
-use super::draw::{FONT, coloured, line, open_path, path_to, role, text, tooltip, width};
 use super::drawing::Drawing;
 use super::frame::Frame;
 use super::legend::{Sample, marker};
-use super::ruler::{self, Fit, Ruler};
 use super::style::{DASHES, GROUND, SERIES_MAX, WEAK};
+use super::svg_primitives::{FONT, coloured, line, open_path, path_to, role, text, tooltip, width};
 use crate::format;
 
 /// A value at a place, with its uncertainty.
@@ -61,7 +61,7 @@ pub struct LineSeries {
     pub uncertainty: Uncertainty,
     /// Place among the chart's series of the one whose colour, marker and dashes this one shares: the
     /// same thing from another source. `None`: its own.
-    pub like: Option<usize>,
+    pub same_style_as: Option<usize>,
 }
 
 /// A straight line across the chart that marks a value.
@@ -113,8 +113,8 @@ impl LineSeries {
 
     /// The same series in the colour of the chart's series at this place.
     #[must_use]
-    pub const fn like(mut self, place: usize) -> Self {
-        self.like = Some(place);
+    pub const fn same_style_as(mut self, place: usize) -> Self {
+        self.same_style_as = Some(place);
         self
     }
 }
@@ -148,7 +148,7 @@ impl LineChart {
             .collect();
         let (xs, ys) = self.values(series);
         let frame = Frame::new(&self.title, &names, &self.y, &ys, Fit::Loose);
-        let x = Ruler::new(&self.x, &xs, Fit::Tight, frame.left, frame.right);
+        let x = AxisLayout::new(&self.x, &xs, Fit::Tight, frame.left, frame.right);
         let mut parts = vec![frame.vertical(), frame.horizontal(&x, self.x.scale), frame.base()];
         if ys.is_empty() {
             parts.push(frame.no_data());
@@ -157,11 +157,13 @@ impl LineChart {
         let pens: Vec<_> = series
             .iter()
             .enumerate()
-            .map(|(index, series)| Pen::new(style_of(index, series), series, &frame, &x, self))
+            .map(|(index, series)| {
+                SeriesRenderer::new(style_of(index, series), series, &frame, &x, self)
+            })
             .collect();
-        parts.extend(pens.iter().filter_map(Pen::intervals));
-        parts.extend(pens.iter().filter_map(Pen::line));
-        parts.extend(pens.iter().map(Pen::markers));
+        parts.extend(pens.iter().filter_map(SeriesRenderer::intervals));
+        parts.extend(pens.iter().filter_map(SeriesRenderer::line));
+        parts.extend(pens.iter().map(SeriesRenderer::markers));
         parts.push(references(&self.references, &frame, &x));
         let lines = if series.len() == 1 { "line" } else { "lines" };
         let about = format!("{} against {}, {} {lines}", frame.y.title, x.title, series.len());
@@ -176,7 +178,7 @@ impl LineChart {
             xs.push(x);
             ys.push((y, point.ci95));
         }
-        let mut ys = ruler::reach(ys);
+        let mut ys = axis_layout::reach(ys);
         for reference in &self.references {
             match reference {
                 Reference::X(at, _) => xs.push(*at),
@@ -188,7 +190,10 @@ impl LineChart {
 
     /// The place of a point, if both axes can show it.
     fn shown(&self, point: &DataPoint) -> Option<(f64, f64)> {
-        Some((ruler::shown(point.x, self.x.scale)?, ruler::shown(point.y, self.y.scale)?))
+        Some((
+            axis_layout::shown(point.x, self.x.scale)?,
+            axis_layout::shown(point.y, self.y.scale)?,
+        ))
     }
 }
 
@@ -196,21 +201,21 @@ impl LineChart {
 const MARKED: usize = 60;
 
 /// Draws one series.
-struct Pen<'a> {
+struct SeriesRenderer<'a> {
     index: usize,
     series: &'a LineSeries,
     frame: &'a Frame,
-    x: &'a Ruler,
+    x: &'a AxisLayout,
     chart: &'a LineChart,
     pixels: Vec<Pixel>,
 }
 
-impl<'a> Pen<'a> {
+impl<'a> SeriesRenderer<'a> {
     fn new(
         index: usize,
         series: &'a LineSeries,
         frame: &'a Frame,
-        x: &'a Ruler,
+        x: &'a AxisLayout,
         chart: &'a LineChart,
     ) -> Self {
         let pixels = series
@@ -345,10 +350,10 @@ fn sample(series: &LineSeries) -> Sample {
 
 /// Which colour, marker and dashes a series has.
 fn style_of(place: usize, series: &LineSeries) -> usize {
-    series.like.unwrap_or(place)
+    series.same_style_as.unwrap_or(place)
 }
 
-fn references(references: &[Reference], frame: &Frame, x: &Ruler) -> Group {
+fn references(references: &[Reference], frame: &Frame, x: &AxisLayout) -> Group {
     let mut group = role("weak", WEAK);
     let mut verticals = 0.0;
     for reference in references {

@@ -25,17 +25,17 @@
 //! ```
 
 mod axis;
+mod axis_layout;
 mod bar;
 mod decimate;
-mod draw;
 mod drawing;
 mod frame;
 mod legend;
 mod line;
 mod panels;
 mod region;
-mod ruler;
 mod style;
+mod svg_primitives;
 
 pub use axis::{Axis, Scale};
 pub use bar::{Bar, BarChart, BarSeries};

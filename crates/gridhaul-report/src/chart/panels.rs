@@ -4,10 +4,10 @@ use svg::Document;
 use svg::node::element::Rectangle;
 
 use super::Chart;
-use super::draw::{FONT, clean, px};
 use super::drawing::Drawing;
 use super::frame::{FACES, WIDTH};
 use super::style::GROUND;
+use super::svg_primitives::{FONT, clean, px};
 
 /// Charts side by side, row by row.
 #[derive(Debug, Clone, PartialEq)]

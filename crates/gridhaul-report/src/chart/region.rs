@@ -2,12 +2,12 @@
 
 use svg::node::element::{Group, Path, Rectangle};
 
-use super::draw::{self, coloured, px, role, text, tooltip};
+use super::axis_layout::{AxisLayout, Fit};
 use super::drawing::Drawing;
 use super::frame::Frame;
 use super::legend::{Sample, marker};
-use super::ruler::{Fit, Ruler};
 use super::style::INK;
+use super::svg_primitives::{self, coloured, px, role, text, tooltip};
 use super::{Axis, Scale};
 use crate::format::{self, Prefix};
 
@@ -40,7 +40,7 @@ pub struct Cell {
     /// What is there.
     pub state: CellState,
     /// What is shown when a pointer rests on it.
-    pub told: String,
+    pub tooltip: String,
 }
 
 /// What is in a cell.
@@ -76,7 +76,7 @@ impl RegionChart {
             edges.iter().flat_map(|(_, low, high)| [*low, *high]).collect()
         };
         let frame = Frame::new(&self.title, &names, &self.y, &outer(&rows), Fit::Tight);
-        let x = Ruler::new(&self.x, &outer(&columns), Fit::Tight, frame.left, frame.right);
+        let x = AxisLayout::new(&self.x, &outer(&columns), Fit::Tight, frame.left, frame.right);
         let mut parts = vec![frame.vertical(), frame.horizontal(&x, self.x.scale)];
         if self.cells.is_empty() {
             parts.push(frame.no_data());
@@ -120,7 +120,7 @@ impl RegionChart {
     fn draw_cells(
         &self,
         frame: &Frame,
-        x: &Ruler,
+        x: &AxisLayout,
         columns: &[(f64, f64, f64)],
         rows: &[(f64, f64, f64)],
     ) -> Group {
@@ -151,7 +151,7 @@ impl RegionChart {
                     coloured(colour(reason)).add(area).add(hatch)
                 }
             };
-            group = group.add(cell_group.add(tooltip(&cell.told)));
+            group = group.add(cell_group.add(tooltip(&cell.tooltip)));
         }
         group
     }
@@ -194,7 +194,7 @@ impl RegionChart {
         }
         let name = format!("{}{unit}", self.value.label);
         let room = frame.right - left - width - 14.0;
-        let name = draw::shortened(&name, draw::FONT, room);
+        let name = svg_primitives::shortened(&name, svg_primitives::FONT, room);
         Group::new().add(bar).add(labels.add(text(left + width + 14.0, y + 9.0, "start", &name)))
     }
 }
@@ -242,8 +242,8 @@ fn edges(scale: Scale, places: Vec<f64>) -> Vec<(f64, f64, f64)> {
 fn hatch(colour: usize, left: f64, top: f64, right: f64, bottom: f64) -> Path {
     let mut data = String::new();
     let mut stroke = |x1: f64, y1: f64, x2: f64, y2: f64| {
-        draw::path_to(&mut data, 'M', x1, y1);
-        draw::path_to(&mut data, 'L', x2, y2);
+        svg_primitives::path_to(&mut data, 'M', x1, y1);
+        svg_primitives::path_to(&mut data, 'L', x2, y2);
     };
     let (middle, centre) = (f64::midpoint(left, right), f64::midpoint(top, bottom));
     match REASONS.iter().position(|known| *known == colour).unwrap_or(0) {
@@ -260,7 +260,7 @@ fn hatch(colour: usize, left: f64, top: f64, right: f64, bottom: f64) -> Path {
             stroke(middle, top, middle, bottom);
         }
     }
-    draw::open_path(data).set("stroke-width", 0.8).set("stroke-opacity", 0.75)
+    svg_primitives::open_path(data).set("stroke-width", 0.8).set("stroke-opacity", 0.75)
 }
 
 /// A star: the marked place.
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn the_cheapest_is_the_strongest_and_reasons_are_told() {
-        let cell = |x: f64, state| Cell { x, y: 1.0, state, told: format!("cell {x} <told>") };
+        let cell = |x: f64, state| Cell { x, y: 1.0, state, tooltip: format!("cell {x} <told>") };
         let chart = RegionChart {
             cells: vec![
                 cell(1.0, CellState::Reason(1)),

@@ -1,18 +1,18 @@
 //! Reports: one HTML file without scripts and without anything from elsewhere.
 
-mod delays;
+mod delay_distribution;
 mod description;
 mod page;
-mod series;
-mod single;
+mod single_point;
 mod sweep;
 mod table;
+mod time_series;
 
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{Estimate, Metric};
 
 use crate::chart::Chart;
-use crate::text::TextTable;
+use crate::text_table::TextTable;
 pub use page::PAGE_STYLE;
 pub(crate) use sweep::swept_keys;
 pub use table::table_element;
@@ -30,12 +30,12 @@ pub struct Report<'a> {
     /// The merged scenario.
     pub scenario_toml: &'a str,
     /// What stands before everything else.
-    pub opening: Opening<'a>,
+    pub summary: Summary<'a>,
 }
 
-/// The opening of a report: what was found out, before the answers that it rests on.
+/// The summary of a report: what was found out, before the answers that it rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Opening<'a> {
+pub struct Summary<'a> {
     /// The result in some sentences, in the place of those that are made from the answers; paragraphs
     /// are separated by empty lines.
     pub finding: &'a str,
@@ -72,12 +72,12 @@ pub fn html(report: &Report<'_>) -> String {
 pub fn charts(answers: &[(String, &Answer)]) -> Vec<NamedChart> {
     let keys = sweep::swept_keys(answers);
     let mut ranked =
-        if keys.is_empty() { single::charts(answers) } else { sweep::charts(answers, &keys) };
-    ranked.extend(delays::charts(answers, &keys));
+        if keys.is_empty() { single_point::charts(answers) } else { sweep::charts(answers, &keys) };
+    ranked.extend(delay_distribution::charts(answers, &keys));
     ranked.extend(
-        series::charts(answers, &[])
+        time_series::charts(answers, &[])
             .into_iter()
-            .map(|chart| Ranked { rank: series::rank(&chart), chart }),
+            .map(|chart| Ranked { rank: time_series::rank(&chart), chart }),
     );
     // Equal ranks stay in the order in which they were made.
     ranked.sort_by(|a, b| b.rank.total_cmp(&a.rank));
@@ -136,7 +136,7 @@ const fn weight(metric: Metric) -> f64 {
 /// their parameters where there is none.
 #[must_use]
 pub fn charts_over_time(answer: &Answer, points: &[String]) -> Vec<NamedChart> {
-    let mut charts = series::charts(&[(String::new(), answer)], points);
+    let mut charts = time_series::charts(&[(String::new(), answer)], points);
     distinct(&mut charts);
     charts
 }
@@ -149,7 +149,7 @@ pub fn chart_over_time(
     points: &[String],
     (title, column, of): (&str, &str, &str),
 ) -> Option<Chart> {
-    series::chart_of(answer, points, (title, column, of))
+    time_series::chart_of(answer, points, (title, column, of))
 }
 
 /// Gives each chart a name of its own.

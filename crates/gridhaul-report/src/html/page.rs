@@ -9,14 +9,14 @@ use super::table::{headed, whole_table};
 use super::{NamedChart, Report, description};
 use crate::chart::STYLE;
 use crate::deadline_checks::deadline_checks;
-use crate::text::{Detail, TextTable, tables};
+use crate::text_table::{Detail, TextTable, tables};
 
 /// Style of all pages, beside that of the charts.
 pub const PAGE_STYLE: &str = include_str!("page.css");
 
 /// Charts that are shown at once, and rows of deadline_checks that are.
 const CHARTS_OPEN: usize = 4;
-const VERDICTS_MAX: usize = 6;
+const DEADLINE_ROWS_MAX: usize = 6;
 
 /// Writes the page. Writing to a `String` cannot fail, so results are dropped.
 pub(super) fn page(report: &Report<'_>, charts: &[NamedChart]) -> String {
@@ -37,25 +37,31 @@ pub(super) fn page(report: &Report<'_>, charts: &[NamedChart]) -> String {
     );
     result(&mut out, report);
     warnings(&mut out, report);
-    let (open, folded) = rank(report.opening.charts, charts);
+    let (open, folded) = rank(report.summary.charts, charts);
     let deadline_checks = deadline_checks(report.answers);
-    if let Some(table) = deadline_checks.iter().find(|table| table.rows.len() <= VERDICTS_MAX) {
+    if let Some(table) = deadline_checks.iter().find(|table| table.rows.len() <= DEADLINE_ROWS_MAX)
+    {
         headed(&mut out, table);
     }
     out += "<section class=\"charts\" aria-label=\"Charts\">\n";
     open.iter().for_each(|chart| figure(&mut out, chart));
     out += "</section>\n";
-    for table in report.opening.tables {
+    for table in report.summary.tables {
         headed(&mut out, table);
     }
     let description = description::rendered(report.description);
     if !description.is_empty() {
         let _ = writeln!(out, "<section class=\"description\">\n{description}</section>");
     }
-    if !report.opening.answers.is_empty() {
-        let _ = writeln!(out, "<h2>{}</h2>", escaped(report.opening.answers));
+    if !report.summary.answers.is_empty() {
+        let _ = writeln!(out, "<h2>{}</h2>", escaped(report.summary.answers));
     }
-    details(&mut out, report, &folded, deadline_checks.filter(|it| it.rows.len() > VERDICTS_MAX));
+    details(
+        &mut out,
+        report,
+        &folded,
+        deadline_checks.filter(|it| it.rows.len() > DEADLINE_ROWS_MAX),
+    );
     out += "</main>\n";
     footer(&mut out, report);
     out += "</body>\n</html>\n";
@@ -117,7 +123,7 @@ const fn is_replicated(answer: &Answer) -> bool {
 
 /// The sentences that a report begins with.
 fn result(out: &mut String, report: &Report<'_>) {
-    let given = report.opening.finding.split("\n\n").map(str::trim).filter(|it| !it.is_empty());
+    let given = report.summary.finding.split("\n\n").map(str::trim).filter(|it| !it.is_empty());
     let mut paragraphs: Vec<String> = given.map(str::to_owned).collect();
     if paragraphs.is_empty() {
         paragraphs = crate::result::result(report.answers);
@@ -132,14 +138,14 @@ fn result(out: &mut String, report: &Report<'_>) {
     *out += "</section>\n";
 }
 
-/// The charts that are shown at once, those of the opening first, and those that are folded away.
+/// The charts that are shown at once, those of the summary first, and those that are folded away.
 fn rank<'a>(
-    opening: &'a [NamedChart],
+    summary: &'a [NamedChart],
     charts: &'a [NamedChart],
 ) -> (Vec<&'a NamedChart>, Vec<&'a NamedChart>) {
     // Beside a finding of its own, charts of the answers are its evidence.
-    let open = if opening.is_empty() { CHARTS_OPEN } else { opening.len().min(CHARTS_OPEN) };
-    let mut all: Vec<&NamedChart> = opening.iter().chain(charts).collect();
+    let open = if summary.is_empty() { CHARTS_OPEN } else { summary.len().min(CHARTS_OPEN) };
+    let mut all: Vec<&NamedChart> = summary.iter().chain(charts).collect();
     let folded = all.split_off(open.min(all.len()));
     (all, folded)
 }

@@ -7,9 +7,9 @@ use gridhaul_scenario::answer::{Estimate, Metric, Point, Row, Scope};
 
 use super::{CENSORED, NamedChart, Ranked, capital, contrast, slug, weight};
 use crate::chart::{Axis, Bar, BarChart, BarSeries, DataPoint, LineChart, LineSeries, Scale};
-use crate::key;
+use crate::parameter_label;
 use crate::quantity::quantity;
-use crate::text::HEADLINE;
+use crate::text_table::HEADLINE;
 
 /// How many lines a chart can tell apart, and how many charts a metric gets.
 const LINES_MAX: usize = 8;
@@ -100,9 +100,9 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Rank
 
 /// What the values of a key are called.
 fn labels(points: &[&Point], key: &str) -> BTreeMap<String, String> {
-    let named = points
-        .iter()
-        .filter_map(|point| Some((point.parameters.get(key)?.clone(), key::value(point, key)?)));
+    let named = points.iter().filter_map(|point| {
+        Some((point.parameters.get(key)?.clone(), parameter_label::value(point, key)?))
+    });
     named.collect()
 }
 
@@ -145,7 +145,9 @@ fn lines(answers: &[(String, &Answer)], metric: Metric, keys: &[String]) -> Vec<
             if answers.len() > 1 {
                 rest.push(label.clone());
             }
-            rest.extend(keys[1..].iter().filter_map(|key| key::told(point, key, keys)));
+            rest.extend(
+                keys[1..].iter().filter_map(|key| parameter_label::label_at(point, key, keys)),
+            );
             for row in rows(point, metric) {
                 let place = *index.entry((row.name.clone(), rest.clone())).or_insert_with(|| {
                     lines.push(Line {
@@ -246,7 +248,7 @@ impl Picture<'_> {
         }
         let shown = |group: &&String| self.labels.get(*group).unwrap_or(group).clone();
         let mut chart = BarChart::new(title, y, groups.iter().map(shown));
-        chart.group_label = key::label(self.x);
+        chart.group_label = parameter_label::label(self.x);
         self.lines.iter().fold(chart, |chart, line| {
             let bar = |group: &&String| line.points.iter().find(|(x, _)| x == *group);
             let bars =
@@ -301,7 +303,7 @@ pub(super) fn axis(points: &[&Point], key: &str) -> Option<Axis> {
     if numbers.len() < NUMBERS_MIN {
         return None;
     }
-    let axis = Axis::new(key::label(key), unit);
+    let axis = Axis::new(parameter_label::label(key), unit);
     if spread(&numbers) {
         return Some(axis.log());
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::page::escaped;
-use crate::text::TextTable;
+use crate::text_table::TextTable;
 
 /// Columns of values that fit a page of print.
 const COLUMNS_MAX: usize = 6;

@@ -5,7 +5,7 @@ use gridhaul_scenario::answer::{Estimate, Point};
 
 use super::measure::{Measure, is_significant};
 use super::{flow, of_flow, subjects};
-use crate::key;
+use crate::parameter_label;
 
 /// Relative deviation up to which answers are said to agree.
 const AGREEMENT: f64 = 0.1;
@@ -88,7 +88,7 @@ fn pairs<'a>(first: &'a Answer, (label, other): &'a (String, &'a Answer)) -> Vec
                 let Some(deviation) = deviation(&a, &b) else { continue };
                 pairs.push(Pair {
                     label,
-                    place: key::of_point(&first.points, index),
+                    place: parameter_label::of_point(&first.points, index),
                     flow: subject.name,
                     measure: *measure,
                     values: [a.mean.unwrap_or(0.0), b.mean.unwrap_or(0.0)],

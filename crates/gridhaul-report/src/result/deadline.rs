@@ -4,7 +4,7 @@ use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{DeadlineCheck, Point};
 
 use crate::html::{numeric_axis, swept_keys};
-use crate::key;
+use crate::parameter_label;
 use crate::quantity::quantity;
 
 /// So many points that keep a deadline are named.
@@ -87,7 +87,7 @@ fn over_sweep(answer: &Answer, points: &[&Point], of: &DeadlineCheck) -> String 
         let at = if kept.len() <= NAMED {
             let name = |point: &&&Point| {
                 let index = answer.points.iter().position(|other| std::ptr::eq(other, **point));
-                index.map(|index| key::of_point(&answer.points, index))
+                index.map(|index| parameter_label::of_point(&answer.points, index))
             };
             format!(" ({})", kept.iter().filter_map(name).collect::<Vec<_>>().join("; "))
         } else {
@@ -120,8 +120,9 @@ fn border(
     if changes.next().is_some() {
         return None;
     }
-    let [before, after] = [place, place + 1].map(|index| key::value(order[index].1, key));
-    let (before, after, name) = (before?, after?, key::label(key));
+    let [before, after] =
+        [place, place + 1].map(|index| parameter_label::value(order[index].1, key));
+    let (before, after, name) = (before?, after?, parameter_label::label(key));
     let (flow, limit) = (&of.flow, &of.limit);
     Some(if states[place] {
         format!(

@@ -11,16 +11,16 @@
 //! flows, the sentences name the one that differs most.
 
 mod agreement;
-mod change;
 mod deadline;
 mod measure;
-mod single;
+mod single_point;
 mod sweep;
+mod two_points;
 
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{Point, Row};
 
-use crate::key;
+use crate::parameter_label;
 use measure::Measure;
 
 /// The result of answers to the same question, each under its label: at most two sentences, none
@@ -34,7 +34,7 @@ pub fn result(answers: &[(String, &Answer)]) -> Vec<String> {
     {
         let names = [one.0.as_str(), other.0.as_str()];
         let points = [&one.1.points[0], &other.1.points[0]];
-        sentences.extend(change::sentence(names, points, single_run(first)));
+        sentences.extend(two_points::sentence(names, points, single_run(first)));
         return sentences;
     }
     sentences.extend(deadline::sentence(first));
@@ -59,14 +59,17 @@ fn is_variant(one: &Answer, other: &Answer) -> bool {
 fn of_points(answer: &Answer) -> Vec<String> {
     match &answer.points[..] {
         [] => Vec::new(),
-        [point] => single::sentences(point, answer),
+        [point] => single_point::sentences(point, answer),
         [one, other] => {
-            let names = [key::of_point(&answer.points, 0), key::of_point(&answer.points, 1)];
+            let names = [
+                parameter_label::of_point(&answer.points, 0),
+                parameter_label::of_point(&answer.points, 1),
+            ];
             let names = [names[0].as_str(), names[1].as_str()];
             if names[0] == names[1] {
-                return single::sentences(one, answer);
+                return single_point::sentences(one, answer);
             }
-            change::sentence(names, [one, other], single_run(answer)).into_iter().collect()
+            two_points::sentence(names, [one, other], single_run(answer)).into_iter().collect()
         }
         _ => sweep::sentence(answer).into_iter().collect(),
     }

@@ -6,7 +6,7 @@ use gridhaul_scenario::answer::{Estimate, Point};
 use super::measure::{Measure, NOTABLE, is_significant};
 use super::{Subject, capital, flow, of_flow, subjects};
 use crate::html::{numeric_axis, swept_keys};
-use crate::key;
+use crate::parameter_label;
 use crate::quantity::quantity;
 
 /// A value of a quantity and the point that has it.
@@ -26,7 +26,7 @@ pub(super) fn sentence(answer: &Answer) -> Option<String> {
         let [low, high] = [worst, best].map(|it| measure.text(it.1.mean.unwrap_or(0.0)));
         let word = if worst.1.ci95.is_some() { "significantly" } else { "notably" };
         let over = match &keys[..] {
-            [key] => format!("with {}", key::label(key)),
+            [key] => format!("with {}", parameter_label::label(key)),
             _ => "between the points of the sweep".to_owned(),
         };
         return Some(format!("{} does not change {word} {over}: {low} to {high}.", capital(&what)));
@@ -118,12 +118,12 @@ fn trend(
         return None;
     }
     let verb = if to > from { "rises" } else { "falls" };
-    let [start, end] = [first, last].map(|place| key::value(&points[place.0], key));
+    let [start, end] = [first, last].map(|place| parameter_label::value(&points[place.0], key));
     Some(format!(
         "{what} {verb} from {} to {} as the {} rises from {} to {}",
         measure.text(from),
         measure.text(to),
-        key::label(key),
+        parameter_label::label(key),
         start?,
         end?
     ))
@@ -131,7 +131,7 @@ fn trend(
 
 fn extremes(points: &[Point], ends: (Place, Place), measure: &Measure, what: &str) -> String {
     let told = |place: Place| {
-        let name = key::of_point(points, place.0);
+        let name = parameter_label::of_point(points, place.0);
         format!("{} ({name})", measure.text(place.1.mean.unwrap_or(0.0)))
     };
     let (worst, best) = ends;
@@ -144,7 +144,7 @@ fn runner_up(points: &[Point], values: &[Place], best: Place, measure: &Measure)
     let rest: Vec<Place> = values.iter().copied().filter(|place| place.0 != best.0).collect();
     let (_, second) = ends(&rest, measure)?;
     let near = best.1.ci95.is_some() && !is_significant(&best.1, &second.1);
-    let name = key::of_point(points, second.0);
+    let name = parameter_label::of_point(points, second.0);
     near.then(|| format!("; {name} does not differ significantly from the best"))
 }
 
@@ -157,7 +157,8 @@ fn winner(
     measure: &Measure,
 ) -> Option<String> {
     let rest_of = |index: usize| {
-        let told = rest.iter().filter_map(|key| key::told(&points[index], key, rest));
+        let told =
+            rest.iter().filter_map(|key| parameter_label::label_at(&points[index], key, rest));
         told.collect::<Vec<_>>().join(", ")
     };
     let mut columns: Vec<&String> = Vec::new();
@@ -179,5 +180,5 @@ fn winner(
     let (name, count) = wins.iter().max_by_key(|(_, count)| *count)?;
     let of = columns.len();
     let places = if *count == of { format!("all {of}") } else { format!("{count} of {of}") };
-    Some(format!("{name} is best at {places} values of the {}", key::label(first)))
+    Some(format!("{name} is best at {places} values of the {}", parameter_label::label(first)))
 }

@@ -6,13 +6,13 @@
 //! doubled with each loss, keeps running when the application falls silent, and is the only brake
 //! that such a sender has.
 
-pub(crate) mod ladder;
 mod paper;
 mod refined;
+pub(crate) mod timer_wait;
 
 use super::{Elimination, Rates};
-use crate::root::{falling_root, near_root};
-use crate::rules::Rules;
+use crate::model_rules::ModelRules;
+use crate::root_finding::{falling_root, secant_root};
 
 pub use paper::paper;
 pub use refined::refined;
@@ -114,16 +114,21 @@ impl Demand {
 
 /// What a meter sends under given conditions, and whether it keeps up with its application.
 #[must_use]
-pub fn sent(tcp: &MeterTcp, demand: &Demand, conditions: &Conditions, rules: Rules) -> Sent {
-    Senders::default().sent(tcp, demand, conditions, rules)
+pub fn sent(
+    tcp: &MeterTcp,
+    demand: &Demand,
+    conditions: &Conditions,
+    rules: ModelRules,
+) -> MeterOutput {
+    MeterSolver::default().sent(tcp, demand, conditions, rules)
 }
 
 /// [`sent`] with a memory: the plan of the elimination, the last answer, and where the search for
 /// it ended.
 #[derive(Debug, Clone, Default)]
-pub struct Senders {
+pub struct MeterSolver {
     elimination: Elimination,
-    last: Option<(Asked, Sent)>,
+    last: Option<(MeterInput, MeterOutput)>,
     /// −ln(1 − more) of the last search.
     near: f64,
 }
@@ -132,17 +137,17 @@ pub struct Senders {
 /// solved from.
 const MOST: f64 = 27.6;
 
-type Asked = (MeterTcp, Demand, Conditions, Rules);
+type MeterInput = (MeterTcp, Demand, Conditions, ModelRules);
 
-impl Senders {
+impl MeterSolver {
     /// As [`sent`].
     pub fn sent(
         &mut self,
         tcp: &MeterTcp,
         demand: &Demand,
         conditions: &Conditions,
-        rules: Rules,
-    ) -> Sent {
+        rules: ModelRules,
+    ) -> MeterOutput {
         let asked = (*tcp, *demand, *conditions, rules);
         match self.last {
             Some((seen, sent)) if seen == asked => sent,
@@ -154,16 +159,16 @@ impl Senders {
         }
     }
 
-    fn search(&mut self, (tcp, demand, conditions, rules): &Asked) -> Sent {
+    fn search(&mut self, (tcp, demand, conditions, rules): &MeterInput) -> MeterOutput {
         let mut solve = |more: f64| {
             let chain = match rules {
-                Rules::Paper => paper(tcp, demand, conditions, more),
-                Rules::Refined => refined(tcp, demand, conditions, more),
+                ModelRules::Paper => paper(tcp, demand, conditions, more),
+                ModelRules::Refined => refined(tcp, demand, conditions, more),
             };
             chain.rates(self.elimination.shares(&chain))
         };
         let Demand::Messages { per_second, segments } = *demand else {
-            return Sent { rates: solve(0.0), backlog: false, more: 0.0 };
+            return MeterOutput { rates: solve(0.0), backlog: false, more: 0.0 };
         };
         // Of messages that come whatever happens, all are sent or the backlog grows without end.
         // The share of rounds after which another segment waits is what makes the two rates equal.
@@ -173,31 +178,31 @@ impl Senders {
         let share = |x: f64| -(-x.clamp(0.0, MOST)).exp_m1();
         let mut slope = -1.0;
         let excess = |x: f64| (wanted / solve(share(x)).fresh).ln();
-        if let Some(x) = near_root(excess, self.near, &mut slope, 1e-11)
+        if let Some(x) = secant_root(excess, self.near, &mut slope, 1e-11)
             && (0.0..MOST).contains(&x)
         {
             self.near = x;
             let more = share(x);
-            return Sent { rates: solve(more), backlog: false, more };
+            return MeterOutput { rates: solve(more), backlog: false, more };
         }
         let (low, high) = (0.0, share(MOST));
         let most = solve(high);
         if most.fresh <= wanted {
-            return Sent { rates: most, backlog: true, more: high };
+            return MeterOutput { rates: most, backlog: true, more: high };
         }
         let least = solve(low);
         if least.fresh >= wanted {
-            return Sent { rates: least, backlog: false, more: low };
+            return MeterOutput { rates: least, backlog: false, more: low };
         }
         let ends = ((low, wanted - least.fresh), (high, wanted - most.fresh));
         let root = falling_root(|more| wanted - solve(more).fresh, ends.0, ends.1, 1e-15);
-        Sent { rates: solve(root.at), backlog: false, more: root.at }
+        MeterOutput { rates: solve(root.at), backlog: false, more: root.at }
     }
 }
 
 /// What a meter sends.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sent {
+pub struct MeterOutput {
     /// Segments per second.
     pub rates: Rates,
     /// More comes from the application than the connection can carry.

@@ -33,25 +33,30 @@ pub fn paper(tcp: &MeterTcp, demand: &Demand, conditions: &Conditions, more: f64
     };
     let one = chain.state(state("window", 1));
     let timeout = chain.state(State::silent("timeout"));
-    chain.rule(idle, one, begin, "the active time begins: rate 1/E[T_off] (section 4.4)");
-    chain.rule(one, idle, end, "the active time ends: rate β = 1/E[T_on] (section 4.4)");
-    chain.rule(one, timeout, delta * p, "the segment is lost: δ(1 − q₁) (section 4.3)");
+    chain.transition(idle, one, begin, "the active time begins: rate 1/E[T_off] (section 4.4)");
+    chain.transition(one, idle, end, "the active time ends: rate β = 1/E[T_on] (section 4.4)");
+    chain.transition(one, timeout, delta * p, "the segment is lost: δ(1 − q₁) (section 4.3)");
     let again = 1.0 / tcp.timer.after(0, conditions.rtt);
-    chain.rule(timeout, one, again, "sent again after a timeout: 1/RTO (assumed)");
+    chain.transition(timeout, one, again, "sent again after a timeout: 1/RTO (assumed)");
     if tcp.window < 2 {
-        chain.rule(one, one, delta * q, "the window is limited to one segment");
+        chain.transition(one, one, delta * q, "the window is limited to one segment");
         return chain;
     }
     let two = chain.state(state("window", 2));
-    chain.rule(one, two, delta * q, "acknowledged, the window grows: δq₁ (section 4.3)");
-    chain.rule(two, two, delta * q * q, "acknowledged, the window is limited to two: δq₂");
-    chain.rule(two, idle, end, "the active time ends: rate β (section 4.4)");
+    chain.transition(one, two, delta * q, "acknowledged, the window grows: δq₁ (section 4.3)");
+    chain.transition(two, two, delta * q * q, "acknowledged, the window is limited to two: δq₂");
+    chain.transition(two, idle, end, "the active time ends: rate β (section 4.4)");
     let single = delta * 2.0 * p * q;
     if tcp.vegas {
-        chain.rule(two, two, single, "one lost, one duplicate, sent again: δP₁² (section 4.4)");
-        chain.rule(two, timeout, delta * p * p, "both lost: δ(1 − q₂ − P₁²)");
+        chain.transition(
+            two,
+            two,
+            single,
+            "one lost, one duplicate, sent again: δP₁² (section 4.4)",
+        );
+        chain.transition(two, timeout, delta * p * p, "both lost: δ(1 − q₂ − P₁²)");
     } else {
-        chain.rule(two, timeout, single + delta * p * p, "any loss: δ(1 − q₂) (section 4.3)");
+        chain.transition(two, timeout, single + delta * p * p, "any loss: δ(1 − q₂) (section 4.3)");
     }
     chain
 }

@@ -1,8 +1,8 @@
 //! The meter as a TCP behaves.
 
-mod starts;
+mod first_transmissions;
 
-pub(super) use self::starts::{Start, starts};
+pub(super) use self::first_transmissions::{FirstTransmission, first_transmissions};
 
 use super::{Conditions, Demand, MeterTcp, Restart};
 use crate::chain::{Chain, State};
@@ -373,7 +373,7 @@ impl Builder {
     fn rule(&mut self, from: Place, to: Place, rate: f64, text: &'static str) {
         let index = |(kind, doublings): Place| doublings as usize * self.kinds + kind;
         let (from, to) = (index(from), index(to));
-        self.chain.rule(from, to, rate, text);
+        self.chain.transition(from, to, rate, text);
     }
 }
 

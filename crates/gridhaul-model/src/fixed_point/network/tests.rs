@@ -1,7 +1,7 @@
 use super::*;
 use crate::chain::meter::{Restart, Timer};
 
-fn meters(number: f64, rate: f64, vegas: bool, rules: Rules) -> Network {
+fn meters(number: f64, rate: f64, vegas: bool, rules: ModelRules) -> Network {
     let timer = Timer { min: 0.2, max: 60.0, floor_on_variance: false, timestamps: false };
     Network {
         resources: vec![Resource { rate, room: 101, copies: 1.0, acknowledges: false }],
@@ -12,7 +12,7 @@ fn meters(number: f64, rate: f64, vegas: bool, rules: Rules) -> Network {
             out: 0.05,
             back: 0.05,
             noise: 0.0,
-            feed: Feed::Meter {
+            source: DataSource::Meter {
                 tcp: MeterTcp { vegas, window: 2, timer, restart: Restart::Never },
                 demand: Demand::Greedy { on: 0.1, off: 60.0 },
             },
@@ -23,7 +23,7 @@ fn meters(number: f64, rate: f64, vegas: bool, rules: Rules) -> Network {
 
 #[test]
 fn a_wide_link_leaves_the_meters_alone() {
-    let solution = meters(1_000.0, 1e9, false, Rules::Refined).solve();
+    let solution = meters(1_000.0, 1e9, false, ModelRules::Refined).solve();
     assert!(solution.converged && solution.classes[0].loss < 1e-12);
     assert!((solution.classes[0].rtt - 0.1).abs() < 1e-4);
 }
@@ -31,7 +31,7 @@ fn a_wide_link_leaves_the_meters_alone() {
 #[test]
 fn where_it_begins_decides_nothing() {
     let mut work = Workspace::default();
-    for rules in [Rules::Paper, Rules::Refined] {
+    for rules in [ModelRules::Paper, ModelRules::Refined] {
         for vegas in [false, true] {
             for number in [1e7, 3e4, 2e3, 4e5, 1.0, 1e5] {
                 let network = meters(number, 2e6, vegas, rules);
@@ -45,7 +45,7 @@ fn where_it_begins_decides_nothing() {
 
 #[test]
 fn queues_carry_what_senders_offer() {
-    for rules in [Rules::Paper, Rules::Refined] {
+    for rules in [ModelRules::Paper, ModelRules::Refined] {
         for vegas in [false, true] {
             for number in [1e3, 3e4, 1e5, 4e5, 1e7] {
                 let solution = meters(number, 2e6, vegas, rules).solve();

@@ -1,6 +1,6 @@
 use super::super::{Timer, sent};
 use super::*;
-use crate::rules::Rules;
+use crate::model_rules::ModelRules;
 
 const TIMER: Timer = Timer { min: 0.2, max: 60.0, floor_on_variance: false, timestamps: false };
 const BURSTS: Demand = Demand::Greedy { on: 0.1, off: 60.0 };
@@ -11,8 +11,13 @@ fn rates(vegas: bool, demand: &Demand, loss: f64) -> crate::chain::Rates {
 
 fn restarting(vegas: bool, restart: Restart, demand: &Demand, loss: f64) -> crate::chain::Rates {
     let tcp = MeterTcp { vegas, window: 2, timer: TIMER, restart };
-    sent(&tcp, demand, &Conditions { loss, rtt: 0.1, pairing: 0.0, variation: 0.0 }, Rules::Refined)
-        .rates
+    sent(
+        &tcp,
+        demand,
+        &Conditions { loss, rtt: 0.1, pairing: 0.0, variation: 0.0 },
+        ModelRules::Refined,
+    )
+    .rates
 }
 
 #[test]

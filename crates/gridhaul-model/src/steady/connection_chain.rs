@@ -1,4 +1,4 @@
-//! The course of a flow: the connections that proxies cut it into, the slowest of which decides.
+//! The chain of a flow: the connections that proxies cut it into, the slowest of which decides.
 //!
 //! Paper `plc`, equation 3, has equal loss on all hops, so that the longest decides. Here each hop
 //! has its own loss, buffer and rate.
@@ -8,27 +8,27 @@ use gridhaul_scenario::backend::Unsupported;
 use gridhaul_scenario::scenario::{Proxy, ProxyMode, Scenario, Stage, Waypoint};
 
 use super::buffers::{self, Buffer};
-use super::demand::{Demand, Limit};
-use crate::rules::Rules;
+use super::demand::{Bottleneck, Demand};
+use crate::model_rules::ModelRules;
 
 /// A flow as the connections that it is made of, in the order in which its data crosses them: one,
-/// if no proxy is on its way.
+/// if no proxy is on its path.
 #[derive(Debug, Clone)]
-pub(super) struct Course<'s> {
-    pub pieces: Vec<Demand<'s>>,
-    /// The piece that decides.
+pub(super) struct ConnectionChain<'s> {
+    pub split_connections: Vec<Demand<'s>>,
+    /// The split_connection that decides.
     pub slowest: usize,
 }
 
-impl<'s> Course<'s> {
-    /// Reads a flow and applies the laws of its pieces as if it were alone.
+impl<'s> ConnectionChain<'s> {
+    /// Reads a flow and applies the laws of its split_connections as if it were alone.
     ///
     /// # Errors
     /// Each key for which there is no formula.
     pub(super) fn of(
         scenario: &'s Scenario,
         name: &'s str,
-        rules: Rules,
+        rules: ModelRules,
     ) -> Result<Self, Vec<Unsupported>> {
         let one = |key: String, reason: &str| vec![Unsupported { key, reason: reason.to_owned() }];
         let flow = &scenario.flow[name];
@@ -38,97 +38,103 @@ impl<'s> Course<'s> {
         let [stage] = &stages[..] else {
             return Err(one(
                 format!("flow.{name}"),
-                "a bulk flow through collectors has no formula here",
+                "a bulk flow through aggregators has no formula here",
             ));
         };
         let points = scenario
             .waypoints(name)
             .map_err(|diagnostic| one(diagnostic.key.clone(), &diagnostic.message))?;
         refuse(scenario, &points)?;
-        let cuts = Cuts { scenario, stage, points: &points };
-        let pieces = (0..=points.len()).map(|index| {
-            let (stage, stack) = cuts.piece(index);
+        let split_path = SplitPath { scenario, stage, points: &points };
+        let split_connections = (0..=points.len()).map(|index| {
+            let (stage, stack) = split_path.split_connection(index);
             Demand::of(scenario, (name, flow), &stage, stack, rules)
         });
-        let pieces = pieces.collect::<Result<Vec<_>, _>>()?;
-        let buffers = cuts.buffers(&pieces);
-        Ok(Self::joined(scenario, pieces, &points, &buffers))
+        let split_connections = split_connections.collect::<Result<Vec<_>, _>>()?;
+        let buffers = split_path.buffers(&split_connections);
+        Ok(Self::joined(scenario, split_connections, &points, &buffers))
     }
 
-    /// What the first piece sends reaches the end at the rate of the slowest piece: the buffers
+    /// What the first split_connection sends reaches the end at the rate of the slowest split_connection: the buffers
     /// before it fill, and the windows that they offer close. Where a buffer is small, the hops
     /// before and after it together are slower than each of them alone.
     fn joined(
         scenario: &Scenario,
-        mut pieces: Vec<Demand<'s>>,
+        mut split_connections: Vec<Demand<'s>>,
         points: &[Waypoint],
         buffers: &[Buffer],
     ) -> Self {
-        let rates = pieces.iter().map(Demand::arriving).zip(0_usize..);
-        let (mut least, mut slowest) =
-            rates.min_by(|a, b| a.0.total_cmp(&b.0)).expect("a way has at least one piece");
-        if let Some(limit) = buffers::limit(&pieces, buffers) {
-            (least, slowest) = (limit.rate, limit.piece);
+        let rates = split_connections.iter().map(Demand::arriving).zip(0_usize..);
+        let (mut least, mut slowest) = rates
+            .min_by(|a, b| a.0.total_cmp(&b.0))
+            .expect("a path has at least one split_connection");
+        if let Some(limit) = buffers::limit(&split_connections, buffers) {
+            (least, slowest) = (limit.rate, limit.split_connection);
             let (node, _) =
                 scenario.node.get_index(points[limit.proxy].node).expect("a proxy is at a node");
-            let piece = &mut pieces[slowest];
-            piece.rate = least / (1.0 - piece.connection.loss);
-            piece.rtt_s = Some(piece.connection.rtt_s);
-            piece.limit = Limit::Buffer(node.clone());
+            let split_connection = &mut split_connections[slowest];
+            split_connection.rate = least / (1.0 - split_connection.connection.loss);
+            split_connection.rtt_s = Some(split_connection.connection.rtt_s);
+            split_connection.limit = Bottleneck::Buffer(node.clone());
         }
         let before = slowest.checked_sub(1).map(|index| &points[index]);
         let place = before.and_then(|point| scenario.node.get_index(point.node));
         let text = place.map_or("the first hop".to_owned(), |(node, _)| {
             format!("the hop behind the proxy at {node}")
         });
-        let decides = pieces[slowest].limit.clone();
-        for (index, piece) in pieces.iter_mut().enumerate().filter(|(index, _)| *index != slowest) {
-            let kept = 1.0 - piece.connection.loss;
-            piece.rate = if kept > 0.0 { least / kept } else { 0.0 };
-            // How long the queues and buffers before the slowest piece are, no law says.
-            piece.rtt_s = piece.rtt_s.filter(|_| index > slowest);
-            piece.limit = Limit::Piece(format!("{} ({text})", decides.text()));
+        let decides = split_connections[slowest].limit.clone();
+        for (index, split_connection) in
+            split_connections.iter_mut().enumerate().filter(|(index, _)| *index != slowest)
+        {
+            let kept = 1.0 - split_connection.connection.loss;
+            split_connection.rate = if kept > 0.0 { least / kept } else { 0.0 };
+            // How long the queues and buffers before the slowest split_connection are, no law says.
+            split_connection.rtt_s = split_connection.rtt_s.filter(|_| index > slowest);
+            split_connection.limit =
+                Bottleneck::SplitConnection(format!("{} ({text})", decides.text()));
         }
-        if pieces.len() > 1 {
-            pieces[slowest].limit = Limit::Piece(format!("{} ({text})", decides.text()));
+        if split_connections.len() > 1 {
+            split_connections[slowest].limit =
+                Bottleneck::SplitConnection(format!("{} ({text})", decides.text()));
         }
-        Self { pieces, slowest }
+        Self { split_connections, slowest }
     }
 
     /// The flow as seen from its sender.
     pub(super) fn first(&self) -> &Demand<'s> {
-        &self.pieces[0]
+        &self.split_connections[0]
     }
 
     /// Segments a second that reach the end.
     pub(super) fn arriving(&self) -> f64 {
-        self.pieces[self.pieces.len() - 1].arriving()
+        self.split_connections[self.split_connections.len() - 1].arriving()
     }
 
     /// Share of the segments lost of all that the sender and the proxies send.
     pub(super) fn loss(&self) -> f64 {
-        let sent: f64 = self.pieces.iter().map(|piece| piece.rate).sum();
-        let arriving: f64 = self.pieces.iter().map(Demand::arriving).sum();
+        let sent: f64 =
+            self.split_connections.iter().map(|split_connection| split_connection.rate).sum();
+        let arriving: f64 = self.split_connections.iter().map(Demand::arriving).sum();
         if sent > 0.0 { 1.0 - arriving / sent } else { self.first().connection.loss }
     }
 }
 
 /// Where a flow is cut.
-struct Cuts<'a, 's> {
+struct SplitPath<'a, 's> {
     scenario: &'s Scenario,
     stage: &'a Stage,
     points: &'a [Waypoint],
 }
 
-impl Cuts<'_, '_> {
-    /// The piece that begins at the sender (0) or at a proxy, and the stack that sends on it, with
+impl SplitPath<'_, '_> {
+    /// The split_connection that begins at the sender (0) or at a proxy, and the stack that sends on it, with
     /// the window that is offered at its end.
-    fn piece(&self, index: usize) -> (Stage, StackParams) {
+    fn split_connection(&self, index: usize) -> (Stage, StackParams) {
         let (start, end) =
             (index.checked_sub(1).map(|index| &self.points[index]), self.points.get(index));
         let out = start.map_or(0, |point| point.after[0])
             ..end.map_or(self.stage.out.len(), |point| point.after[0]);
-        // The way back begins at the far end.
+        // The path back begins at the far end.
         let back = end.map_or(0, |point| point.after[1])
             ..start.map_or(self.stage.back.len(), |point| point.after[1]);
         let name = |point: &Waypoint| self.scenario.node[point.node].proxy.as_ref();
@@ -146,18 +152,20 @@ impl Cuts<'_, '_> {
         (stage, params)
     }
 
-    /// The buffers of the proxies, in segments of the pieces that end at them.
-    fn buffers(&self, pieces: &[Demand<'_>]) -> Vec<Buffer> {
+    /// The buffers of the proxies, in segments of the split_connections that end at them.
+    fn buffers(&self, split_connections: &[Demand<'_>]) -> Vec<Buffer> {
         let proxies =
             self.points.iter().filter_map(|point| self.scenario.node[point.node].proxy.as_ref());
-        let buffer = |(proxy, piece): (&Proxy, &Demand<'_>)| Buffer {
-            segments: (f64::from(proxy.window()) / f64::from(piece.stack.mss)).floor().max(1.0),
+        let buffer = |(proxy, split_connection): (&Proxy, &Demand<'_>)| Buffer {
+            segments: (f64::from(proxy.window()) / f64::from(split_connection.stack.mss))
+                .floor()
+                .max(1.0),
             reflects: proxy.mode == ProxyMode::Reflect,
         };
-        proxies.zip(pieces).map(buffer).collect()
+        proxies.zip(split_connections).map(buffer).collect()
     }
 
-    /// The window at the end of a piece: the buffer of the proxy there and, if it reflects, no more
+    /// The window at the end of a split_connection: the buffer of the proxy there and, if it reflects, no more
     /// than the window that it is offered itself (paper `plc`, section II.D.3).
     fn window(&self, index: usize, far: u32) -> u32 {
         let Some(point) = self.points.get(index) else { return far };
@@ -169,7 +177,7 @@ impl Cuts<'_, '_> {
     }
 }
 
-/// Names what has no formula of the proxies on a way.
+/// Names what has no formula of the proxies on a path.
 fn refuse(scenario: &Scenario, points: &[Waypoint]) -> Result<(), Vec<Unsupported>> {
     let mut unsupported = Vec::new();
     for point in points {

@@ -6,7 +6,7 @@ use crate::chain::Elimination;
 
 /// Segments that are sent for the first time, under some conditions.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::chain::meter) struct Start {
+pub(in crate::chain::meter) struct FirstTransmission {
     /// Their share of all new segments, up to a factor.
     pub(in crate::chain::meter) share: f64,
     /// Probability that they wait for the timer, being lost or behind one that is.
@@ -18,13 +18,13 @@ pub(in crate::chain::meter) struct Start {
 }
 
 /// How new segments set out in the stationary state.
-pub(in crate::chain::meter) fn starts(
+pub(in crate::chain::meter) fn first_transmissions(
     tcp: &MeterTcp,
     demand: &Demand,
     conditions: &Conditions,
     more: f64,
     elimination: &mut Elimination,
-) -> Vec<Start> {
+) -> Vec<FirstTransmission> {
     let chain = refined(tcp, demand, conditions, more);
     let kinds = kinds(tcp.restart);
     let (p, none) = (conditions.loss, Pair::new(conditions).none_lost);
@@ -42,7 +42,7 @@ pub(in crate::chain::meter) fn starts(
         }
         let full = tcp.timer.after(d, conditions.rtt);
         let mut add = |held: f64, doublings: u32, wait: f64| {
-            starts.push(Start::timed(sent, held, doublings, wait));
+            starts.push(FirstTransmission::timed(sent, held, doublings, wait));
         };
         match (kind, state.fresh) {
             (FIRST, fresh) if tcp.restart == Restart::TimerRunsOn => {
@@ -50,7 +50,7 @@ pub(in crate::chain::meter) fn starts(
                 let (one, two) = if fresh > 1 { (first, 1.0 - none) } else { (p, p) };
                 let held = f64::midpoint(one, two);
                 let share = sent * f64::from(fresh);
-                starts.push(Start { share, held, doublings: d, waits });
+                starts.push(FirstTransmission { share, held, doublings: d, waits });
             }
             (_, 2) => {
                 add(first, d, full);

@@ -1,6 +1,6 @@
 //! Axes laid out: range, ticks, labels and the way from values to pixels.
 
-use super::draw::{FONT, width};
+use super::svg_primitives::{FONT, width};
 use super::{Axis, Scale};
 use crate::format::{Prefix, fixed, number, superscript};
 
@@ -37,7 +37,7 @@ pub(super) enum Fit {
 
 /// An axis laid out between two pixels.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Ruler {
+pub(super) struct AxisLayout {
     /// Label with its prefixed unit.
     pub(super) title: String,
     pub(super) low: f64,
@@ -51,7 +51,7 @@ pub(super) struct Ruler {
     end: f64,
 }
 
-impl Ruler {
+impl AxisLayout {
     /// Lays out `axis` around `values` from pixel `start` to pixel `end`.
     pub(super) fn new(axis: &Axis, values: &[f64], fit: Fit, start: f64, end: f64) -> Self {
         let values =
@@ -281,7 +281,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn labels(ruler: &Ruler) -> String {
+    fn labels(ruler: &AxisLayout) -> String {
         let labels: Vec<_> = ruler.ticks.iter().map(|tick| tick.label.as_str()).collect();
         format!("{}: {}", ruler.title, labels.join(" | "))
     }
@@ -313,7 +313,7 @@ mod tests {
             (count, &[2e-6, 9e-6], Fit::Zero),
         ];
         let lines = cases.map(|(axis, values, fit)| {
-            labels(&Ruler::new(
+            labels(&AxisLayout::new(
                 &axis,
                 values,
                 fit,
@@ -333,7 +333,7 @@ mod tests {
         ) {
             let axis = Axis::new("x", "s");
             let axis = if log { axis.log() } else { axis };
-            let ruler = Ruler::new(&axis, &values, fit, 10.0, 490.0);
+            let ruler = AxisLayout::new(&axis, &values, fit, 10.0, 490.0);
             prop_assert!(ruler.low.is_finite() && ruler.low < ruler.high);
             prop_assert!(ruler.ticks.len() < 40 && ruler.minor.len() < 2000);
             for tick in &ruler.ticks {

@@ -46,7 +46,7 @@ pub(crate) fn falling_root(
 /// replaced by the last one seen. Found to within `tolerance`, and where the function is below ten
 /// times that however steep it is. `None` as soon as a step does not come much nearer: then a bracket
 /// is needed.
-pub(crate) fn near_root(
+pub(crate) fn secant_root(
     mut f: impl FnMut(f64) -> f64,
     start: f64,
     slope: &mut f64,
@@ -122,7 +122,7 @@ mod tests {
         ) {
             let f = |x: f64| (root - x) + bend * (root - x).sin();
             let mut slope = -1.0;
-            if let Some(at) = near_root(f, start, &mut slope, 1e-10) {
+            if let Some(at) = secant_root(f, start, &mut slope, 1e-10) {
                 prop_assert!((at - root).abs() < 1e-8, "{at} {root}");
             } else {
                 prop_assert!((start - root).abs() > 1e-3);
@@ -137,7 +137,7 @@ mod tests {
                 last = steep * (root - x).sin();
                 last
             };
-            let at = near_root(f, root - 0.001, &mut slope, 1e-10);
+            let at = secant_root(f, root - 0.001, &mut slope, 1e-10);
             prop_assert!(at.is_some_and(|at| (at - root).abs() < 1e-10), "{at:?}");
             prop_assert!(last.abs() < 1e-9 && evaluations <= 5, "{last} {evaluations}");
             prop_assert!((slope / -steep - 1.0).abs() < 0.01, "{slope}");

@@ -8,7 +8,7 @@ use gridhaul_scenario::answer::{Column, ColumnData, Series};
 use super::{NamedChart, capital, slug};
 use crate::chart::{Axis, Chart, DataPoint, LineChart, LineSeries};
 use crate::format::column;
-use crate::key;
+use crate::parameter_label;
 
 /// How many lines a chart can tell apart, and how many charts a quantity gets.
 const LINES_MAX: usize = 8;
@@ -107,7 +107,10 @@ fn lines(answers: &[(String, &Answer)], names: &[String], of: &str, quantity: &s
                 continue;
             }
             let point = point.map(|index| {
-                names.get(index).cloned().unwrap_or_else(|| key::of_point(&answer.points, index))
+                names
+                    .get(index)
+                    .cloned()
+                    .unwrap_or_else(|| parameter_label::of_point(&answer.points, index))
             });
             let label = if answers.len() > 1 { label.as_str() } else { "" };
             let parts = vec![label.to_owned(), point.unwrap_or_default(), column(quantity).0];

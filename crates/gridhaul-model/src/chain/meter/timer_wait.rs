@@ -3,49 +3,53 @@
 //! A window of two gives no three duplicate acknowledgements, so that nearly every loss waits for
 //! the timer, and each further one for twice as long (RFC 6298, 5.5).
 
-use super::refined::{Start, starts};
+use super::refined::{FirstTransmission, first_transmissions};
 use super::{Conditions, Demand, MeterTcp, Timer};
 use crate::chain::Elimination;
-use crate::spread::Spread;
+use crate::time_distribution::TimeDistribution;
 
 /// What segments of a meter wait for timers. `None` if nothing is sent, or nothing ever arrives.
 ///
 /// The doublings that are in force when something new is sent are those of the chain: without
 /// timestamps they outlast a repeat (Karn's algorithm). `more` is the one of the solution.
-pub(crate) fn ladder(
+pub(crate) fn timer_wait(
     tcp: &MeterTcp,
     demand: &Demand,
     conditions: &Conditions,
     more: f64,
     elimination: &mut Elimination,
-) -> Option<Spread> {
+) -> Option<TimeDistribution> {
     let arriving = 1.0 - conditions.loss;
     if arriving < LEAST {
         return None;
     }
-    let starts = starts(tcp, demand, conditions, more, elimination);
+    let starts = first_transmissions(tcp, demand, conditions, more, elimination);
     let all: f64 = starts.iter().map(|start| start.share).sum();
     let mut values = Vec::new();
     for start in starts {
         let share = start.share / all;
         values.push((0.0, share * (1.0 - start.held)));
-        let climb = Climb { timer: tcp.timer, rtt: conditions.rtt, loss: conditions.loss };
+        let series = BackoffSeries { timer: tcp.timer, rtt: conditions.rtt, loss: conditions.loss };
         let part = share * start.held / start.waits.len().max(1) as f64;
         for &first in &start.waits {
-            climb.add(&mut values, first, start.doublings + 1, part);
+            series.add(&mut values, first, start.doublings + 1, part);
         }
     }
-    Spread::of(values)
+    TimeDistribution::of(values)
 }
 
-/// As [`ladder`], for segments that are sent alone by a sender whose timer is not backed off.
-pub(crate) fn single(timer: Timer, rtt: f64, loss: f64) -> Option<Spread> {
+/// As [`timer_wait`], for segments that are sent alone by a sender whose timer is not backed off.
+pub(crate) fn single_segment_timer_wait(
+    timer: Timer,
+    rtt: f64,
+    loss: f64,
+) -> Option<TimeDistribution> {
     if 1.0 - loss < LEAST {
         return None;
     }
     let mut values = vec![(0.0, 1.0 - loss)];
-    Climb { timer, rtt, loss }.add(&mut values, timer.after(0, rtt), 1, loss);
-    Spread::of(values)
+    BackoffSeries { timer, rtt, loss }.add(&mut values, timer.after(0, rtt), 1, loss);
+    TimeDistribution::of(values)
 }
 
 /// Share of arriving segments below which none is said to arrive.
@@ -53,13 +57,13 @@ const LEAST: f64 = 1e-9;
 /// Weight that is not followed any further.
 const NEGLIGIBLE: f64 = 1e-12;
 
-struct Climb {
+struct BackoffSeries {
     timer: Timer,
     rtt: f64,
     loss: f64,
 }
 
-impl Climb {
+impl BackoffSeries {
     /// The first repeat leaves after `first` seconds, under a timeout of so many doublings.
     fn add(&self, values: &mut Vec<(f64, f64)>, first: f64, doublings: u32, weight: f64) {
         let (p, q) = (self.loss, 1.0 - self.loss);
@@ -89,7 +93,7 @@ impl Climb {
     }
 }
 
-impl Start {
+impl FirstTransmission {
     /// A start under a timer that begins with it.
     pub(super) fn timed(share: f64, held: f64, doublings: u32, wait: f64) -> Self {
         Self { share, held, doublings, waits: vec![wait] }
@@ -103,13 +107,13 @@ mod tests {
 
     const TIMER: Timer = Timer { min: 1.0, max: 60.0, floor_on_variance: false, timestamps: true };
 
-    fn ladder(
+    fn timer_wait(
         tcp: &MeterTcp,
         demand: &Demand,
         conditions: &Conditions,
         more: f64,
-    ) -> Option<Spread> {
-        super::ladder(tcp, demand, conditions, more, &mut Elimination::default())
+    ) -> Option<TimeDistribution> {
+        super::timer_wait(tcp, demand, conditions, more, &mut Elimination::default())
     }
 
     fn meter(vegas: bool, restart: Restart) -> MeterTcp {
@@ -125,12 +129,12 @@ mod tests {
         // With timestamps every message begins without back-off: 1, 3, 7, 15, 31, 63 s, then 60 s more
         // each: Σ pⁱ RTO(i) = 0.5·1 + 0.25·2 + ... + 0.5⁶·32 = 3, then 0.5⁷·60·2 = 0.9375.
         let demand = Demand::Messages { per_second: 1e-6, segments: 1 };
-        let waits = ladder(&meter(false, Restart::Never), &demand, &at(0.5), 0.0).unwrap();
+        let waits = timer_wait(&meter(false, Restart::Never), &demand, &at(0.5), 0.0).unwrap();
         assert!((waits.mean() / 3.9375 - 1.0).abs() < 1e-4, "{}", waits.mean());
         for (seconds, share) in [(0.9, 0.5), (1.1, 0.75), (3.3, 0.875), (7.5, 0.9375)] {
             assert!((waits.within(seconds) - share).abs() < 1e-4, "{seconds}");
         }
-        let alone = single(TIMER, 0.1, 0.5).unwrap();
+        let alone = single_segment_timer_wait(TIMER, 0.1, 0.5).unwrap();
         assert!((alone.mean() / waits.mean() - 1.0).abs() < 1e-4);
     }
 
@@ -139,7 +143,7 @@ mod tests {
         // A message every 10^4 s: the timer stands at 60 s and fires within 0 to 60 s.
         let demand = Demand::Messages { per_second: 1e-4, segments: 1 };
         let vegas = meter(true, Restart::TimerRunsOn);
-        let waits = ladder(&vegas, &demand, &at(0.02), 0.0).unwrap();
+        let waits = timer_wait(&vegas, &demand, &at(0.02), 0.0).unwrap();
         assert!((waits.within(1.0) - 0.98).abs() < 0.002);
         assert!((waits.mean() / (0.02 * 30.0) - 1.0).abs() < 0.1, "{}", waits.mean());
     }
@@ -147,12 +151,12 @@ mod tests {
     #[test]
     fn the_ends_of_the_scale() {
         let demand = Demand::Messages { per_second: 1e-3, segments: 1 };
-        let of = |loss| ladder(&meter(false, Restart::Never), &demand, &at(loss), 0.0);
+        let of = |loss| timer_wait(&meter(false, Restart::Never), &demand, &at(loss), 0.0);
         assert!(of(0.0).is_some_and(|waits| waits.mean() == 0.0));
-        assert!(of(1.0).is_none() && single(TIMER, 0.1, 1.0).is_none());
-        let rare = single(TIMER, 0.1, 1.0 - 1e-6).unwrap();
+        assert!(of(1.0).is_none() && single_segment_timer_wait(TIMER, 0.1, 1.0).is_none());
+        let rare = single_segment_timer_wait(TIMER, 0.1, 1.0 - 1e-6).unwrap();
         assert!((rare.mean() / 60e6 - 1.0).abs() < 0.01, "{}", rare.mean());
         let none = Demand::Messages { per_second: 0.0, segments: 1 };
-        assert!(ladder(&meter(false, Restart::Never), &none, &at(0.1), 0.0).is_none());
+        assert!(timer_wait(&meter(false, Restart::Never), &none, &at(0.1), 0.0).is_none());
     }
 }

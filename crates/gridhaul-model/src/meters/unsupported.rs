@@ -7,8 +7,8 @@ use gridhaul_scenario::scenario::{
 };
 
 /// Every key that cannot be honoured, and why.
-pub(super) fn refused(scenario: &Scenario) -> Vec<Unsupported> {
-    let mut refused = Refused(Vec::new());
+pub(super) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
+    let mut refused = UnsupportedKeys(Vec::new());
     if scenario.record.interval.is_some() {
         refused.key(
             "record.interval",
@@ -41,9 +41,9 @@ pub(super) fn refused(scenario: &Scenario) -> Vec<Unsupported> {
     refused.0
 }
 
-struct Refused(Vec<Unsupported>);
+struct UnsupportedKeys(Vec<Unsupported>);
 
-impl Refused {
+impl UnsupportedKeys {
     fn key(&mut self, key: &str, reason: &str) {
         self.0.push(Unsupported { key: key.to_owned(), reason: reason.to_owned() });
     }
@@ -65,7 +65,7 @@ impl Refused {
         if node.proxy.as_ref().is_some_and(|proxy| proxy.mode != ProxyMode::None) {
             self.key(
                 &format!("{key}.proxy"),
-                "the equations of meters know collectors (`aggregator`) only; use `--on sim`",
+                "the equations of meters know aggregators (`aggregator`) only; use `--on sim`",
             );
         }
     }
@@ -139,7 +139,7 @@ impl Refused {
         if let Some(third) = stages.get(2) {
             self.key(
                 &format!("node.{}.aggregator", third.from),
-                "the equations know one collector on a way; use `--on sim`",
+                "the equations know one aggregator on a way; use `--on sim`",
             );
         }
         let Some(second) = stages.get(1) else { return };
@@ -149,7 +149,7 @@ impl Refused {
             if shared || second.out.iter().any(|later| later == hop) {
                 self.key(
                     &format!("link.{link}"),
-                    "the equations take each collector's region as having links of its own; use \
+                    "the equations take each aggregator's region as having links of its own; use \
                      `--on sim`",
                 );
             }

@@ -15,7 +15,7 @@ impl Chain {
             let _ = writeln!(text, "| {state} | {} | {:.6} |", state.segments, share + 0.0);
         }
         text.push_str("\n| from | to | rate, 1/s | rule |\n|---|---|--:|---|\n");
-        for rule in self.rules() {
+        for rule in self.transitions() {
             let (from, to) = (self.states()[rule.from], self.states()[rule.to]);
             let _ = writeln!(text, "| {from} | {to} | {:.6} | {} |", rule.rate, rule.text);
         }
@@ -52,7 +52,7 @@ impl Chain {
     /// Pairs of states with the sum of their rates, without those that never happen.
     fn arrows(&self) -> Vec<(usize, usize, f64)> {
         let mut arrows: Vec<(usize, usize, f64)> = Vec::new();
-        for rule in self.rules().iter().filter(|rule| rule.rate > 0.0) {
+        for rule in self.transitions().iter().filter(|rule| rule.rate > 0.0) {
             match arrows.iter_mut().find(|arrow| (arrow.0, arrow.1) == (rule.from, rule.to)) {
                 Some(arrow) => arrow.2 += rule.rate,
                 None => arrows.push((rule.from, rule.to, rule.rate)),
@@ -78,8 +78,8 @@ mod tests {
             rounds: 1.5,
             mark: Some(("doublings", 1)),
         });
-        chain.rule(idle, send, 0.5, "a burst begins");
-        chain.rule(send, idle, 1.5, "a burst ends");
+        chain.transition(idle, send, 0.5, "a burst begins");
+        chain.transition(send, idle, 1.5, "a burst ends");
         assert_eq!(
             chain.to_table(),
             "| state | segments | share of time |\n|---|--:|--:|\n\

@@ -4,7 +4,7 @@ use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{Estimate, Metric, Row, Scope};
 
 use crate::format::{self, Prefix, UNKNOWN};
-use crate::key;
+use crate::parameter_label;
 
 /// How much a table shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -164,8 +164,9 @@ impl<'a> Records<'a> {
         let mut rows = Vec::new();
         for (label, replications, point) in points() {
             for row in rows_of(point) {
-                let value =
-                    |key: &&String| key::value(point, key).unwrap_or_else(|| UNKNOWN.to_owned());
+                let value = |key: &&String| {
+                    parameter_label::value(point, key).unwrap_or_else(|| UNKNOWN.to_owned())
+                };
                 let mut names: Vec<String> = parameters.iter().map(value).collect();
                 names.push(row.name.clone());
                 if counted {
@@ -254,7 +255,7 @@ impl<'a> Records<'a> {
         let swept = &self.keys[..own.unwrap_or(0)];
         let name = |names: &[String]| {
             let part = |index: &usize| match swept.get(*index) {
-                Some(key) => key::named(key, &names[*index], swept),
+                Some(key) => parameter_label::named(key, &names[*index], swept),
                 None => names[*index].clone(),
             };
             told.iter().map(part).collect::<Vec<_>>().join(", ")

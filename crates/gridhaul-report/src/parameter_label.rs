@@ -46,7 +46,7 @@ pub(crate) fn label(key: &str) -> String {
     };
     let direction = match rest {
         ["both", _, ..] => " (both directions)".to_owned(),
-        [way @ ("forward" | "reverse" | "reverse"), _, ..] => format!(" ({way})"),
+        [way @ ("forward" | "reverse"), _, ..] => format!(" ({way})"),
         ["count"] => return short(key),
         [_, ..] => String::new(),
         [] => return key.to_owned(),
@@ -64,14 +64,14 @@ pub(crate) fn value(point: &Point, key: &str) -> Option<String> {
 /// What a value of a key is called beside the values of other keys: its label; a word speaks for
 /// itself; numbers and switches are named with the key, and of two keys that end alike the whole key
 /// is told.
-pub(crate) fn told(point: &Point, key: &str, all: &[String]) -> Option<String> {
+pub(crate) fn label_at(point: &Point, key: &str, all: &[String]) -> Option<String> {
     if let Some(label) = point.labels.get(key) {
         return Some(label.clone());
     }
     Some(named(key, point.parameters.get(key)?, all))
 }
 
-/// [`told`] for a value of which there is no label.
+/// [`label_at`] for a value of which there is no label.
 pub(crate) fn named(key: &str, value: &str, all: &[String]) -> String {
     let text = plain(value);
     let is_table = value.starts_with(['{', '[']);
@@ -90,7 +90,7 @@ pub(crate) fn of_point(points: &[Point], index: usize) -> String {
     };
     let keys: Vec<String> = point.parameters.keys().filter(|key| differs(key)).cloned().collect();
     let mut words: Vec<String> = Vec::new();
-    for word in keys.iter().filter_map(|key| told(point, key, &keys)) {
+    for word in keys.iter().filter_map(|key| label_at(point, key, &keys)) {
         // The keys of one entry share a label.
         if !words.contains(&word) {
             words.push(word);

@@ -1,45 +1,50 @@
 //! What one sender sends through queues of known loss and delay.
 
 use super::super::resource::Response;
-use super::super::workspace::{Seen, Workspace};
-use super::{Class, Feed, Network, Region, Solution, Stream};
+use super::super::workspace::{ClassMemory, Workspace};
+use super::{Class, DataSource, Network, Region, Solution, Stream};
 use crate::chain::Rates;
-use crate::chain::collector::Wan;
-use crate::chain::meter::{Conditions, Demand, Sent};
+use crate::chain::aggregator::WanConditions;
+use crate::chain::meter::{Conditions, Demand, MeterOutput};
+use crate::model_rules::ModelRules;
 use crate::queue::Mm1b;
-use crate::rules::Rules;
 
 impl Network {
     /// What one sender of a class sends through queues that behave like this.
-    pub(super) fn stream(&self, class: &Class, responses: &[Response], seen: &mut Seen) -> Stream {
-        let way = self.way(class, responses);
+    pub(super) fn stream(
+        &self,
+        class: &Class,
+        responses: &[Response],
+        seen: &mut ClassMemory,
+    ) -> Stream {
+        let path = self.path(class, responses);
         let mut conditions =
-            Conditions { loss: way.loss, rtt: way.rtt, pairing: 0.0, variation: 0.0 };
-        let (sent, region) = match &class.feed {
-            Feed::Meter { tcp, demand } => {
-                conditions.pairing = self.pairing(class, responses, way.loss);
+            Conditions { loss: path.loss, rtt: path.rtt, pairing: 0.0, variation: 0.0 };
+        let (sent, region) = match &class.source {
+            DataSource::Meter { tcp, demand } => {
+                conditions.pairing = self.pairing(class, responses, path.loss);
                 conditions.variation = self.variation(class, responses, demand);
                 (seen.meter.sent(tcp, demand, &conditions, self.rules), None)
             }
-            Feed::Collector { tcp, payload_bits, region } => {
-                let most = seen.most(tcp, &self.wan(class, &way, responses), self.rules);
+            DataSource::Aggregator { tcp, payload_bits, region } => {
+                let most = seen.most(tcp, &self.wan(class, &path, responses), self.rules);
                 let (sent, region) = self.forward(most, *payload_bits, region, &mut seen.region);
                 (sent, Some(Box::new(region)))
             }
         };
         let offered = sent.rates.offered;
-        let arriving = if offered > 0.0 { sent.rates.arriving / offered } else { 1.0 - way.loss };
+        let arriving = if offered > 0.0 { sent.rates.arriving / offered } else { 1.0 - path.loss };
         Stream {
             sent,
             loss: (1.0 - arriving).clamp(0.0, 1.0),
-            delay: way.delay,
-            rtt: way.rtt,
+            delay: path.delay,
+            rtt: path.rtt,
             conditions,
             region,
         }
     }
 
-    fn way(&self, class: &Class, responses: &[Response]) -> Way {
+    fn path(&self, class: &Class, responses: &[Response]) -> PathState {
         let mut passing = 1.0 - class.noise;
         let (mut delay, mut rtt) = (class.out, class.out + class.back);
         let mut waits = 0.0;
@@ -48,7 +53,7 @@ impl Network {
             passing *= 1.0 - response.loss;
             delay += response.wait;
             let own = class.segment_bits / resource.rate;
-            if resource.acknowledges && self.rules == Rules::Refined {
+            if resource.acknowledges && self.rules == ModelRules::Refined {
                 continue;
             }
             delay += own;
@@ -56,11 +61,11 @@ impl Network {
             waits += response.wait;
         }
         let base = (rtt - waits).max(SHORTEST);
-        Way { loss: (1.0 - passing).clamp(0.0, 1.0), delay, rtt: rtt.max(SHORTEST), base }
+        PathState { loss: (1.0 - passing).clamp(0.0, 1.0), delay, rtt: rtt.max(SHORTEST), base }
     }
 
-    /// What the network does to a collector.
-    fn wan(&self, class: &Class, way: &Way, responses: &[Response]) -> Wan {
+    /// What the network does to an aggregator.
+    fn wan(&self, class: &Class, path: &PathState, responses: &[Response]) -> WanConditions {
         // The queue that Vegas listens to is the one in which most waits.
         let longest =
             class.path.iter().max_by(|&&a, &&b| responses[a].wait.total_cmp(&responses[b].wait));
@@ -69,13 +74,13 @@ impl Network {
         });
         let empty = || Mm1b::new(0.0, 1).expect("an empty queue exists");
         let delay = Mm1b::new(rho, room.max(1)).unwrap_or_else(empty).delay();
-        Wan { loss: way.loss, rtt: way.rtt, base: way.base, delay, service }
+        WanConditions { loss: path.loss, rtt: path.rtt, base: path.base, delay, service }
     }
 
-    /// A collector forwards what its region brings, at most what its connection takes.
+    /// An aggregator forwards what its region brings, at most what its connection takes.
     ///
     /// The paper loads the network with `most` in any case and gives the region's queue the rate of
-    /// all that is sent, repeats included (section 4.1, item 3). That is right while collectors are
+    /// all that is sent, repeats included (section 4.1, item 3). That is right while aggregators are
     /// never without data; below, a connection is only as busy as its buffer, which serves at the
     /// rate at which *new* segments leave.
     fn forward(
@@ -84,8 +89,8 @@ impl Network {
         payload_bits: f64,
         region: &Region,
         work: &mut Workspace,
-    ) -> (Sent, Solution) {
-        let paper = self.rules == Rules::Paper;
+    ) -> (MeterOutput, Solution) {
+        let paper = self.rules == ModelRules::Paper;
         let mut inner = region.network.clone();
         let service = if paper { most.offered } else { most.fresh };
         inner.resources[region.buffer].rate =
@@ -98,7 +103,7 @@ impl Network {
             fresh: most.fresh * busy,
             arriving: most.arriving * busy,
         };
-        (Sent { rates, backlog: false, more: 0.0 }, solution)
+        (MeterOutput { rates, backlog: false, more: 0.0 }, solution)
     }
 
     /// How far two segments that are sent together meet the same queue: not if the links before it
@@ -125,7 +130,7 @@ impl Network {
     /// The waits in different queues are taken as independent. The paper's chain knows the mean only.
     fn variation(&self, class: &Class, responses: &[Response], demand: &Demand) -> f64 {
         let forgets = demand.forgets();
-        if self.rules == Rules::Paper || forgets <= 0.0 {
+        if self.rules == ModelRules::Paper || forgets <= 0.0 {
             return 0.0;
         }
         let waits = class.path.iter().filter(|&&index| !self.resources[index].acknowledges);
@@ -142,8 +147,8 @@ impl Network {
 /// Shortest round trip that is computed with, in seconds.
 const SHORTEST: f64 = 1e-7;
 
-/// What a way does to the segments of a class.
-struct Way {
+/// What a path does to the segments of a class.
+struct PathState {
     loss: f64,
     delay: f64,
     rtt: f64,

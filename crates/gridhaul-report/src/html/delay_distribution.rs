@@ -6,7 +6,7 @@ use gridhaul_scenario::answer::{DelayDistribution, Metric, Point};
 use super::{NamedChart, Ranked, contrast, slug};
 use crate::chart::{Axis, LineChart, LineSeries, Reference, Stroke};
 use crate::format;
-use crate::key;
+use crate::parameter_label;
 
 /// How many curves a chart can tell apart, and how many charts there are.
 const CURVES_MAX: usize = 8;
@@ -60,7 +60,7 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Rank
 fn curves<'a>(label: &'a str, answer: &'a Answer) -> Vec<Curve<'a>> {
     let of_point = |(index, point): (usize, &'a Point)| {
         let name = if answer.points.len() > 1 {
-            key::of_point(&answer.points, index)
+            parameter_label::of_point(&answer.points, index)
         } else {
             String::new()
         };

@@ -1,19 +1,19 @@
-//! The way of one connection: what its links do to it when no other traffic is on them.
+//! The path of one connection: what its links do to it when no other traffic is on them.
 
 use gridhaul_core::tcp::{OptionBytes, StackParams};
 use gridhaul_scenario::backend::Unsupported;
 use gridhaul_scenario::scenario::{Direction, Hop, JitterShape, Loss, Scenario};
 use gridhaul_scenario::units::QueueLimit;
 
-use super::channel;
+use super::channel_loss;
 
-/// The way of the connections of one flow.
+/// The path of the connections of one flow.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Way {
+pub(super) struct Path {
     /// Links that the data crosses, in order.
-    pub out: Vec<WayHop>,
+    pub out: Vec<PathHop>,
     /// Links that the acknowledgements cross.
-    pub back: Vec<WayHop>,
+    pub back: Vec<PathHop>,
     /// Bytes on the wire of a full segment, and of an acknowledgement.
     pub segment_bytes: f64,
     pub ack_bytes: f64,
@@ -24,32 +24,32 @@ pub(super) struct Way {
     pub propagation_s: f64,
     /// Transmission of a full segment on the slowest link, in seconds.
     pub slowest_s: f64,
-    /// Sum of the mean deviations of the jitter on the way, in seconds.
+    /// Sum of the mean deviations of the jitter on the path, in seconds.
     pub jitter_deviation_s: f64,
-    /// Whether a link of the way loses in bursts.
+    /// Whether a link of the path loses in bursts.
     pub is_bursty: bool,
 }
 
-/// One direction of a link on the way.
+/// One direction of a link on the path.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct WayHop {
+pub(super) struct PathHop {
     pub hop: Hop,
     /// Its key in the scenario.
     pub key: String,
     pub bits_per_s: f64,
     /// Mean loss, damage included.
     pub loss: f64,
-    /// What may wait, in packets of this way; infinite without limit.
+    /// What may wait, in packets of this path; infinite without limit.
     pub queue: f64,
     /// Connections of the flow on each such link.
     pub sharers: f64,
 }
 
-impl Way {
-    /// Reads the ways of a flow.
+impl Path {
+    /// Reads the paths of a flow.
     ///
     /// # Errors
-    /// Each key on the way that the formulas know nothing of.
+    /// Each key on the path that the formulas know nothing of.
     pub(super) fn of(
         scenario: &Scenario,
         (out, back): (&[Hop], &[Hop]),
@@ -63,7 +63,7 @@ impl Way {
         };
         let ack_bytes = f64::from(stack.header + options);
         let segment_bytes = ack_bytes + f64::from(stack.mss);
-        let mut way = Self {
+        let mut path = Self {
             out: Vec::new(),
             back: Vec::new(),
             segment_bytes,
@@ -82,24 +82,24 @@ impl Way {
                 let (key, direction) = direction(scenario, *hop);
                 refuse(&key, direction, &mut unsupported);
                 let links = scenario.link_members(&scenario.link[hop.link]);
-                let read = way.read(direction, bytes, is_out);
-                let entry = WayHop {
+                let read = path.read(direction, bytes, is_out);
+                let entry = PathHop {
                     hop: *hop,
                     key,
                     sharers: connections.div_ceil(u64::from(links.max(1))) as f64,
                     ..read
                 };
-                if is_out { way.out.push(entry) } else { way.back.push(entry) }
+                if is_out { path.out.push(entry) } else { path.back.push(entry) }
             }
         }
-        for entry in way.out.iter().chain(&way.back) {
-            refuse_standstills(scenario, entry, way.rtt_s(), &mut unsupported);
+        for entry in path.out.iter().chain(&path.back) {
+            refuse_standstills(scenario, entry, path.rtt_s(), &mut unsupported);
         }
-        if unsupported.is_empty() { Ok(way) } else { Err(unsupported) }
+        if unsupported.is_empty() { Ok(path) } else { Err(unsupported) }
     }
 
     /// Takes one direction in; key, hop and sharers are the caller's.
-    fn read(&mut self, direction: &Direction, bytes: f64, is_out: bool) -> WayHop {
+    fn read(&mut self, direction: &Direction, bytes: f64, is_out: bool) -> PathHop {
         let bits_per_s = direction.rate.as_bits_per_sec() as f64;
         self.propagation_s += direction.delay.as_secs_f64();
         let mut time = bytes * 8.0 / bits_per_s + direction.delay.as_secs_f64();
@@ -124,7 +124,7 @@ impl Way {
             self.back_s += time;
         }
         self.is_bursty |= is_out && loses_in_bursts(direction);
-        WayHop {
+        PathHop {
             hop: Hop { link: 0, forward: true },
             key: String::new(),
             bits_per_s,
@@ -156,9 +156,9 @@ impl Way {
 
     /// Segments a second that each connection may send when the flow has the links to itself, and
     /// the hop that says so. Links use their rate before they lose.
-    pub(super) fn narrowest(&self) -> Option<(f64, &WayHop)> {
+    pub(super) fn narrowest(&self) -> Option<(f64, &PathHop)> {
         let mut arriving = 1.0;
-        let mut narrowest: Option<(f64, &WayHop)> = None;
+        let mut narrowest: Option<(f64, &PathHop)> = None;
         for hop in &self.out {
             let rate = hop.bits_per_s / (8.0 * self.segment_bytes * hop.sharers * arriving);
             if narrowest.is_none_or(|(least, _)| rate < least) && rate.is_finite() {
@@ -197,9 +197,9 @@ fn loss(direction: &Direction, bytes: f64) -> f64 {
         Some(Loss::Packets(_)) | None => 0.0,
     };
     let damaged = direction.corrupt.map_or(0.0, |corrupt| corrupt.ratio());
-    let faded = direction.shadowing.as_ref().and_then(channel::faded).unwrap_or(0.0);
+    let faded = direction.shadowing.as_ref().and_then(channel_loss::faded).unwrap_or(0.0);
     let seconds = bytes * 8.0 / direction.rate.as_bits_per_sec() as f64;
-    let survives = |noise| 1.0 - channel::destroyed(noise, seconds);
+    let survives = |noise| 1.0 - channel_loss::destroyed(noise, seconds);
     let quiet: f64 = direction.noise.iter().map(survives).product();
     1.0 - (1.0 - lost) * (1.0 - damaged) * (1.0 - faded) * quiet
 }
@@ -233,7 +233,7 @@ fn refuse(key: &str, direction: &Direction, unsupported: &mut Vec<Unsupported>) 
 /// meets a whole round of losses, and another, waits for its timer, and sends little meanwhile.
 fn refuse_standstills(
     scenario: &Scenario,
-    hop: &WayHop,
+    hop: &PathHop,
     rtt_s: f64,
     unsupported: &mut Vec<Unsupported>,
 ) {

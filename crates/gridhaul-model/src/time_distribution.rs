@@ -7,7 +7,7 @@ use crate::queue::Delay;
 /// Values nearer to each other than 3 % are taken together at their mean, so that means are kept and
 /// quantiles are right to about a percent of what varies; what is fixed is kept apart and exact.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Spread {
+pub(crate) struct TimeDistribution {
     /// Added to all values, in seconds.
     fixed: f64,
     /// Value in seconds and weight, in rising order; weights sum to 1.
@@ -22,7 +22,7 @@ const COARSE: u32 = 52 - 5;
 /// Weight below which a value is forgotten.
 const NEGLIGIBLE: f64 = 1e-12;
 
-impl Spread {
+impl TimeDistribution {
     /// Always the same.
     pub(crate) fn exactly(seconds: f64) -> Self {
         Self { fixed: seconds, atoms: vec![(0.0, 1.0)] }
@@ -34,9 +34,9 @@ impl Spread {
         let possible = sum > 0.0 && sum.is_finite();
         possible.then(|| {
             let longest = values.iter().map(|value| value.0).fold(0.0, f64::max);
-            let mut boxes = Boxes::up_to(longest);
-            boxes.add(values.into_iter());
-            Self { fixed: 0.0, atoms: boxes.atoms(sum) }
+            let mut bins = Bins::up_to(longest);
+            bins.add(values.into_iter());
+            Self { fixed: 0.0, atoms: bins.atoms(sum) }
         })
     }
 
@@ -65,11 +65,11 @@ impl Spread {
         if let [(at, _)] = self.atoms[..] {
             return Self { fixed: fixed + at, atoms: other.atoms.clone() };
         }
-        let mut boxes = Boxes::up_to(self.longest() + other.longest());
+        let mut bins = Bins::up_to(self.longest() + other.longest());
         for &(a, weight) in &self.atoms {
-            boxes.add(other.atoms.iter().map(|&(b, share)| (a + b, weight * share)));
+            bins.add(other.atoms.iter().map(|&(b, share)| (a + b, weight * share)));
         }
-        Self { fixed, atoms: boxes.atoms(1.0) }
+        Self { fixed, atoms: bins.atoms(1.0) }
     }
 
     /// The sum of this many independent times like this one.
@@ -91,12 +91,12 @@ impl Spread {
     /// What is left of it after another time has gone by.
     pub(crate) fn after(&self, gone: &Self) -> Self {
         let ahead = self.fixed - gone.fixed;
-        let mut boxes = Boxes::up_to((ahead + self.longest()).max(0.0));
+        let mut bins = Bins::up_to((ahead + self.longest()).max(0.0));
         for &(a, weight) in &self.atoms {
             let all = gone.atoms.iter();
-            boxes.add(all.map(|&(b, share)| ((ahead + a - b).max(0.0), weight * share)));
+            bins.add(all.map(|&(b, share)| ((ahead + a - b).max(0.0), weight * share)));
         }
-        Self { fixed: 0.0, atoms: boxes.atoms(1.0) }
+        Self { fixed: 0.0, atoms: bins.atoms(1.0) }
     }
 
     /// The longest value, without what is fixed.
@@ -132,16 +132,16 @@ impl Spread {
 /// Places at which the distribution of a wait is looked up.
 const STEPS: u32 = 96;
 
-/// Values in boxes: neighbours are taken together.
-struct Boxes {
+/// Values in bins: neighbours are taken together.
+struct Bins {
     /// Values times their weights, and weights.
-    boxes: Vec<(f64, f64)>,
+    bins: Vec<(f64, f64)>,
 }
 
-impl Boxes {
-    /// Boxes for values up to the longest.
+impl Bins {
+    /// Bins for values up to the longest.
     fn up_to(longest: f64) -> Self {
-        Self { boxes: vec![(0.0, 0.0); Self::place(longest) + 1] }
+        Self { bins: vec![(0.0, 0.0); Self::place(longest) + 1] }
     }
 
     fn place(at: f64) -> usize {
@@ -166,14 +166,14 @@ impl Boxes {
     }
 
     fn put(&mut self, place: usize, moment: f64, mass: f64) {
-        let (all, sum) = &mut self.boxes[place];
+        let (all, sum) = &mut self.bins[place];
         *all += moment;
         *sum += mass;
     }
 
     /// The mean and the weight of each box in which there is something, weights divided by their sum.
     fn atoms(self, sum: f64) -> Vec<(f64, f64)> {
-        let full = self.boxes.into_iter().filter(|(_, mass)| *mass > NEGLIGIBLE * sum);
+        let full = self.bins.into_iter().filter(|(_, mass)| *mass > NEGLIGIBLE * sum);
         let mut atoms: Vec<(f64, f64)> = full.map(|(moment, mass)| (moment / mass, mass)).collect();
         let kept: f64 = atoms.iter().map(|atom| atom.1).sum();
         for atom in &mut atoms {
@@ -189,29 +189,29 @@ mod tests {
     use crate::queue::Mm1b;
     use proptest::prelude::*;
 
-    fn of(values: &[(f64, f64)]) -> Spread {
-        Spread::of(values.to_vec()).unwrap()
+    fn of(values: &[(f64, f64)]) -> TimeDistribution {
+        TimeDistribution::of(values.to_vec()).unwrap()
     }
 
     #[test]
     fn two_dice_by_hand() {
         let coin = of(&[(1.0, 0.5), (3.0, 0.5)]);
-        let both = coin.plus(&coin).plus(&Spread::exactly(10.0));
+        let both = coin.plus(&coin).plus(&TimeDistribution::exactly(10.0));
         for (within, share) in [(11.9, 0.0), (12.0, 0.25), (14.0, 0.75), (16.0, 1.0)] {
             assert!((both.within(within + 1e-9) - share).abs() < 1e-12, "{within}");
         }
         assert!((both.quantile(0.5) - 14.0).abs() < 1e-9 && (both.mean() - 14.0).abs() < 1e-12);
         assert!((coin.times(5).mean() - 10.0).abs() < 1e-12 && coin.times(0).mean() == 0.0);
         // Of 1 or 3 seconds, 2 have gone by: nothing or one is left.
-        let left = coin.after(&Spread::exactly(2.0));
+        let left = coin.after(&TimeDistribution::exactly(2.0));
         assert!((left.mean() - 0.5).abs() < 1e-12 && (left.within(0.0) - 0.5).abs() < 1e-12);
-        assert!(Spread::of(vec![(1.0, 0.0)]).is_none());
+        assert!(TimeDistribution::of(vec![(1.0, 0.0)]).is_none());
     }
 
     #[test]
     fn the_wait_of_a_queue_without_limit_is_exponential() {
         // M/M/1 at ρ = 0.8, services of 10 ms: P(W > t) = 0.8 e^(−20 t), mean 40 ms.
-        let wait = Spread::wait(Mm1b::new(0.8, 10_000).unwrap().delay(), 0.01);
+        let wait = TimeDistribution::wait(Mm1b::new(0.8, 10_000).unwrap().delay(), 0.01);
         assert!((wait.within(0.0) - 0.2).abs() < 1e-9);
         assert!((wait.mean() / 0.04 - 1.0).abs() < 0.01, "{}", wait.mean());
         for share in [0.5, 0.9, 0.98, 0.999] {
@@ -224,7 +224,7 @@ mod tests {
         #[test]
         fn waits_have_the_mean_of_their_queue(log in -5.0..5.0_f64, b in 1_u32..10_000) {
             let queue = Mm1b::new(log.exp(), b).unwrap();
-            let wait = Spread::wait(queue.delay(), 1.0);
+            let wait = TimeDistribution::wait(queue.delay(), 1.0);
             let mean = queue.sojourn() - 1.0;
             prop_assert!((wait.mean() - mean).abs() < 0.03 * mean + 1e-3, "{} {}", wait.mean(), mean);
         }

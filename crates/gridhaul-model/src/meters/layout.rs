@@ -7,21 +7,21 @@ use gridhaul_scenario::scenario::{
 };
 use gridhaul_scenario::units::{BufferLimit, Duration, Probability, QueueLimit};
 
-use crate::chain::collector::{CollectorTcp, Control};
+use crate::chain::aggregator::{AggregatorTcp, Control};
 use crate::chain::meter::{Demand, MeterTcp, Restart, Timer};
-use crate::fixed_point::{Class, Feed, Network, Region, Resource};
-use crate::rules::Rules;
+use crate::fixed_point::{Class, DataSource, Network, Region, Resource};
+use crate::model_rules::ModelRules;
 
 /// A scenario as senders and queues, and what belongs to what.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Layout {
-    /// Senders and queues; the regions of collectors are inside their classes.
+    /// MeterSolver and queues; the regions of aggregators are inside their classes.
     pub(super) network: Network,
     /// Direction of a link behind each queue of the network.
-    pub(super) links: Vec<LinkPlace>,
+    pub(super) links: Vec<LinkEntry>,
     /// One for each flow, in the order of the scenario.
-    pub(super) flows: Vec<FlowPlace>,
-    /// One for each group of connections from collectors onwards.
+    pub(super) flows: Vec<FlowEntry>,
+    /// One for each group of connections from aggregators onwards.
     pub(super) upstream: Vec<Upstream>,
     /// What a reader must know: key and text.
     pub(super) warnings: Vec<(String, String)>,
@@ -29,9 +29,9 @@ pub(super) struct Layout {
 
 /// A flow of the scenario and its senders.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct FlowPlace {
+pub(super) struct FlowEntry {
     pub(super) name: String,
-    /// Group of collectors behind which it is, as an index into [`Layout::upstream`].
+    /// Group of aggregators behind which it is, as an index into [`Layout::upstream`].
     pub(super) upstream: Option<usize>,
     /// Index of its class, in the network or in the region.
     pub(super) class: usize,
@@ -53,15 +53,15 @@ pub(super) enum Every {
     Random,
 }
 
-/// Connections of collectors.
+/// Connections of aggregators.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Upstream {
     pub(super) name: String,
-    pub(super) collectors: u64,
+    pub(super) aggregators: u64,
     /// Index of their class in the network.
     pub(super) class: usize,
     /// Directions of links in the region; the buffer has none.
-    pub(super) links: Vec<LinkPlace>,
+    pub(super) links: Vec<LinkEntry>,
     pub(super) sizes: Sizes,
     key: (String, String, Option<String>),
 }
@@ -81,7 +81,7 @@ pub(super) struct Sizes {
 
 /// A direction of a link and its queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct LinkPlace {
+pub(super) struct LinkEntry {
     /// The direction.
     pub(super) hop: Hop,
     /// Number of equal links.
@@ -95,7 +95,7 @@ const UNLIMITED: u32 = 1_000_000;
 ///
 /// # Errors
 /// A flow without a way.
-pub(super) fn layout(scenario: &Scenario, rules: Rules) -> Result<Layout, Diagnostic> {
+pub(super) fn layout(scenario: &Scenario, rules: ModelRules) -> Result<Layout, Diagnostic> {
     let mut layout = Layout {
         network: Network { resources: Vec::new(), classes: Vec::new(), rules },
         links: Vec::new(),
@@ -113,8 +113,8 @@ pub(super) fn layout(scenario: &Scenario, rules: Rules) -> Result<Layout, Diagno
 /// Queues and where they are, while they are collected.
 struct Place<'l> {
     network: &'l mut Network,
-    links: &'l mut Vec<LinkPlace>,
-    /// Equal copies of the network: collectors.
+    links: &'l mut Vec<LinkEntry>,
+    /// Equal copies of the network: aggregators.
     copies: u64,
 }
 
@@ -125,7 +125,7 @@ impl Layout {
         let (demand, segments, payload) = demand(&flow.load.plain(), &tcp);
         let sizes = sizes(&tcp, payload, segments);
         self.warn(name, &tcp, &demand);
-        let feed = Feed::Meter {
+        let source = DataSource::Meter {
             tcp: MeterTcp {
                 vegas: tcp.congestion_control == CongestionControlAlgorithm::Vegas,
                 window: window(&tcp).min(2),
@@ -139,16 +139,18 @@ impl Layout {
         let class = match upstream {
             None => {
                 let (network, links) = (&mut self.network, &mut self.links);
-                Place { network, links, copies: 1 }.add(scenario, &stages[0], sizes, feed)
+                Place { network, links, copies: 1 }.add(scenario, &stages[0], sizes, source)
             }
             Some(index) => {
-                let Upstream { class, collectors, links, .. } = &mut self.upstream[index];
-                let Feed::Collector { region, .. } = &mut self.network.classes[*class].feed else {
-                    unreachable!("an upstream group is fed by a collector");
+                let Upstream { class, aggregators, links, .. } = &mut self.upstream[index];
+                let DataSource::Aggregator { region, .. } =
+                    &mut self.network.classes[*class].source
+                else {
+                    unreachable!("an upstream group is fed by an aggregator");
                 };
                 let network = &mut region.network;
-                let place = Place { network, links, copies: *collectors };
-                let class = place.add(scenario, &stages[0], sizes, feed);
+                let place = Place { network, links, copies: *aggregators };
+                let class = place.add(scenario, &stages[0], sizes, source);
                 network.classes[class].path.push(region.buffer);
                 class
             }
@@ -158,7 +160,7 @@ impl Layout {
             _ => Every::Random,
         };
         let (name, deadline) = (name.to_owned(), flow.deadline_in_force());
-        self.flows.push(FlowPlace { name, upstream, class, count, sizes, every, deadline });
+        self.flows.push(FlowEntry { name, upstream, class, count, sizes, every, deadline });
     }
 
     /// Index of the group of connections of a second stage, which is added where it is new.
@@ -178,8 +180,8 @@ impl Layout {
         let rules = self.network.rules;
         let network = Network { resources: vec![buffer], classes: Vec::new(), rules };
         let payload_share = messages.payload / messages.segment;
-        let feed = Feed::Collector {
-            tcp: CollectorTcp {
+        let source = DataSource::Aggregator {
+            tcp: AggregatorTcp {
                 control: control(&tcp),
                 window: window(&tcp).min(WINDOW_MOST),
                 timer: timer(&tcp),
@@ -192,26 +194,32 @@ impl Layout {
             self.warnings.push((
                 name.clone(),
                 format!(
-                    "the chain of a collector has a window of at most {WINDOW_MOST} segments, and \
+                    "the chain of an aggregator has a window of at most {WINDOW_MOST} segments, and \
                      the receiver offers {}",
                     window(&tcp)
                 ),
             ));
         }
         let (network, links) = (&mut self.network, &mut self.links);
-        let class = Place { network, links, copies: 1 }.add(scenario, stage, sizes, feed);
-        let collectors = stage.connections;
-        self.upstream.push(Upstream { name, collectors, class, links: Vec::new(), sizes, key });
+        let class = Place { network, links, copies: 1 }.add(scenario, stage, sizes, source);
+        let aggregators = stage.connections;
+        self.upstream.push(Upstream { name, aggregators, class, links: Vec::new(), sizes, key });
         self.upstream.len() - 1
     }
 }
 
-/// W_M of the chain of a collector: larger windows cost more time than they are worth.
+/// W_M of the chain of an aggregator: larger windows cost more time than they are worth.
 const WINDOW_MOST: u32 = 64;
 
 impl Place<'_> {
     /// Adds senders and returns the index of their class.
-    fn add(mut self, scenario: &Scenario, stage: &Stage, sizes: Sizes, feed: Feed) -> usize {
+    fn add(
+        mut self,
+        scenario: &Scenario,
+        stage: &Stage,
+        sizes: Sizes,
+        source: DataSource,
+    ) -> usize {
         let mut class = Class {
             senders: stage.connections as f64 / self.copies as f64,
             segment_bits: sizes.segment,
@@ -219,7 +227,7 @@ impl Place<'_> {
             out: 0.0,
             back: 0.0,
             noise: 0.0,
-            feed,
+            source,
         };
         for hop in &stage.out {
             let direction = hop.direction(scenario);
@@ -257,7 +265,7 @@ impl Place<'_> {
             copies: count as f64 / self.copies as f64,
             acknowledges: false,
         });
-        self.links.push(LinkPlace { hop, count });
+        self.links.push(LinkEntry { hop, count });
         self.network.resources.len() - 1
     }
 }

@@ -1,9 +1,9 @@
-//! The regional collector: a sender that always has data (paper `sa-tcp`, section 4.3, figure 5).
+//! The regional aggregator: a sender that always has data (paper `sa-tcp`, section 4.3, figure 5).
 //!
 //! A state is a window, a phase and, in slow start and after a timeout, the slow-start threshold;
 //! in congestion avoidance the threshold plays no part and is left out. The figure is not in the
-//! text; what the text leaves open stands at the rules. `Rules::Refined` differs from
-//! `Rules::Paper` in three points, each marked in the code:
+//! text; what the text leaves open stands at the rules. `ModelRules::Refined` differs from
+//! `ModelRules::Paper` in three points, each marked in the code:
 //!
 //! - a timeout includes the back-off of repeats that are lost as well;
 //! - the round of a fast retransmit sends the window that remains, and not nothing;
@@ -11,12 +11,12 @@
 
 use super::meter::Timer;
 use super::{Chain, State};
+use crate::model_rules::ModelRules;
 use crate::queue::Delay;
-use crate::rules::Rules;
 
-/// How a collector's TCP behaves.
+/// How an aggregator's TCP behaves.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct CollectorTcp {
+pub struct AggregatorTcp {
     /// What the window follows.
     pub control: Control,
     /// Largest window W_M in segments.
@@ -42,9 +42,9 @@ pub enum Control {
     },
 }
 
-/// What the network does to a collector.
+/// What the network does to an aggregator.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Wan {
+pub struct WanConditions {
     /// Probability that a segment is lost.
     pub loss: f64,
     /// Mean round trip, in seconds.
@@ -60,16 +60,16 @@ pub struct Wan {
 /// Loss below which none is computed with, so that every state can be reached.
 const LEAST_LOSS: f64 = 1e-9;
 
-/// The chain of a collector. State 0 is the timeout with the least threshold.
+/// The chain of an aggregator. State 0 is the timeout with the least threshold.
 #[must_use]
-pub fn collector(tcp: &CollectorTcp, wan: &Wan, rules: Rules) -> Chain {
+pub fn aggregator(tcp: &AggregatorTcp, wan: &WanConditions, rules: ModelRules) -> Chain {
     let p = wan.loss.clamp(LEAST_LOSS, 1.0 - LEAST_LOSS);
     let top = tcp.window.max(1);
     let all = (0..=top).map(|window| (f64::from(window) * (-p).ln_1p()).exp()).collect();
     let mut builder = Builder {
         tcp: *tcp,
         wan: *wan,
-        refined: rules == Rules::Refined,
+        refined: rules == ModelRules::Refined,
         p,
         delta: 1.0 / wan.rtt,
         top,
@@ -87,8 +87,8 @@ pub fn collector(tcp: &CollectorTcp, wan: &Wan, rules: Rules) -> Chain {
 }
 
 struct Builder {
-    tcp: CollectorTcp,
-    wan: Wan,
+    tcp: AggregatorTcp,
+    wan: WanConditions,
     refined: bool,
     p: f64,
     delta: f64,
@@ -207,7 +207,7 @@ impl Builder {
                     "sent again after a timeout: 1/RTO (assumed)",
                 )
             };
-            self.chain.rule(self.timeout(threshold), to, rate, text);
+            self.chain.transition(self.timeout(threshold), to, rate, text);
         }
     }
 
@@ -230,7 +230,7 @@ impl Builder {
             if grows {
                 let to = self.growing((2 * window).min(threshold), threshold, false);
                 let calm = calm[window as usize];
-                self.chain.rule(
+                self.chain.transition(
                     from,
                     to,
                     calm * all,
@@ -238,7 +238,7 @@ impl Builder {
                 );
                 if self.is_vegas() {
                     let to = self.steady((window + 1).min(self.top));
-                    self.chain.rule(
+                    self.chain.transition(
                         from,
                         to,
                         (1.0 - calm) * all,
@@ -247,7 +247,7 @@ impl Builder {
                 }
             } else {
                 let to = self.growing(window, threshold, true);
-                self.chain.rule(from, to, all, "every other round is steady (section 4.2)");
+                self.chain.transition(from, to, all, "every other round is steady (section 4.2)");
             }
             self.losses(from, window);
         }
@@ -265,13 +265,18 @@ impl Builder {
             };
             let larger = self.steady((window + 1).min(self.top));
             let smaller = self.steady((window - 1).max(self.least()));
-            self.chain.rule(
+            self.chain.transition(
                 from,
                 larger,
                 up * all,
                 "w + 1: P(N_b < a) q_w δ; Reno: q_w δ (section 4.3)",
             );
-            self.chain.rule(from, smaller, down * all, "w − 1: P(N_b > b) q_w δ (section 4.3)");
+            self.chain.transition(
+                from,
+                smaller,
+                down * all,
+                "w − 1: P(N_b > b) q_w δ (section 4.3)",
+            );
             self.losses(from, window);
         }
     }
@@ -280,7 +285,7 @@ impl Builder {
         for window in 1..=self.top {
             let to = self.steady(self.reduced(window));
             let text = "recovered after a round trip, with 3/4 (Vegas) or 1/2 (Reno) of the window";
-            self.chain.rule(self.recovering(window), to, self.delta, text);
+            self.chain.transition(self.recovering(window), to, self.delta, text);
         }
     }
 
@@ -300,13 +305,13 @@ impl Builder {
         };
         let repaired = repaired.clamp(0.0, 1.0 - none);
         let recovering = self.recovering(window);
-        self.chain.rule(
+        self.chain.transition(
             from,
             recovering,
             repaired * self.delta,
             "one lost, w ≥ 4: δ P₁ʷ (section 4.3)",
         );
-        self.chain.rule(
+        self.chain.transition(
             from,
             timeout,
             (1.0 - none - repaired) * self.delta,

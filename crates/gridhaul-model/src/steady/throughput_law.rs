@@ -4,17 +4,17 @@ use gridhaul_core::tcp::{Growth, StackParams};
 use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 
 use super::own_queue::mean_round_s;
+use super::path::Path;
 use super::square_root::LOSS_MAX;
 use super::timeouts::{WINDOW_MIN, window_at_loss};
-use super::way::Way;
 use super::{
     Connection, cubic_rate, cubic_window, limited_square_root_rate, send_rate, square_root_rate,
 };
-use crate::rules::Rules;
+use crate::model_rules::ModelRules;
 
 /// A law of the steady state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Law {
+pub enum ThroughputLaw {
     /// Reno with timeouts (Padhye et al. 1998).
     Timeouts,
     /// The square root law (paper `plc`, equations 1 to 3): the paper's rules.
@@ -32,32 +32,34 @@ pub enum Law {
     FullLink,
 }
 
-/// The law for a variant on a way that loses (`loss` above zero) or does not.
+/// The law for a variant on a path that loses (`loss` above zero) or does not.
 ///
 /// # Errors
 /// Why there is none.
 pub fn law_of(
     congestion_control: CongestionControlAlgorithm,
     loss: f64,
-    rules: Rules,
-) -> Result<Law, &'static str> {
+    rules: ModelRules,
+) -> Result<ThroughputLaw, &'static str> {
     match congestion_control {
-        CongestionControlAlgorithm::Reno if rules == Rules::Paper => Ok(Law::SquareRoot),
+        CongestionControlAlgorithm::Reno if rules == ModelRules::Paper => {
+            Ok(ThroughputLaw::SquareRoot)
+        }
         // The formula was made for Reno. Of the two laws it is the nearer one for NewReno and SACK as
         // well, since it knows timeouts; docs/limitations/model.md has the figures.
         CongestionControlAlgorithm::Reno
         | CongestionControlAlgorithm::NewReno
-        | CongestionControlAlgorithm::Sack => Ok(Law::Timeouts),
-        CongestionControlAlgorithm::Cubic => Ok(Law::Cubic),
+        | CongestionControlAlgorithm::Sack => Ok(ThroughputLaw::Timeouts),
+        CongestionControlAlgorithm::Cubic => Ok(ThroughputLaw::Cubic),
         CongestionControlAlgorithm::Bbr => {
             Err("no published law gives the steady state of BBR; ask `--on sim`")
         }
-        CongestionControlAlgorithm::Vegas if loss <= 0.0 => Ok(Law::Vegas),
+        CongestionControlAlgorithm::Vegas if loss <= 0.0 => Ok(ThroughputLaw::Vegas),
         CongestionControlAlgorithm::Vegas => {
             Err("Vegas has a law for links without loss only; ask `--on sim`")
         }
         CongestionControlAlgorithm::Fixed | CongestionControlAlgorithm::Tahoe if loss <= 0.0 => {
-            Ok(Law::Window)
+            Ok(ThroughputLaw::Window)
         }
         CongestionControlAlgorithm::Fixed => {
             Err("a fixed window has no law under loss; ask `--on sim`")
@@ -73,7 +75,7 @@ pub fn law_of(
     }
 }
 
-impl Law {
+impl ThroughputLaw {
     /// What it is called in warnings.
     #[must_use]
     pub const fn title(self) -> &'static str {
@@ -170,31 +172,31 @@ impl Law {
 }
 
 impl Connection {
-    /// What a stack makes of a way. By the paper's rules a round trip is delays alone (paper `plc`,
+    /// What a stack makes of a path. By the paper's rules a round trip is delays alone (paper `plc`,
     /// Table II: they stand for the time that units need).
-    pub(super) fn of(stack: &StackParams, way: &Way, rules: Rules) -> Self {
+    pub(super) fn of(stack: &StackParams, path: &Path, rules: ModelRules) -> Self {
         let is_delayed = !stack.delayed_ack.is_zero() && stack.growth != Growth::PerAcked;
         // The first segment that an acknowledgement covers waits for the last one.
-        let company = f64::from(stack.ack_every.saturating_sub(1)) * way.slowest_s;
+        let company = f64::from(stack.ack_every.saturating_sub(1)) * path.slowest_s;
         let rtt_s = match rules {
-            Rules::Refined => way.rtt_s() + company.min(stack.delayed_ack.as_secs_f64()),
-            Rules::Paper => way.propagation_s,
+            ModelRules::Refined => path.rtt_s() + company.min(stack.delayed_ack.as_secs_f64()),
+            ModelRules::Paper => path.propagation_s,
         };
         let mut connection = Self {
             rtt_s,
-            loss: way.loss(),
+            loss: path.loss(),
             window: (f64::from(stack.receive_window) / f64::from(stack.mss)).floor().max(1.0),
             acked_by_each: if is_delayed { f64::from(stack.ack_every) } else { 1.0 },
             timeout_s: 0.0,
         };
-        connection.set_round(rtt_s, stack, way);
+        connection.set_round(rtt_s, stack, path);
         connection
     }
 
     /// Sets the round trip, and the timer that follows from it.
-    pub(super) fn set_round(&mut self, rtt_s: f64, stack: &StackParams, way: &Way) {
+    pub(super) fn set_round(&mut self, rtt_s: f64, stack: &StackParams, path: &Path) {
         // RFC 6298, 2.3: SRTT + max(G, 4 RTTVAR); Linux has its floor in place of G.
-        let spread = 4.0 * way.jitter_deviation_s;
+        let spread = 4.0 * path.jitter_deviation_s;
         let floor = stack.rto_min.as_secs_f64();
         let timeout_s = if stack.rto_floor_on_variance {
             rtt_s + spread.max(floor)
