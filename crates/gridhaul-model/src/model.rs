@@ -1,4 +1,4 @@
-//! The backend: which equations answer which scenario.
+//! The backend: selects the equations for a scenario.
 
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
@@ -7,12 +7,12 @@ use gridhaul_scenario::scenario::Scenario;
 use crate::model_rules::ModelRules;
 use crate::{meters, steady};
 
-/// Equations: bulk flows and transfers by the formulas of the steady state, meters by the fixed
-/// point of senders and queues.
+/// Analytical model: bulk flows and transfers by steady-state formulas, meters by the fixed point
+/// of senders and queues.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Model;
 
-/// As [`Model`], with the papers' rules instead of those that a TCP follows, for the papers'
+/// [`Model`] with the assumptions of the papers ([`ModelRules::Paper`]), to reproduce their
 /// figures: `sa-tcp` for meters and aggregators, `plc` (equations 1 to 3) for bulk flows of Reno.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PaperModel;

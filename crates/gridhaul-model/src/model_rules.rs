@@ -1,12 +1,12 @@
-//! Two sets of rules for the same scenario.
+//! Assumptions of the model: those of the papers, or those of TCP implementations.
 
-/// Which rules are used.
+/// The assumptions about TCP senders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ModelRules {
-    /// Those of the papers, as far as their texts tell them: `sa-tcp` for meters and aggregators, `plc`
-    /// for bulk flows.
+    /// The assumptions of the papers, as far as they are published: `sa-tcp` for meters and
+    /// aggregators, `plc` for bulk flows.
     Paper,
-    /// Those that a TCP follows.
+    /// The behaviour of TCP implementations (RFC 5681, RFC 6298).
     #[default]
     Refined,
 }

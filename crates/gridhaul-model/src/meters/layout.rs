@@ -308,9 +308,9 @@ fn control(tcp: &StackParams) -> Control {
             Control::Vegas { alpha: tcp.vegas.0, beta: tcp.vegas.1 }
         }
         CongestionControlAlgorithm::Reno | CongestionControlAlgorithm::Tahoe => {
-            Control::Reno { repairs_several: false }
+            Control::Reno { recovers_multiple_losses: false }
         }
-        _ => Control::Reno { repairs_several: true },
+        _ => Control::Reno { recovers_multiple_losses: true },
     }
 }
 

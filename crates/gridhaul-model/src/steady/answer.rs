@@ -1,4 +1,4 @@
-//! The answer to a scenario of bulk flows: all points of its sweep, and what a reader must know.
+//! The answer to a scenario of bulk flows: all points of the sweep, and warnings about assumptions.
 
 use std::collections::BTreeMap;
 
@@ -10,32 +10,30 @@ use indexmap::IndexMap;
 use super::point_answer::answer_point;
 use crate::model_rules::ModelRules;
 
-/// Whether a scenario is about bulk flows or transfers, so that these formulas are to answer it.
+/// Whether a scenario has bulk flows or transfers, which the steady-state formulas describe.
 #[must_use]
 pub fn is_bulk(scenario: &Scenario) -> bool {
     scenario.flow.values().any(|flow| matches!(flow.load, Load::Bulk | Load::Transfer(_)))
 }
 
-/// Whether at least one point of the sweep has a formula, and no key asks for what equations cannot
-/// give.
+/// Checks that at least one point of the sweep has a formula and that no key requires packets.
 ///
-/// # Errors
-/// Each key that cannot be honoured.
+/// # Errors Each unsupported key.
 pub fn supports(scenario: &Scenario, rules: ModelRules) -> Result<(), Vec<Unsupported>> {
     let mut unsupported = Vec::new();
     let mut refuse = |key: &str, reason: &str| {
         unsupported.push(Unsupported { key: key.to_owned(), reason: reason.to_owned() });
     };
     if scenario.record.interval.is_some() {
-        refuse("record.interval", "the steady state has no course over time; ask `--on sim`");
+        refuse("record.interval", "the steady-state formulas give no time series; use `--on sim`");
     }
     if !scenario.record.pcap.is_empty() {
-        refuse("record.pcap", "equations have no packets; ask `--on sim`");
+        refuse("record.pcap", "equations have no packets; use `--on sim`");
     }
     if !unsupported.is_empty() {
         return Err(unsupported);
     }
-    // A scenario that contradicts itself is refused when it is run.
+    // An inconsistent scenario is rejected when it is run.
     let points = scenario.points().unwrap_or_default();
     for point in &points {
         match answer_point(&point.scenario, rules) {
@@ -52,7 +50,7 @@ pub fn supports(scenario: &Scenario, rules: ModelRules) -> Result<(), Vec<Unsupp
     if unsupported.is_empty() { Ok(()) } else { Err(unsupported) }
 }
 
-/// Answers all points. One without a formula has no metrics, and a warning says why.
+/// Answers all points. A point without a formula has no metrics, and a warning states the reason.
 ///
 /// # Errors
 /// A sweep that contradicts the scenario, or no point that has a formula.
@@ -73,7 +71,7 @@ pub fn answer(
         progress.advance(index as u64 + 1, points.len() as u64);
     }
     let mut answer = Answer::without_points(scenario, "model");
-    // Equations know no chance.
+    // The equations are deterministic.
     answer.replications = 1;
     let finished = answered.len();
     answer.points = answered;
@@ -82,10 +80,10 @@ pub fn answer(
     answer.ended(&finished, 1)
 }
 
-/// What was said, and at which points.
+/// Warnings of all points, with the points to which they apply.
 #[derive(Debug, Default)]
 struct CollectedWarnings {
-    /// Key and formula, then what limited the flow there.
+    /// Key and formula, then the bottleneck of the flow, with its points.
     laws: BTreeMap<(String, &'static str), BTreeMap<String, Vec<String>>>,
     /// Key and message.
     notes: BTreeMap<(String, String), Vec<String>>,
@@ -111,7 +109,7 @@ impl CollectedWarnings {
     }
 }
 
-/// Where a thing is so, unless it is so everywhere.
+/// The points to which a warning applies; empty if it applies to all.
 fn places(at: &[String], points: usize) -> String {
     match at {
         _ if at.len() == points => String::new(),
@@ -141,7 +139,7 @@ fn answer_one(
         }
         Err(keys) => {
             for key in keys {
-                let message = format!("no answer, since {}", key.reason);
+                let message = format!("no result: {}", key.reason);
                 collected.notes.entry((key.key, message)).or_default().push(place.clone());
             }
         }
@@ -150,7 +148,7 @@ fn answer_one(
     Point { parameters, labels, deterministic: true, flows, links, ..Point::default() }
 }
 
-/// The values of a point: the last part of each key is enough to tell them apart here.
+/// The swept values of a point, each with the last part of its key.
 fn place(parameters: &IndexMap<String, String>) -> String {
     let value = |(key, value): (&String, &String)| {
         let key = key.rsplit('.').next().unwrap_or(key);

@@ -1,7 +1,7 @@
-//! The chain of a flow: the connections that proxies cut it into, the slowest of which decides.
+//! The chain of TCP connections into which proxies split a flow; the slowest one limits the rate.
 //!
-//! Paper `plc`, equation 3, has equal loss on all hops, so that the longest decides. Here each hop
-//! has its own loss, buffer and rate.
+//! Paper `plc`, equation 3, assumes equal loss on all hops, so that the longest hop is the
+//! bottleneck. Here each hop has its own loss, buffer and rate.
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::Unsupported;
@@ -11,17 +11,18 @@ use super::buffers::{self, Buffer};
 use super::demand::{Bottleneck, Demand};
 use crate::model_rules::ModelRules;
 
-/// A flow as the connections that it is made of, in the order in which its data crosses them: one,
-/// if no proxy is on its path.
+/// A flow as a chain of split connections, in the direction of the data; a single connection if no
+/// proxy is on the path.
 #[derive(Debug, Clone)]
 pub(super) struct ConnectionChain<'s> {
     pub split_connections: Vec<Demand<'s>>,
-    /// The split_connection that decides.
+    /// Index of the bottleneck connection.
     pub slowest: usize,
 }
 
 impl<'s> ConnectionChain<'s> {
-    /// Reads a flow and applies the laws of its split_connections as if it were alone.
+    /// Builds the chain of a flow and applies the throughput law of each connection, without other
+    /// flows.
     ///
     /// # Errors
     /// Each key for which there is no formula.
@@ -38,7 +39,7 @@ impl<'s> ConnectionChain<'s> {
         let [stage] = &stages[..] else {
             return Err(one(
                 format!("flow.{name}"),
-                "a bulk flow through aggregators has no formula here",
+                "there is no formula for a bulk flow through aggregators; use `--on sim`",
             ));
         };
         let points = scenario
@@ -52,22 +53,21 @@ impl<'s> ConnectionChain<'s> {
         });
         let split_connections = split_connections.collect::<Result<Vec<_>, _>>()?;
         let buffers = split_path.buffers(&split_connections);
-        Ok(Self::joined(scenario, split_connections, &points, &buffers))
+        Ok(Self::with_common_rate(scenario, split_connections, &points, &buffers))
     }
 
-    /// What the first split_connection sends reaches the end at the rate of the slowest split_connection: the buffers
-    /// before it fill, and the windows that they offer close. Where a buffer is small, the hops
-    /// before and after it together are slower than each of them alone.
-    fn joined(
+    /// Sets the rate of the bottleneck on all connections: the buffers upstream of the bottleneck
+    /// fill, and the windows that they advertise close. A small buffer makes the two adjacent
+    /// connections together slower than each of them alone.
+    fn with_common_rate(
         scenario: &Scenario,
         mut split_connections: Vec<Demand<'s>>,
         points: &[Waypoint],
         buffers: &[Buffer],
     ) -> Self {
         let rates = split_connections.iter().map(Demand::arriving).zip(0_usize..);
-        let (mut least, mut slowest) = rates
-            .min_by(|a, b| a.0.total_cmp(&b.0))
-            .expect("a path has at least one split_connection");
+        let (mut least, mut slowest) =
+            rates.min_by(|a, b| a.0.total_cmp(&b.0)).expect("a chain has at least one connection");
         if let Some(limit) = buffers::limit(&split_connections, buffers) {
             (least, slowest) = (limit.rate, limit.split_connection);
             let (node, _) =
@@ -80,7 +80,7 @@ impl<'s> ConnectionChain<'s> {
         let before = slowest.checked_sub(1).map(|index| &points[index]);
         let place = before.and_then(|point| scenario.node.get_index(point.node));
         let text = place.map_or("the first hop".to_owned(), |(node, _)| {
-            format!("the hop behind the proxy at {node}")
+            format!("the hop after the proxy at {node}")
         });
         let decides = split_connections[slowest].limit.clone();
         for (index, split_connection) in
@@ -88,7 +88,7 @@ impl<'s> ConnectionChain<'s> {
         {
             let kept = 1.0 - split_connection.connection.loss;
             split_connection.rate = if kept > 0.0 { least / kept } else { 0.0 };
-            // How long the queues and buffers before the slowest split_connection are, no law says.
+            // No law gives the length of the queues and buffers upstream of the bottleneck.
             split_connection.rtt_s = split_connection.rtt_s.filter(|_| index > slowest);
             split_connection.limit =
                 Bottleneck::SplitConnection(format!("{} ({text})", decides.text()));
@@ -100,17 +100,17 @@ impl<'s> ConnectionChain<'s> {
         Self { split_connections, slowest }
     }
 
-    /// The flow as seen from its sender.
+    /// The connection of the sender.
     pub(super) fn first(&self) -> &Demand<'s> {
         &self.split_connections[0]
     }
 
-    /// Segments a second that reach the end.
+    /// Segments per second that reach the destination.
     pub(super) fn arriving(&self) -> f64 {
         self.split_connections[self.split_connections.len() - 1].arriving()
     }
 
-    /// Share of the segments lost of all that the sender and the proxies send.
+    /// Loss ratio of all segments that the sender and the proxies send.
     pub(super) fn loss(&self) -> f64 {
         let sent: f64 =
             self.split_connections.iter().map(|split_connection| split_connection.rate).sum();
@@ -119,7 +119,7 @@ impl<'s> ConnectionChain<'s> {
     }
 }
 
-/// Where a flow is cut.
+/// A path and the proxies at which it is split.
 struct SplitPath<'a, 's> {
     scenario: &'s Scenario,
     stage: &'a Stage,
@@ -127,14 +127,14 @@ struct SplitPath<'a, 's> {
 }
 
 impl SplitPath<'_, '_> {
-    /// The split_connection that begins at the sender (0) or at a proxy, and the stack that sends on it, with
-    /// the window that is offered at its end.
+    /// The connection that begins at the sender (0) or at a proxy, and its TCP parameters with the
+    /// receive window of its end.
     fn split_connection(&self, index: usize) -> (Stage, StackParams) {
         let (start, end) =
             (index.checked_sub(1).map(|index| &self.points[index]), self.points.get(index));
         let out = start.map_or(0, |point| point.after[0])
             ..end.map_or(self.stage.out.len(), |point| point.after[0]);
-        // The path back begins at the far end.
+        // The reverse path begins at the destination.
         let back = end.map_or(0, |point| point.after[1])
             ..start.map_or(self.stage.back.len(), |point| point.after[1]);
         let name = |point: &Waypoint| self.scenario.node[point.node].proxy.as_ref();
@@ -152,7 +152,7 @@ impl SplitPath<'_, '_> {
         (stage, params)
     }
 
-    /// The buffers of the proxies, in segments of the split_connections that end at them.
+    /// The buffers of the proxies, in segments of the connections that end at them.
     fn buffers(&self, split_connections: &[Demand<'_>]) -> Vec<Buffer> {
         let proxies =
             self.points.iter().filter_map(|point| self.scenario.node[point.node].proxy.as_ref());
@@ -165,8 +165,8 @@ impl SplitPath<'_, '_> {
         proxies.zip(split_connections).map(buffer).collect()
     }
 
-    /// The window at the end of a split_connection: the buffer of the proxy there and, if it reflects, no more
-    /// than the window that it is offered itself (paper `plc`, section II.D.3).
+    /// The receive window at the end of a connection: the buffer of the proxy and, for a reflecting
+    /// proxy, at most the window that it receives from downstream (paper `plc`, section II.D.3).
     fn window(&self, index: usize, far: u32) -> u32 {
         let Some(point) = self.points.get(index) else { return far };
         let Some(proxy) = &self.scenario.node[point.node].proxy else { return far };
@@ -177,7 +177,7 @@ impl SplitPath<'_, '_> {
     }
 }
 
-/// Names what has no formula of the proxies on a path.
+/// Rejects proxy settings that have no formula.
 fn refuse(scenario: &Scenario, points: &[Waypoint]) -> Result<(), Vec<Unsupported>> {
     let mut unsupported = Vec::new();
     for point in points {
@@ -188,10 +188,10 @@ fn refuse(scenario: &Scenario, points: &[Waypoint]) -> Result<(), Vec<Unsupporte
             unsupported.push(Unsupported { key, reason: reason.to_owned() });
         };
         if !mode.ends_connections() {
-            refuse("mode", "no published law is used for this kind of proxy; ask `--on sim`");
+            refuse("mode", "there is no formula for this proxy mode; use `--on sim`");
         }
         if !crash.is_empty() {
-            refuse("crash", "the steady state knows no crashes; ask `--on sim`");
+            refuse("crash", "the steady-state formulas exclude crashes; use `--on sim`");
         }
     }
     if unsupported.is_empty() { Ok(()) } else { Err(unsupported) }

@@ -1,4 +1,4 @@
-//! Bulk flows and transfers of one scenario: what each takes, and whether the links can give it.
+//! Throughput of the bulk flows and transfers of one scenario, and the load of its links.
 
 use std::collections::BTreeMap;
 
@@ -14,23 +14,22 @@ use super::slow_start::{TransferTime, transfer_time};
 use super::throughput_law::ThroughputLaw;
 use crate::model_rules::ModelRules;
 
-/// What the formulas say about one point of a sweep.
+/// The result of the formulas for one point of a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PointAnswer {
     /// One row for each flow.
     pub flows: Vec<Row>,
     /// One row for each direction of each link.
     pub links: Vec<Row>,
-    /// For each flow: its key, the name of the formula, and what limits the flow.
+    /// For each flow: its key, the name of the formula, and the bottleneck.
     pub laws: Vec<(String, &'static str, String)>,
-    /// What a reader must know: a key, and the message.
+    /// Warnings: a key and the message.
     pub notes: Vec<(String, String)>,
 }
 
 /// Answers one point of a sweep by formulas.
 ///
-/// # Errors
-/// Each key for which there is no formula.
+/// # Errors Each key for which there is no formula.
 pub fn answer_point(
     scenario: &Scenario,
     rules: ModelRules,
@@ -62,20 +61,20 @@ pub fn answer_point(
             split_connection.notes.iter().map(|note| (key(split_connection), note.clone())),
         );
     }
-    // What holds for one split_connection of a flow mostly holds for the others.
+    // The connections of one flow mostly share their notes.
     notes.sort();
     notes.dedup();
     let flows = chains.iter().map(flow_row).collect();
     Ok(PointAnswer { flows, links: link_rows(scenario, &chains), laws, notes })
 }
 
-/// What all flows together put on one direction of one link.
+/// The load of all flows on one direction of one link.
 #[derive(Debug, Default)]
 struct LinkLoad<'d> {
-    /// Bits a second that are offered to one such link.
+    /// Offered load of one such link, in bit/s.
     offered: f64,
     flows: Vec<&'d str>,
-    /// A flow that takes all that is left.
+    /// Whether a flow takes all remaining capacity.
     is_filled: bool,
 }
 
@@ -99,8 +98,9 @@ fn carried<'d>(chains: &[ConnectionChain<'d>]) -> BTreeMap<(usize, bool), LinkLo
     links
 }
 
-/// Links that different flows want more of than there is. Equal flows share evenly; how unequal
-/// ones do has no formula that holds for all variants, round trips and queues.
+/// Links whose capacity is contended by different flows. Equal flows share evenly; for unequal
+/// flows there is no formula that holds for all congestion control algorithms, round-trip times and
+/// queues.
 fn contended(scenario: &Scenario, chains: &[ConnectionChain<'_>]) -> Vec<Unsupported> {
     let mut unsupported = Vec::new();
     for ((link, forward), carried) in carried(chains) {
@@ -111,8 +111,8 @@ fn contended(scenario: &Scenario, chains: &[ConnectionChain<'_>]) -> Vec<Unsuppo
             unsupported.push(Unsupported {
                 key: format!("{key}.rate"),
                 reason: format!(
-                    "the flows {} together fill this link, and no formula says how different \
-                     flows share it; ask `--on sim`",
+                    "the flows {} together saturate this link, and no formula gives their \
+                        shares; use `--on sim`",
                     carried.flows.join(", ")
                 ),
             });
@@ -128,7 +128,7 @@ fn flow_row(chain: &ConnectionChain<'_>) -> Row {
     let (path, loss) = (&demand.path, demand.connection.loss);
     let connections = demand.connections as f64;
     let sent = demand.rate * connections;
-    // Each segment that is sent arrives or is lost; what arrives is taken to be new.
+    // Each segment that is sent arrives or is lost; arriving segments are assumed to be new data.
     let arrived = chain.arriving() * connections;
     let payload_bits = f64::from(demand.stack.mss) * 8.0;
     let segment_bits = path.segment_bytes * 8.0;
@@ -143,8 +143,8 @@ fn flow_row(chain: &ConnectionChain<'_>) -> Row {
     if let Load::Transfer(transfer) = &demand.flow.load {
         let segments = transfer.size.get().div_ceil(u64::from(demand.stack.mss)).max(1) as f64;
         if let Some(time) = completion(chain, segments) {
-            let alone = demand.connections == 1;
-            if alone || demand.flow.start_spread.is_some_and(Duration::is_zero) {
+            let is_single = demand.connections == 1;
+            if is_single || demand.flow.start_spread.is_some_and(Duration::is_zero) {
                 set(Metric::Goodput, connections * transfer.size.get() as f64 * 8.0 / time);
             }
             set(Metric::CompletionTime, time);
@@ -154,17 +154,17 @@ fn flow_row(chain: &ConnectionChain<'_>) -> Row {
     if let Some(rtt_s) = demand.rtt_s.filter(|_| is_bulk) {
         set(Metric::RttMean, rtt_s);
         if demand.law == ThroughputLaw::Cubic && demand.limit == Bottleneck::Loss {
-            // Little's law: what is out is the rate times the round trip.
+            // Little's law: the data in flight are the rate times the round-trip time.
             set(Metric::CwndMean, demand.rate * rtt_s * f64::from(demand.stack.mss));
         }
     }
     if !matches!(demand.law, ThroughputLaw::Sawtooth | ThroughputLaw::FullLink) {
-        // Every lost segment is sent again, and no other.
+        // Every lost segment is retransmitted, and no other segment.
         set(Metric::RetransmissionRatio, loss);
         set(Metric::SegmentLoss, chain.loss());
         set(Metric::SegmentLossTotal, chain.loss());
-        let alone = chain.split_connections.len() == 1;
-        if let Some(rtt_s) = demand.rtt_s.filter(|_| is_bulk && alone) {
+        let is_single = chain.split_connections.len() == 1;
+        if let Some(rtt_s) = demand.rtt_s.filter(|_| is_bulk && is_single) {
             let queued = match demand.limit {
                 Bottleneck::Acknowledgements(_) => 0.0,
                 _ => rtt_s - demand.connection.rtt_s,
@@ -176,19 +176,19 @@ fn flow_row(chain: &ConnectionChain<'_>) -> Row {
     Row::new((demand.name.to_owned(), demand.connections), Scope::Flow, known)
 }
 
-/// How long a transfer takes. Through proxies: as long as over the slowest split_connection, and the path over
-/// the others, which work at the same time.
+/// Completion time of a transfer. Through proxies: the time over the slowest connection plus the
+/// one-way delay of the others, which work in parallel.
 fn completion(chain: &ConnectionChain<'_>, segments: f64) -> Option<f64> {
     let demand = &chain.split_connections[chain.slowest];
     if demand.law == ThroughputLaw::SquareRoot {
-        // The paper's throughput is that of the steady state, from the first segment on.
+        // The paper assumes steady-state throughput from the first segment on.
         return Some(segments / chain.arriving());
     }
     let stack = &demand.stack;
     let transfer = TransferTime {
         segments,
         initial_window: f64::from(stack.initial_window) / f64::from(stack.mss),
-        link: demand.path.narrowest().map_or(f64::INFINITY, |(rate, _)| rate),
+        link: demand.path.bottleneck().map_or(f64::INFINITY, |(rate, _)| rate),
         steady: demand.arriving(),
         out_s: demand.path.out_s,
         ack_loss: demand.path.ack_loss(),
