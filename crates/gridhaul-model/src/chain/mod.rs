@@ -85,8 +85,8 @@ impl Chain {
         self.states.len() - 1
     }
 
-    /// Adds a rule. ModelRules that never happen (rate 0) and those that change nothing are kept for
-    /// the drawing and do not count.
+    /// Adds a transition. Transitions with rate 0 and those to the same state appear in the output
+    /// and do not affect the stationary distribution.
     pub fn transition(&mut self, from: usize, to: usize, rate: f64, reason: &'static str) {
         debug_assert!(rate >= 0.0 && rate.is_finite(), "{reason}: rate {rate}");
         self.transitions.push(Transition { from, to, rate, reason });

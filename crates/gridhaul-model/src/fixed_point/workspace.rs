@@ -1,12 +1,12 @@
-//! What one solution leaves behind for the next: where to begin, plans of eliminations, and the last
-//! answer of each chain.
+//! State that one solution leaves for the next: starting point, elimination plans, and the last
+//! result of each chain.
 
 use crate::chain::aggregator::{AggregatorTcp, WanConditions, aggregator};
 use crate::chain::meter::MeterSolver;
 use crate::chain::{Elimination, Rates};
 use crate::model_rules::ModelRules;
 
-/// Where the solution of a network begins. Empty: at full load.
+/// Starting point of the solution of a network; if empty, a load of 1 in each queue.
 #[derive(Debug, Clone, Default)]
 pub struct Workspace {
     /// Load of each queue.
@@ -19,17 +19,17 @@ pub struct Workspace {
     served: Option<f64>,
 }
 
-/// What is kept of a class.
+/// Cached state of a class.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ClassMemory {
     pub(super) meter: MeterSolver,
     pub(super) region: Workspace,
     elimination: Elimination,
-    most: Option<((AggregatorTcp, WanConditions, ModelRules), Rates)>,
+    saturated: Option<((AggregatorTcp, WanConditions, ModelRules), Rates)>,
 }
 
 impl Workspace {
-    /// Forgets what belongs to another shape.
+    /// Resets the state if the network has a different structure.
     pub(super) fn fit(&mut self, queues: usize, classes: usize) {
         if self.rho.len() != queues || self.classes.len() != classes {
             *self = Self { served: self.served, ..Self::default() };
@@ -42,7 +42,7 @@ impl Workspace {
         }
     }
 
-    /// A buffer is now served at this rate: its load moves the other way.
+    /// Scales the load of a buffer whose service rate has changed.
     pub(super) fn serve(&mut self, buffer: usize, rate: f64) {
         if let (Some(before), Some(rho)) = (self.served, self.rho.get_mut(buffer)) {
             *rho *= before / rate;
@@ -52,20 +52,20 @@ impl Workspace {
 }
 
 impl ClassMemory {
-    /// What an aggregator sends that always has data.
-    pub(super) fn most(
+    /// Rates of an aggregator that always has data.
+    pub(super) fn saturated(
         &mut self,
         tcp: &AggregatorTcp,
         wan: &WanConditions,
         rules: ModelRules,
     ) -> Rates {
         let key = (*tcp, *wan, rules);
-        match self.most {
-            Some((seen, rates)) if seen == key => rates,
+        match self.saturated {
+            Some((last_input, rates)) if last_input == key => rates,
             _ => {
                 let chain = aggregator(tcp, wan, rules);
                 let rates = chain.rates(self.elimination.shares(&chain));
-                self.most = Some((key, rates));
+                self.saturated = Some((key, rates));
                 rates
             }
         }

@@ -1,4 +1,4 @@
-//! Scenarios of many meters: read, solved by the fixed point, and written as an answer.
+//! Scenarios of many meters: conversion to a network, fixed-point solution, and answer.
 
 mod answer;
 mod delay;
@@ -14,21 +14,20 @@ use crate::fixed_point::Workspace;
 use crate::model_rules::ModelRules;
 use layout::layout;
 
-/// Whether every key can be honoured.
+/// Checks that every key is supported.
 ///
-/// # Errors
-/// Each key that cannot, and why.
+/// # Errors Each unsupported key, with the reason.
 pub(crate) fn supports(scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
-    let refused = unsupported::unsupported_keys(scenario);
-    if refused.is_empty() { Ok(()) } else { Err(refused) }
+    let unsupported = unsupported::unsupported_keys(scenario);
+    if unsupported.is_empty() { Ok(()) } else { Err(unsupported) }
 }
 
-/// What one point leaves behind for the next: points of a sweep lie side by side, so that each begins
-/// where the one before it ended.
+/// State kept from one point of a sweep to the next: each solution starts from the previous one,
+/// since neighbouring points are similar.
 #[derive(Default)]
-struct Memory {
+struct SweepMemory {
     network: Workspace,
-    /// Plans for the chains behind the delays of messages, one for each flow.
+    /// Elimination plans of the chains for message delays, one for each flow.
     timers: Vec<Elimination>,
 }
 
@@ -44,7 +43,7 @@ pub(crate) fn answer(
     let points = scenario.points().map_err(|error| RunError::Invalid(error.to_string()))?;
     let total = points.len() as u64;
     let mut answer = answer::empty(scenario);
-    let mut work = Memory::default();
+    let mut work = SweepMemory::default();
     let mut finished = vec![0; points.len()];
     for (index, point) in points.iter().enumerate() {
         if progress.is_interrupted() {

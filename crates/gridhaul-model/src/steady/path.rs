@@ -190,7 +190,7 @@ fn loss(direction: &Direction, bytes: f64) -> f64 {
         Some(Loss::Bernoulli(loss)) => loss.ratio(),
         Some(Loss::GilbertElliott(channel)) => {
             let (bad, good) = (channel.good_to_bad.ratio(), channel.bad_to_good.ratio());
-            // Stationary probability of the bad state; a chain without transitions coherence good.
+            // Stationary probability of the bad state; a chain without transitions stays good.
             let share = if bad + good > 0.0 { bad / (bad + good) } else { 0.0 };
             share * channel.loss_bad.ratio() + (1.0 - share) * channel.loss_good.ratio()
         }

@@ -179,7 +179,7 @@ mod tests {
         }
 
         #[test]
-        fn a_longer_way_or_timer_never_helps(connection in connections(), more in 1.0..10.0_f64) {
+        fn a_longer_path_or_timeout_never_increases_the_rate(connection in connections(), more in 1.0..10.0_f64) {
             let rate = send_rate(&connection);
             let rtt_s = connection.rtt_s * more;
             let timeout_s = connection.timeout_s * more;

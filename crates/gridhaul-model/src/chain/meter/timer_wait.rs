@@ -1,17 +1,18 @@
-//! How long a segment of a meter waits for timers before it is sent for the time that it arrives.
+//! Time that a meter's segment spends in retransmission timeouts until it arrives.
 //!
-//! A window of two gives no three duplicate acknowledgements, so that nearly every loss waits for
-//! the timer, and each further one for twice as long (RFC 6298, 5.5).
+//! A window of two segments cannot cause three duplicate acknowledgements, so that nearly every
+//! loss needs a timeout, and each further loss one of twice the length (RFC 6298, 5.5).
 
 use super::refined::{FirstTransmission, first_transmissions};
 use super::{Conditions, Demand, MeterTcp, Timer};
 use crate::chain::Elimination;
 use crate::time_distribution::TimeDistribution;
 
-/// What segments of a meter wait for timers. `None` if nothing is sent, or nothing ever arrives.
+/// Distribution of the time that a meter's segments wait for timeouts. `None` if nothing is sent or
+/// nothing ever arrives.
 ///
-/// The doublings that are in force when something new is sent are those of the chain: without
-/// timestamps they outlast a repeat (Karn's algorithm). `more` is the one of the solution.
+/// The back-off at the time of a first transmission is that of the chain: without timestamps it
+/// persists after a retransmission (Karn's algorithm). `more` is taken from the solution.
 pub(crate) fn timer_wait(
     tcp: &MeterTcp,
     demand: &Demand,
@@ -20,7 +21,7 @@ pub(crate) fn timer_wait(
     elimination: &mut Elimination,
 ) -> Option<TimeDistribution> {
     let arriving = 1.0 - conditions.loss;
-    if arriving < LEAST {
+    if arriving < DELIVERY_MIN {
         return None;
     }
     let starts = first_transmissions(tcp, demand, conditions, more, elimination);
@@ -28,9 +29,9 @@ pub(crate) fn timer_wait(
     let mut values = Vec::new();
     for start in starts {
         let share = start.share / all;
-        values.push((0.0, share * (1.0 - start.held)));
+        values.push((0.0, share * (1.0 - start.delayed_share)));
         let series = BackoffSeries { timer: tcp.timer, rtt: conditions.rtt, loss: conditions.loss };
-        let part = share * start.held / start.waits.len().max(1) as f64;
+        let part = share * start.delayed_share / start.waits.len().max(1) as f64;
         for &first in &start.waits {
             series.add(&mut values, first, start.doublings + 1, part);
         }
@@ -38,13 +39,13 @@ pub(crate) fn timer_wait(
     TimeDistribution::of(values)
 }
 
-/// As [`timer_wait`], for segments that are sent alone by a sender whose timer is not backed off.
+/// As [`timer_wait`], for single segments of a sender without back-off.
 pub(crate) fn single_segment_timer_wait(
     timer: Timer,
     rtt: f64,
     loss: f64,
 ) -> Option<TimeDistribution> {
-    if 1.0 - loss < LEAST {
+    if 1.0 - loss < DELIVERY_MIN {
         return None;
     }
     let mut values = vec![(0.0, 1.0 - loss)];
@@ -52,9 +53,9 @@ pub(crate) fn single_segment_timer_wait(
     TimeDistribution::of(values)
 }
 
-/// Share of arriving segments below which none is said to arrive.
-const LEAST: f64 = 1e-9;
-/// Weight that is not followed any further.
+/// Delivery probability below which no segment is assumed to arrive.
+const DELIVERY_MIN: f64 = 1e-9;
+/// Probability below which the series is cut off.
 const NEGLIGIBLE: f64 = 1e-12;
 
 struct BackoffSeries {
@@ -64,7 +65,8 @@ struct BackoffSeries {
 }
 
 impl BackoffSeries {
-    /// The first repeat leaves after `first` seconds, under a timeout of so many doublings.
+    /// Adds the delays of all retransmissions: the first is sent after `first` seconds and starts a
+    /// timeout with `doublings` doublings.
     fn add(&self, values: &mut Vec<(f64, f64)>, first: f64, doublings: u32, weight: f64) {
         let (p, q) = (self.loss, 1.0 - self.loss);
         let top = self.timer.doublings(self.rtt);
@@ -75,17 +77,18 @@ impl BackoffSeries {
             left *= p;
             doublings += 1;
         }
-        // From here on the timeout stays: repeats are taken together in groups, each twice as large.
+        // From here on the timeout is constant: retransmissions are grouped, and the group size
+        // doubles.
         let (timeout, mut count) = (self.timer.after(top, self.rtt), 1.0);
         while left > NEGLIGIBLE && count < 1e12 {
             let lost = (count * p.ln()).exp();
-            // Mean of a geometric number that is known to be below the count.
-            let tries = if count * q < 1e-4 {
+            // Mean of a geometric random variable below `count`.
+            let mean_losses = if count * q < 1e-4 {
                 (count - 1.0) / 2.0
             } else {
                 p / q - count * lost / (1.0 - lost)
             };
-            values.push((at + tries * timeout, left * (1.0 - lost)));
+            values.push((at + mean_losses * timeout, left * (1.0 - lost)));
             at += count * timeout;
             left *= lost;
             count *= 2.0;
@@ -94,9 +97,9 @@ impl BackoffSeries {
 }
 
 impl FirstTransmission {
-    /// A start under a timer that begins with it.
-    pub(super) fn timed(share: f64, held: f64, doublings: u32, wait: f64) -> Self {
-        Self { share, held, doublings, waits: vec![wait] }
+    /// A first transmission that starts the timer.
+    pub(super) fn timed(share: f64, delayed_share: f64, doublings: u32, wait: f64) -> Self {
+        Self { share, delayed_share, doublings, waits: vec![wait] }
     }
 }
 
@@ -125,9 +128,9 @@ mod tests {
     }
 
     #[test]
-    fn a_message_of_one_segment_waits_for_doubled_timers() {
-        // With timestamps every message begins without back-off: 1, 3, 7, 15, 31, 63 s, then 60 s more
-        // each: Σ pⁱ RTO(i) = 0.5·1 + 0.25·2 + ... + 0.5⁶·32 = 3, then 0.5⁷·60·2 = 0.9375.
+    fn a_message_of_one_segment_waits_for_doubled_timeouts() {
+        // With timestamps, every message starts without back-off: 1, 3, 7, 15, 31, 63 s, then 60 s
+        // more each: Σ pⁱ RTO(i) = 0.5·1 + 0.25·2 + ... + 0.5⁶·32 = 3, then 0.5⁷·60·2 = 0.9375.
         let demand = Demand::Messages { per_second: 1e-6, segments: 1 };
         let waits = timer_wait(&meter(false, Restart::Never), &demand, &at(0.5), 0.0).unwrap();
         assert!((waits.mean() / 3.9375 - 1.0).abs() < 1e-4, "{}", waits.mean());
@@ -139,8 +142,8 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_that_ran_on_fires_anywhere_in_its_time() {
-        // A message every 10^4 s: the timer stands at 60 s and fires within 0 to 60 s.
+    fn a_timer_that_kept_running_fires_at_a_random_time() {
+        // A message every 10^4 s: the timeout is 60 s, and the timer fires after 0 to 60 s.
         let demand = Demand::Messages { per_second: 1e-4, segments: 1 };
         let vegas = meter(true, Restart::TimerRunsOn);
         let waits = timer_wait(&vegas, &demand, &at(0.02), 0.0).unwrap();
@@ -149,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_the_scale() {
+    fn limiting_loss_values() {
         let demand = Demand::Messages { per_second: 1e-3, segments: 1 };
         let of = |loss| timer_wait(&meter(false, Restart::Never), &demand, &at(loss), 0.0);
         assert!(of(0.0).is_some_and(|waits| waits.mean() == 0.0));

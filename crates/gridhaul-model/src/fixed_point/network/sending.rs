@@ -1,4 +1,4 @@
-//! What one sender sends through queues of known loss and delay.
+//! The rates of one sender over queues of known loss and delay.
 
 use super::super::resource::Response;
 use super::super::workspace::{ClassMemory, Workspace};
@@ -10,12 +10,12 @@ use crate::model_rules::ModelRules;
 use crate::queue::Mm1b;
 
 impl Network {
-    /// What one sender of a class sends through queues that behave like this.
+    /// The result for one sender of a class over queues with these responses.
     pub(super) fn stream(
         &self,
         class: &Class,
         responses: &[Response],
-        seen: &mut ClassMemory,
+        memory: &mut ClassMemory,
     ) -> Stream {
         let path = self.path(class, responses);
         let mut conditions =
@@ -24,11 +24,13 @@ impl Network {
             DataSource::Meter { tcp, demand } => {
                 conditions.pairing = self.pairing(class, responses, path.loss);
                 conditions.variation = self.variation(class, responses, demand);
-                (seen.meter.sent(tcp, demand, &conditions, self.rules), None)
+                (memory.meter.sent(tcp, demand, &conditions, self.rules), None)
             }
             DataSource::Aggregator { tcp, payload_bits, region } => {
-                let most = seen.most(tcp, &self.wan(class, &path, responses), self.rules);
-                let (sent, region) = self.forward(most, *payload_bits, region, &mut seen.region);
+                let saturated =
+                    memory.saturated(tcp, &self.wan(class, &path, responses), self.rules);
+                let (sent, region) =
+                    self.forward(saturated, *payload_bits, region, &mut memory.region);
                 (sent, Some(Box::new(region)))
             }
         };
@@ -45,12 +47,12 @@ impl Network {
     }
 
     fn path(&self, class: &Class, responses: &[Response]) -> PathState {
-        let mut passing = 1.0 - class.noise;
-        let (mut delay, mut rtt) = (class.out, class.out + class.back);
+        let mut delivered = 1.0 - class.independent_loss;
+        let (mut delay, mut rtt) = (class.forward_delay, class.forward_delay + class.reverse_delay);
         let mut waits = 0.0;
         for &index in &class.path {
             let (resource, response) = (self.resources[index], responses[index]);
-            passing *= 1.0 - response.loss;
+            delivered *= 1.0 - response.loss;
             delay += response.wait;
             let own = class.segment_bits / resource.rate;
             if resource.acknowledges && self.rules == ModelRules::Refined {
@@ -60,55 +62,56 @@ impl Network {
             rtt += response.wait + own;
             waits += response.wait;
         }
-        let base = (rtt - waits).max(SHORTEST);
-        PathState { loss: (1.0 - passing).clamp(0.0, 1.0), delay, rtt: rtt.max(SHORTEST), base }
+        let base = (rtt - waits).max(RTT_MIN);
+        PathState { loss: (1.0 - delivered).clamp(0.0, 1.0), delay, rtt: rtt.max(RTT_MIN), base }
     }
 
-    /// What the network does to an aggregator.
+    /// Network conditions of an aggregator's connection.
     fn wan(&self, class: &Class, path: &PathState, responses: &[Response]) -> WanConditions {
-        // The queue that Vegas listens to is the one in which most waits.
+        // Vegas responds to the queue with the longest waiting time.
         let longest =
             class.path.iter().max_by(|&&a, &&b| responses[a].wait.total_cmp(&responses[b].wait));
-        let (rho, room, service) = longest.map_or((0.0, 1, 1.0), |&index| {
-            (responses[index].rho, self.resources[index].room, responses[index].service)
+        let (rho, capacity, service) = longest.map_or((0.0, 1, 1.0), |&index| {
+            (responses[index].rho, self.resources[index].capacity, responses[index].service)
         });
         let empty = || Mm1b::new(0.0, 1).expect("an empty queue exists");
-        let delay = Mm1b::new(rho, room.max(1)).unwrap_or_else(empty).delay();
+        let delay = Mm1b::new(rho, capacity.max(1)).unwrap_or_else(empty).delay();
         WanConditions { loss: path.loss, rtt: path.rtt, base: path.base, delay, service }
     }
 
-    /// An aggregator forwards what its region brings, at most what its connection takes.
+    /// Rates of an aggregator's upstream connection: the data of its region, at most the capacity
+    /// of the connection.
     ///
-    /// The paper loads the network with `most` in any case and gives the region's queue the rate of
-    /// all that is sent, repeats included (section 4.1, item 3). That is right while aggregators are
-    /// never without data; below, a connection is only as busy as its buffer, which serves at the
-    /// rate at which *new* segments leave.
+    /// The paper always loads the network with `saturated` and serves the buffer at the rate of all
+    /// segments sent, retransmissions included (section 4.1, item 3). This holds while aggregators
+    /// always have data. Otherwise a connection is only as busy as its buffer, which is served at
+    /// the rate of *new* segments.
     fn forward(
         &self,
-        most: Rates,
+        saturated: Rates,
         payload_bits: f64,
         region: &Region,
         work: &mut Workspace,
     ) -> (MeterOutput, Solution) {
         let paper = self.rules == ModelRules::Paper;
         let mut inner = region.network.clone();
-        let service = if paper { most.offered } else { most.fresh };
+        let service = if paper { saturated.offered } else { saturated.fresh };
         inner.resources[region.buffer].rate =
             (service * payload_bits / region.payload_share).max(f64::MIN_POSITIVE);
         work.serve(region.buffer, inner.resources[region.buffer].rate);
         let solution = inner.solve_from(work);
         let busy = if paper { 1.0 } else { solution.resources[region.buffer].carried().min(1.0) };
         let rates = Rates {
-            offered: most.offered * busy,
-            fresh: most.fresh * busy,
-            arriving: most.arriving * busy,
+            offered: saturated.offered * busy,
+            fresh: saturated.fresh * busy,
+            arriving: saturated.arriving * busy,
         };
         (MeterOutput { rates, backlog: false, more: 0.0 }, solution)
     }
 
-    /// How far two segments that are sent together meet the same queue: not if the links before it
-    /// space them by more than a service. Each queue counts as much as it adds to the loss, so that
-    /// nothing jumps where one begins to lose more than another.
+    /// Correlation of the losses of two segments that are sent together. It falls if the upstream
+    /// links space them by more than a service time. Queues are weighted by their contribution to
+    /// the loss, so that the result is continuous.
     fn pairing(&self, class: &Class, responses: &[Response], loss: f64) -> f64 {
         let all = (-loss).ln_1p();
         if all >= 0.0 {
@@ -117,7 +120,7 @@ impl Network {
         let (mut pairing, mut spacing) = (0.0, 0.0_f64);
         for &queue in &class.path {
             let response = responses[queue];
-            // Where nothing gets through, both are infinite.
+            // With 100 % loss, both logarithms are infinite.
             let part = (-response.loss).ln_1p() / all;
             let share = if part.is_nan() { 1.0 } else { part.clamp(0.0, 1.0) };
             pairing += share * (-spacing / response.service).exp();
@@ -126,32 +129,33 @@ impl Network {
         pairing.min(1.0)
     }
 
-    /// How much the round trips of a class vary, for an application that forgets ([`Conditions::variation`]).
-    /// The waits in different queues are taken as independent. The paper's chain knows the mean only.
+    /// Variation of the round-trip times of a class for an on-off application
+    /// ([`Conditions::variation`]). Waiting times in different queues are assumed independent. The
+    /// paper's chain uses the mean only.
     fn variation(&self, class: &Class, responses: &[Response], demand: &Demand) -> f64 {
-        let forgets = demand.forgets();
-        if self.rules == ModelRules::Paper || forgets <= 0.0 {
+        let relaxation_rate = demand.relaxation_rate();
+        if self.rules == ModelRules::Paper || relaxation_rate <= 0.0 {
             return 0.0;
         }
         let waits = class.path.iter().filter(|&&index| !self.resources[index].acknowledges);
         let of = |&index: &usize| {
             let (resource, response) = (self.resources[index], responses[index]);
-            let queue = Mm1b::new(response.rho, resource.room.max(1))?;
-            let wait = queue.log_wait_transform(forgets * response.service);
-            Some(wait + forgets * response.wait)
+            let queue = Mm1b::new(response.rho, resource.capacity.max(1))?;
+            let wait = queue.log_wait_transform(relaxation_rate * response.service);
+            Some(wait + relaxation_rate * response.wait)
         };
         waits.filter_map(of).sum::<f64>().max(0.0)
     }
 }
 
-/// Shortest round trip that is computed with, in seconds.
-const SHORTEST: f64 = 1e-7;
+/// Lower bound of the round-trip time, in seconds.
+const RTT_MIN: f64 = 1e-7;
 
-/// What a path does to the segments of a class.
+/// Loss and delay of a path for a class.
 struct PathState {
     loss: f64,
     delay: f64,
     rtt: f64,
-    /// Round trip without waiting.
+    /// Round-trip time without queueing.
     base: f64,
 }
