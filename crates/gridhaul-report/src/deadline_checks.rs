@@ -1,4 +1,4 @@
-//! Which deadlines are met: a small table.
+//! The table of deadline checks.
 
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{DeadlineCheck, Point};
@@ -7,8 +7,8 @@ use crate::format::{self, UNKNOWN};
 use crate::parameter_label;
 use crate::text_table::TextTable;
 
-/// The deadline_checks of answers to the same scenario, each under its label; `None` where no flow has a
-/// deadline.
+/// The deadline checks of several answers to the same scenario, each with its label; `None` if no
+/// flow has a deadline.
 #[must_use]
 pub fn deadline_checks(answers: &[(String, &Answer)]) -> Option<TextTable> {
     let points: Vec<(&String, &Point)> = answers
@@ -52,7 +52,7 @@ pub fn deadline_checks(answers: &[(String, &Answer)]) -> Option<TextTable> {
 fn measured(check: &DeadlineCheck) -> String {
     match check.measured {
         None => UNKNOWN.to_owned(),
-        // Down, so that what is just not met does not look met.
+        // Rounded down, so that a deadline that is just missed does not look met.
         Some(share) if check.unit.is_empty() => {
             format!("{} %", format::fixed((share * 1_000.0).floor() / 10.0, 1))
         }

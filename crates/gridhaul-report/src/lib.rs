@@ -1,7 +1,8 @@
-//! Charts as SVG, tables, and reports as one HTML file that needs no script and no network.
+//! Reports of answers: charts as SVG, tables, and a single HTML file without scripts or external
+//! resources.
 //!
-//! Everything is drawn once, here: the report inlines the charts, the command line writes them as
-//! files. The same input gives the same bytes.
+//! All charts are rendered by this crate: the report inlines them, the command line writes them as
+//! files. The output is deterministic: the same input gives the same bytes.
 
 #![forbid(unsafe_code)]
 
