@@ -143,7 +143,7 @@ fn shadowing_and_noise_count_with_their_means() {
     let answer = solve(&scenario(&[none, ("delay = \"44 ms\"", &keys)]));
     let expected = 1.0 - (1.0 - 0.006_209_665) * (1.0 - 0.13);
     assert!((mean(&answer, Metric::SegmentLoss).unwrap() - expected).abs() < 1e-9);
-    assert!(answer.warnings.iter().any(|warning| warning.message.contains("loss in bursts")));
+    assert!(answer.warnings.iter().any(|warning| warning.message.contains("bursty loss")));
     // The coherence time may be up to the round-trip time of 100 ms.
     let unsupported_keys = |old: &str, new: &str| {
         unsupported_keys(&scenario(&[none, ("delay = \"44 ms\"", &keys.replace(old, new))]))

@@ -21,14 +21,14 @@ pub fn is_bulk(scenario: &Scenario) -> bool {
 /// # Errors Each unsupported key.
 pub fn supports(scenario: &Scenario, rules: ModelRules) -> Result<(), Vec<Unsupported>> {
     let mut unsupported = Vec::new();
-    let mut refuse = |key: &str, reason: &str| {
+    let mut reject = |key: &str, reason: &str| {
         unsupported.push(Unsupported { key: key.to_owned(), reason: reason.to_owned() });
     };
     if scenario.record.interval.is_some() {
-        refuse("record.interval", "the steady-state formulas give no time series; use `--on sim`");
+        reject("record.interval", "the steady-state formulas give no time series; use `--on sim`");
     }
     if !scenario.record.pcap.is_empty() {
-        refuse("record.pcap", "equations have no packets; use `--on sim`");
+        reject("record.pcap", "equations have no packets; use `--on sim`");
     }
     if !unsupported.is_empty() {
         return Err(unsupported);

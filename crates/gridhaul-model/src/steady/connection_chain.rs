@@ -45,7 +45,7 @@ impl<'s> ConnectionChain<'s> {
         let points = scenario
             .waypoints(name)
             .map_err(|diagnostic| one(diagnostic.key.clone(), &diagnostic.message))?;
-        refuse(scenario, &points)?;
+        reject(scenario, &points)?;
         let split_path = SplitPath { scenario, stage, points: &points };
         let split_connections = (0..=points.len()).map(|index| {
             let (stage, stack) = split_path.split_connection(index);
@@ -178,20 +178,20 @@ impl SplitPath<'_, '_> {
 }
 
 /// Rejects proxy settings that have no formula.
-fn refuse(scenario: &Scenario, points: &[Waypoint]) -> Result<(), Vec<Unsupported>> {
+fn reject(scenario: &Scenario, points: &[Waypoint]) -> Result<(), Vec<Unsupported>> {
     let mut unsupported = Vec::new();
     for point in points {
         let Some((node, found)) = scenario.node.get_index(point.node) else { continue };
         let Some(Proxy { mode, crash, .. }) = &found.proxy else { continue };
-        let mut refuse = |key: &str, reason: &str| {
+        let mut reject = |key: &str, reason: &str| {
             let key = format!("node.{node}.proxy.{key}");
             unsupported.push(Unsupported { key, reason: reason.to_owned() });
         };
         if !mode.ends_connections() {
-            refuse("mode", "there is no formula for this proxy mode; use `--on sim`");
+            reject("mode", "there is no formula for this proxy mode; use `--on sim`");
         }
         if !crash.is_empty() {
-            refuse("crash", "the steady-state formulas exclude crashes; use `--on sim`");
+            reject("crash", "the steady-state formulas exclude crashes; use `--on sim`");
         }
     }
     if unsupported.is_empty() { Ok(()) } else { Err(unsupported) }

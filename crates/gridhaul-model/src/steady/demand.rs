@@ -78,7 +78,7 @@ impl<'s> Demand<'s> {
         stack: StackParams,
         rules: ModelRules,
     ) -> Result<Self, Vec<Unsupported>> {
-        refuse(scenario, name, flow)?;
+        reject(scenario, name, flow)?;
         let one = |key: String, reason: &str| vec![Unsupported { key, reason: reason.to_owned() }];
         let path = Path::of(scenario, (&stage.out, &stage.back), stage.connections, &stack)?;
         let connection = Connection::of(&stack, &path, rules);
@@ -307,7 +307,7 @@ impl<'s> Demand<'s> {
 }
 
 /// Rejects each key of a flow and of the run that the formulas do not support.
-fn refuse(scenario: &Scenario, name: &str, flow: &Flow) -> Result<(), Vec<Unsupported>> {
+fn reject(scenario: &Scenario, name: &str, flow: &Flow) -> Result<(), Vec<Unsupported>> {
     let start_spread = flow.start_spread.unwrap_or_default();
     let is_late = flow.start + start_spread > scenario.warmup
         && !(flow.start.is_zero() && start_spread.is_zero())

@@ -35,20 +35,20 @@ impl RandomStream {
 
 /// The random scenario of a number (deterministic).
 pub(crate) fn scenario(number: u64) -> (String, Scenario) {
-    let mut chance = RandomStream::new(number);
-    let regions = if chance.share() < 0.3 { 2 } else { 1 };
+    let mut random = RandomStream::new(number);
+    let regions = if random.share() < 0.3 { 2 } else { 1 };
     let mut text = String::from(
         "title = \"random\"\nduration = \"300 s\"\n[node.head]\n[node.hub]\n[link.wan]\nfrom = \"hub\"\nto = \
          \"head\"\n",
     );
-    let (rate, queue) = (chance.between(64e3, 1e9), chance.between(1.0, 1e4));
-    let delay = chance.between(500.0, 2.5e6);
+    let (rate, queue) = (random.between(64e3, 1e9), random.between(1.0, 1e4));
+    let delay = random.between(500.0, 2.5e6);
     text += &format!(
         "both = {{ rate = \"{rate} bit/s\", delay = \"{delay} us\", queue = \"{queue} packets\" }}\n"
     );
     for region in 0..regions {
-        let meters = chance.between(1e3, 1e7);
-        let aggregators = if chance.share() < 0.25 { 0 } else { chance.between(1.0, 1e4) };
+        let meters = random.between(1e3, 1e7);
+        let aggregators = if random.share() < 0.25 { 0 } else { random.between(1.0, 1e4) };
         let aggregators = aggregators.min(meters);
         text += &format!("[node.meter{region}]\ncount = {meters}\n");
         let from = if aggregators == 0 { "meter" } else { "aggregator" };
@@ -56,8 +56,8 @@ pub(crate) fn scenario(number: u64) -> (String, Scenario) {
             "[link.spur{region}]\nfrom = \"{from}{region}\"\nto = \"hub\"\nboth = {{ rate = \"1 Gbit/s\" }}\n"
         );
         if aggregators > 0 {
-            let (rate, queue) = (chance.between(64e3, 1e9), chance.between(1.0, 1e4));
-            let buffer = chance.between(1.0, 1e4);
+            let (rate, queue) = (random.between(64e3, 1e9), random.between(1.0, 1e4));
+            let buffer = random.between(1.0, 1e4);
             text += &format!(
                 "[node.aggregator{region}]\ncount = {aggregators}\naggregator = {{ buffer = \"{buffer} \
                  messages\", stack = \"upstream\" }}\n[link.access{region}]\nfrom = \"meter{region}\"\n\
@@ -65,29 +65,29 @@ pub(crate) fn scenario(number: u64) -> (String, Scenario) {
                  \"{delay} us\", queue = \"{queue} packets\" }}\n"
             );
         }
-        let size = chance.between(1.0, 2000.0);
-        let every = chance.between(1.0, 86_400.0);
-        let load = match chance.one(&["bursts", "long bursts", "periodic", "poisson"]) {
+        let size = random.between(1.0, 2000.0);
+        let every = random.between(1.0, 86_400.0);
+        let load = match random.one(&["bursts", "long bursts", "periodic", "poisson"]) {
             "bursts" => {
                 "on_off = { on = \"100 ms\", off = \"1 min\", size = \"200 B\" }".to_owned()
             }
             "long bursts" => {
-                let (on, off) = (chance.between(1.0, 1e5), chance.between(1.0, 1e6));
+                let (on, off) = (random.between(1.0, 1e5), random.between(1.0, 1e6));
                 format!("on_off = {{ on = \"{on} ms\", off = \"{off} ms\", size = \"{size} B\" }}")
             }
             kind => format!("{kind} = {{ every = \"{every} s\", size = \"{size} B\" }}"),
         };
-        let deadline = chance.between(1.0, 60_000.0);
+        let deadline = random.between(1.0, 60_000.0);
         text += &format!(
             "[flow.reading{region}]\nfrom = \"meter{region}\"\nto = \"head\"\nstack = \"meter\"\n\
              deadline = \"{deadline} ms\"\nload.{load}\n"
         );
     }
-    for (name, window) in [("meter", chance.between(1.0, 2.0)), ("upstream", 64)] {
-        let profile = chance.one(&["ns2", "rfc", "linux"]);
-        let congestion_control = chance.one(&["reno", "vegas"]);
+    for (name, window) in [("meter", random.between(1.0, 2.0)), ("upstream", 64)] {
+        let profile = random.one(&["ns2", "rfc", "linux"]);
+        let congestion_control = random.one(&["reno", "vegas"]);
         text += &format!(
-            "[stack.{name}]\nprofile = \"{profile}\"\nvariant = \"{congestion_control}\"\nmss = \"200 B\"\n\
+            "[stack.{name}]\nprofile = \"{profile}\"\ncongestion_control = \"{congestion_control}\"\nmss = \"200 B\"\n\
              receive_window = \"{window} segments\"\n"
         );
     }

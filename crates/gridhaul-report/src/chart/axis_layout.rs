@@ -122,11 +122,11 @@ impl AxisLayout {
     fn linear(axis: &Axis, (mut low, mut high): (f64, f64), fit: Fit, count: f64) -> Self {
         let step = round_step((high - low) / count);
         // A horizontal axis is extended to a tick that is almost reached.
-        let near = if fit == Fit::Tight { 0.03 * (high - low) } else { f64::INFINITY };
+        let margin = if fit == Fit::Tight { 0.03 * (high - low) } else { f64::INFINITY };
         let (below, above) =
             ((low / step + 1e-9).floor() * step, (high / step - 1e-9).ceil() * step);
-        low = if low - below <= near { below } else { low };
-        high = if above - high <= near { above } else { high };
+        low = if low - below <= margin { below } else { low };
+        high = if above - high <= margin { above } else { high };
         let prefix = axis_prefix(low.abs().max(high.abs()), &axis.unit);
         let decimals = (-(step / prefix.factor * 1.000_001).log10().floor()).clamp(0.0, 12.0);
         let first = (low / step - 1e-9).ceil() as i64;

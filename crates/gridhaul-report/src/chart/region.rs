@@ -300,7 +300,8 @@ mod tests {
 
     #[test]
     fn smallest_value_is_strongest_and_tooltips_are_escaped() {
-        let cell = |x: f64, state| Cell { x, y: 1.0, state, tooltip: format!("cell {x} <told>") };
+        let cell =
+            |x: f64, state| Cell { x, y: 1.0, state, tooltip: format!("cell {x} <tooltip>") };
         let chart = RegionChart {
             cells: vec![
                 cell(1.0, CellState::Reason(1)),
@@ -313,7 +314,7 @@ mod tests {
         };
         assert!(has_expected_range(&chart));
         let svg = chart.to_svg();
-        assert!(svg.contains("cell 1 &lt;told&gt;") && svg.contains("winner"), "{svg}");
+        assert!(svg.contains("cell 1 &lt;tooltip&gt;") && svg.contains("winner"), "{svg}");
         // Only reasons that occur are in the legend.
         assert!(svg.contains("fails: delay") && !svg.contains("fails: loss"), "{svg}");
     }
