@@ -2,7 +2,7 @@
 //!
 //! A proxy that terminates connections keeps each byte until the next hop has acknowledged it,
 //! because until then the byte may have to be retransmitted from the proxy
-//! (`core/src/pep/coupling.rs`). The proxy advertises its free buffer space as receive window. The
+//! (`core/src/pep/coupling/`). The proxy advertises its free buffer space as receive window. The
 //! buffer of `n` segments is therefore shared by the segments outstanding on the upstream hop (`w`)
 //! and those outstanding on the downstream hop (`h`):
 //!

@@ -1,6 +1,6 @@
 //! The published throughput law for each congestion control algorithm.
 
-use gridhaul_core::tcp::{Growth, StackParams};
+use gridhaul_core::tcp::{ByteCounting, StackParams};
 use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 
 use super::own_queue::mean_round_s;
@@ -173,7 +173,8 @@ impl Connection {
     /// The parameters of a stack on a path. With the paper's assumptions the round-trip time is the
     /// sum of the delays (paper `plc`, Table II: they include the processing time of the proxies).
     pub(super) fn of(stack: &StackParams, path: &Path, rules: ModelRules) -> Self {
-        let is_delayed = !stack.delayed_ack.is_zero() && stack.growth != Growth::PerAcked;
+        let is_delayed =
+            !stack.delayed_ack.is_zero() && stack.byte_counting != ByteCounting::PerAcked;
         // The acknowledgement of the first segment is delayed until the last segment that it covers
         // arrives.
         let ack_delay = f64::from(stack.ack_every.saturating_sub(1)) * path.slowest_s;
