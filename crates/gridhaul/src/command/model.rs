@@ -2,9 +2,9 @@
 
 use anyhow::bail;
 use gridhaul_core::tcp::StackParams;
-use gridhaul_model::Rules;
+use gridhaul_model::ModelRules;
 use gridhaul_model::chain::Chain;
-use gridhaul_model::chain::collector::{CollectorTcp, Control, Wan, collector};
+use gridhaul_model::chain::aggregator::{AggregatorTcp, Control, WanConditions, aggregator};
 use gridhaul_model::chain::meter::{Conditions, Demand, MeterTcp, Restart, Timer, paper, refined};
 use gridhaul_model::queue::Mm1b;
 use gridhaul_scenario::scenario::{Profile, Stack};
@@ -77,17 +77,17 @@ fn collecting(args: &ChainArgs) -> Chain {
         ChainVariant::Reno => Control::Reno { repairs_several: false },
         ChainVariant::Vegas => Control::Vegas { alpha: 1.0, beta: 3.0 },
     };
-    let tcp = CollectorTcp { control, window: args.window.unwrap_or(8), timer: timer() };
+    let tcp = AggregatorTcp { control, window: args.window.unwrap_or(8), timer: timer() };
     let queue = Mm1b::new(args.load.ratio(), args.queue.saturating_add(1))
         .expect("a share is a possible load, and there is room for a packet");
     let (service, base) = (args.service.as_secs_f64(), args.rtt.as_secs_f64());
     let rtt = base + (queue.sojourn() - 1.0) * service;
-    let wan = Wan { loss: args.loss.ratio(), rtt, base, delay: queue.delay(), service };
+    let wan = WanConditions { loss: args.loss.ratio(), rtt, base, delay: queue.delay(), service };
     let rules = match args.rules {
-        ChainRules::Paper => Rules::Paper,
-        ChainRules::Refined => Rules::Refined,
+        ChainRules::Paper => ModelRules::Paper,
+        ChainRules::Refined => ModelRules::Refined,
     };
-    collector(&tcp, &wan, rules)
+    aggregator(&tcp, &wan, rules)
 }
 
 /// The timer of the profile `ns2`, which the paper used.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use gridhaul::plan::{Depth, Outcome, PlanRequest};
-use gridhaul_report::{Opening, Report};
+use gridhaul_report::{Report, Summary};
 use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::scenario::Scenario;
 
@@ -71,7 +71,7 @@ fn write(
         description: &scenario.description,
         answers: &shown,
         scenario_toml: winner.as_deref().unwrap_or_default(),
-        opening: Opening {
+        summary: Summary {
             finding: &finding,
             tables: &tables,
             charts: outcome.charts(),

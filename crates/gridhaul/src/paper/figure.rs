@@ -193,7 +193,8 @@ impl Figure {
                 let style = if apart { self.line.len() + place } else { place };
                 let points = curve.points.iter();
                 let points = points.map(|at| DataPoint { x: at.x, y: at.y, ci95: at.ci95 });
-                chart = chart.with(LineSeries::new(name, points).stroke(stroke).like(style));
+                chart =
+                    chart.with(LineSeries::new(name, points).stroke(stroke).same_style_as(style));
             }
         }
         NamedChart {

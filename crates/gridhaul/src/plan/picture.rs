@@ -54,8 +54,8 @@ fn region(
             let trial = anchor.trial.with(x, column).with(y, row);
             let (Some(at), Some(up)) = (quantity(column), quantity(row)) else { continue };
             let cost = search.prices.cost(&trial);
-            let (state, told) = cell(search, limits, plan, &trial, cost)?;
-            cells.push(Cell { x: at.0, y: up.0, state, told });
+            let (state, tooltip) = cell(search, limits, plan, &trial, cost)?;
+            cells.push(Cell { x: at.0, y: up.0, state, tooltip });
         }
     }
     let place = |key: usize| anchor.trial.values[key].as_deref().and_then(quantity);
@@ -78,7 +78,7 @@ fn region(
     })
 }
 
-/// State of a cell, and what is told of it.
+/// State of a cell, and the text of its tooltip.
 fn cell(
     search: &mut Search<'_>,
     limits: &[Limit],
@@ -89,20 +89,20 @@ fn cell(
     let keeps = search.judge.keeps(trial)?;
     let (_, worst) = search.judge.worst(trial)?;
     let judgement = search.judge.ask(trial)?.clone();
-    let mut told = format!("{}: {}", trial.words(search.choices), money(cost, plan));
+    let mut tooltip = format!("{}: {}", trial.words(search.choices), money(cost, plan));
     if let Some(keeps) = search.judge.simulated(trial) {
-        told += if keeps { "; simulated: keeps every limit" } else { "; simulated: FAILS" };
+        tooltip += if keeps { "; simulated: keeps every limit" } else { "; simulated: FAILS" };
         let state =
             if keeps { CellState::Value(cost) } else { CellState::Reason(limits.len() + 2) };
-        return Ok((state, told));
+        return Ok((state, tooltip));
     }
     if let Some(error) = &judgement.error {
-        told += &format!("; {error}");
+        tooltip += &format!("; {error}");
         let reason = match error {
             CandidateError::Overload(_) => limits.len(),
             CandidateError::NoAnswer(_) => limits.len() + 1,
         };
-        return Ok((CellState::Reason(reason), told));
+        return Ok((CellState::Reason(reason), tooltip));
     }
     for (at, limit) in limits.iter().enumerate() {
         let Some(value) = judgement.measured[at].value else { continue };
@@ -111,14 +111,14 @@ fn cell(
             State::Kept | State::Unknown => "",
         };
         let (what, bound) = (limit.what(), limit.bound_words());
-        told += &format!("; {what} {} ({bound}{mark})", limit.shown(value));
+        tooltip += &format!("; {what} {} ({bound}{mark})", limit.shown(value));
     }
     let state = match worst {
         _ if keeps => CellState::Value(cost),
         Some(limit) => CellState::Reason(limit),
         None => CellState::Reason(limits.len() + 1),
     };
-    Ok((state, told))
+    Ok((state, tooltip))
 }
 
 /// How much of each limit is used, over the one number that is chosen.

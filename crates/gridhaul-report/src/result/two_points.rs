@@ -1,4 +1,4 @@
-//! Two points, or two variants of a scenario: what changes from the first to the second.
+//! Two points, or two variants of a scenario: the changes from the first to the second.
 
 use gridhaul_scenario::answer::{Estimate, Point};
 
@@ -6,17 +6,17 @@ use super::measure::{Measure, NOTABLE, is_significant};
 use super::{Subject, flow, of_flow, subjects};
 use crate::format;
 
-/// What one quantity of one flow does between two points.
+/// The change of one quantity of one flow between two points.
 struct Change<'a> {
     flow: &'a str,
     measure: Measure,
     from: Estimate,
     to: Estimate,
-    /// How much it matters.
+    /// Rank among the changes.
     weight: f64,
 }
 
-/// The largest changes: that of the flow that changes most, then others.
+/// The sentence on the largest changes: first the flow that changes most, then others.
 pub(super) fn sentence(names: [&str; 2], points: [&Point; 2], single_run: bool) -> Option<String> {
     let subjects = subjects(&points.into_iter());
     let several = points[0].flows.len() > 1;
@@ -33,7 +33,7 @@ pub(super) fn sentence(names: [&str; 2], points: [&Point; 2], single_run: bool) 
         of_flow(&head.measure, head.flow, several),
         head.headline()
     );
-    // One more quantity of the same flow, and the flow that changes most beside it.
+    // One more quantity of the same flow, and the largest change of another flow.
     let own = notable.iter().skip(1).find(|change| change.flow == head.flow);
     let other = notable.iter().find(|change| change.flow != head.flow);
     for change in own.into_iter().chain(other) {
@@ -44,7 +44,7 @@ pub(super) fn sentence(names: [&str; 2], points: [&Point; 2], single_run: bool) 
     Some(text)
 }
 
-/// What is stated where nothing changes.
+/// The sentence if there is no significant change.
 fn none(names: [&str; 2], all: &[Change<'_>], several: bool) -> Option<String> {
     let head = all.first()?;
     let what = of_flow(&head.measure, head.flow, several);
@@ -54,9 +54,11 @@ fn none(names: [&str; 2], all: &[Change<'_>], several: bool) -> Option<String> {
     Some(if same {
         format!("{first} and {second} do not differ: {what} is {} in both.", values[0])
     } else {
-        let word = if head.from.ci95.is_some() { "significant" } else { "notable" };
+        let adjective = if head.from.ci95.is_some() { "significant" } else { "notable" };
         let [one, other] = values;
-        format!("No {word} difference between {first} and {second}: {what} is {one} and {other}.")
+        format!(
+            "No {adjective} difference between {first} and {second}: {what} is {one} and {other}."
+        )
     })
 }
 
@@ -67,7 +69,7 @@ fn changes<'a>(subject: &Subject<'a>, points: [&Point; 2]) -> Vec<Change<'a>> {
     let change = |(rank, measure): (usize, &Measure)| {
         let (from, to) = (measure.of(one)?, measure.of(other)?);
         let size = measure.distance(from.mean?, to.mean?);
-        // What a flow is for comes first, unless something else changes far more.
+        // The main quantity of a flow comes first, unless another one changes far more.
         let weight = size / (1.0 + 0.6 * rank as f64);
         Some(Change { flow: subject.name, measure: *measure, from, to, weight })
     };
@@ -100,7 +102,7 @@ impl Change<'_> {
     }
 }
 
-/// What a value does that goes from one number to another.
+/// The verb for a change of a value.
 fn verb(from: f64, to: f64, is_share: bool) -> String {
     let ratio = to / from;
     if from <= 0.0 || is_share || !ratio.is_finite() {

@@ -1,10 +1,10 @@
-//! Mean loss on power lines: attenuation that varies, and bursts of noise.
+//! Mean packet loss on power lines from shadowing and bursts of noise.
 
 use gridhaul_scenario::scenario::{Noise, NoiseTiming, Shadowing};
 
-/// Share of the packets whose level is below the threshold on one of the spans: 1 − (1 − Q)ⁿ, with the
-/// normal tail Q of margin over deviation. `None` where one level holds for the whole run.
-pub(super) fn faded(shadowing: &Shadowing) -> Option<f64> {
+/// Share of the packets whose level is below the threshold on at least one span: 1 − (1 − Q)ⁿ, with
+/// the normal tail Q of margin over deviation. `None` if the level is constant for the whole run.
+pub(super) fn shadowing_loss(shadowing: &Shadowing) -> Option<f64> {
     shadowing.coherence?;
     let (margin, deviation) = (shadowing.margin.as_decibels(), shadowing.deviation.as_decibels());
     let below = match deviation > 0.0 {
@@ -15,14 +15,14 @@ pub(super) fn faded(shadowing: &Shadowing) -> Option<f64> {
     Some(1.0 - (1.0 - below).powi(spans))
 }
 
-/// Share of the packets of `seconds` on the wire that a noise destroys.
-pub(super) fn destroyed(noise: &Noise, seconds: f64) -> f64 {
+/// Share of the packets with a transmission time of `seconds` that the noise destroys.
+pub(super) fn noise_loss(noise: &Noise, seconds: f64) -> f64 {
     let (length, gap) = (noise.length.as_secs_f64(), noise.gap.as_secs_f64());
     let survives = 1.0 - noise.loss.ratio();
     match noise.timing {
         NoiseTiming::Random => 1.0 - survival_of_random(length, gap, survives, seconds),
         NoiseTiming::Periodic => {
-            // The phase is even: so many bursts on average, a whole number above or below.
+            // The phase is uniform: the number of bursts is the mean rounded up or down.
             let met = (seconds + length) / (length + gap);
             let least = met.floor();
             let more = met - least;
@@ -32,18 +32,18 @@ pub(super) fn destroyed(noise: &Noise, seconds: f64) -> f64 {
     }
 }
 
-/// Mean of `survives` to the power of the number of bursts met.
+/// Mean of `survives` to the power of the number of bursts during the packet.
 ///
-/// Bursts begin at the rate a = 1 / gap and end at b = 1 / length. The survival from a gap and from a
-/// burst obeys v' = M v with M = (−a, a s; b, −b) and v(0) = (1, 1); at the start a gap is on with
-/// b / (a + b), and a burst that is on has been met.
+/// Bursts begin at the rate a = 1 / gap and end at b = 1 / length. The survival probability from a
+/// gap and from a burst obeys v' = M v with M = (−a, a s; b, −b) and v(0) = (1, 1); the packet
+/// starts in a gap with probability b / (a + b), and a burst in progress counts.
 fn survival_of_random(length: f64, gap: f64, survives: f64, seconds: f64) -> f64 {
     let (a, b) = (1.0 / gap, 1.0 / length);
     // Eigenvalues of M: half the trace, plus or minus this.
     let half = -(a + b) / 2.0;
     let root = (half * half - a * b * (1.0 - survives)).max(0.0).sqrt();
-    // exp(M t) = e^(half t) (cosh(root t) + sinh(root t) / root (M − half)), written so that nothing
-    // overflows.
+    // exp(M t) = e^(half t) (cosh(root t) + sinh(root t) / root (M − half)), written so that
+    // nothing overflows.
     let slow = ((half + root) * seconds).exp();
     let fast = ((half - root) * seconds).exp();
     let (cosh, sinh) = (f64::midpoint(slow, fast), (slow - fast) / 2.0);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_normal_tail_is_that_of_the_tables() {
+    fn the_normal_tail_agrees_with_published_tables() {
         // Abramowitz and Stegun 1964, tables 26.1 and 26.2.
         let table = [
             (0.0, 0.5),
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_several_spans_loses_on_each() {
+    fn each_span_of_a_line_adds_shadowing_loss() {
         let shadowing = |spans, coherence| Shadowing {
             margin: Decibel::new(10),
             deviation: Decibel::new(4),
@@ -110,16 +110,16 @@ mod tests {
             spans,
         };
         let second = Some(Duration::from_secs(1));
-        assert!((faded(&shadowing(1, second)).unwrap() - 0.006_209_665).abs() < 1e-9);
-        assert!((faded(&shadowing(13, second)).unwrap() - 0.077_785_4).abs() < 1e-7);
-        assert_eq!(faded(&shadowing(1, None)), None);
+        assert!((shadowing_loss(&shadowing(1, second)).unwrap() - 0.006_209_665).abs() < 1e-9);
+        assert!((shadowing_loss(&shadowing(13, second)).unwrap() - 0.077_785_4).abs() < 1e-7);
+        assert_eq!(shadowing_loss(&shadowing(1, None)), None);
         let flat = Shadowing { deviation: Decibel::ZERO, ..shadowing(5, second) };
-        assert_eq!(faded(&flat), Some(0.0));
-        assert_eq!(faded(&Shadowing { margin: Decibel::new(-1), ..flat }), Some(1.0));
+        assert_eq!(shadowing_loss(&flat), Some(0.0));
+        assert_eq!(shadowing_loss(&Shadowing { margin: Decibel::new(-1), ..flat }), Some(1.0));
     }
 
     #[test]
-    fn power_lines_lose_what_the_page_on_limits_says() {
+    fn power_line_losses_agree_with_the_documentation() {
         // docs/limitations/power-line.md; packets of 1500 B.
         use PowerLineClass::{Broadband, FutureBroadband, Narrowband};
         let table = [
@@ -144,42 +144,47 @@ mod tests {
             };
             let direction = line.direction();
             let seconds = 12_000.0 / direction.rate.as_bits_per_sec() as f64;
-            let faded = faded(&direction.shadowing.unwrap()).unwrap();
-            let destroyed = destroyed(&direction.noise[0], seconds);
-            assert!((faded - shadowing).abs() < 5e-5, "{class:?} {metres}: {faded}");
-            assert!((destroyed - noise).abs() < 5e-5, "{class:?} {metres}: {destroyed}");
+            let shadowing_loss = shadowing_loss(&direction.shadowing.unwrap()).unwrap();
+            let noise_loss = noise_loss(&direction.noise[0], seconds);
+            assert!(
+                (shadowing_loss - shadowing).abs() < 5e-5,
+                "{class:?} {metres}: \
+                {shadowing_loss}"
+            );
+            assert!((noise_loss - noise).abs() < 5e-5, "{class:?} {metres}: {noise_loss}");
         }
     }
 
     #[test]
-    fn bursts_that_destroy_whatever_they_meet() {
+    fn bursts_that_destroy_every_packet() {
         // 1 - g / (g + l) exp(-T / g).
         let noise = noise(100, 900, 1.0, NoiseTiming::Random);
         for seconds in [0.0, 1e-4, 4e-3, 10.0] {
             let expected = 1.0 - 0.9 * (-seconds / 9e-4_f64).exp();
-            assert!((destroyed(&noise, seconds) - expected).abs() < 1e-12, "{seconds}");
+            assert!((noise_loss(&noise, seconds) - expected).abs() < 1e-12, "{seconds}");
         }
     }
 
     #[test]
-    fn bursts_that_destroy_some_are_a_poisson_process_when_they_are_short() {
-        // Bursts of no length at the rate 1 / g, each survived with s: exp(-(1 - s) T / g).
+    fn short_bursts_are_a_poisson_process() {
+        // Bursts of zero length at the rate 1 / g, each survived with probability s: exp(-(1 - s) T
+        // / g).
         let mut short = noise(1, 10_000_000, 0.3, NoiseTiming::Random);
         short.length = Duration::from_nanos(1);
         for seconds in [0.1, 1.0, 30.0] {
             let expected = 1.0 - (-0.3 * seconds / 10.0_f64).exp();
-            assert!((destroyed(&short, seconds) - expected).abs() < 1e-6, "{seconds}");
+            assert!((noise_loss(&short, seconds) - expected).abs() < 1e-6, "{seconds}");
         }
-        // A short packet meets at most one burst.
+        // A short packet overlaps at most one burst.
         let long = noise(10_000, 40_000, 0.3, NoiseTiming::Random);
-        assert!((destroyed(&long, 0.0) - 0.2 * 0.3).abs() < 1e-12);
+        assert!((noise_loss(&long, 0.0) - 0.2 * 0.3).abs() < 1e-12);
     }
 
     #[test]
     fn periodic_bursts_by_hand() {
         let mains = noise(1_000, 9_000, 0.5, NoiseTiming::Periodic);
         for (seconds, expected) in [(0.002, 0.15), (0.009, 0.5), (0.012, 0.7 * 0.5 + 0.3 * 0.75)] {
-            assert!((destroyed(&mains, seconds) - expected).abs() < 1e-12, "{seconds}");
+            assert!((noise_loss(&mains, seconds) - expected).abs() < 1e-12, "{seconds}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Keys that the equations cannot honour.
+//! Keys that the equations do not support.
 
 use gridhaul_scenario::backend::Unsupported;
 use gridhaul_scenario::scenario::{
@@ -6,44 +6,44 @@ use gridhaul_scenario::scenario::{
     Transport, WhenFull,
 };
 
-/// Every key that cannot be honoured, and why.
-pub(super) fn refused(scenario: &Scenario) -> Vec<Unsupported> {
-    let mut refused = Refused(Vec::new());
+/// Every unsupported key, with the reason.
+pub(super) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
+    let mut unsupported = UnsupportedKeys(Vec::new());
     if scenario.record.interval.is_some() {
-        refused.key(
+        unsupported.key(
             "record.interval",
-            "the equations describe a steady state, not a course over time",
+            "the equations describe a steady state and give no time series; use `--on sim`",
         );
     }
     if !scenario.record.pcap.is_empty() {
-        refused.key("record.pcap", "the equations send no packets; use `--on sim`");
+        unsupported.key("record.pcap", "the equations send no packets; use `--on sim`");
     }
     for (name, node) in &scenario.node {
-        refused.node(&format!("node.{name}"), node);
-        refused.proxy(&format!("node.{name}"), node);
+        unsupported.node(&format!("node.{name}"), node);
+        unsupported.proxy(&format!("node.{name}"), node);
     }
     for (name, link) in &scenario.link {
         for (which, direction) in
             [("both", &link.both), ("forward", &link.forward), ("reverse", &link.reverse)]
         {
             if let Some(direction) = direction {
-                refused.direction(&format!("link.{name}.{which}"), direction);
+                unsupported.direction(&format!("link.{name}.{which}"), direction);
             }
         }
     }
     for (name, stack) in &scenario.stack {
-        refused.stack(&format!("stack.{name}"), stack);
+        unsupported.stack(&format!("stack.{name}"), stack);
     }
     for (name, flow) in &scenario.flow {
-        refused.flow(&format!("flow.{name}"), flow);
-        refused.stages(scenario, name);
+        unsupported.flow(&format!("flow.{name}"), flow);
+        unsupported.stages(scenario, name);
     }
-    refused.0
+    unsupported.0
 }
 
-struct Refused(Vec<Unsupported>);
+struct UnsupportedKeys(Vec<Unsupported>);
 
-impl Refused {
+impl UnsupportedKeys {
     fn key(&mut self, key: &str, reason: &str) {
         self.0.push(Unsupported { key: key.to_owned(), reason: reason.to_owned() });
     }
@@ -56,7 +56,7 @@ impl Refused {
         {
             self.key(
                 &format!("{key}.aggregator.when_full"),
-                "the equations know a buffer that drops; use \"drop\", or `--on sim`",
+                "the equations assume a buffer that drops; use \"drop\", or `--on sim`",
             );
         }
     }
@@ -65,13 +65,14 @@ impl Refused {
         if node.proxy.as_ref().is_some_and(|proxy| proxy.mode != ProxyMode::None) {
             self.key(
                 &format!("{key}.proxy"),
-                "the equations of meters know collectors (`aggregator`) only; use `--on sim`",
+                "the equations of meters support aggregators (`aggregator`) only, no proxies; \
+                    use `--on sim`",
             );
         }
     }
 
     fn direction(&mut self, key: &str, direction: &Direction) {
-        let random = "the equations know independent loss only; use `bernoulli`, or `--on sim`";
+        let random = "the equations assume independent loss; use `bernoulli`, or `--on sim`";
         match &direction.loss {
             Some(Loss::GilbertElliott(_)) => {
                 self.key(&format!("{key}.loss.gilbert_elliott"), random);
@@ -118,7 +119,8 @@ impl Refused {
             );
             self.key(&format!("{key}.congestion_control"), &reason);
         }
-        let fixed = "the equations take what belongs to the congestion_control; remove it, or use `--on sim`";
+        let fixed = "the equations use the default of the congestion control algorithm; remove \
+            this key, or use `--on sim`";
         for (name, set) in [
             ("recovery", stack.recovery.is_some()),
             ("fixed_window", stack.fixed_window.is_some()),
@@ -134,12 +136,12 @@ impl Refused {
     }
 
     fn stages(&mut self, scenario: &Scenario, name: &str) {
-        // A flow without a way is refused when the scenario is read.
+        // A flow without a path is rejected when the scenario is read.
         let Ok(stages) = scenario.stages(name) else { return };
         if let Some(third) = stages.get(2) {
             self.key(
                 &format!("node.{}.aggregator", third.from),
-                "the equations know one collector on a way; use `--on sim`",
+                "the equations support one aggregator per path; use `--on sim`",
             );
         }
         let Some(second) = stages.get(1) else { return };
@@ -149,7 +151,7 @@ impl Refused {
             if shared || second.out.iter().any(|later| later == hop) {
                 self.key(
                     &format!("link.{link}"),
-                    "the equations take each collector's region as having links of its own; use \
+                    "the equations assume that each aggregator's region has its own links; use \
                      `--on sim`",
                 );
             }
@@ -160,28 +162,37 @@ impl Refused {
         if set {
             self.key(
                 &format!("{key}.load.{load}.synchronised"),
-                "the equations are about senders that are independent; use `--on sim`",
+                "the equations assume independent senders; use `--on sim`",
             );
         }
     }
 
     fn flow(&mut self, key: &str, flow: &Flow) {
         if flow.transport != Transport::Tcp {
-            self.key(&format!("{key}.transport"), "the equations know TCP only; use `--on sim`");
+            self.key(
+                &format!("{key}.transport"),
+                "the equations describe TCP only; use `--on \
+                sim`",
+            );
         }
         if flow.to_stack.is_some() {
-            self.key(&format!("{key}.to_stack"), "the equations know one stack for both ends");
+            self.key(
+                &format!("{key}.to_stack"),
+                "the equations assume one stack for both ends; \
+                remove `to_stack`",
+            );
         }
         match &*flow.load.plain() {
             Load::OnOff(load) if load.on.is_zero() || load.off.is_zero() => {
-                self.key(&format!("{key}.load.on_off"), "give both lengths more than nothing");
+                self.key(&format!("{key}.load.on_off"), "expected `on` and `off` above zero");
             }
             Load::OnOff(load) => self.synchronised(key, "on_off", load.synchronised),
             Load::Poisson(load) => self.synchronised(key, "poisson", load.synchronised),
             Load::Periodic(load) => self.synchronised(key, "periodic", load.synchronised),
             _ => self.key(
                 &format!("{key}.load"),
-                "the equations of meters know `on_off`, `periodic` and `poisson`; use `--on sim`",
+                "the equations of meters support `on_off`, `periodic` and `poisson`; use `--on \
+                    sim`",
             ),
         }
     }

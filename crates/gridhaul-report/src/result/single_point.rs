@@ -1,4 +1,4 @@
-//! One point: what its flows achieve, and what limits them.
+//! One point: the main quantities of its flows, and saturated links.
 
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{Estimate, Metric, Point};
@@ -6,7 +6,7 @@ use gridhaul_scenario::answer::{Estimate, Metric, Point};
 use super::measure::{Measure, is_significant};
 use super::{Subject, capital, flow, of_flow, subjects};
 
-/// The quantity that the flows are for, over all of them; then the saturated link, if there is one.
+/// The sentences on the main quantity of the flows and on saturated links.
 pub(super) fn sentences(point: &Point, answer: &Answer) -> Vec<String> {
     let subjects = subjects(&std::iter::once(point));
     let mut kinds: Vec<(Measure, Vec<&Subject<'_>>)> = Vec::new();
@@ -30,7 +30,7 @@ pub(super) fn sentences(point: &Point, answer: &Answer) -> Vec<String> {
     sentences
 }
 
-/// The first quantities of one flow.
+/// The clause on the first quantities of one flow.
 fn one(point: &Point, subject: &Subject<'_>, several: bool, answer: &Answer) -> Option<String> {
     let row = flow(point, subject.name)?;
     let main = subject.measures.first()?;
@@ -52,8 +52,8 @@ fn one(point: &Point, subject: &Subject<'_>, several: bool, answer: &Answer) -> 
     Some(text)
 }
 
-/// From the flow with the smallest value of a quantity to the one with the largest: of what the flows
-/// are for or, where that does not differ, of the next quantity that does.
+/// The clause on the range of a quantity over several flows: the main quantity or, if it does not
+/// differ, the next one that does.
 fn several(point: &Point, main: &Measure, subjects: &[&Subject<'_>]) -> Option<String> {
     let differs = |measure: &&Measure| {
         let rows = subjects.iter().filter_map(|subject| flow(point, subject.name));
@@ -79,12 +79,15 @@ fn several(point: &Point, main: &Measure, subjects: &[&Subject<'_>]) -> Option<S
     })
 }
 
-/// Above this share of the time, a link is what limits flows.
-const SATURATED: f64 = 0.95;
+/// Utilisation from which a link counts as saturated.
+const SATURATION_UTILISATION: f64 = 0.95;
 
 fn saturated(point: &Point) -> Option<String> {
     let used = |row: &gridhaul_scenario::answer::Row| row.mean(Metric::Utilisation);
-    let full = point.links.iter().filter(|row| used(row).is_some_and(|used| used >= SATURATED));
+    let full = point
+        .links
+        .iter()
+        .filter(|row| used(row).is_some_and(|used| used >= SATURATION_UTILISATION));
     let names: Vec<_> = full.map(|row| row.name.as_str()).collect();
     match names[..] {
         [] => None,
@@ -92,6 +95,6 @@ fn saturated(point: &Point) -> Option<String> {
         [first, .., last] if names.len() == 2 => {
             Some(format!("The links {first} and {last} are saturated."))
         }
-        [first, ..] => Some(format!("{} links are saturated, {first} among them.", names.len())),
+        [first, ..] => Some(format!("{} links are saturated, among them {first}.", names.len())),
     }
 }

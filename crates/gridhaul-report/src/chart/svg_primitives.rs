@@ -1,4 +1,4 @@
-//! Small helpers over the `svg` crate: coordinates with fixed decimals, text and its width.
+//! SVG primitives: coordinates with fixed decimals, lines, text and its width.
 
 use std::fmt::Write;
 
@@ -6,10 +6,11 @@ use svg::node::element::{Group, Line, Path, Text, Title};
 
 use super::style::{COLOURS, SERIES_MAX};
 
-/// Size of labels.
+/// Font size of labels.
 pub(super) const FONT: f64 = 12.0;
 
-/// A coordinate: two decimals are finer than any screen, and fixed decimals are the same everywhere.
+/// Formats a coordinate with two decimals, which exceeds the resolution of screens and is
+/// deterministic.
 pub(super) fn px(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -32,7 +33,7 @@ pub(super) fn text(x: f64, y: f64, anchor: &str, content: &str) -> Text {
     Text::new(clean(content)).set("x", px(x)).set("y", px(y)).set("text-anchor", anchor)
 }
 
-/// What is shown when a pointer rests on an element.
+/// A tooltip.
 pub(super) fn tooltip(content: &str) -> Title {
     Title::new(clean(content))
 }
@@ -52,13 +53,13 @@ pub(super) fn path_to(data: &mut String, command: char, x: f64, y: f64) {
     let _ = write!(data, "{command}{} {}", px(x), px(y));
 }
 
-/// Width of a text in the sans-serif faces that we ask for, rather too wide than too narrow.
+/// Estimated width of a text in the sans-serif fonts of the charts, an upper bound.
 pub(super) fn width(content: &str, size: f64) -> f64 {
     let ems: f64 = content.chars().map(em).sum();
     ems * size * 1.03
 }
 
-/// The text, cut with an ellipsis where it is wider than `max`.
+/// The text, truncated with an ellipsis if it is wider than `max`.
 pub(super) fn shortened(content: &str, size: f64, max: f64) -> String {
     if width(content, size) <= max {
         return content.to_owned();
@@ -76,7 +77,8 @@ pub(super) fn shortened(content: &str, size: f64, max: f64) -> String {
     out + "…"
 }
 
-/// The text in at most `lines` lines that fit `max`, broken at spaces and after `.`, `-`, `_`, `/`.
+/// The text wrapped to at most `lines` lines of width `max`, broken at spaces and after `.`, `-`,
+/// `_`, `/`.
 pub(super) fn wrapped(content: &str, size: f64, max: f64, lines: usize) -> Vec<String> {
     let mut out = vec![String::new()];
     for piece in content.split_inclusive([' ', '.', '-', '_', '/']) {
@@ -92,7 +94,7 @@ pub(super) fn wrapped(content: &str, size: f64, max: f64, lines: usize) -> Vec<S
     out.iter().map(|line| shortened(line.trim(), size, max)).collect()
 }
 
-/// The text without the characters that XML cannot hold.
+/// The text without characters that XML forbids.
 pub(super) fn clean(content: &str) -> String {
     let allowed = |c: &char| !c.is_control() && !matches!(*c, '\u{fffe}' | '\u{ffff}');
     content

@@ -1,55 +1,55 @@
-//! The way of one connection: what its links do to it when no other traffic is on them.
+//! The path of one connection: delay, loss and rate of its links without other traffic.
 
 use gridhaul_core::tcp::{OptionBytes, StackParams};
 use gridhaul_scenario::backend::Unsupported;
 use gridhaul_scenario::scenario::{Direction, Hop, JitterShape, Loss, Scenario};
 use gridhaul_scenario::units::QueueLimit;
 
-use super::channel;
+use super::channel_loss;
 
-/// The way of the connections of one flow.
+/// The path of a connection.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Way {
-    /// Links that the data crosses, in order.
-    pub out: Vec<WayHop>,
-    /// Links that the acknowledgements cross.
-    pub back: Vec<WayHop>,
-    /// Bytes on the wire of a full segment, and of an acknowledgement.
+pub(super) struct Path {
+    /// Links of the data direction, in order.
+    pub out: Vec<PathHop>,
+    /// Links of the acknowledgements, in order.
+    pub back: Vec<PathHop>,
+    /// Packet size of a full segment and of an acknowledgement, in bytes.
     pub segment_bytes: f64,
     pub ack_bytes: f64,
-    /// Mean time out and back without waiting, in seconds, transmission included.
+    /// Mean one-way delay of the data and of the acknowledgements without queueing, in seconds,
+    /// transmission included.
     pub out_s: f64,
     pub back_s: f64,
-    /// Delays of the links alone, out and back, in seconds.
+    /// Propagation delay of the links, round trip, in seconds.
     pub propagation_s: f64,
-    /// Transmission of a full segment on the slowest link, in seconds.
+    /// Transmission time of a full segment on the slowest link, in seconds.
     pub slowest_s: f64,
-    /// Sum of the mean deviations of the jitter on the way, in seconds.
+    /// Sum of the mean deviations of the jitter on the path, in seconds.
     pub jitter_deviation_s: f64,
-    /// Whether a link of the way loses in bursts.
+    /// Whether a link of the path has bursty loss.
     pub is_bursty: bool,
 }
 
-/// One direction of a link on the way.
+/// One direction of a link on the path.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct WayHop {
+pub(super) struct PathHop {
     pub hop: Hop,
-    /// Its key in the scenario.
+    /// Key of the direction in the scenario.
     pub key: String,
     pub bits_per_s: f64,
-    /// Mean loss, damage included.
+    /// Mean loss ratio, corruption included.
     pub loss: f64,
-    /// What may wait, in packets of this way; infinite without limit.
+    /// Queue limit, in packets of this path; infinite without limit.
     pub queue: f64,
     /// Connections of the flow on each such link.
     pub sharers: f64,
 }
 
-impl Way {
-    /// Reads the ways of a flow.
+impl Path {
+    /// Reads the path of a connection from the scenario.
     ///
-    /// # Errors
-    /// Each key on the way that the formulas know nothing of.
+    /// # Errors Each key on the path that the formulas do not support.
     pub(super) fn of(
         scenario: &Scenario,
         (out, back): (&[Hop], &[Hop]),
@@ -63,7 +63,7 @@ impl Way {
         };
         let ack_bytes = f64::from(stack.header + options);
         let segment_bytes = ack_bytes + f64::from(stack.mss);
-        let mut way = Self {
+        let mut path = Self {
             out: Vec::new(),
             back: Vec::new(),
             segment_bytes,
@@ -80,26 +80,26 @@ impl Way {
         for (hops, bytes, is_out) in both {
             for hop in hops {
                 let (key, direction) = direction(scenario, *hop);
-                refuse(&key, direction, &mut unsupported);
+                reject(&key, direction, &mut unsupported);
                 let links = scenario.link_members(&scenario.link[hop.link]);
-                let read = way.read(direction, bytes, is_out);
-                let entry = WayHop {
+                let read = path.read(direction, bytes, is_out);
+                let entry = PathHop {
                     hop: *hop,
                     key,
                     sharers: connections.div_ceil(u64::from(links.max(1))) as f64,
                     ..read
                 };
-                if is_out { way.out.push(entry) } else { way.back.push(entry) }
+                if is_out { path.out.push(entry) } else { path.back.push(entry) }
             }
         }
-        for entry in way.out.iter().chain(&way.back) {
-            refuse_standstills(scenario, entry, way.rtt_s(), &mut unsupported);
+        for entry in path.out.iter().chain(&path.back) {
+            reject_long_outages(scenario, entry, path.rtt_s(), &mut unsupported);
         }
-        if unsupported.is_empty() { Ok(way) } else { Err(unsupported) }
+        if unsupported.is_empty() { Ok(path) } else { Err(unsupported) }
     }
 
-    /// Takes one direction in; key, hop and sharers are the caller's.
-    fn read(&mut self, direction: &Direction, bytes: f64, is_out: bool) -> WayHop {
+    /// Adds one direction to the totals; the caller sets key, hop and sharers.
+    fn read(&mut self, direction: &Direction, bytes: f64, is_out: bool) -> PathHop {
         let bits_per_s = direction.rate.as_bits_per_sec() as f64;
         self.propagation_s += direction.delay.as_secs_f64();
         let mut time = bytes * 8.0 / bits_per_s + direction.delay.as_secs_f64();
@@ -124,7 +124,7 @@ impl Way {
             self.back_s += time;
         }
         self.is_bursty |= is_out && loses_in_bursts(direction);
-        WayHop {
+        PathHop {
             hop: Hop { link: 0, forward: true },
             key: String::new(),
             bits_per_s,
@@ -138,9 +138,9 @@ impl Way {
         }
     }
 
-    /// Round trip without waiting, in seconds.
+    /// Round-trip time without queueing, in seconds.
     pub(super) fn rtt_s(&self) -> f64 {
-        // A rate that is given cannot be infinite, so this is above zero.
+        // A configured rate is finite, so this is above zero.
         self.out_s + self.back_s
     }
 
@@ -154,19 +154,19 @@ impl Way {
         1.0 - self.back.iter().map(|hop| 1.0 - hop.loss).product::<f64>()
     }
 
-    /// Segments a second that each connection may send when the flow has the links to itself, and
-    /// the hop that says so. Links use their rate before they lose.
-    pub(super) fn narrowest(&self) -> Option<(f64, &WayHop)> {
+    /// The bottleneck link: segments per second that each connection may send without other flows,
+    /// and the hop. Lost packets use the rate of the link that loses them.
+    pub(super) fn bottleneck(&self) -> Option<(f64, &PathHop)> {
         let mut arriving = 1.0;
-        let mut narrowest: Option<(f64, &WayHop)> = None;
+        let mut bottleneck: Option<(f64, &PathHop)> = None;
         for hop in &self.out {
             let rate = hop.bits_per_s / (8.0 * self.segment_bytes * hop.sharers * arriving);
-            if narrowest.is_none_or(|(least, _)| rate < least) && rate.is_finite() {
-                narrowest = Some((rate, hop));
+            if bottleneck.is_none_or(|(least, _)| rate < least) && rate.is_finite() {
+                bottleneck = Some((rate, hop));
             }
             arriving *= 1.0 - hop.loss;
         }
-        narrowest
+        bottleneck
     }
 }
 
@@ -184,82 +184,93 @@ fn loses_in_bursts(direction: &Direction) -> bool {
         || !direction.noise.is_empty()
 }
 
-/// Mean loss of packets of so many bytes, damage included (its receiver rejects the packet).
+/// Mean loss ratio of packets of this size, corruption included (the receiver discards the packet).
 fn loss(direction: &Direction, bytes: f64) -> f64 {
     let lost = match &direction.loss {
         Some(Loss::Bernoulli(loss)) => loss.ratio(),
         Some(Loss::GilbertElliott(channel)) => {
             let (bad, good) = (channel.good_to_bad.ratio(), channel.bad_to_good.ratio());
-            // Stationary share of the bad state; a chain that never moves stays good.
+            // Stationary probability of the bad state; a chain without transitions stays good.
             let share = if bad + good > 0.0 { bad / (bad + good) } else { 0.0 };
             share * channel.loss_bad.ratio() + (1.0 - share) * channel.loss_good.ratio()
         }
         Some(Loss::Packets(_)) | None => 0.0,
     };
-    let damaged = direction.corrupt.map_or(0.0, |corrupt| corrupt.ratio());
-    let faded = direction.shadowing.as_ref().and_then(channel::faded).unwrap_or(0.0);
+    let corrupted = direction.corrupt.map_or(0.0, |corrupt| corrupt.ratio());
+    let shadowed =
+        direction.shadowing.as_ref().and_then(channel_loss::shadowing_loss).unwrap_or(0.0);
     let seconds = bytes * 8.0 / direction.rate.as_bits_per_sec() as f64;
-    let survives = |noise| 1.0 - channel::destroyed(noise, seconds);
-    let quiet: f64 = direction.noise.iter().map(survives).product();
-    1.0 - (1.0 - lost) * (1.0 - damaged) * (1.0 - faded) * quiet
+    let survives = |noise| 1.0 - channel_loss::noise_loss(noise, seconds);
+    let without_noise: f64 = direction.noise.iter().map(survives).product();
+    1.0 - (1.0 - lost) * (1.0 - corrupted) * (1.0 - shadowed) * without_noise
 }
 
-/// Names each key of a direction that the formulas know nothing of.
-fn refuse(key: &str, direction: &Direction, unsupported: &mut Vec<Unsupported>) {
+/// Rejects each key of a direction that the formulas do not support.
+fn reject(key: &str, direction: &Direction, unsupported: &mut Vec<Unsupported>) {
     let sets = [
-        (direction.aqm.is_some(), "aqm", "queues that drop before they are full"),
+        (direction.aqm.is_some(), "aqm", "active queue management"),
         (direction.reorder.is_some(), "reorder", "reordering"),
         (direction.duplicate.is_some(), "duplicate", "duplicates"),
         (!direction.outage.is_empty(), "outage", "outages"),
-        (direction.load_latency.is_some(), "load_latency", "delays that depend on the load"),
-        (matches!(direction.loss, Some(Loss::Packets(_))), "loss.packets", "single listed losses"),
+        (direction.load_latency.is_some(), "load_latency", "load-dependent delays"),
+        (matches!(direction.loss, Some(Loss::Packets(_))), "loss.packets", "listed packet losses"),
     ];
     for (_, name, what) in sets.into_iter().filter(|(is_set, ..)| *is_set) {
         unsupported.push(Unsupported {
             key: format!("{key}.{name}"),
-            reason: format!("the formulas of the steady state know no {what}; ask `--on sim`"),
+            reason: format!("the steady-state formulas exclude {what}; use `--on sim`"),
         });
     }
     if direction.working_shaper().is_some() {
         unsupported.push(Unsupported {
             key: format!("{key}.shaper"),
-            reason: "the formulas of the steady state know no shapers; ask `--on emu`".to_owned(),
+            reason: "the steady-state formulas exclude shapers; use `--on emu`".to_owned(),
         });
     }
 }
 
-/// Names attenuation and noise that last for longer than a round trip. Padhye et al. (1998)
-/// let losses within a round depend on each other, and those of different rounds not; a sender that
-/// meets a whole round of losses, and another, waits for its timer, and sends little meanwhile.
-fn refuse_standstills(
+/// Rejects shadowing and noise that last for longer than a round trip. Padhye et al. (1998) assume
+/// dependent losses within a round and independent losses in different rounds; with several rounds
+/// of losses in sequence the sender waits for its retransmission timer instead.
+fn reject_long_outages(
     scenario: &Scenario,
-    hop: &WayHop,
+    hop: &PathHop,
     rtt_s: f64,
     unsupported: &mut Vec<Unsupported>,
 ) {
     let (key, direction) = direction(scenario, hop.hop);
-    let mut refuse = |name: String, what: &str| {
+    let mut reject = |name: String, what: &str| {
         unsupported.push(Unsupported {
             key: format!("{key}.{name}"),
             reason: format!(
-                "{what}, longer than a round trip ({rtt_s:.3} s): a sender meets standstills, not \
-                 losses; ask `--on sim`"
+                "{what}, longer than a round trip ({rtt_s:.3} s): the sender sees an outage, not \
+                    independent losses; use `--on sim`"
             ),
         });
     };
     if let Some(shadowing) = &direction.shadowing {
         match shadowing.coherence {
-            None => refuse("shadowing.coherence".into(), "a level stays for the whole run"),
-            Some(stays) if stays.as_secs_f64() > rtt_s => {
-                refuse("shadowing.coherence".into(), &format!("a level stays for {stays}"));
+            None => reject(
+                "shadowing.coherence".into(),
+                "the shadowing level is constant for \
+                the whole run",
+            ),
+            Some(coherence) if coherence.as_secs_f64() > rtt_s => {
+                reject(
+                    "shadowing.coherence".into(),
+                    &format!(
+                        "the shadowing level lasts for \
+                    {coherence}"
+                    ),
+                );
             }
             Some(_) => {}
         }
     }
     for (index, noise) in direction.noise.iter().enumerate() {
         if noise.length.as_secs_f64() > rtt_s {
-            let lasts = format!("a burst lasts for {}", noise.length);
-            refuse(format!("noise[{index}].length"), &lasts);
+            let lasts = format!("a noise burst lasts for {}", noise.length);
+            reject(format!("noise[{index}].length"), &lasts);
         }
     }
 }

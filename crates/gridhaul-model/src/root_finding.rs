@@ -1,18 +1,18 @@
-//! Roots of a function that changes its sign once.
+//! Root finding for functions with one change of sign.
 
-/// A root and what it took to find it.
+/// A root and the number of function evaluations that were needed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Root {
     pub at: f64,
     pub evaluations: u32,
 }
 
-/// Finds where a function passes from positive to negative, between `low` (where it is taken to be
-/// positive) and `high` (negative), to within `tolerance`.
+/// Finds the zero of a falling function between `low` (assumed positive) and `high` (assumed
+/// negative) to within `tolerance`.
 ///
 /// Chandrupatla's method (Advances in Engineering Software 28, 1997): inverse quadratic
-/// interpolation where three points allow it, else bisection; never slower than bisection by more
-/// than a constant, and the bracket is never left.
+/// interpolation where three points allow it, else bisection. It is never slower than bisection by
+/// more than a constant factor, and never leaves the bracket.
 pub(crate) fn falling_root(
     mut f: impl FnMut(f64) -> f64,
     (low, f_low): (f64, f64),
@@ -42,18 +42,18 @@ pub(crate) fn falling_root(
     Root { at: if fa.abs() < fb.abs() { a } else { b }, evaluations: MOST }
 }
 
-/// Where a falling function passes zero near a point, by secants from a guess of its slope, which is
-/// replaced by the last one seen. Found to within `tolerance`, and where the function is below ten
-/// times that however steep it is. `None` as soon as a step does not come much nearer: then a bracket
-/// is needed.
-pub(crate) fn near_root(
+/// Finds the zero of a falling function near `start` by the secant method. `slope` is the initial
+/// estimate of the derivative and is replaced by the last one slope_now. The root is accurate to
+/// within `tolerance`, and the function value there is below ten times `tolerance`. Returns `None`
+/// as soon as a step does not halve the function value; a bracketing method is needed then.
+pub(crate) fn secant_root(
     mut f: impl FnMut(f64) -> f64,
     start: f64,
     slope: &mut f64,
     tolerance: f64,
 ) -> Option<f64> {
     let (mut x, mut fx) = (start, f(start));
-    for steps in 0..NEAR {
+    for steps in 0..SECANT_STEPS_MAX {
         let step = -fx / *slope;
         if step.abs() < tolerance && fx.abs() < STEEP * tolerance {
             return Some(x);
@@ -62,31 +62,31 @@ pub(crate) fn near_root(
             break;
         }
         let (next, f_next) = (x + step, f(x + step));
-        let seen = (f_next - fx) / step;
-        // The first step tells how good the guess was; the next goes by what it has seen.
-        let nearer = steps == 0 || f_next.abs() < 0.5 * fx.abs();
-        if !(STEEPNESS.contains(&-seen) && nearer) {
+        let slope_now = (f_next - fx) / step;
+        // The first step measures the slope; only later steps must reduce the function value.
+        let converges = steps == 0 || f_next.abs() < 0.5 * fx.abs();
+        if !(STEEPNESS.contains(&-slope_now) && converges) {
             break;
         }
-        (*slope, x, fx) = (seen, next, f_next);
+        (*slope, x, fx) = (slope_now, next, f_next);
     }
     *slope = -1.0;
     None
 }
 
-/// Value of the function over the tolerance of its place.
+/// Largest accepted function value, in multiples of the tolerance of the root.
 const STEEP: f64 = 10.0;
-/// Secants that are tried.
-const NEAR: u32 = 8;
-/// Longest step: what is farther away is not near.
+/// Maximum number of secant steps.
+const SECANT_STEPS_MAX: u32 = 8;
+/// Longest step that counts as near the start.
 const LONGEST: f64 = 3.0;
-/// Slopes that are believed; a flat function leaves its root open.
+/// Accepted absolute slopes; a flat function does not determine its root.
 const STEEPNESS: std::ops::Range<f64> = 0.01..1e4;
 
-/// Evaluations after which the best point so far is returned.
+/// Number of evaluations after which the best point so far is returned.
 const MOST: u32 = 100;
 
-/// Where between a and b to look next, as a share.
+/// Position of the next evaluation between a and b, as a fraction.
 fn interpolation((a, fa): (f64, f64), (b, fb): (f64, f64), (c, fc): (f64, f64)) -> f64 {
     let xi = (a - b) / (c - b);
     let phi = (fa - fb) / (fc - fb);
@@ -115,14 +115,14 @@ mod tests {
         }
 
         #[test]
-        fn secants_find_the_root_or_say_that_they_do_not(
+        fn secants_find_the_root_or_return_none(
             root in -5.0..5.0_f64,
             bend in -0.9..0.9_f64,
             start in -5.0..5.0_f64,
         ) {
             let f = |x: f64| (root - x) + bend * (root - x).sin();
             let mut slope = -1.0;
-            if let Some(at) = near_root(f, start, &mut slope, 1e-10) {
+            if let Some(at) = secant_root(f, start, &mut slope, 1e-10) {
                 prop_assert!((at - root).abs() < 1e-8, "{at} {root}");
             } else {
                 prop_assert!((start - root).abs() > 1e-3);
@@ -130,14 +130,14 @@ mod tests {
         }
 
         #[test]
-        fn a_wrong_guess_of_the_slope_costs_a_step(root in -5.0..5.0_f64, steep in 0.1..200.0_f64) {
+        fn a_wrong_initial_slope_costs_one_step(root in -5.0..5.0_f64, steep in 0.1..200.0_f64) {
             let (mut slope, mut evaluations, mut last) = (-1.0, 0, 1.0);
             let f = |x: f64| {
                 evaluations += 1;
                 last = steep * (root - x).sin();
                 last
             };
-            let at = near_root(f, root - 0.001, &mut slope, 1e-10);
+            let at = secant_root(f, root - 0.001, &mut slope, 1e-10);
             prop_assert!(at.is_some_and(|at| (at - root).abs() < 1e-10), "{at:?}");
             prop_assert!(last.abs() < 1e-9 && evaluations <= 5, "{last} {evaluations}");
             prop_assert!((slope / -steep - 1.0).abs() < 0.01, "{slope}");

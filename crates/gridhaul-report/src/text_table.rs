@@ -1,44 +1,44 @@
-//! Tables of answers: texts in rows, for a terminal or a page.
+//! Text tables of answers, for the terminal and for reports.
 
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{Estimate, Metric, Row, Scope};
 
 use crate::format::{self, Prefix, UNKNOWN};
-use crate::key;
+use crate::parameter_label;
 
-/// How much a table shows.
+/// The level of detail of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Detail {
-    /// The metrics that are looked at first; fits a terminal.
+    /// The headline metrics; the table fits a terminal.
     #[default]
     Headline,
-    /// Every metric that is known and not zero everywhere.
+    /// Every known metric that is not zero in all rows.
     Full,
 }
 
-/// A table of texts.
+/// A table of text cells.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TextTable {
-    /// What the table is about: `Flows`, `Links`.
+    /// Title: `Flows`, `Links`.
     pub title: String,
     /// Headings of the columns, units included.
     pub headers: Vec<String>,
-    /// Rows, each as long as the headings.
+    /// Rows, each with as many cells as there are headings.
     pub rows: Vec<Vec<String>>,
-    /// Number of columns from the left that name the row; the others hold numbers, to be aligned right.
+    /// Number of leading columns that identify the row; the others contain right-aligned numbers.
     pub key_columns: usize,
-    /// What was left out, as a sentence.
+    /// Note below the table, such as omitted metrics.
     pub note: Option<String>,
 }
 
-/// The headline metrics of the flows of one answer; of its links where it has no flows.
+/// The headline metrics of the flows of one answer, or of its links if it has no flows.
 #[must_use]
 pub fn table(answer: &Answer) -> TextTable {
     tables(&[(String::new(), answer)], Detail::Headline).into_iter().next().unwrap_or_default()
 }
 
-/// Flows and links of answers to the same scenario, each under its label (a backend, a variant).
-/// Few rows are turned, so that metrics run downwards and what is compared stands side by side.
+/// Flows and links of answers to the same scenario, each with its label (a backend, a scenario
+/// variant). A table with few rows is transposed, so that compared values are side by side.
 #[must_use]
 pub fn tables(answers: &[(String, &Answer)], detail: Detail) -> Vec<TextTable> {
     let scopes = [(Scope::Flow, "Flows", "flow"), (Scope::Link, "Links", "link")];
@@ -63,7 +63,7 @@ impl TextTable {
     }
 }
 
-/// Why replications have no interval, where no random number influences them.
+/// The note on deterministic answers, whose replications have no confidence interval.
 fn deterministic_note(answers: &[(String, &Answer)]) -> Option<String> {
     let replicated = answers.iter().filter(|(_, answer)| answer.replications > 1);
     let points: Vec<bool> = replicated
@@ -81,13 +81,13 @@ fn deterministic_note(answers: &[(String, &Answer)]) -> Option<String> {
     ))
 }
 
-/// As [`tables`], of these metrics only, in their order and also where none is known.
+/// As [`tables`], restricted to these metrics, in their order and including unknown ones.
 #[must_use]
 pub fn tables_of(answers: &[(String, &Answer)], only: &[Metric]) -> Vec<TextTable> {
     let scopes = [(Scope::Flow, "Flows", "flow"), (Scope::Link, "Links", "link")];
     let tables = scopes.into_iter().filter_map(|(scope, title, name)| {
-        let asked = only.iter().copied().filter(|metric| metric.info().scope == scope);
-        let metrics: Vec<_> = asked.collect();
+        let selected = only.iter().copied().filter(|metric| metric.info().scope == scope);
+        let metrics: Vec<_> = selected.collect();
         let records = Records::new(answers, scope, name);
         (!records.rows.is_empty() && !metrics.is_empty())
             .then(|| TextTable { title: title.to_owned(), ..records.shape(&metrics) })
@@ -95,7 +95,7 @@ pub fn tables_of(answers: &[(String, &Answer)], only: &[Metric]) -> Vec<TextTabl
     tables.collect()
 }
 
-/// The metrics that are looked at first, in the order of the columns.
+/// The headline metrics, in the order of the columns.
 pub(crate) const HEADLINE: &[Metric] = &[
     Metric::Goodput,
     Metric::Throughput,
@@ -116,21 +116,21 @@ pub(crate) const HEADLINE: &[Metric] = &[
     Metric::LinkDelayMean,
 ];
 
-/// Up to this many rows are turned into columns.
-const TURNED: usize = 4;
+/// Maximum number of rows of a transposed table.
+const TRANSPOSED_ROWS_MAX: usize = 4;
 
-/// All rows of one scope, each with the texts that name it.
+/// All rows of one scope, each with its identifying cells.
 struct Records<'a> {
     scope: Scope,
     keys: Vec<String>,
     rows: Vec<Record<'a>>,
 }
 
-/// A row of an answer, and the texts that name it.
+/// A row of an answer with its identifying cells.
 struct Record<'a> {
     names: Vec<String>,
     row: &'a Row,
-    /// Replications behind the answer.
+    /// Number of replications of the answer.
     replications: u32,
 }
 
@@ -164,8 +164,9 @@ impl<'a> Records<'a> {
         let mut rows = Vec::new();
         for (label, replications, point) in points() {
             for row in rows_of(point) {
-                let value =
-                    |key: &&String| key::value(point, key).unwrap_or_else(|| UNKNOWN.to_owned());
+                let value = |key: &&String| {
+                    parameter_label::value(point, key).unwrap_or_else(|| UNKNOWN.to_owned())
+                };
                 let mut names: Vec<String> = parameters.iter().map(value).collect();
                 names.push(row.name.clone());
                 if counted {
@@ -184,39 +185,44 @@ impl<'a> Records<'a> {
         records
     }
 
-    /// Puts the same row of several answers below each other, in the order of the first answer.
+    /// Groups the same row of several answers, in the order of the first answer.
     fn pair(&mut self) {
-        let own = |names: &[String]| names[..names.len() - 1].to_vec();
+        let row_column = |names: &[String]| names[..names.len() - 1].to_vec();
         let mut order: Vec<Vec<String>> = Vec::new();
         let mut index = std::collections::BTreeMap::new();
         for Record { names, .. } in &self.rows {
-            index.entry(own(names)).or_insert_with_key(|key| {
+            index.entry(row_column(names)).or_insert_with_key(|key| {
                 order.push(key.clone());
                 order.len()
             });
         }
-        self.rows.sort_by_key(|record| index.get(&own(&record.names)).copied());
+        self.rows.sort_by_key(|record| index.get(&row_column(&record.names)).copied());
     }
 
     fn table(&self, title: &str, detail: Detail) -> TextTable {
         let in_scope =
             Metric::ALL.iter().copied().filter(|metric| metric.info().scope == self.scope);
-        let (kept, dropped): (Vec<_>, Vec<_>) = in_scope.partition(|metric| self.says(*metric));
+        let (kept, dropped): (Vec<_>, Vec<_>) =
+            in_scope.partition(|metric| self.has_nonzero_value(*metric));
         let wanted = |metric: &Metric| detail == Detail::Full || HEADLINE.contains(metric);
         let metrics: Vec<_> = kept.into_iter().filter(wanted).collect();
-        // Quantities that do not exist here, most of all metrics, are not worth a line.
+        // Metrics without any value are omitted without a note.
         let zero = dropped.iter().filter(|metric| self.is_known(**metric));
         let zero = zero.map(|metric| metric.info().heading).collect::<Vec<_>>().join(", ");
         let note = (detail == Detail::Full && !zero.is_empty())
-            .then(|| format!("Left out, zero everywhere: {zero}."));
+            .then(|| format!("Omitted metrics, zero in all rows: {zero}."));
         TextTable { title: title.to_owned(), note, ..self.shape(&metrics) }
     }
 
     fn shape(&self, metrics: &[Metric]) -> TextTable {
-        if self.rows.len() <= TURNED { self.turned(metrics) } else { self.upright(metrics) }
+        if self.rows.len() <= TRANSPOSED_ROWS_MAX {
+            self.transposed(metrics)
+        } else {
+            self.regular(metrics)
+        }
     }
 
-    fn says(&self, metric: Metric) -> bool {
+    fn has_nonzero_value(&self, metric: Metric) -> bool {
         self.rows.iter().any(|record| record.row.mean(metric).is_some_and(|mean| mean != 0.0))
     }
 
@@ -225,7 +231,7 @@ impl<'a> Records<'a> {
     }
 
     /// One row for each flow or link, one column for each metric.
-    fn upright(&self, metrics: &[Metric]) -> TextTable {
+    fn regular(&self, metrics: &[Metric]) -> TextTable {
         let columns: Vec<_> = metrics.iter().map(|metric| self.column(*metric)).collect();
         let headers =
             self.keys.iter().cloned().chain(columns.iter().map(|(header, _)| header.clone()));
@@ -242,24 +248,25 @@ impl<'a> Records<'a> {
     }
 
     /// One row for each metric, one column for each flow or link.
-    fn turned(&self, metrics: &[Metric]) -> TextTable {
-        // A name that all share says nothing; the flow or link itself always does.
-        let own = self.keys.iter().position(|key| key == "flow" || key == "link");
+    fn transposed(&self, metrics: &[Metric]) -> TextTable {
+        // A cell that all rows share is omitted, except the flow or link.
+        let row_column = self.keys.iter().position(|key| key == "flow" || key == "link");
         let counts = self.keys.iter().position(|key| key == "count");
-        let differs =
-            |key: usize| self.rows.iter().any(|it| it.names[key] != self.rows[0].names[key]);
-        let told: Vec<usize> = (0..self.keys.len())
-            .filter(|key| Some(*key) == own || Some(*key) != counts && differs(*key))
+        let differs = |key: usize| {
+            self.rows.iter().any(|record| record.names[key] != self.rows[0].names[key])
+        };
+        let shown: Vec<usize> = (0..self.keys.len())
+            .filter(|key| Some(*key) == row_column || Some(*key) != counts && differs(*key))
             .collect();
-        let swept = &self.keys[..own.unwrap_or(0)];
+        let swept = &self.keys[..row_column.unwrap_or(0)];
         let name = |names: &[String]| {
             let part = |index: &usize| match swept.get(*index) {
-                Some(key) => key::named(key, &names[*index], swept),
+                Some(key) => parameter_label::named(key, &names[*index], swept),
                 None => names[*index].clone(),
             };
-            told.iter().map(part).collect::<Vec<_>>().join(", ")
+            shown.iter().map(part).collect::<Vec<_>>().join(", ")
         };
-        let first = self.keys[own.unwrap_or(0)].clone();
+        let first = self.keys[row_column.unwrap_or(0)].clone();
         let headers =
             std::iter::once(first).chain(self.rows.iter().map(|record| name(&record.names)));
         let rows = metrics.iter().map(|metric| {
@@ -279,8 +286,8 @@ impl<'a> Records<'a> {
         TextTable { headers: headers.collect(), rows, key_columns: 1, ..TextTable::default() }
     }
 
-    /// A column in one unit, named in the heading; where that would hide small values, each cell has
-    /// its own.
+    /// A column in one unit, given in the heading; if that would hide small values, each cell has
+    /// its own unit.
     fn column(&self, metric: Metric) -> (String, Vec<String>) {
         let info = metric.info();
         let all: Vec<_> = self.rows.iter().map(|record| record.estimate(metric)).collect();

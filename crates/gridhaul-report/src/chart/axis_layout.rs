@@ -1,19 +1,22 @@
-//! Axes laid out: range, ticks, labels and the way from values to pixels.
+//! Layout of axes: range, ticks, labels and the mapping of values to pixels.
 
-use super::draw::{FONT, width};
+use super::svg_primitives::{FONT, width};
 use super::{Axis, Scale};
 use crate::format::{Prefix, fixed, number, superscript};
 
-/// A labelled place on an axis.
+/// A labelled tick of an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tick {
     pub(super) at: f64,
     pub(super) label: String,
 }
 
-/// What an axis must show of values and the halves of their intervals. What is never negative is not made so
-/// by its interval, which few repeats make wide.
-pub(super) fn reach(estimates: impl IntoIterator<Item = (f64, Option<f64>)>) -> Vec<f64> {
+/// The values that an axis must include: estimates and the ends of their confidence intervals. If
+/// no value is negative, the lower ends are clipped at zero, since few replications give wide
+/// intervals.
+pub(super) fn values_with_intervals(
+    estimates: impl IntoIterator<Item = (f64, Option<f64>)>,
+) -> Vec<f64> {
     let estimates: Vec<_> = estimates.into_iter().collect();
     let is_signed = estimates.iter().any(|(value, _)| *value < 0.0);
     let least = if is_signed { f64::NEG_INFINITY } else { 0.0 };
@@ -24,26 +27,26 @@ pub(super) fn reach(estimates: impl IntoIterator<Item = (f64, Option<f64>)>) -> 
     ends.collect()
 }
 
-/// How an axis surrounds its data.
+/// Fit of an axis around its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fit {
-    /// Ends at the data: for the horizontal axis, whose labels must also find room side by side.
+    /// Ends at the data: for the horizontal axis, whose labels must also fit side by side.
     Tight,
-    /// Ends at ticks, and at zero where zero is near: for the vertical axis.
+    /// Ends at ticks, and at zero if the data are close to it: for the vertical axis.
     Loose,
-    /// As `Loose`, and always with zero: for bars.
+    /// As `Loose`, always including zero: for bars.
     Zero,
 }
 
-/// An axis laid out between two pixels.
+/// The layout of an axis between two pixels.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Ruler {
+pub(super) struct AxisLayout {
     /// Label with its prefixed unit.
     pub(super) title: String,
     pub(super) low: f64,
     pub(super) high: f64,
     pub(super) ticks: Vec<Tick>,
-    /// Unlabelled places between the ticks.
+    /// Minor ticks without labels.
     pub(super) minor: Vec<f64>,
     factor: f64,
     scale: Scale,
@@ -51,7 +54,7 @@ pub(super) struct Ruler {
     end: f64,
 }
 
-impl Ruler {
+impl AxisLayout {
     /// Lays out `axis` around `values` from pixel `start` to pixel `end`.
     pub(super) fn new(axis: &Axis, values: &[f64], fit: Fit, start: f64, end: f64) -> Self {
         let values =
@@ -62,19 +65,19 @@ impl Ruler {
         let length = (end - start).abs();
         let mut count = (length / if fit == Fit::Tight { 58.0 } else { 38.0 }).floor().max(2.0);
         loop {
-            let ruler = match axis.scale {
+            let layout = match axis.scale {
                 Scale::Linear => Self::linear(axis, linear_range(low, high, fit), fit, count),
                 Scale::Log => Self::logarithmic(axis, log_range(low, high), fit, count),
             };
-            let ruler = Self { start, end, ..ruler };
-            if count <= 2.0 || fit != Fit::Tight || ruler.labels_fit() {
-                return ruler;
+            let layout = Self { start, end, ..layout };
+            if count <= 2.0 || fit != Fit::Tight || layout.labels_fit() {
+                return layout;
             }
             count -= 1.0;
         }
     }
 
-    /// Pixel of a value; values outside are moved to the end of the axis.
+    /// Pixel of a value; values outside are clamped to the axis.
     pub(super) fn place(&self, value: f64) -> f64 {
         let share = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
@@ -111,19 +114,19 @@ impl Ruler {
 
     fn labels_fit(&self) -> bool {
         self.ticks.windows(2).all(|pair| {
-            let room = (self.place(pair[1].at) - self.place(pair[0].at)).abs();
-            room >= (width(&pair[0].label, FONT) + width(&pair[1].label, FONT)) / 2.0 + 10.0
+            let distance = (self.place(pair[1].at) - self.place(pair[0].at)).abs();
+            distance >= (width(&pair[0].label, FONT) + width(&pair[1].label, FONT)) / 2.0 + 10.0
         })
     }
 
     fn linear(axis: &Axis, (mut low, mut high): (f64, f64), fit: Fit, count: f64) -> Self {
-        let step = nice((high - low) / count);
-        // A horizontal axis goes on to a tick that is as good as reached.
-        let near = if fit == Fit::Tight { 0.03 * (high - low) } else { f64::INFINITY };
+        let step = round_step((high - low) / count);
+        // A horizontal axis is extended to a tick that is almost reached.
+        let margin = if fit == Fit::Tight { 0.03 * (high - low) } else { f64::INFINITY };
         let (below, above) =
             ((low / step + 1e-9).floor() * step, (high / step - 1e-9).ceil() * step);
-        low = if low - below <= near { below } else { low };
-        high = if above - high <= near { above } else { high };
+        low = if low - below <= margin { below } else { low };
+        high = if above - high <= margin { above } else { high };
         let prefix = axis_prefix(low.abs().max(high.abs()), &axis.unit);
         let decimals = (-(step / prefix.factor * 1.000_001).log10().floor()).clamp(0.0, 12.0);
         let first = (low / step - 1e-9).ceil() as i64;
@@ -160,7 +163,7 @@ impl Ruler {
         } else {
             grid(low, high, &[1.0], false)
         };
-        // Two decades of decimals read as well as three of thousands: aim above the middle.
+        // Two decades of decimals are as legible as three of thousands: aim above the middle.
         let middle = 10f64.powf(f64::midpoint(low.log10(), high.log10()) + 1.0);
         let prefix = Prefix::for_magnitude(middle, &axis.unit);
         let scaled: Vec<f64> = places.iter().map(|place| place / prefix.factor).collect();
@@ -183,8 +186,8 @@ impl Ruler {
     }
 }
 
-/// The value if an axis of this scale can show it. Magnitudes near the ends of `f64` are left out so
-/// that no sum or ratio of two values overflows.
+/// The value if an axis of this scale can show it. Extreme magnitudes are omitted so that no sum or
+/// ratio of two values overflows.
 pub(super) fn shown(value: f64, scale: Scale) -> Option<f64> {
     let value = if value.abs() < 1e-300 { 0.0 } else { value };
     let possible = value.abs() < 1e300 && (scale == Scale::Linear || value > 0.0);
@@ -203,7 +206,7 @@ fn linear_range(mut low: f64, mut high: f64, fit: Fit) -> (f64, f64) {
         low = low.min(0.0);
         high = high.max(0.0);
     }
-    // Below this, ticks could not be told apart.
+    // Below this range, ticks would have equal labels.
     if high - low <= 1e-6 * size {
         (low, high) = match (low, high) {
             (0.0, 0.0) => (0.0, 1.0),
@@ -221,7 +224,7 @@ fn log_range(low: f64, high: f64) -> (f64, f64) {
     if high / low < 1.001 { (low / 3.0, high * 3.0) } else { (low, high) }
 }
 
-/// Prefix of a linear axis; large and small pure numbers get a power of ten.
+/// Prefix of a linear axis; large and small dimensionless numbers get a power of ten.
 fn axis_prefix(magnitude: f64, unit: &str) -> Prefix {
     let prefix = Prefix::for_magnitude(magnitude, unit);
     let scaled = magnitude / prefix.factor;
@@ -242,7 +245,7 @@ fn titled(axis: &Axis, unit: &str) -> String {
 }
 
 /// The next of 1, 2, 5 times a power of ten.
-fn nice(step: f64) -> f64 {
+fn round_step(step: f64) -> f64 {
     let power = 10f64.powf(step.log10().floor());
     let ratio = step / power;
     let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| ratio <= factor * 1.000_001);
@@ -281,20 +284,26 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn labels(ruler: &Ruler) -> String {
-        let labels: Vec<_> = ruler.ticks.iter().map(|tick| tick.label.as_str()).collect();
-        format!("{}: {}", ruler.title, labels.join(" | "))
+    fn labels(layout: &AxisLayout) -> String {
+        let labels: Vec<_> = layout.ticks.iter().map(|tick| tick.label.as_str()).collect();
+        format!("{}: {}", layout.title, labels.join(" | "))
     }
 
     #[test]
-    fn intervals_reach_below_zero_only_where_values_do() {
-        assert_eq!(reach([(2.0, Some(3.0)), (1.0, None)]), [2.0, 0.0, 5.0, 1.0, 1.0, 1.0]);
-        assert_eq!(reach([(-2.0, Some(3.0)), (1.0, Some(4.0))]), [-2.0, -5.0, 1.0, 1.0, -3.0, 5.0]);
-        assert_eq!(reach([(1.0, Some(f64::NAN))]), [1.0; 3]);
+    fn intervals_extend_below_zero_only_if_values_do() {
+        assert_eq!(
+            values_with_intervals([(2.0, Some(3.0)), (1.0, None)]),
+            [2.0, 0.0, 5.0, 1.0, 1.0, 1.0]
+        );
+        assert_eq!(
+            values_with_intervals([(-2.0, Some(3.0)), (1.0, Some(4.0))]),
+            [-2.0, -5.0, 1.0, 1.0, -3.0, 5.0]
+        );
+        assert_eq!(values_with_intervals([(1.0, Some(f64::NAN))]), [1.0; 3]);
     }
 
     #[test]
-    fn ticks_as_people_choose_them() {
+    fn ticks_are_round_numbers() {
         let rate = Axis::new("rate", "bit/s");
         let time = Axis::new("time", "s");
         let count = Axis::new("meters", "");
@@ -313,7 +322,7 @@ mod tests {
             (count, &[2e-6, 9e-6], Fit::Zero),
         ];
         let lines = cases.map(|(axis, values, fit)| {
-            labels(&Ruler::new(
+            labels(&AxisLayout::new(
                 &axis,
                 values,
                 fit,
@@ -333,15 +342,15 @@ mod tests {
         ) {
             let axis = Axis::new("x", "s");
             let axis = if log { axis.log() } else { axis };
-            let ruler = Ruler::new(&axis, &values, fit, 10.0, 490.0);
-            prop_assert!(ruler.low.is_finite() && ruler.low < ruler.high);
-            prop_assert!(ruler.ticks.len() < 40 && ruler.minor.len() < 2000);
-            for tick in &ruler.ticks {
-                prop_assert!(ruler.low <= tick.at && tick.at <= ruler.high);
-                prop_assert!((10.0..=490.0).contains(&ruler.place(tick.at)));
+            let layout = AxisLayout::new(&axis, &values, fit, 10.0, 490.0);
+            prop_assert!(layout.low.is_finite() && layout.low < layout.high);
+            prop_assert!(layout.ticks.len() < 40 && layout.minor.len() < 2000);
+            for tick in &layout.ticks {
+                prop_assert!(layout.low <= tick.at && tick.at <= layout.high);
+                prop_assert!((10.0..=490.0).contains(&layout.place(tick.at)));
             }
             for value in values {
-                prop_assert!((10.0..=490.0).contains(&ruler.place(value)));
+                prop_assert!((10.0..=490.0).contains(&layout.place(value)));
             }
         }
     }

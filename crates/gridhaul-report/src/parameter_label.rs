@@ -1,5 +1,5 @@
-//! Swept keys and their values in words: `delayed ACK 40 ms` instead of
-//! `stack.linux.delayed_ack = "40 ms"`.
+//! Labels of swept keys and their values: `delayed ACK 40 ms` instead of `stack.linux.delayed_ack =
+//! "40 ms"`.
 
 use gridhaul_scenario::answer::Point;
 use serde_json::Value as Json;
@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use crate::format;
 use crate::quantity::quantity;
 
-/// Words of keys that are acronyms or names.
+/// Parts of keys that are acronyms or names.
 const NAMES: &[(&str, &str)] = &[
     ("ack", "ACK"),
     ("aqm", "AQM"),
@@ -23,10 +23,10 @@ const NAMES: &[(&str, &str)] = &[
     ("tcp", "TCP"),
 ];
 
-/// The last part of a key in words: `delayed ACK`.
+/// The last part of a key as words: `delayed ACK`.
 pub(crate) fn short(key: &str) -> String {
     let (before, last) = key.rsplit_once('.').unwrap_or(("", key));
-    // The kind of loss says less than that it is loss.
+    // "loss" is clearer than the name of the loss model.
     if before.ends_with(".loss") && last == "bernoulli" {
         return "loss".to_owned();
     }
@@ -38,7 +38,7 @@ pub(crate) fn short(key: &str) -> String {
     words(last)
 }
 
-/// The last part, and what it belongs to: `delayed ACK of stack linux`.
+/// The last part of a key with its stack, link, flow or node: `delayed ACK of stack linux`.
 pub(crate) fn label(key: &str) -> String {
     let parts: Vec<&str> = key.split('.').collect();
     let [kind @ ("stack" | "link" | "flow" | "node"), name, rest @ ..] = parts.as_slice() else {
@@ -46,7 +46,7 @@ pub(crate) fn label(key: &str) -> String {
     };
     let direction = match rest {
         ["both", _, ..] => " (both directions)".to_owned(),
-        [way @ ("forward" | "reverse" | "reverse"), _, ..] => format!(" ({way})"),
+        [direction @ ("forward" | "reverse"), _, ..] => format!(" ({direction})"),
         ["count"] => return short(key),
         [_, ..] => String::new(),
         [] => return key.to_owned(),
@@ -54,35 +54,35 @@ pub(crate) fn label(key: &str) -> String {
     format!("{} of {kind} {name}{direction}", short(key))
 }
 
-/// The value of a swept key at a point: its label where the scenario gives one, else its text without
-/// the syntax of JSON; `None` where the point does not have the key.
+/// The value of a swept key at a point: its label if the scenario gives one, else its text without
+/// JSON syntax; `None` if the point does not have the key.
 pub(crate) fn value(point: &Point, key: &str) -> Option<String> {
     let label = point.labels.get(key).cloned();
     label.or_else(|| point.parameters.get(key).map(|text| plain(text)))
 }
 
-/// What a value of a key is called beside the values of other keys: its label; a word speaks for
-/// itself; numbers and switches are named with the key, and of two keys that end alike the whole key
-/// is told.
-pub(crate) fn told(point: &Point, key: &str, all: &[String]) -> Option<String> {
+/// The label of a point's value for a key among other keys: the label of the scenario, or the value
+/// itself if it is a word. Numbers and switches are prefixed with the key, in full if two keys have
+/// the same last part.
+pub(crate) fn label_at(point: &Point, key: &str, all: &[String]) -> Option<String> {
     if let Some(label) = point.labels.get(key) {
         return Some(label.clone());
     }
     Some(named(key, point.parameters.get(key)?, all))
 }
 
-/// [`told`] for a value of which there is no label.
+/// As [`label_at`], for a value without a label in the scenario.
 pub(crate) fn named(key: &str, value: &str, all: &[String]) -> String {
     let text = plain(value);
     let is_table = value.starts_with(['{', '[']);
     if quantity(value).is_none() && !is_table && !matches!(value, "true" | "false" | "on" | "off") {
         return text;
     }
-    let alone = all.iter().all(|other| other == key || short(other) != short(key));
-    if alone { format!("{} {text}", short(key)) } else { format!("{} {text}", label(key)) }
+    let is_unique = all.iter().all(|other| other == key || short(other) != short(key));
+    if is_unique { format!("{} {text}", short(key)) } else { format!("{} {text}", label(key)) }
 }
 
-/// What tells a point from the others of its sweep. Keys that vary with another one are left out.
+/// The label of a point within its sweep. Keys that vary together with another one are omitted.
 pub(crate) fn of_point(points: &[Point], index: usize) -> String {
     let Some(point) = points.get(index) else { return format!("point {index}") };
     let differs = |key: &String| {
@@ -90,8 +90,8 @@ pub(crate) fn of_point(points: &[Point], index: usize) -> String {
     };
     let keys: Vec<String> = point.parameters.keys().filter(|key| differs(key)).cloned().collect();
     let mut words: Vec<String> = Vec::new();
-    for word in keys.iter().filter_map(|key| told(point, key, &keys)) {
-        // The keys of one entry share a label.
+    for word in keys.iter().filter_map(|key| label_at(point, key, &keys)) {
+        // The keys of one sweep entry share a label.
         if !words.contains(&word) {
             words.push(word);
         }
@@ -99,7 +99,7 @@ pub(crate) fn of_point(points: &[Point], index: usize) -> String {
     words.join(", ")
 }
 
-/// A value without the syntax of JSON: `gilbert elliott (p 1 %, r 30 %)`, `on`, `40 ms`.
+/// A value without JSON syntax: `gilbert elliott (p 1 %, r 30 %)`, `on`, `40 ms`.
 pub(crate) fn plain(text: &str) -> String {
     match text {
         "true" => return "on".to_owned(),
@@ -112,7 +112,7 @@ pub(crate) fn plain(text: &str) -> String {
     }
 }
 
-/// A value between the ends of a range, which has more digits than a reader needs: `0.1468 %`.
+/// An interpolated value of a range, rounded to four digits: `0.1468 %`.
 fn rounded(text: &str) -> Option<String> {
     let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
     let digits = number.chars().filter(char::is_ascii_digit).count();
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_and_values_in_words() {
+    fn keys_and_values_are_converted_to_words() {
         assert_eq!(label("stack.linux.delayed_ack"), "delayed ACK of stack linux");
         assert_eq!(label("link.a.forward.rate"), "rate of link a (forward)");
         assert_eq!(label("link.a.both.loss.bernoulli"), "loss of link a (both directions)");
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn no_json_is_left_in_a_value() {
+    fn values_contain_no_json_syntax() {
         for (json, words) in [
             (r#"{"bernoulli":"1 %"}"#, "bernoulli 1 %"),
             (
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_stands_for_its_value() {
+    fn a_label_replaces_its_value() {
         let mut points = vec![Point::default(), Point::default()];
         for (point, value) in points.iter_mut().zip(["0 s", "40 ms"]) {
             point.parameters.insert("stack.x.delayed_ack".into(), value.into());

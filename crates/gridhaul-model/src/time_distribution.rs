@@ -1,48 +1,51 @@
-//! Distributions of times, as weights at places: for sums of waits that have no formula together.
+//! Discrete probability distributions of times, to add waiting times whose sum has no closed form.
 
 use crate::queue::Delay;
 
-/// A distribution of a time that is not negative: how likely each of its values is.
+/// The probability distribution of a non-negative time.
 ///
-/// Values nearer to each other than 3 % are taken together at their mean, so that means are kept and
-/// quantiles are right to about a percent of what varies; what is fixed is kept apart and exact.
+/// Values that differ by less than 3 % share one bin at their mean. Means are therefore exact, and
+/// quantiles of the random part are accurate to about 1 %. The constant part is stored separately
+/// and is exact.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Spread {
-    /// Added to all values, in seconds.
+pub(crate) struct TimeDistribution {
+    /// Constant part that is added to all values, in seconds.
     fixed: f64,
-    /// Value in seconds and weight, in rising order; weights sum to 1.
+    /// Value in seconds and probability, in rising order; the probabilities sum to 1.
     atoms: Vec<(f64, f64)>,
 }
 
-/// Values below this many seconds are taken together.
+/// Values below this many seconds share one bin.
 const SHORT: f64 = 1e-6;
-/// Bits of a number below those that tell it from its neighbours: 5 of the mantissa do, so that
-/// between two places there are 2 to 3 %.
+/// Low bits of an `f64` that are ignored: five bits of the mantissa remain, so that bins are 2 to 3
+/// % wide.
 const COARSE: u32 = 52 - 5;
-/// Weight below which a value is forgotten.
+/// Probability below which a bin is dropped.
 const NEGLIGIBLE: f64 = 1e-12;
 
-impl Spread {
-    /// Always the same.
+impl TimeDistribution {
+    /// The distribution of a constant.
     pub(crate) fn exactly(seconds: f64) -> Self {
         Self { fixed: seconds, atoms: vec![(0.0, 1.0)] }
     }
 
-    /// Values with their weights, which need not sum to 1. `None` without any weight.
+    /// A distribution from values and weights, which need not sum to 1. `None` if the weights sum
+    /// to zero.
     pub(crate) fn of(values: Vec<(f64, f64)>) -> Option<Self> {
         let sum: f64 = values.iter().map(|value| value.1).sum();
         let possible = sum > 0.0 && sum.is_finite();
         possible.then(|| {
             let longest = values.iter().map(|value| value.0).fold(0.0, f64::max);
-            let mut boxes = Boxes::up_to(longest);
-            boxes.add(values.into_iter());
-            Self { fixed: 0.0, atoms: boxes.atoms(sum) }
+            let mut bins = Bins::up_to(longest);
+            bins.add(values.into_iter());
+            Self { fixed: 0.0, atoms: bins.atoms(sum) }
         })
     }
 
-    /// The wait before the own transmission in a queue with this service time in seconds.
+    /// The waiting time in a queue before the packet's own transmission; `service` is the service
+    /// time in seconds.
     pub(crate) fn wait(delay: Delay, service: f64) -> Self {
-        // Denser near nothing, where most of a short queue's waits are.
+        // The grid is denser near zero, where most waiting times of a short queue are.
         let end = delay.longest();
         let at = |step: u32| end * (f64::from(step) / f64::from(STEPS)).powi(2);
         let mut below = delay.waits_within(0.0);
@@ -65,14 +68,14 @@ impl Spread {
         if let [(at, _)] = self.atoms[..] {
             return Self { fixed: fixed + at, atoms: other.atoms.clone() };
         }
-        let mut boxes = Boxes::up_to(self.longest() + other.longest());
+        let mut bins = Bins::up_to(self.longest() + other.longest());
         for &(a, weight) in &self.atoms {
-            boxes.add(other.atoms.iter().map(|&(b, share)| (a + b, weight * share)));
+            bins.add(other.atoms.iter().map(|&(b, share)| (a + b, weight * share)));
         }
-        Self { fixed, atoms: boxes.atoms(1.0) }
+        Self { fixed, atoms: bins.atoms(1.0) }
     }
 
-    /// The sum of this many independent times like this one.
+    /// The sum of `count` independent times with this distribution.
     pub(crate) fn times(&self, count: u32) -> Self {
         let mut sum = Self::exactly(0.0);
         let (mut power, mut left) = (self.clone(), count);
@@ -88,18 +91,18 @@ impl Spread {
         sum
     }
 
-    /// What is left of it after another time has gone by.
-    pub(crate) fn after(&self, gone: &Self) -> Self {
-        let ahead = self.fixed - gone.fixed;
-        let mut boxes = Boxes::up_to((ahead + self.longest()).max(0.0));
+    /// The remainder max(self − elapsed, 0), with `elapsed` independent.
+    pub(crate) fn after(&self, elapsed: &Self) -> Self {
+        let offset = self.fixed - elapsed.fixed;
+        let mut bins = Bins::up_to((offset + self.longest()).max(0.0));
         for &(a, weight) in &self.atoms {
-            let all = gone.atoms.iter();
-            boxes.add(all.map(|&(b, share)| ((ahead + a - b).max(0.0), weight * share)));
+            let all = elapsed.atoms.iter();
+            bins.add(all.map(|&(b, share)| ((offset + a - b).max(0.0), weight * share)));
         }
-        Self { fixed: 0.0, atoms: boxes.atoms(1.0) }
+        Self { fixed: 0.0, atoms: bins.atoms(1.0) }
     }
 
-    /// The longest value, without what is fixed.
+    /// The longest value of the random part.
     fn longest(&self) -> f64 {
         self.atoms.last().map_or(0.0, |atom| atom.0)
     }
@@ -109,14 +112,15 @@ impl Spread {
         self.fixed + self.atoms.iter().map(|&(at, weight)| at * weight).sum::<f64>()
     }
 
-    /// Weight of what is at most this long.
+    /// Probability of at most this time.
     pub(crate) fn within(&self, seconds: f64) -> f64 {
-        // From what is longer: shares near 1 keep their digits, and all of it is exactly 1.
+        // Computed from the complement, so that probabilities near 1 keep their digits and the full
+        // range gives exactly 1.
         let beyond = self.atoms.iter().rev().take_while(|&&(at, _)| self.fixed + at > seconds);
         (1.0 - beyond.map(|atom| atom.1).sum::<f64>()).clamp(0.0, 1.0)
     }
 
-    /// Time within which a share of it is.
+    /// Quantile: the time that is not exceeded with probability `share`.
     pub(crate) fn quantile(&self, share: f64) -> f64 {
         let mut below = 0.0;
         for &(at, weight) in &self.atoms {
@@ -129,28 +133,28 @@ impl Spread {
     }
 }
 
-/// Places at which the distribution of a wait is looked up.
+/// Grid points at which the distribution of a waiting time is evaluated.
 const STEPS: u32 = 96;
 
-/// Values in boxes: neighbours are taken together.
-struct Boxes {
-    /// Values times their weights, and weights.
-    boxes: Vec<(f64, f64)>,
+/// A histogram with logarithmic bins.
+struct Bins {
+    /// Per bin: sum of the values times their weights, and sum of the weights.
+    bins: Vec<(f64, f64)>,
 }
 
-impl Boxes {
-    /// Boxes for values up to the longest.
+impl Bins {
+    /// Bins for values up to `longest`.
     fn up_to(longest: f64) -> Self {
-        Self { boxes: vec![(0.0, 0.0); Self::place(longest) + 1] }
+        Self { bins: vec![(0.0, 0.0); Self::place(longest) + 1] }
     }
 
     fn place(at: f64) -> usize {
-        // The bits of positive numbers are in their order.
+        // The bit patterns of positive numbers have the order of the numbers.
         let lowest = SHORT.to_bits() >> COARSE;
         (at.max(SHORT).to_bits() >> COARSE).saturating_sub(lowest) as usize
     }
 
-    /// Adds values with their weights: fastest where neighbours follow each other.
+    /// Adds values with their weights; fastest when values of the same bin are adjacent.
     fn add(&mut self, values: impl Iterator<Item = (f64, f64)>) {
         let (mut place, mut moment, mut mass) = (0, 0.0, 0.0);
         for (at, weight) in values {
@@ -166,14 +170,14 @@ impl Boxes {
     }
 
     fn put(&mut self, place: usize, moment: f64, mass: f64) {
-        let (all, sum) = &mut self.boxes[place];
+        let (all, sum) = &mut self.bins[place];
         *all += moment;
         *sum += mass;
     }
 
-    /// The mean and the weight of each box in which there is something, weights divided by their sum.
+    /// The mean and the weight of each non-empty bin; weights are divided by their sum.
     fn atoms(self, sum: f64) -> Vec<(f64, f64)> {
-        let full = self.boxes.into_iter().filter(|(_, mass)| *mass > NEGLIGIBLE * sum);
+        let full = self.bins.into_iter().filter(|(_, mass)| *mass > NEGLIGIBLE * sum);
         let mut atoms: Vec<(f64, f64)> = full.map(|(moment, mass)| (moment / mass, mass)).collect();
         let kept: f64 = atoms.iter().map(|atom| atom.1).sum();
         for atom in &mut atoms {
@@ -189,29 +193,29 @@ mod tests {
     use crate::queue::Mm1b;
     use proptest::prelude::*;
 
-    fn of(values: &[(f64, f64)]) -> Spread {
-        Spread::of(values.to_vec()).unwrap()
+    fn of(values: &[(f64, f64)]) -> TimeDistribution {
+        TimeDistribution::of(values.to_vec()).unwrap()
     }
 
     #[test]
-    fn two_dice_by_hand() {
-        let coin = of(&[(1.0, 0.5), (3.0, 0.5)]);
-        let both = coin.plus(&coin).plus(&Spread::exactly(10.0));
+    fn sums_of_two_values_by_hand() {
+        let value = of(&[(1.0, 0.5), (3.0, 0.5)]);
+        let both = value.plus(&value).plus(&TimeDistribution::exactly(10.0));
         for (within, share) in [(11.9, 0.0), (12.0, 0.25), (14.0, 0.75), (16.0, 1.0)] {
             assert!((both.within(within + 1e-9) - share).abs() < 1e-12, "{within}");
         }
         assert!((both.quantile(0.5) - 14.0).abs() < 1e-9 && (both.mean() - 14.0).abs() < 1e-12);
-        assert!((coin.times(5).mean() - 10.0).abs() < 1e-12 && coin.times(0).mean() == 0.0);
-        // Of 1 or 3 seconds, 2 have gone by: nothing or one is left.
-        let left = coin.after(&Spread::exactly(2.0));
+        assert!((value.times(5).mean() - 10.0).abs() < 1e-12 && value.times(0).mean() == 0.0);
+        // 1 or 3 seconds minus 2: nothing or one second remains.
+        let left = value.after(&TimeDistribution::exactly(2.0));
         assert!((left.mean() - 0.5).abs() < 1e-12 && (left.within(0.0) - 0.5).abs() < 1e-12);
-        assert!(Spread::of(vec![(1.0, 0.0)]).is_none());
+        assert!(TimeDistribution::of(vec![(1.0, 0.0)]).is_none());
     }
 
     #[test]
     fn the_wait_of_a_queue_without_limit_is_exponential() {
         // M/M/1 at ρ = 0.8, services of 10 ms: P(W > t) = 0.8 e^(−20 t), mean 40 ms.
-        let wait = Spread::wait(Mm1b::new(0.8, 10_000).unwrap().delay(), 0.01);
+        let wait = TimeDistribution::wait(Mm1b::new(0.8, 10_000).unwrap().delay(), 0.01);
         assert!((wait.within(0.0) - 0.2).abs() < 1e-9);
         assert!((wait.mean() / 0.04 - 1.0).abs() < 0.01, "{}", wait.mean());
         for share in [0.5, 0.9, 0.98, 0.999] {
@@ -224,7 +228,7 @@ mod tests {
         #[test]
         fn waits_have_the_mean_of_their_queue(log in -5.0..5.0_f64, b in 1_u32..10_000) {
             let queue = Mm1b::new(log.exp(), b).unwrap();
-            let wait = Spread::wait(queue.delay(), 1.0);
+            let wait = TimeDistribution::wait(queue.delay(), 1.0);
             let mean = queue.sojourn() - 1.0;
             prop_assert!((wait.mean() - mean).abs() < 0.03 * mean + 1e-3, "{} {}", wait.mean(), mean);
         }

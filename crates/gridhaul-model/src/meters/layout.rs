@@ -1,4 +1,4 @@
-//! From a scenario to senders and queues.
+//! Conversion of a scenario to senders and queues.
 
 use gridhaul_core::tcp::{IdleRestart, OptionBytes, StackParams};
 use gridhaul_scenario::scenario::{
@@ -7,66 +7,66 @@ use gridhaul_scenario::scenario::{
 };
 use gridhaul_scenario::units::{BufferLimit, Duration, Probability, QueueLimit};
 
-use crate::chain::collector::{CollectorTcp, Control};
+use crate::chain::aggregator::{AggregatorTcp, Control};
 use crate::chain::meter::{Demand, MeterTcp, Restart, Timer};
-use crate::fixed_point::{Class, Feed, Network, Region, Resource};
-use crate::rules::Rules;
+use crate::fixed_point::{Class, DataSource, Network, Region, Resource};
+use crate::model_rules::ModelRules;
 
-/// A scenario as senders and queues, and what belongs to what.
+/// A scenario as senders and queues, with the mapping to flows and links.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Layout {
-    /// Senders and queues; the regions of collectors are inside their classes.
+    /// MeterSolver and queues; the regions of aggregators are inside their classes.
     pub(super) network: Network,
-    /// Direction of a link behind each queue of the network.
-    pub(super) links: Vec<LinkPlace>,
+    /// The link direction of each queue of the network.
+    pub(super) links: Vec<LinkEntry>,
     /// One for each flow, in the order of the scenario.
-    pub(super) flows: Vec<FlowPlace>,
-    /// One for each group of connections from collectors onwards.
+    pub(super) flows: Vec<FlowEntry>,
+    /// One for each group of upstream connections of aggregators.
     pub(super) upstream: Vec<Upstream>,
-    /// What a reader must know: key and text.
+    /// Warnings: key and text.
     pub(super) warnings: Vec<(String, String)>,
 }
 
 /// A flow of the scenario and its senders.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct FlowPlace {
+pub(super) struct FlowEntry {
     pub(super) name: String,
-    /// Group of collectors behind which it is, as an index into [`Layout::upstream`].
+    /// The group of aggregators on its path, as an index into [`Layout::upstream`].
     pub(super) upstream: Option<usize>,
     /// Index of its class, in the network or in the region.
     pub(super) class: usize,
     /// Number of flows.
     pub(super) count: u64,
     pub(super) sizes: Sizes,
-    /// When its messages come.
-    pub(super) every: Every,
-    /// Time within which they must arrive.
+    /// Timing of its messages.
+    pub(super) message_interval: MessageInterval,
+    /// Deadline of its messages.
     pub(super) deadline: Option<Duration>,
 }
 
-/// How regular the messages of one sender are.
+/// Distribution of the time between messages of one sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Every {
-    /// All after the same time.
+pub(super) enum MessageInterval {
+    /// Constant.
     Fixed,
-    /// As likely at one time as at another.
+    /// Exponential (Poisson process).
     Random,
 }
 
-/// Connections of collectors.
+/// Upstream connections of aggregators.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Upstream {
     pub(super) name: String,
-    pub(super) collectors: u64,
+    pub(super) aggregators: u64,
     /// Index of their class in the network.
     pub(super) class: usize,
     /// Directions of links in the region; the buffer has none.
-    pub(super) links: Vec<LinkPlace>,
+    pub(super) links: Vec<LinkEntry>,
     pub(super) sizes: Sizes,
     key: (String, String, Option<String>),
 }
 
-/// Sizes of what is sent, in bits.
+/// Sizes of segments and acknowledgements, in bits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sizes {
     /// Payload of a segment.
@@ -81,21 +81,20 @@ pub(super) struct Sizes {
 
 /// A direction of a link and its queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct LinkPlace {
+pub(super) struct LinkEntry {
     /// The direction.
     pub(super) hop: Hop,
     /// Number of equal links.
     pub(super) count: u64,
 }
 
-/// Packets that stand for a queue without limit.
+/// Capacity in packets that represents an unlimited queue.
 const UNLIMITED: u32 = 1_000_000;
 
-/// Reads a scenario.
+/// Converts a scenario.
 ///
-/// # Errors
-/// A flow without a way.
-pub(super) fn layout(scenario: &Scenario, rules: Rules) -> Result<Layout, Diagnostic> {
+/// # Errors A flow without a path.
+pub(super) fn layout(scenario: &Scenario, rules: ModelRules) -> Result<Layout, Diagnostic> {
     let mut layout = Layout {
         network: Network { resources: Vec::new(), classes: Vec::new(), rules },
         links: Vec::new(),
@@ -110,11 +109,11 @@ pub(super) fn layout(scenario: &Scenario, rules: Rules) -> Result<Layout, Diagno
     Ok(layout)
 }
 
-/// Queues and where they are, while they are collected.
-struct Place<'l> {
+/// The network under construction: its queues and their link directions.
+struct NetworkBuilder<'l> {
     network: &'l mut Network,
-    links: &'l mut Vec<LinkPlace>,
-    /// Equal copies of the network: collectors.
+    links: &'l mut Vec<LinkEntry>,
+    /// Number of identical copies of the network (aggregators).
     copies: u64,
 }
 
@@ -125,7 +124,7 @@ impl Layout {
         let (demand, segments, payload) = demand(&flow.load.plain(), &tcp);
         let sizes = sizes(&tcp, payload, segments);
         self.warn(name, &tcp, &demand);
-        let feed = Feed::Meter {
+        let source = DataSource::Meter {
             tcp: MeterTcp {
                 vegas: tcp.congestion_control == CongestionControlAlgorithm::Vegas,
                 window: window(&tcp).min(2),
@@ -139,29 +138,40 @@ impl Layout {
         let class = match upstream {
             None => {
                 let (network, links) = (&mut self.network, &mut self.links);
-                Place { network, links, copies: 1 }.add(scenario, &stages[0], sizes, feed)
+                NetworkBuilder { network, links, copies: 1 }
+                    .add(scenario, &stages[0], sizes, source)
             }
             Some(index) => {
-                let Upstream { class, collectors, links, .. } = &mut self.upstream[index];
-                let Feed::Collector { region, .. } = &mut self.network.classes[*class].feed else {
-                    unreachable!("an upstream group is fed by a collector");
+                let Upstream { class, aggregators, links, .. } = &mut self.upstream[index];
+                let DataSource::Aggregator { region, .. } =
+                    &mut self.network.classes[*class].source
+                else {
+                    unreachable!("an upstream group is fed by an aggregator");
                 };
                 let network = &mut region.network;
-                let place = Place { network, links, copies: *collectors };
-                let class = place.add(scenario, &stages[0], sizes, feed);
+                let place = NetworkBuilder { network, links, copies: *aggregators };
+                let class = place.add(scenario, &stages[0], sizes, source);
                 network.classes[class].path.push(region.buffer);
                 class
             }
         };
-        let every = match &*flow.load.plain() {
-            Load::Periodic(_) => Every::Fixed,
-            _ => Every::Random,
+        let message_interval = match &*flow.load.plain() {
+            Load::Periodic(_) => MessageInterval::Fixed,
+            _ => MessageInterval::Random,
         };
         let (name, deadline) = (name.to_owned(), flow.deadline_in_force());
-        self.flows.push(FlowPlace { name, upstream, class, count, sizes, every, deadline });
+        self.flows.push(FlowEntry {
+            name,
+            upstream,
+            class,
+            count,
+            sizes,
+            message_interval,
+            deadline,
+        });
     }
 
-    /// Index of the group of connections of a second stage, which is added where it is new.
+    /// Index of the group of connections of a second stage, which is added if missing.
     fn upstream(&mut self, scenario: &Scenario, stage: &Stage, messages: &Sizes) -> usize {
         let key = (stage.from.clone(), stage.to.clone(), stage.stack.clone());
         if let Some(index) = self.upstream.iter().position(|upstream| upstream.key == key) {
@@ -169,76 +179,87 @@ impl Layout {
         }
         let tcp = stack(scenario, stage);
         let sizes = sizes(&tcp, u64::from(tcp.mss), 1);
-        let room = match scenario.node[&stage.from].aggregator.as_ref().map(|node| node.buffer) {
+        let capacity = match scenario.node[&stage.from].aggregator.as_ref().map(|node| node.buffer)
+        {
             Some(BufferLimit::Messages(count)) => count.saturating_mul(messages.segments),
             Some(BufferLimit::Bytes(bytes)) => (bytes.bits() as f64 / messages.payload) as u32,
             None => 1,
         };
-        let buffer = Resource { rate: 1.0, room: room.max(1), copies: 1.0, acknowledges: true };
+        let buffer =
+            Resource { rate: 1.0, capacity: capacity.max(1), copies: 1.0, acknowledges: true };
         let rules = self.network.rules;
         let network = Network { resources: vec![buffer], classes: Vec::new(), rules };
         let payload_share = messages.payload / messages.segment;
-        let feed = Feed::Collector {
-            tcp: CollectorTcp {
+        let source = DataSource::Aggregator {
+            tcp: AggregatorTcp {
                 control: control(&tcp),
-                window: window(&tcp).min(WINDOW_MOST),
+                window: window(&tcp).min(WINDOW_MAX),
                 timer: timer(&tcp),
             },
             payload_bits: sizes.payload,
             region: Box::new(Region { network, buffer: 0, payload_share }),
         };
         let name = upstream_name(&stage.from, &stage.to);
-        if window(&tcp) > WINDOW_MOST {
+        if window(&tcp) > WINDOW_MAX {
             self.warnings.push((
                 name.clone(),
                 format!(
-                    "the chain of a collector has a window of at most {WINDOW_MOST} segments, and \
-                     the receiver offers {}",
+                    "the chain of an aggregator has a window of at most {WINDOW_MAX} segments, and \
+                     the receive window is {}",
                     window(&tcp)
                 ),
             ));
         }
         let (network, links) = (&mut self.network, &mut self.links);
-        let class = Place { network, links, copies: 1 }.add(scenario, stage, sizes, feed);
-        let collectors = stage.connections;
-        self.upstream.push(Upstream { name, collectors, class, links: Vec::new(), sizes, key });
+        let class =
+            NetworkBuilder { network, links, copies: 1 }.add(scenario, stage, sizes, source);
+        let aggregators = stage.connections;
+        self.upstream.push(Upstream { name, aggregators, class, links: Vec::new(), sizes, key });
         self.upstream.len() - 1
     }
 }
 
-/// W_M of the chain of a collector: larger windows cost more time than they are worth.
-const WINDOW_MOST: u32 = 64;
+/// Largest window W_M in the chain of an aggregator; larger windows increase the computing time
+/// more than the accuracy.
+const WINDOW_MAX: u32 = 64;
 
-impl Place<'_> {
+impl NetworkBuilder<'_> {
     /// Adds senders and returns the index of their class.
-    fn add(mut self, scenario: &Scenario, stage: &Stage, sizes: Sizes, feed: Feed) -> usize {
+    fn add(
+        mut self,
+        scenario: &Scenario,
+        stage: &Stage,
+        sizes: Sizes,
+        source: DataSource,
+    ) -> usize {
         let mut class = Class {
             senders: stage.connections as f64 / self.copies as f64,
             segment_bits: sizes.segment,
             path: Vec::new(),
-            out: 0.0,
-            back: 0.0,
-            noise: 0.0,
-            feed,
+            forward_delay: 0.0,
+            reverse_delay: 0.0,
+            independent_loss: 0.0,
+            source,
         };
         for hop in &stage.out {
             let direction = hop.direction(scenario);
-            class.out += direction.delay.as_secs_f64();
-            class.noise = 1.0 - (1.0 - class.noise) * (1.0 - noise(direction));
+            class.forward_delay += direction.delay.as_secs_f64();
+            class.independent_loss =
+                1.0 - (1.0 - class.independent_loss) * (1.0 - independent_loss(direction));
             class.path.push(self.queue(scenario, *hop, sizes.segment));
         }
         for hop in &stage.back {
             let direction = hop.direction(scenario);
             let rate = direction.rate.as_bits_per_sec().max(1) as f64;
-            class.back += direction.delay.as_secs_f64() + sizes.ack / rate;
+            class.reverse_delay += direction.delay.as_secs_f64() + sizes.ack / rate;
         }
         self.network.classes.push(class);
         self.network.classes.len() - 1
     }
 
-    /// Index of the queue of a direction, which is added where it is new.
+    /// Index of the queue of a direction, which is added if missing.
     fn queue(&mut self, scenario: &Scenario, hop: Hop, segment_bits: f64) -> usize {
-        // A region begins with its buffer, which is no link.
+        // The first queue of a region is the aggregator's buffer, which is no link.
         let buffers = self.network.resources.len() - self.links.len();
         if let Some(index) = self.links.iter().position(|place| place.hop == hop) {
             return buffers + index;
@@ -252,12 +273,12 @@ impl Place<'_> {
         let count = u64::from(scenario.link_members(&scenario.link[hop.link]));
         self.network.resources.push(Resource {
             rate: direction.rate.as_bits_per_sec().max(1) as f64,
-            // Equation 5 counts the packet on the wire, the limit of a queue does not.
-            room: waiting.saturating_add(1),
+            // Equation 5 counts the packet in transmission, the queue limit does not.
+            capacity: waiting.saturating_add(1),
             copies: count as f64 / self.copies as f64,
             acknowledges: false,
         });
-        self.links.push(LinkPlace { hop, count });
+        self.links.push(LinkEntry { hop, count });
         self.network.resources.len() - 1
     }
 }
@@ -270,15 +291,15 @@ impl Layout {
             window(tcp) > 2 && (greedy || matches!(demand, Demand::Messages { segments: 3.., .. }));
         if large {
             warn(format!(
-                "the chain of a meter has a window of at most 2 segments, and the receiver offers \
-                 {}; set `receive_window` to \"2 segments\" for the case that is described",
+                "the chain of a meter has a window of at most 2 segments, and the receive window \
+                    is {}; set `receive_window` to \"2 segments\"",
                 window(tcp)
             ));
         }
         if !tcp.delayed_ack.is_zero() {
             warn(
-                "the profile may delay acknowledgements of single segments; the equations take \
-                  them as sent at once"
+                "the profile may delay acknowledgements of single segments; the equations assume \
+                    immediate acknowledgements"
                     .to_owned(),
             );
         }
@@ -300,13 +321,13 @@ fn control(tcp: &StackParams) -> Control {
             Control::Vegas { alpha: tcp.vegas.0, beta: tcp.vegas.1 }
         }
         CongestionControlAlgorithm::Reno | CongestionControlAlgorithm::Tahoe => {
-            Control::Reno { repairs_several: false }
+            Control::Reno { recovers_multiple_losses: false }
         }
-        _ => Control::Reno { repairs_several: true },
+        _ => Control::Reno { recovers_multiple_losses: true },
     }
 }
 
-/// Window that the receiver offers, in segments.
+/// Receive window, in segments.
 fn window(tcp: &StackParams) -> u32 {
     (tcp.receive_window / tcp.mss.max(1)).max(1)
 }
@@ -320,7 +341,7 @@ fn timer(tcp: &StackParams) -> Timer {
     }
 }
 
-/// What the simulator does after a silence (`Sender::restart_after_idle` of the parts).
+/// Behaviour of the simulator after a silence (`Sender::restart_after_idle`).
 fn restart(tcp: &StackParams) -> Restart {
     if !tcp.restart_after_idle {
         return Restart::Never;
@@ -338,23 +359,24 @@ fn restart(tcp: &StackParams) -> Restart {
     }
 }
 
-/// Size of a packet on the wire; timestamps take 12 bytes (RFC 7323, padded).
+/// Size of a packet; timestamps take 12 bytes (RFC 7323, padded).
 fn packet_bits(tcp: &StackParams, payload: u64) -> f64 {
     let options = if tcp.timestamps && tcp.option_bytes == OptionBytes::All { 12 } else { 0 };
     (8 * (payload + u64::from(tcp.header) + options)) as f64
 }
 
-/// Loss that has nothing to do with the load.
-fn noise(direction: &Direction) -> f64 {
+/// Loss that does not depend on the load.
+fn independent_loss(direction: &Direction) -> f64 {
     let random = match &direction.loss {
         Some(Loss::Bernoulli(probability)) => probability.ratio(),
         _ => 0.0,
     };
-    let damaged = direction.corrupt.map_or(0.0, Probability::ratio);
-    1.0 - (1.0 - random) * (1.0 - damaged)
+    let corrupted = direction.corrupt.map_or(0.0, Probability::ratio);
+    1.0 - (1.0 - random) * (1.0 - corrupted)
 }
 
-/// What the application wants, segments in a message, and payload of a segment in bytes.
+/// The application's demand, the number of segments per message, and the payload of a segment in
+/// bytes.
 fn demand(load: &Load, tcp: &StackParams) -> (Demand, u32, u64) {
     let pieces = |size: u64| {
         let segments = size.div_ceil(u64::from(tcp.mss.max(1))).max(1);

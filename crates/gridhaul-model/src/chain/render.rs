@@ -1,64 +1,70 @@
-//! A chain for people: as a table, for Graphviz and for Mermaid.
+//! Output of a chain as a table, for Graphviz and for Mermaid.
 
 use std::fmt::Write as _;
 
 use super::Chain;
 
 impl Chain {
-    /// States with their shares, then rules with their rates and reasons, as Markdown tables.
+    /// States with their stationary probabilities, then transitions with their rates and reasons,
+    /// as Markdown tables.
     #[must_use]
     pub fn to_table(&self) -> String {
         let shares = self.stationary();
         let mut text = String::from("| state | segments | share of time |\n|---|--:|--:|\n");
         for (state, share) in self.states().iter().zip(&shares) {
-            // A state that is never visited has a share of −0: the sum of nothing.
+            // An unreachable state has a probability of −0, which would print a sign.
             let _ = writeln!(text, "| {state} | {} | {:.6} |", state.segments, share + 0.0);
         }
-        text.push_str("\n| from | to | rate, 1/s | rule |\n|---|---|--:|---|\n");
-        for rule in self.rules() {
-            let (from, to) = (self.states()[rule.from], self.states()[rule.to]);
-            let _ = writeln!(text, "| {from} | {to} | {:.6} | {} |", rule.rate, rule.text);
+        text.push_str("\n| from | to | rate, 1/s | reason |\n|---|---|--:|---|\n");
+        for transition in self.transitions() {
+            let (from, to) = (self.states()[transition.from], self.states()[transition.to]);
+            let _ = writeln!(
+                text,
+                "| {from} | {to} | {:.6} | {} |",
+                transition.rate, transition.reason
+            );
         }
         text
     }
 
-    /// For `dot` of Graphviz.
+    /// Output for `dot` of Graphviz.
     #[must_use]
     pub fn to_dot(&self) -> String {
         let mut text = String::from("digraph chain {\n  node [shape=box];\n");
         for (index, state) in self.states().iter().enumerate() {
             let _ = writeln!(text, "  s{index} [label=\"{state}\"];");
         }
-        for (from, to, rate) in self.arrows() {
+        for (from, to, rate) in self.edges() {
             let _ = writeln!(text, "  s{from} -> s{to} [label=\"{rate:.4}\"];");
         }
         text.push_str("}\n");
         text
     }
 
-    /// For Mermaid, which Markdown viewers draw.
+    /// Output for Mermaid, which Markdown viewers render.
     #[must_use]
     pub fn to_mermaid(&self) -> String {
         let mut text = String::from("stateDiagram-v2\n");
         for (index, state) in self.states().iter().enumerate() {
             let _ = writeln!(text, "  s{index}: {state}");
         }
-        for (from, to, rate) in self.arrows() {
+        for (from, to, rate) in self.edges() {
             let _ = writeln!(text, "  s{from} --> s{to}: {rate:.4}");
         }
         text
     }
 
-    /// Pairs of states with the sum of their rates, without those that never happen.
-    fn arrows(&self) -> Vec<(usize, usize, f64)> {
-        let mut arrows: Vec<(usize, usize, f64)> = Vec::new();
-        for rule in self.rules().iter().filter(|rule| rule.rate > 0.0) {
-            match arrows.iter_mut().find(|arrow| (arrow.0, arrow.1) == (rule.from, rule.to)) {
-                Some(arrow) => arrow.2 += rule.rate,
-                None => arrows.push((rule.from, rule.to, rule.rate)),
+    /// Pairs of states with the sum of their rates, without zero rates.
+    fn edges(&self) -> Vec<(usize, usize, f64)> {
+        let mut edges: Vec<(usize, usize, f64)> = Vec::new();
+        for transition in self.transitions().iter().filter(|transition| transition.rate > 0.0) {
+            match edges.iter_mut().find(|edge| (edge.0, edge.1) == (transition.from, transition.to))
+            {
+                Some(edge) => edge.2 += transition.rate,
+                None => edges.push((transition.from, transition.to, transition.rate)),
             }
         }
-        arrows
+        edges
     }
 }
 
@@ -78,13 +84,13 @@ mod tests {
             rounds: 1.5,
             mark: Some(("doublings", 1)),
         });
-        chain.rule(idle, send, 0.5, "a burst begins");
-        chain.rule(send, idle, 1.5, "a burst ends");
+        chain.transition(idle, send, 0.5, "a burst begins");
+        chain.transition(send, idle, 1.5, "a burst ends");
         assert_eq!(
             chain.to_table(),
             "| state | segments | share of time |\n|---|--:|--:|\n\
              | idle | 0 | 0.750000 |\n| send 2 (doublings 1) | 2 | 0.250000 |\n\
-             \n| from | to | rate, 1/s | rule |\n|---|---|--:|---|\n\
+             \n| from | to | rate, 1/s | reason |\n|---|---|--:|---|\n\
              | idle | send 2 (doublings 1) | 0.500000 | a burst begins |\n\
              | send 2 (doublings 1) | idle | 1.500000 | a burst ends |\n"
         );

@@ -1,4 +1,4 @@
-//! Charts of recorded series: quantities over time.
+//! Charts of recorded time series.
 
 use std::collections::BTreeMap;
 
@@ -8,27 +8,27 @@ use gridhaul_scenario::answer::{Column, ColumnData, Series};
 use super::{NamedChart, capital, slug};
 use crate::chart::{Axis, Chart, DataPoint, LineChart, LineSeries};
 use crate::format::column;
-use crate::key;
+use crate::parameter_label;
 
-/// How many lines a chart can tell apart, and how many charts a quantity gets.
+/// Maximum number of lines in a chart, and of charts for a quantity.
 const LINES_MAX: usize = 8;
 const CHARTS_MAX: usize = 6;
 
-/// Quantities that belong into one pair of axes.
+/// Quantities that share one chart.
 const TOGETHER: (&str, &str) = ("cwnd_byte", "ssthresh_byte");
 
-/// A quantity that only repeats another one in other units.
-const AGAIN: (&str, &str) = ("queue_packets", "queue_byte");
+/// A quantity that is omitted because it is the first one in other units.
+const REDUNDANT: (&str, &str) = ("queue_packets", "queue_byte");
 
-/// A line before it is drawn.
+/// The data of a line.
 struct Line {
-    /// Answer, point of the sweep, quantity, then what the row is about.
+    /// Label of the answer, point of the sweep, quantity, then the keys of the row.
     parts: Vec<String>,
     points: Vec<DataPoint>,
 }
 
-/// One chart for each table and quantity, with the same quantity of several answers and of several
-/// points of a sweep in the same axes. `names` are those of the points, where they have any.
+/// One chart for each table and quantity; several answers and several points of a sweep share the
+/// axes. `names` are the names of the points, if they have any.
 pub(super) fn charts(answers: &[(String, &Answer)], names: &[String]) -> Vec<NamedChart> {
     let mut quantities: Vec<(&str, &str)> = Vec::new();
     for (_, answer) in answers {
@@ -47,7 +47,7 @@ pub(super) fn charts(answers: &[(String, &Answer)], names: &[String]) -> Vec<Nam
         quantity == second && all.contains(&(table, first))
     };
     quantities.retain(|(table, quantity)| {
-        !follows(table, quantity, TOGETHER) && !follows(table, quantity, AGAIN)
+        !follows(table, quantity, TOGETHER) && !follows(table, quantity, REDUNDANT)
     });
     let charts = quantities.into_iter().map(|(table, quantity)| {
         let mut lines = lines(answers, names, table, quantity);
@@ -59,7 +59,8 @@ pub(super) fn charts(answers: &[(String, &Answer)], names: &[String]) -> Vec<Nam
     charts.flatten().collect()
 }
 
-/// Windows and queues explain most; all of them less than what differs between points.
+/// Congestion windows and queues explain most; all time series rank below charts of differences
+/// between points.
 pub(super) fn rank(chart: &NamedChart) -> f64 {
     let ranks = [("queues-", 0.3), ("windows-cwnd", 0.28), ("delays-", 0.22), ("throughput-", 0.2)];
     let found = ranks.iter().find(|(name, _)| chart.name.starts_with(name));
@@ -90,14 +91,14 @@ pub(super) fn chart_of(
     (!chart.series.is_empty()).then(|| chart.into())
 }
 
-/// Name of the table, and the point of the sweep that it is of.
+/// Name of the table, and the index of its point in the sweep.
 fn table_and_point<'a>(series: &'a Series, answer: &Answer) -> (&'a str, Option<usize>) {
     let parts = series.name.rsplit_once('-').filter(|_| answer.points.len() > 1);
     let found = parts.and_then(|(table, point)| Some((table, point.parse().ok()?)));
     found.map_or((series.name.as_str(), None), |(table, point)| (table, Some(point)))
 }
 
-/// The lines of a quantity, without those that say nothing: not recorded, or never other than zero.
+/// The lines of a quantity that was recorded and is not always zero.
 fn lines(answers: &[(String, &Answer)], names: &[String], of: &str, quantity: &str) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for (label, answer) in answers {
@@ -107,7 +108,10 @@ fn lines(answers: &[(String, &Answer)], names: &[String], of: &str, quantity: &s
                 continue;
             }
             let point = point.map(|index| {
-                names.get(index).cloned().unwrap_or_else(|| key::of_point(&answer.points, index))
+                names
+                    .get(index)
+                    .cloned()
+                    .unwrap_or_else(|| parameter_label::of_point(&answer.points, index))
             });
             let label = if answers.len() > 1 { label.as_str() } else { "" };
             let parts = vec![label.to_owned(), point.unwrap_or_default(), column(quantity).0];
@@ -118,7 +122,7 @@ fn lines(answers: &[(String, &Answer)], names: &[String], of: &str, quantity: &s
     lines
 }
 
-/// One chart, or one for each flow or link where there are too many lines.
+/// One chart, or one for each flow or link if there are too many lines.
 fn draw(lines: Vec<Line>, table: &str, quantity: &str) -> Vec<NamedChart> {
     if lines.is_empty() {
         return Vec::new();
@@ -134,7 +138,7 @@ fn draw(lines: Vec<Line>, table: &str, quantity: &str) -> Vec<NamedChart> {
     }
     let (mut lines, mut charts) = (lines, Vec::new());
     let more = rows.len().saturating_sub(CHARTS_MAX);
-    let note = if more > 0 { format!(" ({more} more have no chart)") } else { String::new() };
+    let note = if more > 0 { format!(" ({more} more without a chart)") } else { String::new() };
     for (index, row) in rows.iter().take(CHARTS_MAX).enumerate() {
         let (own, others) = lines.into_iter().partition(|line| line.parts[3..] == **row);
         let note = if index + 1 == CHARTS_MAX { note.as_str() } else { "" };
@@ -149,7 +153,7 @@ fn chart(mut lines: Vec<Line>, table: &str, quantity: &str, note: &str) -> Named
     lines.truncate(LINES_MAX);
     let (heading, unit) = column(quantity);
     let mut title = format!("{} over time", capital(&heading));
-    // What all lines share stands in the title, what differs in their names.
+    // Common parts of the names are in the title, the others in the legend.
     let shared: Vec<bool> = (0..lines[0].parts.len())
         .map(|part| lines.iter().all(|line| line.parts.get(part) == lines[0].parts.get(part)))
         .collect();
@@ -191,26 +195,26 @@ fn split(series: &Series, quantity: &str, parts: &[String]) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for row in 0..times.len().min(values.data.len()) {
         let key: Vec<u64> = keys.iter().map(|key| code(&key.data, row)).collect();
-        let place = *index.entry(key).or_insert_with(|| {
+        let line = *index.entry(key).or_insert_with(|| {
             let words = keys.iter().map(|key| word(key, row));
             let parts = parts.iter().cloned().chain(words).collect();
             lines.push(Line { parts, points: Vec::new() });
             lines.len() - 1
         });
         let (x, y) = (number(times, row), number(&values.data, row));
-        lines[place].points.push(DataPoint { x, y, ci95: None });
+        lines[line].points.push(DataPoint { x, y, ci95: None });
     }
-    // Messages are recorded as they arrive, under the time at which they were ready.
+    // Messages are recorded in the order of arrival, with the time of their submission.
     for line in &mut lines {
         line.points.sort_by(|a, b| a.x.total_cmp(&b.x));
     }
     lines
 }
 
-/// Texts name what a row is about, and so do these numbers.
+/// Whether a column identifies rows: text, and these numbers.
 fn is_key(column: &Column) -> bool {
     matches!(column.data, ColumnData::Text { .. })
-        || matches!(column.name.as_str(), "point" | "repeat" | "run")
+        || matches!(column.name.as_str(), "point" | "replication" | "run")
 }
 
 fn number(data: &ColumnData, row: usize) -> f64 {

@@ -1,4 +1,4 @@
-//! Cumulative distributions of message delays.
+//! Charts of the cumulative distributions of message delays.
 
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{DelayDistribution, Metric, Point};
@@ -6,27 +6,27 @@ use gridhaul_scenario::answer::{DelayDistribution, Metric, Point};
 use super::{NamedChart, Ranked, contrast, slug};
 use crate::chart::{Axis, LineChart, LineSeries, Reference, Stroke};
 use crate::format;
-use crate::key;
+use crate::parameter_label;
 
-/// How many curves a chart can tell apart, and how many charts there are.
+/// Maximum number of curves in a chart, and of charts.
 const CURVES_MAX: usize = 8;
 const CHARTS_MAX: usize = 6;
 
-/// The share that a deadline asks for.
+/// The share of messages that a deadline requires.
 const DEADLINE_SHARE: f64 = gridhaul_scenario::answer::DeadlineCheck::SHARE;
 
-/// One curve: the answer, the point, the flow, and its distribution.
+/// A curve: answer, point, flow, and its distribution.
 struct Curve<'a> {
     answer: &'a str,
     point: String,
     flow: &'a str,
-    /// Share of the messages that never arrived, where it is known.
+    /// Message loss ratio, if known.
     loss: Option<f64>,
     distribution: &'a DelayDistribution,
 }
 
-/// The distributions of all flows, points and answers: one chart, or one for each flow where that
-/// would be too many curves.
+/// The distributions of all flows, points and answers: one chart, or one for each flow if there are
+/// too many curves.
 pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Ranked> {
     let curves: Vec<Curve<'_>> =
         answers.iter().flat_map(|(label, answer)| curves(label, answer)).collect();
@@ -36,13 +36,13 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Rank
             flows.push(curve.flow);
         }
     }
-    // With a number on an axis, the percentile against that number is easier to read.
+    // For a numeric swept key, the chart of the percentile over that key is easier to read.
     let over_number = keys.first().is_some_and(|key| {
         answers.iter().any(|(_, answer)| super::numeric_axis(answer, key).is_some())
     });
     let ranked = |curves: &[&Curve<'_>]| {
         let weight = if over_number { 0.5 } else { 0.93 };
-        // Without a sweep the distribution itself is the answer.
+        // Without a sweep, the distribution itself is the result.
         let least = if keys.is_empty() { 0.6 } else { 0.3 };
         let rank = weight * (least + (1.0 - least) * differences(answers));
         Ranked { rank, chart: draw(curves) }
@@ -60,7 +60,7 @@ pub(super) fn charts(answers: &[(String, &Answer)], keys: &[String]) -> Vec<Rank
 fn curves<'a>(label: &'a str, answer: &'a Answer) -> Vec<Curve<'a>> {
     let of_point = |(index, point): (usize, &'a Point)| {
         let name = if answer.points.len() > 1 {
-            key::of_point(&answer.points, index)
+            parameter_label::of_point(&answer.points, index)
         } else {
             String::new()
         };
@@ -78,7 +78,7 @@ fn curves<'a>(label: &'a str, answer: &'a Answer) -> Vec<Curve<'a>> {
     answer.points.iter().enumerate().flat_map(of_point).collect()
 }
 
-/// How much the 98th percentiles differ.
+/// Contrast of the 98th percentiles.
 fn differences(answers: &[(String, &Answer)]) -> f64 {
     let points = answers.iter().flat_map(|(_, answer)| &answer.points);
     let rows = points.flat_map(|point| &point.flows);
@@ -86,7 +86,7 @@ fn differences(answers: &[(String, &Answer)]) -> f64 {
 }
 
 fn draw(curves: &[&Curve<'_>]) -> NamedChart {
-    let shown = spread(curves);
+    let shown = select_evenly(curves);
     let differs =
         |part: fn(&Curve<'_>) -> String| curves.iter().any(|curve| part(curve) != part(curves[0]));
     let parts: Vec<fn(&Curve<'_>) -> String> =
@@ -122,8 +122,8 @@ fn draw(curves: &[&Curve<'_>]) -> NamedChart {
     NamedChart { name, section: "Flows".to_owned(), chart: chart.into() }
 }
 
-/// At most eight of the curves, evenly spread from the first to the last.
-fn spread<'a, 'b>(curves: &[&'b Curve<'a>]) -> Vec<&'b Curve<'a>> {
+/// At most `CURVES_MAX` of the curves, evenly selected from the first to the last.
+fn select_evenly<'a, 'b>(curves: &[&'b Curve<'a>]) -> Vec<&'b Curve<'a>> {
     let count = curves.len().min(CURVES_MAX);
     let place = |index: usize| index * (curves.len() - 1) / (count - 1).max(1);
     (0..count).map(|index| curves[place(index)]).collect()

@@ -1,4 +1,4 @@
-//! Charts of an answer without a sweep: flows and links side by side.
+//! Bar charts of an answer without a sweep: flows and links side by side.
 
 use gridhaul_scenario::Answer;
 use gridhaul_scenario::answer::{Metric, Row, Scope};
@@ -6,10 +6,10 @@ use gridhaul_scenario::answer::{Metric, Row, Scope};
 use super::{CENSORED, NamedChart, Ranked, capital, contrast, slug, weight};
 use crate::chart::{Axis, Bar, BarChart, BarSeries};
 
-/// How many flows or links one chart shows.
+/// Maximum number of flows or links in one chart.
 const GROUPS_MAX: usize = 24;
 
-/// Metrics that belong into one pair of axes.
+/// Metrics that share one chart.
 struct Family {
     title: &'static str,
     quantity: &'static str,
@@ -25,7 +25,7 @@ const FAMILIES: &[Family] = &[
         &[Metric::DelayMean, Metric::DelayMedian, Metric::DelayP98, Metric::DelayMax],
     ),
     family("Message loss", "loss", &[Metric::MessageLoss]),
-    family("Round trip, mean", "time", &[Metric::RttMean]),
+    family("Mean round-trip time", "time", &[Metric::RttMean]),
     family(
         "Recovery from loss",
         "events",
@@ -52,7 +52,7 @@ const fn family(title: &'static str, quantity: &'static str, metrics: &'static [
     Family { title, quantity, metrics }
 }
 
-/// Charts of all families that have something to show.
+/// Charts of all families with values other than zero.
 pub(super) fn charts(answers: &[(String, &Answer)]) -> Vec<Ranked> {
     FAMILIES.iter().flat_map(|family| draw(family, answers)).collect()
 }
@@ -62,11 +62,11 @@ fn draw(family: &Family, answers: &[(String, &Answer)]) -> Vec<Ranked> {
     let mut groups = groups(answers, scope);
     let all = groups.len();
     groups.truncate(GROUPS_MAX);
-    let says = |metric: &Metric| {
+    let has_nonzero_value = |metric: &Metric| {
         let rows = answers.iter().flat_map(|(_, answer)| rows(answer, scope));
         rows.into_iter().any(|row| row.mean(*metric).is_some_and(|mean| mean != 0.0))
     };
-    let metrics: Vec<Metric> = family.metrics.iter().copied().filter(says).collect();
+    let metrics: Vec<Metric> = family.metrics.iter().copied().filter(has_nonzero_value).collect();
     let bars = |answer: &Answer, metric: Metric| -> Vec<Bar> {
         let row = |group: &&str| rows(answer, scope).iter().find(|row| row.name == **group);
         let bar = |group| row(group)?.metrics.get(&metric).copied().map(Bar::from);
@@ -92,12 +92,12 @@ fn draw(family: &Family, answers: &[(String, &Answer)]) -> Vec<Ranked> {
         let section = if scope == Scope::Flow { "Flows" } else { "Links" };
         let chart =
             NamedChart { name: slug(title), section: section.to_owned(), chart: chart.into() };
-        // Beside each other, equal bars still say that flows or answers are equal.
+        // Equal bars also give information, so that the rank has a lower bound.
         let rows = answers.iter().flat_map(|(_, answer)| rows(answer, scope));
         let contrast = contrast(rows.filter_map(|row| row.metrics.get(&metric)));
-        // Directions of links differ anyway: flows are what was asked for.
-        let asked = if scope == Scope::Flow { 1.0 } else { 0.5 };
-        Ranked { rank: asked * weight(metric) * (0.3 + 0.7 * contrast), chart }
+        // Link directions usually differ, so that charts of flows are ranked higher.
+        let scope_weight = if scope == Scope::Flow { 1.0 } else { 0.5 };
+        Ranked { rank: scope_weight * weight(metric) * (0.3 + 0.7 * contrast), chart }
     };
     if answers.len() > 1 {
         let compared = metrics.iter().map(|metric| {
@@ -112,14 +112,14 @@ fn draw(family: &Family, answers: &[(String, &Answer)]) -> Vec<Ranked> {
         });
         return compared.collect();
     }
-    // One bar alone says no more than the table.
+    // A chart with a single bar adds nothing to the table.
     let (Some(metric), Some((_, answer))) = (metrics.first(), answers.first()) else {
         return Vec::new();
     };
     if metrics.len() * groups.len() < 2 {
         return Vec::new();
     }
-    // A family of which one metric is left goes by the name of that.
+    // A family with one remaining metric has the name of that metric.
     let named = metrics.len() > 1;
     let title = match (named, family.metrics.len()) {
         (false, 2..) => capital(metric.info().heading),
@@ -131,7 +131,7 @@ fn draw(family: &Family, answers: &[(String, &Answer)]) -> Vec<Ranked> {
     vec![chart(&title, series.collect(), *metric)]
 }
 
-/// Names of the rows of all answers, each once.
+/// Distinct names of the rows of all answers.
 fn groups<'a>(answers: &'a [(String, &Answer)], scope: Scope) -> Vec<&'a str> {
     let mut groups: Vec<&str> = Vec::new();
     for row in answers.iter().flat_map(|(_, answer)| rows(answer, scope)) {
