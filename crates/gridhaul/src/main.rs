@@ -6,11 +6,11 @@
 
 mod args;
 mod command;
-mod fit;
-mod folder;
 mod interrupt;
 mod lock;
-mod printed;
+mod print_options;
+mod results_folder;
+mod table_layout;
 mod terminal;
 
 use std::process::ExitCode;

@@ -6,11 +6,11 @@ use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Scenario, ScenarioError};
 
-use crate::ask::{self, Changes, Vary};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::estimate::ensure_possible;
 use crate::observer::Observer;
+use crate::request::{self, Changes, Vary};
 
 /// Answers a scenario by each backend of the engine. `label` names the scenario in messages and progress.
 ///
@@ -73,7 +73,7 @@ pub fn sweep(
     label: &str,
     observer: &dyn Observer,
 ) -> Result<Vec<Answer>, Error> {
-    let (scenario, _) = ask::change(scenario, label, &Changes::default(), vary)?;
+    let (scenario, _) = request::change(scenario, label, &Changes::default(), vary)?;
     run(&scenario, engine, label, observer)
 }
 

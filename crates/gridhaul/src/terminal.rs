@@ -12,8 +12,8 @@ use gridhaul_scenario::answer::Answer;
 use gridhaul_scenario::backend::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::fit::{GAP, fit};
 use crate::interrupt;
+use crate::table_layout::{COLUMN_GAP, fit};
 
 /// Prints data on standard output. A reader that went away (`| head`) is no error.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
@@ -70,7 +70,7 @@ pub(crate) fn draw(table: &TextTable, for_terminal: bool) -> String {
     let last = table.headers.len().saturating_sub(1);
     for (index, column) in drawn.column_iter_mut().enumerate() {
         // One blank more stands between columns.
-        column.set_padding((0, if index == last { 0 } else { GAP as u16 - 1 }));
+        column.set_padding((0, if index == last { 0 } else { COLUMN_GAP as u16 - 1 }));
         if index >= table.key_columns {
             column.set_cell_alignment(CellAlignment::Right);
         }

@@ -12,13 +12,14 @@ use gridhaul_scenario::scenario::Scenario;
 use super::error::CommandError;
 use super::run::{json, shown, stem};
 use crate::args::CompareArgs;
-use crate::folder::{MARKS, Place};
+use crate::results_folder::{Destination, RESULT_FILES};
 use crate::terminal::{Terminal, print, print_tables, say};
 
 /// Compares every answer with the first.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
-    args.printed.check(args.json)?;
-    let place = args.out.as_ref().map(|out| Place::new(out, args.force)).transpose()?;
+    args.print.check(args.common.json)?;
+    let destination =
+        args.out.as_ref().map(|out| Destination::new(out, args.common.force)).transpose()?;
     let mut sides = Vec::new();
     for file in &args.files {
         sides.extend(sides_of(file, args)?);
@@ -29,20 +30,20 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
     }
     name_apart(&mut sides);
     let answers: Vec<_> = sides.iter().map(|side| (side.label.clone(), &side.answer)).collect();
-    let comparison = compare(&answers, &args.printed.only)?;
+    let comparison = compare(&answers, &args.print.only)?;
     let text = json(&comparison)?;
-    if args.printed.csv(&answers)? {
+    if args.print.csv(&answers)? {
         // The comparison is in the folder, if there is one.
-    } else if args.json {
+    } else if args.common.json {
         print(&text)?;
     } else {
         let mut tables = comparison.tables();
         tables.extend(gridhaul_report::deadline_checks(&answers));
         print_tables(&tables)?;
     }
-    if let Some(place) = place {
-        let folder = write(place, &sides, &text)?;
-        if !args.quiet {
+    if let Some(destination) = destination {
+        let folder = write(destination, &sides, &text)?;
+        if !args.common.quiet {
             say(format_args!("report: {folder}"));
         }
     }
@@ -62,7 +63,7 @@ struct Side {
 }
 
 fn sides_of(file: &Path, args: &CompareArgs) -> Result<Vec<Side>, CommandError> {
-    let stored = if file.is_dir() { Some(file.join(MARKS[0])) } else { None };
+    let stored = if file.is_dir() { Some(file.join(RESULT_FILES[0])) } else { None };
     let is_json = file.extension().is_some_and(|ending| ending == "json");
     let (label, shown) = (label(file), file.display().to_string());
     if let Some(path) = stored.or_else(|| is_json.then(|| file.to_owned())) {
@@ -71,8 +72,12 @@ fn sides_of(file: &Path, args: &CompareArgs) -> Result<Vec<Side>, CommandError> 
     }
     let mut scenario = trace::load_scenario(file)?;
     scenario.replications = args.replications.unwrap_or(scenario.replications);
-    let answers =
-        gridhaul::run(&scenario, &args.engine.engine(), &label, &Terminal::new(args.quiet))?;
+    let answers = gridhaul::run(
+        &scenario,
+        &args.engine.to_engine(),
+        &label,
+        &Terminal::new(args.common.quiet),
+    )?;
     let several = answers.len() > 1;
     let side = |answer: Answer| {
         let by = |name: &str| format!("{name} ({})", answer.backend);
@@ -84,7 +89,7 @@ fn sides_of(file: &Path, args: &CompareArgs) -> Result<Vec<Side>, CommandError> 
 }
 
 fn label(file: &Path) -> String {
-    let answer = file.file_name().is_some_and(|name| name == MARKS[0]);
+    let answer = file.file_name().is_some_and(|name| name == RESULT_FILES[0]);
     let named = if answer { file.parent().unwrap_or(file) } else { file };
     stem(named)
 }
@@ -99,7 +104,11 @@ fn name_apart(sides: &mut [Side]) {
     }
 }
 
-fn write(place: Place, sides: &[Side], comparison: &str) -> Result<String, CommandError> {
+fn write(
+    destination: Destination,
+    sides: &[Side],
+    comparison: &str,
+) -> Result<String, CommandError> {
     let answers: Vec<_> = sides.iter().map(|side| (side.label.clone(), &side.answer)).collect();
     let scenarios = sides.iter().filter_map(|side| side.scenario.as_ref());
     let toml: Vec<_> = scenarios.map(Scenario::to_toml).collect();
@@ -111,7 +120,7 @@ fn write(place: Place, sides: &[Side], comparison: &str) -> Result<String, Comma
         scenario_toml: &toml.join("\n\n"),
         ..Report::default()
     });
-    let mut folder = place.begin()?;
+    let mut folder = destination.begin()?;
     folder.write("comparison.json", comparison.as_bytes())?;
     folder.write("report.html", report.as_bytes())?;
     Ok(shown(&folder.commit()?.join("report.html")))

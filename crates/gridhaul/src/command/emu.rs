@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
-use gridhaul::ensure_room;
+use gridhaul::ensure_memory;
 use gridhaul_emu::{Held, Pair};
 use gridhaul_linux::remove_stale_namespaces;
 use gridhaul_report::TextTable;
 
 use super::error::CommandError;
 use super::run::load;
-use crate::args::{Changes, EmuCommand, EmuUpArgs};
+use crate::args::{ChangeOptions, EmuCommand, EmuUpArgs};
 use crate::terminal::{print, print_tables, say};
 
 /// Runs one of the commands.
@@ -23,10 +23,11 @@ pub(crate) fn run(command: &EmuCommand) -> Result<(), CommandError> {
 }
 
 fn up(args: &EmuUpArgs) -> Result<(), CommandError> {
-    let changes = Changes { seed: args.seed, set: args.set.clone(), ..Changes::default() };
+    let changes =
+        ChangeOptions { seed: args.seed, set: args.set.clone(), ..ChangeOptions::default() };
     let scenario = load(&args.file, &changes, &[], false)?;
     let point = scenario.points()?.swap_remove(0);
-    ensure_room(&point.scenario)?;
+    ensure_memory(&point.scenario)?;
     remove_stale_namespaces().context("removing what dead runs have left")?;
     let stop = Arc::new(AtomicBool::new(false));
     let ended = Arc::clone(&stop);

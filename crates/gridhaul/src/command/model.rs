@@ -10,7 +10,9 @@ use gridhaul_model::queue::Mm1b;
 use gridhaul_scenario::scenario::{Profile, Stack};
 
 use super::error::CommandError;
-use crate::args::{ChainArgs, ChainFormat, ChainOf, ChainRules, ChainVariant, ModelCommand};
+use crate::args::{
+    ChainArgs, ChainCongestionControl, ChainFormat, ChainNode, ChainRules, ModelCommand,
+};
 use crate::terminal::print;
 
 /// Shows a part of the model.
@@ -23,8 +25,8 @@ pub(crate) fn run(command: &ModelCommand) -> Result<(), CommandError> {
 fn chain(args: &ChainArgs) -> Result<(), CommandError> {
     check(args)?;
     let chain = match args.of {
-        ChainOf::Meter => meter(args),
-        ChainOf::Collector => collecting(args),
+        ChainNode::Meter => meter(args),
+        ChainNode::Aggregator => collecting(args),
     };
     let text = match args.format {
         ChainFormat::Table => chain.to_table(),
@@ -43,7 +45,7 @@ fn check(args: &ChainArgs) -> anyhow::Result<()> {
             bail!("{flag} {time}: a rate is one over this time\n  help: give more than zero");
         }
     }
-    if args.of == ChainOf::Meter && args.window.is_some_and(|window| window > 2) {
+    if args.of == ChainNode::Meter && args.window.is_some_and(|window| window > 2) {
         bail!("--window: the chain of a meter has one or two segments\n  help: give 1 or 2");
     }
     Ok(())
@@ -52,13 +54,13 @@ fn check(args: &ChainArgs) -> anyhow::Result<()> {
 /// The meter of paper `sa-tcp`.
 fn meter(args: &ChainArgs) -> Chain {
     let tcp = MeterTcp {
-        vegas: args.congestion_control == ChainVariant::Vegas,
+        vegas: args.congestion_control == ChainCongestionControl::Vegas,
         window: args.window.unwrap_or(2),
         timer: timer(),
         restart: match (args.no_restart, args.congestion_control) {
             (true, _) => Restart::Never,
-            (false, ChainVariant::Reno) => Restart::OneSegment { from_ack: true },
-            (false, ChainVariant::Vegas) => Restart::TimerRunsOn,
+            (false, ChainCongestionControl::Reno) => Restart::OneSegment { from_ack: true },
+            (false, ChainCongestionControl::Vegas) => Restart::TimerRunsOn,
         },
     };
     let demand = Demand::Greedy { on: args.on.as_secs_f64(), off: args.off.as_secs_f64() };
@@ -74,8 +76,8 @@ fn meter(args: &ChainArgs) -> Chain {
 /// The collector of paper `sa-tcp`; a = 1 and b = 3, as there.
 fn collecting(args: &ChainArgs) -> Chain {
     let control = match args.congestion_control {
-        ChainVariant::Reno => Control::Reno { repairs_several: false },
-        ChainVariant::Vegas => Control::Vegas { alpha: 1.0, beta: 3.0 },
+        ChainCongestionControl::Reno => Control::Reno { repairs_several: false },
+        ChainCongestionControl::Vegas => Control::Vegas { alpha: 1.0, beta: 3.0 },
     };
     let tcp = CollectorTcp { control, window: args.window.unwrap_or(8), timer: timer() };
     let queue = Mm1b::new(args.load.ratio(), args.queue.saturating_add(1))

@@ -9,7 +9,7 @@ use gridhaul_report::TextTable;
 use super::error::CommandError;
 use super::run::{json, shown};
 use crate::args::PaperArgs;
-use crate::folder::Place;
+use crate::results_folder::Destination;
 use crate::terminal::{Terminal, print, print_tables, say};
 
 /// Runs a paper, or lists all of them.
@@ -37,29 +37,30 @@ fn list(papers: &[Paper]) -> Result<(), CommandError> {
 fn check(paper: Paper, args: &PaperArgs) -> Result<(), CommandError> {
     let output = &args.output;
     let default = || Path::new("results").join(format!("paper-{}", paper.name));
-    let place = Place::new(&output.out.clone().unwrap_or_else(default), output.force)?;
-    let terminal = Terminal::new(output.quiet);
-    let found = paper.reproduce(args.quick, &args.engine.engine(), &terminal)?;
+    let destination =
+        Destination::new(&output.out.clone().unwrap_or_else(default), output.common.force)?;
+    let terminal = Terminal::new(output.common.quiet);
+    let found = paper.reproduce(args.quick, &args.engine.to_engine(), &terminal)?;
     let document = json(&found)?;
-    let folder = write(place, &found, &document, output.svg)?;
-    if output.json {
+    let folder = write(destination, &found, &document, output.svg)?;
+    if output.common.json {
         print(&document)?;
     } else {
         print_tables(&found.tables())?;
     }
-    if !output.quiet {
+    if !output.common.quiet {
         say(format_args!("report: {folder}"));
     }
     verdict(&found)
 }
 
 fn write(
-    place: Place,
+    destination: Destination,
     found: &Reproduction,
     document: &str,
     svg: bool,
 ) -> Result<String, CommandError> {
-    let mut folder = place.begin()?;
+    let mut folder = destination.begin()?;
     folder.write("paper.json", document.as_bytes())?;
     let charts = found.charts();
     folder.write("report.html", found.html(&charts).as_bytes())?;

@@ -1,8 +1,8 @@
 //! Answers side by side: differences, whether they are more than chance, and why they may be.
 
+mod answer_file;
 mod reason;
-mod stored;
-mod verdict;
+mod significance;
 
 use anyhow::{Context, anyhow};
 use gridhaul_report::{TextTable, format};
@@ -10,8 +10,8 @@ use gridhaul_scenario::answer::{Answer, Metric, Point, Row, Scope};
 use serde::Serialize;
 
 use crate::error::Error;
-pub use stored::read_answer;
-pub use verdict::{Known, Verdict};
+pub use answer_file::read_answer;
+pub use significance::{MetricValue, Significance};
 
 /// Answers held to the first: the file `comparison.json`.
 #[derive(Debug, Serialize)]
@@ -20,12 +20,12 @@ pub struct Comparison {
     /// Names of the answers, the first being the one that the others are compared with.
     pub labels: Vec<String>,
     /// What is compared: one entry for each metric, row and point.
-    pub rows: Vec<Compared>,
+    pub rows: Vec<ComparedMetric>,
 }
 
 /// One metric of one row of one point.
 #[derive(Debug, Serialize)]
-pub struct Compared {
+pub struct ComparedMetric {
     /// Swept keys and their values; empty without a sweep.
     pub point: String,
     /// Name of the flow, or of the direction of a link.
@@ -33,30 +33,30 @@ pub struct Compared {
     /// The metric.
     pub metric: Metric,
     /// What the first answer says about it, in the unit of the metric.
-    pub first: Known,
+    pub first: MetricValue,
     /// What the other answers say, one entry for each of them.
-    pub others: Vec<Other>,
+    pub others: Vec<OtherAnswer>,
 }
 
 /// What another answer says about it.
 #[derive(Debug, Serialize)]
-pub struct Other {
+pub struct OtherAnswer {
     /// The value.
     #[serde(flatten)]
-    pub known: Known,
+    pub known: MetricValue,
     #[serde(skip)]
     same_backend: bool,
     /// Relative difference from the first: 0.1 where this value is 10 % larger.
     pub difference: Option<f64>,
     /// Whether the difference is more than chance.
-    pub verdict: Verdict,
+    pub result: Significance,
     /// Why they differ, where a reason is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 /// What the verdicts without an interval mean.
-const UNKNOWN: &str = "–: no verdict: one replication, a value that is not known, a censored mean, or too few equal \
+const UNKNOWN: &str = "–: no result: one replication, a value that is not known, a censored mean, or too few equal \
                        replications";
 const DETERMINISTIC: &str = "deterministic: no random number influences either answer; the difference is exact, but no \
                              interval says whether it is more than a small change of the scenario would cause";
@@ -84,8 +84,8 @@ fn compared(
     point: &Point,
     row: &Row,
     (first_answer, others): (&Answer, &[(&Answer, Option<&Point>)]),
-) -> Option<Compared> {
-    let first = Known::of(row.metrics.get(&metric), first_answer, Some(point));
+) -> Option<ComparedMetric> {
+    let first = MetricValue::of(row.metrics.get(&metric), first_answer, Some(point));
     let others: Vec<_> = others
         .iter()
         .map(|(answer, other)| {
@@ -95,19 +95,19 @@ fn compared(
             });
             let found = rows.and_then(|rows| rows.iter().find(|other| other.name == row.name));
             let estimate = found.and_then(|row| row.metrics.get(&metric));
-            let known = Known::of(estimate, answer, *other);
+            let known = MetricValue::of(estimate, answer, *other);
             let same_backend = answer.backend == first_answer.backend;
-            let verdict = Verdict::on([&first, &known], same_backend);
-            let differs = matches!(verdict, Verdict::Differ | Verdict::Deterministic);
+            let result = Significance::of([&first, &known], same_backend);
+            let differs = matches!(result, Significance::Differ | Significance::Deterministic);
             let reason = differs.then(|| reason::likely(metric, &row.name, [first_answer, answer]));
             let difference = first.difference(&known);
-            Other { known, same_backend, difference, verdict, reason: reason.flatten() }
+            OtherAnswer { known, same_backend, difference, result, reason: reason.flatten() }
         })
         .collect();
     is_shown(&first, &others).then(|| {
         let parameters = point.parameters.iter().map(|(key, value)| format!("{key} = {value}"));
         let point = parameters.collect::<Vec<_>>().join(", ");
-        Compared { point, row: row.name.clone(), metric, first, others }
+        ComparedMetric { point, row: row.name.clone(), metric, first, others }
     })
 }
 
@@ -119,12 +119,12 @@ fn rows_of(point: &Point) -> impl Iterator<Item = (Scope, &Row)> {
 
 /// Whether there is something to compare: values on both sides that are not all zero, or a value that
 /// one of two answers of the same backend has and the other has not, such as a completion time.
-fn is_shown(first: &Known, others: &[Other]) -> bool {
+fn is_shown(first: &MetricValue, others: &[OtherAnswer]) -> bool {
     let means = others.iter().map(|other| other.known.estimate.mean);
     if means.chain([first.estimate.mean]).flatten().all(|mean| mean == 0.0) {
         return false;
     }
-    let is_known = |known: &Known| known.estimate.mean.is_some();
+    let is_known = |known: &MetricValue| known.estimate.mean.is_some();
     others.iter().any(|other| other.same_backend || is_known(first) && is_known(&other.known))
 }
 
@@ -209,18 +209,17 @@ impl Comparison {
     #[must_use]
     pub fn differences(&self) -> usize {
         let others = self.rows.iter().flat_map(|row| &row.others);
-        others.filter(|other| other.verdict.is_disagreement(other.difference)).count()
+        others.filter(|other| other.result.is_disagreement(other.difference)).count()
     }
 
     /// What the verdicts do not say: why there is none, and why answers may differ.
     fn note(&self) -> Option<String> {
         let mut lines = Vec::new();
-        let has =
-            |verdict| self.rows.iter().flat_map(|it| &it.others).any(|it| it.verdict == verdict);
-        if has(Verdict::Unknown) {
+        let has = |result| self.rows.iter().flat_map(|it| &it.others).any(|it| it.result == result);
+        if has(Significance::Unknown) {
             lines.push(UNKNOWN.to_owned());
         }
-        if has(Verdict::Deterministic) {
+        if has(Significance::Deterministic) {
             lines.push(DETERMINISTIC.to_owned());
         }
         for row in &self.rows {
@@ -246,11 +245,11 @@ impl Comparison {
     }
 }
 
-impl Compared {
+impl ComparedMetric {
     fn texts(&self) -> Vec<String> {
         let info = self.metric.info();
         let mut texts = vec![self.row.clone(), info.heading.to_owned()];
-        let all: Vec<&Known> =
+        let all: Vec<&MetricValue> =
             std::iter::once(&self.first).chain(self.others.iter().map(|it| &it.known)).collect();
         let estimates: Vec<_> = all.iter().map(|known| known.estimate).collect();
         let texts_of_values = format::estimates(&estimates, info.unit).into_iter().zip(&all);
@@ -264,7 +263,7 @@ impl Compared {
                 Some(difference) => format!("{:+.1} %", difference * 100.0),
                 None => "–".into(),
             });
-            texts.push(other.verdict.text().into());
+            texts.push(other.result.text().into());
         }
         texts
     }

@@ -5,7 +5,7 @@
 //! is further off. `--ignore-estimate` starts a run that they refuse.
 
 mod refusal;
-mod work;
+mod workload;
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 
 use crate::engine::{BackendName, Engine};
 use refusal::{refuse_memory, refuse_time};
-use work::Work;
+use workload::Workload;
 
 /// What a run may take.
 #[derive(Debug, Clone, Copy)]
@@ -24,14 +24,14 @@ struct Limits {
 
 /// What the whole run is made of.
 #[derive(Debug, Clone, Copy)]
-struct Whole<'a> {
+struct RunEstimate<'a> {
     scenario: &'a Scenario,
     points: f64,
     replications: f64,
     /// The point that takes longest, and the one that needs most memory, in one.
-    largest: &'a Work,
-    /// Work of all points, each counted once.
-    sum: Work,
+    largest: &'a Workload,
+    /// Workload of all points, each counted once.
+    sum: Workload,
 }
 
 /// Longest run that starts without being asked for.
@@ -61,7 +61,7 @@ const BYTES_PER_SAMPLE: f64 = 100.0;
 const BYTES_PER_CAPTURED: f64 = 120.0;
 
 /// Points that are looked at; of more, an even selection stands for all.
-const POINTS_SEEN: usize = 200;
+const POINTS_SAMPLED: usize = 200;
 
 /// # Errors
 /// The key to change, if the run would take more memory than is free or longer than a day.
@@ -79,28 +79,32 @@ pub(crate) fn ensure_possible(scenario: &Scenario, engine: &Engine) -> anyhow::R
 ///
 /// # Errors
 /// The key to change, if a network that stands would take more memory than is free.
-pub fn ensure_room(scenario: &Scenario) -> anyhow::Result<()> {
+pub fn ensure_memory(scenario: &Scenario) -> anyhow::Result<()> {
     let limits = Limits { seconds: f64::INFINITY, bytes: available() };
     check(scenario, &Engine::sim(1, false), limits).map_err(|error| {
         let text = error.to_string();
-        anyhow::anyhow!("{}", text.trim_end_matches(refusal::ANYWAY).trim_end_matches("; "))
+        anyhow::anyhow!("{}", text.trim_end_matches(refusal::IGNORE_HINT).trim_end_matches("; "))
     })
 }
 
 fn check(scenario: &Scenario, engine: &Engine, limits: Limits) -> anyhow::Result<()> {
     let all = scenario.points()?;
-    let step = all.len().div_ceil(POINTS_SEEN).max(1);
-    let seen: Vec<Work> =
-        all.iter().step_by(step).map(|ScenarioPoint { scenario, .. }| Work::of(scenario)).collect();
-    let mut sum = Work::default();
-    let mut largest = Work::default();
+    let step = all.len().div_ceil(POINTS_SAMPLED).max(1);
+    let seen: Vec<Workload> = all
+        .iter()
+        .step_by(step)
+        .map(|ScenarioPoint { scenario, .. }| Workload::of(scenario))
+        .collect();
+    let mut sum = Workload::default();
+    let mut largest = Workload::default();
     for work in &seen {
         sum.add(work);
         largest.raise(work);
     }
     sum.scale(all.len() as f64 / seen.len().max(1) as f64);
     let replications = f64::from(scenario.replications);
-    let whole = Whole { scenario, points: all.len() as f64, replications, largest: &largest, sum };
+    let whole =
+        RunEstimate { scenario, points: all.len() as f64, replications, largest: &largest, sum };
     whole.check_memory(threads(engine), limits)?;
     for name in &engine.backends {
         let seconds = match name {
@@ -115,7 +119,7 @@ fn check(scenario: &Scenario, engine: &Engine, limits: Limits) -> anyhow::Result
     Ok(())
 }
 
-impl Whole<'_> {
+impl RunEstimate<'_> {
     fn check_memory(&self, threads: f64, limits: Limits) -> anyhow::Result<()> {
         let Self { largest, sum, points, replications, .. } = self;
         let concurrent_runs = threads.min(points * replications);

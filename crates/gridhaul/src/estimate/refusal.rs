@@ -3,15 +3,15 @@
 use anyhow::anyhow;
 use gridhaul_scenario::scenario::Scenario;
 
-use super::Whole;
-use super::work::transits;
+use super::RunEstimate;
+use super::workload::transits;
 
-pub(super) const ANYWAY: &str = "--ignore-estimate starts the run anyway";
+pub(super) const IGNORE_HINT: &str = "--ignore-estimate starts the run anyway";
 
 /// A run that needs more memory than is free; `part` is what needs most of it, in the order of
-/// [`Whole::check_memory`].
+/// [`RunEstimate::check_memory`].
 pub(super) fn refuse_memory(
-    whole: &Whole<'_>,
+    whole: &RunEstimate<'_>,
     part: usize,
     bytes: f64,
     free: f64,
@@ -27,14 +27,14 @@ pub(super) fn refuse_memory(
     };
     anyhow!(
         "{key}: the run needs about {:.1} GB of memory by estimate, and {:.1} GB are free here\n  \
-         help: {remedy}; {ANYWAY}",
+         help: {remedy}; {IGNORE_HINT}",
         bytes / 1e9,
         free / 1e9,
     )
 }
 
 /// A run that takes longer than a run may.
-pub(super) fn refuse_time(whole: &Whole<'_>, seconds: f64, limit: f64) -> anyhow::Error {
+pub(super) fn refuse_time(whole: &RunEstimate<'_>, seconds: f64, limit: f64) -> anyhow::Error {
     let scenario = whole.scenario;
     let one = seconds / (whole.points * whole.replications);
     let (key, remedy) = if one > limit {
@@ -46,7 +46,7 @@ pub(super) fn refuse_time(whole: &Whole<'_>, seconds: f64, limit: f64) -> anyhow
     };
     anyhow!(
         "{key}: the run takes about {} by estimate ({} × {} × {}), and the limit is {}\n  \
-         help: {remedy}; {ANYWAY}, and Ctrl-C keeps what is finished by then",
+         help: {remedy}; {IGNORE_HINT}, and Ctrl-C keeps what is finished by then",
         time(seconds),
         counted(whole.points, "point"),
         counted(whole.replications, "replication"),
@@ -56,7 +56,7 @@ pub(super) fn refuse_time(whole: &Whole<'_>, seconds: f64, limit: f64) -> anyhow
 }
 
 /// What makes a single run long.
-fn longest(whole: &Whole<'_>) -> (String, &'static str) {
+fn longest(whole: &RunEstimate<'_>) -> (String, &'static str) {
     let scenario = whole.scenario;
     if whole.largest.connections > whole.largest.seconds {
         return (connections(scenario), "lower `count` of the flow or of its nodes, or `duration`");
@@ -84,7 +84,7 @@ fn links(scenario: &Scenario) -> String {
         .map_or_else(String::new, |name| format!("node.{name}.count = {}", count(name)))
 }
 
-fn sweep(whole: &Whole<'_>) -> String {
+fn sweep(whole: &RunEstimate<'_>) -> String {
     format!("sweep: {}", counted(whole.points, "point"))
 }
 

@@ -8,22 +8,22 @@ use gridhaul_scenario::scenario::Scenario;
 use serde::Serialize;
 
 use super::{Experiment, Paper};
-use crate::ask::{self, Vary};
 use crate::engine::{BackendName, Engine};
 use crate::error::Error;
 use crate::observer::Observer;
+use crate::request::{self, Vary};
 use crate::run;
 
 /// All answers, in the order of `paper.toml`.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
-    found: Vec<Found>,
-    passed_over: Vec<PassedOver>,
+    answers: Vec<ScenarioAnswer>,
+    skipped: Vec<SkippedScenario>,
 }
 
 /// A scenario that asks for real kernels, where this machine has none for us.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct PassedOver {
+pub(crate) struct SkippedScenario {
     /// Its name.
     pub(crate) scenario: String,
     /// What is missing.
@@ -31,7 +31,7 @@ pub(crate) struct PassedOver {
 }
 
 /// Who answers, and what is missing for it to do so.
-struct Machine<'a> {
+struct Runner<'a> {
     /// What real kernels lack for a scenario, if anything.
     lacking: &'a dyn Fn(&Scenario) -> Option<String>,
     /// Answers a scenario by the one backend of the engine; the text is its name for the progress bar.
@@ -40,7 +40,7 @@ struct Machine<'a> {
     note: &'a dyn Fn(&str),
 }
 
-impl Machine<'_> {
+impl Runner<'_> {
     /// The answer of a backend; or why real kernels cannot be had on this machine.
     fn answer(
         &self,
@@ -68,7 +68,7 @@ impl Machine<'_> {
 
 /// One answer.
 #[derive(Debug)]
-struct Found {
+struct ScenarioAnswer {
     scenario: String,
     backend: String,
     /// Asked for in addition, to draw a smooth line.
@@ -79,17 +79,17 @@ struct Found {
 impl Answers {
     /// Asks every backend that `paper.toml` names; those of the command line where it names none. What
     /// this machine cannot run on real kernels is left out with a note.
-    pub(crate) fn ask(
+    pub(crate) fn collect(
         paper: &Paper,
         quick: bool,
         engine: &Engine,
         observer: &dyn Observer,
     ) -> Result<Self, Error> {
-        Self::ask_with(
+        Self::collect_with(
             paper,
             quick,
             engine,
-            &Machine {
+            &Runner {
                 lacking: &Emu::lacking,
                 answer: &|scenario, engine, name| run::answer(scenario, engine, name, observer),
                 note: &|note| observer.on_note(note),
@@ -97,14 +97,14 @@ impl Answers {
         )
     }
 
-    fn ask_with(
+    fn collect_with(
         paper: &Paper,
         quick: bool,
         engine: &Engine,
-        machine: &Machine<'_>,
+        machine: &Runner<'_>,
     ) -> Result<Self, Error> {
         let mut all = Self::default();
-        for experiment in &paper.about.scenario {
+        for experiment in &paper.definition.scenario {
             let (name, scenario) = paper.scenario(experiment, quick).map_err(Error::Internal)?;
             for on in experiment.backends(&engine.backends, quick).map_err(Error::Internal)? {
                 let concurrent_runs = engine.concurrent_runs.max(experiment.concurrent_runs);
@@ -113,7 +113,7 @@ impl Answers {
                     Ok(answer) => answer,
                     Err(reason) => {
                         (machine.note)(&format!("{name} is not run on real kernels: {reason}"));
-                        all.passed_over.push(PassedOver { scenario: name.clone(), reason });
+                        all.skipped.push(SkippedScenario { scenario: name.clone(), reason });
                         continue;
                     }
                 };
@@ -121,27 +121,32 @@ impl Answers {
                 let backend = on.to_string();
                 if let Some(further) = experiment.further.get(&backend) {
                     let further = settings(further).map_err(Error::Internal)?;
-                    let scenario = ask::assign(scenario.clone(), &experiment.file, &further)
+                    let scenario = request::assign(scenario.clone(), &experiment.file, &further)
                         .map_err(Error::Internal)?;
                     let answer = (machine.answer)(&scenario, &engine, &name)?;
                     let (scenario, backend) = (name.clone(), backend.clone());
-                    all.found.push(Found { scenario, backend, further: true, answer });
+                    all.answers.push(ScenarioAnswer { scenario, backend, further: true, answer });
                 }
-                all.found.push(Found { scenario: name.clone(), backend, further: false, answer });
+                all.answers.push(ScenarioAnswer {
+                    scenario: name.clone(),
+                    backend,
+                    further: false,
+                    answer,
+                });
             }
         }
         Ok(all)
     }
 
     /// Scenarios that were not run on real kernels.
-    pub(crate) fn passed_over(&self) -> &[PassedOver] {
-        &self.passed_over
+    pub(crate) fn skipped(&self) -> &[SkippedScenario] {
+        &self.skipped
     }
 
     /// Who answered a scenario.
     pub(crate) fn backends<'a>(&'a self, scenario: &'a str) -> impl Iterator<Item = &'a str> {
         let own =
-            self.found.iter().filter(move |found| found.scenario == scenario && !found.further);
+            self.answers.iter().filter(move |found| found.scenario == scenario && !found.further);
         own.map(|found| found.backend.as_str())
     }
 
@@ -151,21 +156,23 @@ impl Answers {
         scenario: &'a str,
         backend: &'a str,
     ) -> impl Iterator<Item = &'a Answer> {
-        let fits = move |found: &&Found| found.scenario == scenario && found.backend == backend;
-        self.found.iter().filter(fits).map(|found| &found.answer)
+        let fits =
+            move |found: &&ScenarioAnswer| found.scenario == scenario && found.backend == backend;
+        self.answers.iter().filter(fits).map(|found| &found.answer)
     }
 
     /// The answer that published figures are held to: the kernel's, or else the simulator's, or else
     /// the first.
     pub(crate) fn main(&self, scenario: &str) -> Option<&Answer> {
-        let own = || self.found.iter().filter(|found| found.scenario == scenario && !found.further);
+        let own =
+            || self.answers.iter().filter(|found| found.scenario == scenario && !found.further);
         let by = |backend| own().find(|found| found.backend == backend);
         by("emu").or_else(|| by("sim")).or_else(|| own().next()).map(|found| &found.answer)
     }
 
     /// All answers with a name for a file: that of the scenario, and the backend where several answered.
     pub(crate) fn named(&self) -> impl Iterator<Item = (String, &Answer)> {
-        self.found.iter().map(|found| {
+        self.answers.iter().map(|found| {
             let mut name = found.scenario.clone();
             if self.backends(&found.scenario).count() > 1 {
                 name += &format!("-{}", found.backend);
@@ -215,35 +222,39 @@ mod tests {
             _ => Ok(Answer::without_points(scenario, engine.backends[0].name())),
         };
         let lacking = |_: &Scenario| lacking.map(str::to_owned);
-        Answers::ask_with(
+        Answers::collect_with(
             paper,
             true,
             &engine,
-            &Machine { lacking: &lacking, answer: &answer, note: &|_| () },
+            &Runner { lacking: &lacking, answer: &answer, note: &|_| () },
         )
     }
 
     fn kernels(answers: &Answers) -> usize {
-        answers.found.iter().filter(|found| found.backend == "emu").count()
+        answers.answers.iter().filter(|found| found.backend == "emu").count()
     }
 
     #[test]
     fn without_what_kernels_need_the_others_still_answer() {
         let all = asked(None, None).unwrap();
-        assert!(kernels(&all) > 0 && all.passed_over.is_empty(), "{:?}", all.passed_over);
+        assert!(kernels(&all) > 0 && all.skipped.is_empty(), "{:?}", all.skipped);
         let rest = asked(Some("programs for the kernel: clang was not found"), None).unwrap();
         assert_eq!(kernels(&rest), 0);
-        assert_eq!(rest.found.len(), all.found.len() - kernels(&all), "what others answer is kept");
-        assert_eq!(rest.passed_over.len(), kernels(&all));
-        assert!(rest.passed_over.iter().all(|it| it.reason.contains("clang")));
+        assert_eq!(
+            rest.answers.len(),
+            all.answers.len() - kernels(&all),
+            "what others answer is kept"
+        );
+        assert_eq!(rest.skipped.len(), kernels(&all));
+        assert!(rest.skipped.iter().all(|it| it.reason.contains("clang")));
     }
 
     #[test]
     fn a_machine_that_fails_later_costs_only_its_own_part() {
         let rest =
             asked(None, Some(|_| RunError::Machine("no /dev/net/tun".into()).into())).unwrap();
-        assert_eq!((kernels(&rest), rest.passed_over[0].reason.as_str()), (0, "no /dev/net/tun"));
-        assert!(!rest.found.is_empty());
+        assert_eq!((kernels(&rest), rest.skipped[0].reason.as_str()), (0, "no /dev/net/tun"));
+        assert!(!rest.answers.is_empty());
     }
 
     #[test]

@@ -6,8 +6,8 @@ use gridhaul_scenario::answer::{Answer, Estimate, Point};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::agree::Tolerance;
 use super::answers::Answers;
+use super::backend_agreement::Tolerance;
 use super::expected::Select;
 
 /// A figure of a paper.
@@ -20,10 +20,10 @@ pub(crate) struct Figure {
     pub(crate) table: String,
     /// What it shows.
     pub(crate) title: String,
-    /// Horizontal axis.
-    pub(crate) x: Horizontal,
-    /// Vertical axis.
-    pub(crate) y: Vertical,
+    /// XAxis axis.
+    pub(crate) x: XAxis,
+    /// YAxis axis.
+    pub(crate) y: YAxis,
     /// How near the backends must come to each other, point by point. Absent: not checked.
     #[serde(default)]
     pub(crate) agree: Option<Tolerance>,
@@ -34,7 +34,7 @@ pub(crate) struct Figure {
 /// What a figure has on its horizontal axis.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Horizontal {
+pub(crate) struct XAxis {
     /// Swept key whose values are numbers or quantities.
     pub(crate) key: String,
     /// What it is, for people.
@@ -47,7 +47,7 @@ pub(crate) struct Horizontal {
 /// What a figure has on its vertical axis.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Vertical {
+pub(crate) struct YAxis {
     /// Row and column of the answers, as in `expected.csv`.
     pub(crate) select: Select,
     /// What it is, for people.
@@ -78,7 +78,7 @@ pub(crate) struct Source {
     /// Only the points with these values: `key=value; key=value`.
     #[serde(default)]
     pub(crate) parameters: String,
-    /// Place on the horizontal axis, where it is not the value of the figure's key.
+    /// CurvePoint on the horizontal axis, where it is not the value of the figure's key.
     #[serde(default)]
     pub(crate) x: Option<f64>,
     /// Row and column, where they are not those of the figure.
@@ -96,13 +96,13 @@ pub(crate) struct Curve {
     /// Who answered.
     pub(crate) backend: String,
     /// Values that are known, in the order of their places.
-    pub(crate) points: Vec<Place>,
+    pub(crate) points: Vec<CurvePoint>,
 }
 
 /// A value at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(crate) struct Place {
-    /// Place on the horizontal axis, in base units.
+pub(crate) struct CurvePoint {
+    /// CurvePoint on the horizontal axis, in base units.
     pub(crate) x: f64,
     /// Mean, in base units.
     pub(crate) y: f64,
@@ -122,7 +122,7 @@ impl Figure {
                 }
             }
             for backend in backends {
-                let mut points: Vec<Place> = Vec::new();
+                let mut points: Vec<CurvePoint> = Vec::new();
                 for source in &line.from {
                     for answer in answers.of(&source.scenario, backend) {
                         points.extend(self.places(source, answer));
@@ -146,12 +146,12 @@ impl Figure {
         &'a self,
         source: &'a Source,
         answer: &'a Answer,
-    ) -> impl Iterator<Item = Place> + 'a {
+    ) -> impl Iterator<Item = CurvePoint> + 'a {
         let select = source.select.as_ref().unwrap_or(&self.y.select);
         answer.points.iter().filter(|point| source.means(&point.parameters)).filter_map(|point| {
             let x = source.x.or_else(|| self.place_of(point))?;
             let Estimate { mean, ci95, .. } = select.find(point);
-            mean.map(|y| Place { x, y, ci95 })
+            mean.map(|y| CurvePoint { x, y, ci95 })
         })
     }
 
@@ -179,7 +179,7 @@ impl Figure {
                 let Some(curve) = own.iter().find(fits) else { continue };
                 let name = match backends.len() {
                     1 => line.label.clone(),
-                    _ => format!("{}, {}", line.label, told(backend)),
+                    _ => format!("{}, {}", line.label, backend_label(backend)),
                 };
                 let stroke = match (smooth(backend), backends.len()) {
                     (true, _) => Stroke::Curve,
@@ -228,7 +228,7 @@ impl Source {
 
 impl Curve {
     /// The value at a place, where it is known.
-    pub(crate) fn at(&self, x: f64) -> Option<Place> {
+    pub(crate) fn at(&self, x: f64) -> Option<CurvePoint> {
         self.points.iter().find(|place| same_place(place.x, x)).copied()
     }
 }
@@ -244,7 +244,7 @@ fn same_place(a: f64, b: f64) -> bool {
 }
 
 /// A backend in the words of a legend.
-pub(super) fn told(backend: &str) -> &str {
+pub(super) fn backend_label(backend: &str) -> &str {
     match backend {
         "sim" => "simulation",
         "emu" => "emulation",

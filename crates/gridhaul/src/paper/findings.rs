@@ -3,23 +3,23 @@
 use serde::Serialize;
 
 use super::{
-    Agreement, Answers, Curve, Expected, Judged, Paper, PassedOver, Verdict, agreements, found,
-    judge, points_of, verdicts,
+    Agreement, Answers, CheckedCell, ClaimResult, Curve, Expected, Paper, SkippedScenario,
+    agreements, check_cell, claim_results, found, points_of,
 };
 
 /// What was checked, and the curves behind it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Findings {
     /// Published numbers.
-    pub(crate) cells: Vec<Judged>,
+    pub(crate) cells: Vec<CheckedCell>,
     /// Statements of the text.
-    pub(crate) claims: Vec<Verdict>,
+    pub(crate) claims: Vec<ClaimResult>,
     /// Points of figures that two backends answered.
     pub(crate) agreements: Vec<Agreement>,
     /// Curves of the figures.
     pub(crate) curves: Vec<Curve>,
     /// Scenarios that were not run on real kernels.
-    pub(crate) passed_over: Vec<PassedOver>,
+    pub(crate) skipped: Vec<SkippedScenario>,
 }
 
 impl Findings {
@@ -32,22 +32,22 @@ impl Findings {
             own.first().and_then(|index| points.get(*index))
         };
         // What nobody could answer here is not judged; the note says so.
-        let passed_over = |cell: &&Expected| {
-            let passed = answers.passed_over().iter().any(|it| it.scenario == cell.scenario);
+        let skipped = |cell: &&Expected| {
+            let passed = answers.skipped().iter().any(|it| it.scenario == cell.scenario);
             passed && answers.main(&cell.scenario).is_none()
         };
-        let cells = paper.cells.iter().filter(|cell| !passed_over(cell)).map(|cell| {
+        let cells = paper.cells.iter().filter(|cell| !skipped(cell)).map(|cell| {
             let other = paper.cells.iter().find(|it| cell.tolerance.other() == Some(&it.cell));
-            judge(cell, point(cell), other.and_then(|it| found(it, point(it)).mean))
+            check_cell(cell, point(cell), other.and_then(|it| found(it, point(it)).mean))
         });
         let curves: Vec<_> =
-            paper.about.figure.iter().flat_map(|figure| figure.curves(answers)).collect();
+            paper.definition.figure.iter().flat_map(|figure| figure.curves(answers)).collect();
         Self {
             cells: cells.collect(),
-            claims: verdicts(&paper.claims, &curves, quick),
+            claims: claim_results(&paper.claims, &curves, quick),
             agreements: agreements(paper, &curves, quick),
             curves,
-            passed_over: answers.passed_over().to_vec(),
+            skipped: answers.skipped().to_vec(),
         }
     }
 
@@ -93,8 +93,8 @@ impl Findings {
             let points = part(within.count(), self.agreements.len(), "points agree");
             parts.push(format!("{points}, {} are known to differ", listed.count()));
         }
-        if !self.passed_over.is_empty() {
-            let names: Vec<_> = self.passed_over.iter().map(|it| it.scenario.as_str()).collect();
+        if !self.skipped.is_empty() {
+            let names: Vec<_> = self.skipped.iter().map(|it| it.scenario.as_str()).collect();
             parts.push(format!("not run on real kernels on this machine: {}", names.join(", ")));
         }
         parts.join("; ") + "."
@@ -102,8 +102,8 @@ impl Findings {
 }
 
 /// How many figures agree with the paper, and which are known to differ.
-fn figures(cells: &[Judged]) -> String {
-    let reason = |cell: &Judged| cell.expected.reason.clone().filter(|_| cell.ok);
+fn figures(cells: &[CheckedCell]) -> String {
+    let reason = |cell: &CheckedCell| cell.expected.reason.clone().filter(|_| cell.ok);
     let ok = cells.iter().filter(|cell| cell.ok && cell.expected.reason.is_none()).count();
     let within = format!("{ok} of {} figures within their tolerance", cells.len());
     let differ = cells.iter().filter_map(|cell| Some((&cell.expected.cell, reason(cell)?)));

@@ -4,13 +4,13 @@
 //! the published numbers, what ns-2 gives for them, and how near gridhaul must come, `claims.toml`
 //! what the text says. A new paper needs a new folder and no code.
 
-mod agree;
 mod answers;
+mod backend_agreement;
+mod check;
 mod claim;
 mod expected;
 mod figure;
 mod findings;
-mod judge;
 mod page;
 mod reproduction;
 
@@ -21,19 +21,19 @@ use gridhaul_scenario::scenario::Scenario;
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-use crate::ask;
 use crate::error::Error;
-use agree::Known;
+use crate::request;
+use backend_agreement::KnownDifference;
 use claim::Claim;
 use figure::Figure;
 
-use agree::{Agreement, agreements, tables as agreement_tables};
-use answers::{Answers, PassedOver};
-use claim::{Verdict, table as claim_table, verdicts};
+use answers::{Answers, SkippedScenario};
+use backend_agreement::{Agreement, agreements, tables as agreement_tables};
+use check::{CheckedCell, check_cell, found, points_of, tables};
+use claim::{ClaimResult, claim_results, table as claim_table};
 use expected::Expected;
 use figure::Curve;
 use findings::Findings;
-use judge::{Judged, found, judge, points_of, tables};
 pub use reproduction::{Reproduction, paper};
 
 /// A paper as it stands in the repository.
@@ -42,20 +42,20 @@ pub struct Paper {
     /// Name of the folder.
     pub name: &'static str,
     /// What it is and what it asks.
-    pub(crate) about: About,
+    pub(crate) definition: PaperDefinition,
     /// The published numbers.
     pub(crate) cells: Vec<Expected>,
     /// What the text says about the figures.
     pub(crate) claims: Vec<Claim>,
     /// Where backends are known to differ.
-    pub(crate) differs: Vec<Known>,
+    pub(crate) differs: Vec<KnownDifference>,
     files: &'static [(&'static str, &'static str)],
 }
 
 /// The file `paper.toml`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct About {
+pub(crate) struct PaperDefinition {
     /// Title of the paper.
     pub(crate) title: String,
     /// Who wrote it, and where it appeared.
@@ -74,13 +74,13 @@ pub(crate) struct About {
     pub(crate) figure: Vec<Figure>,
     /// Charts over time.
     #[serde(default)]
-    pub(crate) course: Vec<Course>,
+    pub(crate) timeline: Vec<Timeline>,
 }
 
 /// A recorded quantity over time, with a line for each point of a scenario's sweep.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Course {
+pub(crate) struct Timeline {
     /// Name, unique in the paper.
     pub(crate) name: String,
     /// Heading of the part of the report that shows it; a name in `[table]`.
@@ -147,54 +147,54 @@ impl Paper {
     /// Title of the paper.
     #[must_use]
     pub fn title(&self) -> &str {
-        &self.about.title
+        &self.definition.title
     }
 
     /// Who wrote it, and where it appeared.
     #[must_use]
     pub fn source(&self) -> &str {
-        &self.about.source
+        &self.definition.source
     }
 
     /// Number of published figures that are checked or drawn.
     #[must_use]
     pub fn figures(&self) -> usize {
-        self.cells.len() + self.about.figure.len()
+        self.cells.len() + self.definition.figure.len()
     }
 
     fn read(embedded: &Embedded) -> anyhow::Result<Self> {
         let Embedded { name, files } = embedded;
         let broken = |file: &str| format!("papers/{name}/{file}");
-        let about = text(files, "paper.toml").and_then(|text| Ok(toml::from_str(text)?));
+        let definition = text(files, "paper.toml").and_then(|text| Ok(toml::from_str(text)?));
         let paper = Self {
             name,
-            about: about.with_context(|| broken("paper.toml"))?,
+            definition: definition.with_context(|| broken("paper.toml"))?,
             cells: optional(files, "expected.csv", expected::read)
                 .with_context(|| broken("expected.csv"))?,
             claims: optional(files, "claims.toml", claim::read)
                 .with_context(|| broken("claims.toml"))?,
-            differs: optional(files, "differs.csv", agree::read)
+            differs: optional(files, "differs.csv", backend_agreement::read)
                 .with_context(|| broken("differs.csv"))?,
             files,
         };
-        let figures = &paper.about.figure;
+        let figures = &paper.definition.figure;
         expected::check(&paper.cells).with_context(|| broken("expected.csv"))?;
         paper.check_figures().with_context(|| broken("paper.toml"))?;
         claim::check(&paper.claims, figures).with_context(|| broken("claims.toml"))?;
-        agree::check(&paper.differs, figures).with_context(|| broken("differs.csv"))?;
+        backend_agreement::check(&paper.differs, figures).with_context(|| broken("differs.csv"))?;
         Ok(paper)
     }
 
     /// Whether figures have headings, and their lines points from scenarios that there are.
     fn check_figures(&self) -> anyhow::Result<()> {
-        let scenarios: Vec<_> = self.about.scenario.iter().map(Experiment::name).collect();
+        let scenarios: Vec<_> = self.definition.scenario.iter().map(Experiment::name).collect();
         for (index, name) in scenarios.iter().enumerate() {
             ensure!(!scenarios[..index].contains(name), "two scenarios have the name {name}");
         }
-        for figure in &self.about.figure {
+        for figure in &self.definition.figure {
             let named = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
             let place = &figure.name;
-            let known = self.about.table.contains_key(&figure.table);
+            let known = self.definition.table.contains_key(&figure.table);
             ensure!(known, "figure {place}: [table] has no {:?}", figure.table);
             for line in &figure.line {
                 ensure!(
@@ -215,12 +215,12 @@ impl Paper {
                 }
             }
         }
-        for course in &self.about.course {
-            let Course { name, table, scenario, .. } = course;
-            let known = self.about.table.contains_key(table);
-            ensure!(known, "course {name}: [table] has no {table:?}");
+        for timeline in &self.definition.timeline {
+            let Timeline { name, table, scenario, .. } = timeline;
+            let known = self.definition.table.contains_key(table);
+            ensure!(known, "timeline {name}: [table] has no {table:?}");
             let known = scenarios.contains(&scenario.as_str());
-            ensure!(known, "course {name}: there is no scenario {scenario:?}");
+            ensure!(known, "timeline {name}: there is no scenario {scenario:?}");
         }
         Ok(())
     }
@@ -237,7 +237,7 @@ impl Paper {
         let quick = if quick { &experiment.quick[..] } else { &[] };
         for settings in [&experiment.set[..], quick] {
             let settings = answers::settings(settings).with_context(|| shown.clone())?;
-            scenario = ask::assign(scenario, &shown, &settings)?;
+            scenario = request::assign(scenario, &shown, &settings)?;
         }
         Ok((experiment.name().to_owned(), scenario))
     }
@@ -278,21 +278,25 @@ mod tests {
         assert!(papers.iter().any(|paper| paper.name == "hybrid"));
         for paper in &papers {
             for quick in [false, true] {
-                let scenarios = paper.about.scenario.iter();
+                let scenarios = paper.definition.scenario.iter();
                 let scenarios: IndexMap<_, _> = scenarios
                     .map(|experiment| paper.scenario(experiment, quick).unwrap())
                     .collect();
-                for figure in &paper.about.figure {
+                for figure in &paper.definition.figure {
                     for line in &figure.line {
                         line_has_points(figure, line, &scenarios);
                     }
                 }
-                for course in &paper.about.course {
-                    let scenario = &scenarios[&course.scenario];
-                    let link = course.of.split('.').next().unwrap_or_default();
+                for timeline in &paper.definition.timeline {
+                    let scenario = &scenarios[&timeline.scenario];
+                    let link = timeline.of.split('.').next().unwrap_or_default();
                     let known =
                         scenario.flow.contains_key(link) || scenario.link.contains_key(link);
-                    assert!(scenario.record.interval.is_some() && known, "course {}", course.name);
+                    assert!(
+                        scenario.record.interval.is_some() && known,
+                        "timeline {}",
+                        timeline.name
+                    );
                 }
                 for cell in &paper.cells {
                     if let Some(other) = cell.tolerance.other() {
@@ -305,7 +309,7 @@ mod tests {
                     let parameters = points.iter().map(|point| &point.parameters);
                     assert_eq!(points_of(cell, parameters).len(), 1, "{place}: parameters");
                     assert!(cell.select.exists_in(scenario), "{place}: select");
-                    assert!(paper.about.table.contains_key(&cell.table), "{place}: table");
+                    assert!(paper.definition.table.contains_key(&cell.table), "{place}: table");
                 }
             }
         }

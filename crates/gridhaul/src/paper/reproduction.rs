@@ -60,7 +60,7 @@ impl Paper {
         engine: &Engine,
         observer: &dyn Observer,
     ) -> Result<Reproduction, Error> {
-        let answers = Answers::ask(&self, quick, engine, observer)?;
+        let answers = Answers::collect(&self, quick, engine, observer)?;
         let findings = Findings::of(&self, &answers, quick);
         Ok(Reproduction { paper: self, quick, answers, findings })
     }

@@ -3,7 +3,7 @@
 use gridhaul_report::format;
 use gridhaul_scenario::answer::{Metric, Point, Row};
 
-use super::limits::{Kind, Limit};
+use super::limits::{Limit, LimitKind};
 
 /// Largest difference, as a share of the simulated value, with which the two agree.
 pub(crate) const AGREEMENT: f64 = 0.1;
@@ -74,12 +74,12 @@ pub(crate) fn compare(limits: &[Limit], model: &Point, simulated: &Point) -> Vec
     comparisons
 }
 
-const fn metric(kind: Kind) -> Metric {
+const fn metric(kind: LimitKind) -> Metric {
     match kind {
-        Kind::Loss => Metric::SegmentLossTotal,
-        Kind::DelayMean => Metric::DelayMean,
-        Kind::DelayP98 => Metric::DelayP98,
-        Kind::Deadline => Metric::DeadlineMet,
+        LimitKind::Loss => Metric::SegmentLossTotal,
+        LimitKind::DelayMean => Metric::DelayMean,
+        LimitKind::DelayP98 => Metric::DelayP98,
+        LimitKind::Deadline => Metric::DeadlineMet,
     }
 }
 
@@ -100,7 +100,7 @@ fn compared(metric: Metric, equations: &Row, simulated: &Row) -> Option<Comparis
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::point;
+    use super::super::test_backends::point;
     use super::*;
 
     fn agree(metric: Metric, model: f64, simulated: f64) -> bool {

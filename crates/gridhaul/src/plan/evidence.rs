@@ -3,7 +3,7 @@
 use gridhaul_scenario::answer::{Answer, DeadlineCheck, Estimate, Metric, Point, Row};
 use gridhaul_scenario::scenario::Scenario;
 
-use super::limits::{Kind, Limit, Measured};
+use super::limits::{Limit, LimitKind, Measured};
 
 /// Fewest replications with which a candidate keeps its limits.
 pub(crate) const REPLICATIONS_MIN: usize = 3;
@@ -32,9 +32,9 @@ pub(crate) enum Decision {
     Invalid(String),
 }
 
-/// State of one limit over some replications.
+/// LimitState of one limit over some replications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Interval {
+enum IntervalState {
     Kept,
     Broken,
     Open,
@@ -88,11 +88,11 @@ impl Evidence {
             return Some(Decision::Invalid(reason));
         }
         let states: Vec<_> = limits.iter().map(|limit| self.interval(limit)).collect();
-        let with = |wanted: Interval| -> Vec<usize> {
+        let with = |wanted: IntervalState| -> Vec<usize> {
             (0..states.len()).filter(|at| states[*at] == wanted).collect()
         };
         let [broken, unknown, open] =
-            [Interval::Broken, Interval::Unknown, Interval::Open].map(with);
+            [IntervalState::Broken, IntervalState::Unknown, IntervalState::Open].map(with);
         match (broken.is_empty(), unknown.is_empty(), open.is_empty()) {
             (false, ..) => Some(Decision::Breaks(broken)),
             (_, false, _) => Some(Decision::Unknown(unknown)),
@@ -145,24 +145,24 @@ impl Evidence {
     /// Broken: the 95 % confidence interval of the mean lies above the bound. Kept: the 95 % prediction
     /// interval of a further replication, `mean ± t s √(1 + 1/n)`, lies below; its half width is
     /// `√(n + 1)` times that of the mean (Hahn and Meeker 1991, section 4.8).
-    fn interval(&self, limit: &Limit) -> Interval {
+    fn interval(&self, limit: &Limit) -> IntervalState {
         let Some(samples) = self.samples(limit).into_iter().collect::<Option<Vec<f64>>>() else {
-            return Interval::Unknown;
+            return IntervalState::Unknown;
         };
         if samples.iter().any(|sample| sample.is_infinite()) {
-            return Interval::Broken;
+            return IntervalState::Broken;
         }
         let estimate = Estimate::of(&samples);
         let (Some(mean), Some(half)) = (estimate.mean, estimate.ci95) else {
-            return Interval::Open;
+            return IntervalState::Open;
         };
         let further = half * ((samples.len() + 1) as f64).sqrt();
         if limit.used(mean - half) > 1.0 {
-            Interval::Broken
+            IntervalState::Broken
         } else if limit.used(mean + further) <= 1.0 {
-            Interval::Kept
+            IntervalState::Kept
         } else {
-            Interval::Open
+            IntervalState::Open
         }
     }
 }
@@ -174,7 +174,7 @@ fn sample(limit: &Limit, point: &Point) -> Option<f64> {
     let row = point.flows.iter().find(|row| row.name == limit.flow)?;
     let arrived = row.mean(Metric::Messages).is_some_and(|messages| messages > 0.0);
     // Messages that never arrived are among the slowest 2 %, and so the percentile has no value.
-    let censored = matches!(limit.kind, Kind::DelayP98 | Kind::DelayMean) && arrived;
+    let censored = matches!(limit.kind, LimitKind::DelayP98 | LimitKind::DelayMean) && arrived;
     measured.or_else(|| censored.then_some(f64::INFINITY))
 }
 
@@ -221,8 +221,8 @@ fn undelivered(row: &Row, measured: f64) -> Option<String> {
 mod tests {
     use gridhaul_scenario::backend::{Backend, Quiet};
 
-    use super::super::fake::{Fake, district, plan_of, point};
     use super::super::limits::limits;
+    use super::super::test_backends::{FakeBackend, district, plan_of, point};
     use super::*;
 
     /// What these losses, one for each seed, say about a limit of 2 %.
@@ -232,7 +232,7 @@ mod tests {
         let mut evidence = Evidence::of(&scenario);
         for (seed, loss) in (1..).zip(losses) {
             let run = Scenario { seed, ..scenario.clone() };
-            let backend = Fake::new(|_: &Scenario| Some(*loss));
+            let backend = FakeBackend::new(|_: &Scenario| Some(*loss));
             evidence.add(backend.run(&run, &Quiet).unwrap());
         }
         evidence.decision(&limits(&scenario, &plan), last)
@@ -291,7 +291,7 @@ mod tests {
         let scenario = district("seed = [1]", "seed = 1");
         let mut evidence = Evidence::of(&scenario);
         for (seed, loss) in [(4, 0.01), (5, 0.02), (6, 0.03)] {
-            let backend = Fake::new(move |_: &Scenario| Some(loss));
+            let backend = FakeBackend::new(move |_: &Scenario| Some(loss));
             let run = Scenario { seed, ..scenario.clone() };
             evidence.add(backend.run(&run, &Quiet).unwrap());
         }

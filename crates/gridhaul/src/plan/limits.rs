@@ -9,7 +9,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Limit {
     pub(crate) flow: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: LimitKind,
     /// Largest loss or delay that is allowed; for a deadline, the share that may be late.
     pub(crate) bound: f64,
     /// The deadline in seconds; the bound, where it is a delay.
@@ -19,7 +19,7 @@ pub(crate) struct Limit {
 /// What a limit is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
+pub(crate) enum LimitKind {
     Loss,
     DelayMean,
     DelayP98,
@@ -40,7 +40,7 @@ pub(crate) struct Measured {
 /// Whether a limit is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum State {
+pub(crate) enum LimitState {
     Kept,
     Broken,
     Unknown,
@@ -54,17 +54,17 @@ pub(crate) fn limits(scenario: &Scenario, plan: &Plan) -> Vec<Limit> {
             limits.push(Limit { flow: name.clone(), kind, bound, seconds });
         };
         if let Some(loss) = limit.loss {
-            add(Kind::Loss, loss.ratio(), 0.0);
+            add(LimitKind::Loss, loss.ratio(), 0.0);
         }
         if let Some(time) = limit.delay_mean {
-            add(Kind::DelayMean, time.as_secs_f64(), time.as_secs_f64());
+            add(LimitKind::DelayMean, time.as_secs_f64(), time.as_secs_f64());
         }
         if let Some(time) = limit.delay_p98 {
-            add(Kind::DelayP98, time.as_secs_f64(), time.as_secs_f64());
+            add(LimitKind::DelayP98, time.as_secs_f64(), time.as_secs_f64());
         }
         let deadline = scenario.flow.get(name).and_then(|flow| flow.deadline_in_force());
         if let (true, Some(time)) = (limit.deadline, deadline) {
-            add(Kind::Deadline, 1.0 - DeadlineCheck::SHARE, time.as_secs_f64());
+            add(LimitKind::Deadline, 1.0 - DeadlineCheck::SHARE, time.as_secs_f64());
         }
     }
     limits
@@ -74,10 +74,10 @@ impl Limit {
     /// What is limited: `loss of reading`.
     pub(crate) fn what(&self) -> String {
         let quantity = match self.kind {
-            Kind::Loss => "loss",
-            Kind::DelayMean => "mean delay",
-            Kind::DelayP98 => "delay of 98 %",
-            Kind::Deadline => "late messages",
+            LimitKind::Loss => "loss",
+            LimitKind::DelayMean => "mean delay",
+            LimitKind::DelayP98 => "delay of 98 %",
+            LimitKind::Deadline => "late messages",
         };
         format!("{quantity} of {}", self.flow)
     }
@@ -85,7 +85,7 @@ impl Limit {
     /// The bound: `at most 2 %`.
     pub(crate) fn bound_words(&self) -> String {
         match self.kind {
-            Kind::Deadline => {
+            LimitKind::Deadline => {
                 format!("at most {} after {}", self.shown(self.bound), self.time(self.seconds))
             }
             _ => format!("at most {}", self.shown(self.bound)),
@@ -95,8 +95,8 @@ impl Limit {
     /// A value in the unit of the bound.
     pub(crate) fn shown(&self, value: f64) -> String {
         match self.kind {
-            Kind::Loss | Kind::Deadline => format!("{} %", digits(value * 100.0)),
-            Kind::DelayMean | Kind::DelayP98 => self.time(value),
+            LimitKind::Loss | LimitKind::Deadline => format!("{} %", digits(value * 100.0)),
+            LimitKind::DelayMean | LimitKind::DelayP98 => self.time(value),
         }
     }
 
@@ -124,11 +124,11 @@ impl Limit {
             (estimate.mean.map(map), estimate.ci95)
         };
         let (value, ci95) = match self.kind {
-            Kind::Loss => with_unsent(row, found(Metric::SegmentLossTotal, &|loss| loss)),
-            Kind::DelayMean if is_mean_censored(row) => (None, None),
-            Kind::DelayMean => found(Metric::DelayMean, &|delay| delay),
-            Kind::DelayP98 => found(Metric::DelayP98, &|delay| delay),
-            Kind::Deadline => found(Metric::DeadlineMet, &|share| 1.0 - share),
+            LimitKind::Loss => with_unsent(row, found(Metric::SegmentLossTotal, &|loss| loss)),
+            LimitKind::DelayMean if is_mean_censored(row) => (None, None),
+            LimitKind::DelayMean => found(Metric::DelayMean, &|delay| delay),
+            LimitKind::DelayP98 => found(Metric::DelayP98, &|delay| delay),
+            LimitKind::Deadline => found(Metric::DeadlineMet, &|share| 1.0 - share),
         };
         let floor = if value.is_none() { self.floor(row) } else { None };
         Measured { value, ci95, floor }
@@ -139,20 +139,20 @@ impl Limit {
     fn floor(&self, row: &Row) -> Option<f64> {
         let passage = row.mean(Metric::SegmentDelayTotal)?;
         match self.kind {
-            Kind::Loss => None,
-            Kind::DelayMean | Kind::DelayP98 => Some(passage),
-            // Beyond the deadline on average: most are late.
-            Kind::Deadline => Some(if passage > self.seconds { 1.0 } else { 0.0 }),
+            LimitKind::Loss => None,
+            LimitKind::DelayMean | LimitKind::DelayP98 => Some(passage),
+            // SufficientValue the deadline on average: most are late.
+            LimitKind::Deadline => Some(if passage > self.seconds { 1.0 } else { 0.0 }),
         }
     }
 
     /// Whether a value keeps the limit.
-    pub(crate) fn state(&self, measured: &Measured) -> State {
+    pub(crate) fn state(&self, measured: &Measured) -> LimitState {
         match (measured.value, measured.floor) {
-            (Some(value), _) if self.used(value) <= 1.0 => State::Kept,
-            (Some(_), _) => State::Broken,
-            (None, Some(floor)) if floor > 0.0 && self.used(floor) > 1.0 => State::Broken,
-            (None, _) => State::Unknown,
+            (Some(value), _) if self.used(value) <= 1.0 => LimitState::Kept,
+            (Some(_), _) => LimitState::Broken,
+            (None, Some(floor)) if floor > 0.0 && self.used(floor) > 1.0 => LimitState::Broken,
+            (None, _) => LimitState::Unknown,
         }
     }
 }
@@ -189,7 +189,7 @@ fn digits(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{district, plan_of, point};
+    use super::super::test_backends::{district, plan_of, point};
     use super::*;
 
     fn limits_of(text: &str) -> Vec<Limit> {
@@ -214,7 +214,10 @@ mod tests {
         let limits = limits_of(all);
         let states: Vec<_> =
             limits.iter().map(|limit| limit.state(&limit.measure(&point))).collect();
-        assert_eq!(states, [State::Kept, State::Broken, State::Kept, State::Broken]);
+        assert_eq!(
+            states,
+            [LimitState::Kept, LimitState::Broken, LimitState::Kept, LimitState::Broken]
+        );
         let used: Vec<_> = limits
             .iter()
             .map(|limit| (limit.used(limit.measure(&point).value.unwrap()) * 100.0).round())
@@ -231,12 +234,12 @@ mod tests {
             let point = point(&[(Metric::SegmentDelayTotal, passage)]);
             limit.state(&limit.measure(&point))
         };
-        assert_eq!((state(0.3), state(2.1)), (State::Unknown, State::Broken));
-        assert_eq!(limit.state(&Measured::default()), State::Unknown);
+        assert_eq!((state(0.3), state(2.1)), (LimitState::Unknown, LimitState::Broken));
+        assert_eq!(limit.state(&Measured::default()), LimitState::Unknown);
         let late = &limits_of("deadline = true")[0];
         let measured = |passage| late.measure(&point(&[(Metric::SegmentDelayTotal, passage)]));
-        assert_eq!(late.state(&measured(14.0)), State::Unknown);
-        assert_eq!(late.state(&measured(16.0)), State::Broken);
+        assert_eq!(late.state(&measured(14.0)), LimitState::Unknown);
+        assert_eq!(late.state(&measured(16.0)), LimitState::Broken);
     }
 
     #[test]
@@ -268,6 +271,6 @@ mod tests {
     fn a_limit_of_nothing_is_kept_by_nothing_only() {
         let limit = &limits_of("loss = \"0 %\"")[0];
         let state = |loss| limit.state(&limit.measure(&point(&[(Metric::SegmentLossTotal, loss)])));
-        assert_eq!((state(0.0), state(1e-9)), (State::Kept, State::Broken));
+        assert_eq!((state(0.0), state(1e-9)), (LimitState::Kept, LimitState::Broken));
     }
 }

@@ -3,25 +3,25 @@
 use gridhaul_report::quantity;
 use gridhaul_scenario::scenario::Choice;
 
+use super::candidate::ParameterSet;
 use super::search::is_numeric;
-use super::trial::Trial;
 
-/// Steps from one trial to another: the largest number of values that lie between the two in any key. Numbers
-/// lie in their order; any two words of a choice are one step apart, as are a trial with aggregators and one
+/// Steps from one parameters to another: the largest number of values that lie between the two in any key. Numbers
+/// lie in their order; any two words of a choice are one step apart, as are a parameters with aggregators and one
 /// without.
-pub(crate) fn steps(one: &Trial, other: &Trial, choices: &[Choice]) -> usize {
+pub(crate) fn steps(one: &ParameterSet, other: &ParameterSet, choices: &[Choice]) -> usize {
     let keys = one.values.iter().zip(&other.values).zip(choices);
     let steps = keys.map(|((one, other), choice)| match (one, other) {
         (Some(one), Some(other)) => between(one, other, choice),
         _ => 0,
     });
-    let toggled = usize::from(one.collectors != other.collectors);
+    let toggled = usize::from(one.aggregators != other.aggregators);
     steps.max().unwrap_or(0).max(toggled)
 }
 
-/// Keys in which two trials differ.
-pub(crate) fn differing(one: &Trial, other: &Trial) -> usize {
-    if one.collectors != other.collectors {
+/// Keys in which two parameter_sets differ.
+pub(crate) fn differing(one: &ParameterSet, other: &ParameterSet) -> usize {
+    if one.aggregators != other.aggregators {
         // The keys of aggregators have no values without them.
         let both = one.values.iter().zip(&other.values).filter(|(a, b)| a.is_some() && b.is_some());
         return 1 + both.filter(|(a, b)| a != b).count();
@@ -51,7 +51,7 @@ fn between(one: &str, other: &str, choice: &Choice) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{district, plan_of};
+    use super::super::test_backends::{district, plan_of};
     use super::*;
 
     #[test]
@@ -63,20 +63,22 @@ mod tests {
             "\"node.collector.count\" = 900",
         );
         let (_, choices) = plan_of(&scenario);
-        let trial = |values: [&str; 3]| Trial {
+        let parameters = |values: [&str; 3]| ParameterSet {
             values: values.iter().map(|value| Some((*value).to_owned())).collect(),
-            collectors: true,
+            aggregators: true,
         };
-        let from = trial(["2", "reno", "500 kbit/s"]);
-        let of = |values| steps(&from, &trial(values), choices.keys());
+        let from = parameters(["2", "reno", "500 kbit/s"]);
+        let of = |values| steps(&from, &parameters(values), choices.keys());
         assert_eq!(of(["2", "reno", "500 kbit/s"]), 0);
         assert_eq!(of(["2", "sack", "500 kbit/s"]), 1);
         assert_eq!(of(["4", "vegas", "1 Mbit/s"]), 1);
         assert_eq!(of(["8", "reno", "500 kbit/s"]), 2);
         assert_eq!(of(["1", "reno", "2 Mbit/s"]), 2);
-        assert_eq!(differing(&from, &trial(["8", "reno", "2 Mbit/s"])), 2);
-        let bare =
-            Trial { values: vec![None, None, Some("1 Mbit/s".to_owned())], collectors: false };
+        assert_eq!(differing(&from, &parameters(["8", "reno", "2 Mbit/s"])), 2);
+        let bare = ParameterSet {
+            values: vec![None, None, Some("1 Mbit/s".to_owned())],
+            aggregators: false,
+        };
         assert_eq!((steps(&from, &bare, choices.keys()), differing(&from, &bare)), (1, 2));
     }
 }

@@ -4,8 +4,8 @@ use anyhow::anyhow;
 use gridhaul_model::Model;
 use gridhaul_scenario::scenario::Scenario;
 
-use super::verify::{Depth, Verification};
-use super::{Outcome, cheapest};
+use super::verify::{Verification, VerificationDepth};
+use super::{PlanOutcome, cheapest};
 use crate::engine::{BoundedSim, Engine};
 use crate::error::Error;
 use crate::observer::Observer;
@@ -14,7 +14,7 @@ use crate::observer::Observer;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlanRequest {
     /// What is simulated; `None`: nothing, the equations decide.
-    pub verify: Option<Depth>,
+    pub verify: Option<VerificationDepth>,
     /// Most candidates that are simulated, at least 1.
     pub max_candidates: usize,
     /// Threads for the simulations; 0: one for each core. The result does not depend on it.
@@ -26,7 +26,12 @@ pub struct PlanRequest {
 impl Default for PlanRequest {
     /// The cheapest choice is simulated, and at most 64 candidates.
     fn default() -> Self {
-        Self { verify: Some(Depth::Winner), max_candidates: 64, threads: 0, ignore_estimate: false }
+        Self {
+            verify: Some(VerificationDepth::Winner),
+            max_candidates: 64,
+            threads: 0,
+            ignore_estimate: false,
+        }
     }
 }
 
@@ -35,13 +40,13 @@ impl Default for PlanRequest {
 ///
 /// # Errors
 /// A scenario without something to plan ([`check`]), one to which the equations have no answer, and the errors of the
-/// simulations. A plan without a choice is no error: [`Outcome::choice`] is `None`.
+/// simulations. A plan without a choice is no error: [`PlanOutcome::choice`] is `None`.
 pub fn plan(
     scenario: &Scenario,
     request: &PlanRequest,
     label: &str,
     observer: &dyn Observer,
-) -> Result<Outcome, Error> {
+) -> Result<PlanOutcome, Error> {
     check(scenario, label)?;
     // Each replication is a job of its own; the plan decides how many run at the same time.
     let simulator = BoundedSim(Engine::sim(1, request.ignore_estimate));

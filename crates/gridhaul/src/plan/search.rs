@@ -3,21 +3,21 @@
 use gridhaul_report::quantity;
 use gridhaul_scenario::scenario::Choice;
 
-use super::judge::Judge;
-use super::trial::{Candidate, Prices, Trial};
+use super::candidate::{Candidate, CostModel, ParameterSet};
+use super::evaluate::Evaluator;
 use crate::error::Error;
 
 /// Candidates in order of cost, and who judges them.
 pub(crate) struct Search<'a> {
     pub(crate) candidates: &'a [Candidate],
     pub(crate) choices: &'a [Choice],
-    pub(crate) prices: Prices<'a>,
-    pub(crate) judge: Judge<'a>,
+    pub(crate) cost_model: CostModel<'a>,
+    pub(crate) evaluator: Evaluator<'a>,
 }
 
 /// Another choice beside the winner.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Other {
+pub(crate) struct Alternative {
     /// How it differs: `next fewer`, `cheapest with reno`.
     pub(crate) what: String,
     pub(crate) candidate: Candidate,
@@ -28,7 +28,7 @@ pub(crate) struct Other {
 impl Search<'_> {
     /// The cheapest acceptable candidate that keeps the limits; of equally expensive ones the one
     /// that is farthest from its limits. Nothing is assumed about how limits depend on values:
-    /// every cheaper candidate has been judged.
+    /// every cheaper candidate has been evaluated.
     pub(crate) fn cheapest(
         &mut self,
         accept: impl Fn(&Candidate) -> bool,
@@ -41,10 +41,10 @@ impl Search<'_> {
                 break;
             }
             cost = candidate.cost;
-            if !accept(candidate) || !self.judge.keeps(&candidate.trial)? {
+            if !accept(candidate) || !self.evaluator.keeps(&candidate.parameters)? {
                 continue;
             }
-            let (used, _) = self.judge.worst(&candidate.trial)?;
+            let (used, _) = self.evaluator.worst(&candidate.parameters)?;
             if best.is_none_or(|(least, _)| used < least) {
                 best = Some((used, index));
             }
@@ -63,7 +63,7 @@ impl Search<'_> {
             if !accept(candidate) {
                 continue;
             }
-            let (used, _) = self.judge.worst(&candidate.trial)?;
+            let (used, _) = self.evaluator.worst(&candidate.parameters)?;
             if best.is_none_or(|(least, _)| used < least) {
                 best = Some((used, index));
             }
@@ -73,32 +73,36 @@ impl Search<'_> {
 
     /// What lies beside a winner: the next cheapest, the cheapest with each other word of a choice,
     /// and the next value of each number with everything else as it is.
-    pub(crate) fn others(&mut self, winner: &Candidate) -> Result<Vec<Other>, Error> {
+    pub(crate) fn others(&mut self, winner: &Candidate) -> Result<Vec<Alternative>, Error> {
         let mut others = Vec::new();
-        let own = |candidate: &Candidate| candidate.trial == winner.trial;
+        let own = |candidate: &Candidate| candidate.parameters == winner.parameters;
         if let Some(next) = self.cheapest(|candidate| !own(candidate))? {
             others.push(self.other("runner-up", next));
         }
         if self
             .candidates
             .iter()
-            .any(|candidate| candidate.trial.collectors != winner.trial.collectors)
+            .any(|candidate| candidate.parameters.aggregators != winner.parameters.aggregators)
         {
-            let word =
-                if winner.trial.collectors { "without collectors" } else { "with collectors" };
-            let differs = |c: &Candidate| c.trial.collectors != winner.trial.collectors;
+            let word = if winner.parameters.aggregators {
+                "without aggregators"
+            } else {
+                "with aggregators"
+            };
+            let differs = |c: &Candidate| c.parameters.aggregators != winner.parameters.aggregators;
             self.add_cheapest(&mut others, word, differs)?;
         }
         let choices = self.choices;
         for (key, choice) in choices.iter().enumerate() {
-            let Some(value) = &winner.trial.values[key] else { continue };
+            let Some(value) = &winner.parameters.values[key] else { continue };
             if is_numeric(choice) {
                 for (word, lower) in [(down(choice), true), (up(choice), false)] {
                     let Some(next) = neighbour(choice, value, lower) else { continue };
-                    let trial = winner.trial.with(key, next);
-                    let keeps = self.judge.keeps(&trial)?;
-                    let candidate = Candidate { cost: self.prices.cost(&trial), trial };
-                    others.push(Other {
+                    let parameters = winner.parameters.with(key, next);
+                    let keeps = self.evaluator.keeps(&parameters)?;
+                    let candidate =
+                        Candidate { cost: self.cost_model.cost(&parameters), parameters };
+                    others.push(Alternative {
                         what: format!("{word}, all else equal"),
                         candidate,
                         keeps,
@@ -107,7 +111,7 @@ impl Search<'_> {
                 continue;
             }
             for other in choice.values.iter().filter(|other| *other != value) {
-                let has = |c: &Candidate| c.trial.values[key].as_ref() == Some(other);
+                let has = |c: &Candidate| c.parameters.values[key].as_ref() == Some(other);
                 self.add_cheapest(&mut others, &format!("with {other}"), has)?;
             }
         }
@@ -117,7 +121,7 @@ impl Search<'_> {
     /// The cheapest of some candidates, or else the one that is nearest to the limits.
     fn add_cheapest(
         &mut self,
-        others: &mut Vec<Other>,
+        others: &mut Vec<Alternative>,
         word: &str,
         accept: impl Fn(&Candidate) -> bool,
     ) -> Result<(), Error> {
@@ -131,9 +135,9 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn other(&self, what: &str, index: usize) -> Other {
+    fn other(&self, what: &str, index: usize) -> Alternative {
         let candidate = self.candidates[index].clone();
-        Other { what: what.to_owned(), candidate, keeps: true }
+        Alternative { what: what.to_owned(), candidate, keeps: true }
     }
 }
 
@@ -160,15 +164,19 @@ fn up(choice: &Choice) -> &'static str {
     if choice.key.ends_with(".count") { "next more" } else { "next higher" }
 }
 
-/// The values of a trial that another one does not have.
-pub(crate) fn differences(trial: &Trial, from: &Trial, choices: &[Choice]) -> String {
-    let mut only = trial.clone();
+/// The values of a parameters that another one does not have.
+pub(crate) fn differences(
+    parameters: &ParameterSet,
+    from: &ParameterSet,
+    choices: &[Choice],
+) -> String {
+    let mut only = parameters.clone();
     for (value, other) in only.values.iter_mut().zip(&from.values) {
         if value == other {
             *value = None;
         }
     }
-    only.collectors = trial.collectors || !from.collectors;
+    only.aggregators = parameters.aggregators || !from.aggregators;
     only.words(choices)
 }
 
@@ -176,9 +184,9 @@ pub(crate) fn differences(trial: &Trial, from: &Trial, choices: &[Choice]) -> St
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::fake::{Fake, district, plan_of};
+    use super::super::candidate::candidates;
     use super::super::limits::limits;
-    use super::super::trial::candidates;
+    use super::super::test_backends::{FakeBackend, district, plan_of};
     use super::*;
     use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Scenario};
 
@@ -198,12 +206,12 @@ mod tests {
         let (plan, choices) = plan_of(&scenario);
         let limits = limits(&scenario, &plan);
         let candidates = candidates(&scenario, &plan, choices.keys());
-        let fake = Fake::new(loss);
+        let fake = FakeBackend::new(loss);
         body(&mut Search {
             candidates: &candidates,
             choices: choices.keys(),
-            prices: Prices::new(&scenario, &plan, choices.keys()),
-            judge: Judge::new(&fake, &choices, &limits),
+            cost_model: CostModel::new(&scenario, &plan, choices.keys()),
+            evaluator: Evaluator::new(&fake, &choices, &limits),
         })
     }
 
@@ -222,7 +230,7 @@ mod tests {
         searched(CHOOSE, COST, enough, |search| {
             let winner = search.cheapest(|_| true).unwrap().unwrap();
             let winner = search.candidates[winner].clone();
-            let words = |c: &Candidate| c.trial.words(search.choices);
+            let words = |c: &Candidate| c.parameters.words(search.choices);
             assert_eq!(words(&winner), "2 collectors, vegas, wan 4 Mbit/s");
             assert_eq!(winner.cost, 2400.0);
             let told: Vec<_> = search
@@ -231,7 +239,7 @@ mod tests {
                 .iter()
                 .map(|o| {
                     let mark = if o.keeps { "keeps" } else { "breaks" };
-                    let words = o.candidate.trial.words(search.choices);
+                    let words = o.candidate.parameters.words(search.choices);
                     format!("{}: {words}: {} {mark}", o.what, o.candidate.cost)
                 })
                 .collect();
@@ -259,7 +267,7 @@ mod tests {
         };
         searched(CHOOSE, &free, loss, |search| {
             let winner = search.cheapest(|_| true).unwrap().unwrap();
-            let words = search.candidates[winner].trial.words(search.choices);
+            let words = search.candidates[winner].parameters.words(search.choices);
             assert!(words.starts_with("1 collector, vegas"), "{words}");
         });
     }
@@ -272,10 +280,10 @@ mod tests {
             |_| Some(0.0),
             |search| {
                 search.cheapest(|_| true).unwrap();
-                search.judge.asked()
+                search.evaluator.evaluated()
             },
         );
-        // Two variants at the lowest cost; the next cost is judged no more.
+        // Two variants at the lowest cost; the next cost is evaluated no more.
         assert_eq!(asked, 2);
     }
 

@@ -3,28 +3,28 @@
 use gridhaul_report::TextTable;
 use gridhaul_report::format::{self, UNKNOWN};
 
+use super::charts::money;
+use super::evaluate::Evaluation;
 use super::evidence::Decision;
-use super::judge::Judgement;
-use super::limits::{Limit, Measured, State};
-use super::picture::money;
+use super::limits::{Limit, LimitState, Measured};
 use super::search::differences;
-use super::simulated::{compared, short, simulated};
-use super::{Basis, Checked, Other, Outcome, Winner};
+use super::simulation_tables::{compared, short, simulated};
+use super::{Alternative, Basis, PlanOutcome, SimulatedCandidate, Winner};
 
 /// All tables, in the order in which they are read.
-pub(crate) fn tables(outcome: &Outcome) -> Vec<TextTable> {
+pub(crate) fn tables(outcome: &PlanOutcome) -> Vec<TextTable> {
     let mut tables = Vec::new();
     if let Some(winner) = &outcome.winner {
         tables.push(costs(outcome, winner));
         tables.push(kept(outcome, &winner.model, outcome.verified()));
-    } else if let Some(first) = outcome.tried.iter().flatten().next() {
+    } else if let Some(first) = outcome.simulations.iter().flatten().next() {
         tables.push(kept(outcome, &first.model, Some(first)));
     }
     tables.extend(compared(outcome));
-    if outcome.tried.as_ref().is_some_and(|tried| tried.len() > 1) {
+    if outcome.simulations.as_ref().is_some_and(|simulations| simulations.len() > 1) {
         tables.push(simulated(outcome));
     }
-    if !outcome.others.is_empty() {
+    if !outcome.alternatives.is_empty() {
         tables.push(others(outcome));
     }
     if let Some(last) = tables.last_mut() {
@@ -33,10 +33,10 @@ pub(crate) fn tables(outcome: &Outcome) -> Vec<TextTable> {
     tables
 }
 
-fn costs(outcome: &Outcome, winner: &Winner) -> TextTable {
+fn costs(outcome: &PlanOutcome, winner: &Winner) -> TextTable {
     let mut rows = Vec::new();
     for (key, choice) in outcome.keys().iter().enumerate() {
-        let Some(value) = &winner.candidate.trial.values[key] else { continue };
+        let Some(value) = &winner.candidate.parameters.values[key] else { continue };
         let item = winner.items.iter().find(|item| item.key == key);
         let cost = item.map_or(UNKNOWN.to_owned(), |item| money(item.cost, &outcome.plan));
         let times = match item {
@@ -45,15 +45,19 @@ fn costs(outcome: &Outcome, winner: &Winner) -> TextTable {
         };
         rows.push(vec![choice.key.clone(), times, cost]);
     }
-    if !winner.candidate.trial.collectors {
-        rows.push(vec!["without collectors".to_owned(), String::new(), UNKNOWN.to_owned()]);
+    if !winner.candidate.parameters.aggregators {
+        rows.push(vec!["without aggregators".to_owned(), String::new(), UNKNOWN.to_owned()]);
     }
     rows.push(vec!["in all".into(), String::new(), money(winner.candidate.cost, &outcome.plan)]);
     table("Cheapest choice", &["key", "value", "cost"], rows, 1)
 }
 
 /// Each limit with what the equations and the simulation say.
-fn kept(outcome: &Outcome, model: &Judgement, checked: Option<&Checked>) -> TextTable {
+fn kept(
+    outcome: &PlanOutcome,
+    model: &Evaluation,
+    checked: Option<&SimulatedCandidate>,
+) -> TextTable {
     let mut headers = vec!["limit", "allowed", "equations"];
     headers.extend(checked.map_or(&[][..], |_| &["simulation", "difference"]));
     headers.extend(["margin", "result"]);
@@ -77,7 +81,7 @@ fn kept(outcome: &Outcome, model: &Judgement, checked: Option<&Checked>) -> Text
     let rows = rows.collect();
     let title = match (&outcome.winner, checked) {
         (None, Some(checked)) => {
-            format!("Limits with {}", checked.candidate.trial.words(outcome.keys()))
+            format!("Limits with {}", checked.candidate.parameters.words(outcome.keys()))
         }
         _ => "Limits".to_owned(),
     };
@@ -92,9 +96,9 @@ fn kept(outcome: &Outcome, model: &Judgement, checked: Option<&Checked>) -> Text
     table
 }
 
-fn others(outcome: &Outcome) -> TextTable {
+fn others(outcome: &PlanOutcome) -> TextTable {
     let Some(winner) = &outcome.winner else { return TextTable::default() };
-    let rows = outcome.others.iter().map(|(other, judgement)| {
+    let rows = outcome.alternatives.iter().map(|(other, evaluation)| {
         let own = &winner.candidate;
         let extra = match own.cost > 0.0 {
             true => {
@@ -106,10 +110,10 @@ fn others(outcome: &Outcome) -> TextTable {
         };
         vec![
             other.what.clone(),
-            differences(&other.candidate.trial, &own.trial, outcome.keys()),
+            differences(&other.candidate.parameters, &own.parameters, outcome.keys()),
             money(other.candidate.cost, &outcome.plan),
             extra,
-            told(outcome, other, judgement),
+            told(outcome, other, evaluation),
         ]
     });
     let headers = ["other choice", "what differs", "cost", "", "result"];
@@ -117,7 +121,7 @@ fn others(outcome: &Outcome) -> TextTable {
 }
 
 /// What decides about another choice: its simulation or, by equations, the limit of which it uses most.
-fn told(outcome: &Outcome, other: &Other, judgement: &Judgement) -> String {
+fn told(outcome: &PlanOutcome, other: &Alternative, evaluation: &Evaluation) -> String {
     let word = if other.keeps { "keeps" } else { "FAILS" };
     if let Some(checked) = outcome.simulated(&other.candidate) {
         return match &checked.decision {
@@ -129,10 +133,10 @@ fn told(outcome: &Outcome, other: &Other, judgement: &Judgement) -> String {
         Basis::Simulation => "not simulated; by equations",
         Basis::Equations | Basis::Both => "by equations",
     };
-    if let Some(error) = &judgement.error {
+    if let Some(error) = &evaluation.error {
         return format!("{by}: FAILS: {error}");
     }
-    let worst = outcome.limits.iter().zip(&judgement.measured);
+    let worst = outcome.limits.iter().zip(&evaluation.measured);
     let worst = worst.filter_map(|(limit, measured)| {
         let value = measured.value.or(measured.floor)?;
         Some((limit.used(value), limit, measured))
@@ -148,22 +152,22 @@ fn told(outcome: &Outcome, other: &Other, judgement: &Judgement) -> String {
     }
 }
 
-/// What was judged, and what could not be.
-fn note(outcome: &Outcome) -> String {
+/// What was evaluated, and what could not be.
+fn note(outcome: &PlanOutcome) -> String {
     let mut text = format!(
-        "{} of {} candidates judged by equations.",
-        outcome.judged.min(outcome.candidates),
+        "{} of {} candidates evaluated by equations.",
+        outcome.evaluated.min(outcome.candidates),
         outcome.candidates
     );
-    if let Some(tried) = &outcome.tried {
-        let runs: usize = tried.iter().map(|checked| checked.evidence.replications()).sum();
+    if let Some(simulations) = &outcome.simulations {
+        let runs: usize = simulations.iter().map(|checked| checked.evidence.replications()).sum();
         text += &format!(
             " {} simulated, in {}.",
-            tried.len(),
+            simulations.len(),
             counted(runs, "replication", "replications")
         );
     }
-    for (why, count) in &outcome.refused {
+    for (why, count) in &outcome.without_answer {
         let candidates = counted(*count, "candidate has", "candidates have");
         text += &format!("\n{candidates} no answer by equations: {why}");
     }
@@ -211,11 +215,11 @@ fn outcome_of(decision: &Decision, limit: usize) -> &'static str {
     }
 }
 
-const fn verdict(state: State) -> &'static str {
+const fn verdict(state: LimitState) -> &'static str {
     match state {
-        State::Kept => "kept",
-        State::Broken => "BROKEN",
-        State::Unknown => "not known",
+        LimitState::Kept => "kept",
+        LimitState::Broken => "BROKEN",
+        LimitState::Unknown => "not known",
     }
 }
 

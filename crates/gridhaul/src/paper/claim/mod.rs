@@ -1,21 +1,21 @@
 //! `claims.toml`: what the text of a paper says about its figures, as checks.
 
+mod evaluate;
 mod parse;
-mod value;
 
 use anyhow::{Context, anyhow, ensure};
 use gridhaul_report::TextTable;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::figure::{Curve, Figure, told};
-use value::Curves;
+use super::figure::{Curve, Figure, backend_label};
+use evaluate::Curves;
 
 /// A statement of the text.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Claim {
-    /// Name, unique in the paper.
+    /// CurveName, unique in the paper.
     pub(crate) name: String,
     /// Where the paper says it.
     pub(crate) section: String,
@@ -26,18 +26,18 @@ pub(crate) struct Claim {
     /// Backends under which it does not hold, and why.
     #[serde(default)]
     pub(crate) fails: IndexMap<String, String>,
-    /// Backends that judge it. Absent: all that answer its curves.
+    /// Backends that evaluate it. Absent: all that answer its curves.
     #[serde(default)]
     pub(crate) on: Option<Vec<String>>,
-    /// Backends that judge it in a quick run. Absent: as in a full run.
+    /// Backends that evaluate it in a quick run. Absent: as in a full run.
     #[serde(default)]
     pub(crate) quick: Option<Vec<String>>,
 }
 
 /// What became of a statement under one backend.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Verdict {
-    /// Name of the claim.
+pub(crate) struct ClaimResult {
+    /// CurveName of the claim.
     pub(crate) claim: String,
     /// Where the paper says it.
     pub(crate) section: String,
@@ -85,14 +85,14 @@ pub(crate) fn check(claims: &[Claim], figures: &[Figure]) -> anyhow::Result<()> 
 }
 
 /// Judges every claim under every backend that answers all curves that it is about.
-pub(crate) fn verdicts(claims: &[Claim], curves: &[Curve], quick: bool) -> Vec<Verdict> {
+pub(crate) fn claim_results(claims: &[Claim], curves: &[Curve], quick: bool) -> Vec<ClaimResult> {
     let mut backends: Vec<&str> = Vec::new();
     for curve in curves {
         if !backends.contains(&curve.backend.as_str()) {
             backends.push(&curve.backend);
         }
     }
-    let mut verdicts = Vec::new();
+    let mut claim_results = Vec::new();
     for claim in claims {
         // Claims were checked when the paper was read.
         let Ok(parsed) = parse::parse(&claim.holds) else { continue };
@@ -105,15 +105,16 @@ pub(crate) fn verdicts(claims: &[Claim], curves: &[Curve], quick: bool) -> Vec<V
             let chosen = claim.on.as_ref().is_none_or(asked)
                 && (!quick || claim.quick.as_ref().is_none_or(asked));
             if answered && chosen {
-                verdicts.push(claim.verdict(backend, value::judge(&parsed, &Curves(own))));
+                claim_results
+                    .push(claim.result(backend, evaluate::evaluate(&parsed, &Curves(own))));
             }
         }
     }
-    verdicts
+    claim_results
 }
 
 impl Claim {
-    fn verdict(&self, backend: &str, found: Result<value::Found, String>) -> Verdict {
+    fn result(&self, backend: &str, found: Result<evaluate::Evaluation, String>) -> ClaimResult {
         let reason = self.fails.get(backend).cloned();
         let (holds, mut detail) = match found {
             Ok(found) => (Some(found.holds), found.detail),
@@ -122,7 +123,7 @@ impl Claim {
         if holds == Some(true) && reason.is_some() {
             detail += "; listed as failing, but it holds";
         }
-        Verdict {
+        ClaimResult {
             claim: self.name.clone(),
             section: self.section.clone(),
             text: self.text.clone(),
@@ -137,41 +138,41 @@ impl Claim {
 }
 
 /// The claims and what became of them.
-pub(crate) fn table(verdicts: &[Verdict]) -> Option<TextTable> {
-    let row = |verdict: &Verdict| {
-        let outcome = match (verdict.holds, verdict.ok) {
+pub(crate) fn table(claim_results: &[ClaimResult]) -> Option<TextTable> {
+    let row = |result: &ClaimResult| {
+        let outcome = match (result.holds, result.ok) {
             (Some(true), true) => "holds",
             (Some(false), true) => "does not hold (known)",
             (None, _) => "FAIL: cannot be judged",
             _ => "FAIL",
         };
         vec![
-            verdict.text.clone(),
-            verdict.section.clone(),
-            told(&verdict.backend).to_owned(),
+            result.text.clone(),
+            result.section.clone(),
+            backend_label(&result.backend).to_owned(),
             outcome.to_owned(),
-            verdict.detail.clone(),
+            result.detail.clone(),
         ]
     };
     let mut reasons: Vec<String> = Vec::new();
-    for verdict in verdicts.iter().filter(|verdict| verdict.holds == Some(false)) {
-        if let Some(reason) = &verdict.reason {
-            reasons.push(format!("{}, {}: {reason}", verdict.claim, told(&verdict.backend)));
+    for result in claim_results.iter().filter(|result| result.holds == Some(false)) {
+        if let Some(reason) = &result.reason {
+            reasons.push(format!("{}, {}: {reason}", result.claim, backend_label(&result.backend)));
         }
     }
     let table = TextTable {
         title: "Claims of the text".into(),
         headers: ["claim", "paper", "answered by", "", "found"].map(String::from).to_vec(),
-        rows: verdicts.iter().map(row).collect(),
+        rows: claim_results.iter().map(row).collect(),
         key_columns: 5,
         note: (!reasons.is_empty()).then(|| reasons.join("\n")),
     };
-    (!verdicts.is_empty()).then_some(table)
+    (!claim_results.is_empty()).then_some(table)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::figure::Place;
+    use super::super::figure::CurvePoint;
     use super::*;
 
     const CLAIMS: &str = r#"
@@ -184,11 +185,11 @@ mod tests {
     "#;
 
     fn ok(backend: &str, y: f64) -> Vec<bool> {
-        let points = vec![Place { x: 1.0, y, ci95: None }];
+        let points = vec![CurvePoint { x: 1.0, y, ci95: None }];
         let curve =
             Curve { figure: "a".into(), line: "reno".into(), backend: backend.into(), points };
-        let found = verdicts(&read(CLAIMS).unwrap(), &[curve], false);
-        found.iter().map(|verdict| verdict.ok).collect()
+        let found = claim_results(&read(CLAIMS).unwrap(), &[curve], false);
+        found.iter().map(|result| result.ok).collect()
     }
 
     #[test]

@@ -16,7 +16,7 @@ use std::fmt;
 
 /// A claim about curves.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Claimed {
+pub(crate) struct ParsedClaim {
     /// Left side.
     pub(super) left: Expression,
     /// How it must stand to the right side.
@@ -24,12 +24,12 @@ pub(crate) struct Claimed {
     /// Right side.
     pub(super) right: Expression,
     /// For which places.
-    pub(super) places: Option<Places>,
+    pub(super) places: Option<XRange>,
 }
 
 /// The places for which a claim is made.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Places {
+pub(super) struct XRange {
     /// Share of them for which it must hold.
     pub(super) share: f64,
     /// First place.
@@ -44,30 +44,30 @@ pub(super) enum Expression {
     Number(f64),
     /// The place, in a claim for many of them.
     X,
-    Value(Name, Box<Self>),
-    Extreme(Extreme, Name, Option<(f64, f64)>),
-    Crossing(End, Name, Relation, Box<Self>),
+    Value(CurveName, Box<Self>),
+    Extreme(Extreme, CurveName, Option<(f64, f64)>),
+    Crossing(Occurrence, CurveName, Relation, Box<Self>),
     Absolute(Box<Self>),
     Combined(Box<Self>, Operation, Box<Self>),
 }
 
 /// A curve: its figure and line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Name {
-    /// Name of the figure.
+pub(crate) struct CurveName {
+    /// CurveName of the figure.
     pub(crate) figure: String,
-    /// Name of the line.
+    /// CurveName of the line.
     pub(crate) line: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extreme {
-    Least,
-    Largest,
+    Minimum,
+    Maximum,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum Occurrence {
     First,
     Last,
 }
@@ -92,21 +92,21 @@ pub(super) enum Operation {
 ///
 /// # Errors
 /// What was found and what was expected there.
-pub(super) fn parse(text: &str) -> Result<Claimed, String> {
+pub(super) fn parse(text: &str) -> Result<ParsedClaim, String> {
     let mut reader = Reader { text, tokens: tokens(text)?, next: 0 };
     let left = reader.sum()?;
     let relation = reader.relation()?;
     let right = reader.sum()?;
     let places = if reader.taken("for") { Some(reader.places()?) } else { None };
     match reader.tokens.get(reader.next) {
-        None => Ok(Claimed { left, relation, right, places }),
+        None => Ok(ParsedClaim { left, relation, right, places }),
         Some(_) => Err(reader.expected("\"for\" or the end")),
     }
 }
 
-impl Claimed {
+impl ParsedClaim {
     /// The curves that it is about.
-    pub(super) fn curves(&self) -> Vec<&Name> {
+    pub(super) fn curves(&self) -> Vec<&CurveName> {
         let mut found = Vec::new();
         self.left.curves(&mut found);
         self.right.curves(&mut found);
@@ -115,7 +115,7 @@ impl Claimed {
 }
 
 impl Expression {
-    fn curves<'a>(&'a self, found: &mut Vec<&'a Name>) {
+    fn curves<'a>(&'a self, found: &mut Vec<&'a CurveName>) {
         match self {
             Self::Number(_) | Self::X => {}
             Self::Value(name, inner) | Self::Crossing(_, name, _, inner) => {
@@ -210,10 +210,10 @@ impl Reader<'_> {
                 self.next += 1;
                 Ok(Expression::X)
             }
-            "min" => self.extreme(Extreme::Least),
-            "max" => self.extreme(Extreme::Largest),
-            "first" => self.crossing(End::First),
-            "last" => self.crossing(End::Last),
+            "min" => self.extreme(Extreme::Minimum),
+            "max" => self.extreme(Extreme::Maximum),
+            "first" => self.crossing(Occurrence::First),
+            "last" => self.crossing(Occurrence::Last),
             text if text.parse::<f64>().is_ok() => Ok(Expression::Number(self.number()?)),
             _ => {
                 let name = self.name()?;
@@ -238,7 +238,7 @@ impl Reader<'_> {
         Ok(Expression::Extreme(extreme, name, range))
     }
 
-    fn crossing(&mut self, end: End) -> Result<Expression, String> {
+    fn crossing(&mut self, end: Occurrence) -> Result<Expression, String> {
         self.next += 1;
         self.take("(")?;
         let (name, relation, limit) = (self.name()?, self.relation()?, self.sum()?);
@@ -246,7 +246,7 @@ impl Reader<'_> {
         Ok(Expression::Crossing(end, name, relation, Box::new(limit)))
     }
 
-    fn places(&mut self) -> Result<Places, String> {
+    fn places(&mut self) -> Result<XRange, String> {
         let share = if self.taken("all") {
             1.0
         } else {
@@ -258,7 +258,7 @@ impl Reader<'_> {
             self.take(word)?;
         }
         let (from, to) = self.range()?;
-        Ok(Places { share, from, to })
+        Ok(XRange { share, from, to })
     }
 
     fn range(&mut self) -> Result<(f64, f64), String> {
@@ -280,7 +280,7 @@ impl Reader<'_> {
         Ok(relation)
     }
 
-    fn name(&mut self) -> Result<Name, String> {
+    fn name(&mut self) -> Result<CurveName, String> {
         let found = self
             .peek()
             .split_once('.')
@@ -288,7 +288,7 @@ impl Reader<'_> {
         let Some((figure, line)) = found else {
             return Err(self.expected("a number or a curve such as 10a.vegas"));
         };
-        let name = Name { figure: figure.to_owned(), line: line.to_owned() };
+        let name = CurveName { figure: figure.to_owned(), line: line.to_owned() };
         self.next += 1;
         Ok(name)
     }
@@ -324,7 +324,7 @@ impl Reader<'_> {
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for CurveName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.figure, self.line)
     }
@@ -351,13 +351,13 @@ mod tests {
         let Expression::Combined(one, Operation::Plus, product) = &claim.left else { panic!() };
         assert_eq!(**one, Expression::Number(1.0));
         assert!(matches!(**product, Expression::Combined(_, Operation::Times, _)));
-        assert_eq!(claim.places, Some(Places { share: 0.75, from: 50.0, to: 250.0 }));
-        assert_eq!(claim.curves(), [&Name { figure: "10a".into(), line: "reno".into() }]);
+        assert_eq!(claim.places, Some(XRange { share: 0.75, from: 50.0, to: 250.0 }));
+        assert_eq!(claim.curves(), [&CurveName { figure: "10a".into(), line: "reno".into() }]);
     }
 
     #[test]
     fn mistakes_are_named_where_they_stand() {
-        for (text, told) in [
+        for (text, backend_label) in [
             ("10a.reno(0)", "expected one of < <= > >= at the end"),
             ("10a.reno(0) < ", "a curve such as 10a.vegas at the end"),
             ("reno(0) < 1", "a curve such as 10a.vegas at \"reno(0) < 1\""),
@@ -369,7 +369,7 @@ mod tests {
             ("first(10a.reno) < 2", "expected one of < <= > >= at \") < 2\""),
         ] {
             let error = parse(text).unwrap_err();
-            assert!(error.contains(told), "{text}: {error}");
+            assert!(error.contains(backend_label), "{text}: {error}");
         }
     }
 }

@@ -6,7 +6,7 @@ use gridhaul_scenario::answer::{Answer, Estimate, Metric, Point, Row};
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Choices, CongestionControlAlgorithm, Plan, Scenario};
 
-/// A thousand meters behind collectors; a plan with these choices and costs, and a loss of 2 %.
+/// A thousand meters behind aggregators; a plan with these choices and costs, and a loss of 2 %.
 pub(crate) fn district(choose: &str, cost: &str) -> Scenario {
     let text = format!(
         r#"
@@ -51,12 +51,12 @@ pub(crate) fn point(metrics: &[(Metric, f64)]) -> Point {
 }
 
 /// Answers with a loss that is a function of the scenario, and refuses BBR.
-pub(crate) struct Fake<F> {
+pub(crate) struct FakeBackend<F> {
     loss: F,
     runs: AtomicUsize,
 }
 
-impl<F: Fn(&Scenario) -> Option<f64>> Fake<F> {
+impl<F: Fn(&Scenario) -> Option<f64>> FakeBackend<F> {
     pub(crate) fn new(loss: F) -> Self {
         Self { loss, runs: AtomicUsize::new(0) }
     }
@@ -67,7 +67,7 @@ impl<F: Fn(&Scenario) -> Option<f64>> Fake<F> {
     }
 }
 
-impl<F: Fn(&Scenario) -> Option<f64>> Backend for Fake<F> {
+impl<F: Fn(&Scenario) -> Option<f64>> Backend for FakeBackend<F> {
     fn name(&self) -> &'static str {
         "fake"
     }

@@ -10,7 +10,7 @@ use super::expected::{Expected, Tolerance, scaled};
 
 /// A published figure, and what gridhaul gives for it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Judged {
+pub(crate) struct CheckedCell {
     /// The figure.
     #[serde(flatten)]
     pub(crate) expected: Expected,
@@ -37,7 +37,11 @@ pub(crate) fn points_of<'a>(
 
 /// Compares a published figure with the point that answers it; `other` is what gridhaul gives for the
 /// cell that it is held to, in base units, where it is held to one.
-pub(crate) fn judge(expected: &Expected, point: Option<&Point>, other: Option<f64>) -> Judged {
+pub(crate) fn check_cell(
+    expected: &Expected,
+    point: Option<&Point>,
+    other: Option<f64>,
+) -> CheckedCell {
     let found = found(expected, point);
     let gridhaul = scaled(found, 1.0 / expected.unit.in_base());
     let from = |reference: Option<f64>| match (gridhaul.mean, reference) {
@@ -62,7 +66,7 @@ pub(crate) fn judge(expected: &Expected, point: Option<&Point>, other: Option<f6
             _ => false,
         },
     };
-    Judged { expected: expected.clone(), gridhaul, from_paper, from_ns2, ok }
+    CheckedCell { expected: expected.clone(), gridhaul, from_paper, from_ns2, ok }
 }
 
 /// What gridhaul gives, in base units.
@@ -82,8 +86,8 @@ fn within_interval(gridhaul: &Estimate, expected: &Expected) -> bool {
 }
 
 /// One table for each table of the paper.
-pub(crate) fn tables(paper: &Paper, judged: &[Judged]) -> Vec<TextTable> {
-    let headings = paper.about.table.iter();
+pub(crate) fn tables(paper: &Paper, judged: &[CheckedCell]) -> Vec<TextTable> {
+    let headings = paper.definition.table.iter();
     let tables = headings.map(|(name, heading)| {
         let cells: Vec<_> = judged.iter().filter(|cell| cell.expected.table == *name).collect();
         let reasons = cells.iter().filter_map(|cell| {
@@ -105,7 +109,7 @@ pub(crate) fn tables(paper: &Paper, judged: &[Judged]) -> Vec<TextTable> {
 const HEADERS: [&str; 9] =
     ["row", "quantity", "paper", "ns-2", "gridhaul", "from paper", "from ns-2", "tolerance", ""];
 
-fn row(cell: &Judged) -> Vec<String> {
+fn row(cell: &CheckedCell) -> Vec<String> {
     let expected = &cell.expected;
     let unit = expected.unit.text();
     let ns2 = Estimate { mean: expected.ns2_mean, ci95: expected.ns2_ci95, ..Estimate::default() };
@@ -159,13 +163,13 @@ mod tests {
     const HEADER: &str = "cell,table,row,quantity,unit,paper,ns2_mean,ns2_ci95,seeds,scenario,\
                           parameters,select,tolerance\n";
 
-    fn judged(line: &str, mean: f64, ci95: Option<f64>) -> Judged {
+    fn judged(line: &str, mean: f64, ci95: Option<f64>) -> CheckedCell {
         let cells = super::super::expected::read(&format!("{HEADER}{line}\n")).unwrap();
         let metrics =
             IndexMap::from([(Metric::Goodput, Estimate { ci95, ..Estimate::exact(mean, 5) })]);
         let row = Row { name: "down".into(), count: 1, metrics };
         let point = Point { flows: vec![row], ..Point::default() };
-        judge(&cells[0], Some(&point), Some(700_000.0))
+        check_cell(&cells[0], Some(&point), Some(700_000.0))
     }
 
     #[test]

@@ -6,14 +6,14 @@ use gridhaul_report::chart::{
 use gridhaul_report::{NamedChart, format, quantity};
 use gridhaul_scenario::scenario::{Choice, Plan};
 
-use super::judge::CandidateError;
-use super::limits::{Limit, State};
+use super::candidate::{Candidate, ParameterSet};
+use super::evaluate::CandidateError;
+use super::limits::{Limit, LimitState};
 use super::search::{Search, is_numeric};
-use super::trial::{Candidate, Trial};
 use crate::error::Error;
 
 /// What there is to see around a candidate: a map over two numbers, or curves over one.
-pub(crate) fn pictures(
+pub(crate) fn charts(
     search: &mut Search<'_>,
     limits: &[Limit],
     plan: &Plan,
@@ -22,7 +22,7 @@ pub(crate) fn pictures(
 ) -> Result<Vec<NamedChart>, Error> {
     let chosen = |key: &usize| {
         let choice = &search.choices[*key];
-        anchor.trial.values[*key].is_some() && choice.values.len() > 1 && is_numeric(choice)
+        anchor.parameters.values[*key].is_some() && choice.values.len() > 1 && is_numeric(choice)
     };
     let mut keys: Vec<usize> = (0..search.choices.len()).filter(chosen).collect();
     // What costs most comes first, as it stands in the file.
@@ -51,19 +51,19 @@ fn region(
     let mut cells = Vec::new();
     for row in &rows.values {
         for column in &columns.values {
-            let trial = anchor.trial.with(x, column).with(y, row);
+            let parameters = anchor.parameters.with(x, column).with(y, row);
             let (Some(at), Some(up)) = (quantity(column), quantity(row)) else { continue };
-            let cost = search.prices.cost(&trial);
-            let (state, told) = cell(search, limits, plan, &trial, cost)?;
+            let cost = search.cost_model.cost(&parameters);
+            let (state, told) = cell(search, limits, plan, &parameters, cost)?;
             cells.push(Cell { x: at.0, y: up.0, state, told });
         }
     }
-    let place = |key: usize| anchor.trial.values[key].as_deref().and_then(quantity);
+    let place = |key: usize| anchor.parameters.values[key].as_deref().and_then(quantity);
     let mark = place(x).zip(place(y)).map(|(at, up)| {
         let name = if wins { "winner" } else { "nearest" };
         (at.0, up.0, name.to_owned())
     });
-    let mut rest = anchor.trial.clone();
+    let mut rest = anchor.parameters.clone();
     (rest.values[x], rest.values[y]) = (None, None);
     let rest = rest.words(search.choices);
     let with = if rest.is_empty() { String::new() } else { format!(" with {rest}") };
@@ -78,25 +78,25 @@ fn region(
     })
 }
 
-/// State of a cell, and what is told of it.
+/// LimitState of a cell, and what is told of it.
 fn cell(
     search: &mut Search<'_>,
     limits: &[Limit],
     plan: &Plan,
-    trial: &Trial,
+    parameters: &ParameterSet,
     cost: f64,
 ) -> Result<(CellState, String), Error> {
-    let keeps = search.judge.keeps(trial)?;
-    let (_, worst) = search.judge.worst(trial)?;
-    let judgement = search.judge.ask(trial)?.clone();
-    let mut told = format!("{}: {}", trial.words(search.choices), money(cost, plan));
-    if let Some(keeps) = search.judge.simulated(trial) {
+    let keeps = search.evaluator.keeps(parameters)?;
+    let (_, worst) = search.evaluator.worst(parameters)?;
+    let evaluation = search.evaluator.evaluate(parameters)?.clone();
+    let mut told = format!("{}: {}", parameters.words(search.choices), money(cost, plan));
+    if let Some(keeps) = search.evaluator.simulated(parameters) {
         told += if keeps { "; simulated: keeps every limit" } else { "; simulated: FAILS" };
         let state =
             if keeps { CellState::Value(cost) } else { CellState::Reason(limits.len() + 2) };
         return Ok((state, told));
     }
-    if let Some(error) = &judgement.error {
+    if let Some(error) = &evaluation.error {
         told += &format!("; {error}");
         let reason = match error {
             CandidateError::Overload(_) => limits.len(),
@@ -105,10 +105,10 @@ fn cell(
         return Ok((CellState::Reason(reason), told));
     }
     for (at, limit) in limits.iter().enumerate() {
-        let Some(value) = judgement.measured[at].value else { continue };
-        let mark = match search.judge.state(&judgement, at) {
-            State::Broken => ", FAILS",
-            State::Kept | State::Unknown => "",
+        let Some(value) = evaluation.measured[at].value else { continue };
+        let mark = match search.evaluator.state(&evaluation, at) {
+            LimitState::Broken => ", FAILS",
+            LimitState::Kept | LimitState::Unknown => "",
         };
         let (what, bound) = (limit.what(), limit.bound_words());
         told += &format!("; {what} {} ({bound}{mark})", limit.shown(value));
@@ -129,7 +129,8 @@ fn curves(
     key: usize,
 ) -> Result<LineChart, Error> {
     let choice = search.choices[key].clone();
-    let title = format!("How much of each limit is used: {}", anchor.trial.words(search.choices));
+    let title =
+        format!("How much of each limit is used: {}", anchor.parameters.words(search.choices));
     let mut chart =
         LineChart::new(title, axis(&choice), Axis::new("measured over limit", "").including(0.0))
             .with_reference(Reference::Y(1.0, "limit".into()));
@@ -137,14 +138,14 @@ fn curves(
         let mut points = Vec::new();
         for text in &choice.values {
             let Some((x, _)) = quantity(text) else { continue };
-            let judgement = search.judge.ask(&anchor.trial.with(key, text))?;
-            let y = judgement.measured[at].value.map_or(f64::NAN, |value| limit.used(value));
+            let evaluation = search.evaluator.evaluate(&anchor.parameters.with(key, text))?;
+            let y = evaluation.measured[at].value.map_or(f64::NAN, |value| limit.used(value));
             points.push(DataPoint { x, y, ci95: None });
         }
         points.sort_by(|one, other| one.x.total_cmp(&other.x));
         chart = chart.with(LineSeries::new(limit.what(), points));
     }
-    if let Some((at, _)) = anchor.trial.values[key].as_deref().and_then(quantity) {
+    if let Some((at, _)) = anchor.parameters.values[key].as_deref().and_then(quantity) {
         chart = chart.with_reference(Reference::X(at, "chosen".into()));
     }
     Ok(chart)

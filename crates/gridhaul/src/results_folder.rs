@@ -11,27 +11,28 @@ use gridhaul_report::NamedChart;
 use crate::interrupt::{Leftovers, catch_signals, leftovers};
 use crate::lock::Lock;
 
-/// A place for results that may be written to, and by this process only. Nothing is there yet.
+/// A destination for results that may be written to, and by this process only. Nothing is there yet.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Destination {
     target: PathBuf,
     force: bool,
     /// `None` before it is taken and after it was given back.
     lock: Option<Lock>,
 }
 
-/// A folder that is being written beside its place.
+/// A folder that is being written beside its destination.
 #[derive(Debug)]
 pub(crate) struct Folder {
-    place: Place,
+    destination: Destination,
     partial: PathBuf,
     names: BTreeSet<String>,
 }
 
 /// Files that tell that gridhaul made a folder: each is JSON with the key `gridhaul`.
-pub(crate) const MARKS: [&str; 4] = ["answer.json", "comparison.json", "paper.json", "plan.json"];
+pub(crate) const RESULT_FILES: [&str; 4] =
+    ["answer.json", "comparison.json", "paper.json", "plan.json"];
 
-impl Place {
+impl Destination {
     /// Checks that results may be written to `target`, before any time is spent on them.
     pub(crate) fn new(target: &Path, force: bool) -> anyhow::Result<Self> {
         let target = match fs::canonicalize(target) {
@@ -39,14 +40,14 @@ impl Place {
             Err(error) if error.kind() == ErrorKind::NotFound => std::path::absolute(target)?,
             Err(error) => return Err(error).context(format!("cannot use {}", target.display())),
         };
-        let mut place = Self { target, force, lock: None };
-        place.check()?;
-        place.try_out()?;
-        place.take()?;
-        Ok(place)
+        let mut destination = Self { target, force, lock: None };
+        destination.check()?;
+        destination.try_out()?;
+        destination.take()?;
+        Ok(destination)
     }
 
-    /// Begins to write: makes a folder beside the place.
+    /// Begins to write: makes a folder beside the destination.
     pub(crate) fn begin(self) -> anyhow::Result<Folder> {
         let (parent, name) = self.parts()?;
         let partial = parent.join(format!(".{name}.partial-{}", std::process::id()));
@@ -55,10 +56,10 @@ impl Place {
             .with_context(|| format!("cannot make a folder in {}", parent.display()))?;
         leftovers.entry(self.target.clone()).or_default().partial = Some(partial.clone());
         drop(leftovers);
-        Ok(Folder { place: self, partial, names: BTreeSet::new() })
+        Ok(Folder { destination: self, partial, names: BTreeSet::new() })
     }
 
-    /// Locks the place until it is dropped. The folder around it is made now: the lock lies there.
+    /// Locks the destination until it is dropped. The folder around it is made now: the lock lies there.
     fn take(&mut self) -> anyhow::Result<()> {
         catch_signals();
         let mut leftovers = leftovers();
@@ -98,7 +99,7 @@ impl Place {
         let trial = there.join(format!(".{name}.trial-{}", std::process::id()));
         match fs::create_dir(&trial).and_then(|()| fs::remove_dir(&trial)) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => bail!(
-                "cannot make a folder in {}: {error}\n  help: name another place with --out",
+                "cannot make a folder in {}: {error}\n  help: name another folder with --out",
                 there.display()
             ),
             _ => Ok(()),
@@ -113,26 +114,26 @@ impl Place {
         }
         ensure!(
             self.target.is_dir(),
-            "{shown} is a file, and results go to a folder\n  help: name another place with --out"
+            "{shown} is a file, and results go to a folder\n  help: name another folder with --out"
         );
         let here = std::env::current_dir().context("there is no current folder")?;
         ensure!(
             !here.starts_with(&self.target),
             "{shown} is the current folder or around it, and would be replaced\n  \
-             help: name another place with --out"
+             help: name another folder with --out"
         );
         let foreign = foreign(&self.target)?;
         if let (Some(foreign), false) = (foreign, self.force) {
             bail!(
                 "{shown} holds {foreign}, which gridhaul did not write\n  \
-                 help: name another place with --out, or replace the folder with --force"
+                 help: name another folder with --out, or replace the folder with --force"
             );
         }
         Ok(())
     }
 }
 
-impl Drop for Place {
+impl Drop for Destination {
     fn drop(&mut self) {
         if self.lock.take().is_some()
             && let Some(own) = leftovers().remove(&self.target)
@@ -166,8 +167,8 @@ impl Folder {
     pub(crate) fn commit(self) -> anyhow::Result<PathBuf> {
         let mut leftovers = leftovers();
         // Long runs leave time for somebody to put files there.
-        self.place.check()?;
-        let target = self.place.target.clone();
+        self.destination.check()?;
+        let target = self.destination.target.clone();
         let old = self.partial.with_extension(format!("replaced-{}", std::process::id()));
         let had_old = target.exists();
         if had_old {
@@ -212,7 +213,7 @@ fn foreign(folder: &Path) -> anyhow::Result<Option<String>> {
         names.push(name);
     }
     names.sort();
-    let marked = MARKS.iter().any(|mark| {
+    let marked = RESULT_FILES.iter().any(|mark| {
         let text = fs::read(folder.join(mark)).unwrap_or_default();
         let json: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
         json.is_some_and(|json| json.get("gridhaul").is_some())
@@ -222,7 +223,7 @@ fn foreign(folder: &Path) -> anyhow::Result<Option<String>> {
 
 fn known(name: &str) -> bool {
     let data = |ending| name.ends_with(ending) && !name.starts_with('.');
-    MARKS.contains(&name)
+    RESULT_FILES.contains(&name)
         || matches!(name, "report.html" | "scenario.toml" | "cells.csv")
         || (name.starts_with("answer-") && name.ends_with(".json"))
         || [".parquet", ".pcapng", ".svg"].into_iter().any(data)
@@ -240,7 +241,7 @@ mod tests {
     use super::*;
 
     fn write(target: &Path, force: bool, text: &str) -> anyhow::Result<PathBuf> {
-        let mut folder = Place::new(target, force)?.begin()?;
+        let mut folder = Destination::new(target, force)?.begin()?;
         folder.write("answer.json", text.as_bytes())?;
         folder.commit()
     }
@@ -276,28 +277,29 @@ mod tests {
 
     #[test]
     fn the_current_folder_and_files_are_refused_even_with_force() {
-        assert!(Place::new(Path::new("."), true).is_err());
-        assert!(Place::new(Path::new("/"), true).is_err());
+        assert!(Destination::new(Path::new("."), true).is_err());
+        assert!(Destination::new(Path::new("/"), true).is_err());
         let file = tempfile::NamedTempFile::new().unwrap();
-        assert!(Place::new(file.path(), true).is_err());
+        assert!(Destination::new(file.path(), true).is_err());
     }
 
     #[test]
     fn a_place_that_cannot_be_written_is_refused_before_time_is_spent() {
         let dir = tempfile::tempdir().unwrap();
-        Place::new(&dir.path().join("results/run"), false).unwrap();
+        Destination::new(&dir.path().join("results/run"), false).unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing was touched");
         // Nobody makes folders in there, not even root.
-        let error = format!("{:#}", Place::new(Path::new("/proc/results/run"), false).unwrap_err());
+        let error =
+            format!("{:#}", Destination::new(Path::new("/proc/results/run"), false).unwrap_err());
         assert!(error.starts_with("cannot make a folder in /proc: "), "{error}");
-        assert!(error.ends_with("\n  help: name another place with --out"), "{error}");
+        assert!(error.ends_with("\n  help: name another folder with --out"), "{error}");
     }
 
     #[test]
     fn an_abandoned_folder_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let mut folder =
-            Place::new(&dir.path().join("results/run"), false).unwrap().begin().unwrap();
+            Destination::new(&dir.path().join("results/run"), false).unwrap().begin().unwrap();
         folder.write("answer.json", b"{}").unwrap();
         drop(folder);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
@@ -306,7 +308,7 @@ mod tests {
     #[test]
     fn names_from_a_scenario_stay_inside_the_folder() {
         let dir = tempfile::tempdir().unwrap();
-        let mut folder = Place::new(&dir.path().join("run"), false).unwrap().begin().unwrap();
+        let mut folder = Destination::new(&dir.path().join("run"), false).unwrap().begin().unwrap();
         for name in ["../../outside.pcapng", "..", "a/b", "a?b"] {
             folder.write(name, b"").unwrap();
         }

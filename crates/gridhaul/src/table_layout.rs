@@ -1,22 +1,23 @@
-//! Tables that fit a terminal: headings in several lines, turned, without their last columns, or in
+//! Tables that fit a terminal: headings in several lines, transposed, without their last columns, or in
 //! parts below each other.
 
 use gridhaul_report::TextTable;
 use gridhaul_scenario::answer::Metric;
 
 /// Columns stand this far apart.
-pub(crate) const GAP: usize = 2;
+pub(crate) const COLUMN_GAP: usize = 2;
 
 /// Least characters of a name that is shortened.
-const NAME_MIN: usize = 8;
+const NAME_WIDTH_MIN: usize = 8;
 
-/// Most rows of a table that is turned.
-const TURNED_MAX: usize = 12;
+/// Most rows of a table that is transposed.
+const TRANSPOSED_ROWS_MAX: usize = 12;
 
 /// The table in a form that is at most so many characters wide: one table, or parts of it.
 pub(crate) fn fit(table: &TextTable, width: usize) -> Vec<TextTable> {
-    let lines = |text: &str| text.lines().map(|line| filled(line, width)).collect::<Vec<_>>();
-    let mut tables = columns(table, width);
+    let lines =
+        |text: &str| text.lines().map(|line| wrap_sentence(line, width)).collect::<Vec<_>>();
+    let mut tables = fit_columns(table, width);
     for table in &mut tables {
         table.title = lines(&table.title).join("\n");
         table.note = table.note.as_deref().map(|note| lines(note).join("\n"));
@@ -25,7 +26,7 @@ pub(crate) fn fit(table: &TextTable, width: usize) -> Vec<TextTable> {
 }
 
 /// A sentence in lines of at most so many characters, where its words allow.
-fn filled(sentence: &str, width: usize) -> String {
+fn wrap_sentence(sentence: &str, width: usize) -> String {
     let mut text = String::new();
     let mut taken = 0;
     for word in sentence.split(' ') {
@@ -41,35 +42,35 @@ fn filled(sentence: &str, width: usize) -> String {
     text
 }
 
-fn columns(table: &TextTable, width: usize) -> Vec<TextTable> {
-    if is_within(table, width) {
+fn fit_columns(table: &TextTable, width: usize) -> Vec<TextTable> {
+    if fits(table, width) {
         return vec![table.clone()];
     }
-    let wrapped = wrapped(table);
-    if is_within(&wrapped, width) {
+    let wrapped = with_wrapped_headers(table);
+    if fits(&wrapped, width) {
         return vec![wrapped];
     }
-    let turned = (table.rows.len() <= TURNED_MAX).then(|| self::turned(table));
-    if let Some(turned) = turned.filter(|turned| is_within(turned, width)) {
-        return vec![turned];
+    let transposed = (table.rows.len() <= TRANSPOSED_ROWS_MAX).then(|| self::transposed(table));
+    if let Some(transposed) = transposed.filter(|transposed| fits(transposed, width)) {
+        return vec![transposed];
     }
-    let short = shortened(wrapped, width);
+    let short = with_shortened_names(wrapped, width);
     if metrics_of(table).len() >= 2 {
-        return vec![without_last(&short, table, width)];
+        return vec![without_last_columns(&short, table, width)];
     }
-    parts(&short, width)
+    split_columns(&short, width)
 }
 
-fn is_within(table: &TextTable, width: usize) -> bool {
-    total(&widths(table)) <= width
+fn fits(table: &TextTable, width: usize) -> bool {
+    total_width(&column_widths(table)) <= width
 }
 
-fn total(widths: &[usize]) -> usize {
-    (widths.iter().sum::<usize>() + GAP * widths.len()).saturating_sub(GAP)
+fn total_width(widths: &[usize]) -> usize {
+    (widths.iter().sum::<usize>() + COLUMN_GAP * widths.len()).saturating_sub(COLUMN_GAP)
 }
 
 /// Width of each column, heading included.
-fn widths(table: &TextTable) -> Vec<usize> {
+fn column_widths(table: &TextTable) -> Vec<usize> {
     let of_text = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
     let column = |(index, header): (usize, &String)| {
         let cells = table.rows.iter().filter_map(|row| row.get(index));
@@ -79,15 +80,15 @@ fn widths(table: &TextTable) -> Vec<usize> {
 }
 
 /// Headings broken at blanks and dots, as narrow as their columns allow.
-fn wrapped(table: &TextTable) -> TextTable {
+fn with_wrapped_headers(table: &TextTable) -> TextTable {
     let bare = TextTable { headers: vec![String::new(); table.headers.len()], ..table.clone() };
-    let headers = table.headers.iter().zip(widths(&bare));
-    let headers = headers.map(|(header, width)| broken(header, width)).collect();
+    let headers = table.headers.iter().zip(column_widths(&bare));
+    let headers = headers.map(|(header, width)| wrap_header(header, width)).collect();
     TextTable { headers, ..table.clone() }
 }
 
 /// A heading in lines of at most so many characters, where its words allow.
-fn broken(header: &str, width: usize) -> String {
+fn wrap_header(header: &str, width: usize) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in header.split(' ') {
         // A key of a scenario breaks before its dots.
@@ -113,7 +114,7 @@ fn broken(header: &str, width: usize) -> String {
 }
 
 /// Columns become rows.
-fn turned(table: &TextTable) -> TextTable {
+fn transposed(table: &TextTable) -> TextTable {
     let keys = table.key_columns.max(1);
     let name = |row: &Vec<String>| row[..keys.min(row.len())].join("\n");
     let heading = table.headers[..keys.min(table.headers.len())].join("\n");
@@ -127,17 +128,18 @@ fn turned(table: &TextTable) -> TextTable {
 }
 
 /// Names shortened, so that beside them there is room for the widest column.
-fn shortened(mut table: TextTable, width: usize) -> TextTable {
+fn with_shortened_names(mut table: TextTable, width: usize) -> TextTable {
     let keys = table.key_columns.min(table.headers.len());
     loop {
-        let widths = widths(&table);
+        let widths = column_widths(&table);
         let widest = widths[keys..].iter().copied().max();
-        let taken = total(&widths[..keys]) + widest.map_or(0, |widest| widest + GAP);
+        let taken = total_width(&widths[..keys]) + widest.map_or(0, |widest| widest + COLUMN_GAP);
         let longest = (0..keys).max_by_key(|&index| widths[index]);
-        let Some(index) = longest.filter(|&index| taken > width && widths[index] > NAME_MIN) else {
+        let Some(index) = longest.filter(|&index| taken > width && widths[index] > NAME_WIDTH_MIN)
+        else {
             return table;
         };
-        let most = widths[index].saturating_sub(taken - width).max(NAME_MIN);
+        let most = widths[index].saturating_sub(taken - width).max(NAME_WIDTH_MIN);
         // The last part of a name tells it from others.
         let cut = |text: &str| match text.chars().count().checked_sub(most) {
             None | Some(0) => text.to_owned(),
@@ -168,9 +170,9 @@ fn metrics_of(table: &TextTable) -> Vec<(usize, Metric)> {
 
 /// As many columns from the left as fit, and a note on the others. The first ones are those that are
 /// looked at first.
-fn without_last(table: &TextTable, whole: &TextTable, width: usize) -> TextTable {
-    let widths = widths(table);
-    let fitting = (1..=widths.len()).take_while(|&count| total(&widths[..count]) <= width);
+fn without_last_columns(table: &TextTable, whole: &TextTable, width: usize) -> TextTable {
+    let widths = column_widths(table);
+    let fitting = (1..=widths.len()).take_while(|&count| total_width(&widths[..count]) <= width);
     let kept = fitting.last().unwrap_or(0).max(table.key_columns + 1).min(widths.len());
     let dropped = metrics_of(whole).into_iter().filter(|(index, _)| *index >= kept);
     let columns: Vec<_> = dropped.map(|(_, metric)| metric.info().column).collect();
@@ -189,14 +191,14 @@ fn without_last(table: &TextTable, whole: &TextTable, width: usize) -> TextTable
 }
 
 /// The columns in parts below each other; each part repeats the names of the rows.
-fn parts(table: &TextTable, width: usize) -> Vec<TextTable> {
-    let widths = widths(table);
+fn split_columns(table: &TextTable, width: usize) -> Vec<TextTable> {
+    let widths = column_widths(table);
     let keys = table.key_columns.min(widths.len());
     let mut parts: Vec<Vec<usize>> = Vec::new();
     for index in keys..widths.len() {
         let with = |part: &Vec<usize>| {
             let columns = (0..keys).chain(part.iter().copied()).chain([index]);
-            total(&columns.map(|column| widths[column]).collect::<Vec<_>>()) <= width
+            total_width(&columns.map(|column| widths[column]).collect::<Vec<_>>()) <= width
         };
         match parts.last_mut() {
             Some(part) if with(part) => part.push(index),
@@ -276,7 +278,7 @@ mod tests {
             let names: Vec<_> = (0..columns).map(|index| format!("a name of column {index}")).collect();
             let names: Vec<_> = names.iter().map(String::as_str).collect();
             for part in fit(&table(&names, rows, 1), width) {
-                prop_assert!(is_within(&part, width), "{part:?}");
+                prop_assert!(fits(&part, width), "{part:?}");
             }
         }
     }

@@ -11,7 +11,7 @@ use toml::Value;
 pub struct Setting {
     pub(super) key: String,
     pub(super) value: Value,
-    pub(super) written: Written,
+    pub(super) source: ArgumentText,
 }
 
 /// A key and the values that it takes: a list, or a range behind `lin:` or `log:`.
@@ -19,12 +19,12 @@ pub struct Setting {
 pub struct Vary {
     pub(super) key: String,
     pub(super) values: Values,
-    pub(super) written: Written,
+    pub(super) source: ArgumentText,
 }
 
-/// An argument as it was written, for errors that point into it.
+/// An argument as it was source, for errors that point into it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Written {
+pub(super) struct ArgumentText {
     pub(super) text: String,
     pub(super) key: Span<usize>,
     /// Where each value stands; of a range, both ends and the number of points.
@@ -34,30 +34,30 @@ pub(super) struct Written {
 impl FromStr for Setting {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let (key, value) = split(text)?;
-        let written = Written::new(text, &[value]);
-        Ok(Self { key, value: value_of(value), written })
+        let (key, value) = split_argument(text)?;
+        let source = ArgumentText::new(text, &[value]);
+        Ok(Self { key, value: value_of(value), source })
     }
 }
 
 impl FromStr for Vary {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let (key, values) = split(text)?;
+        let (key, values) = split_argument(text)?;
         let (values, parts) = match values.split_once(':') {
             Some(("lin", ends)) => (range(ends, false)?, ends.split(':').map(str::trim).collect()),
             Some(("log", ends)) => (range(ends, true)?, ends.split(':').map(str::trim).collect()),
             _ => {
-                let pieces = pieces(values);
+                let pieces = split_values(values);
                 (Values::List(pieces.iter().map(|piece| value_of(piece)).collect()), pieces)
             }
         };
-        let written = Written::new(text, &parts);
-        Ok(Self { key, values, written })
+        let source = ArgumentText::new(text, &parts);
+        Ok(Self { key, values, source })
     }
 }
 
-impl Written {
+impl ArgumentText {
     /// The parts are slices of the text.
     fn new(text: &str, parts: &[&str]) -> Self {
         let span = |part: &&str| {
@@ -69,17 +69,17 @@ impl Written {
     }
 }
 
-fn split(text: &str) -> Result<(String, &str), String> {
+fn split_argument(text: &str) -> Result<(String, &str), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
-            Ok((dotted(key.trim()), value.trim()))
+            Ok((dotted_key(key.trim()), value.trim()))
         }
         _ => Err("write KEY=VALUE, such as 'link.uplink.forward.rate=3 Mbit/s'".into()),
     }
 }
 
 /// The number of a list's entry stands behind a dot; errors write it in brackets.
-pub(super) fn dotted(key: &str) -> String {
+pub(super) fn dotted_key(key: &str) -> String {
     key.replace('[', ".").replace(']', "")
 }
 
@@ -102,7 +102,7 @@ fn range(text: &str, log: bool) -> Result<Values, String> {
 }
 
 /// The pieces between commas that stand outside quotes and brackets.
-fn pieces(text: &str) -> Vec<&str> {
+fn split_values(text: &str) -> Vec<&str> {
     let (mut pieces, mut start, mut depth, mut quoted) = (Vec::new(), 0, 0_i32, false);
     for (at, character) in text.char_indices() {
         match character {
@@ -155,10 +155,10 @@ mod tests {
     #[test]
     fn errors_can_point_into_an_argument() {
         let at = |text: &str| {
-            let Vary { written, .. } = text.parse().unwrap();
+            let Vary { source, .. } = text.parse().unwrap();
             let parts: Vec<_> =
-                written.values.iter().map(|span| text[span.clone()].to_owned()).collect();
-            (text[written.key].to_owned(), parts)
+                source.values.iter().map(|span| text[span.clone()].to_owned()).collect();
+            (text[source.key].to_owned(), parts)
         };
         let of = |parts: &[&str]| parts.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(

@@ -7,7 +7,7 @@ use gridhaul_scenario::scenario::{Flow, Hop, Load, Scenario, Transport};
 /// Numbers that decide how long a run takes and what it needs. They are real: a product of counts
 /// must not overflow.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Work {
+pub(super) struct Workload {
     pub(super) connections: f64,
     pub(super) directions: f64,
     /// Rows of the answer.
@@ -28,7 +28,7 @@ const HEADERS: f64 = 40.0;
 /// Segments without data that open and close a connection.
 const SEGMENTS_PER_CONNECTION: f64 = 7.0;
 
-impl Work {
+impl Workload {
     pub(super) fn of(scenario: &Scenario) -> Self {
         let seconds = scenario.duration.as_secs_f64();
         let mut work = Self { seconds, ..Self::default() };
@@ -43,8 +43,8 @@ impl Work {
             work.transits += transits(scenario, name, flow);
         }
         if let Some(interval) = scenario.record.interval {
-            let looks = seconds / interval.as_secs_f64().max(1e-9);
-            work.samples = looks * work.rows;
+            let samples = seconds / interval.as_secs_f64().max(1e-9);
+            work.samples = samples * work.rows;
         }
         let links = scenario.record.pcap.len() as f64;
         work.captured = (2.0 * links * PcapngWriter::PACKETS_MAX as f64).min(work.transits);
@@ -142,13 +142,13 @@ fn offered(load: &Load, seconds: f64) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    fn of(load: &str, count: u32) -> Work {
+    fn of(load: &str, count: u32) -> Workload {
         let text = format!(
             "title = \"t\"\nduration = \"100 s\"\n[node]\na = {{ count = {count} }}\nb = {{}}\n\
              [link.up]\nfrom = \"a\"\nto = \"b\"\nboth.rate = \"1 Mbit/s\"\n\
              [flow.f]\nfrom = \"a\"\nto = \"b\"\n{load}\n"
         );
-        Work::of(&Scenario::from_toml(&text, "test.toml").expect("a scenario"))
+        Workload::of(&Scenario::from_toml(&text, "test.toml").expect("a scenario"))
     }
 
     #[test]

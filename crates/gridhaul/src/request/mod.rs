@@ -1,8 +1,8 @@
 //! What is asked: a scenario file, and what the command line changes in it.
 
 mod argument;
-mod blame;
-mod swept;
+mod error_context;
+mod sweep_override;
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use indexmap::IndexMap;
 use toml::Value;
 
 use crate::error::Error;
-use blame::{Blame, named};
+use error_context::{ArgumentContext, with_argument_names};
 
 pub use argument::{Setting, Vary};
 
@@ -52,8 +52,8 @@ pub fn load(
     if is_changed {
         // A trace may be new. An own folder is a whole path already.
         scenario.lies_in(Scenario::folder_of(file));
-        let blame = Blame::of_axes(&scenario, vary);
-        trace::check(&scenario).map_err(|error| named(error, &shown, &blame))?;
+        let context = ArgumentContext::of_axes(&scenario, vary);
+        trace::check(&scenario).map_err(|error| with_argument_names(error, &shown, &context))?;
     }
     let notes = notes.iter().map(|note| format!("{shown}: {note}")).collect();
     Ok((scenario, notes))
@@ -68,8 +68,12 @@ pub(crate) fn change(
     vary: &[Vary],
 ) -> anyhow::Result<(Scenario, Vec<String>)> {
     let mut notes = Vec::new();
-    for Setting { key, written, .. } in &changes.set {
-        notes.extend(swept::replace(&mut scenario, key, &format!("--set {}", written.text))?);
+    for Setting { key, source, .. } in &changes.set {
+        notes.extend(sweep_override::replace(
+            &mut scenario,
+            key,
+            &format!("--set {}", source.text),
+        )?);
     }
     let mut scenario = set(scenario, file, &changes.set)?;
     for (key, option) in [
@@ -81,7 +85,7 @@ pub(crate) fn change(
         ("record.interval", changes.series.map(|interval| format!("--series '{interval}'"))),
     ] {
         if let Some(option) = option {
-            notes.extend(swept::replace(&mut scenario, key, &option)?);
+            notes.extend(sweep_override::replace(&mut scenario, key, &option)?);
         }
     }
     scenario.seed = changes.seed.unwrap_or(scenario.seed);
@@ -98,14 +102,14 @@ pub(crate) fn change(
         }
         // A key that is varied twice is refused below.
         if vary[..index].iter().all(|other| other.key != *key) {
-            notes.extend(swept::replace(&mut scenario, key, &format!("--vary {key}"))?);
+            notes.extend(sweep_override::replace(&mut scenario, key, &format!("--vary {key}"))?);
         }
         scenario.sweep.push(axis(key, values.clone()));
     }
-    let blame = Blame::of_axes(&scenario, vary);
-    scenario.validate().map_err(|error| named(error, file, &blame))?;
+    let context = ArgumentContext::of_axes(&scenario, vary);
+    scenario.validate().map_err(|error| with_argument_names(error, file, &context))?;
     if !vary.is_empty() {
-        scenario.points().map_err(|error| named(error, file, &blame))?;
+        scenario.points().map_err(|error| with_argument_names(error, file, &context))?;
     }
     Ok((scenario, notes))
 }
@@ -121,7 +125,7 @@ fn set(mut scenario: Scenario, file: &str, settings: &[Setting]) -> anyhow::Resu
     let mut last: IndexMap<&str, &Setting> = IndexMap::new();
     for setting in settings {
         if let (Some(steps), Some(plan)) = (setting.key.strip_prefix("plan."), &mut plan) {
-            *plan = planned(plan, steps, &setting.value)
+            *plan = with_plan_key(plan, steps, &setting.value)
                 .map_err(|error| anyhow!("--set {}: {error}", setting.key))?;
             continue;
         }
@@ -129,8 +133,8 @@ fn set(mut scenario: Scenario, file: &str, settings: &[Setting]) -> anyhow::Resu
     }
     let list = |setting: &Setting| Values::List(vec![setting.value.clone()]);
     scenario.sweep = last.iter().map(|(key, setting)| axis(key, list(setting))).collect();
-    let blame = Blame::of_settings(last.values().copied());
-    let points = scenario.points().map_err(|error| named(error, file, &blame))?;
+    let context = ArgumentContext::of_settings(last.values().copied());
+    let points = scenario.points().map_err(|error| with_argument_names(error, file, &context))?;
     if let Some(point) = points.into_iter().next() {
         scenario = point.scenario;
     }
@@ -140,7 +144,7 @@ fn set(mut scenario: Scenario, file: &str, settings: &[Setting]) -> anyhow::Resu
 }
 
 /// The plan with one key set. What is chosen and what costs are keys with dots of their own.
-fn planned(plan: &Plan, key: &str, value: &Value) -> anyhow::Result<Plan> {
+fn with_plan_key(plan: &Plan, key: &str, value: &Value) -> anyhow::Result<Plan> {
     let mut tree = Value::try_from(plan)?;
     let steps: Vec<_> = match key.split_once('.') {
         Some((table @ ("choose" | "cost"), rest)) => vec![table, rest.trim_matches('"')],
@@ -166,7 +170,7 @@ pub(crate) fn assign(
     file: &str,
     settings: &[Vary],
 ) -> anyhow::Result<Scenario> {
-    for Vary { key, values, written } in settings {
+    for Vary { key, values, source } in settings {
         let single = match values {
             Values::List(list) if list.len() == 1 => list.first().cloned(),
             _ => None,
@@ -182,12 +186,14 @@ pub(crate) fn assign(
                 if let Some(entry) = entry {
                     scenario.sweep.remove(entry);
                 }
-                let setting = Setting { key: key.clone(), value, written: written.clone() };
+                let setting = Setting { key: key.clone(), value, source: source.clone() };
                 scenario = set(scenario, file, &[setting])?;
             }
         }
     }
-    scenario.points().map_err(|error| named(error, file, &Blame::default()))?;
+    scenario
+        .points()
+        .map_err(|error| with_argument_names(error, file, &ArgumentContext::default()))?;
     Ok(scenario)
 }
 

@@ -8,7 +8,7 @@ use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::Paper;
-use super::figure::{Curve, Figure, Place, smooth};
+use super::figure::{Curve, CurvePoint, Figure, smooth};
 
 pub(crate) use tables::tables;
 pub(crate) use tolerance::Tolerance;
@@ -16,7 +16,7 @@ pub(crate) use tolerance::Tolerance;
 /// A line of `differs.csv`: points of a curve at which the backends are known to differ.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Known {
+pub(crate) struct KnownDifference {
     /// Name of the figure.
     pub(crate) figure: String,
     /// Name of the line.
@@ -41,7 +41,7 @@ pub(crate) struct Agreement {
     pub(crate) figure: String,
     /// Name of the line.
     pub(crate) line: String,
-    /// Place on the horizontal axis.
+    /// CurvePoint on the horizontal axis.
     pub(crate) x: f64,
     /// Who is compared.
     pub(crate) backends: [String; 2],
@@ -58,15 +58,15 @@ pub(crate) struct Agreement {
 }
 
 /// Reads `differs.csv`.
-pub(crate) fn read(text: &str) -> anyhow::Result<Vec<Known>> {
+pub(crate) fn read(text: &str) -> anyhow::Result<Vec<KnownDifference>> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     reader.deserialize().collect::<Result<_, _>>().context("not as expected")
 }
 
 /// Whether each line names a curve of the paper, and a range.
-pub(crate) fn check(known: &[Known], figures: &[Figure]) -> anyhow::Result<()> {
+pub(crate) fn check(known: &[KnownDifference], figures: &[Figure]) -> anyhow::Result<()> {
     for entry in known {
-        let Known { figure, line, from, to, reason, .. } = entry;
+        let KnownDifference { figure, line, from, to, reason, .. } = entry;
         let found = figures.iter().find(|found| found.name == *figure);
         let found = found.with_context(|| format!("there is no figure {figure:?}"))?;
         let lines: Vec<_> = found.line.iter().map(|line| line.name.as_str()).collect();
@@ -92,7 +92,7 @@ pub(crate) fn check(known: &[Known], figures: &[Figure]) -> anyhow::Result<()> {
 /// real kernels with the simulator as well. A quick run has too few real packets to be held to anything.
 pub(crate) fn agreements(paper: &Paper, curves: &[Curve], quick: bool) -> Vec<Agreement> {
     let mut all = Vec::new();
-    for figure in &paper.about.figure {
+    for figure in &paper.definition.figure {
         let Some(tolerance) = figure.agree else { continue };
         for line in &figure.line {
             let own = curves.iter().filter(|c| c.figure == figure.name && c.line == line.name);
@@ -102,7 +102,9 @@ pub(crate) fn agreements(paper: &Paper, curves: &[Curve], quick: bool) -> Vec<Ag
                     continue;
                 }
                 let both = other.points.iter().filter_map(|at| Some((first.at(at.x)?, *at)));
-                all.extend(both.map(|pair| judge(first, other, pair, tolerance, &paper.differs)));
+                all.extend(
+                    both.map(|pair| compare_points(first, other, pair, tolerance, &paper.differs)),
+                );
             }
         }
     }
@@ -122,12 +124,12 @@ fn pairs<'a>(own: &[&'a Curve]) -> Vec<(&'a Curve, &'a Curve)> {
     pairs
 }
 
-fn judge(
+fn compare_points(
     first: &Curve,
     other: &Curve,
-    (ours, theirs): (Place, Place),
+    (ours, theirs): (CurvePoint, CurvePoint),
     tolerance: Tolerance,
-    known: &[Known],
+    known: &[KnownDifference],
 ) -> Agreement {
     let x = theirs.x;
     let backends = [first.backend.as_str(), other.backend.as_str()];
@@ -160,7 +162,7 @@ fn judge(
     }
 }
 
-impl Known {
+impl KnownDifference {
     fn is_between(&self, backends: [&str; 2]) -> bool {
         let mut named = self.between.split_whitespace();
         self.between.trim().is_empty() || named.all(|name| backends.contains(&name))
@@ -172,11 +174,11 @@ mod tests {
     use super::*;
 
     fn curve(backend: &str, y: f64) -> Curve {
-        let points = vec![Place { x: 50.0, y, ci95: Some(0.03) }];
+        let points = vec![CurvePoint { x: 50.0, y, ci95: Some(0.03) }];
         Curve { figure: "1".into(), line: "reno".into(), backend: backend.into(), points }
     }
 
-    fn judged_on(
+    fn deviation_between(
         backends: [&str; 2],
         tolerance: &str,
         values: [f64; 2],
@@ -186,21 +188,21 @@ mod tests {
         let known =
             read(&format!("figure,line,from,to,at_most,between,reason\n{differs}")).unwrap();
         let pair = (first.points[0], other.points[0]);
-        judge(&first, &other, pair, tolerance.parse().unwrap(), &known).deviation
+        compare_points(&first, &other, pair, tolerance.parse().unwrap(), &known).deviation
     }
 
-    fn judged(tolerance: &str, values: [f64; 2], differs: &str) -> Option<String> {
-        judged_on(["model", "sim"], tolerance, values, differs)
+    fn deviation_of(tolerance: &str, values: [f64; 2], differs: &str) -> Option<String> {
+        deviation_between(["model", "sim"], tolerance, values, differs)
     }
 
     #[test]
     fn values_agree_absolutely_or_relatively() {
-        assert_eq!(judged("0.02", [0.52, 0.501], ""), None);
-        assert!(judged("0.02", [0.53, 0.501], "").is_some());
-        assert_eq!(judged("10 %", [0.109, 0.1], ""), None);
-        assert!(judged("10 %", [0.111, 0.1], "").is_some());
-        assert_eq!(judged("10 %", [0.0, 0.0], ""), None);
-        assert!(judged("10 %", [0.1, 0.0], "").is_some());
+        assert_eq!(deviation_of("0.02", [0.52, 0.501], ""), None);
+        assert!(deviation_of("0.02", [0.53, 0.501], "").is_some());
+        assert_eq!(deviation_of("10 %", [0.109, 0.1], ""), None);
+        assert!(deviation_of("10 %", [0.111, 0.1], "").is_some());
+        assert_eq!(deviation_of("10 %", [0.0, 0.0], ""), None);
+        assert!(deviation_of("10 %", [0.1, 0.0], "").is_some());
         for wrong in ["ten", "-1", "10 % of it", "or interval"] {
             assert!(wrong.parse::<Tolerance>().is_err(), "{wrong}");
         }
@@ -212,28 +214,33 @@ mod tests {
     #[test]
     fn values_agree_within_their_joint_interval_where_that_is_asked_for() {
         // Joint half width: 0.03 * sqrt(2) = 0.0424.
-        assert_eq!(judged("1 % or interval", [0.542, 0.5], ""), None);
-        assert!(judged("1 % or interval", [0.543, 0.5], "").is_some());
-        assert!(judged("1 %", [0.542, 0.5], "").is_some());
+        assert_eq!(deviation_of("1 % or interval", [0.542, 0.5], ""), None);
+        assert!(deviation_of("1 % or interval", [0.543, 0.5], "").is_some());
+        assert!(deviation_of("1 %", [0.542, 0.5], "").is_some());
     }
 
     #[test]
     fn a_listed_point_must_differ_and_not_by_more() {
         let listed = "1,reno,40,60,0.1,,the timer\n";
-        assert_eq!(judged("0.02", [0.55, 0.5], listed), None);
-        assert!(judged("0.02", [0.65, 0.5], listed).unwrap().contains("more"));
-        assert!(judged("0.02", [0.51, 0.5], listed).unwrap().contains("agree"));
+        assert_eq!(deviation_of("0.02", [0.55, 0.5], listed), None);
+        assert!(deviation_of("0.02", [0.65, 0.5], listed).unwrap().contains("more"));
+        assert!(deviation_of("0.02", [0.51, 0.5], listed).unwrap().contains("agree"));
         // Of another place, and of other backends.
-        assert!(judged("0.02", [0.55, 0.5], "1,reno,60,70,0.1,,the timer\n").is_some());
-        assert!(judged("0.02", [0.55, 0.5], "1,reno,40,60,0.1,sim emu,the timer\n").is_some());
-        assert_eq!(judged("0.02", [0.55, 0.5], "1,reno,40,60,0.1,sim model,the timer\n"), None);
+        assert!(deviation_of("0.02", [0.55, 0.5], "1,reno,60,70,0.1,,the timer\n").is_some());
+        assert!(
+            deviation_of("0.02", [0.55, 0.5], "1,reno,40,60,0.1,sim emu,the timer\n").is_some()
+        );
+        assert_eq!(
+            deviation_of("0.02", [0.55, 0.5], "1,reno,40,60,0.1,sim model,the timer\n"),
+            None
+        );
     }
 
     #[test]
     fn a_kernel_may_agree_where_it_is_known_to_differ() {
         let on_kernel = |value| {
             let listed = "1,reno,40,60,0.1,sim emu,the timer\n";
-            judged_on(["sim", "emu"], "0.02", [value, 0.5], listed)
+            deviation_between(["sim", "emu"], "0.02", [value, 0.5], listed)
         };
         assert_eq!((on_kernel(0.51), on_kernel(0.55)), (None, None));
         assert!(on_kernel(0.65).unwrap().contains("more"));

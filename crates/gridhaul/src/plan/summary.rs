@@ -1,16 +1,16 @@
 //! What planning found out, in sentences.
 
+use super::charts::money;
 use super::evidence::Decision;
-use super::picture::money;
 use super::tables::{capital, counted};
 use super::verify::Basis;
-use super::{Candidate, Checked, Outcome};
+use super::{Candidate, PlanOutcome, SimulatedCandidate};
 
 /// The finding in a few sentences.
-pub(crate) fn finding(outcome: &Outcome) -> String {
+pub(crate) fn summary(outcome: &PlanOutcome) -> String {
     let Some(winner) = &outcome.winner else {
-        return match outcome.impossible {
-            Some(_) => impossible(outcome),
+        return match outcome.infeasible {
+            Some(_) => infeasible(outcome),
             None => unconfirmed(outcome),
         };
     };
@@ -33,32 +33,32 @@ pub(crate) fn finding(outcome: &Outcome) -> String {
 }
 
 /// A choice that a search by simulation has found, and why there was one.
-fn searched(outcome: &Outcome, words: &str) -> String {
+fn searched(outcome: &PlanOutcome, words: &str) -> String {
     let runs = outcome.verified().map_or(0, |checked| checked.evidence.replications());
     let mut text = format!(
         "The cheapest choice that was found to keep every limit by simulation is {words} ({}).",
         counted(runs, "replication", "replications")
     );
-    if let Some(first) = outcome.tried.iter().flatten().next() {
+    if let Some(first) = outcome.simulations.iter().flatten().next() {
         text += &format!("\n\n{}", why(outcome, first));
     }
-    let all = outcome.tried.as_ref().map_or(0, Vec::len);
+    let all = outcome.simulations.as_ref().map_or(0, Vec::len);
     text += &format!("\n\nThe search simulated {}. ", counted(all, "choice", "choices"));
-    text += &match outcome.left {
+    text += &match outcome.not_simulated {
         0 => "Among them is every cheaper choice that the equations let pass, and every cheaper one within \
               one step of each key."
             .to_owned(),
-        left => format!(
+        not_simulated => format!(
             "{} that the equations let pass, or within one step of each key, were not simulated: allow more \
              with --max-candidates.",
-            counted(left, "cheaper choice", "cheaper choices")
+            counted(not_simulated, "cheaper choice", "cheaper choices")
         ),
     };
     text
 }
 
 /// What the simulation of the equations' choice has shown.
-fn why(outcome: &Outcome, first: &Checked) -> String {
+fn why(outcome: &PlanOutcome, first: &SimulatedCandidate) -> String {
     let words = priced(outcome, &first.candidate);
     let subject = match outcome.rejected {
         true => format!(
@@ -87,7 +87,11 @@ fn why(outcome: &Outcome, first: &Checked) -> String {
 }
 
 /// What a simulation says about the limits, in words.
-pub(crate) fn decided(outcome: &Outcome, checked: &Checked, decision: &Decision) -> String {
+pub(crate) fn decided(
+    outcome: &PlanOutcome,
+    checked: &SimulatedCandidate,
+    decision: &Decision,
+) -> String {
     let of = |which: &[usize]| {
         let limits = which.iter().map(|at| {
             let limit = &outcome.limits[*at];
@@ -114,26 +118,26 @@ pub(crate) fn decided(outcome: &Outcome, checked: &Checked, decision: &Decision)
 }
 
 /// No simulated candidate keeps every limit, although the equations let some pass.
-fn unconfirmed(outcome: &Outcome) -> String {
-    let all = outcome.tried.as_ref().map_or(0, Vec::len);
+fn unconfirmed(outcome: &PlanOutcome) -> String {
+    let all = outcome.simulations.as_ref().map_or(0, Vec::len);
     let mut text = format!(
         "No choice is confirmed: none of {} keeps every limit in its simulation.",
         counted(all, "choice that was simulated", "choices that were simulated")
     );
-    if let Some(first) = outcome.tried.iter().flatten().next() {
+    if let Some(first) = outcome.simulations.iter().flatten().next() {
         text += &format!("\n\n{}", why(outcome, first));
     }
     text + "\n\nAllow more simulations with --max-candidates, offer more in [plan.choose], or relax a limit."
 }
 
-fn priced(outcome: &Outcome, candidate: &Candidate) -> String {
+fn priced(outcome: &PlanOutcome, candidate: &Candidate) -> String {
     let cost = money(candidate.cost, &outcome.plan);
-    format!("{} for {cost}", candidate.trial.words(outcome.keys()))
+    format!("{} for {cost}", candidate.parameters.words(outcome.keys()))
 }
 
 /// Which limit is in the way, how near the best comes, and what would have to change.
-fn impossible(outcome: &Outcome) -> String {
-    let Some(why) = &outcome.impossible else { return String::new() };
+fn infeasible(outcome: &PlanOutcome) -> String {
+    let Some(why) = &outcome.infeasible else { return String::new() };
     let mut text = format!("None of the {} candidates keeps every limit.", outcome.candidates);
     let mut alone = 0;
     for (limit, best) in outcome.limits.iter().zip(&why.best) {
@@ -145,17 +149,17 @@ fn impossible(outcome: &Outcome) -> String {
                 limit.what(),
                 limit.bound_words(),
                 limit.shown(*value),
-                candidate.trial.words(outcome.keys()),
+                candidate.parameters.words(outcome.keys()),
             );
         }
     }
     if let (0, Some(nearest)) = (alone, &why.nearest) {
         text += &format!(
             "\n\nEach limit can be kept alone, but not all of them together. {} comes nearest.",
-            capital(&nearest.trial.words(outcome.keys())),
+            capital(&nearest.parameters.words(outcome.keys())),
         );
     }
-    for beyond in &why.beyond {
+    for beyond in &why.sufficient {
         text += &format!(
             "\n\nBy equations, {} = {} would be enough, where {} is the last that is offered: {} \
              for {}.",
@@ -166,11 +170,11 @@ fn impossible(outcome: &Outcome) -> String {
             money(beyond.cost, &outcome.plan),
         );
     }
-    if why.beyond.is_empty() {
+    if why.sufficient.is_empty() {
         text += "\n\nNo single number, a thousand times beyond what is offered, would be enough: \
                  relax a limit, or change what is not chosen here.";
     }
-    if let Some(first) = outcome.tried.iter().flatten().next() {
+    if let Some(first) = outcome.simulations.iter().flatten().next() {
         text += &format!(
             "\n\nThe simulation of {} says: {}.",
             priced(outcome, &first.candidate),

@@ -3,24 +3,24 @@
 use gridhaul_report::quantity;
 use serde::Serialize;
 
+use super::candidate::{Candidate, ParameterSet};
 use super::search::{Search, is_numeric};
-use super::trial::{Candidate, Trial};
 use crate::error::Error;
 
 /// Why nothing keeps all limits, and how near the best comes.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Impossible {
+pub(crate) struct Infeasible {
     /// One for each limit: the best value that any candidate reaches, and which one.
     pub(crate) best: Vec<Option<(f64, Candidate)>>,
     /// The candidate that is nearest to keeping all limits together.
     pub(crate) nearest: Option<Candidate>,
     /// Values beyond what was offered with which, by equations, all limits are kept.
-    pub(crate) beyond: Vec<Beyond>,
+    pub(crate) sufficient: Vec<SufficientValue>,
 }
 
 /// A value beyond what was offered that would be enough.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Beyond {
+pub(crate) struct SufficientValue {
     /// The key.
     pub(crate) key: String,
     /// The value that is enough.
@@ -33,24 +33,24 @@ pub(crate) struct Beyond {
     pub(crate) cost: f64,
 }
 
-/// Doublings beyond the range that are tried: a thousandfold.
+/// Doublings beyond the range that are simulations: a thousandfold.
 const DOUBLINGS: i32 = 10;
 /// Halvings of the interval in which the needed value lies; it is told with two digits.
 const HALVINGS: usize = 8;
 /// Choices of the other keys that are followed beyond the range: those that come nearest.
 const FOLLOWED: usize = 12;
 
-/// Finds what is in the way. Every candidate has been judged.
-pub(crate) fn impossible(search: &mut Search<'_>) -> Result<Impossible, Error> {
-    let limits = search.judge.limits().len();
+/// Finds what is in the way. Every candidate has been evaluated.
+pub(crate) fn infeasible(search: &mut Search<'_>) -> Result<Infeasible, Error> {
+    let limits = search.evaluator.limits().len();
     let mut best: Vec<Option<(f64, Candidate)>> = vec![None; limits];
     let candidates = search.candidates;
     for candidate in candidates {
-        let judgement = search.judge.ask(&candidate.trial)?;
-        if judgement.error.is_some() {
+        let evaluation = search.evaluator.evaluate(&candidate.parameters)?;
+        if evaluation.error.is_some() {
             continue;
         }
-        for (best, measured) in best.iter_mut().zip(&judgement.measured) {
+        for (best, measured) in best.iter_mut().zip(&evaluation.measured) {
             let Some(value) = measured.value.or(measured.floor) else { continue };
             if best.as_ref().is_none_or(|(least, _)| value < *least) {
                 *best = Some((value, candidate.clone()));
@@ -66,34 +66,34 @@ pub(crate) fn impossible(search: &mut Search<'_>) -> Result<Impossible, Error> {
         }
     }
     beyond.sort_by(|one, other| one.cost.total_cmp(&other.cost));
-    Ok(Impossible { best, nearest, beyond })
+    Ok(Infeasible { best, nearest, sufficient: beyond })
 }
 
 /// Goes beyond the range of one key, upwards (1) or downwards (-1).
-fn further(search: &mut Search<'_>, key: usize, way: i32) -> Option<Beyond> {
+fn further(search: &mut Search<'_>, key: usize, way: i32) -> Option<SufficientValue> {
     let choice = search.choices[key].clone();
     let ends = choice.values.iter().filter_map(|text| Amount::of(text));
     let end =
         ends.max_by(|a, b| (a.base * f64::from(way)).total_cmp(&(b.base * f64::from(way))))?;
     let offered = end.text(end.number);
-    let mut starts: Vec<(f64, Trial)> = Vec::new();
+    let mut starts: Vec<(f64, ParameterSet)> = Vec::new();
     for candidate in search.candidates {
-        if candidate.trial.values[key].is_none() {
+        if candidate.parameters.values[key].is_none() {
             continue;
         }
-        let trial = candidate.trial.with(key, &offered);
-        if starts.iter().any(|(_, known)| *known == trial) {
+        let parameters = candidate.parameters.with(key, &offered);
+        if starts.iter().any(|(_, known)| *known == parameters) {
             continue;
         }
-        let used = search.judge.worst(&trial).map_or(f64::INFINITY, |(used, _)| used);
-        starts.push((used, trial));
+        let used = search.evaluator.worst(&parameters).map_or(f64::INFINITY, |(used, _)| used);
+        starts.push((used, parameters));
     }
     starts.sort_by(|one, other| one.0.total_cmp(&other.0));
     starts.truncate(FOLLOWED);
-    // A value that the scenario refuses, such as more collectors than meters, is not enough.
-    let mut enough = |trial: &Trial, number: f64| {
-        let trial = trial.with(key, &end.text(number));
-        search.judge.keeps(&trial).unwrap_or(false).then_some(trial)
+    // A value that the scenario refuses, such as more aggregators than meters, is not enough.
+    let mut enough = |parameters: &ParameterSet, number: f64| {
+        let parameters = parameters.with(key, &end.text(number));
+        search.evaluator.keeps(&parameters).unwrap_or(false).then_some(parameters)
     };
     for doubling in 1..=DOUBLINGS {
         let number = end.number * 2_f64.powi(way * doubling);
@@ -110,13 +110,13 @@ fn further(search: &mut Search<'_>, key: usize, way: i32) -> Option<Beyond> {
             *(if enough(start, middle).is_some() { &mut long } else { &mut short }) = middle;
         }
         let needed = rounded(long, way);
-        let trial = enough(start, needed).or_else(|| enough(start, long))?;
-        return Some(Beyond {
+        let parameters = enough(start, needed).or_else(|| enough(start, long))?;
+        return Some(SufficientValue {
             key: choice.key.clone(),
-            needed: trial.values[key].clone()?,
+            needed: parameters.values[key].clone()?,
             offered,
-            choice: trial.words(search.choices),
-            cost: search.prices.cost(&trial),
+            choice: parameters.words(search.choices),
+            cost: search.cost_model.cost(&parameters),
         });
     }
     None
@@ -159,10 +159,10 @@ fn rounded(number: f64, way: i32) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{Fake, district, plan_of};
-    use super::super::judge::Judge;
+    use super::super::candidate::{CostModel, candidates};
+    use super::super::evaluate::Evaluator;
     use super::super::limits::limits;
-    use super::super::trial::{Prices, candidates};
+    use super::super::test_backends::{FakeBackend, district, plan_of};
     use super::*;
 
     #[test]
@@ -174,25 +174,25 @@ mod tests {
         let (plan, choices) = plan_of(&scenario);
         let limits = limits(&scenario, &plan);
         let candidates = candidates(&scenario, &plan, choices.keys());
-        // Two per cent at 13.6 Mbit/s; collectors change nothing.
-        let fake = Fake::new(|scenario| {
+        // Two per cent at 13.6 Mbit/s; aggregators change nothing.
+        let fake = FakeBackend::new(|scenario| {
             let rate = scenario.link["wan"].forward().unwrap().rate.as_bits_per_sec() as f64;
             Some(0.02 * 13.6e6 / rate)
         });
         let mut search = Search {
             candidates: &candidates,
             choices: choices.keys(),
-            prices: Prices::new(&scenario, &plan, choices.keys()),
-            judge: Judge::new(&fake, &choices, &limits),
+            cost_model: CostModel::new(&scenario, &plan, choices.keys()),
+            evaluator: Evaluator::new(&fake, &choices, &limits),
         };
         assert_eq!(search.cheapest(|_| true).unwrap(), None);
-        let told = impossible(&mut search).unwrap();
+        let told = infeasible(&mut search).unwrap();
         let (value, candidate) = told.best[0].as_ref().unwrap();
         assert!((value - 0.034).abs() < 1e-12);
-        assert_eq!(candidate.trial.words(choices.keys()), "1 collector, wan 8 Mbit/s");
+        assert_eq!(candidate.parameters.words(choices.keys()), "1 collector, wan 8 Mbit/s");
         assert_eq!(told.nearest.as_ref(), Some(candidate));
-        assert_eq!(told.beyond.len(), 1, "{:?}", told.beyond);
-        let beyond = &told.beyond[0];
+        assert_eq!(told.sufficient.len(), 1, "{:?}", told.sufficient);
+        let beyond = &told.sufficient[0];
         assert_eq!(
             (beyond.needed.as_str(), beyond.offered.as_str(), beyond.cost),
             ("14 Mbit/s", "8 Mbit/s", 900.0 + 14.0 * 150.0)

@@ -6,7 +6,7 @@ use gridhaul_report::{TextTable, format};
 
 use super::Agreement;
 use crate::paper::Paper;
-use crate::paper::figure::told;
+use crate::paper::figure::backend_label;
 
 /// How many points of each curve agree, and each that does not.
 pub(crate) fn tables(paper: &Paper, all: &[Agreement]) -> Vec<TextTable> {
@@ -15,7 +15,7 @@ pub(crate) fn tables(paper: &Paper, all: &[Agreement]) -> Vec<TextTable> {
     }
     let mut groups: BTreeMap<(usize, &str, &[String; 2]), Vec<&Agreement>> = BTreeMap::new();
     for one in all {
-        let place = paper.about.figure.iter().position(|figure| figure.name == one.figure);
+        let place = paper.definition.figure.iter().position(|figure| figure.name == one.figure);
         let key = (place.unwrap_or(usize::MAX), one.line.as_str(), &one.backends);
         groups.entry(key).or_default().push(one);
     }
@@ -65,7 +65,7 @@ pub(crate) fn tables(paper: &Paper, all: &[Agreement]) -> Vec<TextTable> {
 }
 
 fn between(one: &Agreement) -> String {
-    format!("{} and {}", told(&one.backends[0]), told(&one.backends[1]))
+    format!("{} and {}", backend_label(&one.backends[0]), backend_label(&one.backends[1]))
 }
 
 fn row(one: &Agreement) -> Vec<String> {

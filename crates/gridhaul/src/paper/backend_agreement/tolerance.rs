@@ -6,7 +6,7 @@ use std::str::FromStr;
 use gridhaul_report::format;
 
 use crate::paper::expected::serde_as_text;
-use crate::paper::figure::Place;
+use crate::paper::figure::CurvePoint;
 
 /// How near two values must be: `0.02` apart, or `10 %` of the second; `10 % or interval` if they may
 /// also lie within the joint 95 % interval.
@@ -26,7 +26,7 @@ pub(crate) enum Limit {
 
 impl Tolerance {
     /// The intervals of independent means add in squares; what has none is exact.
-    pub(super) fn holds(self, ours: Place, theirs: Place) -> bool {
+    pub(super) fn holds(self, ours: CurvePoint, theirs: CurvePoint) -> bool {
         let joint = ours.ci95.unwrap_or(0.0).hypot(theirs.ci95.unwrap_or(0.0));
         let (Limit::Absolute(limit) | Limit::Relative(limit)) = self.limit;
         self.limit.difference([ours.y, theirs.y]) <= limit

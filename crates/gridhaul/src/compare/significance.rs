@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// What an answer knows of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
-pub struct Known {
+pub struct MetricValue {
     /// The mean and its 95 % confidence interval, in the unit of the metric.
     pub estimate: Estimate,
     /// Whether no random number influences it.
@@ -17,7 +17,7 @@ pub struct Known {
 /// Whether a difference is more than chance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum Significance {
     /// Equal, or within the 95 % interval of the difference; answers of different backends, also
     /// within 1 %.
     Agree,
@@ -36,9 +36,9 @@ pub enum Verdict {
 const TOLERANCE: f64 = 0.01;
 
 /// Probability with which equal things are called different.
-const LEVEL: f64 = 0.05;
+const SIGNIFICANCE_LEVEL: f64 = 0.05;
 
-impl Known {
+impl MetricValue {
     /// What a point of an answer knows; nothing where the point or the metric is not there.
     pub(super) fn of(estimate: Option<&Estimate>, answer: &Answer, point: Option<&Point>) -> Self {
         Self {
@@ -60,9 +60,9 @@ impl Known {
     }
 }
 
-impl Verdict {
+impl Significance {
     /// The verdict on two values, of the same backend or of two.
-    pub(super) fn on([first, other]: [&Known; 2], same_backend: bool) -> Self {
+    pub(super) fn of([first, other]: [&MetricValue; 2], same_backend: bool) -> Self {
         let (Some(a), Some(b)) = (first.estimate.mean, other.estimate.mean) else {
             return Self::Unknown;
         };
@@ -78,9 +78,9 @@ impl Verdict {
         }
         match (first.deterministic, other.deterministic) {
             (true, true) => Self::Deterministic,
-            (true, false) => on_constant((a - b).abs(), &other.estimate, close),
-            (false, true) => on_constant((a - b).abs(), &first.estimate, close),
-            (false, false) => on_means(&first.estimate, &other.estimate, (a - b).abs()),
+            (true, false) => against_constant((a - b).abs(), &other.estimate, close),
+            (false, true) => against_constant((a - b).abs(), &first.estimate, close),
+            (false, false) => of_means(&first.estimate, &other.estimate, (a - b).abs()),
         }
     }
 
@@ -106,35 +106,35 @@ impl Verdict {
 }
 
 /// Two means of random replications.
-fn on_means(first: &Estimate, other: &Estimate, distance: f64) -> Verdict {
+fn of_means(first: &Estimate, other: &Estimate, distance: f64) -> Significance {
     match first.ci95_of_difference(other) {
         // Equal values within each: the t test has no variance to go by. The permutation test has:
         // of all ways to assign the values to the two answers, two separate them so.
-        Some(0.0) => without_variance(2.0 / choices(first.n + other.n, first.n)),
-        Some(half_width) if distance <= half_width => Verdict::Agree,
-        Some(_) => Verdict::Differ,
-        None => Verdict::Unknown,
+        Some(0.0) => without_variance(2.0 / combinations(first.n + other.n, first.n)),
+        Some(half_width) if distance <= half_width => Significance::Agree,
+        Some(_) => Significance::Differ,
+        None => Significance::Unknown,
     }
 }
 
 /// A deterministic value and the mean of random replications.
-fn on_constant(distance: f64, random: &Estimate, close: bool) -> Verdict {
+fn against_constant(distance: f64, random: &Estimate, close: bool) -> Significance {
     match random.ci95 {
         // The sign test: all values lie on the same side.
         Some(0.0) => without_variance(2.0 * 0.5_f64.powi(random.n.cast_signed())),
-        Some(half_width) if distance <= half_width || close => Verdict::Agree,
-        Some(_) => Verdict::Differ,
-        None => Verdict::Unknown,
+        Some(half_width) if distance <= half_width || close => Significance::Agree,
+        Some(_) => Significance::Differ,
+        None => Significance::Unknown,
     }
 }
 
 /// The verdict where equal things would look as different with this probability.
-const fn without_variance(probability: f64) -> Verdict {
-    if probability <= LEVEL { Verdict::Differ } else { Verdict::Unknown }
+const fn without_variance(probability: f64) -> Significance {
+    if probability <= SIGNIFICANCE_LEVEL { Significance::Differ } else { Significance::Unknown }
 }
 
 /// Number of ways to choose `k` of `n` things.
-fn choices(n: u32, k: u32) -> f64 {
+fn combinations(n: u32, k: u32) -> f64 {
     (0..k).map(|taken| f64::from(n - taken) / f64::from(taken + 1)).product()
 }
 
@@ -142,17 +142,17 @@ fn choices(n: u32, k: u32) -> f64 {
 mod tests {
     use super::*;
 
-    fn random(mean: f64, ci95: Option<f64>, n: u32) -> Known {
+    fn random(mean: f64, ci95: Option<f64>, n: u32) -> MetricValue {
         let estimate = Estimate { ci95, ..Estimate::exact(mean, n) };
-        Known { estimate, deterministic: false, replications: n }
+        MetricValue { estimate, deterministic: false, replications: n }
     }
 
-    fn exact(mean: f64) -> Known {
-        Known { estimate: Estimate::exact(mean, 5), deterministic: true, replications: 5 }
+    fn exact(mean: f64) -> MetricValue {
+        MetricValue { estimate: Estimate::exact(mean, 5), deterministic: true, replications: 5 }
     }
 
-    fn verdict(first: Known, other: Known) -> Verdict {
-        Verdict::on([&first, &other], true)
+    fn result(first: MetricValue, other: MetricValue) -> Significance {
+        Significance::of([&first, &other], true)
     }
 
     #[test]
@@ -161,39 +161,41 @@ mod tests {
         // 7.4 degrees of freedom, rounded down to 7: t = 2.365, half width 11.8.
         let a = random(100.0, Some(3.0 * 2.776), 5);
         let b = |mean| random(mean, Some(4.0 * 2.776), 5);
-        assert_eq!(verdict(a, b(111.8)), Verdict::Agree);
-        assert_eq!(verdict(a, b(111.9)), Verdict::Differ);
-        assert_eq!(verdict(a, random(100.5, None, 1)), Verdict::Unknown);
-        assert_eq!(verdict(a, Known::default()), Verdict::Unknown);
-        assert_eq!(verdict(random(1.0, None, 1), random(1.0, None, 1)), Verdict::Agree);
+        assert_eq!(result(a, b(111.8)), Significance::Agree);
+        assert_eq!(result(a, b(111.9)), Significance::Differ);
+        assert_eq!(result(a, random(100.5, None, 1)), Significance::Unknown);
+        assert_eq!(result(a, MetricValue::default()), Significance::Unknown);
+        assert_eq!(result(random(1.0, None, 1), random(1.0, None, 1)), Significance::Agree);
         let difference = a.difference(&random(110.0, None, 1)).map(|it| (it * 100.0).round());
         assert_eq!(difference, Some(10.0));
     }
 
     #[test]
     fn deterministic_values_are_no_certainty() {
-        assert_eq!(verdict(exact(100.0), exact(100.0)), Verdict::Agree);
+        assert_eq!(result(exact(100.0), exact(100.0)), Significance::Agree);
         for other in [100.000_1, 150.0] {
-            assert_eq!(verdict(exact(100.0), exact(other)), Verdict::Deterministic);
+            assert_eq!(result(exact(100.0), exact(other)), Significance::Deterministic);
         }
         // Beside a random value, its interval decides, and 1 % is nothing.
         let random = |mean, ci95| random(mean, ci95, 5);
-        assert_eq!(verdict(exact(100.0), random(104.0, Some(5.0))), Verdict::Agree);
-        assert_eq!(verdict(random(106.0, Some(5.0)), exact(100.0)), Verdict::Differ);
-        assert_eq!(verdict(exact(100.0), random(100.9, Some(0.01))), Verdict::Agree);
-        assert_eq!(verdict(exact(100.0), random(150.0, None)), Verdict::Unknown);
+        assert_eq!(result(exact(100.0), random(104.0, Some(5.0))), Significance::Agree);
+        assert_eq!(result(random(106.0, Some(5.0)), exact(100.0)), Significance::Differ);
+        assert_eq!(result(exact(100.0), random(100.9, Some(0.01))), Significance::Agree);
+        assert_eq!(result(exact(100.0), random(150.0, None)), Significance::Unknown);
     }
 
     #[test]
     fn equal_replications_of_a_random_run_are_no_certainty() {
         let equal = |mean, n| random(mean, Some(0.0), n);
         // Of C(2n, n) ways two separate the values so: 1/3 for two, 1/10 for three, 1/35 for four.
-        for (n, expected) in [(2, Verdict::Unknown), (3, Verdict::Unknown), (4, Verdict::Differ)] {
-            assert_eq!(verdict(equal(2.0, n), equal(3.0, n)), expected, "{n}");
+        for (n, expected) in
+            [(2, Significance::Unknown), (3, Significance::Unknown), (4, Significance::Differ)]
+        {
+            assert_eq!(result(equal(2.0, n), equal(3.0, n)), expected, "{n}");
         }
         // All of n on one side: 1/16 for five, 1/32 for six.
-        assert_eq!(verdict(exact(2.0), equal(3.0, 5)), Verdict::Unknown);
-        assert_eq!(verdict(exact(2.0), equal(3.0, 6)), Verdict::Differ);
+        assert_eq!(result(exact(2.0), equal(3.0, 5)), Significance::Unknown);
+        assert_eq!(result(exact(2.0), equal(3.0, 6)), Significance::Differ);
     }
 
     #[test]
@@ -201,26 +203,26 @@ mod tests {
         let mut censored = random(100.0, Some(1.0), 5);
         censored.estimate.censored = true;
         let whole = random(200.0, Some(1.0), 5);
-        assert_eq!(verdict(censored, whole), Verdict::Unknown);
-        assert_eq!(verdict(whole, censored), Verdict::Unknown);
+        assert_eq!(result(censored, whole), Significance::Unknown);
+        assert_eq!(result(whole, censored), Significance::Unknown);
     }
 
     #[test]
     fn between_backends_a_percent_is_nothing() {
-        let between = |first, other| Verdict::on([&first, &other], false);
+        let between = |first, other| Significance::of([&first, &other], false);
         let (a, b) = (random(100.0, Some(0.01), 5), random(100.9, Some(0.01), 5));
-        assert_eq!(between(a, b), Verdict::Agree);
-        assert_eq!(verdict(a, b), Verdict::Differ);
-        assert_eq!(between(exact(100.0), exact(100.9)), Verdict::Agree);
-        assert_eq!(between(exact(100.0), exact(101.1)), Verdict::Deterministic);
+        assert_eq!(between(a, b), Significance::Agree);
+        assert_eq!(result(a, b), Significance::Differ);
+        assert_eq!(between(exact(100.0), exact(100.9)), Significance::Agree);
+        assert_eq!(between(exact(100.0), exact(101.1)), Significance::Deterministic);
     }
 
     #[test]
     fn what_must_agree_and_does_not() {
-        assert!(Verdict::Differ.is_disagreement(Some(0.001)));
-        assert!(Verdict::Deterministic.is_disagreement(Some(-0.011)));
-        assert!(Verdict::Deterministic.is_disagreement(None), "a change from zero");
-        assert!(!Verdict::Deterministic.is_disagreement(Some(0.009)));
-        assert!(!Verdict::Unknown.is_disagreement(Some(1.0)));
+        assert!(Significance::Differ.is_disagreement(Some(0.001)));
+        assert!(Significance::Deterministic.is_disagreement(Some(-0.011)));
+        assert!(Significance::Deterministic.is_disagreement(None), "a change from zero");
+        assert!(!Significance::Deterministic.is_disagreement(Some(0.009)));
+        assert!(!Significance::Unknown.is_disagreement(Some(1.0)));
     }
 }

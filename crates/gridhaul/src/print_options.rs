@@ -6,10 +6,10 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use gridhaul_scenario::answer::Answer;
 
-use crate::args::Printed;
+use crate::args::PrintOptions;
 use crate::terminal::print;
 
-impl Printed {
+impl PrintOptions {
     /// Whether something else is printed on standard output.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use anyhow::bail;
 use gridhaul_scenario::scenario::{Scenario, Values};
 
-use super::argument::dotted;
+use super::argument::dotted_key;
 
 /// Takes a key out of the sweep, because an option gives it other values. Returns a note where the
 /// file sweeps the key.
@@ -17,7 +17,7 @@ pub(super) fn replace(
 ) -> anyhow::Result<Option<String>> {
     for (index, entry) in scenario.sweep.iter_mut().enumerate() {
         let above = |swept: &&String| {
-            key.strip_prefix(&dotted(swept)).is_some_and(|rest| rest.starts_with('.'))
+            key.strip_prefix(&dotted_key(swept)).is_some_and(|rest| rest.starts_with('.'))
         };
         if let Some(table) = entry.vary.keys().find(above) {
             bail!(
@@ -25,7 +25,7 @@ pub(super) fn replace(
                  help: give `{table}` as a whole"
             );
         }
-        let Some(swept) = entry.vary.keys().find(|swept| dotted(swept) == key).cloned() else {
+        let Some(swept) = entry.vary.keys().find(|swept| dotted_key(swept) == key).cloned() else {
             continue;
         };
         let values = match entry.vary.shift_remove(&swept) {

@@ -8,20 +8,20 @@ use gridhaul_scenario::scenario::{Choices, Scenario};
 use rayon::prelude::*;
 
 use super::agreement::{Comparison, compare};
+use super::candidate::Candidate;
+use super::evaluate::Evaluation;
 use super::evidence::{Decision, Evidence, REPLICATIONS_MIN};
-use super::judge::Judgement;
 use super::limits::Limit;
 use super::search::Search;
-use super::trial::Candidate;
-use super::verify::{Depth, Verification};
+use super::verify::{Verification, VerificationDepth};
 use crate::error::Error;
 
 /// A candidate that was simulated.
 #[derive(Debug, Clone)]
-pub(crate) struct Checked {
+pub(crate) struct SimulatedCandidate {
     pub(crate) candidate: Candidate,
     /// What the equations say.
-    pub(crate) model: Judgement,
+    pub(crate) model: Evaluation,
     pub(crate) evidence: Evidence,
     pub(crate) decision: Decision,
     /// Quantities that both know; empty where the equations have no answer.
@@ -30,7 +30,7 @@ pub(crate) struct Checked {
     pub(crate) warnings: Vec<String>,
 }
 
-impl Checked {
+impl SimulatedCandidate {
     /// Whether every limit is kept in the simulation.
     pub(crate) fn keeps(&self) -> bool {
         self.decision == Decision::Keeps
@@ -50,19 +50,19 @@ pub(crate) const REPLICATIONS_MAX: usize = 10;
 
 /// When candidates of a list are given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Until {
+pub(crate) enum StopRule {
     /// The first in the list that keeps every limit is wanted: those after it are left.
-    Found,
+    FirstFeasible,
     /// All are wanted, over at least three replications each.
     All,
 }
 
 /// Simulates candidates and remembers what came out.
-pub(crate) struct Bench<'a> {
-    pub(crate) how: &'a Verification<'a>,
+pub(crate) struct SimulationRuns<'a> {
+    pub(crate) verification: &'a Verification<'a>,
     pub(crate) choices: &'a Choices,
     pub(crate) limits: &'a [Limit],
-    pub(crate) tried: Vec<Checked>,
+    pub(crate) simulations: Vec<SimulatedCandidate>,
     pool: rayon::ThreadPool,
 }
 
@@ -74,40 +74,40 @@ struct Job {
     decision: Option<Decision>,
 }
 
-impl<'a> Bench<'a> {
+impl<'a> SimulationRuns<'a> {
     pub(crate) fn new(
-        how: &'a Verification<'a>,
+        verification: &'a Verification<'a>,
         choices: &'a Choices,
         limits: &'a [Limit],
     ) -> Result<Self, Error> {
         let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(how.threads)
+            .num_threads(verification.threads)
             .build()
             .map_err(|error| anyhow::anyhow!("threads: {error}"))?;
-        Ok(Self { how, choices, limits, tried: Vec::new(), pool })
+        Ok(Self { verification, choices, limits, simulations: Vec::new(), pool })
     }
 
     /// Number of candidates that may still be simulated.
-    pub(crate) fn left(&self) -> usize {
-        self.how.max_candidates.saturating_sub(self.tried.len())
+    pub(crate) fn remaining(&self) -> usize {
+        self.verification.max_candidates.saturating_sub(self.simulations.len())
     }
 
     /// Simulates candidates in their order until one keeps every limit, or all of them, or no more may be.
-    /// Returns the first in the list that keeps every limit, as an index into [`Self::tried`].
+    /// Returns the first in the list that keeps every limit, as an index into [`Self::simulations`].
     pub(crate) fn simulate(
         &mut self,
         search: &mut Search<'_>,
         list: &[usize],
-        until: Until,
+        until: StopRule,
     ) -> Result<Option<usize>, Error> {
-        let list = &list[..list.len().min(self.left())];
+        let list = &list[..list.len().min(self.remaining())];
         let mut found = None;
         for batch in list.chunks(BATCH) {
             for job in self.batch(search, batch, until)? {
                 let keeps = self.note(search, job)?;
-                found = found.or_else(|| keeps.then(|| self.tried.len() - 1));
+                found = found.or_else(|| keeps.then(|| self.simulations.len() - 1));
             }
-            if until == Until::Found && found.is_some() {
+            if until == StopRule::FirstFeasible && found.is_some() {
                 break;
             }
         }
@@ -115,11 +115,16 @@ impl<'a> Bench<'a> {
     }
 
     /// Adds replications to the candidates of a batch until each is decided or of no more interest.
-    fn batch(&self, search: &Search<'_>, batch: &[usize], until: Until) -> Result<Vec<Job>, Error> {
+    fn batch(
+        &self,
+        search: &Search<'_>,
+        batch: &[usize],
+        until: StopRule,
+    ) -> Result<Vec<Job>, Error> {
         let mut jobs = Vec::new();
         for &index in batch {
-            let trial = &search.candidates[index].trial;
-            let scenario = self.choices.scenario(&trial.values, trial.collectors)?;
+            let parameters = &search.candidates[index].parameters;
+            let scenario = self.choices.scenario(&parameters.values, parameters.aggregators)?;
             let scenario = Scenario { replications: 1, ..scenario };
             self.supported(&scenario)?;
             let evidence = Evidence::of(&scenario);
@@ -134,8 +139,8 @@ impl<'a> Bench<'a> {
             }
             // Of several candidates most are far from a limit, and two are enough to reject them. Later, the
             // fewer candidates are open, the more replications of each run at the same time.
-            let more = match (from, self.how.depth) {
-                (0, Depth::Winner) if batch.len() > 1 => 2,
+            let more = match (from, self.verification.depth) {
+                (0, VerificationDepth::Winner) if batch.len() > 1 => 2,
                 (0, _) => REPLICATIONS_MIN,
                 _ => (BATCH / open.len()).max(1).min(REPLICATIONS_MAX - from),
             };
@@ -164,9 +169,9 @@ impl<'a> Bench<'a> {
         let runs: Vec<(usize, usize)> =
             numbers.flat_map(|number| open.iter().map(move |job| (*job, number))).collect();
         let (done, total) = (AtomicU64::new(0), runs.len() as u64);
-        let progress = (self.how.progress)(label);
+        let progress = (self.verification.progress)(label);
         progress.advance(0, total);
-        let (simulator, watcher) = (self.how.simulator, progress.as_ref());
+        let (simulator, watcher) = (self.verification.simulator, progress.as_ref());
         let run = |&(job, number): &(usize, usize)| {
             let scenario: &Scenario = &jobs[job].scenario;
             let seed = scenario.seed.wrapping_add(number as u64);
@@ -185,25 +190,32 @@ impl<'a> Bench<'a> {
     /// Keeps what came out of a candidate; whether it keeps every limit.
     fn note(&mut self, search: &mut Search<'_>, job: Job) -> Result<bool, Error> {
         let candidate = search.candidates[job.index].clone();
-        let model = search.judge.ask(&candidate.trial)?.clone();
-        let equations = search.judge.answer(&job.scenario)?;
+        let model = search.evaluator.evaluate(&candidate.parameters)?.clone();
+        let equations = search.evaluator.answer(&job.scenario)?;
         let simulated = job.evidence.answer();
         let points = equations.as_ref().zip(simulated.as_ref());
         let points = points.and_then(|(a, b)| a.points.first().zip(b.points.first()));
         let comparisons = points.map_or_else(Vec::new, |(a, b)| compare(self.limits, a, b));
         let decision = job.decision.unwrap_or(Decision::Unknown(Vec::new()));
         let keeps = decision == Decision::Keeps;
-        search.judge.overrule(&candidate.trial, keeps);
+        search.evaluator.record_simulation(&candidate.parameters, keeps);
         let evidence = job.evidence;
         let warnings = equations.map_or_else(Vec::new, |answer| {
             answer.warnings.iter().map(|it| format!("{}: {}", it.about, it.message)).collect()
         });
-        self.tried.push(Checked { candidate, model, evidence, decision, comparisons, warnings });
+        self.simulations.push(SimulatedCandidate {
+            candidate,
+            model,
+            evidence,
+            decision,
+            comparisons,
+            warnings,
+        });
         Ok(keeps)
     }
 
     fn supported(&self, scenario: &Scenario) -> Result<(), Error> {
-        self.how.simulator.supports(scenario).map_err(|keys| {
+        self.verification.simulator.supports(scenario).map_err(|keys| {
             let keys: Vec<_> = keys.iter().map(ToString::to_string).collect();
             anyhow::anyhow!(
                 "the choice cannot be verified by simulation:\n{}\n  help: leave verification out \
@@ -215,15 +227,15 @@ impl<'a> Bench<'a> {
     }
 
     fn label(&self, search: &Search<'_>, batch: &[usize]) -> String {
-        let first = self.tried.len() + 1;
+        let first = self.simulations.len() + 1;
         let words =
-            batch.first().map(|index| search.candidates[*index].trial.words(search.choices));
+            batch.first().map(|index| search.candidates[*index].parameters.words(search.choices));
         let last = first + batch.len() - 1;
         match (words, first == last) {
             (Some(words), true) => format!("simulating choice {first}: {words}"),
             _ => format!(
                 "simulating choices {first} to {last} of at most {}",
-                self.how.max_candidates
+                self.verification.max_candidates
             ),
         }
     }
@@ -231,11 +243,11 @@ impl<'a> Bench<'a> {
 
 /// Candidates of a batch that need more replications. Of those that are searched, only what comes before
 /// the first that keeps every limit.
-fn open(jobs: &[Job], until: Until) -> Vec<usize> {
+fn open(jobs: &[Job], until: StopRule) -> Vec<usize> {
     let found = jobs.iter().position(|job| job.decision == Some(Decision::Keeps));
     let end = match until {
-        Until::Found => found.unwrap_or(jobs.len()),
-        Until::All => jobs.len(),
+        StopRule::FirstFeasible => found.unwrap_or(jobs.len()),
+        StopRule::All => jobs.len(),
     };
     (0..end).filter(|at| jobs[*at].decision.is_none()).collect()
 }

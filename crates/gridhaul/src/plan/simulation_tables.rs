@@ -4,22 +4,23 @@ use gridhaul_report::TextTable;
 use gridhaul_report::format::{self, UNKNOWN};
 
 use super::agreement::Comparison;
+use super::charts::money;
 use super::evidence::Decision;
-use super::picture::money;
 use super::tables::{counted, table};
-use super::{Checked, Outcome};
+use super::{PlanOutcome, SimulatedCandidate};
 
 /// Equations and simulation side by side: of the choice of the equations, and of the winner if that is another.
-pub(crate) fn compared(outcome: &Outcome) -> Vec<TextTable> {
-    let first = outcome.tried.iter().flatten().next();
+pub(crate) fn compared(outcome: &PlanOutcome) -> Vec<TextTable> {
+    let first = outcome.simulations.iter().flatten().next();
     let winner = outcome.verified();
-    let other = winner
-        .filter(|winner| first.is_none_or(|first| first.candidate.trial != winner.candidate.trial));
+    let other = winner.filter(|winner| {
+        first.is_none_or(|first| first.candidate.parameters != winner.candidate.parameters)
+    });
     let shown = [first, other].into_iter().flatten();
     shown.filter(|checked| !checked.comparisons.is_empty()).map(|it| beside(outcome, it)).collect()
 }
 
-fn beside(outcome: &Outcome, checked: &Checked) -> TextTable {
+fn beside(outcome: &PlanOutcome, checked: &SimulatedCandidate) -> TextTable {
     let row = |comparison: &Comparison| {
         let agreement = if comparison.agrees() { "agree" } else { "DIFFER" };
         vec![
@@ -31,7 +32,7 @@ fn beside(outcome: &Outcome, checked: &Checked) -> TextTable {
         ]
     };
     let rows: Vec<_> = checked.comparisons.iter().map(row).collect();
-    let words = checked.candidate.trial.words(outcome.keys());
+    let words = checked.candidate.parameters.words(outcome.keys());
     let title = format!("Equations and simulation: {words}");
     let mut table =
         table(&title, &["quantity", "equations", "simulation", "difference", ""], rows, 1);
@@ -46,20 +47,20 @@ fn beside(outcome: &Outcome, checked: &Checked) -> TextTable {
 }
 
 /// The choices that were simulated, in this order.
-pub(crate) fn simulated(outcome: &Outcome) -> TextTable {
-    let row = |checked: &Checked| {
+pub(crate) fn simulated(outcome: &PlanOutcome) -> TextTable {
+    let row = |checked: &SimulatedCandidate| {
         let result = match &checked.decision {
             Decision::Keeps => "keeps every limit".to_owned(),
             decision => format!("FAILS: {}", short(outcome, checked, decision)),
         };
         vec![
-            checked.candidate.trial.words(outcome.keys()),
+            checked.candidate.parameters.words(outcome.keys()),
             money(checked.candidate.cost, &outcome.plan),
             checked.evidence.replications().to_string(),
             result,
         ]
     };
-    let rows: Vec<_> = outcome.tried.iter().flatten().map(row).collect();
+    let rows: Vec<_> = outcome.simulations.iter().flatten().map(row).collect();
     let title = format!("Simulated: {}", counted(rows.len(), "choice", "choices"));
     let mut table = table(&title, &["choice", "cost", "replications", "result"], rows, 1);
     table.note = Some(
@@ -71,7 +72,11 @@ pub(crate) fn simulated(outcome: &Outcome) -> TextTable {
 }
 
 /// What decides against a choice, in a few words.
-pub(crate) fn short(outcome: &Outcome, checked: &Checked, decision: &Decision) -> String {
+pub(crate) fn short(
+    outcome: &PlanOutcome,
+    checked: &SimulatedCandidate,
+    decision: &Decision,
+) -> String {
     let of = |which: &[usize]| {
         let limits = which.iter().map(|at| {
             let limit = &outcome.limits[*at];
