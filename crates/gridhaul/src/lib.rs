@@ -1,6 +1,6 @@
-//! gridhaul as a library: scenarios are answered, swept, compared and planned, and papers are reproduced, over plain
-//! Rust types. The command line is a thin layer on it. Nothing here prints, reads the command line or ends the process;
-//! an [`Observer`] follows the work and may interrupt it.
+//! gridhaul as a library: run, sweep, compare and plan scenarios, and reproduce papers, with plain Rust types. The
+//! command line is a thin layer on top. The library does not print, does not read the command line and does not end the
+//! process; an [`Observer`] receives the progress and may interrupt the work.
 //!
 //! ```
 //! use gridhaul::scenario::answer::Metric;

@@ -1,19 +1,19 @@
-//! Tables that fit a terminal: headings in several lines, transposed, without their last columns, or in
-//! parts below each other.
+//! Layout of tables for the width of a terminal: wrapped headings, transposed tables, omitted last columns, or columns
+//! split into several tables.
 
 use gridhaul_report::TextTable;
 use gridhaul_scenario::answer::Metric;
 
-/// Columns stand this far apart.
+/// Blanks between columns.
 pub(crate) const COLUMN_GAP: usize = 2;
 
-/// Least characters of a name that is shortened.
+/// Smallest width to which a row name is shortened.
 const NAME_WIDTH_MIN: usize = 8;
 
-/// Most rows of a table that is transposed.
+/// Largest number of rows of a table that is transposed.
 const TRANSPOSED_ROWS_MAX: usize = 12;
 
-/// The table in a form that is at most so many characters wide: one table, or parts of it.
+/// Lays out a table for at most `width` characters: one table, or several with a part of the columns each.
 pub(crate) fn fit(table: &TextTable, width: usize) -> Vec<TextTable> {
     let lines =
         |text: &str| text.lines().map(|line| wrap_sentence(line, width)).collect::<Vec<_>>();
@@ -25,7 +25,7 @@ pub(crate) fn fit(table: &TextTable, width: usize) -> Vec<TextTable> {
     tables
 }
 
-/// A sentence in lines of at most so many characters, where its words allow.
+/// Wraps a sentence into lines of at most `width` characters, or longer ones for longer words.
 fn wrap_sentence(sentence: &str, width: usize) -> String {
     let mut text = String::new();
     let mut taken = 0;
@@ -79,7 +79,7 @@ fn column_widths(table: &TextTable) -> Vec<usize> {
     table.headers.iter().enumerate().map(column).collect()
 }
 
-/// Headings broken at blanks and dots, as narrow as their columns allow.
+/// Headings wrapped at blanks and dots to the width of their columns.
 fn with_wrapped_headers(table: &TextTable) -> TextTable {
     let bare = TextTable { headers: vec![String::new(); table.headers.len()], ..table.clone() };
     let headers = table.headers.iter().zip(column_widths(&bare));
@@ -87,11 +87,11 @@ fn with_wrapped_headers(table: &TextTable) -> TextTable {
     TextTable { headers, ..table.clone() }
 }
 
-/// A heading in lines of at most so many characters, where its words allow.
+/// Wraps a heading into lines of at most `width` characters, or longer ones for longer words.
 fn wrap_header(header: &str, width: usize) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in header.split(' ') {
-        // A key of a scenario breaks before its dots.
+        // A scenario key is wrapped before its dots.
         for (index, step) in word.split('.').enumerate() {
             let step = if index > 0 { format!(".{step}") } else { step.to_owned() };
             words.push(step);
@@ -113,7 +113,7 @@ fn wrap_header(header: &str, width: usize) -> String {
     lines.join("\n")
 }
 
-/// Columns become rows.
+/// The transposed table: columns become rows.
 fn transposed(table: &TextTable) -> TextTable {
     let keys = table.key_columns.max(1);
     let name = |row: &Vec<String>| row[..keys.min(row.len())].join("\n");
@@ -127,7 +127,7 @@ fn transposed(table: &TextTable) -> TextTable {
     TextTable { headers, rows, key_columns: 1, ..table.clone() }
 }
 
-/// Names shortened, so that beside them there is room for the widest column.
+/// Shortens the row names so that the widest column fits next to them.
 fn with_shortened_names(mut table: TextTable, width: usize) -> TextTable {
     let keys = table.key_columns.min(table.headers.len());
     loop {
@@ -140,7 +140,7 @@ fn with_shortened_names(mut table: TextTable, width: usize) -> TextTable {
             return table;
         };
         let most = widths[index].saturating_sub(taken - width).max(NAME_WIDTH_MIN);
-        // The last part of a name tells it from others.
+        // Names differ mostly in their last part, so the beginning is cut.
         let cut = |text: &str| match text.chars().count().checked_sub(most) {
             None | Some(0) => text.to_owned(),
             Some(over) => std::iter::once('…').chain(text.chars().skip(over + 1)).collect(),
@@ -153,7 +153,7 @@ fn with_shortened_names(mut table: TextTable, width: usize) -> TextTable {
     }
 }
 
-/// The metrics whose headings a table has, with their columns.
+/// The columns of a table that are metrics, identified by their headings.
 fn metrics_of(table: &TextTable) -> Vec<(usize, Metric)> {
     let headers = table.headers.iter().enumerate().skip(table.key_columns);
     let metric = |header: &str| {
@@ -168,8 +168,7 @@ fn metrics_of(table: &TextTable) -> Vec<(usize, Metric)> {
     headers.filter_map(|(index, header)| Some((index, metric(header)?))).collect()
 }
 
-/// As many columns from the left as fit, and a note on the others. The first ones are those that are
-/// looked at first.
+/// As many columns from the left as fit, and a note that lists the omitted ones. The most important metrics come first.
 fn without_last_columns(table: &TextTable, whole: &TextTable, width: usize) -> TextTable {
     let widths = column_widths(table);
     let fitting = (1..=widths.len()).take_while(|&count| total_width(&widths[..count]) <= width);
@@ -177,7 +176,7 @@ fn without_last_columns(table: &TextTable, whole: &TextTable, width: usize) -> T
     let dropped = metrics_of(whole).into_iter().filter(|(index, _)| *index >= kept);
     let columns: Vec<_> = dropped.map(|(_, metric)| metric.info().column).collect();
     let note = format!(
-        "Left out, for a width of {width}: {}. See them with --only {}, with --csv, or in the report.",
+        "Omitted at a width of {width}: {}. Use --only {}, --csv or the report to see these columns.",
         columns.join(", "),
         columns.first().copied().unwrap_or_default(),
     );
@@ -190,7 +189,7 @@ fn without_last_columns(table: &TextTable, whole: &TextTable, width: usize) -> T
     }
 }
 
-/// The columns in parts below each other; each part repeats the names of the rows.
+/// The columns split into several tables; each table repeats the row names.
 fn split_columns(table: &TextTable, width: usize) -> Vec<TextTable> {
     let widths = column_widths(table);
     let keys = table.key_columns.min(widths.len());
@@ -241,14 +240,14 @@ mod tests {
         ["link.a.forward.rate", "flow", "goodput (kbit/s)", "round trip, mean (ms)", "fairness"];
 
     #[test]
-    fn headings_are_broken_before_anything_is_left_out() {
+    fn headings_are_wrapped_before_columns_are_omitted() {
         let fitted = fit(&table(&METRICS, 20, 2), 60);
         assert_eq!(fitted[0].headers[3], "round\ntrip,\nmean\n(ms)");
         assert_eq!(fitted[0].headers.len(), 5);
     }
 
     #[test]
-    fn what_is_left_out_is_named_with_the_way_to_see_it() {
+    fn omitted_columns_are_named_with_the_option_that_shows_them() {
         let fitted = fit(&table(&METRICS, 20, 2), 30);
         let note = fitted[0].note.as_deref().unwrap();
         assert!(note.contains("fairness_index") && note.contains("--only"), "{note}");
@@ -256,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn few_rows_are_turned() {
+    fn tables_with_few_rows_are_transposed() {
         let many: Vec<_> = (0..12).map(|index| format!("column {index}")).collect();
         let many: Vec<_> = many.iter().map(String::as_str).collect();
         let fitted = fit(&table(&many, 3, 1), 50);
@@ -264,8 +263,8 @@ mod tests {
     }
 
     #[test]
-    fn compared_columns_are_parted_and_none_is_lost() {
-        let headers = ["", "metric", "a long label of one", "another", "difference", "verdict"];
+    fn columns_of_comparisons_are_split_and_none_is_lost() {
+        let headers = ["", "metric", "a long label of one", "another", "difference", "result"];
         let fitted = fit(&table(&headers, 20, 2), 30);
         assert!(fitted.len() > 1);
         let found: Vec<_> = fitted.iter().flat_map(|part| part.headers[2..].to_vec()).collect();

@@ -1,4 +1,4 @@
-//! `gridhaul compare`: answers side by side.
+//! `gridhaul compare`: compares scenarios, results and backends.
 
 use std::path::Path;
 
@@ -15,25 +15,25 @@ use crate::args::CompareArgs;
 use crate::results_folder::{Destination, RESULT_FILES};
 use crate::terminal::{Terminal, print, print_tables, say};
 
-/// Compares every answer with the first.
+/// Compares every answer with the first one.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
     args.print.check(args.common.json)?;
     let destination =
         args.out.as_ref().map(|out| Destination::new(out, args.common.force)).transpose()?;
-    let mut sides = Vec::new();
+    let mut compared = Vec::new();
     for file in &args.files {
-        sides.extend(sides_of(file, args)?);
+        compared.extend(answers_of(file, args)?);
     }
-    if sides.len() < 2 {
-        let help = "name a second file, or several backends: --on sim,model";
-        return Err(anyhow!("one answer has nothing to be compared with\n  help: {help}").into());
+    if compared.len() < 2 {
+        let help = "give a second file, or several backends: --on sim,model";
+        return Err(anyhow!("compare needs at least two answers, found one\n  help: {help}").into());
     }
-    name_apart(&mut sides);
-    let answers: Vec<_> = sides.iter().map(|side| (side.label.clone(), &side.answer)).collect();
+    make_labels_unique(&mut compared);
+    let answers: Vec<_> = compared.iter().map(|one| (one.label.clone(), &one.answer)).collect();
     let comparison = compare(&answers, &args.print.only)?;
     let text = json(&comparison)?;
     if args.print.csv(&answers)? {
-        // The comparison is in the folder, if there is one.
+        // With CSV on standard output, the comparison is only written to the folder, if there is one.
     } else if args.common.json {
         print(&text)?;
     } else {
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
         print_tables(&tables)?;
     }
     if let Some(destination) = destination {
-        let folder = write(destination, &sides, &text)?;
+        let folder = write(destination, &compared, &text)?;
         if !args.common.quiet {
             say(format_args!("report: {folder}"));
         }
@@ -50,25 +50,25 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
     match comparison.differences() {
         0 => Ok(()),
         _ if !args.must_agree => Ok(()),
-        count => Err(CommandError::Check(format!("{count} metrics differ by more than chance"))),
+        count => Err(CommandError::Check(format!("{count} metrics differ significantly"))),
     }
 }
 
-/// An answer and where it came from.
-struct Side {
+/// An answer and its origin.
+struct LabelledAnswer {
     label: String,
     file: String,
     answer: Answer,
     scenario: Option<Scenario>,
 }
 
-fn sides_of(file: &Path, args: &CompareArgs) -> Result<Vec<Side>, CommandError> {
+fn answers_of(file: &Path, args: &CompareArgs) -> Result<Vec<LabelledAnswer>, CommandError> {
     let stored = if file.is_dir() { Some(file.join(RESULT_FILES[0])) } else { None };
     let is_json = file.extension().is_some_and(|ending| ending == "json");
     let (label, shown) = (label(file), file.display().to_string());
     if let Some(path) = stored.or_else(|| is_json.then(|| file.to_owned())) {
         let answer = read_answer(&path)?;
-        return Ok(vec![Side { label, file: shown, answer, scenario: None }]);
+        return Ok(vec![LabelledAnswer { label, file: shown, answer, scenario: None }]);
     }
     let mut scenario = trace::load_scenario(file)?;
     scenario.replications = args.replications.unwrap_or(scenario.replications);
@@ -79,13 +79,13 @@ fn sides_of(file: &Path, args: &CompareArgs) -> Result<Vec<Side>, CommandError> 
         &Terminal::new(args.common.quiet),
     )?;
     let several = answers.len() > 1;
-    let side = |answer: Answer| {
+    let one = |answer: Answer| {
         let by = |name: &str| format!("{name} ({})", answer.backend);
         let (label, file) =
             if several { (by(&label), by(&shown)) } else { (label.clone(), shown.clone()) };
-        Side { label, file, answer, scenario: Some(scenario.clone()) }
+        LabelledAnswer { label, file, answer, scenario: Some(scenario.clone()) }
     };
-    Ok(answers.into_iter().map(side).collect())
+    Ok(answers.into_iter().map(one).collect())
 }
 
 fn label(file: &Path) -> String {
@@ -94,23 +94,23 @@ fn label(file: &Path) -> String {
     stem(named)
 }
 
-/// Uses whole paths where names alone would be the same.
-fn name_apart(sides: &mut [Side]) {
-    let labels: Vec<_> = sides.iter().map(|side| side.label.clone()).collect();
-    for side in sides {
-        if labels.iter().filter(|label| **label == side.label).count() > 1 {
-            side.label.clone_from(&side.file);
+/// Replaces labels that occur more than once by the whole path.
+fn make_labels_unique(compared: &mut [LabelledAnswer]) {
+    let labels: Vec<_> = compared.iter().map(|one| one.label.clone()).collect();
+    for one in compared {
+        if labels.iter().filter(|label| **label == one.label).count() > 1 {
+            one.label.clone_from(&one.file);
         }
     }
 }
 
 fn write(
     destination: Destination,
-    sides: &[Side],
+    compared: &[LabelledAnswer],
     comparison: &str,
 ) -> Result<String, CommandError> {
-    let answers: Vec<_> = sides.iter().map(|side| (side.label.clone(), &side.answer)).collect();
-    let scenarios = sides.iter().filter_map(|side| side.scenario.as_ref());
+    let answers: Vec<_> = compared.iter().map(|one| (one.label.clone(), &one.answer)).collect();
+    let scenarios = compared.iter().filter_map(|one| one.scenario.as_ref());
     let toml: Vec<_> = scenarios.map(Scenario::to_toml).collect();
     let title = answers.iter().map(|(label, _)| label.as_str()).collect::<Vec<_>>().join(" / ");
     let report = gridhaul_report::html(&Report {

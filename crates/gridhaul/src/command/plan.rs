@@ -1,4 +1,4 @@
-//! `gridhaul plan`: the cheapest choice that keeps limits.
+//! `gridhaul plan`: the cheapest configuration that meets limits.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::args::{OutputOptions, PlanArgs, Verify};
 use crate::results_folder::Destination;
 use crate::terminal::{Terminal, print, say, texts};
 
-/// Plans, writes a folder, prints what was found. A request without a choice is a failed check.
+/// Plans, writes the results folder and prints the result. If no candidate meets the limits, the check has failed.
 pub(crate) fn run(args: &PlanArgs) -> Result<(), CommandError> {
     let scenario = load(&args.file, &args.changes, &[], args.output.common.quiet)?;
     gridhaul::plan::check(&scenario, &args.file.display().to_string())?;
@@ -75,7 +75,7 @@ fn write(
             finding: &summary,
             tables: &tables,
             charts: outcome.charts(),
-            answers: if shown.is_empty() { "" } else { "The choice in detail" },
+            answers: if shown.is_empty() { "" } else { "Results of the chosen configuration" },
         },
     });
     let mut folder = destination.begin()?;

@@ -1,4 +1,4 @@
-//! `gridhaul run` and `gridhaul sweep`: one scenario, an answer of each backend, one folder.
+//! `gridhaul run` and `gridhaul sweep`: one scenario, the answer of each backend, one results folder.
 
 use std::path::{Path, PathBuf};
 
@@ -57,13 +57,13 @@ impl Job<'_> {
         if missing > 0 || answers.iter().any(|answer| answer.incomplete) {
             let kept = shown(&written);
             return Err(CommandError::Interrupted(format!(
-                "interrupted: {kept} holds what is finished"
+                "interrupted: {kept} contains the finished results"
             )));
         }
         Ok(())
     }
 
-    /// Prints the answers as the options say.
+    /// Prints the answers in the format that the options select.
     fn print(&self, answers: &[(String, &Answer)], as_json: bool) -> Result<(), CommandError> {
         let label = stem(&self.args.file);
         let options = &self.args.print;
@@ -94,10 +94,10 @@ impl Job<'_> {
     }
 }
 
-/// Most points of a sweep whose links are printed as well.
+/// Largest number of sweep points for which the links are printed as well.
 const POINTS_WITH_LINKS: usize = 4;
 
-/// The metrics that are looked at first or, where they are named, these only.
+/// Tables of the selected metrics or, without a selection, of the headline metrics.
 fn tables(answer: &Answer, only: &[Metric]) -> Vec<TextTable> {
     let answers = [(String::new(), answer)];
     if !only.is_empty() {
@@ -106,14 +106,14 @@ fn tables(answer: &Answer, only: &[Metric]) -> Vec<TextTable> {
     let mut tables = gridhaul_report::tables(&answers, Detail::Headline);
     if answer.points.len() > POINTS_WITH_LINKS && tables.len() > 1 {
         tables.truncate(1);
-        tables[0].add_note("The links are in the report.");
+        tables[0].add_note("See the report for the links.");
     }
     tables.extend(gridhaul_report::deadline_checks(&[(String::new(), answer)]));
     tables
 }
 
-/// Reads a scenario and changes it as the command line says. Unless `quiet`, says what of the file's sweep is
-/// replaced.
+/// Reads a scenario and applies the changes of the command line. Unless `quiet`, reports which sweeps of the file
+/// are replaced.
 pub(crate) fn load(
     file: &Path,
     changes: &ChangeOptions,
@@ -127,7 +127,7 @@ pub(crate) fn load(
     Ok(scenario)
 }
 
-/// Name of a scenario file without folder and ending.
+/// Name of a scenario file without folder and extension.
 pub(crate) fn stem(file: &Path) -> String {
     if Scenario::is_standard_input(file) {
         return "stdin".to_owned();
@@ -135,7 +135,7 @@ pub(crate) fn stem(file: &Path) -> String {
     file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// A path as a person would write it: relative where it is below the current folder.
+/// A path for messages: relative if it is below the current folder.
 pub(crate) fn shown(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(here).unwrap_or(path).display().to_string()
@@ -147,7 +147,7 @@ pub(crate) fn json(answer: &impl serde::Serialize) -> Result<String, CommandErro
     Ok(text.map_err(CommandError::Internal)? + "\n")
 }
 
-/// What goes into the folder.
+/// Contents of the results folder.
 struct Results<'a> {
     scenario: &'a Scenario,
     answers: &'a [(String, &'a Answer)],
@@ -155,8 +155,8 @@ struct Results<'a> {
 }
 
 impl Results<'_> {
-    /// The first answer is `answer.json`, those of further backends are `answer-<backend>.json`; so are
-    /// their series and captures.
+    /// Writes the answer of the first backend to `answer.json` and those of further backends to
+    /// `answer-<backend>.json`. Series and captures are named in the same manner.
     fn write(
         &self,
         destination: Destination,

@@ -1,4 +1,4 @@
-//! `gridhaul schema`: JSON Schemas of what is asked and what is answered.
+//! `gridhaul schema`: JSON Schemas of scenarios and answers.
 
 use gridhaul_scenario::schema;
 

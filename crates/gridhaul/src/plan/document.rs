@@ -1,4 +1,4 @@
-//! `plan.json`: what planning found out, for programs.
+//! `plan.json`: the outcome of planning as JSON.
 
 use gridhaul_scenario::scenario::Scenario;
 use indexmap::IndexMap;
@@ -19,8 +19,8 @@ pub(crate) fn document(scenario: &Scenario, outcome: &PlanOutcome) -> Value {
         json!({
             "choice": choice(&winner.candidate),
             "basis": match outcome.basis {
-                Basis::Equations => "equations",
-                Basis::Both => "equations and simulation",
+                Basis::Model => "model",
+                Basis::Both => "model and simulation",
                 Basis::Simulation => "simulation",
             },
             "limits": limits(outcome, &winner.model, outcome.verified()),
@@ -33,7 +33,7 @@ pub(crate) fn document(scenario: &Scenario, outcome: &PlanOutcome) -> Value {
         json!({
             "what": other.what,
             "choice": choice(&other.candidate),
-            "keeps": other.keeps,
+            "met": other.meets_limits,
             "limits": limits(outcome, evaluation, outcome.simulated(&other.candidate)),
         })
     });
@@ -73,11 +73,11 @@ pub(crate) fn document(scenario: &Scenario, outcome: &PlanOutcome) -> Value {
 /// A simulated candidate.
 fn simulated(outcome: &PlanOutcome, checked: &SimulatedCandidate) -> Value {
     let result = match checked.decision {
-        Decision::Keeps => "keeps",
-        Decision::Breaks(_) => "breaks",
+        Decision::Met => "met",
+        Decision::Violated(_) => "violated",
         Decision::TooClose(_) => "too close",
         Decision::Unknown(_) => "unknown",
-        Decision::Invalid(_) => "not valid",
+        Decision::Invalid(_) => "invalid",
     };
     json!({
         "choice": choice(outcome, &checked.candidate),
@@ -101,7 +101,7 @@ fn choice(outcome: &PlanOutcome, candidate: &Candidate) -> Value {
     })
 }
 
-/// A quantity as both see it.
+/// One quantity of model and simulation.
 fn comparison(comparison: &Comparison) -> Value {
     json!({
         "row": comparison.row,
@@ -112,7 +112,7 @@ fn comparison(comparison: &Comparison) -> Value {
     })
 }
 
-/// Each limit with its values: loss and late messages as shares, delays in seconds.
+/// Each limit with its values: loss and late messages as ratios, delays in seconds.
 fn limits(
     outcome: &PlanOutcome,
     model: &Evaluation,
@@ -120,8 +120,8 @@ fn limits(
 ) -> Vec<Value> {
     let entry = |(at, limit): (usize, &Limit)| {
         let state = match limit.state(&model.measured[at]) {
-            LimitState::Kept => Some(true),
-            LimitState::Broken => Some(false),
+            LimitState::Met => Some(true),
+            LimitState::Violated => Some(false),
             LimitState::Unknown => None,
         };
         let mut entry = json!({
@@ -145,12 +145,12 @@ fn limits(
     outcome.limits.iter().enumerate().map(entry).collect()
 }
 
-/// Whether a simulation keeps one limit, with a margin for other seeds.
+/// Whether a simulation meets one limit, with a margin for other seeds.
 fn met(decision: &Decision, limit: usize) -> Option<bool> {
     match decision {
         Decision::Unknown(which) if which.contains(&limit) => None,
-        Decision::Breaks(which) | Decision::TooClose(which) => Some(!which.contains(&limit)),
+        Decision::Violated(which) | Decision::TooClose(which) => Some(!which.contains(&limit)),
         Decision::Invalid(_) => Some(false),
-        Decision::Keeps | Decision::Unknown(_) => Some(true),
+        Decision::Met | Decision::Unknown(_) => Some(true),
     }
 }

@@ -1,4 +1,4 @@
-//! Judging candidates by equations.
+//! Evaluation of candidates by the analytical model.
 
 use std::collections::BTreeMap;
 
@@ -10,39 +10,39 @@ use super::candidate::ParameterSet;
 use super::limits::{Limit, LimitState, Measured};
 use crate::error::Error;
 
-/// What a backend says about a candidate.
+/// Evaluation of a candidate by a backend.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Evaluation {
     /// One for each limit.
     pub(crate) measured: Vec<Measured>,
-    /// Why the numbers cannot be used, whatever they are.
+    /// Why the values are invalid.
     pub(crate) error: Option<CandidateError>,
 }
 
-/// Why the numbers of a candidate cannot be used.
+/// Why the values of a candidate are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CandidateError {
     /// The backend has no answer.
     #[error("{0}")]
     NoAnswer(String),
-    /// More is sent than is carried: there is no steady state.
+    /// The offered load exceeds the capacity: there is no steady state.
     #[error("{0}")]
     Overload(String),
 }
 
-/// Asks a backend, each candidate once.
+/// Evaluates candidates with a backend, each once.
 pub(crate) struct Evaluator<'a> {
     backend: &'a dyn Backend,
     choices: &'a Choices,
     limits: &'a [Limit],
     known: BTreeMap<ParameterSet, Evaluation>,
-    /// Candidates that were simulated, and whether they keep every limit there. A simulation overrules
-    /// the equations.
+    /// Simulated candidates, and whether the simulation meets every limit. A simulation takes precedence over
+    /// the model.
     simulated: BTreeMap<ParameterSet, bool>,
 }
 
-/// Share of what the application sends that must get through in a steady state. The rest is
-/// rounding: a message is cut into segments of whole bytes.
+/// Smallest ratio of goodput to offered load in a steady state. The difference to 1 is rounding: messages are split
+/// into segments of whole bytes.
 const CARRIED: f64 = 0.95;
 
 impl<'a> Evaluator<'a> {
@@ -51,22 +51,22 @@ impl<'a> Evaluator<'a> {
         Self { backend, choices, limits, known, simulated }
     }
 
-    /// The limits that are evaluated.
+    /// The limits of the plan.
     pub(crate) const fn limits(&self) -> &'a [Limit] {
         self.limits
     }
 
-    /// Number of candidates that were asked about.
+    /// Number of evaluated candidates.
     pub(crate) fn evaluated(&self) -> usize {
         self.known.len()
     }
 
-    /// What the backend said about a candidate, if it was asked.
+    /// The evaluation of a candidate, if there is one.
     pub(crate) fn known(&self, parameters: &ParameterSet) -> Option<&Evaluation> {
         self.known.get(parameters)
     }
 
-    /// What the backend says about a candidate.
+    /// The evaluation of a candidate, computed at the first call.
     pub(crate) fn evaluate(&mut self, parameters: &ParameterSet) -> Result<&Evaluation, Error> {
         if !self.known.contains_key(parameters) {
             let evaluation = self.by_equations(parameters)?;
@@ -75,28 +75,28 @@ impl<'a> Evaluator<'a> {
         Ok(&self.known[parameters])
     }
 
-    /// Notes whether a candidate keeps every limit in its simulation.
-    pub(crate) fn record_simulation(&mut self, parameters: &ParameterSet, keeps: bool) {
-        self.simulated.insert(parameters.clone(), keeps);
+    /// Records whether a candidate meets every limit in its simulation.
+    pub(crate) fn record_simulation(&mut self, parameters: &ParameterSet, meets_limits: bool) {
+        self.simulated.insert(parameters.clone(), meets_limits);
     }
 
-    /// Whether a candidate keeps every limit in its simulation, if it was simulated.
+    /// Whether a candidate meets every limit in its simulation, if it was simulated.
     pub(crate) fn simulated(&self, parameters: &ParameterSet) -> Option<bool> {
         self.simulated.get(parameters).copied()
     }
 
-    /// Whether no limit is known to be broken.
-    pub(crate) fn keeps(&mut self, parameters: &ParameterSet) -> Result<bool, Error> {
+    /// Whether no limit is known to be violated.
+    pub(crate) fn meets_limits(&mut self, parameters: &ParameterSet) -> Result<bool, Error> {
         self.evaluate(parameters)?;
-        if let Some(keeps) = self.simulated(parameters) {
-            return Ok(keeps);
+        if let Some(meets_limits) = self.simulated(parameters) {
+            return Ok(meets_limits);
         }
         let evaluation = &self.known[parameters];
         Ok(evaluation.error.is_none()
-            && (0..self.limits.len()).all(|at| self.state(evaluation, at) != LimitState::Broken))
+            && (0..self.limits.len()).all(|at| self.state(evaluation, at) != LimitState::Violated))
     }
 
-    /// Largest share of a limit that is used up by equations, and which limit it is.
+    /// Largest ratio of a value of the model to its limit, and the index of this limit.
     pub(crate) fn worst(
         &mut self,
         parameters: &ParameterSet,
@@ -110,7 +110,7 @@ impl<'a> Evaluator<'a> {
         for (at, limit) in self.limits.iter().enumerate() {
             let measured = &evaluation.measured[at];
             let Some(value) = measured.value.or(measured.floor) else { continue };
-            let used = limit.used(value);
+            let used = limit.utilisation(value);
             if used > worst.0 || worst.1.is_none() {
                 worst = (used, Some(at));
             }
@@ -122,7 +122,7 @@ impl<'a> Evaluator<'a> {
         self.limits[limit].state(&evaluation.measured[limit])
     }
 
-    /// The backend's answer to a scenario, where it has one.
+    /// The backend's answer to a scenario, if it has one.
     pub(crate) fn answer(&self, scenario: &Scenario) -> Result<Option<Answer>, Error> {
         if self.backend.supports(scenario).is_err() {
             return Ok(None);
@@ -148,7 +148,7 @@ impl<'a> Evaluator<'a> {
             }
             Err(error) => return Err(error.into()),
         };
-        // The equations warn about themselves where their solver did not converge.
+        // A warning about `model` means that the solver did not converge.
         if let Some(warning) = answer.warnings.iter().find(|warning| warning.about == "model") {
             return Ok(self.without_answer(warning.message.clone()));
         }
@@ -167,7 +167,7 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// Which flow does not get through what its application sends.
+/// The first flow whose goodput is below its offered load, as a message.
 fn overload(scenario: &Scenario, point: &Point) -> Option<String> {
     scenario.flow.iter().find_map(|(name, flow)| {
         let each = match &*flow.load.plain() {
@@ -182,7 +182,7 @@ fn overload(scenario: &Scenario, point: &Point) -> Option<String> {
         let row = point.flows.iter().find(|row| row.name == *name)?;
         let carried = row.mean(Metric::Goodput)? / (each * scenario.connections(flow) as f64);
         (carried < CARRIED).then(|| {
-            format!("{name} sends more than is carried ({:.0} % gets through)", carried * 100.0)
+            format!("{name} offers more load than the network carries (goodput {:.0} % of the offered load)", carried * 100.0)
         })
     })
 }
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_candidate_is_asked_once_and_refusals_are_no_answers() {
+    fn each_candidate_is_evaluated_once_and_unsupported_keys_are_errors() {
         let scenario = district(
             "\"node.collector.count\" = [1, 2]\n\"stack.upstream.congestion_control\" = [\"reno\", \"bbr\"]",
             "\"node.collector.count\" = 900",
@@ -207,7 +207,7 @@ mod tests {
         for _ in 0..2 {
             for candidate in candidates(&scenario, &plan, choices.keys()) {
                 let bbr = candidate.parameters.values[1].as_deref() == Some("bbr");
-                assert_eq!(evaluator.keeps(&candidate.parameters).unwrap(), !bbr);
+                assert_eq!(evaluator.meets_limits(&candidate.parameters).unwrap(), !bbr);
                 let error = evaluator.evaluate(&candidate.parameters).unwrap().error.clone();
                 assert_eq!(error.is_some_and(|error| error.to_string().contains("bbr")), bbr);
             }
@@ -216,12 +216,15 @@ mod tests {
     }
 
     #[test]
-    fn a_backlog_that_grows_keeps_nothing() {
+    fn an_overload_meets_no_limit() {
         let scenario = district("seed = [1]", "seed = 1");
         let point = |goodput| super::super::test_backends::point(&[(Metric::Goodput, goodput)]);
         // 1000 meters with 200 B every 10 s: 160 kbit/s.
         assert_eq!(overload(&scenario, &point(159e3)), None);
-        let told = overload(&scenario, &point(80e3)).unwrap();
-        assert_eq!(told, "reading sends more than is carried (50 % gets through)");
+        let message = overload(&scenario, &point(80e3)).unwrap();
+        assert_eq!(
+            message,
+            "reading offers more load than the network carries (goodput 50 % of the offered load)"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Requests that no candidate fulfils: what is in the way, and what would have to change.
+//! Plans without a feasible candidate: the limits that cannot be met, and values that would be sufficient.
 
 use gridhaul_report::quantity;
 use serde::Serialize;
@@ -7,40 +7,40 @@ use super::candidate::{Candidate, ParameterSet};
 use super::search::{Search, is_numeric};
 use crate::error::Error;
 
-/// Why nothing keeps all limits, and how near the best comes.
+/// Why no candidate meets all limits, and the closest candidates.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Infeasible {
-    /// One for each limit: the best value that any candidate reaches, and which one.
+    /// For each limit: the best value of any candidate, and that candidate.
     pub(crate) best: Vec<Option<(f64, Candidate)>>,
-    /// The candidate that is nearest to keeping all limits together.
+    /// The candidate that is closest to meeting all limits.
     pub(crate) nearest: Option<Candidate>,
-    /// Values beyond what was offered with which, by equations, all limits are kept.
+    /// Values beyond the offered range with which the model meets all limits.
     pub(crate) sufficient: Vec<SufficientValue>,
 }
 
-/// A value beyond what was offered that would be enough.
+/// A value beyond the offered range that is sufficient by the model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct SufficientValue {
     /// The key.
     pub(crate) key: String,
-    /// The value that is enough.
+    /// The sufficient value.
     pub(crate) needed: String,
-    /// The largest or smallest value that was offered.
+    /// The largest or smallest offered value.
     pub(crate) offered: String,
-    /// The whole choice with it.
+    /// The complete candidate with this value.
     pub(crate) choice: String,
     /// Its cost.
     pub(crate) cost: f64,
 }
 
-/// Doublings beyond the range that are simulations: a thousandfold.
+/// Doublings beyond the range: up to a factor of a thousand.
 const DOUBLINGS: i32 = 10;
-/// Halvings of the interval in which the needed value lies; it is told with two digits.
+/// Halvings of the interval that contains the sufficient value; two digits of it are reported.
 const HALVINGS: usize = 8;
-/// Choices of the other keys that are followed beyond the range: those that come nearest.
-const FOLLOWED: usize = 12;
+/// Number of candidates from which the search goes beyond the range: those closest to the limits.
+const START_POINTS: usize = 12;
 
-/// Finds what is in the way. Every candidate has been evaluated.
+/// Determines why no candidate is feasible. Every candidate has been evaluated.
 pub(crate) fn infeasible(search: &mut Search<'_>) -> Result<Infeasible, Error> {
     let limits = search.evaluator.limits().len();
     let mut best: Vec<Option<(f64, Candidate)>> = vec![None; limits];
@@ -62,19 +62,25 @@ pub(crate) fn infeasible(search: &mut Search<'_>) -> Result<Infeasible, Error> {
     for key in 0..search.choices.len() {
         if is_numeric(&search.choices[key]) {
             let found = [Some(1), Some(-1)].into_iter().flatten();
-            beyond.extend(found.filter_map(|way| further(search, key, way)));
+            beyond
+                .extend(found.filter_map(|direction| search_beyond_range(search, key, direction)));
         }
     }
     beyond.sort_by(|one, other| one.cost.total_cmp(&other.cost));
     Ok(Infeasible { best, nearest, sufficient: beyond })
 }
 
-/// Goes beyond the range of one key, upwards (1) or downwards (-1).
-fn further(search: &mut Search<'_>, key: usize, way: i32) -> Option<SufficientValue> {
+/// Searches for a sufficient value beyond the range of one key, above (1) or below (-1).
+fn search_beyond_range(
+    search: &mut Search<'_>,
+    key: usize,
+    direction: i32,
+) -> Option<SufficientValue> {
     let choice = search.choices[key].clone();
     let ends = choice.values.iter().filter_map(|text| Amount::of(text));
-    let end =
-        ends.max_by(|a, b| (a.base * f64::from(way)).total_cmp(&(b.base * f64::from(way))))?;
+    let end = ends.max_by(|a, b| {
+        (a.base * f64::from(direction)).total_cmp(&(b.base * f64::from(direction)))
+    })?;
     let offered = end.text(end.number);
     let mut starts: Vec<(f64, ParameterSet)> = Vec::new();
     for candidate in search.candidates {
@@ -89,40 +95,46 @@ fn further(search: &mut Search<'_>, key: usize, way: i32) -> Option<SufficientVa
         starts.push((used, parameters));
     }
     starts.sort_by(|one, other| one.0.total_cmp(&other.0));
-    starts.truncate(FOLLOWED);
-    // A value that the scenario refuses, such as more aggregators than meters, is not enough.
-    let mut enough = |parameters: &ParameterSet, number: f64| {
+    starts.truncate(START_POINTS);
+    // A value that the scenario rejects, such as more aggregators than meters, is not sufficient.
+    let mut sufficient_with = |parameters: &ParameterSet, number: f64| {
         let parameters = parameters.with(key, &end.text(number));
-        search.evaluator.keeps(&parameters).unwrap_or(false).then_some(parameters)
+        search.evaluator.meets_limits(&parameters).unwrap_or(false).then_some(parameters)
     };
     for doubling in 1..=DOUBLINGS {
-        let number = end.number * 2_f64.powi(way * doubling);
+        let number = end.number * 2_f64.powi(direction * doubling);
         if end.whole && number < 1.0 {
             return None;
         }
-        let Some((_, start)) = starts.iter().find(|(_, start)| enough(start, number).is_some())
+        let Some((_, start)) =
+            starts.iter().find(|(_, start)| sufficient_with(start, number).is_some())
         else {
             continue;
         };
-        let (mut short, mut long) = (number / 2_f64.powi(way), number);
+        let (mut insufficient, mut sufficient) = (number / 2_f64.powi(direction), number);
         for _ in 0..HALVINGS {
-            let middle = (short * long).sqrt();
-            *(if enough(start, middle).is_some() { &mut long } else { &mut short }) = middle;
+            let middle = (insufficient * sufficient).sqrt();
+            *(if sufficient_with(start, middle).is_some() {
+                &mut sufficient
+            } else {
+                &mut insufficient
+            }) = middle;
         }
-        let needed = rounded(long, way);
-        let parameters = enough(start, needed).or_else(|| enough(start, long))?;
+        let needed = rounded(sufficient, direction);
+        let parameters =
+            sufficient_with(start, needed).or_else(|| sufficient_with(start, sufficient))?;
         return Some(SufficientValue {
             key: choice.key.clone(),
             needed: parameters.values[key].clone()?,
             offered,
-            choice: parameters.words(search.choices),
+            choice: parameters.describe(search.choices),
             cost: search.cost_model.cost(&parameters),
         });
     }
     None
 }
 
-/// A number with its unit, as it is written.
+/// A number with its unit, as written in the scenario.
 struct Amount {
     number: f64,
     unit: String,
@@ -148,12 +160,12 @@ impl Amount {
     }
 }
 
-/// Two significant digits, away from what was offered.
-fn rounded(number: f64, way: i32) -> f64 {
+/// Rounds to two significant digits, away from the offered range.
+fn rounded(number: f64, direction: i32) -> f64 {
     let step = 10_f64.powf(number.log10().floor() - 1.0);
     let steps = number / step;
-    let steps = if way > 0 { (steps - 1e-9).ceil() } else { (steps + 1e-9).floor() };
-    // 14 × 0.1 is written 1.4.
+    let steps = if direction > 0 { (steps - 1e-9).ceil() } else { (steps + 1e-9).floor() };
+    // Formatting removes the error of the multiplication, such as 1.4000000000000001.
     format!("{:.6e}", steps * step).parse().unwrap_or(number)
 }
 
@@ -166,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_would_have_to_change_is_found_beyond_the_range() {
+    fn a_sufficient_value_is_found_beyond_the_range() {
         let scenario = district(
             "\"node.collector.count\" = [1, 2]\n\"link.wan.both.rate\" = [\"4 Mbit/s\", \"8 Mbit/s\"]",
             "\"node.collector.count\" = 900\n\"link.wan.both.rate\" = 150",
@@ -174,7 +186,7 @@ mod tests {
         let (plan, choices) = plan_of(&scenario);
         let limits = limits(&scenario, &plan);
         let candidates = candidates(&scenario, &plan, choices.keys());
-        // Two per cent at 13.6 Mbit/s; aggregators change nothing.
+        // A loss of 2 % at 13.6 Mbit/s, independent of the number of aggregators.
         let fake = FakeBackend::new(|scenario| {
             let rate = scenario.link["wan"].forward().unwrap().rate.as_bits_per_sec() as f64;
             Some(0.02 * 13.6e6 / rate)
@@ -186,13 +198,13 @@ mod tests {
             evaluator: Evaluator::new(&fake, &choices, &limits),
         };
         assert_eq!(search.cheapest(|_| true).unwrap(), None);
-        let told = infeasible(&mut search).unwrap();
-        let (value, candidate) = told.best[0].as_ref().unwrap();
+        let result = infeasible(&mut search).unwrap();
+        let (value, candidate) = result.best[0].as_ref().unwrap();
         assert!((value - 0.034).abs() < 1e-12);
-        assert_eq!(candidate.parameters.words(choices.keys()), "1 collector, wan 8 Mbit/s");
-        assert_eq!(told.nearest.as_ref(), Some(candidate));
-        assert_eq!(told.sufficient.len(), 1, "{:?}", told.sufficient);
-        let beyond = &told.sufficient[0];
+        assert_eq!(candidate.parameters.describe(choices.keys()), "1 collector, wan 8 Mbit/s");
+        assert_eq!(result.nearest.as_ref(), Some(candidate));
+        assert_eq!(result.sufficient.len(), 1, "{:?}", result.sufficient);
+        let beyond = &result.sufficient[0];
         assert_eq!(
             (beyond.needed.as_str(), beyond.offered.as_str(), beyond.cost),
             ("14 Mbit/s", "8 Mbit/s", 900.0 + 14.0 * 150.0)
@@ -200,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_rounded_away_from_what_was_offered() {
+    fn numbers_are_rounded_away_from_the_offered_range() {
         assert_eq!([rounded(13.61, 1), rounded(14.0, 1), rounded(0.0241, -1)], [14.0, 14.0, 0.024]);
     }
 }

@@ -1,9 +1,9 @@
-//! Planning: the cheapest choice that keeps limits, by equations, and then by simulation.
+//! Planning: search for the cheapest candidate that meets the limits, by the analytical model and then by simulation.
 //!
-//! `parameters` makes the candidates and their costs, `judge` asks the equations, `search` finds the
-//! cheapest. `verify` simulates it and searches on by simulation where the two differ: `simulation_runs` runs the
-//! replications, `evidence` decides when they are enough, `agreement` compares, `neighbours` says what lies
-//! beside a candidate. `infeasible` says which limit rules out every candidate.
+//! `candidate` lists the candidates and their costs, `evaluate` applies the model, `search` finds the cheapest feasible
+//! candidate. `verify` simulates it and continues the search by simulation if model and simulation disagree:
+//! `simulation_runs` runs the replications, `evidence` decides when they are enough, `agreement` compares model and
+//! simulation, `neighbours` measures the distance between candidates. `infeasible` explains why no candidate is feasible.
 
 mod agreement;
 mod candidate;
@@ -45,31 +45,30 @@ pub use verify::VerificationDepth;
 use verify::{Basis, Verification};
 use verify::{Verified, verify};
 
-/// What planning found out.
+/// The outcome of planning.
 #[derive(Debug)]
 pub struct PlanOutcome {
     pub(crate) plan: Plan,
     pub(crate) choices: Choices,
     pub(crate) limits: Vec<Limit>,
-    /// Number of candidates, and of those that the equations evaluated.
+    /// Number of candidates, and of those that the model evaluated.
     pub(crate) candidates: usize,
     pub(crate) evaluated: usize,
-    /// The cheapest that keeps all limits: in its simulation, or by equations where nothing was to be
-    /// simulated.
+    /// The cheapest candidate that meets all limits: in its simulation or, without verification, by the model.
     pub(crate) winner: Option<Winner>,
-    /// What the winner rests on.
+    /// What the choice is based on.
     pub(crate) basis: Basis,
-    /// Candidates that were simulated, in this order; `None` where none was to be.
+    /// Simulated candidates in this order; `None` without verification.
     pub(crate) simulations: Option<Vec<SimulatedCandidate>>,
-    /// Whether the equations reject every candidate.
+    /// Whether the model rejects every candidate.
     pub(crate) rejected: bool,
-    /// Cheaper neighbours of the winner that were not simulated, because no more might be.
+    /// Cheaper neighbours of the winner that were not simulated, because the maximum number was reached.
     pub(crate) not_simulated: usize,
-    /// Choices beside the winner, with what the equations say.
+    /// Alternatives to the winner, with their evaluation by the model.
     pub(crate) alternatives: Vec<(Alternative, Evaluation)>,
-    /// Why there is no winner, where the equations already rule out everything.
+    /// Why there is no winner, if the model rejects every candidate.
     pub(crate) infeasible: Option<Infeasible>,
-    /// Why candidates have no answer by equations, and how many.
+    /// Number of candidates without an answer of the model, by reason.
     pub(crate) without_answer: BTreeMap<String, usize>,
     pub(crate) charts: Vec<NamedChart>,
 }
@@ -79,9 +78,9 @@ pub struct PlanOutcome {
 pub(crate) struct Winner {
     pub(crate) candidate: Candidate,
     pub(crate) items: Vec<CostItem>,
-    /// What the equations say.
+    /// Evaluation by the model.
     pub(crate) model: Evaluation,
-    /// The scenario with its values, which can be run.
+    /// The scenario with the chosen values, which can be run.
     pub(crate) scenario: Scenario,
 }
 
@@ -105,19 +104,19 @@ impl PlanOutcome {
             .find(|checked| checked.candidate.parameters == candidate.parameters)
     }
 
-    /// The scenario with the values that were chosen; `None` if no choice keeps every limit.
+    /// The scenario with the chosen values; `None` if no candidate meets every limit.
     #[must_use]
     pub fn choice(&self) -> Option<&Scenario> {
         self.winner.as_ref().map(|winner| &winner.scenario)
     }
 
-    /// The finding in a few sentences.
+    /// The result in a few sentences.
     #[must_use]
     pub fn summary(&self) -> String {
         summary::summary(self)
     }
 
-    /// Tables of the choice, its costs, its limits and its neighbours, in the order in which they are read.
+    /// Tables of the choice, its costs, limits and alternatives, in the order of the report.
     #[must_use]
     pub fn tables(&self) -> Vec<TextTable> {
         tables::tables(self)
@@ -129,17 +128,16 @@ impl PlanOutcome {
         &self.charts
     }
 
-    /// Everything as JSON: the file `plan.json`. `scenario` is the one that was planned.
+    /// The outcome as JSON: the file `plan.json`. `scenario` is the planned scenario.
     #[must_use]
     pub fn document(&self, scenario: &Scenario) -> serde_json::Value {
         document::document(scenario, self)
     }
 
-    /// What the equations answer to the choice and, if it was simulated, what the simulation answers; empty without a
-    /// choice.
+    /// The answers of the model and, if it was simulated, of the simulator to the choice; empty without a choice.
     ///
     /// # Errors
-    /// The equations do not answer.
+    /// The model has no answer.
     pub fn answers(&self) -> Result<Vec<Answer>, Error> {
         let Some(choice) = self.choice() else { return Ok(Vec::new()) };
         let mut answers = vec![Model.run(choice, &Quiet)?];
@@ -147,13 +145,13 @@ impl PlanOutcome {
         Ok(answers)
     }
 
-    /// The answer of the winner's simulation, over its replications.
+    /// The answer of the winner's simulation over its replications.
     fn simulation(&self) -> Option<Answer> {
         self.verified()?.evidence.answer()
     }
 }
 
-/// Finds the cheapest choice. `model` judges candidates; without a verification its word is final.
+/// Finds the cheapest feasible candidate. `model` evaluates candidates; without a verification, its result is final.
 pub(crate) fn cheapest(
     scenario: &Scenario,
     model: &dyn Backend,
@@ -171,20 +169,20 @@ pub(crate) fn cheapest(
         evaluator: Evaluator::new(model, &choices, &limits),
     };
     let first = search.cheapest(|_| true)?;
-    answerable(&refused(&search), candidates.len())?;
+    ensure_answers(&without_answer(&search), candidates.len())?;
     let verified = match verification {
         Some(how) => simulate(&mut search, &limits, &choices, how, first)?,
         None => None,
     };
-    let (mut basis, mut not_simulated, mut simulations) = (Basis::Equations, 0, None);
+    let (mut basis, mut not_simulated, mut simulations) = (Basis::Model, 0, None);
     let mut chosen = first.map(|index| candidates[index].clone());
     if let Some(verified) = verified {
         let winner = verified.winner.map(|index| verified.simulations[index].candidate.clone());
         (basis, not_simulated, chosen) = (verified.basis, verified.not_simulated, winner);
         simulations = Some(verified.simulations);
     }
-    let hopeless = first.is_none() && chosen.is_none();
-    let infeasible = if hopeless { Some(infeasible(&mut search)?) } else { None };
+    let rejected_all = first.is_none() && chosen.is_none();
+    let infeasible = if rejected_all { Some(infeasible(&mut search)?) } else { None };
     let others = match &chosen {
         Some(winner) => search.others(winner)?,
         None => Vec::new(),
@@ -212,7 +210,7 @@ pub(crate) fn cheapest(
         }),
         None => None,
     };
-    let (evaluated, refused) = (search.evaluator.evaluated(), refused(&search));
+    let (evaluated, without_answer) = (search.evaluator.evaluated(), without_answer(&search));
     Ok(PlanOutcome {
         candidates: candidates.len(),
         evaluated,
@@ -225,13 +223,13 @@ pub(crate) fn cheapest(
         not_simulated,
         alternatives: others,
         infeasible,
-        without_answer: refused,
+        without_answer,
         charts,
         choices,
     })
 }
 
-/// Simulates the choice of the equations or, where they reject every candidate, the one that comes nearest.
+/// Simulates the model's choice or, if the model rejects every candidate, the one closest to the limits.
 fn simulate(
     search: &mut Search<'_>,
     limits: &[Limit],
@@ -247,28 +245,28 @@ fn simulate(
     verify(search, limits, choices, how, (start, first.is_some())).map(Some)
 }
 
-/// An error where the equations have no answer to any of so many candidates.
-fn answerable(refused: &BTreeMap<String, usize>, candidates: usize) -> Result<(), Error> {
+/// Returns an error if the model has no answer to any candidate.
+fn ensure_answers(refused: &BTreeMap<String, usize>, candidates: usize) -> Result<(), Error> {
     if refused.is_empty() || refused.values().sum::<usize>() < candidates {
         return Ok(());
     }
     let reasons: Vec<_> = refused.keys().map(String::as_str).collect();
     Err(anyhow!(
-        "the equations have no answer to any of the {candidates} candidates:\n{}\n  help: change these \
-         keys, or try choices by hand with `gridhaul sweep`",
+        "the analytical model supports none of the {candidates} candidates:\n{}\n  help: change these \
+         keys, or simulate candidates with `gridhaul sweep`",
         reasons.join("\n")
     )
     .into())
 }
 
-/// Why candidates that were asked about have no answer.
-fn refused(search: &Search<'_>) -> BTreeMap<String, usize> {
-    let mut refused = BTreeMap::new();
+/// Number of evaluated candidates without an answer, by reason.
+fn without_answer(search: &Search<'_>) -> BTreeMap<String, usize> {
+    let mut reasons = BTreeMap::new();
     for candidate in search.candidates {
         let Some(evaluation) = search.evaluator.known(&candidate.parameters) else { continue };
         if let Some(CandidateError::NoAnswer(why)) = &evaluation.error {
-            *refused.entry(why.clone()).or_insert(0) += 1;
+            *reasons.entry(why.clone()).or_insert(0) += 1;
         }
     }
-    refused
+    reasons
 }

@@ -1,4 +1,4 @@
-//! Which candidates lie beside each other.
+//! Distance between candidates.
 
 use gridhaul_report::quantity;
 use gridhaul_scenario::scenario::Choice;
@@ -6,30 +6,29 @@ use gridhaul_scenario::scenario::Choice;
 use super::candidate::ParameterSet;
 use super::search::is_numeric;
 
-/// Steps from one parameters to another: the largest number of values that lie between the two in any key. Numbers
-/// lie in their order; any two words of a choice are one step apart, as are a parameters with aggregators and one
-/// without.
+/// Distance between two parameter sets in steps: the maximum over the keys. Numbers are ordered; any two
+/// non-numeric values are one step apart, as are a set with aggregators and one without.
 pub(crate) fn steps(one: &ParameterSet, other: &ParameterSet, choices: &[Choice]) -> usize {
     let keys = one.values.iter().zip(&other.values).zip(choices);
     let steps = keys.map(|((one, other), choice)| match (one, other) {
-        (Some(one), Some(other)) => between(one, other, choice),
+        (Some(one), Some(other)) => steps_between(one, other, choice),
         _ => 0,
     });
     let toggled = usize::from(one.aggregators != other.aggregators);
     steps.max().unwrap_or(0).max(toggled)
 }
 
-/// Keys in which two parameter_sets differ.
+/// Number of keys in which two parameter sets differ.
 pub(crate) fn differing(one: &ParameterSet, other: &ParameterSet) -> usize {
     if one.aggregators != other.aggregators {
-        // The keys of aggregators have no values without them.
+        // Without aggregators, their keys have no values.
         let both = one.values.iter().zip(&other.values).filter(|(a, b)| a.is_some() && b.is_some());
         return 1 + both.filter(|(a, b)| a != b).count();
     }
     one.values.iter().zip(&other.values).filter(|(one, other)| one != other).count()
 }
 
-fn between(one: &str, other: &str, choice: &Choice) -> usize {
+fn steps_between(one: &str, other: &str, choice: &Choice) -> usize {
     if one == other {
         return 0;
     }
@@ -55,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_lie_in_their_order_and_words_beside_each_other() {
+    fn numbers_are_ordered_and_other_values_are_one_step_apart() {
         let scenario = district(
             "\"node.collector.count\" = [8, 1, 2, 4]\n\
              \"stack.upstream.congestion_control\" = [\"reno\", \"vegas\", \"sack\"]\n\

@@ -1,4 +1,4 @@
-//! The cheapest candidate that keeps the limits, and its neighbours.
+//! Search for the cheapest candidate that meets the limits, and for alternatives.
 
 use gridhaul_report::quantity;
 use gridhaul_scenario::scenario::Choice;
@@ -7,7 +7,7 @@ use super::candidate::{Candidate, CostModel, ParameterSet};
 use super::evaluate::Evaluator;
 use crate::error::Error;
 
-/// Candidates in order of cost, and who judges them.
+/// Candidates in order of cost, and their evaluator.
 pub(crate) struct Search<'a> {
     pub(crate) candidates: &'a [Candidate],
     pub(crate) choices: &'a [Choice],
@@ -15,20 +15,20 @@ pub(crate) struct Search<'a> {
     pub(crate) evaluator: Evaluator<'a>,
 }
 
-/// Another choice beside the winner.
+/// An alternative to the winner.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Alternative {
-    /// How it differs: `next fewer`, `cheapest with reno`.
+    /// Difference from the winner: `next fewer`, `cheapest with reno`.
     pub(crate) what: String,
     pub(crate) candidate: Candidate,
-    /// Whether it keeps the limits: in its simulation, or by equations where there is none.
-    pub(crate) keeps: bool,
+    /// Whether it meets the limits: in its simulation or, without one, by the model.
+    pub(crate) meets_limits: bool,
 }
 
 impl Search<'_> {
-    /// The cheapest acceptable candidate that keeps the limits; of equally expensive ones the one
-    /// that is farthest from its limits. Nothing is assumed about how limits depend on values:
-    /// every cheaper candidate has been evaluated.
+    /// The cheapest accepted candidate that meets the limits; among equal costs, the one
+    /// with the largest margin. Limited quantities need not be monotonic in the values, so that
+    /// every cheaper candidate is evaluated.
     pub(crate) fn cheapest(
         &mut self,
         accept: impl Fn(&Candidate) -> bool,
@@ -41,7 +41,7 @@ impl Search<'_> {
                 break;
             }
             cost = candidate.cost;
-            if !accept(candidate) || !self.evaluator.keeps(&candidate.parameters)? {
+            if !accept(candidate) || !self.evaluator.meets_limits(&candidate.parameters)? {
                 continue;
             }
             let (used, _) = self.evaluator.worst(&candidate.parameters)?;
@@ -52,7 +52,7 @@ impl Search<'_> {
         Ok(best.map(|(_, index)| index))
     }
 
-    /// The acceptable candidate that is nearest to keeping all limits.
+    /// The accepted candidate that is closest to meeting all limits.
     pub(crate) fn nearest(
         &mut self,
         accept: impl Fn(&Candidate) -> bool,
@@ -71,8 +71,8 @@ impl Search<'_> {
         Ok(best.map(|(_, index)| index))
     }
 
-    /// What lies beside a winner: the next cheapest, the cheapest with each other word of a choice,
-    /// and the next value of each number with everything else as it is.
+    /// Alternatives to a winner: the next cheapest, the cheapest with each other value of a non-numeric key, and the
+    /// neighbouring values of each numeric key with all other values equal.
     pub(crate) fn others(&mut self, winner: &Candidate) -> Result<Vec<Alternative>, Error> {
         let mut others = Vec::new();
         let own = |candidate: &Candidate| candidate.parameters == winner.parameters;
@@ -84,28 +84,28 @@ impl Search<'_> {
             .iter()
             .any(|candidate| candidate.parameters.aggregators != winner.parameters.aggregators)
         {
-            let word = if winner.parameters.aggregators {
+            let difference = if winner.parameters.aggregators {
                 "without aggregators"
             } else {
                 "with aggregators"
             };
             let differs = |c: &Candidate| c.parameters.aggregators != winner.parameters.aggregators;
-            self.add_cheapest(&mut others, word, differs)?;
+            self.add_cheapest(&mut others, difference, differs)?;
         }
         let choices = self.choices;
         for (key, choice) in choices.iter().enumerate() {
             let Some(value) = &winner.parameters.values[key] else { continue };
             if is_numeric(choice) {
-                for (word, lower) in [(down(choice), true), (up(choice), false)] {
+                for (difference, lower) in [(down(choice), true), (up(choice), false)] {
                     let Some(next) = neighbour(choice, value, lower) else { continue };
                     let parameters = winner.parameters.with(key, next);
-                    let keeps = self.evaluator.keeps(&parameters)?;
+                    let meets_limits = self.evaluator.meets_limits(&parameters)?;
                     let candidate =
                         Candidate { cost: self.cost_model.cost(&parameters), parameters };
                     others.push(Alternative {
-                        what: format!("{word}, all else equal"),
+                        what: format!("{difference}, all else equal"),
                         candidate,
-                        keeps,
+                        meets_limits,
                     });
                 }
                 continue;
@@ -118,18 +118,18 @@ impl Search<'_> {
         Ok(others)
     }
 
-    /// The cheapest of some candidates, or else the one that is nearest to the limits.
+    /// Adds the cheapest accepted candidate or, if none meets the limits, the one closest to them.
     fn add_cheapest(
         &mut self,
         others: &mut Vec<Alternative>,
-        word: &str,
+        difference: &str,
         accept: impl Fn(&Candidate) -> bool,
     ) -> Result<(), Error> {
         if let Some(index) = self.cheapest(&accept)? {
-            others.push(self.other(&format!("cheapest {word}"), index));
+            others.push(self.other(&format!("cheapest {difference}"), index));
         } else if let Some(index) = self.nearest(&accept)? {
-            let mut other = self.other(&format!("nearest {word}"), index);
-            other.keeps = false;
+            let mut other = self.other(&format!("nearest {difference}"), index);
+            other.meets_limits = false;
             others.push(other);
         }
         Ok(())
@@ -137,17 +137,17 @@ impl Search<'_> {
 
     fn other(&self, what: &str, index: usize) -> Alternative {
         let candidate = self.candidates[index].clone();
-        Alternative { what: what.to_owned(), candidate, keeps: true }
+        Alternative { what: what.to_owned(), candidate, meets_limits: true }
     }
 }
 
-/// Whether all values of a choice are numbers of one unit.
+/// Whether all values of a choice are quantities of the same unit.
 pub(crate) fn is_numeric(choice: &Choice) -> bool {
     let units: Vec<_> = choice.values.iter().map(|v| quantity(v).map(|(_, unit)| unit)).collect();
     units.iter().all(|unit| unit.is_some() && *unit == units[0])
 }
 
-/// The value next to this one.
+/// The neighbouring value, lower or higher.
 fn neighbour<'c>(choice: &'c Choice, value: &str, lower: bool) -> Option<&'c str> {
     let (own, _) = quantity(value)?;
     let numbers = choice.values.iter().filter_map(|text| Some((quantity(text)?.0, text.as_str())));
@@ -164,7 +164,7 @@ fn up(choice: &Choice) -> &'static str {
     if choice.key.ends_with(".count") { "next more" } else { "next higher" }
 }
 
-/// The values of a parameters that another one does not have.
+/// The values of a parameter set that differ from those of another one.
 pub(crate) fn differences(
     parameters: &ParameterSet,
     from: &ParameterSet,
@@ -177,7 +177,7 @@ pub(crate) fn differences(
         }
     }
     only.aggregators = parameters.aggregators || !from.aggregators;
-    only.words(choices)
+    only.describe(choices)
 }
 
 #[cfg(test)]
@@ -195,7 +195,7 @@ mod tests {
         \"link.wan.both.rate\" = [\"1 Mbit/s\", \"2 Mbit/s\", \"4 Mbit/s\"]";
     const COST: &str = "\"node.collector.count\" = 900\n\"link.wan.both.rate\" = 150";
 
-    /// Calls with a search over a plan whose candidates lose what a function says.
+    /// Calls a function with a search over a plan whose candidates have a given loss.
     fn searched<R>(
         choose: &str,
         cost: &str,
@@ -215,7 +215,7 @@ mod tests {
         })
     }
 
-    /// Collectors and rate together must reach 8; Reno needs twice as much.
+    /// The product of aggregators and rate must reach 8; Reno needs twice as much.
     fn enough(scenario: &Scenario) -> Option<f64> {
         let rate = scenario.link["wan"].forward().unwrap().rate.as_bits_per_sec() as f64 / 1e6;
         let count = f64::from(scenario.node["collector"].count);
@@ -226,31 +226,31 @@ mod tests {
     }
 
     #[test]
-    fn the_winner_and_what_lies_beside_it() {
+    fn the_winner_and_its_alternatives() {
         searched(CHOOSE, COST, enough, |search| {
             let winner = search.cheapest(|_| true).unwrap().unwrap();
             let winner = search.candidates[winner].clone();
-            let words = |c: &Candidate| c.parameters.words(search.choices);
+            let words = |c: &Candidate| c.parameters.describe(search.choices);
             assert_eq!(words(&winner), "2 collectors, vegas, wan 4 Mbit/s");
             assert_eq!(winner.cost, 2400.0);
-            let told: Vec<_> = search
+            let alternatives: Vec<_> = search
                 .others(&winner)
                 .unwrap()
                 .iter()
                 .map(|o| {
-                    let mark = if o.keeps { "keeps" } else { "breaks" };
-                    let words = o.candidate.parameters.words(search.choices);
+                    let mark = if o.meets_limits { "met" } else { "violated" };
+                    let words = o.candidate.parameters.describe(search.choices);
                     format!("{}: {words}: {} {mark}", o.what, o.candidate.cost)
                 })
                 .collect();
             assert_eq!(
-                told,
+                alternatives,
                 [
-                    "runner-up: 4 collectors, vegas, wan 2 Mbit/s: 3900 keeps",
-                    "next fewer, all else equal: 1 collector, vegas, wan 4 Mbit/s: 1500 breaks",
-                    "next more, all else equal: 4 collectors, vegas, wan 4 Mbit/s: 4200 keeps",
-                    "cheapest with reno: 4 collectors, reno, wan 4 Mbit/s: 4200 keeps",
-                    "next lower, all else equal: 2 collectors, vegas, wan 2 Mbit/s: 2100 breaks",
+                    "runner-up: 4 collectors, vegas, wan 2 Mbit/s: 3900 met",
+                    "next fewer, all else equal: 1 collector, vegas, wan 4 Mbit/s: 1500 violated",
+                    "next more, all else equal: 4 collectors, vegas, wan 4 Mbit/s: 4200 met",
+                    "cheapest with reno: 4 collectors, reno, wan 4 Mbit/s: 4200 met",
+                    "next lower, all else equal: 2 collectors, vegas, wan 2 Mbit/s: 2100 violated",
                 ]
             );
         });
@@ -267,14 +267,14 @@ mod tests {
         };
         searched(CHOOSE, &free, loss, |search| {
             let winner = search.cheapest(|_| true).unwrap().unwrap();
-            let words = search.candidates[winner].parameters.words(search.choices);
+            let words = search.candidates[winner].parameters.describe(search.choices);
             assert!(words.starts_with("1 collector, vegas"), "{words}");
         });
     }
 
     #[test]
-    fn the_search_stops_where_it_is_sure() {
-        let asked = searched(
+    fn the_search_stops_at_the_next_cost() {
+        let evaluated = searched(
             CHOOSE,
             COST,
             |_| Some(0.0),
@@ -283,8 +283,8 @@ mod tests {
                 search.evaluator.evaluated()
             },
         );
-        // Two variants at the lowest cost; the next cost is evaluated no more.
-        assert_eq!(asked, 2);
+        // Two algorithms at the lowest cost; candidates of the next cost are not evaluated.
+        assert_eq!(evaluated, 2);
     }
 
     proptest! {
@@ -305,7 +305,7 @@ mod tests {
             let cost = format!("\"node.collector.count\" = {count}\n\"link.wan.both.rate\" = {rate}");
             searched(CHOOSE, &cost, loss, |search| {
                 let found = search.cheapest(|_| true).unwrap().map(|at| search.candidates[at].cost);
-                // By brute force, with the cost computed here.
+                // Exhaustive search, with an independent computation of the cost.
                 let mut least: Option<f64> = None;
                 for (at, loss) in losses.iter().enumerate() {
                     let cost = count * f64::from(1 << (at / 6))

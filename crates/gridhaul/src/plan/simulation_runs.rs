@@ -1,4 +1,4 @@
-//! Simulates candidates: several at the same time, each over as many replications as its limits need.
+//! Simulation of candidates: several concurrently, with as many replications as the decision on their limits needs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,48 +16,48 @@ use super::search::Search;
 use super::verify::{Verification, VerificationDepth};
 use crate::error::Error;
 
-/// A candidate that was simulated.
+/// A candidate with the results of its simulation.
 #[derive(Debug, Clone)]
 pub(crate) struct SimulatedCandidate {
     pub(crate) candidate: Candidate,
-    /// What the equations say.
+    /// Evaluation by the analytical model.
     pub(crate) model: Evaluation,
     pub(crate) evidence: Evidence,
     pub(crate) decision: Decision,
-    /// Quantities that both know; empty where the equations have no answer.
+    /// Quantities with a value in both; empty if the model has no answer.
     pub(crate) comparisons: Vec<Comparison>,
-    /// What the equations say about the trust in their numbers.
+    /// Warnings of the analytical model.
     pub(crate) warnings: Vec<String>,
 }
 
 impl SimulatedCandidate {
-    /// Whether every limit is kept in the simulation.
-    pub(crate) fn keeps(&self) -> bool {
-        self.decision == Decision::Keeps
+    /// Whether the simulation meets every limit.
+    pub(crate) fn meets_limits(&self) -> bool {
+        self.decision == Decision::Met
     }
 
-    /// Whether equations and simulation agree in everything that both know.
+    /// Whether model and simulation agree in all compared quantities.
     pub(crate) fn agrees(&self) -> bool {
         !self.comparisons.is_empty() && self.comparisons.iter().all(Comparison::agrees)
     }
 }
 
-/// Candidates that are simulated at the same time. It does not depend on the number of threads, so that
+/// Number of candidates that are simulated concurrently. It is independent of the number of threads, so that
 /// the same candidates are simulated on every machine.
 const BATCH: usize = 4;
-/// Replications of a candidate after which one that is still undecided is too close to a limit.
+/// Maximum number of replications of a candidate; one that is still undecided then is too close to a limit.
 pub(crate) const REPLICATIONS_MAX: usize = 10;
 
-/// When candidates of a list are given up.
+/// When the simulation of a list of candidates stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StopRule {
-    /// The first in the list that keeps every limit is wanted: those after it are left.
+    /// After the first candidate of the list that meets every limit.
     FirstFeasible,
-    /// All are wanted, over at least three replications each.
+    /// After all candidates, with at least three replications each.
     All,
 }
 
-/// Simulates candidates and remembers what came out.
+/// Simulates candidates and collects the results.
 pub(crate) struct SimulationRuns<'a> {
     pub(crate) verification: &'a Verification<'a>,
     pub(crate) choices: &'a Choices,
@@ -66,7 +66,7 @@ pub(crate) struct SimulationRuns<'a> {
     pool: rayon::ThreadPool,
 }
 
-/// A candidate under way.
+/// A candidate whose simulation is in progress.
 struct Job {
     index: usize,
     scenario: Scenario,
@@ -92,8 +92,8 @@ impl<'a> SimulationRuns<'a> {
         self.verification.max_candidates.saturating_sub(self.simulations.len())
     }
 
-    /// Simulates candidates in their order until one keeps every limit, or all of them, or no more may be.
-    /// Returns the first in the list that keeps every limit, as an index into [`Self::simulations`].
+    /// Simulates candidates in the order of the list, up to the maximum number. Returns the first one that meets every
+    /// limit, as an index into [`Self::simulations`].
     pub(crate) fn simulate(
         &mut self,
         search: &mut Search<'_>,
@@ -104,8 +104,8 @@ impl<'a> SimulationRuns<'a> {
         let mut found = None;
         for batch in list.chunks(BATCH) {
             for job in self.batch(search, batch, until)? {
-                let keeps = self.note(search, job)?;
-                found = found.or_else(|| keeps.then(|| self.simulations.len() - 1));
+                let meets = self.store(search, job)?;
+                found = found.or_else(|| meets.then(|| self.simulations.len() - 1));
             }
             if until == StopRule::FirstFeasible && found.is_some() {
                 break;
@@ -114,7 +114,7 @@ impl<'a> SimulationRuns<'a> {
         Ok(found)
     }
 
-    /// Adds replications to the candidates of a batch until each is decided or of no more interest.
+    /// Adds replications to the candidates of a batch until each is decided or no longer needed.
     fn batch(
         &self,
         search: &Search<'_>,
@@ -133,19 +133,19 @@ impl<'a> SimulationRuns<'a> {
         let label = self.label(search, batch);
         let mut from = 0;
         while from < REPLICATIONS_MAX {
-            let open: Vec<usize> = open(&jobs, until);
-            if open.is_empty() {
+            let undecided: Vec<usize> = undecided(&jobs, until);
+            if undecided.is_empty() {
                 break;
             }
-            // Of several candidates most are far from a limit, and two are enough to reject them. Later, the
-            // fewer candidates are open, the more replications of each run at the same time.
-            let more = match (from, self.verification.depth) {
+            // Most candidates are far from a limit, and two replications are enough to reject them. Later, the
+            // fewer candidates are undecided, the more replications of each run concurrently.
+            let count = match (from, self.verification.depth) {
                 (0, VerificationDepth::Winner) if batch.len() > 1 => 2,
                 (0, _) => REPLICATIONS_MIN,
-                _ => (BATCH / open.len()).max(1).min(REPLICATIONS_MAX - from),
+                _ => (BATCH / undecided.len()).max(1).min(REPLICATIONS_MAX - from),
             };
-            self.replicate(&mut jobs, &open, from..from + more, &label)?;
-            from += more;
+            self.replicate(&mut jobs, &undecided, from..from + count, &label)?;
+            from += count;
             for job in &mut jobs {
                 if job.decision.is_none() {
                     let last = from >= REPLICATIONS_MAX;
@@ -153,30 +153,30 @@ impl<'a> SimulationRuns<'a> {
                 }
             }
         }
-        // What lies after the first that keeps every limit was given up and is not told.
+        // Candidates after the first one that meets every limit were abandoned and are not reported.
         jobs.retain(|job| job.decision.is_some());
         Ok(jobs)
     }
 
-    /// Runs the replications of these numbers, in parallel.
+    /// Runs the replications with these numbers in parallel.
     fn replicate(
         &self,
         jobs: &mut [Job],
-        open: &[usize],
+        undecided: &[usize],
         numbers: std::ops::Range<usize>,
         label: &str,
     ) -> Result<(), Error> {
         let runs: Vec<(usize, usize)> =
-            numbers.flat_map(|number| open.iter().map(move |job| (*job, number))).collect();
+            numbers.flat_map(|number| undecided.iter().map(move |job| (*job, number))).collect();
         let (done, total) = (AtomicU64::new(0), runs.len() as u64);
         let progress = (self.verification.progress)(label);
         progress.advance(0, total);
-        let (simulator, watcher) = (self.verification.simulator, progress.as_ref());
+        let (simulator, observer) = (self.verification.simulator, progress.as_ref());
         let run = |&(job, number): &(usize, usize)| {
             let scenario: &Scenario = &jobs[job].scenario;
             let seed = scenario.seed.wrapping_add(number as u64);
             let answer = simulator.run(&Scenario { seed, ..scenario.clone() }, &Quiet);
-            watcher.advance(done.fetch_add(1, Ordering::Relaxed) + 1, total);
+            observer.advance(done.fetch_add(1, Ordering::Relaxed) + 1, total);
             answer
         };
         let answers: Result<Vec<Answer>, _> =
@@ -187,8 +187,8 @@ impl<'a> SimulationRuns<'a> {
         Ok(())
     }
 
-    /// Keeps what came out of a candidate; whether it keeps every limit.
-    fn note(&mut self, search: &mut Search<'_>, job: Job) -> Result<bool, Error> {
+    /// Stores the results of a candidate. Returns whether it meets every limit.
+    fn store(&mut self, search: &mut Search<'_>, job: Job) -> Result<bool, Error> {
         let candidate = search.candidates[job.index].clone();
         let model = search.evaluator.evaluate(&candidate.parameters)?.clone();
         let equations = search.evaluator.answer(&job.scenario)?;
@@ -197,8 +197,8 @@ impl<'a> SimulationRuns<'a> {
         let points = points.and_then(|(a, b)| a.points.first().zip(b.points.first()));
         let comparisons = points.map_or_else(Vec::new, |(a, b)| compare(self.limits, a, b));
         let decision = job.decision.unwrap_or(Decision::Unknown(Vec::new()));
-        let keeps = decision == Decision::Keeps;
-        search.evaluator.record_simulation(&candidate.parameters, keeps);
+        let meets = decision == Decision::Met;
+        search.evaluator.record_simulation(&candidate.parameters, meets);
         let evidence = job.evidence;
         let warnings = equations.map_or_else(Vec::new, |answer| {
             answer.warnings.iter().map(|it| format!("{}: {}", it.about, it.message)).collect()
@@ -211,15 +211,15 @@ impl<'a> SimulationRuns<'a> {
             comparisons,
             warnings,
         });
-        Ok(keeps)
+        Ok(meets)
     }
 
     fn supported(&self, scenario: &Scenario) -> Result<(), Error> {
         self.verification.simulator.supports(scenario).map_err(|keys| {
             let keys: Vec<_> = keys.iter().map(ToString::to_string).collect();
             anyhow::anyhow!(
-                "the choice cannot be verified by simulation:\n{}\n  help: leave verification out \
-                 with `--verify none`",
+                "the candidate cannot be simulated:\n{}\n  help: skip the verification with \
+                 `--verify none`",
                 keys.join("\n")
             )
             .into()
@@ -228,23 +228,24 @@ impl<'a> SimulationRuns<'a> {
 
     fn label(&self, search: &Search<'_>, batch: &[usize]) -> String {
         let first = self.simulations.len() + 1;
-        let words =
-            batch.first().map(|index| search.candidates[*index].parameters.words(search.choices));
+        let description = batch
+            .first()
+            .map(|index| search.candidates[*index].parameters.describe(search.choices));
         let last = first + batch.len() - 1;
-        match (words, first == last) {
-            (Some(words), true) => format!("simulating choice {first}: {words}"),
+        match (description, first == last) {
+            (Some(description), true) => format!("simulating candidate {first}: {description}"),
             _ => format!(
-                "simulating choices {first} to {last} of at most {}",
+                "simulating candidates {first} to {last} of at most {}",
                 self.verification.max_candidates
             ),
         }
     }
 }
 
-/// Candidates of a batch that need more replications. Of those that are searched, only what comes before
-/// the first that keeps every limit.
-fn open(jobs: &[Job], until: StopRule) -> Vec<usize> {
-    let found = jobs.iter().position(|job| job.decision == Some(Decision::Keeps));
+/// Candidates of a batch that need more replications. With [`StopRule::FirstFeasible`], only those before the first
+/// one that meets every limit.
+fn undecided(jobs: &[Job], until: StopRule) -> Vec<usize> {
+    let found = jobs.iter().position(|job| job.decision == Some(Decision::Met));
     let end = match until {
         StopRule::FirstFeasible => found.unwrap_or(jobs.len()),
         StopRule::All => jobs.len(),

@@ -1,4 +1,4 @@
-//! What the simulations of a plan say, in tables.
+//! Tables of the simulations of a plan.
 
 use gridhaul_report::TextTable;
 use gridhaul_report::format::{self, UNKNOWN};
@@ -9,7 +9,7 @@ use super::evidence::Decision;
 use super::tables::{counted, table};
 use super::{PlanOutcome, SimulatedCandidate};
 
-/// Equations and simulation side by side: of the choice of the equations, and of the winner if that is another.
+/// Comparisons of model and simulation: for the model's choice and, if different, for the winner.
 pub(crate) fn compared(outcome: &PlanOutcome) -> Vec<TextTable> {
     let first = outcome.simulations.iter().flatten().next();
     let winner = outcome.verified();
@@ -17,10 +17,13 @@ pub(crate) fn compared(outcome: &PlanOutcome) -> Vec<TextTable> {
         first.is_none_or(|first| first.candidate.parameters != winner.candidate.parameters)
     });
     let shown = [first, other].into_iter().flatten();
-    shown.filter(|checked| !checked.comparisons.is_empty()).map(|it| beside(outcome, it)).collect()
+    shown
+        .filter(|checked| !checked.comparisons.is_empty())
+        .map(|it| comparison_table(outcome, it))
+        .collect()
 }
 
-fn beside(outcome: &PlanOutcome, checked: &SimulatedCandidate) -> TextTable {
+fn comparison_table(outcome: &PlanOutcome, checked: &SimulatedCandidate) -> TextTable {
     let row = |comparison: &Comparison| {
         let agreement = if comparison.agrees() { "agree" } else { "DIFFER" };
         vec![
@@ -32,46 +35,45 @@ fn beside(outcome: &PlanOutcome, checked: &SimulatedCandidate) -> TextTable {
         ]
     };
     let rows: Vec<_> = checked.comparisons.iter().map(row).collect();
-    let words = checked.candidate.parameters.words(outcome.keys());
-    let title = format!("Equations and simulation: {words}");
-    let mut table =
-        table(&title, &["quantity", "equations", "simulation", "difference", ""], rows, 1);
+    let words = checked.candidate.parameters.describe(outcome.keys());
+    let title = format!("Model and simulation: {words}");
+    let mut table = table(&title, &["quantity", "model", "simulation", "difference", ""], rows, 1);
     if !checked.agrees() {
         table.note = Some(
-            "Equations and simulation differ by more than 10 % of the simulated value: the choice rests on \
-             simulation alone."
+            "Model and simulation differ by more than 10 % of the simulated value: the choice is based on \
+             simulation only."
                 .to_owned(),
         );
     }
     table
 }
 
-/// The choices that were simulated, in this order.
+/// The simulated candidates in this order.
 pub(crate) fn simulated(outcome: &PlanOutcome) -> TextTable {
     let row = |checked: &SimulatedCandidate| {
         let result = match &checked.decision {
-            Decision::Keeps => "keeps every limit".to_owned(),
+            Decision::Met => "meets every limit".to_owned(),
             decision => format!("FAILS: {}", short(outcome, checked, decision)),
         };
         vec![
-            checked.candidate.parameters.words(outcome.keys()),
+            checked.candidate.parameters.describe(outcome.keys()),
             money(checked.candidate.cost, &outcome.plan),
             checked.evidence.replications().to_string(),
             result,
         ]
     };
     let rows: Vec<_> = outcome.simulations.iter().flatten().map(row).collect();
-    let title = format!("Simulated: {}", counted(rows.len(), "choice", "choices"));
-    let mut table = table(&title, &["choice", "cost", "replications", "result"], rows, 1);
+    let title = format!("Simulated: {}", counted(rows.len(), "candidate", "candidates"));
+    let mut table = table(&title, &["candidate", "cost", "replications", "result"], rows, 1);
     table.note = Some(
-        "Kept: with 95 % probability a further replication keeps the limit, too. Broken: the 95 % \
-         confidence interval of the mean is above it."
+        "Met: with 95 % probability a further replication meets the limit as well. Violated: the 95 % \
+         confidence interval of the mean lies above the limit."
             .to_owned(),
     );
     table
 }
 
-/// What decides against a choice, in a few words.
+/// Why a candidate is rejected, in a few words.
 pub(crate) fn short(
     outcome: &PlanOutcome,
     checked: &SimulatedCandidate,
@@ -82,17 +84,17 @@ pub(crate) fn short(
             let limit = &outcome.limits[*at];
             let value = checked.evidence.measured(limit).value;
             value.map_or_else(
-                || limit.what(),
-                |value| format!("{} {}", limit.what(), limit.shown(value)),
+                || limit.name(),
+                |value| format!("{} {}", limit.name(), limit.shown(value)),
             )
         });
         limits.collect::<Vec<_>>().join(", ")
     };
     match decision {
-        Decision::Keeps => String::new(),
-        Decision::Breaks(which) => of(which),
+        Decision::Met => String::new(),
+        Decision::Violated(which) => of(which),
         Decision::TooClose(which) => format!("too close: {}", of(which)),
-        Decision::Unknown(which) => format!("not known: {}", of(which)),
+        Decision::Unknown(which) => format!("unknown: {}", of(which)),
         Decision::Invalid(reason) => reason.clone(),
     }
 }

@@ -1,4 +1,4 @@
-//! What planning found out, in tables.
+//! Tables of the outcome of planning.
 
 use gridhaul_report::TextTable;
 use gridhaul_report::format::{self, UNKNOWN};
@@ -11,14 +11,14 @@ use super::search::differences;
 use super::simulation_tables::{compared, short, simulated};
 use super::{Alternative, Basis, PlanOutcome, SimulatedCandidate, Winner};
 
-/// All tables, in the order in which they are read.
+/// All tables, in the order of the report.
 pub(crate) fn tables(outcome: &PlanOutcome) -> Vec<TextTable> {
     let mut tables = Vec::new();
     if let Some(winner) = &outcome.winner {
         tables.push(costs(outcome, winner));
-        tables.push(kept(outcome, &winner.model, outcome.verified()));
+        tables.push(limits_table(outcome, &winner.model, outcome.verified()));
     } else if let Some(first) = outcome.simulations.iter().flatten().next() {
-        tables.push(kept(outcome, &first.model, Some(first)));
+        tables.push(limits_table(outcome, &first.model, Some(first)));
     }
     tables.extend(compared(outcome));
     if outcome.simulations.as_ref().is_some_and(|simulations| simulations.len() > 1) {
@@ -48,26 +48,26 @@ fn costs(outcome: &PlanOutcome, winner: &Winner) -> TextTable {
     if !winner.candidate.parameters.aggregators {
         rows.push(vec!["without aggregators".to_owned(), String::new(), UNKNOWN.to_owned()]);
     }
-    rows.push(vec!["in all".into(), String::new(), money(winner.candidate.cost, &outcome.plan)]);
-    table("Cheapest choice", &["key", "value", "cost"], rows, 1)
+    rows.push(vec!["total".into(), String::new(), money(winner.candidate.cost, &outcome.plan)]);
+    table("Cheapest feasible candidate", &["key", "value", "cost"], rows, 1)
 }
 
-/// Each limit with what the equations and the simulation say.
-fn kept(
+/// Each limit with its values in model and simulation.
+fn limits_table(
     outcome: &PlanOutcome,
     model: &Evaluation,
     checked: Option<&SimulatedCandidate>,
 ) -> TextTable {
-    let mut headers = vec!["limit", "allowed", "equations"];
+    let mut headers = vec!["limit", "allowed", "model"];
     headers.extend(checked.map_or(&[][..], |_| &["simulation", "difference"]));
     headers.extend(["margin", "result"]);
-    let mut guessed = false;
+    let mut unknown = false;
     let rows = outcome.limits.iter().enumerate().map(|(at, limit)| {
         let equations = &model.measured[at];
-        guessed |= equations.value.is_none();
-        let mut row = vec![limit.what(), limit.bound_words(), shown(limit, equations)];
+        unknown |= equations.value.is_none();
+        let mut row = vec![limit.name(), limit.bound_words(), shown(limit, equations)];
         let mut last = *equations;
-        let mut result = verdict(limit.state(equations)).to_owned();
+        let mut result = limit_result(limit.state(equations)).to_owned();
         if let Some(checked) = checked {
             last = checked.evidence.measured(limit);
             row.push(shown(limit, &last));
@@ -81,15 +81,15 @@ fn kept(
     let rows = rows.collect();
     let title = match (&outcome.winner, checked) {
         (None, Some(checked)) => {
-            format!("Limits with {}", checked.candidate.parameters.words(outcome.keys()))
+            format!("Limits with {}", checked.candidate.parameters.describe(outcome.keys()))
         }
         _ => "Limits".to_owned(),
     };
     let mut table = table(&title, &headers, rows, 2);
-    if guessed {
+    if unknown {
         table.note = Some(
-            "–: the equations do not give this quantity; candidates are ruled out where the mean \
-             passage of a segment alone breaks the limit, and the rest is the simulation's to say."
+            "–: the model does not compute this quantity; it rejects candidates whose mean segment delay \
+             exceeds the limit, and leaves the decision on others to the simulation."
                 .to_owned(),
         );
     }
@@ -113,25 +113,29 @@ fn others(outcome: &PlanOutcome) -> TextTable {
             differences(&other.candidate.parameters, &own.parameters, outcome.keys()),
             money(other.candidate.cost, &outcome.plan),
             extra,
-            told(outcome, other, evaluation),
+            alternative_result(outcome, other, evaluation),
         ]
     });
-    let headers = ["other choice", "what differs", "cost", "", "result"];
+    let headers = ["alternative", "differences", "cost", "", "result"];
     table("Runners-up", &headers, rows.collect(), 2)
 }
 
-/// What decides about another choice: its simulation or, by equations, the limit of which it uses most.
-fn told(outcome: &PlanOutcome, other: &Alternative, evaluation: &Evaluation) -> String {
-    let word = if other.keeps { "keeps" } else { "FAILS" };
+/// Result of an alternative: of its simulation or, by the model, for the limit that is closest to its bound.
+fn alternative_result(
+    outcome: &PlanOutcome,
+    other: &Alternative,
+    evaluation: &Evaluation,
+) -> String {
+    let state = if other.meets_limits { "met" } else { "FAILS" };
     if let Some(checked) = outcome.simulated(&other.candidate) {
         return match &checked.decision {
-            Decision::Keeps => "simulated: keeps".to_owned(),
+            Decision::Met => "simulated: met".to_owned(),
             decision => format!("simulated: FAILS: {}", short(outcome, checked, decision)),
         };
     }
     let by = match outcome.basis {
-        Basis::Simulation => "not simulated; by equations",
-        Basis::Equations | Basis::Both => "by equations",
+        Basis::Simulation => "not simulated; model",
+        Basis::Model | Basis::Both => "model",
     };
     if let Some(error) = &evaluation.error {
         return format!("{by}: FAILS: {error}");
@@ -139,23 +143,23 @@ fn told(outcome: &PlanOutcome, other: &Alternative, evaluation: &Evaluation) -> 
     let worst = outcome.limits.iter().zip(&evaluation.measured);
     let worst = worst.filter_map(|(limit, measured)| {
         let value = measured.value.or(measured.floor)?;
-        Some((limit.used(value), limit, measured))
+        Some((limit.utilisation(value), limit, measured))
     });
     let Some((_, limit, measured)) = worst.max_by(|a, b| a.0.total_cmp(&b.0)) else {
-        return "not known".to_owned();
+        return "unknown".to_owned();
     };
     match measured.value {
         Some(value) => {
-            format!("{by}: {word}: {} {}", limit.what(), limit.shown(value))
+            format!("{by}: {state}: {} {}", limit.name(), limit.shown(value))
         }
-        None => format!("{by}: {word}"),
+        None => format!("{by}: {state}"),
     }
 }
 
-/// What was evaluated, and what could not be.
+/// Number of evaluated and simulated candidates, and of those without an answer.
 fn note(outcome: &PlanOutcome) -> String {
     let mut text = format!(
-        "{} of {} candidates evaluated by equations.",
+        "{} of {} candidates evaluated by the model.",
         outcome.evaluated.min(outcome.candidates),
         outcome.candidates
     );
@@ -169,12 +173,12 @@ fn note(outcome: &PlanOutcome) -> String {
     }
     for (why, count) in &outcome.without_answer {
         let candidates = counted(*count, "candidate has", "candidates have");
-        text += &format!("\n{candidates} no answer by equations: {why}");
+        text += &format!("\n{candidates} no answer of the model: {why}");
     }
     text
 }
 
-/// A value with its interval.
+/// A value with its confidence interval.
 fn shown(limit: &Limit, measured: &Measured) -> String {
     match (measured.value, measured.ci95) {
         (Some(value), Some(ci95)) => format!("{} ± {}", limit.shown(value), limit.shown(ci95)),
@@ -194,32 +198,32 @@ fn difference(model: &Measured, simulation: &Measured) -> String {
     }
 }
 
-/// Share of the limit that is left.
+/// Margin between a value and its limit, in percent of the limit.
 fn margin(limit: &Limit, value: f64) -> String {
-    let left = (1.0 - limit.used(value)) * 100.0;
-    if !left.is_finite() {
+    let margin = (1.0 - limit.utilisation(value)) * 100.0;
+    if !margin.is_finite() {
         return UNKNOWN.to_owned();
     }
-    let sign = if left < 0.0 { "−" } else { "" };
-    format!("{sign}{} %", format::number(left.abs().round()))
+    let sign = if margin < 0.0 { "−" } else { "" };
+    format!("{sign}{} %", format::number(margin.abs().round()))
 }
 
-/// What a simulation says about one limit.
+/// Result of a simulation for one limit.
 fn outcome_of(decision: &Decision, limit: usize) -> &'static str {
     match decision {
-        Decision::Breaks(which) if which.contains(&limit) => "BROKEN",
+        Decision::Violated(which) if which.contains(&limit) => "VIOLATED",
         Decision::TooClose(which) if which.contains(&limit) => "TOO CLOSE",
-        Decision::Unknown(which) if which.contains(&limit) => "not known",
-        Decision::Invalid(_) => "NOT VALID",
-        _ => "kept",
+        Decision::Unknown(which) if which.contains(&limit) => "unknown",
+        Decision::Invalid(_) => "INVALID",
+        _ => "met",
     }
 }
 
-const fn verdict(state: LimitState) -> &'static str {
+const fn limit_result(state: LimitState) -> &'static str {
     match state {
-        LimitState::Kept => "kept",
-        LimitState::Broken => "BROKEN",
-        LimitState::Unknown => "not known",
+        LimitState::Met => "met",
+        LimitState::Violated => "VIOLATED",
+        LimitState::Unknown => "unknown",
     }
 }
 
@@ -235,9 +239,4 @@ pub(crate) fn table(
 
 pub(crate) fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
-}
-
-pub(crate) fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

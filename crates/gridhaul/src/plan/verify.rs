@@ -1,5 +1,5 @@
-//! Verification: the choice of the equations is simulated, and where the two differ, the cheapest choice is
-//! searched for by simulation.
+//! Verification: the model's choice is simulated; if model and simulation disagree, the cheapest candidate is searched
+//! for by simulation.
 
 use std::collections::BTreeSet;
 
@@ -12,62 +12,63 @@ use super::search::Search;
 use super::simulation_runs::{SimulatedCandidate, SimulationRuns, StopRule};
 use crate::error::Error;
 
-/// How the choice of the equations is verified.
+/// How the model's choice is verified.
 pub(crate) struct Verification<'a> {
     pub(crate) simulator: &'a (dyn Backend + Sync),
     pub(crate) depth: VerificationDepth,
-    /// Most candidates that are simulated.
+    /// Maximum number of candidates to simulate.
     pub(crate) max_candidates: usize,
-    /// Threads; 0: one for each core. The result does not depend on it.
+    /// Threads; 0: one per core. The result does not depend on this number.
     pub(crate) threads: usize,
-    /// Makes what watches some replications, from a label.
+    /// Creates the progress of some replications from a label.
     pub(crate) progress: &'a dyn Fn(&str) -> Box<dyn Progress>,
 }
 
-/// How much is simulated.
+/// Candidates that are simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VerificationDepth {
-    /// The choice of the equations; more only where the simulation does not confirm it.
+    /// The model's choice; further candidates only if the simulation does not confirm it.
     Winner,
-    /// Every candidate of the shortlist.
+    /// All candidates of the shortlist.
     Full,
 }
 
-/// What the choice rests on.
+/// What the choice is based on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Basis {
-    /// Equations alone: nothing was simulated.
-    Equations,
-    /// The choice of the equations, with which its simulation agrees.
+    /// The model only: nothing was simulated.
+    Model,
+    /// The model, confirmed by simulation.
     Both,
     /// A search by simulation.
     Simulation,
 }
 
-/// What was simulated, and the choice.
+/// The simulated candidates, and the choice.
 pub(crate) struct Verified {
     pub(crate) simulations: Vec<SimulatedCandidate>,
     /// The choice, as an index into `simulations`.
     pub(crate) winner: Option<usize>,
     pub(crate) basis: Basis,
-    /// Cheaper neighbours of the choice that were not simulated, because no more might be.
+    /// Cheaper neighbours of the choice that were not simulated, because the maximum number was reached.
     pub(crate) not_simulated: usize,
 }
 
-/// Simulates `start` and searches on by simulation unless equations and simulation agree about it.
+/// Simulates `start`, and continues the search by simulation unless model and simulation agree about it.
 ///
-/// `allowed` says whether `start` keeps every limit by equations. Where no candidate does, `start` is the one
-/// that comes nearest, and dearer ones are not searched unless all of the shortlist are wanted.
+/// `feasible` says whether `start` meets every limit by the model. If no candidate does, `start` is the closest
+/// one, and more expensive candidates are not searched except for those of the shortlist.
 pub(crate) fn verify(
     search: &mut Search<'_>,
     limits: &[Limit],
     choices: &Choices,
     verification: &Verification<'_>,
-    (start, allowed): (usize, bool),
+    (start, feasible): (usize, bool),
 ) -> Result<Verified, Error> {
     let mut runs = SimulationRuns::new(verification, choices, limits)?;
     let found = runs.simulate(search, &[start], StopRule::FirstFeasible)?;
-    let confirmed = runs.simulations.first().is_some_and(|first| first.keeps() && first.agrees());
+    let confirmed =
+        runs.simulations.first().is_some_and(|first| first.meets_limits() && first.agrees());
     if verification.depth == VerificationDepth::Full {
         let list = shortlist(search, start)?;
         runs.simulate(search, &list, StopRule::All)?;
@@ -76,24 +77,24 @@ pub(crate) fn verify(
         return Ok(Verified { simulations, winner: found, basis: Basis::Both, not_simulated: 0 });
     }
     let mut winner = cheapest(&runs.simulations);
-    if winner.is_none() && allowed {
-        winner = dearer(search, &mut runs, start)?;
+    if winner.is_none() && feasible {
+        winner = search_more_expensive(search, &mut runs, start)?;
     }
-    let not_simulated = cheaper(search, &mut runs, &mut winner)?;
+    let not_simulated = search_cheaper(search, &mut runs, &mut winner)?;
     let own = winner == found && confirmed;
     let basis = if own { Basis::Both } else { Basis::Simulation };
     Ok(Verified { simulations: runs.simulations, winner, basis, not_simulated })
 }
 
-/// The cheapest simulated candidate that keeps every limit; of equally expensive ones the first.
+/// The cheapest simulated candidate that meets every limit; the first one among equal costs.
 fn cheapest(simulations: &[SimulatedCandidate]) -> Option<usize> {
-    let kept = simulations.iter().enumerate().filter(|(_, checked)| checked.keeps());
+    let kept = simulations.iter().enumerate().filter(|(_, checked)| checked.meets_limits());
     let cost = |checked: &SimulatedCandidate| checked.candidate.cost;
     kept.min_by(|(_, one), (_, other)| cost(one).total_cmp(&cost(other))).map(|(index, _)| index)
 }
 
-/// What is simulated in any case with [`VerificationDepth::Full`]: what the table of other choices names, and whatever
-/// differs from the choice by one step of one key.
+/// Candidates that [`VerificationDepth::Full`] always simulates: the alternatives, and all candidates that differ from
+/// the choice by one step of one key.
 fn shortlist(search: &mut Search<'_>, start: usize) -> Result<Vec<usize>, Error> {
     let candidates = search.candidates;
     let others = search.others(&candidates[start])?;
@@ -107,9 +108,9 @@ fn shortlist(search: &mut Search<'_>, start: usize) -> Result<Vec<usize>, Error>
     Ok((0..candidates.len()).filter(beside).collect())
 }
 
-/// Searches among candidates that cost at least as much as `start`, in the order of their cost: first those
-/// within one step of every key, then within two, and so on. Returns the first that keeps every limit.
-fn dearer(
+/// Searches the candidates that cost at least as much as `start`, in the order of their cost: first those within
+/// one step of every key, then within two, and so on. Returns the first one that meets every limit.
+fn search_more_expensive(
     search: &mut Search<'_>,
     runs: &mut SimulationRuns<'_>,
     start: usize,
@@ -120,47 +121,49 @@ fn dearer(
         radii.insert(steps(&from.parameters, &candidate.parameters, search.choices));
     }
     for radius in radii {
-        let near = not_yet_simulated(search, runs, |search, at| {
+        let neighbours = not_yet_simulated(search, runs, |search, at| {
             let candidate = &search.candidates[at];
             candidate.cost >= from.cost
                 && steps(&from.parameters, &candidate.parameters, search.choices) <= radius
         });
-        if let Some(found) = runs.simulate(search, &near, StopRule::FirstFeasible)? {
+        if let Some(found) = runs.simulate(search, &neighbours, StopRule::FirstFeasible)? {
             return Ok(Some(found));
         }
     }
     Ok(None)
 }
 
-/// Goes on to cheaper candidates for as long as one of them keeps every limit: those within one step of every
-/// key of the best one, then those that the equations let pass. Returns verification many of them were not simulated.
-fn cheaper(
+/// Searches cheaper candidates as long as one of them meets every limit: those within one step of every key of the
+/// best one, then those that the model accepts. Returns the number of such candidates that were not simulated.
+fn search_cheaper(
     search: &mut Search<'_>,
     runs: &mut SimulationRuns<'_>,
     winner: &mut Option<usize>,
 ) -> Result<usize, Error> {
     while let Some(best) = *winner {
         let best = runs.simulations[best].candidate.clone();
-        let near = not_yet_simulated(search, runs, |search, at| {
+        let neighbours = not_yet_simulated(search, runs, |search, at| {
             let candidate = &search.candidates[at];
             candidate.cost < best.cost
                 && steps(&best.parameters, &candidate.parameters, search.choices) <= 1
         });
-        let mut found = runs.simulate(search, &near, StopRule::FirstFeasible)?;
+        let mut found = runs.simulate(search, &neighbours, StopRule::FirstFeasible)?;
         let mut not_simulated = 0;
         if found.is_none() {
-            let mut hopeful = not_yet_simulated(search, runs, |search, at| {
+            let mut candidates_left = not_yet_simulated(search, runs, |search, at| {
                 search.candidates[at].cost < best.cost
             });
             let candidates = search.candidates;
-            let mut passed = Vec::new();
-            for at in hopeful.drain(..) {
-                if near.contains(&at) || search.evaluator.keeps(&candidates[at].parameters)? {
-                    passed.push(at);
+            let mut feasible = Vec::new();
+            for at in candidates_left.drain(..) {
+                if neighbours.contains(&at)
+                    || search.evaluator.meets_limits(&candidates[at].parameters)?
+                {
+                    feasible.push(at);
                 }
             }
-            not_simulated = passed.len().saturating_sub(runs.remaining());
-            found = runs.simulate(search, &passed, StopRule::FirstFeasible)?;
+            not_simulated = feasible.len().saturating_sub(runs.remaining());
+            found = runs.simulate(search, &feasible, StopRule::FirstFeasible)?;
         }
         match found {
             Some(found) => *winner = Some(found),
@@ -208,7 +211,7 @@ mod tests {
         scenario.link["wan"].forward().unwrap().rate.as_bits_per_sec() as f64 / 1e6
     }
 
-    /// What is told of a verification: the winner, what it rests on, and what was simulated verification often.
+    /// Winner and basis of a verification, and the simulated candidates with their numbers of replications.
     struct VerificationResult {
         winner: Option<String>,
         basis: Basis,
@@ -216,7 +219,7 @@ mod tests {
         simulations: Vec<(String, Decision, usize)>,
     }
 
-    fn told(
+    fn verification_of(
         choose: &str,
         model: impl Fn(&Scenario) -> f64 + Sync,
         simulated: impl Fn(&Scenario) -> f64 + Sync,
@@ -247,7 +250,7 @@ mod tests {
         let verified =
             verify(&mut search, &limits, &choices, &verification, (start, true)).unwrap();
         let words =
-            |checked: &SimulatedCandidate| checked.candidate.parameters.words(choices.keys());
+            |checked: &SimulatedCandidate| checked.candidate.parameters.describe(choices.keys());
         VerificationResult {
             winner: verified.winner.map(|at| words(&verified.simulations[at])),
             basis: verified.basis,
@@ -263,54 +266,55 @@ mod tests {
     const WINNER: (VerificationDepth, usize, usize) = (VerificationDepth::Winner, 64, 2);
 
     #[test]
-    fn a_choice_about_which_both_agree_is_confirmed_by_three_replications() {
+    fn a_choice_on_which_model_and_simulation_agree_is_confirmed_by_three_replications() {
         let loss = |scenario: &Scenario| 0.099 / count(scenario);
-        let told = told(COUNTS, loss, |scenario| 1.05 * loss(scenario) - 0.001, WINNER);
-        assert_eq!(told.basis, Basis::Both);
-        assert_eq!(told.simulations, [("5 collectors".to_owned(), Decision::Keeps, 3)]);
+        let result =
+            verification_of(COUNTS, loss, |scenario| 1.05 * loss(scenario) - 0.001, WINNER);
+        assert_eq!(result.basis, Basis::Both);
+        assert_eq!(result.simulations, [("5 collectors".to_owned(), Decision::Met, 3)]);
     }
 
     #[test]
-    fn a_kept_limit_confirms_nothing_where_the_two_differ() {
-        // Four times less is lost than by equations: the choice keeps its limit, and cheaper ones do, too.
+    fn a_met_limit_does_not_confirm_a_choice_on_which_model_and_simulation_differ() {
+        // The simulated loss is a quarter of the model's: the choice meets its limit, and cheaper candidates do as well.
         let loss = |scenario: &Scenario| 0.099 / count(scenario);
-        let told = told(COUNTS, loss, |scenario| loss(scenario) / 4.0, WINNER);
-        assert_eq!(told.basis, Basis::Simulation);
-        assert_eq!(told.winner.as_deref(), Some("2 collectors"));
-        assert!(told.simulations.iter().any(|(words, ..)| words == "1 collector"));
+        let result = verification_of(COUNTS, loss, |scenario| loss(scenario) / 4.0, WINNER);
+        assert_eq!(result.basis, Basis::Simulation);
+        assert_eq!(result.winner.as_deref(), Some("2 collectors"));
+        assert!(result.simulations.iter().any(|(words, ..)| words == "1 collector"));
     }
 
     #[test]
-    fn where_the_equations_are_too_hopeful_the_next_that_keeps_the_limits_is_found() {
+    fn if_the_model_is_too_optimistic_the_next_feasible_candidate_is_found() {
         let loss = |scenario: &Scenario| 0.099 / count(scenario);
-        let told = told(COUNTS, loss, |scenario| 2.9 * loss(scenario), WINNER);
-        assert_eq!(told.winner.as_deref(), Some("15 collectors"));
-        assert_eq!(told.simulations[0].1, Decision::Breaks(vec![0]));
-        assert_eq!(told.not_simulated, 0);
+        let result = verification_of(COUNTS, loss, |scenario| 2.9 * loss(scenario), WINNER);
+        assert_eq!(result.winner.as_deref(), Some("15 collectors"));
+        assert_eq!(result.simulations[0].1, Decision::Violated(vec![0]));
+        assert_eq!(result.not_simulated, 0);
     }
 
     #[test]
-    fn a_limit_that_other_seeds_break_is_not_kept() {
-        // On average 1.9 % with 5 collectors, where 2 % is allowed: 1.7 % with odd seeds, 2.1 % with even.
+    fn a_limit_that_other_seeds_violate_is_not_met() {
+        // A mean of 1.9 % with 5 aggregators and a limit of 2 %: 1.7 % with odd seeds, 2.1 % with even ones.
         let noisy = |scenario: &Scenario| {
             let odd = scenario.seed % 2 == 1;
             0.095 / count(scenario) + if odd { -0.002 } else { 0.002 }
         };
-        let told = told(COUNTS, |scenario| 0.095 / count(scenario), noisy, WINNER);
+        let result = verification_of(COUNTS, |scenario| 0.095 / count(scenario), noisy, WINNER);
         assert_eq!(
-            told.simulations[0],
+            result.simulations[0],
             ("5 collectors".to_owned(), Decision::TooClose(vec![0]), 10)
         );
-        // 0.95 % on average: a margin of five times what the seeds make of it.
-        let winner: u32 = told.winner.unwrap().split(' ').next().unwrap().parse().unwrap();
+        // A mean of 0.95 %: a margin of five times the variation between seeds.
+        let winner: u32 = result.winner.unwrap().split(' ').next().unwrap().parse().unwrap();
         assert!((6..=8).contains(&winner), "{winner}");
     }
 
-    /// Collectors times rate must reach 8, with Reno twice as much.
-    fn needs(scenario: &Scenario, much: f64) -> f64 {
+    /// The product of aggregators and rate must reach `product`; with Reno twice as much.
+    fn needs(scenario: &Scenario, product: f64) -> f64 {
         let reno =
             scenario.stack["upstream"].congestion_control == Some(CongestionControlAlgorithm::Reno);
-        let needed = if reno { 2.0 * much } else { much };
+        let needed = if reno { 2.0 * product } else { product };
         0.0199 * needed / (count(scenario) * rate(scenario))
     }
 
@@ -319,7 +323,12 @@ mod tests {
         let simulated =
             |scenario: &Scenario| needs(scenario, 16.0) * (1.0 + (scenario.seed % 3) as f64 / 50.0);
         let run = |threads| {
-            told(GRID, |s| needs(s, 4.0), simulated, (VerificationDepth::Winner, 64, threads))
+            verification_of(
+                GRID,
+                |s| needs(s, 4.0),
+                simulated,
+                (VerificationDepth::Winner, 64, threads),
+            )
         };
         let (one, four) = (run(1), run(4));
         assert_eq!((one.winner.clone(), one.simulations), (four.winner, four.simulations));
@@ -328,26 +337,27 @@ mod tests {
 
     #[test]
     fn several_keys_are_changed_together() {
-        // By equations 1 × 4 is enough; 16 are needed: 2 × 8 with Vegas is the cheapest.
-        let told = told(GRID, |s| needs(s, 4.0), |s| needs(s, 15.9), WINNER);
-        assert_eq!(told.winner.as_deref(), Some("2 collectors, wan 8 Mbit/s, vegas"));
+        // By the model 1 × 4 is sufficient; 16 is necessary: 2 × 8 with Vegas is the cheapest.
+        let result = verification_of(GRID, |s| needs(s, 4.0), |s| needs(s, 15.9), WINNER);
+        assert_eq!(result.winner.as_deref(), Some("2 collectors, wan 8 Mbit/s, vegas"));
     }
 
     #[test]
-    fn simulations_are_bounded_and_what_was_left_is_counted() {
+    fn the_number_of_simulations_is_bounded() {
         let (depth, _, threads) = WINNER;
-        let told = told(GRID, |s| needs(s, 4.0), |_| 1.0, (depth, 7, threads));
-        assert_eq!((told.winner, told.simulations.len()), (None, 7));
+        let result = verification_of(GRID, |s| needs(s, 4.0), |_| 1.0, (depth, 7, threads));
+        assert_eq!((result.winner, result.simulations.len()), (None, 7));
     }
 
     #[test]
     fn full_simulates_the_whole_shortlist_over_three_seeds() {
         let (_, max_candidates, threads) = WINNER;
         let loss = |s: &Scenario| needs(s, 7.9);
-        let told = told(GRID, loss, loss, (VerificationDepth::Full, max_candidates, threads));
-        assert_eq!(told.basis, Basis::Both);
-        assert_eq!(told.winner.as_deref(), Some("1 collector, wan 8 Mbit/s, vegas"));
-        let words: Vec<_> = told.simulations.iter().map(|(words, ..)| words.as_str()).collect();
+        let result =
+            verification_of(GRID, loss, loss, (VerificationDepth::Full, max_candidates, threads));
+        assert_eq!(result.basis, Basis::Both);
+        assert_eq!(result.winner.as_deref(), Some("1 collector, wan 8 Mbit/s, vegas"));
+        let words: Vec<_> = result.simulations.iter().map(|(words, ..)| words.as_str()).collect();
         for other in [
             "1 collector, wan 4 Mbit/s, vegas",
             "1 collector, wan 8 Mbit/s, reno",
@@ -356,6 +366,6 @@ mod tests {
         ] {
             assert!(words.contains(&other), "{other} is not in {words:?}");
         }
-        assert!(told.simulations.iter().all(|(_, _, replications)| *replications >= 3));
+        assert!(result.simulations.iter().all(|(_, _, replications)| *replications >= 3));
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use gridhaul_scenario::scenario::{Range, Values};
 use toml::Value;
 
-/// A key and the value that it is given: `link.uplink.forward.rate=3 Mbit/s`.
+/// A key and its new value: `link.uplink.forward.rate=3 Mbit/s`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
     pub(super) key: String,
@@ -14,7 +14,7 @@ pub struct Setting {
     pub(super) source: ArgumentText,
 }
 
-/// A key and the values that it takes: a list, or a range behind `lin:` or `log:`.
+/// A key and the values of its sweep: a list, or a range after `lin:` or `log:`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vary {
     pub(super) key: String,
@@ -22,12 +22,12 @@ pub struct Vary {
     pub(super) source: ArgumentText,
 }
 
-/// An argument as it was source, for errors that point into it.
+/// The text of an argument, for error messages that point into it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ArgumentText {
     pub(super) text: String,
     pub(super) key: Span<usize>,
-    /// Where each value stands; of a range, both ends and the number of points.
+    /// Position of each value; of a range, of both ends and the number of points.
     pub(super) values: Vec<Span<usize>>,
 }
 
@@ -74,16 +74,16 @@ fn split_argument(text: &str) -> Result<(String, &str), String> {
         Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
             Ok((dotted_key(key.trim()), value.trim()))
         }
-        _ => Err("write KEY=VALUE, such as 'link.uplink.forward.rate=3 Mbit/s'".into()),
+        _ => Err("expected KEY=VALUE, such as 'link.uplink.forward.rate=3 Mbit/s'".into()),
     }
 }
 
-/// The number of a list's entry stands behind a dot; errors write it in brackets.
+/// The key with list indices after dots instead of in brackets, as error messages write them.
 pub(super) fn dotted_key(key: &str) -> String {
     key.replace('[', ".").replace(']', "")
 }
 
-/// A value as it would stand in the file, where quotes around texts may be left out.
+/// Parses a value as TOML. Quotes around strings may be omitted.
 fn value_of(text: &str) -> Value {
     let document = format!("value = {text}");
     let read = document.parse::<toml::Table>().ok().filter(|table| table.len() == 1);
@@ -93,15 +93,16 @@ fn value_of(text: &str) -> Value {
 fn range(text: &str, log: bool) -> Result<Values, String> {
     let parts: Vec<_> = text.split(':').map(str::trim).collect();
     let [first, last, points] = parts[..] else {
-        return Err("write first:last:number, such as 'lin:1 Mbit/s:10 Mbit/s:10'".into());
+        return Err("expected first:last:number, such as 'lin:1 Mbit/s:10 Mbit/s:10'".into());
     };
-    let points = points.parse().map_err(|_| format!("{points:?} is not a number of points"))?;
+    let points =
+        points.parse().map_err(|_| format!("expected the number of points, found {points:?}"))?;
     let ends = Some([value_of(first), value_of(last)]);
     let (linear, log) = if log { (None, ends) } else { (ends, None) };
     Ok(Values::Range(Range { linear, log, points }))
 }
 
-/// The pieces between commas that stand outside quotes and brackets.
+/// Splits at the commas outside quotes and brackets.
 fn split_values(text: &str) -> Vec<&str> {
     let (mut pieces, mut start, mut depth, mut quoted) = (Vec::new(), 0, 0_i32, false);
     for (at, character) in text.char_indices() {
@@ -135,7 +136,7 @@ mod tests {
         assert_eq!(setting.key, "link.a.forward.outage.0.start");
         assert!("seed".parse::<Setting>().is_err());
         assert!("=7".parse::<Setting>().is_err());
-        // Nothing may be smuggled in behind the value.
+        // A line break must not add a second key.
         assert_eq!(value("title=1\nseed = 2"), Value::String("1\nseed = 2".into()));
     }
 
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_can_point_into_an_argument() {
+    fn the_positions_of_key_and_values_are_known() {
         let at = |text: &str| {
             let Vary { source, .. } = text.parse().unwrap();
             let parts: Vec<_> =

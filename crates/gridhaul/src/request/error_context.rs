@@ -1,10 +1,10 @@
-//! Errors of a changed scenario in the words of the command line.
+//! Errors of a changed scenario with the names of command-line arguments.
 
 use gridhaul_scenario::scenario::{Diagnostic, Place, Scenario, ScenarioError};
 
 use super::argument::{ArgumentText, Setting, Vary};
 
-/// Which entries of a scenario's sweep the command line has made.
+/// The sweep entries of a scenario that come from command-line arguments.
 #[derive(Debug, Default)]
 pub(super) struct ArgumentContext {
     arguments: Vec<Argument>,
@@ -20,7 +20,7 @@ struct Argument {
 }
 
 impl ArgumentContext {
-    /// The settings are the entries of the sweep, in their order.
+    /// Context of settings that were added as sweep entries, in this order.
     pub(super) fn of_settings<'a>(settings: impl Iterator<Item = &'a Setting>) -> Self {
         let argument = |(index, setting): (usize, &Setting)| {
             Argument::new(index, "--set", &setting.key, &setting.source)
@@ -28,7 +28,7 @@ impl ArgumentContext {
         Self { arguments: settings.enumerate().map(argument).collect() }
     }
 
-    /// The axes are the last entries of the sweep, in their order.
+    /// Context of axes that were appended to the sweep, in this order.
     pub(super) fn of_axes(scenario: &Scenario, vary: &[Vary]) -> Self {
         let first = scenario.sweep.len().saturating_sub(vary.len());
         let argument = |(index, vary): (usize, &Vary)| {
@@ -47,7 +47,7 @@ impl Argument {
         }
     }
 
-    /// Names the argument and points into it; `rest` is the path below the entry.
+    /// Makes a diagnostic name the argument and point into it; `rest` is the path below the sweep entry.
     fn point(&self, diagnostic: &mut Diagnostic, rest: &str) {
         let (value, below) = match rest {
             "" | ".linear" | ".log" => (None, ""),
@@ -56,7 +56,7 @@ impl Argument {
         };
         diagnostic.key = format!("{}{below}", self.flag);
         let argument = &self.source.text;
-        // A single value is meant by its key, too.
+        // Without an index, the diagnostic points at all values or at the key.
         let whole = self.source.values.first().zip(self.source.values.last());
         diagnostic.place = match (value.and_then(|value| self.source.values.get(value)), whole) {
             (Some(span), _) => Some(Place::in_argument(argument, span.clone(), below)),
@@ -68,13 +68,13 @@ impl Argument {
     }
 }
 
-/// `[1].periodic.size` as 1 and `.periodic.size`.
+/// Splits `[1].periodic.size` into 1 and `.periodic.size`.
 fn split_index(path: &str) -> (Option<usize>, &str) {
     let entry = path.strip_prefix('[').and_then(|path| path.split_once(']'));
     entry.map_or((None, path), |(entry, below)| (entry.parse().ok(), below))
 }
 
-/// Names the flags of the command line where the error names entries of a sweep.
+/// Replaces the names of sweep entries in an error by the command-line arguments that they come from.
 pub(super) fn with_argument_names(
     mut error: ScenarioError,
     file: &str,

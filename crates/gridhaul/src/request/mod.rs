@@ -1,4 +1,4 @@
-//! What is asked: a scenario file, and what the command line changes in it.
+//! A scenario file with the changes of the command line.
 
 mod argument;
 mod error_context;
@@ -18,27 +18,27 @@ use error_context::{ArgumentContext, with_argument_names};
 
 pub use argument::{Setting, Vary};
 
-/// What is changed in a scenario before it runs.
+/// Changes to a scenario before it runs.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
-    /// Seed of all random numbers.
+    /// Random seed.
     pub seed: Option<u64>,
     /// Number of replications.
     pub replications: Option<u32>,
     /// Keys and their values.
     pub set: Vec<Setting>,
-    /// Interval of the samples of recorded series.
+    /// Sampling interval of recorded time series.
     pub series: Option<Duration>,
     /// Links whose packets are captured, in addition to those of the scenario.
     pub pcap: Vec<String>,
 }
 
-/// Reads a scenario file, `-` being standard input, and changes it; `vary` adds to its sweep. Returns the scenario,
-/// and notes on what of the file's sweep the changes replace.
+/// Reads a scenario file (`-`: standard input) and applies changes; `vary` adds axes to its sweep. Returns the scenario,
+/// and a note for each sweep of the file that a change replaces.
 ///
 /// # Errors
-/// A file that cannot be read, what is wrong in it or in a trace that it names, and changes that do not fit it,
-/// each with its place.
+/// A file that cannot be read, errors in it or in a trace that it names, and changes that do not apply to it, each
+/// with its position.
 pub fn load(
     file: &Path,
     changes: &Changes,
@@ -46,11 +46,11 @@ pub fn load(
 ) -> Result<(Scenario, Vec<String>), Error> {
     let shown = Scenario::name_of(file);
     let is_changed = !changes.set.is_empty() || !vary.is_empty();
-    // What the file says of traces may be replaced: they are opened afterwards.
+    // A change may replace the traces of the file; they are then opened after the changes.
     let scenario = if is_changed { Scenario::load(file)? } else { trace::load_scenario(file)? };
     let (mut scenario, notes) = change(scenario, &shown, changes, vary)?;
     if is_changed {
-        // A trace may be new. An own folder is a whole path already.
+        // A change may name a trace relative to the scenario file.
         scenario.lies_in(Scenario::folder_of(file));
         let context = ArgumentContext::of_axes(&scenario, vary);
         trace::check(&scenario).map_err(|error| with_argument_names(error, &shown, &context))?;
@@ -59,8 +59,8 @@ pub fn load(
     Ok((scenario, notes))
 }
 
-/// Changes a scenario as the command line says; `file` is its name in errors. Returns notes on what
-/// of the file's sweep is replaced as well.
+/// Applies changes to a scenario; `file` is its name in errors. Returns a note for each sweep of the file that a
+/// change replaces.
 pub(crate) fn change(
     mut scenario: Scenario,
     file: &str,
@@ -98,9 +98,11 @@ pub(crate) fn change(
     }
     for (index, Vary { key, values, .. }) in vary.iter().enumerate() {
         if changes.set.iter().any(|set| set.key == *key) {
-            bail!("--vary {key}: --set gives this key one value\n  help: leave one of the two out");
+            bail!(
+                "--vary {key}: --set gives this key a single value\n  help: remove one of the two options"
+            );
         }
-        // A key that is varied twice is refused below.
+        // A key that is varied twice is rejected by the validation below.
         if vary[..index].iter().all(|other| other.key != *key) {
             notes.extend(sweep_override::replace(&mut scenario, key, &format!("--vary {key}"))?);
         }
@@ -114,8 +116,8 @@ pub(crate) fn change(
     Ok((scenario, notes))
 }
 
-/// Sets keys. A key that is set is a sweep over one value, so that both know the same keys and
-/// refuse the same mistakes.
+/// Sets keys, each as a sweep over one value, so that `--set` and `--vary` accept the same keys and report the same
+/// errors.
 fn set(mut scenario: Scenario, file: &str, settings: &[Setting]) -> anyhow::Result<Scenario> {
     if settings.is_empty() {
         return Ok(scenario);
@@ -143,7 +145,7 @@ fn set(mut scenario: Scenario, file: &str, settings: &[Setting]) -> anyhow::Resu
     Ok(scenario)
 }
 
-/// The plan with one key set. What is chosen and what costs are keys with dots of their own.
+/// The plan with one key set. The names of entries in `choose` and `cost` contain dots themselves.
 fn with_plan_key(plan: &Plan, key: &str, value: &Value) -> anyhow::Result<Plan> {
     let mut tree = Value::try_from(plan)?;
     let steps: Vec<_> = match key.split_once('.') {
@@ -152,7 +154,9 @@ fn with_plan_key(plan: &Plan, key: &str, value: &Value) -> anyhow::Result<Plan> 
     };
     let mut place = &mut tree;
     for step in steps {
-        let Some(table) = place.as_table_mut() else { bail!("the key is below a value") };
+        let Some(table) = place.as_table_mut() else {
+            bail!("expected a table above this key, found a value")
+        };
         place = table.entry(step).or_insert_with(|| Value::Table(toml::Table::new()));
     }
     *place = value.clone();
@@ -163,8 +167,8 @@ fn with_plan_key(plan: &Plan, key: &str, value: &Value) -> anyhow::Result<Plan> 
     })
 }
 
-/// Gives keys the values of an experiment: one sets the key, several sweep over it. What the file
-/// sweeps is replaced.
+/// Assigns the values of an experiment to keys: one value sets the key, several values sweep it. Sweeps of the file
+/// over the same key are replaced.
 pub(crate) fn assign(
     mut scenario: Scenario,
     file: &str,
@@ -178,7 +182,9 @@ pub(crate) fn assign(
         let entry = scenario.sweep.iter().position(|sweep| sweep.vary.contains_key(key));
         match (entry, single) {
             (Some(entry), _) if scenario.sweep[entry].vary.len() > 1 => {
-                bail!("{file}: {key} varies together with other keys, and cannot be given others")
+                bail!(
+                    "{file}: {key} is swept together with other keys; its values cannot be replaced alone"
+                )
             }
             (Some(entry), None) => scenario.sweep[entry] = axis(key, values.clone()),
             (None, None) => scenario.sweep.push(axis(key, values.clone())),
@@ -206,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_experiment_replaces_what_its_file_sweeps() {
+    fn an_experiment_replaces_the_sweep_of_its_file() {
         let text = "title = \"t\"\nduration = \"1 s\"\n[node]\na = {}\nb = {}\n[link.l]\nfrom = \"a\"\nto = \"b\"\n\
                     [link.l.both]\nrate = \"1 Mbit/s\"\n[flow.f]\nfrom = \"a\"\nto = \"b\"\n\
                     load = \"bulk\"\n[[sweep]]\nvary.\"flow.f.count\" = [1, 2, 3]\n";
