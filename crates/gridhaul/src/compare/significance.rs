@@ -1,45 +1,43 @@
-//! Whether the difference of two answers is more than chance.
+//! Statistical significance of the difference between two answers.
 
 use gridhaul_scenario::answer::{Answer, Estimate, Point};
 use serde::Serialize;
 
-/// What an answer knows of a metric.
+/// The value of a metric in an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct MetricValue {
     /// The mean and its 95 % confidence interval, in the unit of the metric.
     pub estimate: Estimate,
-    /// Whether no random number influences it.
+    /// Whether it is independent of random numbers.
     pub deterministic: bool,
-    /// Replications behind the answer.
+    /// Number of replications of the answer.
     pub replications: u32,
 }
 
-/// Whether a difference is more than chance.
+/// Result of the comparison of two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Significance {
-    /// Equal, or within the 95 % interval of the difference; answers of different backends, also
-    /// within 1 %.
+    /// Equal, or the difference lies within its 95 % confidence interval; for different backends also within 1 %.
     Agree,
-    /// Outside that interval.
+    /// The difference lies outside that interval.
     Differ,
-    /// Both are deterministic and not equal: the difference is exact, but replications say nothing of
-    /// it. A change of the scenario too small to matter may cause as much.
+    /// Both values are deterministic and not equal: the difference is exact, and a test of significance does not apply.
     Deterministic,
     /// No value, a single replication of a random run, a censored mean, or too few replications
     /// without variance.
     Unknown,
 }
 
-/// Relative difference that counts as none between backends, which are different models of the same
-/// thing, and where one of the two answers has no interval.
+/// Relative difference that counts as agreement between different backends, and if one of the two answers has no
+/// confidence interval.
 const TOLERANCE: f64 = 0.01;
 
-/// Probability with which equal things are called different.
+/// Significance level: probability of a false difference between equal distributions.
 const SIGNIFICANCE_LEVEL: f64 = 0.05;
 
 impl MetricValue {
-    /// What a point of an answer knows; nothing where the point or the metric is not there.
+    /// The value at a point of an answer; unknown if the point or the metric is missing.
     pub(super) fn of(estimate: Option<&Estimate>, answer: &Answer, point: Option<&Point>) -> Self {
         Self {
             estimate: estimate.copied().unwrap_or_default(),
@@ -61,7 +59,7 @@ impl MetricValue {
 }
 
 impl Significance {
-    /// The verdict on two values, of the same backend or of two.
+    /// Compares two values of the same backend or of different backends.
     pub(super) fn of([first, other]: [&MetricValue; 2], same_backend: bool) -> Self {
         let (Some(a), Some(b)) = (first.estimate.mean, other.estimate.mean) else {
             return Self::Unknown;
@@ -84,7 +82,7 @@ impl Significance {
         }
     }
 
-    /// Whether two answers that must agree do not. A difference without an interval counts beyond
+    /// Whether the result is a disagreement for `--must-agree`. A deterministic difference counts above
     /// [`TOLERANCE`].
     pub(super) fn is_disagreement(self, difference: Option<f64>) -> bool {
         match self {
@@ -108,8 +106,8 @@ impl Significance {
 /// Two means of random replications.
 fn of_means(first: &Estimate, other: &Estimate, distance: f64) -> Significance {
     match first.ci95_of_difference(other) {
-        // Equal values within each: the t test has no variance to go by. The permutation test has:
-        // of all ways to assign the values to the two answers, two separate them so.
+        // Equal values in each answer: the t test needs a variance, the permutation test does not. Two of all
+        // assignments of the values to the answers separate them like this.
         Some(0.0) => without_variance(2.0 / combinations(first.n + other.n, first.n)),
         Some(half_width) if distance <= half_width => Significance::Agree,
         Some(_) => Significance::Differ,
@@ -128,12 +126,12 @@ fn against_constant(distance: f64, random: &Estimate, close: bool) -> Significan
     }
 }
 
-/// The verdict where equal things would look as different with this probability.
+/// The result of an exact test with this p-value.
 const fn without_variance(probability: f64) -> Significance {
     if probability <= SIGNIFICANCE_LEVEL { Significance::Differ } else { Significance::Unknown }
 }
 
-/// Number of ways to choose `k` of `n` things.
+/// Binomial coefficient: number of `k`-element subsets of `n` elements.
 fn combinations(n: u32, k: u32) -> f64 {
     (0..k).map(|taken| f64::from(n - taken) / f64::from(taken + 1)).product()
 }
@@ -156,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn means_rest_on_the_interval_of_the_difference() {
+    fn means_are_compared_by_the_interval_of_the_difference() {
         // Five replications each: standard errors of 3 and 4 and their root sum of squares of 5,
         // 7.4 degrees of freedom, rounded down to 7: t = 2.365, half width 11.8.
         let a = random(100.0, Some(3.0 * 2.776), 5);
@@ -171,12 +169,12 @@ mod tests {
     }
 
     #[test]
-    fn deterministic_values_are_no_certainty() {
+    fn a_deterministic_difference_is_not_tested_for_significance() {
         assert_eq!(result(exact(100.0), exact(100.0)), Significance::Agree);
         for other in [100.000_1, 150.0] {
             assert_eq!(result(exact(100.0), exact(other)), Significance::Deterministic);
         }
-        // Beside a random value, its interval decides, and 1 % is nothing.
+        // Against a random value, its interval decides, and 1 % counts as agreement.
         let random = |mean, ci95| random(mean, ci95, 5);
         assert_eq!(result(exact(100.0), random(104.0, Some(5.0))), Significance::Agree);
         assert_eq!(result(random(106.0, Some(5.0)), exact(100.0)), Significance::Differ);
@@ -185,21 +183,21 @@ mod tests {
     }
 
     #[test]
-    fn equal_replications_of_a_random_run_are_no_certainty() {
+    fn equal_random_replications_are_compared_by_exact_tests() {
         let equal = |mean, n| random(mean, Some(0.0), n);
-        // Of C(2n, n) ways two separate the values so: 1/3 for two, 1/10 for three, 1/35 for four.
+        // Two of C(2n, n) assignments separate the values like this: 1/3 for n = 2, 1/10 for 3, 1/35 for 4.
         for (n, expected) in
             [(2, Significance::Unknown), (3, Significance::Unknown), (4, Significance::Differ)]
         {
             assert_eq!(result(equal(2.0, n), equal(3.0, n)), expected, "{n}");
         }
-        // All of n on one side: 1/16 for five, 1/32 for six.
+        // All n values on one side: 1/16 for five, 1/32 for six.
         assert_eq!(result(exact(2.0), equal(3.0, 5)), Significance::Unknown);
         assert_eq!(result(exact(2.0), equal(3.0, 6)), Significance::Differ);
     }
 
     #[test]
-    fn censored_means_have_no_verdict() {
+    fn comparisons_of_censored_means_are_undetermined() {
         let mut censored = random(100.0, Some(1.0), 5);
         censored.estimate.censored = true;
         let whole = random(200.0, Some(1.0), 5);
@@ -208,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn between_backends_a_percent_is_nothing() {
+    fn different_backends_agree_within_one_percent() {
         let between = |first, other| Significance::of([&first, &other], false);
         let (a, b) = (random(100.0, Some(0.01), 5), random(100.9, Some(0.01), 5));
         assert_eq!(between(a, b), Significance::Agree);
@@ -218,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_agree_and_does_not() {
+    fn disagreements_are_significant_or_above_the_tolerance() {
         assert!(Significance::Differ.is_disagreement(Some(0.001)));
         assert!(Significance::Deterministic.is_disagreement(Some(-0.011)));
         assert!(Significance::Deterministic.is_disagreement(None), "a change from zero");

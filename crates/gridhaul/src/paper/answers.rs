@@ -1,4 +1,4 @@
-//! The answers to the scenarios of a paper, each from one or several backends.
+//! Answers to the scenarios of a paper from one or several backends.
 
 use anyhow::{Context, anyhow};
 use gridhaul_emu::Emu;
@@ -21,27 +21,27 @@ pub(crate) struct Answers {
     skipped: Vec<SkippedScenario>,
 }
 
-/// A scenario that asks for real kernels, where this machine has none for us.
+/// A scenario for backend `emu` that this machine cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct SkippedScenario {
-    /// Its name.
+    /// Name of the scenario.
     pub(crate) scenario: String,
     /// What is missing.
     pub(crate) reason: String,
 }
 
-/// Who answers, and what is missing for it to do so.
+/// Functions that run scenarios, which tests replace.
 struct Runner<'a> {
-    /// What real kernels lack for a scenario, if anything.
+    /// What this machine lacks to emulate a scenario, if anything.
     lacking: &'a dyn Fn(&Scenario) -> Option<String>,
-    /// Answers a scenario by the one backend of the engine; the text is its name for the progress bar.
+    /// Runs a scenario on the only backend of the engine; the text is its name for the progress bar.
     answer: &'a dyn Fn(&Scenario, &Engine, &str) -> Result<Answer, Error>,
-    /// Is notified of what is left out.
+    /// Reports a skipped scenario.
     note: &'a dyn Fn(&str),
 }
 
 impl Runner<'_> {
-    /// The answer of a backend; or why real kernels cannot be had on this machine.
+    /// The answer of a backend, or why this machine cannot run the emulation.
     fn answer(
         &self,
         scenario: &Scenario,
@@ -56,7 +56,7 @@ impl Runner<'_> {
             return Ok(Err(lacking));
         }
         match (self.answer)(scenario, engine, name) {
-            // What is missing may show only when it is used.
+            // Some features of the machine can only be checked by use.
             Err(Error::Input(error)) => match error.downcast_ref() {
                 Some(RunError::Machine(reason)) => Ok(Err(reason.clone())),
                 _ => Err(Error::Input(error)),
@@ -71,14 +71,14 @@ impl Runner<'_> {
 struct ScenarioAnswer {
     scenario: String,
     backend: String,
-    /// Asked for in addition, to draw a smooth line.
+    /// Whether it has additional points for a smooth curve.
     further: bool,
     answer: Answer,
 }
 
 impl Answers {
-    /// Asks every backend that `paper.toml` names; those of the command line where it names none. What
-    /// this machine cannot run on real kernels is left out with a note.
+    /// Runs every backend that `paper.toml` names, or those of the command line if it names none. Emulations that
+    /// this machine cannot run are skipped with a note.
     pub(crate) fn collect(
         paper: &Paper,
         quick: bool,
@@ -112,12 +112,12 @@ impl Answers {
                 let answer = match machine.answer(&scenario, on, &engine, &name)? {
                     Ok(answer) => answer,
                     Err(reason) => {
-                        (machine.note)(&format!("{name} is not run on real kernels: {reason}"));
+                        (machine.note)(&format!("{name} is not run on backend emu: {reason}"));
                         all.skipped.push(SkippedScenario { scenario: name.clone(), reason });
                         continue;
                     }
                 };
-                // Two ways to solve one kind of equations are one backend, but two names.
+                // `model` and `paper-model` report the same backend in their answers, so the name is taken from the engine.
                 let backend = on.to_string();
                 if let Some(further) = experiment.further.get(&backend) {
                     let further = settings(further).map_err(Error::Internal)?;
@@ -143,14 +143,14 @@ impl Answers {
         &self.skipped
     }
 
-    /// Who answered a scenario.
+    /// The backends with an answer to a scenario.
     pub(crate) fn backends<'a>(&'a self, scenario: &'a str) -> impl Iterator<Item = &'a str> {
         let own =
             self.answers.iter().filter(move |found| found.scenario == scenario && !found.further);
         own.map(|found| found.backend.as_str())
     }
 
-    /// The answers of one backend to a scenario; two where it was asked for a smooth line as well.
+    /// The answers of one backend to a scenario; two if it has additional points for a smooth curve.
     pub(crate) fn of<'a>(
         &'a self,
         scenario: &'a str,
@@ -161,8 +161,7 @@ impl Answers {
         self.answers.iter().filter(fits).map(|found| &found.answer)
     }
 
-    /// The answer that published figures are held to: the kernel's, or else the simulator's, or else
-    /// the first.
+    /// The answer that is compared with published figures: of the emulator, else of the simulator, else the first.
     pub(crate) fn main(&self, scenario: &str) -> Option<&Answer> {
         let own =
             || self.answers.iter().filter(|found| found.scenario == scenario && !found.further);
@@ -170,7 +169,7 @@ impl Answers {
         by("emu").or_else(|| by("sim")).or_else(|| own().next()).map(|found| &found.answer)
     }
 
-    /// All answers with a name for a file: that of the scenario, and the backend where several answered.
+    /// All answers with a file name: the scenario, and the backend if there are several.
     pub(crate) fn named(&self) -> impl Iterator<Item = (String, &Answer)> {
         self.answers.iter().map(|found| {
             let mut name = found.scenario.clone();
@@ -186,7 +185,7 @@ impl Answers {
 }
 
 impl Experiment {
-    /// The backends that answer.
+    /// The backends that run the scenario.
     fn backends(&self, default: &[BackendName], quick: bool) -> anyhow::Result<Vec<BackendName>> {
         let names = self.quick_on.as_ref().filter(|_| quick).unwrap_or(&self.on);
         if names.is_empty() {
@@ -209,8 +208,8 @@ pub(super) fn settings(texts: &[String]) -> anyhow::Result<Vec<Vary>> {
 mod tests {
     use super::*;
 
-    /// All of a paper, answered by nobody: what matters is who is asked.
-    fn asked(
+    /// Collects the answers to a paper with a runner that returns empty answers.
+    fn collected(
         lacking: Option<&str>,
         failure: Option<fn(&Scenario) -> Error>,
     ) -> Result<Answers, Error> {
@@ -235,31 +234,31 @@ mod tests {
     }
 
     #[test]
-    fn without_what_kernels_need_the_others_still_answer() {
-        let all = asked(None, None).unwrap();
+    fn a_missing_kernel_feature_skips_only_the_emulation() {
+        let all = collected(None, None).unwrap();
         assert!(kernels(&all) > 0 && all.skipped.is_empty(), "{:?}", all.skipped);
-        let rest = asked(Some("programs for the kernel: clang was not found"), None).unwrap();
+        let rest = collected(Some("programs for the kernel: clang was not found"), None).unwrap();
         assert_eq!(kernels(&rest), 0);
         assert_eq!(
             rest.answers.len(),
             all.answers.len() - kernels(&all),
-            "what others answer is kept"
+            "answers of other backends"
         );
         assert_eq!(rest.skipped.len(), kernels(&all));
         assert!(rest.skipped.iter().all(|it| it.reason.contains("clang")));
     }
 
     #[test]
-    fn a_machine_that_fails_later_costs_only_its_own_part() {
+    fn a_feature_that_fails_later_skips_only_the_emulation() {
         let rest =
-            asked(None, Some(|_| RunError::Machine("no /dev/net/tun".into()).into())).unwrap();
+            collected(None, Some(|_| RunError::Machine("no /dev/net/tun".into()).into())).unwrap();
         assert_eq!((kernels(&rest), rest.skipped[0].reason.as_str()), (0, "no /dev/net/tun"));
         assert!(!rest.answers.is_empty());
     }
 
     #[test]
-    fn other_errors_of_kernels_stay_errors() {
-        let wrong = asked(None, Some(|_| RunError::Invalid("no route".into()).into()));
+    fn other_errors_of_the_emulation_remain_errors() {
+        let wrong = collected(None, Some(|_| RunError::Invalid("no route".into()).into()));
         assert!(matches!(wrong, Err(Error::Input(_))), "{wrong:?}");
     }
 }

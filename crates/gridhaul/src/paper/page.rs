@@ -11,7 +11,7 @@ use super::check::{CheckedCell, quantity, tables};
 use super::expected::scaled;
 use super::{Answers, Findings, Paper, Timeline, agreement_tables, claim_table};
 
-/// One HTML file without scripts and without anything from elsewhere.
+/// The report: one HTML file without scripts and external resources.
 pub(crate) fn page(paper: &Paper, findings: &Findings, pictures: &[NamedChart]) -> String {
     let definition = &paper.definition;
     let title = escape(&definition.title);
@@ -88,7 +88,7 @@ pub(crate) fn pictures(paper: &Paper, findings: &Findings, answers: &Answers) ->
     pictures
 }
 
-/// A quantity over time, from the answer that figures are held to.
+/// A quantity over time, from the main answer to the scenario.
 fn chart_of(paper: &Paper, timeline: &Timeline, answers: &Answers) -> Option<NamedChart> {
     let answer = answers.main(&timeline.scenario)?;
     let experiment = paper.definition.scenario.iter().find(|it| it.name() == timeline.scenario)?;
@@ -105,7 +105,7 @@ fn with_heading(body: &mut String, table: &TextTable) {
     }
 }
 
-/// A table whose failures stand out.
+/// An HTML table with failures in bold.
 fn marked(table: &TextTable) -> String {
     table_element(table).replace(">FAIL", "><strong>FAIL</strong>")
 }

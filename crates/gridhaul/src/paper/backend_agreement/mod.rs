@@ -1,5 +1,4 @@
-//! Whether two backends agree on the points of a figure, and `differs.csv`: where they are known not
-//! to, by how much, and why.
+//! Agreement of two backends on the points of a figure, and `differs.csv`: known differences with their size and reason.
 
 mod tables;
 mod tolerance;
@@ -13,7 +12,7 @@ use super::figure::{Curve, CurvePoint, Figure, smooth};
 pub(crate) use tables::tables;
 pub(crate) use tolerance::Tolerance;
 
-/// A line of `differs.csv`: points of a curve at which the backends are known to differ.
+/// A line of `differs.csv`: a known difference between backends on a part of a curve.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KnownDifference {
@@ -21,49 +20,49 @@ pub(crate) struct KnownDifference {
     pub(crate) figure: String,
     /// Name of the line.
     pub(crate) line: String,
-    /// First place.
+    /// First position.
     pub(crate) from: f64,
-    /// Last place.
+    /// Last position.
     pub(crate) to: f64,
-    /// The largest difference that is known.
+    /// The largest known difference.
     pub(crate) at_most: Tolerance,
     /// The two backends, such as `sim emu`. Empty or absent: any two.
     #[serde(default)]
     pub(crate) between: String,
-    /// Why.
+    /// Reason of the difference.
     pub(crate) reason: String,
 }
 
-/// A point of a figure, answered twice.
+/// A point of a figure with the values of two backends.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Agreement {
     /// Name of the figure.
     pub(crate) figure: String,
     /// Name of the line.
     pub(crate) line: String,
-    /// CurvePoint on the horizontal axis.
+    /// Position on the horizontal axis.
     pub(crate) x: f64,
-    /// Who is compared.
+    /// The compared backends.
     pub(crate) backends: [String; 2],
-    /// What they give.
+    /// Their values.
     pub(crate) values: [f64; 2],
-    /// Half widths of their 95 % intervals.
+    /// Half widths of their 95 % confidence intervals.
     pub(crate) ci95: [Option<f64>; 2],
-    /// How near they must be.
+    /// Largest accepted difference.
     pub(crate) tolerance: Tolerance,
-    /// Why they differ, where that is known.
+    /// Reason of a known difference.
     pub(crate) reason: Option<String>,
-    /// What is wrong; nothing when they agree, or differ as it is known.
+    /// Error; `None` if they agree or have a known difference.
     pub(crate) deviation: Option<String>,
 }
 
 /// Reads `differs.csv`.
 pub(crate) fn read(text: &str) -> anyhow::Result<Vec<KnownDifference>> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
-    reader.deserialize().collect::<Result<_, _>>().context("not as expected")
+    reader.deserialize().collect::<Result<_, _>>().context("invalid CSV")
 }
 
-/// Whether each line names a curve of the paper, and a range.
+/// Checks that each line names a curve of the paper and a valid range.
 pub(crate) fn check(known: &[KnownDifference], figures: &[Figure]) -> anyhow::Result<()> {
     for entry in known {
         let KnownDifference { figure, line, from, to, reason, .. } = entry;
@@ -75,9 +74,9 @@ pub(crate) fn check(known: &[KnownDifference], figures: &[Figure]) -> anyhow::Re
             "figure {figure} has no line {line:?}\n  help: it has: {}",
             lines.join(", ")
         );
-        ensure!(found.agree.is_some(), "figure {figure} does not ask for agreement");
-        ensure!(from <= to, "figure {figure}, line {line}: from {from} to {to} is no range");
-        ensure!(!reason.trim().is_empty(), "figure {figure}, line {line}: there is no reason");
+        ensure!(found.agree.is_some(), "figure {figure} has no key `agree`");
+        ensure!(from <= to, "figure {figure}, line {line}: from {from} to {to} is not a range");
+        ensure!(!reason.trim().is_empty(), "figure {figure}, line {line}: the reason is empty");
         let between = entry.between.split_whitespace().count();
         ensure!(
             [0, 2].contains(&between),
@@ -88,8 +87,8 @@ pub(crate) fn check(known: &[KnownDifference], figures: &[Figure]) -> anyhow::Re
     Ok(())
 }
 
-/// Compares the curves of every figure that asks for it: what was measured with the first backend, and
-/// real kernels with the simulator as well. A quick run has too few real packets to be held to anything.
+/// Compares the curves of every figure with key `agree`: measured curves with that of the first backend, and the
+/// emulation with the simulation as well. Quick emulations are too short to be compared.
 pub(crate) fn agreements(paper: &Paper, curves: &[Curve], quick: bool) -> Vec<Agreement> {
     let mut all = Vec::new();
     for figure in &paper.definition.figure {
@@ -98,7 +97,7 @@ pub(crate) fn agreements(paper: &Paper, curves: &[Curve], quick: bool) -> Vec<Ag
             let own = curves.iter().filter(|c| c.figure == figure.name && c.line == line.name);
             let own: Vec<_> = own.collect();
             for (first, other) in pairs(&own) {
-                if quick && [first, other].iter().any(|curve| curve.backend == KERNEL) {
+                if quick && [first, other].iter().any(|curve| curve.backend == EMULATOR) {
                     continue;
                 }
                 let both = other.points.iter().filter_map(|at| Some((first.at(at.x)?, *at)));
@@ -111,8 +110,8 @@ pub(crate) fn agreements(paper: &Paper, curves: &[Curve], quick: bool) -> Vec<Ag
     all
 }
 
-/// The backend whose packets are real, and no two runs of which are the same.
-const KERNEL: &str = "emu";
+/// The emulator, whose results vary between runs.
+const EMULATOR: &str = "emu";
 
 /// The curves of a line that are compared.
 fn pairs<'a>(own: &[&'a Curve]) -> Vec<(&'a Curve, &'a Curve)> {
@@ -120,7 +119,7 @@ fn pairs<'a>(own: &[&'a Curve]) -> Vec<(&'a Curve, &'a Curve)> {
     let measured = others.iter().filter(|curve| !smooth(&curve.backend));
     let mut pairs: Vec<_> = measured.map(|other| (*first, *other)).collect();
     let by = |backend: &str| others.iter().find(|curve| curve.backend == backend);
-    pairs.extend(by("sim").zip(by(KERNEL)).map(|(sim, kernel)| (*sim, *kernel)));
+    pairs.extend(by("sim").zip(by(EMULATOR)).map(|(sim, kernel)| (*sim, *kernel)));
     pairs
 }
 
@@ -140,14 +139,14 @@ fn compare_points(
             && (known.from..=known.to).contains(&x)
     });
     let within = tolerance.holds(ours, theirs);
-    // A kernel answers anew each time: there a difference that is known may be missing.
-    let listed = listed.filter(|_| !(within && backends.contains(&KERNEL)));
+    // Emulations vary between runs, so a known difference may be absent.
+    let listed = listed.filter(|_| !(within && backends.contains(&EMULATOR)));
     let deviation = match listed {
         None if within => None,
         None => Some("they differ".to_owned()),
         Some(_) if within => Some("listed in differs.csv, but they agree".to_owned()),
         Some(known) if known.at_most.holds(ours, theirs) => None,
-        Some(known) => Some(format!("they differ by more than the {} listed", known.at_most)),
+        Some(known) => Some(format!("they differ by more than the listed {}", known.at_most)),
     };
     Agreement {
         figure: other.figure.clone(),
@@ -212,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn values_agree_within_their_joint_interval_where_that_is_asked_for() {
+    fn values_may_agree_within_their_joint_interval() {
         // Joint half width: 0.03 * sqrt(2) = 0.0424.
         assert_eq!(deviation_of("1 % or interval", [0.542, 0.5], ""), None);
         assert!(deviation_of("1 % or interval", [0.543, 0.5], "").is_some());
@@ -220,12 +219,12 @@ mod tests {
     }
 
     #[test]
-    fn a_listed_point_must_differ_and_not_by_more() {
+    fn a_known_difference_must_exist_and_not_be_exceeded() {
         let listed = "1,reno,40,60,0.1,,the timer\n";
         assert_eq!(deviation_of("0.02", [0.55, 0.5], listed), None);
         assert!(deviation_of("0.02", [0.65, 0.5], listed).unwrap().contains("more"));
         assert!(deviation_of("0.02", [0.51, 0.5], listed).unwrap().contains("agree"));
-        // Of another place, and of other backends.
+        // At another position, and of other backends.
         assert!(deviation_of("0.02", [0.55, 0.5], "1,reno,60,70,0.1,,the timer\n").is_some());
         assert!(
             deviation_of("0.02", [0.55, 0.5], "1,reno,40,60,0.1,sim emu,the timer\n").is_some()
@@ -237,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_may_agree_where_it_is_known_to_differ() {
+    fn an_emulation_may_agree_despite_a_known_difference() {
         let on_kernel = |value| {
             let listed = "1,reno,40,60,0.1,sim emu,the timer\n";
             deviation_between(["sim", "emu"], "0.02", [value, 0.5], listed)
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_is_compared_with_the_equations_and_with_the_simulator() {
+    fn an_emulation_is_compared_with_the_model_and_the_simulation() {
         let all = ["model", "paper-model", "sim", "emu"].map(|backend| curve(backend, 0.5));
         let own: Vec<_> = all.iter().collect();
         let named = |own: &[&Curve]| -> Vec<[String; 2]> {

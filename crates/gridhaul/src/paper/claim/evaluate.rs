@@ -1,4 +1,4 @@
-//! What a claim's expressions are worth on the curves of one backend.
+//! Evaluation of claims on the curves of one backend.
 
 use super::parse::{
     CurveName, Expression, Extreme, Occurrence, Operation, ParsedClaim, Relation, XRange,
@@ -9,17 +9,17 @@ use gridhaul_report::format;
 /// The curves of one backend.
 pub(super) struct Curves<'a>(pub(super) Vec<&'a Curve>);
 
-/// Whether a claim holds, and by which numbers.
+/// Whether a claim holds, with the compared values.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Evaluation {
     pub(super) holds: bool,
     pub(super) detail: String,
 }
 
-/// Judges a claim. One about a place that no point of a curve is does not hold.
+/// Evaluates a claim. A claim about a position that no curve has does not hold.
 ///
 /// # Errors
-/// Why it cannot be judged: a curve or a point is missing.
+/// A curve or a point is missing.
 pub(super) fn evaluate(claim: &ParsedClaim, curves: &Curves<'_>) -> Result<Evaluation, String> {
     match compare(claim, curves) {
         Err(EvaluationError::NoCrossing(detail)) => Ok(Evaluation { holds: false, detail }),
@@ -31,7 +31,7 @@ pub(super) fn evaluate(claim: &ParsedClaim, curves: &Curves<'_>) -> Result<Evalu
 /// Why an expression has no value.
 #[derive(Debug)]
 enum EvaluationError {
-    /// A curve never is as it should be.
+    /// No point of a curve satisfies the relation.
     NoCrossing(String),
     /// A curve or a point is missing.
     MissingData(String),
@@ -44,24 +44,24 @@ impl From<String> for EvaluationError {
 }
 
 fn compare(claim: &ParsedClaim, curves: &Curves<'_>) -> Result<Evaluation, EvaluationError> {
-    let Some(XRange { share, from, to }) = claim.places else {
+    let Some(XRange { share, from, to }) = claim.range_of_x else {
         let (left, right) = (curves.value(&claim.left, None)?, curves.value(&claim.right, None)?);
         let holds = claim.relation.holds(left, right);
         let relation = if holds { claim.relation } else { claim.relation.opposite() };
         let detail = format!("{} {relation} {}", format::number(left), format::number(right));
         return Ok(Evaluation { holds, detail });
     };
-    let places = curves.places(&claim.curves(), from, to)?;
+    let positions = curves.positions(&claim.curves(), from, to)?;
     let mut failing = Vec::new();
-    for x in &places {
+    for x in &positions {
         let (left, right) =
             (curves.value(&claim.left, Some(*x))?, curves.value(&claim.right, Some(*x))?);
         if !claim.relation.holds(left, right) {
             failing.push(*x);
         }
     }
-    let holding = places.len() - failing.len();
-    let mut detail = format!("{holding} of {} points", places.len());
+    let holding = positions.len() - failing.len();
+    let mut detail = format!("{holding} of {} points", positions.len());
     if let (Some(first), Some(last)) = (failing.first(), failing.last()) {
         let (first, last) = (format::number(*first), format::number(*last));
         detail += &if failing.len() == 1 {
@@ -70,16 +70,16 @@ fn compare(claim: &ParsedClaim, curves: &Curves<'_>) -> Result<Evaluation, Evalu
             format!("; not between {first} and {last}")
         };
     }
-    Ok(Evaluation { holds: holding as f64 >= share * places.len() as f64, detail })
+    Ok(Evaluation { holds: holding as f64 >= share * positions.len() as f64, detail })
 }
 
 impl Curves<'_> {
     fn value(&self, expression: &Expression, x: Option<f64>) -> Result<f64, EvaluationError> {
         match expression {
             Expression::Number(number) => Ok(*number),
-            Expression::X => {
-                x.ok_or_else(|| "x has a value only behind \"for ... of x in\"".to_owned().into())
-            }
+            Expression::X => x.ok_or_else(|| {
+                "x has a value only in a claim with \"for ... of x in\"".to_owned().into()
+            }),
             Expression::Value(name, place) => {
                 let place = self.value(place, x)?;
                 let found = self.curve(name)?.at(place);
@@ -133,19 +133,19 @@ impl Curves<'_> {
         found.copied().ok_or_else(|| format!("there is no curve {name}"))
     }
 
-    /// The places in a range at which all of these curves have a point.
-    fn places(&self, names: &[&CurveName], from: f64, to: f64) -> Result<Vec<f64>, String> {
+    /// The positions in a range at which all of these curves have a point.
+    fn positions(&self, names: &[&CurveName], from: f64, to: f64) -> Result<Vec<f64>, String> {
         let curves = names.iter().map(|name| self.curve(name)).collect::<Result<Vec<_>, _>>()?;
         let Some((first, others)) = curves.split_first() else {
-            return Err("a claim for many x names a curve".into());
+            return Err("a claim with \"for\" must name a curve".into());
         };
         let within = first.points.iter().map(|place| place.x).filter(|x| (from..=to).contains(x));
-        let places: Vec<_> =
+        let positions: Vec<_> =
             within.filter(|x| others.iter().all(|curve| curve.at(*x).is_some())).collect();
-        if places.is_empty() {
+        if positions.is_empty() {
             Err(format!("no points between {from} and {to}"))
         } else {
-            Ok(places)
+            Ok(positions)
         }
     }
 }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_hold_or_not_by_their_numbers() {
+    fn claims_are_evaluated_on_curves() {
         for (text, holds, detail) in [
             ("a.bowl(0) > 0.6", true, "0.7 > 0.6"),
             ("a.bowl(0) > 0.75", false, "0.7 ≤ 0.75"),
@@ -207,15 +207,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_said() {
-        for (text, backend_label) in [
+    fn missing_values_are_reported() {
+        for (text, expected) in [
             ("a.bowl(2) < 1", "no point at 2"),
             ("a.cup(0) < 1", "no curve a.cup"),
             ("a.bowl(x) < 1", "x has a value only"),
             ("a.bowl(x) < 1 for all of x in 400..500", "no points between 400 and 500"),
         ] {
             let error = evaluated(text).unwrap_err();
-            assert!(error.contains(backend_label), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 }

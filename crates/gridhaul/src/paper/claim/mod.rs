@@ -1,4 +1,4 @@
-//! `claims.toml`: what the text of a paper says about its figures, as checks.
+//! `claims.toml`: statements of a paper's text about its figures, as checks.
 
 mod evaluate;
 mod parse;
@@ -17,43 +17,43 @@ use evaluate::Curves;
 pub(crate) struct Claim {
     /// CurveName, unique in the paper.
     pub(crate) name: String,
-    /// Where the paper says it.
+    /// Section of the paper.
     pub(crate) section: String,
-    /// What it says, in our words.
+    /// The statement, in our words.
     pub(crate) text: String,
-    /// The same as a comparison of curves; the language is in `claim/parse.rs`.
+    /// The statement as a comparison of curves, in the language of `claim/parse.rs`.
     pub(crate) holds: String,
-    /// Backends under which it does not hold, and why.
+    /// Backends for which it does not hold, with the reason.
     #[serde(default)]
     pub(crate) fails: IndexMap<String, String>,
-    /// Backends that evaluate it. Absent: all that answer its curves.
+    /// Backends to check. Absent: all that have its curves.
     #[serde(default)]
     pub(crate) on: Option<Vec<String>>,
-    /// Backends that evaluate it in a quick run. Absent: as in a full run.
+    /// Backends to check in a quick run. Absent: as in a full run.
     #[serde(default)]
     pub(crate) quick: Option<Vec<String>>,
 }
 
-/// What became of a statement under one backend.
+/// Result of a claim for one backend.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct ClaimResult {
     /// CurveName of the claim.
     pub(crate) claim: String,
-    /// Where the paper says it.
+    /// Section of the paper.
     pub(crate) section: String,
-    /// What it says.
+    /// The statement.
     pub(crate) text: String,
-    /// The comparison.
+    /// The expression.
     pub(crate) expression: String,
-    /// Who answered.
+    /// Name of the backend.
     pub(crate) backend: String,
-    /// Whether it holds; null where it could not be judged.
+    /// Whether it holds; null if it could not be evaluated.
     pub(crate) holds: Option<bool>,
-    /// By which numbers, or why it could not be judged.
+    /// The compared values, or why it could not be evaluated.
     pub(crate) detail: String,
-    /// Why it does not hold, where that is known.
+    /// Known reason why it does not hold.
     pub(crate) reason: Option<String>,
-    /// As it is known: holds, or fails for a reason that is listed.
+    /// As expected: it holds, or fails for a listed reason.
     pub(crate) ok: bool,
 }
 
@@ -67,16 +67,16 @@ pub(crate) fn read(text: &str) -> anyhow::Result<Vec<Claim>> {
     Ok(toml::from_str::<File>(text)?.claim)
 }
 
-/// Whether claims can be read and are about curves that the paper has.
+/// Checks that claims can be parsed and refer to existing curves.
 pub(crate) fn check(claims: &[Claim], figures: &[Figure]) -> anyhow::Result<()> {
     for (index, claim) in claims.iter().enumerate() {
-        let place = || format!("claim {}", claim.name);
+        let label = || format!("claim {}", claim.name);
         let parsed =
-            parse::parse(&claim.holds).map_err(|error| anyhow!(error)).with_context(place)?;
+            parse::parse(&claim.holds).map_err(|error| anyhow!(error)).with_context(label)?;
         for name in parsed.curves() {
             let figure = figures.iter().find(|figure| figure.name == name.figure);
             let line = figure.and_then(|f| f.line.iter().find(|line| line.name == name.line));
-            line.with_context(|| format!("there is no curve {name}")).with_context(place)?;
+            line.with_context(|| format!("there is no curve {name}")).with_context(label)?;
         }
         let earlier = claims[..index].iter().find(|earlier| earlier.name == claim.name);
         ensure!(earlier.is_none(), "two claims have the name {}", claim.name);
@@ -84,7 +84,7 @@ pub(crate) fn check(claims: &[Claim], figures: &[Figure]) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Judges every claim under every backend that answers all curves that it is about.
+/// Evaluates every claim for every backend that has all of its curves.
 pub(crate) fn claim_results(claims: &[Claim], curves: &[Curve], quick: bool) -> Vec<ClaimResult> {
     let mut backends: Vec<&str> = Vec::new();
     for curve in curves {
@@ -137,13 +137,13 @@ impl Claim {
     }
 }
 
-/// The claims and what became of them.
+/// Table of the claims and their results.
 pub(crate) fn table(claim_results: &[ClaimResult]) -> Option<TextTable> {
     let row = |result: &ClaimResult| {
         let outcome = match (result.holds, result.ok) {
             (Some(true), true) => "holds",
             (Some(false), true) => "does not hold (known)",
-            (None, _) => "FAIL: cannot be judged",
+            (None, _) => "FAIL: cannot be evaluated",
             _ => "FAIL",
         };
         vec![
@@ -162,7 +162,7 @@ pub(crate) fn table(claim_results: &[ClaimResult]) -> Option<TextTable> {
     }
     let table = TextTable {
         title: "Claims of the text".into(),
-        headers: ["claim", "paper", "answered by", "", "found"].map(String::from).to_vec(),
+        headers: ["claim", "section", "backend", "", "values"].map(String::from).to_vec(),
         rows: claim_results.iter().map(row).collect(),
         key_columns: 5,
         note: (!reasons.is_empty()).then(|| reasons.join("\n")),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_holds_or_is_known_to_fail_and_still_does() {
+    fn a_claim_holds_or_fails_as_listed() {
         assert_eq!(ok("model", 0.05), [true]);
         assert_eq!(ok("model", 0.15), [false]);
         assert_eq!(ok("sim", 0.15), [true]);
