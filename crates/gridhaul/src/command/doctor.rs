@@ -23,7 +23,7 @@ struct Feature<'a> {
 
 /// Prints one line for each feature: availability, use, and how to install it.
 pub(crate) fn run() -> Result<(), CommandError> {
-    let missing = gridhaul_cc::missing();
+    let missing = gridhaul_cc::missing_requirements();
     let missing: Vec<_> = missing.into_iter().map(|it| it.remedy).collect();
     let missing = missing.join("; ");
     let row = |feature: &Feature<'_>| {

@@ -114,7 +114,8 @@ fn bpf_of(process: u32) -> BTreeSet<(String, String)> {
 
 /// Whether this machine takes our congestion control, and lists what it has taken.
 fn may_load() -> bool {
-    let mut missing: Vec<_> = gridhaul_cc::missing().iter().map(|it| it.what.clone()).collect();
+    let mut missing: Vec<_> =
+        gridhaul_cc::missing_requirements().iter().map(|it| it.what.clone()).collect();
     if !succeeds("bpftool", &["version"]) {
         missing.push("bpftool".into());
     }
