@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-/// The lock of a results folder: a hidden file beside the folder, locked by the kernel. The kernel
+/// The lock of a results folder: a hidden file next to the folder, locked by the kernel. The kernel
 /// releases the lock when its process ends, even if it is killed, so that no stale lock remains.
 #[derive(Debug)]
 pub(crate) struct Lock {

@@ -246,11 +246,11 @@ fn simulate(
 }
 
 /// Returns an error if the model has no answer to any candidate.
-fn ensure_answers(refused: &BTreeMap<String, usize>, candidates: usize) -> Result<(), Error> {
-    if refused.is_empty() || refused.values().sum::<usize>() < candidates {
+fn ensure_answers(reasons: &BTreeMap<String, usize>, candidates: usize) -> Result<(), Error> {
+    if reasons.is_empty() || reasons.values().sum::<usize>() < candidates {
         return Ok(());
     }
-    let reasons: Vec<_> = refused.keys().map(String::as_str).collect();
+    let reasons: Vec<_> = reasons.keys().map(String::as_str).collect();
     Err(anyhow!(
         "the analytical model supports none of the {candidates} candidates:\n{}\n  help: change these \
          keys, or simulate candidates with `gridhaul sweep`",

@@ -99,13 +99,13 @@ fn shortlist(search: &mut Search<'_>, start: usize) -> Result<Vec<usize>, Error>
     let candidates = search.candidates;
     let others = search.others(&candidates[start])?;
     let from = &candidates[start].parameters;
-    let beside = |at: &usize| {
+    let in_shortlist = |at: &usize| {
         let parameters = &candidates[*at].parameters;
         let named = others.iter().any(|other| other.candidate.parameters == *parameters);
         let next = differing(from, parameters) == 1 && steps(from, parameters, search.choices) == 1;
         *at != start && (named || next)
     };
-    Ok((0..candidates.len()).filter(beside).collect())
+    Ok((0..candidates.len()).filter(in_shortlist).collect())
 }
 
 /// Searches the candidates that cost at least as much as `start`, in the order of their cost: first those within
