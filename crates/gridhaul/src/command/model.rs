@@ -43,7 +43,7 @@ fn check(args: &ChainArgs) -> anyhow::Result<()> {
     for (flag, time) in times {
         if time.is_zero() {
             bail!(
-                "{flag} {time}: expected a time greater than zero, since the chain uses its reciprocal as a rate\n  help: give a positive time such as '10 ms'"
+                "{flag} {time}: expected a time greater than zero\n  help: give a time such as '10 ms'"
             );
         }
     }

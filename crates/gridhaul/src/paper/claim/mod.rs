@@ -101,7 +101,8 @@ pub(crate) fn claim_results(claims: &[Claim], curves: &[Curve], quick: bool) -> 
             let answered = parsed.curves().into_iter().all(|name| {
                 own.iter().any(|curve| curve.figure == name.figure && curve.line == name.line)
             });
-            let names_backend = |chosen: &Vec<String>| chosen.iter().any(|chosen| chosen == backend);
+            let names_backend =
+                |chosen: &Vec<String>| chosen.iter().any(|chosen| chosen == backend);
             let chosen = claim.on.as_ref().is_none_or(names_backend)
                 && (!quick || claim.quick.as_ref().is_none_or(names_backend));
             if answered && chosen {
