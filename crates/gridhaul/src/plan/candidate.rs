@@ -1,54 +1,54 @@
-//! Candidates: values of the chosen keys, and what they cost.
+//! Candidates: values of the chosen keys, and their cost.
 
 use gridhaul_report::quantity;
 use gridhaul_scenario::scenario::{Choice, Plan, Scenario};
 
-/// Values of the chosen keys, in their order; `None` where a key is not chosen.
+/// Values of the chosen keys, in their order; `None` for keys that do not apply.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Trial {
+pub(crate) struct ParameterSet {
     pub(crate) values: Vec<Option<String>>,
-    /// Whether the scenario keeps its collectors.
-    pub(crate) collectors: bool,
+    /// Whether the scenario keeps its aggregators.
+    pub(crate) aggregators: bool,
 }
 
-/// A trial and its cost.
+/// A parameter set and its cost.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Candidate {
-    pub(crate) trial: Trial,
+    pub(crate) parameters: ParameterSet,
     pub(crate) cost: f64,
 }
 
-impl Trial {
-    /// The same with another value of one key.
+impl ParameterSet {
+    /// A copy with another value of one key.
     pub(crate) fn with(&self, key: usize, value: &str) -> Self {
-        let mut trial = self.clone();
-        trial.values[key] = Some(value.to_owned());
-        trial
+        let mut parameters = self.clone();
+        parameters.values[key] = Some(value.to_owned());
+        parameters
     }
 
-    /// The values in a row: `count 38, variant vegas, rate 2 Mbit/s`.
-    pub(crate) fn words(&self, choices: &[Choice]) -> String {
+    /// The values as text: `38 concentrators, vegas, wan 2 Mbit/s`.
+    pub(crate) fn describe(&self, choices: &[Choice]) -> String {
         let mut parts = Vec::new();
-        if !self.collectors {
-            parts.push("without collectors".to_owned());
+        if !self.aggregators {
+            parts.push("without aggregators".to_owned());
         }
         for (value, choice) in self.values.iter().zip(choices) {
             if let Some(value) = value {
-                parts.push(told(&choice.key, value, choices));
+                parts.push(describe_value(&choice.key, value, choices));
             }
         }
         parts.join(", ")
     }
 }
 
-/// A value with as much of its key as it needs.
-fn told(key: &str, value: &str, choices: &[Choice]) -> String {
+/// A value with the part of its key that makes it unambiguous.
+fn describe_value(key: &str, value: &str, choices: &[Choice]) -> String {
     let steps: Vec<_> = key.split('.').collect();
     if let ["node", name, "count"] = steps[..] {
         let plural = if value == "1" { "" } else { "s" };
         return format!("{value} {name}{plural}");
     }
-    // `buffer 100 messages`; a word such as `vegas` speaks for itself where no other key is like it.
+    // `buffer 100 messages`; a value such as `vegas` is unambiguous unless another key has the same last part.
     let short = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
     let alike = choices.iter().filter(|other| short(&other.key) == short(key)).count();
     let owner = match steps[..] {
@@ -62,20 +62,26 @@ fn told(key: &str, value: &str, choices: &[Choice]) -> String {
     }
 }
 
-/// All candidates, the cheapest first; equally expensive ones in the order of the file.
+/// All candidates in order of cost; equal costs in the order of the file.
 pub(crate) fn candidates(scenario: &Scenario, plan: &Plan, choices: &[Choice]) -> Vec<Candidate> {
-    let mut trials = combined(choices, |_| true, true);
+    let mut parameter_sets = combined(choices, |_| true, true);
     if plan.without_aggregators {
-        trials.extend(combined(choices, |choice| !choice.of_collectors, false));
+        parameter_sets.extend(combined(choices, |choice| !choice.of_collectors, false));
     }
-    let prices = Prices::new(scenario, plan, choices);
-    let mut candidates: Vec<_> =
-        trials.into_iter().map(|trial| Candidate { cost: prices.cost(&trial), trial }).collect();
+    let cost_model = CostModel::new(scenario, plan, choices);
+    let mut candidates: Vec<_> = parameter_sets
+        .into_iter()
+        .map(|parameters| Candidate { cost: cost_model.cost(&parameters), parameters })
+        .collect();
     candidates.sort_by(|one, other| one.cost.total_cmp(&other.cost));
     candidates
 }
 
-fn combined(choices: &[Choice], chosen: impl Fn(&Choice) -> bool, collectors: bool) -> Vec<Trial> {
+fn combined(
+    choices: &[Choice],
+    chosen: impl Fn(&Choice) -> bool,
+    aggregators: bool,
+) -> Vec<ParameterSet> {
     let mut rows: Vec<Vec<Option<String>>> = vec![Vec::new()];
     for choice in choices {
         let values: Vec<Option<String>> = match chosen(choice) {
@@ -91,61 +97,62 @@ fn combined(choices: &[Choice], chosen: impl Fn(&Choice) -> bool, collectors: bo
             })
             .collect();
     }
-    rows.into_iter().map(|values| Trial { values, collectors }).collect()
+    rows.into_iter().map(|values| ParameterSet { values, aggregators }).collect()
 }
 
-/// What candidates cost.
+/// Cost of candidates.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Prices<'a> {
+pub(crate) struct CostModel<'a> {
     scenario: &'a Scenario,
     plan: &'a Plan,
     choices: &'a [Choice],
 }
 
-/// One part of a cost.
+/// One item of a cost.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Item {
+pub(crate) struct CostItem {
     /// Index of the key.
     pub(crate) key: usize,
     /// Units of one node or link, such as 2 for 2 Mbit/s.
     pub(crate) units: f64,
-    /// Nodes or links that are paid for.
+    /// Number of nodes or links with this cost.
     pub(crate) times: u32,
     pub(crate) cost: f64,
 }
 
-impl<'a> Prices<'a> {
+impl<'a> CostModel<'a> {
     pub(crate) const fn new(scenario: &'a Scenario, plan: &'a Plan, choices: &'a [Choice]) -> Self {
         Self { scenario, plan, choices }
     }
 
-    /// The whole cost of a trial.
-    pub(crate) fn cost(&self, trial: &Trial) -> f64 {
-        self.items(trial).iter().map(|item| item.cost).sum()
+    /// The total cost of a parameter set.
+    pub(crate) fn cost(&self, parameters: &ParameterSet) -> f64 {
+        self.items(parameters).iter().map(|item| item.cost).sum()
     }
 
-    /// What is paid for.
-    pub(crate) fn items(&self, trial: &Trial) -> Vec<Item> {
-        let chosen = self.choices.iter().zip(&trial.values).enumerate();
+    /// The items of the cost.
+    pub(crate) fn items(&self, parameters: &ParameterSet) -> Vec<CostItem> {
+        let chosen = self.choices.iter().zip(&parameters.values).enumerate();
         let items = chosen.filter_map(|(key, (choice, value))| {
             let price = *self.plan.cost.get(&choice.key)?;
             let units = units(value.as_deref()?)?;
-            let times = self.times(&choice.key, trial);
-            Some(Item { key, units, times, cost: price * units * f64::from(times) })
+            let times = self.times(&choice.key, parameters);
+            Some(CostItem { key, units, times, cost: price * units * f64::from(times) })
         });
         items.collect()
     }
 
-    /// Number of nodes or links that a key stands for.
-    fn times(&self, key: &str, trial: &Trial) -> u32 {
+    /// Number of nodes or links that a key applies to.
+    fn times(&self, key: &str, parameters: &ParameterSet) -> u32 {
         let steps: Vec<_> = key.split('.').collect();
         match steps[..] {
             ["node", _, "count"] => 1,
-            ["node", name, ..] => self.count(name, trial),
+            ["node", name, ..] => self.count(name, parameters),
             ["link", name, ..] => {
                 let Some(link) = self.scenario.link.get(name) else { return 1 };
-                let (from, to) = (self.count(&link.from, trial), self.count(&link.to, trial));
-                let shared = self.chosen(&format!("link.{name}.shared"), trial);
+                let (from, to) =
+                    (self.count(&link.from, parameters), self.count(&link.to, parameters));
+                let shared = self.chosen(&format!("link.{name}.shared"), parameters);
                 let shared = shared.map_or(link.shared, |value| value == "true");
                 if shared { from.min(to) } else { from.max(to) }
             }
@@ -153,19 +160,19 @@ impl<'a> Prices<'a> {
         }
     }
 
-    fn count(&self, node: &str, trial: &Trial) -> u32 {
+    fn count(&self, node: &str, parameters: &ParameterSet) -> u32 {
         let written = self.scenario.node.get(node).map_or(1, |node| node.count);
-        let chosen = self.chosen(&format!("node.{node}.count"), trial);
+        let chosen = self.chosen(&format!("node.{node}.count"), parameters);
         chosen.and_then(|value| value.parse().ok()).unwrap_or(written)
     }
 
-    fn chosen<'t>(&self, key: &str, trial: &'t Trial) -> Option<&'t str> {
+    fn chosen<'t>(&self, key: &str, parameters: &'t ParameterSet) -> Option<&'t str> {
         let index = self.choices.iter().position(|choice| choice.key == key)?;
-        trial.values[index].as_deref()
+        parameters.values[index].as_deref()
     }
 }
 
-/// Number of units that a value is: megabits a second, kilobytes, seconds, or what is counted.
+/// A value in cost units: megabits per second, kilobytes, seconds or a plain number.
 fn units(value: &str) -> Option<f64> {
     let (number, unit) = quantity(value)?;
     Some(match unit {
@@ -177,11 +184,11 @@ fn units(value: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{district, plan_of};
+    use super::super::test_backends::{district, plan_of};
     use super::*;
 
     #[test]
-    fn costs_are_paid_for_each_node_and_each_link() {
+    fn costs_count_each_node_and_each_link() {
         let scenario = district(
             "\"node.collector.count\" = [2, 10]\n\
              \"node.collector.aggregator.buffer\" = [\"50 messages\"]\n\
@@ -195,14 +202,14 @@ mod tests {
         let (plan, choices) = plan_of(&scenario);
         let found = candidates(&scenario, &plan, choices.keys());
         let costs: Vec<_> = found.iter().map(|candidate| candidate.cost).collect();
-        // Two collectors: 2·900 + 2·50·0.1 + 2·0.5·40 + 2·150; the wide-area link is one.
+        // Two aggregators: 2·900 + 2·50·0.1 + 2·0.5·40 + 2·150; there is one wide-area link.
         assert_eq!(costs, [1800.0 + 10.0 + 40.0 + 300.0, 9000.0 + 50.0 + 200.0 + 300.0]);
-        let words = found[0].trial.words(choices.keys());
+        let words = found[0].parameters.describe(choices.keys());
         assert_eq!(words, "2 collectors, buffer 50 messages, access 500 kbit/s, wan 2 Mbit/s");
     }
 
     #[test]
-    fn without_collectors_nothing_of_them_is_chosen_or_paid() {
+    fn without_aggregators_their_keys_have_no_value_and_no_cost() {
         let mut scenario = district(
             "\"node.collector.count\" = [2, 10]\n\
              \"stack.upstream.congestion_control\" = [\"reno\", \"vegas\"]\n\
@@ -213,9 +220,12 @@ mod tests {
         let (plan, choices) = plan_of(&scenario);
         let found = candidates(&scenario, &plan, choices.keys());
         assert_eq!(found.len(), 2 * 2 * 2 + 2);
-        assert_eq!((found[0].trial.collectors, found[0].cost), (false, 300.0));
-        assert_eq!(found[0].trial.words(choices.keys()), "without collectors, wan 2 Mbit/s");
-        let bare = choices.scenario(&found[0].trial.values, false).unwrap();
+        assert_eq!((found[0].parameters.aggregators, found[0].cost), (false, 300.0));
+        assert_eq!(
+            found[0].parameters.describe(choices.keys()),
+            "without aggregators, wan 2 Mbit/s"
+        );
+        let bare = choices.scenario(&found[0].parameters.values, false).unwrap();
         assert!(bare.node["collector"].aggregator.is_none());
         assert!(bare.plan.is_none());
     }

@@ -1,4 +1,4 @@
-//! Whether gridhaul comes as near to a published figure as it must.
+//! Comparison of gridhaul's values with published figures.
 
 use gridhaul_report::{TextTable, format};
 use gridhaul_scenario::answer::{Estimate, Point};
@@ -8,23 +8,23 @@ use serde::Serialize;
 use super::Paper;
 use super::expected::{Expected, Tolerance, scaled};
 
-/// A published figure, and what gridhaul gives for it.
+/// A published figure and gridhaul's value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Judged {
+pub(crate) struct CheckedCell {
     /// The figure.
     #[serde(flatten)]
     pub(crate) expected: Expected,
-    /// What gridhaul gives, in the unit of the figure.
+    /// gridhaul's value, in the unit of the figure.
     pub(crate) gridhaul: Estimate,
     /// Relative deviation from the paper.
     pub(crate) from_paper: Option<f64>,
     /// Relative deviation from ns-2.
     pub(crate) from_ns2: Option<f64>,
-    /// Within the tolerance. A line with a reason is then known to differ from the paper.
+    /// Whether the value lies within the tolerance; with a reason, a known difference from the paper.
     pub(crate) ok: bool,
 }
 
-/// Indices of the points of a sweep that a cell means; one, if all is well.
+/// Indices of the points of a sweep that a cell selects; exactly one in a valid paper.
 pub(crate) fn points_of<'a>(
     cell: &Expected,
     points: impl Iterator<Item = &'a IndexMap<String, String>>,
@@ -35,9 +35,13 @@ pub(crate) fn points_of<'a>(
     points.enumerate().filter(|(_, point)| fits(point)).map(|(index, _)| index).collect()
 }
 
-/// Compares a published figure with the point that answers it; `other` is what gridhaul gives for the
-/// cell that it is held to, in base units, where it is held to one.
-pub(crate) fn judge(expected: &Expected, point: Option<&Point>, other: Option<f64>) -> Judged {
+/// Compares a published figure with the point of the answer; `other` is gridhaul's value, in base units, of the cell
+/// that it is a multiple of, if any.
+pub(crate) fn check_cell(
+    expected: &Expected,
+    point: Option<&Point>,
+    other: Option<f64>,
+) -> CheckedCell {
     let found = found(expected, point);
     let gridhaul = scaled(found, 1.0 / expected.unit.in_base());
     let from = |reference: Option<f64>| match (gridhaul.mean, reference) {
@@ -62,16 +66,16 @@ pub(crate) fn judge(expected: &Expected, point: Option<&Point>, other: Option<f6
             _ => false,
         },
     };
-    Judged { expected: expected.clone(), gridhaul, from_paper, from_ns2, ok }
+    CheckedCell { expected: expected.clone(), gridhaul, from_paper, from_ns2, ok }
 }
 
-/// What gridhaul gives, in base units.
+/// gridhaul's value, in base units.
 pub(crate) fn found(expected: &Expected, point: Option<&Point>) -> Estimate {
     point.map(|point| expected.select.find(point)).unwrap_or_default()
 }
 
-/// Whether the two means differ by no more than chance: the intervals of independent means add in
-/// squares.
+/// Whether the difference of two independent means lies within their joint 95 % confidence interval (root sum of
+/// squares of the half widths).
 fn within_interval(gridhaul: &Estimate, expected: &Expected) -> bool {
     match (gridhaul.mean, gridhaul.ci95, expected.ns2_mean, expected.ns2_ci95) {
         (Some(mean), Some(ci95), Some(ns2_mean), Some(ns2_ci95)) => {
@@ -82,10 +86,10 @@ fn within_interval(gridhaul: &Estimate, expected: &Expected) -> bool {
 }
 
 /// One table for each table of the paper.
-pub(crate) fn tables(paper: &Paper, judged: &[Judged]) -> Vec<TextTable> {
-    let headings = paper.about.table.iter();
+pub(crate) fn tables(paper: &Paper, checked: &[CheckedCell]) -> Vec<TextTable> {
+    let headings = paper.definition.table.iter();
     let tables = headings.map(|(name, heading)| {
-        let cells: Vec<_> = judged.iter().filter(|cell| cell.expected.table == *name).collect();
+        let cells: Vec<_> = checked.iter().filter(|cell| cell.expected.table == *name).collect();
         let reasons = cells.iter().filter_map(|cell| {
             let Expected { row, quantity: name, reason, .. } = &cell.expected;
             Some(format!("{row}, {} differs: {}", quantity(name), reason.as_ref()?))
@@ -105,7 +109,7 @@ pub(crate) fn tables(paper: &Paper, judged: &[Judged]) -> Vec<TextTable> {
 const HEADERS: [&str; 9] =
     ["row", "quantity", "paper", "ns-2", "gridhaul", "from paper", "from ns-2", "tolerance", ""];
 
-fn row(cell: &Judged) -> Vec<String> {
+fn row(cell: &CheckedCell) -> Vec<String> {
     let expected = &cell.expected;
     let unit = expected.unit.text();
     let ns2 = Estimate { mean: expected.ns2_mean, ci95: expected.ns2_ci95, ..Estimate::default() };
@@ -136,12 +140,12 @@ fn row(cell: &Judged) -> Vec<String> {
     ]
 }
 
-/// A quantity as people write it.
+/// Name of a quantity in tables and charts.
 pub(crate) fn quantity(name: &str) -> String {
     name.replace('_', " ").replace("dvbt", "DVB-T").replace("gprs", "GPRS")
 }
 
-/// The unit without prefix, for texts that choose their own.
+/// The unit without prefix; the formatting functions choose the prefix.
 fn base(unit: &str) -> &str {
     match unit {
         "kbit/s" | "Mbit/s" => "bit/s",
@@ -159,21 +163,21 @@ mod tests {
     const HEADER: &str = "cell,table,row,quantity,unit,paper,ns2_mean,ns2_ci95,seeds,scenario,\
                           parameters,select,tolerance\n";
 
-    fn judged(line: &str, mean: f64, ci95: Option<f64>) -> Judged {
+    fn checked(line: &str, mean: f64, ci95: Option<f64>) -> CheckedCell {
         let cells = super::super::expected::read(&format!("{HEADER}{line}\n")).unwrap();
         let metrics =
             IndexMap::from([(Metric::Goodput, Estimate { ci95, ..Estimate::exact(mean, 5) })]);
         let row = Row { name: "down".into(), count: 1, metrics };
         let point = Point { flows: vec![row], ..Point::default() };
-        judge(&cells[0], Some(&point), Some(700_000.0))
+        check_cell(&cells[0], Some(&point), Some(700_000.0))
     }
 
     #[test]
     fn the_paper_within_one_percent() {
         let line = "c,2,r,q,kbit_per_s,750,,,1,t,,flow:down:goodput_bit_per_s,paper 1 %";
-        assert!(judged(line, 757_400.0, None).ok);
-        assert!(!judged(line, 757_600.0, None).ok);
-        assert!(!judged(line, 742_400.0, None).ok);
+        assert!(checked(line, 757_400.0, None).ok);
+        assert!(!checked(line, 757_600.0, None).ok);
+        assert!(!checked(line, 742_400.0, None).ok);
     }
 
     #[test]
@@ -181,25 +185,25 @@ mod tests {
         let tail = "t,,flow:down:goodput_bit_per_s,ns2 1 % or interval";
         let line = format!("c,4,r,q,kbit_per_s,,100,3,40,{tail}");
         // Joint half width: sqrt(3² + 4²) = 5.
-        assert!(judged(&line, 104_900.0, Some(4_000.0)).ok);
-        assert!(!judged(&line, 105_100.0, Some(4_000.0)).ok);
-        assert!(judged(&line, 100_900.0, None).ok);
-        assert!(!judged(&line, 104_900.0, None).ok);
+        assert!(checked(&line, 104_900.0, Some(4_000.0)).ok);
+        assert!(!checked(&line, 105_100.0, Some(4_000.0)).ok);
+        assert!(checked(&line, 100_900.0, None).ok);
+        assert!(!checked(&line, 104_900.0, None).ok);
     }
 
     #[test]
     fn as_a_multiple_of_another_cell() {
         let line = "c,5,r,q,kbit_per_s,,,,1,t,,flow:down:goodput_bit_per_s,0.9 to 1.1 of alone";
-        assert!(judged(line, 640_000.0, None).ok);
-        assert!(!judged(line, 620_000.0, None).ok);
-        assert!(!judged(line, 780_000.0, None).ok);
+        assert!(checked(line, 640_000.0, None).ok);
+        assert!(!checked(line, 620_000.0, None).ok);
+        assert!(!checked(line, 780_000.0, None).ok);
     }
 
     #[test]
     fn a_missing_answer_is_never_ok() {
         let line = "c,2,r,q,kbit_per_s,750,,,1,t,,flow:up:goodput_bit_per_s,paper 1 %";
-        assert!(!judged(line, 750_000.0, None).ok);
+        assert!(!checked(line, 750_000.0, None).ok);
         let line = "c,2,r,q,kbit_per_s,,,,1,t,,flow:up:goodput_bit_per_s,from 0 to 1";
-        assert!(!judged(line, 750_000.0, None).ok);
+        assert!(!checked(line, 750_000.0, None).ok);
     }
 }

@@ -6,58 +6,58 @@ use std::str::FromStr;
 use gridhaul_scenario::scenario::{Range, Values};
 use toml::Value;
 
-/// A key and the value that it is given: `link.uplink.forward.rate=3 Mbit/s`.
+/// A key and its new value: `link.uplink.forward.rate=3 Mbit/s`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
     pub(super) key: String,
     pub(super) value: Value,
-    pub(super) written: Written,
+    pub(super) source: ArgumentText,
 }
 
-/// A key and the values that it takes: a list, or a range behind `lin:` or `log:`.
+/// A key and the values of its sweep: a list, or a range after `lin:` or `log:`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vary {
     pub(super) key: String,
     pub(super) values: Values,
-    pub(super) written: Written,
+    pub(super) source: ArgumentText,
 }
 
-/// An argument as it was written, for errors that point into it.
+/// The text of an argument, for error messages that point into it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Written {
+pub(super) struct ArgumentText {
     pub(super) text: String,
     pub(super) key: Span<usize>,
-    /// Where each value stands; of a range, both ends and the number of points.
+    /// Position of each value; of a range, of both ends and the number of points.
     pub(super) values: Vec<Span<usize>>,
 }
 
 impl FromStr for Setting {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let (key, value) = split(text)?;
-        let written = Written::new(text, &[value]);
-        Ok(Self { key, value: value_of(value), written })
+        let (key, value) = split_argument(text)?;
+        let source = ArgumentText::new(text, &[value]);
+        Ok(Self { key, value: value_of(value), source })
     }
 }
 
 impl FromStr for Vary {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let (key, values) = split(text)?;
+        let (key, values) = split_argument(text)?;
         let (values, parts) = match values.split_once(':') {
             Some(("lin", ends)) => (range(ends, false)?, ends.split(':').map(str::trim).collect()),
             Some(("log", ends)) => (range(ends, true)?, ends.split(':').map(str::trim).collect()),
             _ => {
-                let pieces = pieces(values);
+                let pieces = split_values(values);
                 (Values::List(pieces.iter().map(|piece| value_of(piece)).collect()), pieces)
             }
         };
-        let written = Written::new(text, &parts);
-        Ok(Self { key, values, written })
+        let source = ArgumentText::new(text, &parts);
+        Ok(Self { key, values, source })
     }
 }
 
-impl Written {
+impl ArgumentText {
     /// The parts are slices of the text.
     fn new(text: &str, parts: &[&str]) -> Self {
         let span = |part: &&str| {
@@ -69,21 +69,21 @@ impl Written {
     }
 }
 
-fn split(text: &str) -> Result<(String, &str), String> {
+fn split_argument(text: &str) -> Result<(String, &str), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
-            Ok((dotted(key.trim()), value.trim()))
+            Ok((dotted_key(key.trim()), value.trim()))
         }
-        _ => Err("write KEY=VALUE, such as 'link.uplink.forward.rate=3 Mbit/s'".into()),
+        _ => Err("expected KEY=VALUE, such as 'link.uplink.forward.rate=3 Mbit/s'".into()),
     }
 }
 
-/// The number of a list's entry stands behind a dot; errors write it in brackets.
-pub(super) fn dotted(key: &str) -> String {
+/// The key with list indices after dots instead of in brackets, as error messages write them.
+pub(super) fn dotted_key(key: &str) -> String {
     key.replace('[', ".").replace(']', "")
 }
 
-/// A value as it would stand in the file, where quotes around texts may be left out.
+/// Parses a value as TOML. Quotes around strings may be omitted.
 fn value_of(text: &str) -> Value {
     let document = format!("value = {text}");
     let read = document.parse::<toml::Table>().ok().filter(|table| table.len() == 1);
@@ -93,16 +93,17 @@ fn value_of(text: &str) -> Value {
 fn range(text: &str, log: bool) -> Result<Values, String> {
     let parts: Vec<_> = text.split(':').map(str::trim).collect();
     let [first, last, points] = parts[..] else {
-        return Err("write first:last:number, such as 'lin:1 Mbit/s:10 Mbit/s:10'".into());
+        return Err("expected first:last:number, such as 'lin:1 Mbit/s:10 Mbit/s:10'".into());
     };
-    let points = points.parse().map_err(|_| format!("{points:?} is not a number of points"))?;
+    let points =
+        points.parse().map_err(|_| format!("expected the number of points, found {points:?}"))?;
     let ends = Some([value_of(first), value_of(last)]);
     let (linear, log) = if log { (None, ends) } else { (ends, None) };
     Ok(Values::Range(Range { linear, log, points }))
 }
 
-/// The pieces between commas that stand outside quotes and brackets.
-fn pieces(text: &str) -> Vec<&str> {
+/// Splits at the commas outside quotes and brackets.
+fn split_values(text: &str) -> Vec<&str> {
     let (mut pieces, mut start, mut depth, mut quoted) = (Vec::new(), 0, 0_i32, false);
     for (at, character) in text.char_indices() {
         match character {
@@ -135,7 +136,7 @@ mod tests {
         assert_eq!(setting.key, "link.a.forward.outage.0.start");
         assert!("seed".parse::<Setting>().is_err());
         assert!("=7".parse::<Setting>().is_err());
-        // Nothing may be smuggled in behind the value.
+        // A line break must not add a second key.
         assert_eq!(value("title=1\nseed = 2"), Value::String("1\nseed = 2".into()));
     }
 
@@ -153,12 +154,12 @@ mod tests {
     }
 
     #[test]
-    fn errors_can_point_into_an_argument() {
+    fn the_positions_of_key_and_values_are_known() {
         let at = |text: &str| {
-            let Vary { written, .. } = text.parse().unwrap();
+            let Vary { source, .. } = text.parse().unwrap();
             let parts: Vec<_> =
-                written.values.iter().map(|span| text[span.clone()].to_owned()).collect();
-            (text[written.key].to_owned(), parts)
+                source.values.iter().map(|span| text[span.clone()].to_owned()).collect();
+            (text[source.key].to_owned(), parts)
         };
         let of = |parts: &[&str]| parts.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(

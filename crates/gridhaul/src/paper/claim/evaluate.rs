@@ -1,65 +1,67 @@
-//! What a claim's expressions are worth on the curves of one backend.
+//! Evaluation of claims on the curves of one backend.
 
-use super::parse::{Claimed, End, Expression, Extreme, Name, Operation, Places, Relation};
-use crate::paper::figure::{Curve, Place};
+use super::parse::{
+    CurveName, Expression, Extreme, Occurrence, Operation, ParsedClaim, Relation, XRange,
+};
+use crate::paper::figure::{Curve, CurvePoint};
 use gridhaul_report::format;
 
 /// The curves of one backend.
 pub(super) struct Curves<'a>(pub(super) Vec<&'a Curve>);
 
-/// Whether a claim holds, and by which numbers.
+/// Whether a claim holds, with the compared values.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Found {
+pub(super) struct Evaluation {
     pub(super) holds: bool,
     pub(super) detail: String,
 }
 
-/// Judges a claim. One about a place that no point of a curve is does not hold.
+/// Evaluates a claim. A claim about a position that no curve has does not hold.
 ///
 /// # Errors
-/// Why it cannot be judged: a curve or a point is missing.
-pub(super) fn judge(claim: &Claimed, curves: &Curves<'_>) -> Result<Found, String> {
+/// A curve or a point is missing.
+pub(super) fn evaluate(claim: &ParsedClaim, curves: &Curves<'_>) -> Result<Evaluation, String> {
     match compare(claim, curves) {
-        Err(Missing::Nowhere(detail)) => Ok(Found { holds: false, detail }),
-        Err(Missing::Unknown(error)) => Err(error),
+        Err(EvaluationError::NoCrossing(detail)) => Ok(Evaluation { holds: false, detail }),
+        Err(EvaluationError::MissingData(error)) => Err(error),
         Ok(found) => Ok(found),
     }
 }
 
 /// Why an expression has no value.
 #[derive(Debug)]
-enum Missing {
-    /// A curve never is as it should be.
-    Nowhere(String),
+enum EvaluationError {
+    /// No point of a curve satisfies the relation.
+    NoCrossing(String),
     /// A curve or a point is missing.
-    Unknown(String),
+    MissingData(String),
 }
 
-impl From<String> for Missing {
+impl From<String> for EvaluationError {
     fn from(error: String) -> Self {
-        Self::Unknown(error)
+        Self::MissingData(error)
     }
 }
 
-fn compare(claim: &Claimed, curves: &Curves<'_>) -> Result<Found, Missing> {
-    let Some(Places { share, from, to }) = claim.places else {
+fn compare(claim: &ParsedClaim, curves: &Curves<'_>) -> Result<Evaluation, EvaluationError> {
+    let Some(XRange { share, from, to }) = claim.range_of_x else {
         let (left, right) = (curves.value(&claim.left, None)?, curves.value(&claim.right, None)?);
         let holds = claim.relation.holds(left, right);
         let relation = if holds { claim.relation } else { claim.relation.opposite() };
         let detail = format!("{} {relation} {}", format::number(left), format::number(right));
-        return Ok(Found { holds, detail });
+        return Ok(Evaluation { holds, detail });
     };
-    let places = curves.places(&claim.curves(), from, to)?;
+    let positions = curves.positions(&claim.curves(), from, to)?;
     let mut failing = Vec::new();
-    for x in &places {
+    for x in &positions {
         let (left, right) =
             (curves.value(&claim.left, Some(*x))?, curves.value(&claim.right, Some(*x))?);
         if !claim.relation.holds(left, right) {
             failing.push(*x);
         }
     }
-    let holding = places.len() - failing.len();
-    let mut detail = format!("{holding} of {} points", places.len());
+    let holding = positions.len() - failing.len();
+    let mut detail = format!("{holding} of {} points", positions.len());
     if let (Some(first), Some(last)) = (failing.first(), failing.last()) {
         let (first, last) = (format::number(*first), format::number(*last));
         detail += &if failing.len() == 1 {
@@ -68,16 +70,16 @@ fn compare(claim: &Claimed, curves: &Curves<'_>) -> Result<Found, Missing> {
             format!("; not between {first} and {last}")
         };
     }
-    Ok(Found { holds: holding as f64 >= share * places.len() as f64, detail })
+    Ok(Evaluation { holds: holding as f64 >= share * positions.len() as f64, detail })
 }
 
 impl Curves<'_> {
-    fn value(&self, expression: &Expression, x: Option<f64>) -> Result<f64, Missing> {
+    fn value(&self, expression: &Expression, x: Option<f64>) -> Result<f64, EvaluationError> {
         match expression {
             Expression::Number(number) => Ok(*number),
-            Expression::X => {
-                x.ok_or_else(|| "x has a value only behind \"for ... of x in\"".to_owned().into())
-            }
+            Expression::X => x.ok_or_else(|| {
+                "x has a value only in a claim with \"for ... of x in\"".to_owned().into()
+            }),
             Expression::Value(name, place) => {
                 let place = self.value(place, x)?;
                 let found = self.curve(name)?.at(place);
@@ -86,12 +88,13 @@ impl Curves<'_> {
                 Ok(found.y)
             }
             Expression::Extreme(extreme, name, range) => {
-                let within =
-                    |place: &&Place| range.is_none_or(|(from, to)| (from..=to).contains(&place.x));
+                let within = |place: &&CurvePoint| {
+                    range.is_none_or(|(from, to)| (from..=to).contains(&place.x))
+                };
                 let values = self.curve(name)?.points.iter().filter(within).map(|place| place.y);
                 let found = match extreme {
-                    Extreme::Least => values.reduce(f64::min),
-                    Extreme::Largest => values.reduce(f64::max),
+                    Extreme::Minimum => values.reduce(f64::min),
+                    Extreme::Maximum => values.reduce(f64::max),
                 };
                 found.ok_or_else(|| format!("{name} has no points there").into())
             }
@@ -100,11 +103,11 @@ impl Curves<'_> {
                 let points = &self.curve(name)?.points;
                 let mut there = points.iter().filter(|place| relation.holds(place.y, limit));
                 let found = match end {
-                    End::First => there.next(),
-                    End::Last => there.next_back(),
+                    Occurrence::First => there.next(),
+                    Occurrence::Last => there.next_back(),
                 };
                 let never = || {
-                    Missing::Nowhere(format!(
+                    EvaluationError::NoCrossing(format!(
                         "{name} is nowhere {relation} {}",
                         format::number(limit)
                     ))
@@ -124,25 +127,25 @@ impl Curves<'_> {
         }
     }
 
-    fn curve(&self, name: &Name) -> Result<&Curve, String> {
+    fn curve(&self, name: &CurveName) -> Result<&Curve, String> {
         let found =
             self.0.iter().find(|curve| curve.figure == name.figure && curve.line == name.line);
         found.copied().ok_or_else(|| format!("there is no curve {name}"))
     }
 
-    /// The places in a range at which all of these curves have a point.
-    fn places(&self, names: &[&Name], from: f64, to: f64) -> Result<Vec<f64>, String> {
+    /// The positions in a range at which all of these curves have a point.
+    fn positions(&self, names: &[&CurveName], from: f64, to: f64) -> Result<Vec<f64>, String> {
         let curves = names.iter().map(|name| self.curve(name)).collect::<Result<Vec<_>, _>>()?;
         let Some((first, others)) = curves.split_first() else {
-            return Err("a claim for many x names a curve".into());
+            return Err("a claim with \"for\" must name a curve".into());
         };
         let within = first.points.iter().map(|place| place.x).filter(|x| (from..=to).contains(x));
-        let places: Vec<_> =
+        let positions: Vec<_> =
             within.filter(|x| others.iter().all(|curve| curve.at(*x).is_some())).collect();
-        if places.is_empty() {
+        if positions.is_empty() {
             Err(format!("no points between {from} and {to}"))
         } else {
-            Ok(places)
+            Ok(positions)
         }
     }
 }
@@ -173,19 +176,19 @@ mod tests {
     use super::*;
 
     fn curve(line: &str, points: &[(f64, f64)]) -> Curve {
-        let points = points.iter().map(|(x, y)| Place { x: *x, y: *y, ci95: None }).collect();
+        let points = points.iter().map(|(x, y)| CurvePoint { x: *x, y: *y, ci95: None }).collect();
         Curve { figure: "a".into(), line: line.into(), backend: "sim".into(), points }
     }
 
-    fn judged(text: &str) -> Result<(bool, String), String> {
+    fn evaluated(text: &str) -> Result<(bool, String), String> {
         let bowl = curve("bowl", &[(0.0, 0.7), (1.0, 0.3), (50.0, 0.05), (300.0, 0.2)]);
         let slope = curve("slope", &[(0.0, 0.8), (1.0, 0.5), (50.0, 0.15), (300.0, 0.1)]);
         let curves = Curves(vec![&bowl, &slope]);
-        judge(&parse(text).unwrap(), &curves).map(|found| (found.holds, found.detail))
+        evaluate(&parse(text).unwrap(), &curves).map(|found| (found.holds, found.detail))
     }
 
     #[test]
-    fn claims_hold_or_not_by_their_numbers() {
+    fn claims_are_evaluated_on_curves() {
         for (text, holds, detail) in [
             ("a.bowl(0) > 0.6", true, "0.7 > 0.6"),
             ("a.bowl(0) > 0.75", false, "0.7 ≤ 0.75"),
@@ -199,20 +202,20 @@ mod tests {
             ("first(a.bowl < 0.01) < 1", false, "a.bowl is nowhere < 0.01"),
             ("abs(a.bowl(0) / a.slope(0) - 1) < 0.1", false, "0.125 ≥ 0.1"),
         ] {
-            assert_eq!(judged(text), Ok((holds, detail.to_owned())), "{text}");
+            assert_eq!(evaluated(text), Ok((holds, detail.to_owned())), "{text}");
         }
     }
 
     #[test]
-    fn what_is_not_known_is_said() {
-        for (text, told) in [
+    fn missing_values_are_reported() {
+        for (text, expected) in [
             ("a.bowl(2) < 1", "no point at 2"),
             ("a.cup(0) < 1", "no curve a.cup"),
             ("a.bowl(x) < 1", "x has a value only"),
             ("a.bowl(x) < 1 for all of x in 400..500", "no points between 400 and 500"),
         ] {
-            let error = judged(text).unwrap_err();
-            assert!(error.contains(told), "{text}: {error}");
+            let error = evaluated(text).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 }

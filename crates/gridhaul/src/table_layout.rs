@@ -1,22 +1,23 @@
-//! Tables that fit a terminal: headings in several lines, turned, without their last columns, or in
-//! parts below each other.
+//! Layout of tables for the width of a terminal: wrapped headings, transposed tables, omitted last columns, or columns
+//! split into several tables.
 
 use gridhaul_report::TextTable;
 use gridhaul_scenario::answer::Metric;
 
-/// Columns stand this far apart.
-pub(crate) const GAP: usize = 2;
+/// Blanks between columns.
+pub(crate) const COLUMN_GAP: usize = 2;
 
-/// Least characters of a name that is shortened.
-const NAME_MIN: usize = 8;
+/// Smallest width to which a row name is shortened.
+const NAME_WIDTH_MIN: usize = 8;
 
-/// Most rows of a table that is turned.
-const TURNED_MAX: usize = 12;
+/// Largest number of rows of a table that is transposed.
+const TRANSPOSED_ROWS_MAX: usize = 12;
 
-/// The table in a form that is at most so many characters wide: one table, or parts of it.
+/// Lays out a table for at most `width` characters: one table, or several with a part of the columns each.
 pub(crate) fn fit(table: &TextTable, width: usize) -> Vec<TextTable> {
-    let lines = |text: &str| text.lines().map(|line| filled(line, width)).collect::<Vec<_>>();
-    let mut tables = columns(table, width);
+    let lines =
+        |text: &str| text.lines().map(|line| wrap_sentence(line, width)).collect::<Vec<_>>();
+    let mut tables = fit_columns(table, width);
     for table in &mut tables {
         table.title = lines(&table.title).join("\n");
         table.note = table.note.as_deref().map(|note| lines(note).join("\n"));
@@ -24,8 +25,8 @@ pub(crate) fn fit(table: &TextTable, width: usize) -> Vec<TextTable> {
     tables
 }
 
-/// A sentence in lines of at most so many characters, where its words allow.
-fn filled(sentence: &str, width: usize) -> String {
+/// Wraps a sentence into lines of at most `width` characters, or longer ones for longer words.
+fn wrap_sentence(sentence: &str, width: usize) -> String {
     let mut text = String::new();
     let mut taken = 0;
     for word in sentence.split(' ') {
@@ -41,35 +42,35 @@ fn filled(sentence: &str, width: usize) -> String {
     text
 }
 
-fn columns(table: &TextTable, width: usize) -> Vec<TextTable> {
-    if is_within(table, width) {
+fn fit_columns(table: &TextTable, width: usize) -> Vec<TextTable> {
+    if fits(table, width) {
         return vec![table.clone()];
     }
-    let wrapped = wrapped(table);
-    if is_within(&wrapped, width) {
+    let wrapped = with_wrapped_headers(table);
+    if fits(&wrapped, width) {
         return vec![wrapped];
     }
-    let turned = (table.rows.len() <= TURNED_MAX).then(|| self::turned(table));
-    if let Some(turned) = turned.filter(|turned| is_within(turned, width)) {
-        return vec![turned];
+    let transposed = (table.rows.len() <= TRANSPOSED_ROWS_MAX).then(|| self::transposed(table));
+    if let Some(transposed) = transposed.filter(|transposed| fits(transposed, width)) {
+        return vec![transposed];
     }
-    let short = shortened(wrapped, width);
+    let short = with_shortened_names(wrapped, width);
     if metrics_of(table).len() >= 2 {
-        return vec![without_last(&short, table, width)];
+        return vec![without_last_columns(&short, table, width)];
     }
-    parts(&short, width)
+    split_columns(&short, width)
 }
 
-fn is_within(table: &TextTable, width: usize) -> bool {
-    total(&widths(table)) <= width
+fn fits(table: &TextTable, width: usize) -> bool {
+    total_width(&column_widths(table)) <= width
 }
 
-fn total(widths: &[usize]) -> usize {
-    (widths.iter().sum::<usize>() + GAP * widths.len()).saturating_sub(GAP)
+fn total_width(widths: &[usize]) -> usize {
+    (widths.iter().sum::<usize>() + COLUMN_GAP * widths.len()).saturating_sub(COLUMN_GAP)
 }
 
 /// Width of each column, heading included.
-fn widths(table: &TextTable) -> Vec<usize> {
+fn column_widths(table: &TextTable) -> Vec<usize> {
     let of_text = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
     let column = |(index, header): (usize, &String)| {
         let cells = table.rows.iter().filter_map(|row| row.get(index));
@@ -78,19 +79,19 @@ fn widths(table: &TextTable) -> Vec<usize> {
     table.headers.iter().enumerate().map(column).collect()
 }
 
-/// Headings broken at blanks and dots, as narrow as their columns allow.
-fn wrapped(table: &TextTable) -> TextTable {
+/// Headings wrapped at blanks and dots to the width of their columns.
+fn with_wrapped_headers(table: &TextTable) -> TextTable {
     let bare = TextTable { headers: vec![String::new(); table.headers.len()], ..table.clone() };
-    let headers = table.headers.iter().zip(widths(&bare));
-    let headers = headers.map(|(header, width)| broken(header, width)).collect();
+    let headers = table.headers.iter().zip(column_widths(&bare));
+    let headers = headers.map(|(header, width)| wrap_header(header, width)).collect();
     TextTable { headers, ..table.clone() }
 }
 
-/// A heading in lines of at most so many characters, where its words allow.
-fn broken(header: &str, width: usize) -> String {
+/// Wraps a heading into lines of at most `width` characters, or longer ones for longer words.
+fn wrap_header(header: &str, width: usize) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in header.split(' ') {
-        // A key of a scenario breaks before its dots.
+        // A scenario key is wrapped before its dots.
         for (index, step) in word.split('.').enumerate() {
             let step = if index > 0 { format!(".{step}") } else { step.to_owned() };
             words.push(step);
@@ -112,8 +113,8 @@ fn broken(header: &str, width: usize) -> String {
     lines.join("\n")
 }
 
-/// Columns become rows.
-fn turned(table: &TextTable) -> TextTable {
+/// The transposed table: columns become rows.
+fn transposed(table: &TextTable) -> TextTable {
     let keys = table.key_columns.max(1);
     let name = |row: &Vec<String>| row[..keys.min(row.len())].join("\n");
     let heading = table.headers[..keys.min(table.headers.len())].join("\n");
@@ -126,19 +127,20 @@ fn turned(table: &TextTable) -> TextTable {
     TextTable { headers, rows, key_columns: 1, ..table.clone() }
 }
 
-/// Names shortened, so that beside them there is room for the widest column.
-fn shortened(mut table: TextTable, width: usize) -> TextTable {
+/// Shortens the row names so that the widest column fits next to them.
+fn with_shortened_names(mut table: TextTable, width: usize) -> TextTable {
     let keys = table.key_columns.min(table.headers.len());
     loop {
-        let widths = widths(&table);
+        let widths = column_widths(&table);
         let widest = widths[keys..].iter().copied().max();
-        let taken = total(&widths[..keys]) + widest.map_or(0, |widest| widest + GAP);
+        let taken = total_width(&widths[..keys]) + widest.map_or(0, |widest| widest + COLUMN_GAP);
         let longest = (0..keys).max_by_key(|&index| widths[index]);
-        let Some(index) = longest.filter(|&index| taken > width && widths[index] > NAME_MIN) else {
+        let Some(index) = longest.filter(|&index| taken > width && widths[index] > NAME_WIDTH_MIN)
+        else {
             return table;
         };
-        let most = widths[index].saturating_sub(taken - width).max(NAME_MIN);
-        // The last part of a name tells it from others.
+        let most = widths[index].saturating_sub(taken - width).max(NAME_WIDTH_MIN);
+        // Names differ mostly in their last part, so the beginning is cut.
         let cut = |text: &str| match text.chars().count().checked_sub(most) {
             None | Some(0) => text.to_owned(),
             Some(over) => std::iter::once('…').chain(text.chars().skip(over + 1)).collect(),
@@ -151,7 +153,7 @@ fn shortened(mut table: TextTable, width: usize) -> TextTable {
     }
 }
 
-/// The metrics whose headings a table has, with their columns.
+/// The columns of a table that are metrics, identified by their headings.
 fn metrics_of(table: &TextTable) -> Vec<(usize, Metric)> {
     let headers = table.headers.iter().enumerate().skip(table.key_columns);
     let metric = |header: &str| {
@@ -166,16 +168,15 @@ fn metrics_of(table: &TextTable) -> Vec<(usize, Metric)> {
     headers.filter_map(|(index, header)| Some((index, metric(header)?))).collect()
 }
 
-/// As many columns from the left as fit, and a note on the others. The first ones are those that are
-/// looked at first.
-fn without_last(table: &TextTable, whole: &TextTable, width: usize) -> TextTable {
-    let widths = widths(table);
-    let fitting = (1..=widths.len()).take_while(|&count| total(&widths[..count]) <= width);
+/// As many columns from the left as fit, and a note that lists the omitted ones. The most important metrics come first.
+fn without_last_columns(table: &TextTable, whole: &TextTable, width: usize) -> TextTable {
+    let widths = column_widths(table);
+    let fitting = (1..=widths.len()).take_while(|&count| total_width(&widths[..count]) <= width);
     let kept = fitting.last().unwrap_or(0).max(table.key_columns + 1).min(widths.len());
     let dropped = metrics_of(whole).into_iter().filter(|(index, _)| *index >= kept);
     let columns: Vec<_> = dropped.map(|(_, metric)| metric.info().column).collect();
     let note = format!(
-        "Left out, for a width of {width}: {}. See them with --only {}, with --csv, or in the report.",
+        "Omitted at a width of {width}: {}. Use --only {}, --csv or the report to see these columns.",
         columns.join(", "),
         columns.first().copied().unwrap_or_default(),
     );
@@ -188,15 +189,15 @@ fn without_last(table: &TextTable, whole: &TextTable, width: usize) -> TextTable
     }
 }
 
-/// The columns in parts below each other; each part repeats the names of the rows.
-fn parts(table: &TextTable, width: usize) -> Vec<TextTable> {
-    let widths = widths(table);
+/// The columns split into several tables; each table repeats the row names.
+fn split_columns(table: &TextTable, width: usize) -> Vec<TextTable> {
+    let widths = column_widths(table);
     let keys = table.key_columns.min(widths.len());
     let mut parts: Vec<Vec<usize>> = Vec::new();
     for index in keys..widths.len() {
         let with = |part: &Vec<usize>| {
             let columns = (0..keys).chain(part.iter().copied()).chain([index]);
-            total(&columns.map(|column| widths[column]).collect::<Vec<_>>()) <= width
+            total_width(&columns.map(|column| widths[column]).collect::<Vec<_>>()) <= width
         };
         match parts.last_mut() {
             Some(part) if with(part) => part.push(index),
@@ -239,14 +240,14 @@ mod tests {
         ["link.a.forward.rate", "flow", "goodput (kbit/s)", "round trip, mean (ms)", "fairness"];
 
     #[test]
-    fn headings_are_broken_before_anything_is_left_out() {
+    fn headings_are_wrapped_before_columns_are_omitted() {
         let fitted = fit(&table(&METRICS, 20, 2), 60);
         assert_eq!(fitted[0].headers[3], "round\ntrip,\nmean\n(ms)");
         assert_eq!(fitted[0].headers.len(), 5);
     }
 
     #[test]
-    fn what_is_left_out_is_named_with_the_way_to_see_it() {
+    fn omitted_columns_are_named_with_the_option_that_shows_them() {
         let fitted = fit(&table(&METRICS, 20, 2), 30);
         let note = fitted[0].note.as_deref().unwrap();
         assert!(note.contains("fairness_index") && note.contains("--only"), "{note}");
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn few_rows_are_turned() {
+    fn tables_with_few_rows_are_transposed() {
         let many: Vec<_> = (0..12).map(|index| format!("column {index}")).collect();
         let many: Vec<_> = many.iter().map(String::as_str).collect();
         let fitted = fit(&table(&many, 3, 1), 50);
@@ -262,8 +263,8 @@ mod tests {
     }
 
     #[test]
-    fn compared_columns_are_parted_and_none_is_lost() {
-        let headers = ["", "metric", "a long label of one", "another", "difference", "verdict"];
+    fn columns_of_comparisons_are_split_and_none_is_lost() {
+        let headers = ["", "metric", "a long label of one", "another", "difference", "result"];
         let fitted = fit(&table(&headers, 20, 2), 30);
         assert!(fitted.len() > 1);
         let found: Vec<_> = fitted.iter().flat_map(|part| part.headers[2..].to_vec()).collect();
@@ -276,7 +277,7 @@ mod tests {
             let names: Vec<_> = (0..columns).map(|index| format!("a name of column {index}")).collect();
             let names: Vec<_> = names.iter().map(String::as_str).collect();
             for part in fit(&table(&names, rows, 1), width) {
-                prop_assert!(is_within(&part, width), "{part:?}");
+                prop_assert!(fits(&part, width), "{part:?}");
             }
         }
     }

@@ -6,17 +6,17 @@ use gridhaul_report::{TextTable, format};
 
 use super::Agreement;
 use crate::paper::Paper;
-use crate::paper::figure::told;
+use crate::paper::figure::backend_label;
 
-/// How many points of each curve agree, and each that does not.
+/// Number of points of each curve that agree, and all points that differ.
 pub(crate) fn tables(paper: &Paper, all: &[Agreement]) -> Vec<TextTable> {
     if all.is_empty() {
         return Vec::new();
     }
     let mut groups: BTreeMap<(usize, &str, &[String; 2]), Vec<&Agreement>> = BTreeMap::new();
     for one in all {
-        let place = paper.about.figure.iter().position(|figure| figure.name == one.figure);
-        let key = (place.unwrap_or(usize::MAX), one.line.as_str(), &one.backends);
+        let index = paper.definition.figure.iter().position(|figure| figure.name == one.figure);
+        let key = (index.unwrap_or(usize::MAX), one.line.as_str(), &one.backends);
         groups.entry(key).or_default().push(one);
     }
     let summary = groups.values().map(|group| {
@@ -39,22 +39,22 @@ pub(crate) fn tables(paper: &Paper, all: &[Agreement]) -> Vec<TextTable> {
         ]
     });
     let headers =
-        ["figure", "line", "between", "held to", "points", "agree", "listed", "FAIL", "largest"];
+        ["figure", "line", "between", "tolerance", "points", "agree", "listed", "FAIL", "largest"];
     let summary = TextTable {
         title: "Agreement of the backends".into(),
         headers: headers.map(String::from).to_vec(),
         rows: summary.collect(),
         key_columns: 4,
-        note: Some("listed: known to differ; differs.csv says by how much and why".into()),
+        note: Some("listed: known differences, see differs.csv for their size and reason".into()),
     };
-    let apart = all.iter().filter(|one| one.deviation.is_some() || one.reason.is_some());
-    let rows: Vec<_> = apart.map(row).collect();
+    let differing = all.iter().filter(|one| one.deviation.is_some() || one.reason.is_some());
+    let rows: Vec<_> = differing.map(row).collect();
     let mut tables = vec![summary];
     if !rows.is_empty() {
         let headers =
-            ["figure", "line", "between", "at", "first", "second", "difference", "", "reason"];
+            ["figure", "line", "between", "x", "first", "second", "difference", "", "reason"];
         tables.push(TextTable {
-            title: "Points at which they differ".into(),
+            title: "Points with differences".into(),
             headers: headers.map(String::from).to_vec(),
             rows,
             key_columns: 2,
@@ -65,7 +65,7 @@ pub(crate) fn tables(paper: &Paper, all: &[Agreement]) -> Vec<TextTable> {
 }
 
 fn between(one: &Agreement) -> String {
-    format!("{} and {}", told(&one.backends[0]), told(&one.backends[1]))
+    format!("{} and {}", backend_label(&one.backends[0]), backend_label(&one.backends[1]))
 }
 
 fn row(one: &Agreement) -> Vec<String> {

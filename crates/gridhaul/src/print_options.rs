@@ -1,4 +1,4 @@
-//! What `run`, `sweep` and `compare` print besides their tables: CSV, and some columns of many.
+//! CSV output and the selection of metrics of `run`, `sweep` and `compare`.
 
 use std::fs;
 use std::path::Path;
@@ -6,19 +6,19 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use gridhaul_scenario::answer::Answer;
 
-use crate::args::Printed;
+use crate::args::PrintOptions;
 use crate::terminal::print;
 
-impl Printed {
-    /// Whether something else is printed on standard output.
+impl PrintOptions {
+    /// Checks that only one format goes to standard output.
     ///
     /// # Errors
-    /// JSON and CSV are both asked for there.
+    /// Both JSON and CSV go to standard output.
     pub(crate) fn check(&self, json: bool) -> anyhow::Result<()> {
         if json && self.prints_csv() {
             bail!(
                 "--csv and --json both print on standard output\n  \
-                 help: leave one of the two out, or write the CSV into a file: --csv=answers.csv"
+                 help: remove one of the two options, or write the CSV to a file: --csv=answers.csv"
             );
         }
         Ok(())
@@ -28,7 +28,7 @@ impl Printed {
         self.csv.as_deref() == Some(Path::new("-"))
     }
 
-    /// Prints or writes the CSV, if it is asked for. Returns whether it was printed.
+    /// Prints the CSV or writes it to a file, if requested. Returns whether it was printed.
     pub(crate) fn csv(&self, answers: &[(String, &Answer)]) -> anyhow::Result<bool> {
         let Some(file) = &self.csv else { return Ok(false) };
         let text = gridhaul::csv(answers, &self.only)?;
@@ -40,7 +40,7 @@ impl Printed {
         Ok(false)
     }
 
-    /// The answer with the columns that are asked for.
+    /// The answer with the selected metrics only.
     pub(crate) fn columns(&self, answer: &Answer) -> Answer {
         let mut answer = answer.clone();
         if self.only.is_empty() {

@@ -6,10 +6,10 @@ use std::str::FromStr;
 use gridhaul_report::format;
 
 use crate::paper::expected::serde_as_text;
-use crate::paper::figure::Place;
+use crate::paper::figure::CurvePoint;
 
-/// How near two values must be: `0.02` apart, or `10 %` of the second; `10 % or interval` if they may
-/// also lie within the joint 95 % interval.
+/// Largest accepted difference: absolute (`0.02`) or relative to the second value (`10 %`). With `or interval`, values
+/// also agree within their joint 95 % confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Tolerance {
     pub(super) limit: Limit,
@@ -20,13 +20,14 @@ pub(crate) struct Tolerance {
 pub(crate) enum Limit {
     /// In the unit of the figure.
     Absolute(f64),
-    /// Of the value that the first one is held to, in percent.
+    /// Relative to the second value, in percent.
     Relative(f64),
 }
 
 impl Tolerance {
-    /// The intervals of independent means add in squares; what has none is exact.
-    pub(super) fn holds(self, ours: Place, theirs: Place) -> bool {
+    /// Whether the values agree. The joint half width of independent means is the root sum of squares; a value without an
+    /// interval is exact.
+    pub(super) fn holds(self, ours: CurvePoint, theirs: CurvePoint) -> bool {
         let joint = ours.ci95.unwrap_or(0.0).hypot(theirs.ci95.unwrap_or(0.0));
         let (Limit::Absolute(limit) | Limit::Relative(limit)) = self.limit;
         self.limit.difference([ours.y, theirs.y]) <= limit
@@ -35,17 +36,17 @@ impl Tolerance {
 }
 
 impl Limit {
-    /// How far two values are apart, in the measure of this limit.
+    /// Difference of two values, absolute or in percent as this limit.
     pub(super) fn difference(self, [ours, theirs]: [f64; 2]) -> f64 {
-        let apart = (ours - theirs).abs();
+        let difference = (ours - theirs).abs();
         match self {
-            Self::Absolute(_) => apart,
-            Self::Relative(_) if apart == 0.0 => 0.0,
-            Self::Relative(_) => apart / theirs.abs() * 100.0,
+            Self::Absolute(_) => difference,
+            Self::Relative(_) if difference == 0.0 => 0.0,
+            Self::Relative(_) => difference / theirs.abs() * 100.0,
         }
     }
 
-    /// The same measure with another number.
+    /// The same kind of limit with another number.
     pub(super) fn with(self, number: f64) -> Self {
         match self {
             Self::Absolute(_) => Self::Absolute(number),
@@ -63,14 +64,14 @@ impl FromStr for Tolerance {
             )
         };
         let number = |text: &str| text.trim().parse().ok().filter(|number: &f64| *number >= 0.0);
-        let alone = text.strip_suffix("or interval").map(str::trim_end);
-        let limit = match alone.unwrap_or(text).split_once('%') {
+        let without_interval = text.strip_suffix("or interval").map(str::trim_end);
+        let limit = match without_interval.unwrap_or(text).split_once('%') {
             Some((percent, "")) => number(percent).map(Limit::Relative),
             Some(_) => None,
-            None => number(alone.unwrap_or(text)).map(Limit::Absolute),
+            None => number(without_interval.unwrap_or(text)).map(Limit::Absolute),
         };
         let limit = limit.ok_or_else(wrong)?;
-        Ok(Self { limit, or_interval: alone.is_some() })
+        Ok(Self { limit, or_interval: without_interval.is_some() })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Results folders: they appear complete, or not at all.
+//! Results folders, which are created completely or not at all.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,63 +11,64 @@ use gridhaul_report::NamedChart;
 use crate::interrupt::{Leftovers, catch_signals, leftovers};
 use crate::lock::Lock;
 
-/// A place for results that may be written to, and by this process only. Nothing is there yet.
+/// The path of a results folder that this process has checked and locked. Nothing is written yet.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Destination {
     target: PathBuf,
     force: bool,
-    /// `None` before it is taken and after it was given back.
+    /// `None` before the lock is taken and after it is released.
     lock: Option<Lock>,
 }
 
-/// A folder that is being written beside its place.
+/// A temporary folder next to its destination, to which results are written.
 #[derive(Debug)]
 pub(crate) struct Folder {
-    place: Place,
+    destination: Destination,
     partial: PathBuf,
     names: BTreeSet<String>,
 }
 
-/// Files that tell that gridhaul made a folder: each is JSON with the key `gridhaul`.
-pub(crate) const MARKS: [&str; 4] = ["answer.json", "comparison.json", "paper.json", "plan.json"];
+/// Files that identify a results folder of gridhaul: each is JSON with the key `gridhaul`.
+pub(crate) const RESULT_FILES: [&str; 4] =
+    ["answer.json", "comparison.json", "paper.json", "plan.json"];
 
-impl Place {
-    /// Checks that results may be written to `target`, before any time is spent on them.
+impl Destination {
+    /// Checks and locks `target` before the run, so that a run does not fail when it writes its results.
     pub(crate) fn new(target: &Path, force: bool) -> anyhow::Result<Self> {
         let target = match fs::canonicalize(target) {
             Ok(found) => found,
             Err(error) if error.kind() == ErrorKind::NotFound => std::path::absolute(target)?,
             Err(error) => return Err(error).context(format!("cannot use {}", target.display())),
         };
-        let mut place = Self { target, force, lock: None };
-        place.check()?;
-        place.try_out()?;
-        place.take()?;
-        Ok(place)
+        let mut destination = Self { target, force, lock: None };
+        destination.check()?;
+        destination.check_writable()?;
+        destination.lock()?;
+        Ok(destination)
     }
 
-    /// Begins to write: makes a folder beside the place.
+    /// Creates the temporary folder next to the destination.
     pub(crate) fn begin(self) -> anyhow::Result<Folder> {
         let (parent, name) = self.parts()?;
         let partial = parent.join(format!(".{name}.partial-{}", std::process::id()));
         let mut leftovers = leftovers();
         fs::create_dir_all(&partial)
-            .with_context(|| format!("cannot make a folder in {}", parent.display()))?;
+            .with_context(|| format!("cannot create a folder in {}", parent.display()))?;
         leftovers.entry(self.target.clone()).or_default().partial = Some(partial.clone());
         drop(leftovers);
-        Ok(Folder { place: self, partial, names: BTreeSet::new() })
+        Ok(Folder { destination: self, partial, names: BTreeSet::new() })
     }
 
-    /// Locks the place until it is dropped. The folder around it is made now: the lock lies there.
-    fn take(&mut self) -> anyhow::Result<()> {
+    /// Locks the destination until it is dropped. Its parent folder is created now, since it contains the lock.
+    fn lock(&mut self) -> anyhow::Result<()> {
         catch_signals();
         let mut leftovers = leftovers();
         let (parent, _) = self.parts()?;
-        let made = parent.ancestors().take_while(|parent| !parent.exists());
+        let created = parent.ancestors().take_while(|parent| !parent.exists());
         let mut own =
-            Leftovers { made: made.map(Path::to_owned).collect(), ..Leftovers::default() };
+            Leftovers { created: created.map(Path::to_owned).collect(), ..Leftovers::default() };
         let lock = fs::create_dir_all(parent)
-            .with_context(|| format!("cannot make a folder in {}", parent.display()))
+            .with_context(|| format!("cannot create a folder in {}", parent.display()))
             .and_then(|()| Lock::take(&self.target));
         match lock {
             Ok(lock) => {
@@ -87,19 +88,19 @@ impl Place {
         let name = self.target.file_name().and_then(|name| name.to_str());
         match (self.target.parent(), name) {
             (Some(parent), Some(name)) => Ok((parent, name)),
-            _ => bail!("--out {}: this cannot be a results folder", self.target.display()),
+            _ => bail!("--out {}: not a valid results folder", self.target.display()),
         }
     }
 
-    /// Makes a folder where the first one will be made, and takes it away again.
-    fn try_out(&self) -> anyhow::Result<()> {
+    /// Creates and removes a folder in the first existing parent folder.
+    fn check_writable(&self) -> anyhow::Result<()> {
         let (parent, name) = self.parts()?;
-        let there = parent.ancestors().find(|parent| parent.exists()).unwrap_or(parent);
-        let trial = there.join(format!(".{name}.trial-{}", std::process::id()));
-        match fs::create_dir(&trial).and_then(|()| fs::remove_dir(&trial)) {
+        let existing = parent.ancestors().find(|parent| parent.exists()).unwrap_or(parent);
+        let probe = existing.join(format!(".{name}.probe-{}", std::process::id()));
+        match fs::create_dir(&probe).and_then(|()| fs::remove_dir(&probe)) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => bail!(
-                "cannot make a folder in {}: {error}\n  help: name another place with --out",
-                there.display()
+                "cannot create a folder in {}: {error}\n  help: choose another folder with --out",
+                existing.display()
             ),
             _ => Ok(()),
         }
@@ -113,26 +114,26 @@ impl Place {
         }
         ensure!(
             self.target.is_dir(),
-            "{shown} is a file, and results go to a folder\n  help: name another place with --out"
+            "{shown} is a file; results are written to a folder\n  help: choose another folder with --out"
         );
-        let here = std::env::current_dir().context("there is no current folder")?;
+        let here = std::env::current_dir().context("cannot determine the current folder")?;
         ensure!(
             !here.starts_with(&self.target),
-            "{shown} is the current folder or around it, and would be replaced\n  \
-             help: name another place with --out"
+            "{shown} is or contains the current folder, and would be replaced\n  \
+             help: choose another folder with --out"
         );
         let foreign = foreign(&self.target)?;
         if let (Some(foreign), false) = (foreign, self.force) {
             bail!(
-                "{shown} holds {foreign}, which gridhaul did not write\n  \
-                 help: name another place with --out, or replace the folder with --force"
+                "{shown} contains {foreign}, which gridhaul did not write\n  \
+                 help: choose another folder with --out, or replace the folder with --force"
             );
         }
         Ok(())
     }
 }
 
-impl Drop for Place {
+impl Drop for Destination {
     fn drop(&mut self) {
         if self.lock.take().is_some()
             && let Some(own) = leftovers().remove(&self.target)
@@ -143,7 +144,7 @@ impl Drop for Place {
 }
 
 impl Folder {
-    /// Writes a file. What a scenario named is made safe as a file name first.
+    /// Writes a file. Characters that are unsafe in file names are replaced, since names come from scenarios.
     pub(crate) fn write(&mut self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
         let mut name = safe(name);
         while !self.names.insert(name.clone()) {
@@ -162,12 +163,12 @@ impl Folder {
         Ok(())
     }
 
-    /// Puts the folder in its place and returns where that is.
+    /// Moves the folder to its destination and returns the path.
     pub(crate) fn commit(self) -> anyhow::Result<PathBuf> {
         let mut leftovers = leftovers();
-        // Long runs leave time for somebody to put files there.
-        self.place.check()?;
-        let target = self.place.target.clone();
+        // Files may have been added to the destination during the run.
+        self.destination.check()?;
+        let target = self.destination.target.clone();
         let old = self.partial.with_extension(format!("replaced-{}", std::process::id()));
         let had_old = target.exists();
         if had_old {
@@ -176,12 +177,12 @@ impl Folder {
         }
         if let Err(error) = fs::rename(&self.partial, &target) {
             if had_old {
-                fs::rename(&old, &target).context("cannot put the old folder back")?;
+                fs::rename(&old, &target).context("cannot restore the old folder")?;
             }
             return Err(error).context(format!("cannot write {}", target.display()));
         }
         if let Some(own) = leftovers.get_mut(&target) {
-            (own.partial, own.made) = (None, Vec::new());
+            (own.partial, own.created) = (None, Vec::new());
         }
         drop(leftovers);
         if had_old {
@@ -193,7 +194,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // After a commit there is nothing left to remove; otherwise no more can be done here.
+        // After a commit the folder no longer exists; an error cannot be reported here.
         let _ = fs::remove_dir_all(&self.partial);
     }
 }
@@ -212,7 +213,7 @@ fn foreign(folder: &Path) -> anyhow::Result<Option<String>> {
         names.push(name);
     }
     names.sort();
-    let marked = MARKS.iter().any(|mark| {
+    let marked = RESULT_FILES.iter().any(|mark| {
         let text = fs::read(folder.join(mark)).unwrap_or_default();
         let json: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
         json.is_some_and(|json| json.get("gridhaul").is_some())
@@ -222,7 +223,7 @@ fn foreign(folder: &Path) -> anyhow::Result<Option<String>> {
 
 fn known(name: &str) -> bool {
     let data = |ending| name.ends_with(ending) && !name.starts_with('.');
-    MARKS.contains(&name)
+    RESULT_FILES.contains(&name)
         || matches!(name, "report.html" | "scenario.toml" | "cells.csv")
         || (name.starts_with("answer-") && name.ends_with(".json"))
         || [".parquet", ".pcapng", ".svg"].into_iter().any(data)
@@ -240,7 +241,7 @@ mod tests {
     use super::*;
 
     fn write(target: &Path, force: bool, text: &str) -> anyhow::Result<PathBuf> {
-        let mut folder = Place::new(target, force)?.begin()?;
+        let mut folder = Destination::new(target, force)?.begin()?;
         folder.write("answer.json", text.as_bytes())?;
         folder.commit()
     }
@@ -248,7 +249,7 @@ mod tests {
     const ANSWER: &str = r#"{"gridhaul": "0.1.0"}"#;
 
     #[test]
-    fn a_folder_of_ours_is_replaced_and_nothing_else_is_left() {
+    fn a_results_folder_of_gridhaul_is_replaced_without_leftovers() {
         let dir = tempfile::tempdir().unwrap();
         let target = dir.path().join("results/run");
         write(&target, false, ANSWER).unwrap();
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gridhaul_did_not_write_is_refused_without_force() {
+    fn foreign_files_are_replaced_only_with_force() {
         let dir = tempfile::tempdir().unwrap();
         let target = dir.path().join("run");
         write(&target, false, ANSWER).unwrap();
@@ -269,35 +270,36 @@ mod tests {
         assert_eq!(fs::read_to_string(target.join("notes.txt")).unwrap(), "mine");
         write(&target, true, ANSWER).unwrap();
         assert!(!target.join("notes.txt").exists());
-        // A file of the same name as ours, but of other content, is not ours either.
+        // A file with the name of a result file but other contents is foreign as well.
         fs::write(target.join("answer.json"), r#"{"mine": true}"#).unwrap();
         assert!(write(&target, false, ANSWER).is_err());
     }
 
     #[test]
-    fn the_current_folder_and_files_are_refused_even_with_force() {
-        assert!(Place::new(Path::new("."), true).is_err());
-        assert!(Place::new(Path::new("/"), true).is_err());
+    fn the_current_folder_and_files_are_rejected_even_with_force() {
+        assert!(Destination::new(Path::new("."), true).is_err());
+        assert!(Destination::new(Path::new("/"), true).is_err());
         let file = tempfile::NamedTempFile::new().unwrap();
-        assert!(Place::new(file.path(), true).is_err());
+        assert!(Destination::new(file.path(), true).is_err());
     }
 
     #[test]
-    fn a_place_that_cannot_be_written_is_refused_before_time_is_spent() {
+    fn an_unwritable_destination_is_rejected_before_the_run() {
         let dir = tempfile::tempdir().unwrap();
-        Place::new(&dir.path().join("results/run"), false).unwrap();
+        Destination::new(&dir.path().join("results/run"), false).unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing was touched");
-        // Nobody makes folders in there, not even root.
-        let error = format!("{:#}", Place::new(Path::new("/proc/results/run"), false).unwrap_err());
-        assert!(error.starts_with("cannot make a folder in /proc: "), "{error}");
-        assert!(error.ends_with("\n  help: name another place with --out"), "{error}");
+        // Not even root can create a folder in /proc.
+        let error =
+            format!("{:#}", Destination::new(Path::new("/proc/results/run"), false).unwrap_err());
+        assert!(error.starts_with("cannot create a folder in /proc: "), "{error}");
+        assert!(error.ends_with("\n  help: choose another folder with --out"), "{error}");
     }
 
     #[test]
     fn an_abandoned_folder_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let mut folder =
-            Place::new(&dir.path().join("results/run"), false).unwrap().begin().unwrap();
+            Destination::new(&dir.path().join("results/run"), false).unwrap().begin().unwrap();
         folder.write("answer.json", b"{}").unwrap();
         drop(folder);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
@@ -306,7 +308,7 @@ mod tests {
     #[test]
     fn names_from_a_scenario_stay_inside_the_folder() {
         let dir = tempfile::tempdir().unwrap();
-        let mut folder = Place::new(&dir.path().join("run"), false).unwrap().begin().unwrap();
+        let mut folder = Destination::new(&dir.path().join("run"), false).unwrap().begin().unwrap();
         for name in ["../../outside.pcapng", "..", "a/b", "a?b"] {
             folder.write(name, b"").unwrap();
         }

@@ -1,70 +1,74 @@
-//! Why a run is refused: the key, the estimate, the limit and the remedy.
+//! Messages for rejected runs: the key, the estimate, the limit and the remedy.
 
 use anyhow::anyhow;
 use gridhaul_scenario::scenario::Scenario;
 
-use super::Whole;
-use super::work::transits;
+use super::RunEstimate;
+use super::workload::transits;
 
-pub(super) const ANYWAY: &str = "--ignore-estimate starts the run anyway";
+pub(super) const IGNORE_HINT: &str = "--ignore-estimate starts the run anyway";
 
-/// A run that needs more memory than is free; `part` is what needs most of it, in the order of
-/// [`Whole::check_memory`].
-pub(super) fn refuse_memory(
-    whole: &Whole<'_>,
+/// Message for a run that exceeds the free memory; `part` is the index of its largest part, in the order of
+/// [`RunEstimate::check_memory`].
+pub(super) fn memory_error(
+    estimate: &RunEstimate<'_>,
     part: usize,
     bytes: f64,
     free: f64,
 ) -> anyhow::Error {
-    let scenario = whole.scenario;
+    let scenario = estimate.scenario;
     let (key, remedy) = match part {
         0 => (connections(scenario), "lower `count` of the flow or of its nodes"),
-        1 => (links(scenario), "lower `count` of the node, or give its members one `shared` link"),
+        1 => {
+            (links(scenario), "lower `count` of the node, or let its members use one `shared` link")
+        }
         2 => (format!("replications = {}", scenario.replications), "lower `replications`"),
-        3 => (sweep(whole), "take fewer values"),
-        4 => ("record.interval".to_owned(), "take a longer interval (`--series`), or fewer points"),
+        3 => (sweep(estimate), "sweep fewer values"),
+        4 => {
+            ("record.interval".to_owned(), "choose a longer interval (`--series`), or fewer points")
+        }
         _ => ("record.pcap".to_owned(), "capture fewer links, or fewer points"),
     };
     anyhow!(
-        "{key}: the run needs about {:.1} GB of memory by estimate, and {:.1} GB are free here\n  \
-         help: {remedy}; {ANYWAY}",
+        "{key}: the run is estimated to need {:.1} GB of memory; {:.1} GB are free\n  \
+         help: {remedy}; {IGNORE_HINT}",
         bytes / 1e9,
         free / 1e9,
     )
 }
 
-/// A run that takes longer than a run may.
-pub(super) fn refuse_time(whole: &Whole<'_>, seconds: f64, limit: f64) -> anyhow::Error {
-    let scenario = whole.scenario;
-    let one = seconds / (whole.points * whole.replications);
+/// Message for a run that exceeds the time limit.
+pub(super) fn time_error(estimate: &RunEstimate<'_>, seconds: f64, limit: f64) -> anyhow::Error {
+    let scenario = estimate.scenario;
+    let one = seconds / (estimate.points * estimate.replications);
     let (key, remedy) = if one > limit {
-        longest(whole)
-    } else if whole.replications >= whole.points {
+        longest(estimate)
+    } else if estimate.replications >= estimate.points {
         (format!("replications = {}", scenario.replications), "lower `replications`")
     } else {
-        (sweep(whole), "take fewer values")
+        (sweep(estimate), "sweep fewer values")
     };
     anyhow!(
-        "{key}: the run takes about {} by estimate ({} × {} × {}), and the limit is {}\n  \
-         help: {remedy}; {ANYWAY}, and Ctrl-C keeps what is finished by then",
+        "{key}: the run is estimated to take {} ({} × {} × {}); the limit is {}\n  \
+         help: {remedy}; {IGNORE_HINT}, and Ctrl-C keeps the finished results",
         time(seconds),
-        counted(whole.points, "point"),
-        counted(whole.replications, "replication"),
+        counted(estimate.points, "point"),
+        counted(estimate.replications, "replication"),
         time(one),
         time(limit),
     )
 }
 
-/// What makes a single run long.
-fn longest(whole: &Whole<'_>) -> (String, &'static str) {
-    let scenario = whole.scenario;
-    if whole.largest.connections > whole.largest.seconds {
+/// The key that makes a single replication long.
+fn longest(estimate: &RunEstimate<'_>) -> (String, &'static str) {
+    let scenario = estimate.scenario;
+    if estimate.largest.connections > estimate.largest.seconds {
         return (connections(scenario), "lower `count` of the flow or of its nodes, or `duration`");
     }
-    (format!("duration = \"{}\"", scenario.duration), "take a shorter `duration`")
+    (format!("duration = \"{}\"", scenario.duration), "choose a shorter `duration`")
 }
 
-/// The flow with most connections or, of equally many, most packets.
+/// The flow with the most connections or, if equal, the most packets.
 fn connections(scenario: &Scenario) -> String {
     let most = scenario.flow.iter().max_by(|(a, one), (b, other)| {
         let by_count = scenario.connections(one).cmp(&scenario.connections(other));
@@ -75,7 +79,7 @@ fn connections(scenario: &Scenario) -> String {
     })
 }
 
-/// The node whose members have most links.
+/// The node whose members have the most links.
 fn links(scenario: &Scenario) -> String {
     let most = scenario.link.values().max_by_key(|link| scenario.link_members(link));
     let ends = most.into_iter().flat_map(|link| [&link.from, &link.to]);
@@ -84,15 +88,15 @@ fn links(scenario: &Scenario) -> String {
         .map_or_else(String::new, |name| format!("node.{name}.count = {}", count(name)))
 }
 
-fn sweep(whole: &Whole<'_>) -> String {
-    format!("sweep: {}", counted(whole.points, "point"))
+fn sweep(estimate: &RunEstimate<'_>) -> String {
+    format!("sweep: {}", counted(estimate.points, "point"))
 }
 
 fn counted(number: f64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1.0 { "" } else { "s" })
 }
 
-/// A time in the unit that suits it.
+/// A time in a suitable unit.
 fn time(seconds: f64) -> String {
     const UNITS: [(f64, &str); 4] =
         [(31_557_600.0, "years"), (86_400.0, "days"), (3600.0, "h"), (60.0, "min")];
@@ -114,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_have_a_unit_that_suits_them() {
+    fn times_have_a_suitable_unit() {
         assert_eq!(time(43_200.0), "12 h");
         assert_eq!(time(86_400.0), "24 h");
         assert_eq!(time(864_000.0), "10 days");

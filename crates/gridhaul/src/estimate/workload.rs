@@ -1,18 +1,18 @@
-//! What one run of a scenario is made of: connections, links, packets, samples.
+//! Workload of one replication of a scenario: connections, links, packets, samples.
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_data::pcapng::PcapngWriter;
 use gridhaul_scenario::scenario::{Flow, Hop, Load, Scenario, Transport};
 
-/// Numbers that decide how long a run takes and what it needs. They are real: a product of counts
-/// must not overflow.
+/// Quantities that determine the run time and memory of a run. They are floating-point numbers, so that products of
+/// counts do not overflow.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Work {
+pub(super) struct Workload {
     pub(super) connections: f64,
     pub(super) directions: f64,
     /// Rows of the answer.
     pub(super) rows: f64,
-    /// Packets that cross links; a packet counts once for each link.
+    /// Transits of packets over links; a packet counts once for each link.
     pub(super) transits: f64,
     /// Rows of the recorded series.
     pub(super) samples: f64,
@@ -22,13 +22,13 @@ pub(super) struct Work {
     pub(super) seconds: f64,
 }
 
-/// Bytes of headers that a segment or datagram has on links.
+/// Bytes of headers of a segment or datagram.
 const HEADERS: f64 = 40.0;
 
 /// Segments without data that open and close a connection.
 const SEGMENTS_PER_CONNECTION: f64 = 7.0;
 
-impl Work {
+impl Workload {
     pub(super) fn of(scenario: &Scenario) -> Self {
         let seconds = scenario.duration.as_secs_f64();
         let mut work = Self { seconds, ..Self::default() };
@@ -43,8 +43,8 @@ impl Work {
             work.transits += transits(scenario, name, flow);
         }
         if let Some(interval) = scenario.record.interval {
-            let looks = seconds / interval.as_secs_f64().max(1e-9);
-            work.samples = looks * work.rows;
+            let samples = seconds / interval.as_secs_f64().max(1e-9);
+            work.samples = samples * work.rows;
         }
         let links = scenario.record.pcap.len() as f64;
         work.captured = (2.0 * links * PcapngWriter::PACKETS_MAX as f64).min(work.transits);
@@ -80,8 +80,8 @@ impl Work {
     }
 }
 
-/// Packets of a flow, once for each link that they cross: as many as the load has and, for TCP, as
-/// many as the narrowest link of the route carries.
+/// Transits of the packets of a flow over links: the packets that the load offers or, for TCP, at most those that
+/// the bottleneck of the route can carry.
 pub(super) fn transits(scenario: &Scenario, name: &str, flow: &Flow) -> f64 {
     let Ok(routes) = scenario.routes(name) else { return 0.0 };
     let connections = scenario.connections(flow) as f64;
@@ -101,15 +101,14 @@ pub(super) fn transits(scenario: &Scenario, name: &str, flow: &Flow) -> f64 {
     packets * (out + routes.back.len() as f64)
 }
 
-/// Bits in a second that all links of a hop carry together.
+/// Total capacity of all links of a hop in bit/s.
 fn capacity(scenario: &Scenario, hop: Hop) -> f64 {
     let members =
         scenario.link.get_index(hop.link).map_or(1, |(_, link)| scenario.link_members(link));
     hop.direction(scenario).rate.as_bits_per_sec() as f64 * f64::from(members)
 }
 
-/// Messages that a connection has in so many seconds, and the bytes of each. What always has data has
-/// infinitely many segments' worth.
+/// Messages of a connection within a time, and the bytes of each; infinite for greedy loads.
 fn offered(load: &Load, seconds: f64) -> (f64, f64) {
     let every = |time: f64| seconds / time.max(1e-9) + 1.0;
     match &*load.plain() {
@@ -132,7 +131,7 @@ fn offered(load: &Load, seconds: f64) -> (f64, f64) {
             let events = load.every.map_or(1.0, |time| every(time.as_secs_f64()));
             (events * f64::from(load.count) * load.share.ratio(), load.size.get() as f64)
         }
-        // How much is recorded is in the file; a message a second stands for it.
+        // The trace file is not read here; one message per second is assumed.
         Load::Trace(_) => (seconds + 1.0, 200.0),
         Load::Bulk | Load::Application(_) => (f64::INFINITY, f64::INFINITY),
     }
@@ -142,25 +141,25 @@ fn offered(load: &Load, seconds: f64) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    fn of(load: &str, count: u32) -> Work {
+    fn of(load: &str, count: u32) -> Workload {
         let text = format!(
             "title = \"t\"\nduration = \"100 s\"\n[node]\na = {{ count = {count} }}\nb = {{}}\n\
              [link.up]\nfrom = \"a\"\nto = \"b\"\nboth.rate = \"1 Mbit/s\"\n\
              [flow.f]\nfrom = \"a\"\nto = \"b\"\n{load}\n"
         );
-        Work::of(&Scenario::from_toml(&text, "test.toml").expect("a scenario"))
+        Workload::of(&Scenario::from_toml(&text, "test.toml").expect("a scenario"))
     }
 
     #[test]
-    fn packets_follow_from_the_load_and_the_links() {
+    fn transits_follow_from_the_load_and_the_links() {
         // 100 s of 1 Mbit/s are 8333 packets of 1500 B.
         let bulk = of("load = \"bulk\"", 1).transits;
         assert!((16_000.0..18_000.0).contains(&bulk), "{bulk}");
-        // A message every 10 s of two segments, there and back, with opening and closing.
+        // A message of two segments every 10 s, with acknowledgements, handshake and close.
         let meters = of("load.periodic = { size = \"2 kB\", every = \"10 s\" }", 1000);
         let per_connection = meters.transits / meters.connections;
         assert!((40.0..60.0).contains(&per_connection), "{per_connection}");
-        // More is offered than a link carries.
+        // The offered load exceeds the capacity of the link.
         let flood = of("load.periodic = { size = \"1460 B\", every = \"1 us\" }", 1).transits;
         assert!((16_000.0..18_000.0).contains(&flood), "{flood}");
         let datagrams = of(

@@ -1,4 +1,4 @@
-//! Answers in files.
+//! Reading of stored answers.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::error::Error;
 /// Reads `answer.json` of a results folder.
 ///
 /// # Errors
-/// A file that cannot be read, is no answer, or has another version of the schema.
+/// A file that cannot be read, is not an answer, or has a different schema version.
 pub fn read_answer(path: &Path) -> Result<Answer, Error> {
     read(path).map_err(Error::Input)
 }
@@ -20,22 +20,22 @@ pub fn read_answer(path: &Path) -> Result<Answer, Error> {
 fn read(path: &Path) -> anyhow::Result<Answer> {
     let shown = path.display();
     let text = fs::read(path).with_context(|| {
-        format!("cannot read {shown}\n  help: name a results folder, an answer.json or a scenario")
+        format!("cannot read {shown}\n  help: give a results folder, an answer.json or a scenario")
     })?;
     let answer: Answer = serde_json::from_slice(&text).map_err(|error| {
         let (line, column) = (error.line(), error.column());
-        // The reader's words without its own place.
+        // serde_json appends the position, which the message names already.
         let message = error.to_string();
         let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
         let (reason, _) = reworded(message);
         anyhow!(
             "{shown}:{line}:{column}: this is not an answer of gridhaul: {reason}\n  \
-             help: name a results folder, an answer.json or a scenario"
+             help: give a results folder, an answer.json or a scenario"
         )
     })?;
     if answer.schema != Answer::SCHEMA {
         bail!(
-            "{shown}: schema {} is not known; this gridhaul reads {}",
+            "{shown}: unknown schema version {}; this version of gridhaul reads {}",
             answer.schema,
             Answer::SCHEMA
         );

@@ -1,4 +1,4 @@
-//! A district and backends made by hand, for tests.
+//! A scenario and a backend for tests of the planner.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -6,7 +6,7 @@ use gridhaul_scenario::answer::{Answer, Estimate, Metric, Point, Row};
 use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Choices, CongestionControlAlgorithm, Plan, Scenario};
 
-/// A thousand meters behind collectors; a plan with these choices and costs, and a loss of 2 %.
+/// A thousand meters with aggregators; a plan with these choices and costs, and a loss limit of 2 %.
 pub(crate) fn district(choose: &str, cost: &str) -> Scenario {
     let text = format!(
         r#"
@@ -43,20 +43,20 @@ pub(crate) fn plan_of(scenario: &Scenario) -> (Plan, Choices) {
     (scenario.plan.clone().unwrap(), scenario.choices().unwrap())
 }
 
-/// A point whose only row is the reading, with these metrics.
+/// A point whose only row is flow `reading`, with these metrics.
 pub(crate) fn point(metrics: &[(Metric, f64)]) -> Point {
     let known = metrics.iter().map(|&(metric, value)| (metric, Estimate::exact(value, 1)));
     let row = Row { name: "reading".to_owned(), count: 1, metrics: known.collect() };
     Point { flows: vec![row], ..Point::default() }
 }
 
-/// Answers with a loss that is a function of the scenario, and refuses BBR.
-pub(crate) struct Fake<F> {
+/// Answers with a loss that is a function of the scenario, and does not support BBR.
+pub(crate) struct FakeBackend<F> {
     loss: F,
     runs: AtomicUsize,
 }
 
-impl<F: Fn(&Scenario) -> Option<f64>> Fake<F> {
+impl<F: Fn(&Scenario) -> Option<f64>> FakeBackend<F> {
     pub(crate) fn new(loss: F) -> Self {
         Self { loss, runs: AtomicUsize::new(0) }
     }
@@ -67,7 +67,7 @@ impl<F: Fn(&Scenario) -> Option<f64>> Fake<F> {
     }
 }
 
-impl<F: Fn(&Scenario) -> Option<f64>> Backend for Fake<F> {
+impl<F: Fn(&Scenario) -> Option<f64>> Backend for FakeBackend<F> {
     fn name(&self) -> &'static str {
         "fake"
     }

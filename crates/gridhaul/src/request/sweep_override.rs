@@ -1,15 +1,14 @@
-//! Options that replace what a file sweeps.
+//! Options that replace a sweep of the scenario file.
 
 use anyhow::bail;
 use gridhaul_scenario::scenario::{Scenario, Values};
 
-use super::argument::dotted;
+use super::argument::dotted_key;
 
-/// Takes a key out of the sweep, because an option gives it other values. Returns a note where the
-/// file sweeps the key.
+/// Removes a key from the sweep because an option sets it. Returns a note if the file sweeps the key.
 ///
 /// # Errors
-/// The file sweeps a table that holds the key: the option would have no effect.
+/// The file sweeps a table that contains the key: the option would have no effect.
 pub(super) fn replace(
     scenario: &mut Scenario,
     key: &str,
@@ -17,15 +16,15 @@ pub(super) fn replace(
 ) -> anyhow::Result<Option<String>> {
     for (index, entry) in scenario.sweep.iter_mut().enumerate() {
         let above = |swept: &&String| {
-            key.strip_prefix(&dotted(swept)).is_some_and(|rest| rest.starts_with('.'))
+            key.strip_prefix(&dotted_key(swept)).is_some_and(|rest| rest.starts_with('.'))
         };
         if let Some(table) = entry.vary.keys().find(above) {
             bail!(
-                "{option}: the file sweeps `{table}`, which holds this key, and would replace its value\n  \
-                 help: give `{table}` as a whole"
+                "{option}: the file sweeps `{table}`, which contains this key and would override the option\n  \
+                 help: give all of `{table}` instead"
             );
         }
-        let Some(swept) = entry.vary.keys().find(|swept| dotted(swept) == key).cloned() else {
+        let Some(swept) = entry.vary.keys().find(|swept| dotted_key(swept) == key).cloned() else {
             continue;
         };
         let values = match entry.vary.shift_remove(&swept) {
@@ -37,13 +36,13 @@ pub(super) fn replace(
         if others.is_empty() {
             scenario.sweep.remove(index);
         }
-        let apart = match others.len() {
+        let decoupled = match others.len() {
             0 => String::new(),
-            _ => format!(", and {} no longer vary together with it", others.join(", ")),
+            _ => format!(", and {} no longer vary together with this key", others.join(", ")),
         };
         let plural = if values == 1 { "" } else { "s" };
         return Ok(Some(format!(
-            "{option} replaces the {values} value{plural} that the file sweeps for `{swept}`{apart}"
+            "{option} replaces the {values} value{plural} that the file sweeps for `{swept}`{decoupled}"
         )));
     }
     Ok(None)

@@ -1,8 +1,8 @@
-//! What is asked: a scenario file, and what the command line changes in it.
+//! A scenario file with the changes of the command line.
 
 mod argument;
-mod blame;
-mod swept;
+mod error_context;
+mod sweep_override;
 
 use std::path::Path;
 
@@ -14,31 +14,31 @@ use indexmap::IndexMap;
 use toml::Value;
 
 use crate::error::Error;
-use blame::{Blame, named};
+use error_context::{ArgumentContext, with_argument_names};
 
 pub use argument::{Setting, Vary};
 
-/// What is changed in a scenario before it runs.
+/// Changes to a scenario before it runs.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
-    /// Seed of all random numbers.
+    /// Random seed.
     pub seed: Option<u64>,
     /// Number of replications.
     pub replications: Option<u32>,
     /// Keys and their values.
     pub set: Vec<Setting>,
-    /// Interval of the samples of recorded series.
+    /// Sampling interval of recorded time series.
     pub series: Option<Duration>,
     /// Links whose packets are captured, in addition to those of the scenario.
     pub pcap: Vec<String>,
 }
 
-/// Reads a scenario file, `-` being standard input, and changes it; `vary` adds to its sweep. Returns the scenario,
-/// and notes on what of the file's sweep the changes replace.
+/// Reads a scenario file (`-`: standard input) and applies changes; `vary` adds axes to its sweep. Returns the scenario,
+/// and a note for each sweep of the file that a change replaces.
 ///
 /// # Errors
-/// A file that cannot be read, what is wrong in it or in a trace that it names, and changes that do not fit it,
-/// each with its place.
+/// A file that cannot be read, errors in it or in a trace that it names, and changes that do not apply to it, each
+/// with its position.
 pub fn load(
     file: &Path,
     changes: &Changes,
@@ -46,21 +46,21 @@ pub fn load(
 ) -> Result<(Scenario, Vec<String>), Error> {
     let shown = Scenario::name_of(file);
     let is_changed = !changes.set.is_empty() || !vary.is_empty();
-    // What the file says of traces may be replaced: they are opened afterwards.
+    // A change may replace the traces of the file; they are then opened after the changes.
     let scenario = if is_changed { Scenario::load(file)? } else { trace::load_scenario(file)? };
     let (mut scenario, notes) = change(scenario, &shown, changes, vary)?;
     if is_changed {
-        // A trace may be new. An own folder is a whole path already.
+        // A change may name a trace relative to the scenario file.
         scenario.lies_in(Scenario::folder_of(file));
-        let blame = Blame::of_axes(&scenario, vary);
-        trace::check(&scenario).map_err(|error| named(error, &shown, &blame))?;
+        let context = ArgumentContext::of_axes(&scenario, vary);
+        trace::check(&scenario).map_err(|error| with_argument_names(error, &shown, &context))?;
     }
     let notes = notes.iter().map(|note| format!("{shown}: {note}")).collect();
     Ok((scenario, notes))
 }
 
-/// Changes a scenario as the command line says; `file` is its name in errors. Returns notes on what
-/// of the file's sweep is replaced as well.
+/// Applies changes to a scenario; `file` is its name in errors. Returns a note for each sweep of the file that a
+/// change replaces.
 pub(crate) fn change(
     mut scenario: Scenario,
     file: &str,
@@ -68,8 +68,12 @@ pub(crate) fn change(
     vary: &[Vary],
 ) -> anyhow::Result<(Scenario, Vec<String>)> {
     let mut notes = Vec::new();
-    for Setting { key, written, .. } in &changes.set {
-        notes.extend(swept::replace(&mut scenario, key, &format!("--set {}", written.text))?);
+    for Setting { key, source, .. } in &changes.set {
+        notes.extend(sweep_override::replace(
+            &mut scenario,
+            key,
+            &format!("--set {}", source.text),
+        )?);
     }
     let mut scenario = set(scenario, file, &changes.set)?;
     for (key, option) in [
@@ -81,7 +85,7 @@ pub(crate) fn change(
         ("record.interval", changes.series.map(|interval| format!("--series '{interval}'"))),
     ] {
         if let Some(option) = option {
-            notes.extend(swept::replace(&mut scenario, key, &option)?);
+            notes.extend(sweep_override::replace(&mut scenario, key, &option)?);
         }
     }
     scenario.seed = changes.seed.unwrap_or(scenario.seed);
@@ -94,24 +98,26 @@ pub(crate) fn change(
     }
     for (index, Vary { key, values, .. }) in vary.iter().enumerate() {
         if changes.set.iter().any(|set| set.key == *key) {
-            bail!("--vary {key}: --set gives this key one value\n  help: leave one of the two out");
+            bail!(
+                "--vary {key}: --set gives this key a single value\n  help: remove one of the two options"
+            );
         }
-        // A key that is varied twice is refused below.
+        // A key that is varied twice is rejected by the validation below.
         if vary[..index].iter().all(|other| other.key != *key) {
-            notes.extend(swept::replace(&mut scenario, key, &format!("--vary {key}"))?);
+            notes.extend(sweep_override::replace(&mut scenario, key, &format!("--vary {key}"))?);
         }
         scenario.sweep.push(axis(key, values.clone()));
     }
-    let blame = Blame::of_axes(&scenario, vary);
-    scenario.validate().map_err(|error| named(error, file, &blame))?;
+    let context = ArgumentContext::of_axes(&scenario, vary);
+    scenario.validate().map_err(|error| with_argument_names(error, file, &context))?;
     if !vary.is_empty() {
-        scenario.points().map_err(|error| named(error, file, &blame))?;
+        scenario.points().map_err(|error| with_argument_names(error, file, &context))?;
     }
     Ok((scenario, notes))
 }
 
-/// Sets keys. A key that is set is a sweep over one value, so that both know the same keys and
-/// refuse the same mistakes.
+/// Sets keys, each as a sweep over one value, so that `--set` and `--vary` accept the same keys and report the same
+/// errors.
 fn set(mut scenario: Scenario, file: &str, settings: &[Setting]) -> anyhow::Result<Scenario> {
     if settings.is_empty() {
         return Ok(scenario);
@@ -121,7 +127,7 @@ fn set(mut scenario: Scenario, file: &str, settings: &[Setting]) -> anyhow::Resu
     let mut last: IndexMap<&str, &Setting> = IndexMap::new();
     for setting in settings {
         if let (Some(steps), Some(plan)) = (setting.key.strip_prefix("plan."), &mut plan) {
-            *plan = planned(plan, steps, &setting.value)
+            *plan = with_plan_key(plan, steps, &setting.value)
                 .map_err(|error| anyhow!("--set {}: {error}", setting.key))?;
             continue;
         }
@@ -129,8 +135,8 @@ fn set(mut scenario: Scenario, file: &str, settings: &[Setting]) -> anyhow::Resu
     }
     let list = |setting: &Setting| Values::List(vec![setting.value.clone()]);
     scenario.sweep = last.iter().map(|(key, setting)| axis(key, list(setting))).collect();
-    let blame = Blame::of_settings(last.values().copied());
-    let points = scenario.points().map_err(|error| named(error, file, &blame))?;
+    let context = ArgumentContext::of_settings(last.values().copied());
+    let points = scenario.points().map_err(|error| with_argument_names(error, file, &context))?;
     if let Some(point) = points.into_iter().next() {
         scenario = point.scenario;
     }
@@ -139,8 +145,8 @@ fn set(mut scenario: Scenario, file: &str, settings: &[Setting]) -> anyhow::Resu
     Ok(scenario)
 }
 
-/// The plan with one key set. What is chosen and what costs are keys with dots of their own.
-fn planned(plan: &Plan, key: &str, value: &Value) -> anyhow::Result<Plan> {
+/// The plan with one key set. The names of entries in `choose` and `cost` contain dots themselves.
+fn with_plan_key(plan: &Plan, key: &str, value: &Value) -> anyhow::Result<Plan> {
     let mut tree = Value::try_from(plan)?;
     let steps: Vec<_> = match key.split_once('.') {
         Some((table @ ("choose" | "cost"), rest)) => vec![table, rest.trim_matches('"')],
@@ -148,7 +154,9 @@ fn planned(plan: &Plan, key: &str, value: &Value) -> anyhow::Result<Plan> {
     };
     let mut place = &mut tree;
     for step in steps {
-        let Some(table) = place.as_table_mut() else { bail!("the key is below a value") };
+        let Some(table) = place.as_table_mut() else {
+            bail!("expected a table above this key, found a value")
+        };
         place = table.entry(step).or_insert_with(|| Value::Table(toml::Table::new()));
     }
     *place = value.clone();
@@ -159,14 +167,14 @@ fn planned(plan: &Plan, key: &str, value: &Value) -> anyhow::Result<Plan> {
     })
 }
 
-/// Gives keys the values of an experiment: one sets the key, several sweep over it. What the file
-/// sweeps is replaced.
+/// Assigns the values of an experiment to keys: one value sets the key, several values sweep it. Sweeps of the file
+/// over the same key are replaced.
 pub(crate) fn assign(
     mut scenario: Scenario,
     file: &str,
     settings: &[Vary],
 ) -> anyhow::Result<Scenario> {
-    for Vary { key, values, written } in settings {
+    for Vary { key, values, source } in settings {
         let single = match values {
             Values::List(list) if list.len() == 1 => list.first().cloned(),
             _ => None,
@@ -174,7 +182,9 @@ pub(crate) fn assign(
         let entry = scenario.sweep.iter().position(|sweep| sweep.vary.contains_key(key));
         match (entry, single) {
             (Some(entry), _) if scenario.sweep[entry].vary.len() > 1 => {
-                bail!("{file}: {key} varies together with other keys, and cannot be given others")
+                bail!(
+                    "{file}: {key} is swept together with other keys; its values cannot be replaced alone"
+                )
             }
             (Some(entry), None) => scenario.sweep[entry] = axis(key, values.clone()),
             (None, None) => scenario.sweep.push(axis(key, values.clone())),
@@ -182,12 +192,14 @@ pub(crate) fn assign(
                 if let Some(entry) = entry {
                     scenario.sweep.remove(entry);
                 }
-                let setting = Setting { key: key.clone(), value, written: written.clone() };
+                let setting = Setting { key: key.clone(), value, source: source.clone() };
                 scenario = set(scenario, file, &[setting])?;
             }
         }
     }
-    scenario.points().map_err(|error| named(error, file, &Blame::default()))?;
+    scenario
+        .points()
+        .map_err(|error| with_argument_names(error, file, &ArgumentContext::default()))?;
     Ok(scenario)
 }
 
@@ -200,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_experiment_replaces_what_its_file_sweeps() {
+    fn an_experiment_replaces_the_sweep_of_its_file() {
         let text = "title = \"t\"\nduration = \"1 s\"\n[node]\na = {}\nb = {}\n[link.l]\nfrom = \"a\"\nto = \"b\"\n\
                     [link.l.both]\nrate = \"1 Mbit/s\"\n[flow.f]\nfrom = \"a\"\nto = \"b\"\n\
                     load = \"bulk\"\n[[sweep]]\nvary.\"flow.f.count\" = [1, 2, 3]\n";
