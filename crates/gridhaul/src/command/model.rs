@@ -26,7 +26,7 @@ fn chain(args: &ChainArgs) -> Result<(), CommandError> {
     check(args)?;
     let chain = match args.of {
         ChainNode::Meter => meter(args),
-        ChainNode::Aggregator => aggregator(args),
+        ChainNode::Aggregator => aggregator_chain(args),
     };
     let text = match args.format {
         ChainFormat::Table => chain.to_table(),
@@ -78,9 +78,9 @@ fn meter(args: &ChainArgs) -> Chain {
 }
 
 /// The aggregator of paper `sa-tcp` (its "collector"), with the paper's Vegas parameters a = 1 and b = 3.
-fn aggregator(args: &ChainArgs) -> Chain {
+fn aggregator_chain(args: &ChainArgs) -> Chain {
     let control = match args.congestion_control {
-        ChainCongestionControl::Reno => Control::Reno { repairs_several: false },
+        ChainCongestionControl::Reno => Control::Reno { recovers_multiple_losses: false },
         ChainCongestionControl::Vegas => Control::Vegas { alpha: 1.0, beta: 3.0 },
     };
     let tcp = AggregatorTcp { control, window: args.window.unwrap_or(8), timer: timer() };
