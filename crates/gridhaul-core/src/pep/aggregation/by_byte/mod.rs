@@ -226,8 +226,7 @@ impl ByteAggregator {
         transmitted.messages += 1;
         transmitted.position += waiting.bytes;
         let id = ConnectionId(waiting.connection);
-        let connection =
-            self.connections.get_mut(&id).expect("the connection has an undelivered message");
+        let connection = self.connections.get_mut(&id).expect("it has undelivered data");
         let start = connection.transmitted;
         connection.transmitted += waiting.bytes;
         Some(Message {
@@ -269,8 +268,7 @@ impl ByteAggregator {
         self.transmitted[upstream].messages -= 1;
         self.lower_at_risk(now, upstream, message.bytes);
         let id = ConnectionId(message.connection);
-        let connection =
-            self.connections.get_mut(&id).expect("the connection has an undelivered message");
+        let connection = self.connections.get_mut(&id).expect("it has undelivered data");
         connection.delivered += message.bytes;
         connection.payload.release_to(sequence(connection.delivered));
         let is_finished = connection.is_finished();
@@ -299,8 +297,7 @@ impl ByteAggregator {
         for index in 0..self.transmitted[upstream].messages {
             let message = queue.get(index).expect("the message was polled from this queue");
             let id = ConnectionId(message.connection);
-            let connection =
-                self.connections.get_mut(&id).expect("the connection has an undelivered message");
+            let connection = self.connections.get_mut(&id).expect("it has undelivered data");
             connection.transmitted = connection.delivered;
         }
         self.transmitted[upstream] = Transmitted { messages: 0, position };
