@@ -74,7 +74,7 @@ fn meter(args: &ChainArgs) -> Chain {
 /// The collector of paper `sa-tcp`; a = 1 and b = 3, as there.
 fn collecting(args: &ChainArgs) -> Chain {
     let control = match args.congestion_control {
-        ChainVariant::Reno => Control::Reno { repairs_several: false },
+        ChainVariant::Reno => Control::Reno { recovers_multiple_losses: false },
         ChainVariant::Vegas => Control::Vegas { alpha: 1.0, beta: 3.0 },
     };
     let tcp = AggregatorTcp { control, window: args.window.unwrap_or(8), timer: timer() };
