@@ -17,8 +17,8 @@ pub(crate) struct TimeDistribution {
 
 /// Values below this many seconds share one bin.
 const SHORT: f64 = 1e-6;
-/// Low bits of an `f64` that are ignored: five bits of the mantissa remain, so that bins are 2 to 3
-/// % wide.
+/// Low bits of an `f64` that are ignored: five bits of the mantissa remain, so that bins are
+/// 2 to 3 % wide.
 const COARSE: u32 = 52 - 5;
 /// Probability below which a bin is dropped.
 const NEGLIGIBLE: f64 = 1e-12;

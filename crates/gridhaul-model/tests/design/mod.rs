@@ -141,9 +141,9 @@ fn check(answer: &Answer) -> Result<f64, String> {
         residual = residual.max(row.mean(Metric::Residual).unwrap_or(0.0));
         order(row)?;
     }
-    for verdict in &point.deadline_checks {
-        if verdict.met.is_some() != verdict.measured.is_some() {
-            return Err(format!("{verdict:?}"));
+    for check in &point.deadline_checks {
+        if check.met.is_some() != check.measured.is_some() {
+            return Err(format!("{check:?}"));
         }
     }
     Ok(residual)

@@ -30,8 +30,8 @@ pub(super) fn decimate(
                     open.write(&mut out);
                 }
                 // A gap narrower than a column is not visible.
-                let seen = |open: &Column| gap && (index - open.index).abs() > 1.0;
-                if before.as_ref().is_some_and(seen) {
+                let is_visible = |open: &Column| gap && (index - open.index).abs() > 1.0;
+                if before.as_ref().is_some_and(is_visible) {
                     out.push(None);
                 }
                 column = Some(Column::new(index, (x, y)));

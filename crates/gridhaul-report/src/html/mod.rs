@@ -101,15 +101,14 @@ pub(crate) fn numeric_axis(answer: &Answer, key: &str) -> Option<crate::chart::A
 /// The contrast of values, from 0 to 1: their range beyond the confidence intervals, relative to
 /// the largest value.
 fn contrast<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> f64 {
-    let known =
-        estimates.filter(|estimate_or_none| estimate_or_none.mean.is_some_and(f64::is_finite));
+    let known = estimates.filter(|extreme| extreme.mean.is_some_and(f64::is_finite));
     let mut low: Option<&Estimate> = None;
     let mut high: Option<&Estimate> = None;
     for estimate in known {
-        if low.is_none_or(|estimate_or_none| estimate.mean < estimate_or_none.mean) {
+        if low.is_none_or(|extreme| estimate.mean < extreme.mean) {
             low = Some(estimate);
         }
-        if high.is_none_or(|estimate_or_none| estimate.mean > estimate_or_none.mean) {
+        if high.is_none_or(|extreme| estimate.mean > extreme.mean) {
             high = Some(estimate);
         }
     }

@@ -12,11 +12,8 @@ const LISTED_POINTS_MAX: usize = 3;
 
 /// One sentence on all deadlines of an answer; `None` if there are none.
 pub(super) fn sentence(answer: &Answer) -> Option<String> {
-    let points: Vec<&Point> = answer
-        .points
-        .iter()
-        .filter(|point_or_check| !point_or_check.deadline_checks.is_empty())
-        .collect();
+    let points: Vec<&Point> =
+        answer.points.iter().filter(|point| !point.deadline_checks.is_empty()).collect();
     let first = points.first()?;
     if points.len() == 1 {
         return Some(of_point(&first.deadline_checks));
@@ -36,9 +33,8 @@ pub(super) fn sentence(answer: &Answer) -> Option<String> {
 /// The deadlines of one point.
 fn of_point(deadline_checks: &[DeadlineCheck]) -> String {
     let missed: Vec<&DeadlineCheck> =
-        deadline_checks.iter().filter(|point_or_check| point_or_check.met == Some(false)).collect();
-    let unknown =
-        deadline_checks.iter().filter(|point_or_check| point_or_check.met.is_none()).count();
+        deadline_checks.iter().filter(|check| check.met == Some(false)).collect();
+    let unknown = deadline_checks.iter().filter(|check| check.met.is_none()).count();
     let worst = |list: &[&DeadlineCheck]| -> Option<String> {
         let least = |a: &&&DeadlineCheck, b: &&&DeadlineCheck| {
             a.measured.unwrap_or(1.0).total_cmp(&b.measured.unwrap_or(1.0))

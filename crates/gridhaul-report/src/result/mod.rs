@@ -1,7 +1,7 @@
 //! The result of answers in one or two sentences, generated from their metrics.
 //!
-//! - One point: the values of the flows, or their range; saturated links. - Two points: the
-//! parameters that differ, and the largest significant changes.
+//! - One point: the values of the flows, or their range; saturated links.
+//! - Two points: the parameters that differ, and the largest significant changes.
 //! - A sweep of numbers: the trend, or the best and the worst point.
 //! - Another sweep: the best and the worst point.
 //! - Several backends: their agreement, or the largest deviation.
