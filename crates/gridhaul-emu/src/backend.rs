@@ -8,14 +8,14 @@ use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::control::{self, Controls};
 use crate::error::EmulationError;
-use crate::handover::Appointments;
-use crate::network::{Lab, Plan};
+use crate::kernel_congestion_control::{self, KernelCongestionControls};
+use crate::link_emulator::{Emulator, EmulatorOutcome};
+use crate::network::{Plan, Testbed};
 use crate::outcome;
-use crate::refuse::refusals;
+use crate::thread_wakeup::WakeupSchedule;
 use crate::traffic::{Sampling, Traffic, TrafficOutcome};
-use crate::wire::{Emulator, WireOutcome};
+use crate::unsupported::refusals;
 use gridhaul_linux::{Clock, check_tun_in_namespace, pin_to_processor, raise_open_file_limit};
 
 /// Real kernels on this machine.
@@ -97,7 +97,7 @@ impl Emu {
     pub fn lacking(scenario: &Scenario) -> Option<String> {
         let lacking = check_tun_in_namespace().map_err(EmulationError::from).and_then(|()| {
             let points = scenario.points().unwrap_or_default();
-            points.iter().try_for_each(|point| control::require(&point.scenario))
+            points.iter().try_for_each(|point| kernel_congestion_control::require(&point.scenario))
         });
         lacking.err().map(|fault| fault.to_string())
     }
@@ -150,20 +150,20 @@ impl Emu {
         replication: u32,
         progress: &dyn Progress,
     ) -> Result<Option<Run>, RunError> {
-        let controls = Controls::load(plan)?;
-        let mended_before = controls.mended();
-        let lab = Lab::build(plan)?;
-        let traffic = Traffic::new(scenario, plan, (&lab, &controls), replication)?;
+        let controls = KernelCongestionControls::load(plan)?;
+        let corrected_before = controls.corrected();
+        let testbed = Testbed::build(plan)?;
+        let traffic = Traffic::new(scenario, plan, (&testbed, &controls), replication)?;
         let interval = scenario.record.interval.filter(|_| replication == 0);
-        let emulator = Emulator::new(scenario, plan, &lab.devices, replication, interval)?;
+        let emulator = Emulator::new(scenario, plan, &testbed.devices, replication, interval)?;
         let (wire, traffic) = self.drive(scenario, (emulator, traffic), interval, progress)?;
         if progress.is_interrupted() {
             return Ok(None);
         }
         let rows = outcome::rows(scenario, plan, &wire, &traffic);
         let mut warnings = rows.warnings(scenario);
-        let mended = controls.mended().saturating_sub(mended_before);
-        warnings.extend(outcome::warnings(scenario, plan, &wire, &traffic, mended));
+        let corrected = controls.corrected().saturating_sub(corrected_before);
+        warnings.extend(outcome::warnings(scenario, plan, &wire, &traffic, corrected));
         let links: Vec<String> =
             plan.directions.rows().iter().map(|(name, _)| name.clone()).collect();
         let flows: Vec<String> = scenario.flow.keys().cloned().collect();
@@ -179,7 +179,7 @@ impl Emu {
         (emulator, traffic): (Emulator<'_>, Traffic<'_>),
         recorded: Option<Duration>,
         progress: &dyn Progress,
-    ) -> Result<(WireOutcome, TrafficOutcome), RunError> {
+    ) -> Result<(EmulatorOutcome, TrafficOutcome), RunError> {
         let counts = emulator.plan().flows.iter().map(|flow| u64::from(flow.count));
         let times = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
         let connections: u64 = counts.sum();
@@ -188,7 +188,7 @@ impl Emu {
             interval: interval.max(Duration::from_millis(1)),
             recorded: recorded.is_some(),
         };
-        let appointments = Appointments::new();
+        let wakeups = WakeupSchedule::new();
         let stop = AtomicBool::new(false);
         let stopped = || stop.load(Ordering::Relaxed) || progress.is_interrupted();
         let clock = Clock::starts_in(HEAD_START);
@@ -197,12 +197,12 @@ impl Emu {
                 if let Some(number) = self.pin {
                     pin_to_processor(number);
                 }
-                let outcome = emulator.run((clock, &appointments), times, stopped);
+                let outcome = emulator.run((clock, &wakeups), times, stopped);
                 stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
                 outcome
             });
             let traffic = scope.spawn(|| {
-                let outcome = traffic.run((clock, &appointments), times, sampling, stopped);
+                let outcome = traffic.run((clock, &wakeups), times, sampling, stopped);
                 stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
                 outcome
             });

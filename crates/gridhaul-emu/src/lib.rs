@@ -7,22 +7,22 @@
 //!
 //! Everything that is made hangs on file descriptors of this process: namespaces have no names, and
 //! devices are not persistent. So nothing is left when it ends, in whatever way it ends. Only a
-//! network that stands for other programs ([`Held`]) has names, which
+//! network that stands for other programs ([`StandaloneNetwork`]) has names, which
 //! [`gridhaul_linux::remove_stale_namespaces`] removes if the process was killed.
 
 #![forbid(unsafe_code)]
 
 mod backend;
-mod control;
 mod error;
-mod handover;
-mod hold;
+mod kernel_congestion_control;
+mod link_emulator;
+mod loss_classification;
 mod network;
 mod outcome;
-mod refuse;
+mod standalone;
+mod thread_wakeup;
 mod traffic;
-mod truth;
-mod wire;
+mod unsupported;
 
 pub use backend::Emu;
-pub use hold::{Held, Pair};
+pub use standalone::{FlowEndpoints, StandaloneNetwork};

@@ -6,26 +6,26 @@ use gridhaul_scenario::answer::{Metric, Metrics, RunRows, Warning};
 use gridhaul_scenario::scenario::{Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
 
+use crate::link_emulator::{EmulatorOutcome, Lateness, RowCounters};
+use crate::loss_classification;
 use crate::network::Plan;
 use crate::traffic::{RowTraffic, TrafficOutcome};
-use crate::truth;
-use crate::wire::{Lateness, Tally, WireOutcome};
 
 /// The rows of one run.
 pub(crate) fn rows(
     scenario: &Scenario,
     plan: &Plan,
-    wire: &WireOutcome,
+    wire: &EmulatorOutcome,
     traffic: &TrafficOutcome,
 ) -> RunRows {
     let span = scenario.duration.saturating_sub(scenario.warmup);
     let flows = traffic.rows.iter().enumerate().map(|(index, row)| {
-        let tallies = (&wire.before.flows[index], &wire.after.flows[index]);
-        let mut metrics = flow_row(row, plan.flows[index].transport, tallies, span);
-        if let Some(judgements) = &row.judgements {
+        let counters = (&wire.before.flows[index], &wire.after.flows[index]);
+        let mut metrics = flow_row(row, plan.flows[index].transport, counters, span);
+        if let Some(classifications) = &row.classifications {
             let lost = wire.lost.iter().filter(|lost| usize::from(lost.flow) == index);
             let begin = Instant::ZERO + scenario.warmup;
-            truth::confusion(judgements, lost, begin).metrics(&mut metrics);
+            loss_classification::confusion(classifications, lost, begin).metrics(&mut metrics);
         }
         metrics
     });
@@ -42,7 +42,7 @@ pub(crate) fn rows(
 fn flow_row(
     row: &RowTraffic,
     transport: Transport,
-    (before, after): (&Tally, &Tally),
+    (before, after): (&RowCounters, &RowCounters),
     span: Duration,
 ) -> Metrics {
     let secs = span.as_secs_f64();
@@ -94,13 +94,13 @@ fn sender_metrics(row: &RowTraffic, into: &mut Metrics) {
     into.extend(row.averages.cwnd().map(|cwnd| (Metric::CwndMean, cwnd)));
 }
 
-/// What a reader must know of how the run went; `mended`: how often our congestion control was not asked.
+/// What a reader must know of how the run went; `corrected`: how often our congestion control was not asked.
 pub(crate) fn warnings(
     scenario: &Scenario,
     plan: &Plan,
-    wire: &WireOutcome,
+    wire: &EmulatorOutcome,
     traffic: &TrafficOutcome,
-    mended: u64,
+    corrected: u64,
 ) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |about: String, message: String| warnings.push(Warning { about, message });
@@ -114,11 +114,11 @@ pub(crate) fn warnings(
         );
     }
     let connections: u64 = plan.flows.iter().map(|flow| u64::from(flow.count)).sum();
-    if mended * UNASKED > connections {
+    if corrected * UNASKED > connections {
         warn(
             "kernel".to_owned(),
             format!(
-                "it did not ask our congestion control for {mended} of its windows, and the run is not \
+                "it did not ask our congestion control for {corrected} of its windows, and the run is not \
                  trustworthy; run it again"
             ),
         );

@@ -2,10 +2,10 @@
 //! that are made from it.
 
 mod address;
-mod lab;
 mod plan;
 mod shaper;
+mod testbed;
 
-pub(crate) use address::{Address, FLOWS_MAX, Family, MEMBERS_MAX, Side};
-pub(crate) use lab::Lab;
-pub(crate) use plan::{FlowPlan, Plan, Port};
+pub(crate) use address::{Address, AddressFamily, FLOWS_MAX, FlowEnd, MEMBERS_MAX};
+pub(crate) use plan::{FlowPlan, LinkDevice, Plan};
+pub(crate) use testbed::Testbed;

@@ -1,4 +1,4 @@
-//! What has to be built: namespaces, devices, routes, and the ways of the flows over directions.
+//! What has to be built: namespaces, devices, routes, and the paths of the flows over directions.
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_linux::{DeviceAttributes, Htb, IpCommands, Route, RouteMetrics, TCP_RTO_MIN};
@@ -8,7 +8,7 @@ use gridhaul_scenario::scenario::{
 };
 use gridhaul_scenario::units::Duration;
 
-use super::address::{Address, Family, Side};
+use super::address::{Address, AddressFamily, FlowEnd};
 use super::shaper::token_bucket;
 use crate::traffic::kernel_mss;
 
@@ -18,7 +18,7 @@ pub(crate) struct Plan {
     /// Names of the nodes; each has one namespace, a group too.
     pub nodes: Vec<String>,
     /// Devices, two for each link: that of its `from`, then that of its `to`.
-    pub ports: Vec<Port>,
+    pub ports: Vec<LinkDevice>,
     /// One for each flow of the scenario.
     pub flows: Vec<FlowPlan>,
     /// The directions of all links.
@@ -31,7 +31,7 @@ pub(crate) struct Plan {
 
 /// A device: one end of a link, for all of its members.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Port {
+pub(crate) struct LinkDevice {
     /// Number of the node.
     pub node: usize,
     /// Name of the link.
@@ -48,14 +48,14 @@ pub(crate) struct FlowPlan {
     /// Number of equal flows, and of members of the group on either side.
     pub count: u32,
     pub group: u64,
-    pub family: Family,
+    pub family: AddressFamily,
     pub transport: Transport,
     /// Nodes of its ends.
     pub ends: [usize; 2],
     /// The stacks of its ends.
     pub stacks: [StackParams; 2],
     /// From `from` to `to`, and back; datagrams have no way back in a run.
-    pub ways: [Vec<Hop>; 2],
+    pub paths: [Vec<Hop>; 2],
     /// Whether the scenario chooses the variant of each end.
     chosen: [bool; 2],
     /// What routes say besides to programs that set nothing at their sockets.
@@ -77,7 +77,7 @@ impl Plan {
         for (index, (name, link)) in scenario.link.iter().enumerate() {
             let sides = [(&link.from, link.forward(), true), (&link.to, link.reverse(), false)];
             for (at, direction, forward) in sides {
-                ports.push(Port {
+                ports.push(LinkDevice {
                     node: node(at),
                     link: name.clone(),
                     device: format!("link{index}"),
@@ -110,7 +110,7 @@ impl Plan {
     ) {
         for (name, flow) in scenario.flow.keys().zip(&mut self.flows) {
             if flow.transport == Transport::Datagram {
-                flow.ways[1] = scenario.way_back(name).unwrap_or_default();
+                flow.paths[1] = scenario.way_back(name).unwrap_or_default();
             }
         }
         for flow in self.flows.iter_mut().filter(|flow| flow.transport == Transport::Tcp) {
@@ -168,7 +168,7 @@ impl Plan {
     }
 
     /// Both ends of all flows, each with the number of the flow.
-    fn ends(&self) -> impl Iterator<Item = (usize, &FlowPlan, Side)> {
+    fn ends(&self) -> impl Iterator<Item = (usize, &FlowPlan, FlowEnd)> {
         let flows = self.flows.iter().enumerate();
         flows.flat_map(|(number, flow)| SIDES.map(|side| (number, flow, side)))
     }
@@ -176,12 +176,12 @@ impl Plan {
     /// The device through which this node reaches an end of a flow, if it lies on its way.
     fn device_towards(&self, flow: &FlowPlan, end: usize, node: usize) -> Option<&str> {
         // What leads to the `to` end is the way out; to the `from` end, the way back.
-        let mut ports = flow.ways[1 - end].iter().map(|hop| self.port(hop, false));
+        let mut ports = flow.paths[1 - end].iter().map(|hop| self.port(hop, false));
         ports.find(|port| port.node == node).map(|port| port.device.as_str())
     }
 
     /// The device where a hop begins, or the one where it ends.
-    fn port(&self, hop: &Hop, end: bool) -> &Port {
+    fn port(&self, hop: &Hop, end: bool) -> &LinkDevice {
         &self.ports[port_number(hop, end)]
     }
 
@@ -204,7 +204,7 @@ fn port_number(hop: &Hop, end: bool) -> usize {
 
 impl FlowPlan {
     /// Whether its senders tell causes of losses apart and count what they say.
-    pub(crate) fn judges(&self) -> bool {
+    pub(crate) fn classifies_losses(&self) -> bool {
         self.transport == Transport::Tcp
             && self.stacks[0].congestion_control == CongestionControlAlgorithm::Medx
     }
@@ -228,11 +228,11 @@ impl FlowPlan {
         Ok(Self {
             count: group.saturating_mul(flow.count),
             group: u64::from(group),
-            family: Family::of(flow.ip),
+            family: AddressFamily::of(flow.ip),
             transport: flow.transport,
             ends,
             stacks,
-            ways: [routes.out, routes.back],
+            paths: [routes.out, routes.back],
             chosen: names.map(chosen),
             for_programs: false,
             controls: [None, None],
@@ -240,7 +240,7 @@ impl FlowPlan {
     }
 
     /// The node of an end.
-    fn node(&self, side: Side) -> usize {
+    fn node(&self, side: FlowEnd) -> usize {
         self.ends[side as usize]
     }
 
@@ -270,10 +270,10 @@ impl FlowPlan {
 }
 
 /// Both ends of a flow, in the order of [`FlowPlan::ends`].
-const SIDES: [Side; 2] = [Side::From, Side::To];
+const SIDES: [FlowEnd; 2] = [FlowEnd::From, FlowEnd::To];
 
 /// The address of the first member.
-fn first(flow: usize, side: Side) -> Address {
+fn first(flow: usize, side: FlowEnd) -> Address {
     Address { flow: flow as u16, side, number: 0 }
 }
 

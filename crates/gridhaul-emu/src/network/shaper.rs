@@ -4,7 +4,7 @@
 use gridhaul_linux::{Htb, HtbClass};
 use gridhaul_scenario::scenario::{Scenario, Shaper, Share};
 
-use super::address::{Address, Side};
+use super::address::{Address, FlowEnd};
 use super::plan::FlowPlan;
 
 /// The token bucket of a shaper.
@@ -15,7 +15,7 @@ pub(super) fn token_bucket(scenario: &Scenario, shaper: &Shaper, flows: &[FlowPl
         let family = flows[number].family;
         // A link carries data to one end of the flow, and acknowledgements to the other.
         let destinations =
-            [Side::From, Side::To].map(|side| Address::block(number as u16, side, family));
+            [FlowEnd::From, FlowEnd::To].map(|side| Address::block(number as u16, side, family));
         HtbClass {
             rate: share.guarantee,
             ceil: share.limit.unwrap_or(shaper.rate),

@@ -20,16 +20,16 @@ use socket2::Socket;
 use self::member::Member;
 use self::observe::judgement_interval;
 use super::row::RowTraffic;
-use crate::control::Controls;
 use crate::error::EmulationError;
-use crate::handover::{Appointments, Thread};
+use crate::kernel_congestion_control::KernelCongestionControls;
 use crate::network::{Address, Plan};
+use crate::thread_wakeup::{Thread, WakeupSchedule};
 
 /// All applications of a run.
 #[derive(Debug)]
 pub(crate) struct Traffic<'a> {
     plan: &'a Plan,
-    controls: &'a Controls,
+    controls: &'a KernelCongestionControls,
     members: Vec<Member>,
     /// The first member of each flow.
     first: Vec<usize>,
@@ -38,7 +38,7 @@ pub(crate) struct Traffic<'a> {
     rows: Vec<RowTraffic>,
     /// Recordings that are played to members.
     playbacks: Vec<Playback>,
-    /// Members whose congestion control judges, and how many of its judgements were seen.
+    /// Members whose congestion control judges, and how many of its classifications were seen.
     judges: Vec<(usize, u32)>,
     /// When members are due, and recordings: these are numbered from [`PLAYBACK`] on.
     due: BinaryHeap<Reverse<(Instant, u32)>>,
@@ -76,7 +76,7 @@ impl Traffic<'_> {
     /// Drives the applications until the end, or until `stop` says so.
     pub(crate) fn run(
         mut self,
-        (clock, appointments): (Clock, &Appointments),
+        (clock, wakeups): (Clock, &WakeupSchedule),
         (warmup, end): (Instant, Instant),
         sampling: Sampling,
         stop: impl Fn() -> bool,
@@ -108,7 +108,7 @@ impl Traffic<'_> {
             let limit = if warm { end } else { warmup };
             let next = self.due.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at);
             let due = next.min(limit).min(sample_at).min(judgements_at);
-            self.wait(clock, appointments.meet(Thread::Traffic, due, now))?;
+            self.wait(clock, wakeups.announce(Thread::Traffic, due, now))?;
         }
         self.read_counters(1);
         self.read_judgements(end);

@@ -6,8 +6,8 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use super::connection::{Connection, Observer};
 use super::samples::{Averages, SenderCounts};
-use crate::truth::Judgement;
-use crate::wire::Lateness;
+use crate::link_emulator::Lateness;
+use crate::loss_classification::LossClassification;
 
 /// What the traffic of one row has shown.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct RowTraffic {
     pub counts: [SenderCounts; 2],
     pub averages: Averages,
     /// What MEDX said of losses, in the order of time; nothing where it is not used.
-    pub judgements: Option<Vec<Judgement>>,
+    pub classifications: Option<Vec<LossClassification>>,
     /// Messages that were ready in the measured time.
     pub ready: u64,
     /// Those that are complete.
@@ -57,7 +57,7 @@ impl RowTraffic {
             after: Vec::new(),
             counts: Default::default(),
             averages: Averages::default(),
-            judgements: None,
+            classifications: None,
             ready: 0,
             transfers: Transfers::default(),
             openings: (flow.transport == Transport::Tcp).then(Openings::default),

@@ -7,16 +7,16 @@ use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Transport};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::control::Controls;
 use crate::error::EmulationError;
-use crate::network::{Address, Family, FlowPlan, Side};
+use crate::kernel_congestion_control::KernelCongestionControls;
+use crate::network::{Address, AddressFamily, FlowEnd, FlowPlan};
 use gridhaul_cc::Algorithm;
 use gridhaul_linux::{
     SocketOption, TcpSocketConfig, begin_connect, bind_free, configure_socket,
     congestion_control_name, set_option, set_receive_buffer, set_send_buffer,
 };
 
-/// Port at which the `to` end of the first flow listens.
+/// LinkDevice at which the `to` end of the first flow listens.
 const FIRST_PORT: u16 = 5_000;
 
 /// Name in the kernel of a stack's congestion control; `None` where no kernel has it.
@@ -34,10 +34,10 @@ pub(crate) fn near(
     flow: &FlowPlan,
     number: u16,
     member: u32,
-    controls: &Controls,
+    controls: &KernelCongestionControls,
 ) -> Result<Socket, EmulationError> {
     let socket = open(flow, 0, controls)?;
-    let address = Address { flow: number, side: Side::From, number: member };
+    let address = Address { flow: number, side: FlowEnd::From, number: member };
     bind_free(&socket, SocketAddr::new(address.ip(flow.family), 0))?;
     Ok(socket)
 }
@@ -46,12 +46,12 @@ pub(crate) fn near(
 pub(crate) fn listener(
     flow: &FlowPlan,
     number: u16,
-    controls: &Controls,
+    controls: &KernelCongestionControls,
 ) -> Result<Socket, EmulationError> {
     let socket = open(flow, 1, controls)?;
     let any: IpAddr = match flow.family {
-        Family::V4 => IpAddr::from([0; 4]),
-        Family::V6 => IpAddr::from([0_u16; 8]),
+        AddressFamily::V4 => IpAddr::from([0; 4]),
+        AddressFamily::V6 => IpAddr::from([0_u16; 8]),
     };
     bind_free(&socket, SocketAddr::new(any, FIRST_PORT + number))?;
     socket.listen(i32::from(i16::MAX)).map_err(EmulationError::call("listening"))?;
@@ -63,10 +63,10 @@ pub(crate) fn far_datagram(
     flow: &FlowPlan,
     number: u16,
     member: u32,
-    controls: &Controls,
+    controls: &KernelCongestionControls,
 ) -> Result<Socket, EmulationError> {
     let socket = open(flow, 1, controls)?;
-    let address = Address { flow: number, side: Side::To, number: member };
+    let address = Address { flow: number, side: FlowEnd::To, number: member };
     let port = FIRST_PORT + number;
     bind_free(&socket, SocketAddr::new(address.ip(flow.family), port))?;
     Ok(socket)
@@ -108,16 +108,25 @@ pub(crate) fn write_one_by_one(socket: &Socket) -> Result<(), EmulationError> {
 }
 
 /// Begins to connect a member with its `to` end.
-pub(crate) fn connect(socket: &Socket, family: Family, number: u16, member: u32) -> io::Result<()> {
-    let to = Address { flow: number, side: Side::To, number: member };
+pub(crate) fn connect(
+    socket: &Socket,
+    family: AddressFamily,
+    number: u16,
+    member: u32,
+) -> io::Result<()> {
+    let to = Address { flow: number, side: FlowEnd::To, number: member };
     let to = SocketAddr::new(to.ip(family), FIRST_PORT + number);
     begin_connect(socket, to)
 }
 
-fn open(flow: &FlowPlan, end: usize, controls: &Controls) -> Result<Socket, EmulationError> {
+fn open(
+    flow: &FlowPlan,
+    end: usize,
+    controls: &KernelCongestionControls,
+) -> Result<Socket, EmulationError> {
     let domain = match flow.family {
-        Family::V4 => Domain::IPV4,
-        Family::V6 => Domain::IPV6,
+        AddressFamily::V4 => Domain::IPV4,
+        AddressFamily::V6 => Domain::IPV6,
     };
     let tcp = flow.transport == Transport::Tcp;
     let (kind, protocol) =

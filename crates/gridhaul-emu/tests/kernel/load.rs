@@ -34,7 +34,10 @@ fn answers_wait_for_questions() {
         return;
     };
     let median = mean(&answer, "poll", Metric::DelayMedian);
-    assert!((0.025..0.0275).contains(&median), "two ways of 10 ms and 5 ms of thought: {median} s");
+    assert!(
+        (0.025..0.0275).contains(&median),
+        "two paths of 10 ms and 5 ms of thought: {median} s"
+    );
     // One round takes 25 ms, then a pause of 75 ms.
     let rounds = mean(&answer, "poll", Metric::Messages);
     assert!((13.0..=15.0).contains(&rounds), "{rounds}");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use gridhaul::ensure_room;
-use gridhaul_emu::{Held, Pair};
+use gridhaul_emu::{FlowEndpoints, StandaloneNetwork};
 use gridhaul_linux::remove_stale_namespaces;
 use gridhaul_report::TextTable;
 
@@ -32,7 +32,7 @@ fn up(args: &EmuUpArgs) -> Result<(), CommandError> {
     let ended = Arc::clone(&stop);
     ctrlc::set_handler(move || ended.store(true, Ordering::Relaxed))
         .context("listening for Ctrl-C")?;
-    let held = Held::build(&point.scenario, &args.prefix)?;
+    let held = StandaloneNetwork::build(&point.scenario, &args.prefix)?;
     print_tables(&[table(&held.pairs(&args.prefix))])?;
     say(format_args!("the network stands until Ctrl-C"));
     held.carry(|| stop.load(Ordering::Relaxed))?;
@@ -48,8 +48,8 @@ fn sweep() -> Result<(), CommandError> {
     Ok(print(&lines)?)
 }
 
-fn table(pairs: &[Pair]) -> TextTable {
-    let row = |pair: &Pair| {
+fn table(pairs: &[FlowEndpoints]) -> TextTable {
+    let row = |pair: &FlowEndpoints| {
         let [from, to] = [&pair.from, &pair.to];
         vec![
             pair.flow.clone(),
@@ -72,10 +72,10 @@ fn table(pairs: &[Pair]) -> TextTable {
 }
 
 /// A line to try, and the flows over which nothing comes back.
-fn note(pairs: &[Pair]) -> Option<String> {
+fn note(pairs: &[FlowEndpoints]) -> Option<String> {
     let (answered, silent): (Vec<_>, Vec<_>) = pairs.iter().partition(|pair| pair.answers);
     let mut lines = Vec::new();
-    if let Some(Pair { from, to, .. }) = answered.first() {
+    if let Some(FlowEndpoints { from, to, .. }) = answered.first() {
         lines.push(format!("try: ip netns exec {} ping -I {} {}", from.0, from.1, to.1));
     }
     if !silent.is_empty() {
@@ -89,7 +89,7 @@ fn note(pairs: &[Pair]) -> Option<String> {
 }
 
 /// What TCP connections over these addresses get from their routes.
-fn control(pair: &Pair) -> String {
+fn control(pair: &FlowEndpoints) -> String {
     let [from, to] = pair.control.each_ref().map(|name| name.as_deref().unwrap_or(UNSAID));
     if from == to { from.to_owned() } else { format!("{from}, back {to}") }
 }

@@ -1,13 +1,13 @@
-//! What is read from the kernel during a run: counters, windows, judgements.
+//! What is read from the kernel during a run: counters, windows, classifications.
 
 use gridhaul_scenario::answer::Recording;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::{Member, Traffic};
+use crate::loss_classification::LossClassification;
 use crate::traffic::samples::window;
-use crate::truth::Judgement;
 
-/// Time between two reads of the judgements of so many connections. MEDX keeps its newest 16 judgements, and
+/// Time between two reads of the classifications of so many connections. MEDX keeps its newest 16 classifications, and
 /// makes one in a round trip at most; each connection costs the thread some time.
 pub(super) fn judgement_interval(connections: usize) -> Duration {
     Duration::from_millis(5) + Duration::from_micros(50).mul_f64(connections as f64)
@@ -25,18 +25,19 @@ impl Traffic<'_> {
         }
     }
 
-    /// Keeps the judgements that MEDX has made of losses since the last read.
+    /// Keeps the classifications that MEDX has made of losses since the last read.
     pub(super) fn read_judgements(&mut self, at: Instant) {
         for (index, seen) in &mut self.judges {
             let Member::Tcp(connection) = &self.members[*index] else { continue };
             let Some(near) = connection.near().filter(|_| connection.is_accepted()) else {
                 continue;
             };
-            let Some(counters) = self.controls.judgements(near) else { continue };
+            let Some(counters) = self.controls.classifications(near) else { continue };
             let row = &mut self.rows[usize::from(connection.flow)];
             let new = counters.judged_since(*seen);
-            let new = new.map(|judged| Judgement { at, member: connection.member, judged });
-            row.judgements.get_or_insert_default().extend(new);
+            let new =
+                new.map(|judged| LossClassification { at, member: connection.member, judged });
+            row.classifications.get_or_insert_default().extend(new);
             *seen = counters.judged;
         }
     }

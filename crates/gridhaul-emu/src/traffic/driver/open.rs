@@ -13,9 +13,9 @@ use gridhaul_scenario::scenario::{Flow, Scenario, Transport};
 use socket2::Socket;
 
 use super::{BOTH_ON_CHANGE, LISTENER, Member, PLAYBACK, Traffic};
-use crate::control::Controls;
 use crate::error::EmulationError;
-use crate::network::{Lab, Plan};
+use crate::kernel_congestion_control::KernelCongestionControls;
+use crate::network::{Plan, Testbed};
 use crate::traffic::connection::Connection;
 use crate::traffic::datagrams::Datagrams;
 use crate::traffic::row::RowTraffic;
@@ -26,7 +26,7 @@ impl<'a> Traffic<'a> {
     pub(crate) fn new(
         scenario: &Scenario,
         plan: &'a Plan,
-        (lab, controls): (&Lab, &'a Controls),
+        (testbed, controls): (&Testbed, &'a KernelCongestionControls),
         replication: u32,
     ) -> Result<Self, RunError> {
         let mut traffic = Self {
@@ -48,7 +48,7 @@ impl<'a> Traffic<'a> {
             let seed = |member: u32, purpose: &str| {
                 RandomStream::named(scenario.seed, replication, name, u64::from(member), purpose)
             };
-            traffic.open(number as u16, flow, lab, &seed)?;
+            traffic.open(number as u16, flow, testbed, &seed)?;
             let members = traffic.first[number] as u32..traffic.members.len() as u32;
             if let Some(playback) = Playback::open(scenario, name, members)? {
                 let number = PLAYBACK + traffic.playbacks.len() as u32;
@@ -63,11 +63,11 @@ impl<'a> Traffic<'a> {
         &mut self,
         number: u16,
         flow: &Flow,
-        lab: &Lab,
+        testbed: &Testbed,
         seed: &impl Fn(u32, &str) -> RandomStream,
     ) -> Result<(), EmulationError> {
         let plan = &self.plan.flows[usize::from(number)];
-        let [near, far] = plan.ends.map(|node| &lab.namespaces[node]);
+        let [near, far] = plan.ends.map(|node| &testbed.namespaces[node]);
         let tcp = plan.transport == Transport::Tcp;
         let opened: Result<Vec<Socket>, EmulationError> = near.enter(|| {
             (0..plan.count)
@@ -120,9 +120,9 @@ impl<'a> Traffic<'a> {
                     Member::Tcp(Connection::new(who, near, application, opens))
                 }
             };
-            if plan.judges() {
+            if plan.classifies_losses() {
                 self.judges.push((index, 0));
-                self.rows[usize::from(number)].judgements.get_or_insert_default();
+                self.rows[usize::from(number)].classifications.get_or_insert_default();
             }
             self.members.push(made);
             self.schedule(index);

@@ -7,7 +7,7 @@ use gridhaul_scenario::units::Instant;
 /// When the two threads of a run are due next: one that is about to hand something over finds the other
 /// awake.
 #[derive(Debug)]
-pub(crate) struct Appointments {
+pub(crate) struct WakeupSchedule {
     due: [AtomicU64; 2],
 }
 
@@ -20,13 +20,13 @@ pub(crate) enum Thread {
     Traffic = 1,
 }
 
-impl Appointments {
+impl WakeupSchedule {
     pub(crate) fn new() -> Self {
         Self { due: [const { AtomicU64::new(u64::MAX) }; 2] }
     }
 
     /// Says when this thread is due next. Returns until when it should sleep at most.
-    pub(crate) fn meet(&self, thread: Thread, due: Instant, now: Instant) -> Instant {
+    pub(crate) fn announce(&self, thread: Thread, due: Instant, now: Instant) -> Instant {
         let own = thread as usize;
         self.due[own].store(due.as_nanos(), Ordering::Relaxed);
         let other = self.due[1 - own].load(Ordering::Relaxed).saturating_add(HANDING_OVER);
@@ -44,13 +44,13 @@ mod tests {
     #[test]
     fn who_is_to_be_handed_something_is_awake() {
         let at = Instant::from_nanos;
-        let appointments = Appointments::new();
-        assert_eq!(appointments.meet(Thread::Wire, Instant::NEVER, at(0)), Instant::NEVER);
-        assert_eq!(appointments.meet(Thread::Traffic, at(500_000), at(0)), at(500_000));
+        let wakeups = WakeupSchedule::new();
+        assert_eq!(wakeups.announce(Thread::Wire, Instant::NEVER, at(0)), Instant::NEVER);
+        assert_eq!(wakeups.announce(Thread::Traffic, at(500_000), at(0)), at(500_000));
         let handed = at(500_000 + HANDING_OVER);
-        assert_eq!(appointments.meet(Thread::Wire, at(900_000), at(100)), handed);
-        assert_eq!(appointments.meet(Thread::Wire, at(400_000), at(100)), at(400_000));
+        assert_eq!(wakeups.announce(Thread::Wire, at(900_000), at(100)), handed);
+        assert_eq!(wakeups.announce(Thread::Wire, at(400_000), at(100)), at(400_000));
         // The other one is late: it is not waited for.
-        assert_eq!(appointments.meet(Thread::Wire, at(900_000), handed), at(900_000));
+        assert_eq!(wakeups.announce(Thread::Wire, at(900_000), handed), at(900_000));
     }
 }

@@ -2,18 +2,18 @@
 
 use gridhaul_core::link::Payload;
 
-use super::packet::Header;
+use super::packet_header::Header;
 
 /// A packet as links carry it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Frame {
+pub(crate) struct StoredPacket {
     /// Its place among the frames.
     pub place: u32,
     /// Flow, member and end, for queues that take flows in turn.
     flow: u64,
 }
 
-impl Payload for Frame {
+impl Payload for StoredPacket {
     fn flow(&self) -> u64 {
         self.flow
     }
@@ -21,14 +21,14 @@ impl Payload for Frame {
 
 /// The packets that are inside. Places are used again, with their memory.
 #[derive(Debug, Default)]
-pub(crate) struct Frames {
+pub(crate) struct PacketStore {
     kept: Vec<(Header, Vec<u8>)>,
     free: Vec<u32>,
 }
 
-impl Frames {
+impl PacketStore {
     /// Keeps a packet.
-    pub(crate) fn keep(&mut self, header: Header, bytes: &[u8]) -> Frame {
+    pub(crate) fn keep(&mut self, header: Header, bytes: &[u8]) -> StoredPacket {
         let place = self.free.pop().unwrap_or_else(|| {
             self.kept.push((header, Vec::new()));
             self.kept.len() as u32 - 1
@@ -37,7 +37,7 @@ impl Frames {
         slot.0 = header;
         slot.1.clear();
         slot.1.extend_from_slice(bytes);
-        Frame { place, flow: header.flow_key() }
+        StoredPacket { place, flow: header.flow_key() }
     }
 
     /// What is known of a packet, and its bytes.

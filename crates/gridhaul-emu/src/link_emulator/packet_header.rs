@@ -2,7 +2,7 @@
 
 use gridhaul_core::wire::{IpPacket, PacketRewriter, PacketSummary};
 
-use crate::network::{Address, Side};
+use crate::network::{Address, FlowEnd};
 
 /// What is known of a packet from its headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,20 +24,20 @@ impl Header {
     }
 
     /// Whether it goes from the `from` end to the `to` end of its flow.
-    pub(crate) fn goes_out(&self) -> bool {
-        self.to.side == Side::To
+    pub(crate) fn is_forward(&self) -> bool {
+        self.to.side == FlowEnd::To
     }
 
     /// A number that the packets of one flow in one direction share.
     pub(crate) fn flow_key(&self) -> u64 {
         let Address { flow, number, .. } = self.to;
-        u64::from(flow) << 33 | u64::from(number) << 1 | u64::from(self.goes_out())
+        u64::from(flow) << 33 | u64::from(number) << 1 | u64::from(self.is_forward())
     }
 }
 
 /// Flips a bit behind the IP header, so that the checksum of TCP or UDP rejects the packet; the IP
 /// header stays whole, or the packet would not be delivered anywhere.
-pub(crate) fn damage(packet: &mut [u8]) {
+pub(crate) fn corrupt(packet: &mut [u8]) {
     let Ok(ip) = IpPacket::parse(packet) else { return };
     // The first byte of the window field in TCP; in a short datagram, the last byte.
     let at = (ip.header_len() + 14).min(packet.len().saturating_sub(1));
@@ -48,11 +48,11 @@ pub(crate) fn damage(packet: &mut [u8]) {
 
 /// Flips a bit in the last byte of the data and adjusts the checksum of TCP or UDP, so that the receiver
 /// takes them. A packet without data stays as it is.
-pub(crate) fn garble(packet: &mut [u8]) {
+pub(crate) fn corrupt_undetected(packet: &mut [u8]) {
     let Ok(mut rewriter) = PacketRewriter::parse(packet) else { return };
     if let [before @ .., last] = rewriter.payload() {
-        let (at, garbled) = (before.len(), last ^ 0x10);
-        rewriter.set_payload(at, &[garbled]);
+        let (at, corrupted) = (before.len(), last ^ 0x10);
+        rewriter.set_payload(at, &[corrupted]);
     }
 }
 
@@ -76,8 +76,8 @@ mod tests {
     fn options_are_no_payload() {
         let header = Header::read(&tcp(&[0; 100])).unwrap();
         assert_eq!((header.payload, header.seq), (100, 0x0102_0304));
-        assert_eq!(header.to, Address { flow: 1, side: Side::To, number: 6 });
-        assert!(header.goes_out());
+        assert_eq!(header.to, Address { flow: 1, side: FlowEnd::To, number: 6 });
+        assert!(header.is_forward());
     }
 
     #[test]
@@ -102,14 +102,14 @@ mod tests {
     #[test]
     fn damage_leaves_the_ip_header_whole() {
         let (mut damaged, whole) = (tcp(&[0; 5]), tcp(&[0; 5]));
-        damage(&mut damaged);
+        corrupt(&mut damaged);
         assert_eq!(damaged[..20], whole[..20]);
         let flipped: u32 =
             damaged.iter().zip(&whole).map(|(after, before)| (after ^ before).count_ones()).sum();
         assert_eq!(flipped, 1);
         let mut tiny = vec![0x45; 3];
-        damage(&mut tiny);
-        damage(&mut []);
+        corrupt(&mut tiny);
+        corrupt(&mut []);
     }
 
     #[test]
@@ -118,7 +118,7 @@ mod tests {
             let data: Vec<u8> = (1..=payload).collect();
             let whole = tcp(&data);
             let mut packet = whole.clone();
-            garble(&mut packet);
+            corrupt_undetected(&mut packet);
             assert_eq!(IpPacket::parse(&packet).unwrap().verify(), Ok(()), "{payload} bytes");
             assert_eq!(packet[..36], whole[..36]);
             assert_ne!(packet.last(), whole.last());
@@ -129,7 +129,7 @@ mod tests {
     fn without_data_or_whole_headers_nothing_is_garbled() {
         for mut packet in [tcp(&[]), vec![0x45; 3], vec![]] {
             let whole = packet.clone();
-            garble(&mut packet);
+            corrupt_undetected(&mut packet);
             assert_eq!(packet, whole);
         }
     }

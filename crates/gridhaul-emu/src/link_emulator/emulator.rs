@@ -5,14 +5,14 @@ use gridhaul_scenario::answer::{Capture, Recording};
 use gridhaul_scenario::scenario::{Direction, Scenario};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::frames::{Frame, Frames};
-use super::packet::{Header, damage, garble};
+use super::capture::CaptureWriter;
+use super::packet_header::{Header, corrupt, corrupt_undetected};
+use super::packet_store::{PacketStore, StoredPacket};
 use super::recorder::Recorder;
-use super::tap::Tap;
-use super::{Lateness, Tally};
+use super::{Lateness, RowCounters};
 use crate::error::EmulationError;
-use crate::handover::{Appointments, Thread};
-use crate::network::{Address, Plan, Port};
+use crate::network::{Address, LinkDevice, Plan};
+use crate::thread_wakeup::{Thread, WakeupSchedule};
 use gridhaul_linux::Clock;
 use gridhaul_linux::{EventFlags, Poll, Tun, request_realtime_priority};
 
@@ -22,9 +22,9 @@ pub(crate) struct Emulator<'a> {
     plan: &'a Plan,
     devices: &'a [Tun],
     links: EmulatedLinks,
-    frames: Frames,
+    frames: PacketStore,
     /// One for each flow of the scenario.
-    tallies: Vec<Tally>,
+    counters: Vec<RowCounters>,
     /// Lost data of flows whose congestion control judges losses.
     lost: Vec<LostData>,
     lateness: Lateness,
@@ -34,7 +34,7 @@ pub(crate) struct Emulator<'a> {
 }
 
 /// The links of a run.
-pub(super) type EmulatedLinks = TimedLinks<Frame, FrameObserver>;
+pub(super) type EmulatedLinks = TimedLinks<StoredPacket, FrameObserver>;
 
 /// What is known of the frames of one direction beside the counters.
 #[derive(Debug)]
@@ -42,16 +42,16 @@ pub(super) struct FrameObserver {
     /// Place of the frame that left last. A second copy of it may follow directly.
     last_left: Option<u32>,
     /// Captures the frames. The emulator hands it their bytes, which a direction does not have.
-    tap: Option<Tap>,
+    capture: Option<CaptureWriter>,
 }
 
 /// What is counted at a time.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct WireState {
+pub(crate) struct EmulatorState {
     /// One for each direction.
     pub links: Vec<LinkAccount>,
     /// One for each flow of the scenario.
-    pub flows: Vec<Tally>,
+    pub flows: Vec<RowCounters>,
 }
 
 /// A segment with data that did not arrive.
@@ -67,10 +67,10 @@ pub(crate) struct LostData {
 
 /// What a run has shown on the wire.
 #[derive(Debug)]
-pub(crate) struct WireOutcome {
+pub(crate) struct EmulatorOutcome {
     /// At the end of the warm-up, and at the end.
-    pub before: WireState,
-    pub after: WireState,
+    pub before: EmulatorState,
+    pub after: EmulatorState,
     /// Lost data of flows whose congestion control judges losses, in the order of time.
     pub lost: Vec<LostData>,
     /// How late packets were handed on, against the time at which they were due.
@@ -97,7 +97,7 @@ impl<'a> Emulator<'a> {
         }
         let observer = |name: &str, member, _: &Direction| {
             let tapped = replication == 0 && member == 0 && scenario.record.captures(name);
-            FrameObserver { last_left: None, tap: tapped.then(|| Tap::new(name)) }
+            FrameObserver { last_left: None, capture: tapped.then(|| CaptureWriter::new(name)) }
         };
         let links = LinkSet::of_scenario(scenario, &plan.directions, replication, observer)
             .expect("a valid scenario pairs directions that it has");
@@ -105,8 +105,8 @@ impl<'a> Emulator<'a> {
             plan,
             devices,
             links: TimedLinks::new(links),
-            frames: Frames::default(),
-            tallies: vec![Tally::default(); plan.flows.len()],
+            frames: PacketStore::default(),
+            counters: vec![RowCounters::default(); plan.flows.len()],
             lost: Vec::new(),
             lateness: Lateness::new(),
             recorder: Recorder::new(&plan.directions, interval),
@@ -123,10 +123,10 @@ impl<'a> Emulator<'a> {
     /// Carries packets until the end, or until `stop` says so.
     pub(crate) fn run(
         mut self,
-        (clock, appointments): (Clock, &Appointments),
+        (clock, wakeups): (Clock, &WakeupSchedule),
         (warmup, end): (Instant, Instant),
         stop: impl Fn() -> bool,
-    ) -> Result<WireOutcome, EmulationError> {
+    ) -> Result<EmulatorOutcome, EmulationError> {
         request_realtime_priority();
         let mut before = None;
         loop {
@@ -141,20 +141,23 @@ impl<'a> Emulator<'a> {
             self.recorder.sample(now, &mut self.links);
             let limit = before.as_ref().map_or(warmup, |_| end);
             let due = self.links.next_deadline().min(limit).min(self.recorder.due());
-            let due = appointments.meet(Thread::Wire, due, now);
+            let due = wakeups.announce(Thread::Wire, due, now);
             self.wait(clock, due)?;
         }
         let after = self.state(clock.now());
         let before = before.unwrap_or_else(|| after.clone());
         let recording = self.recorder.into_recording();
-        let taps = self.links.links.iter_mut().filter_map(|link| link.observer.tap.take());
-        let captures = taps.map(Tap::into_capture).collect();
+        let taps = self.links.links.iter_mut().filter_map(|link| link.observer.capture.take());
+        let captures = taps.map(CaptureWriter::into_capture).collect();
         let (lost, lateness) = (self.lost, self.lateness);
-        Ok(WireOutcome { before, after, lost, lateness, recording, captures })
+        Ok(EmulatorOutcome { before, after, lost, lateness, recording, captures })
     }
 
-    fn state(&self, now: Instant) -> WireState {
-        WireState { links: self.links.links.accounts(now).collect(), flows: self.tallies.clone() }
+    fn state(&self, now: Instant) -> EmulatorState {
+        EmulatorState {
+            links: self.links.links.accounts(now).collect(),
+            flows: self.counters.clone(),
+        }
     }
 
     /// Waits until a device has something to read or a link is due, and reads.
@@ -185,13 +188,13 @@ impl<'a> Emulator<'a> {
         let Some((header, direction)) = self.direction_of(port, packet) else { return };
         let bytes = packet.len() as u32;
         let flow = usize::from(header.to.flow);
-        let data = header.goes_out() && header.payload > 0;
-        let way = &self.plan.flows[flow].ways[usize::from(!header.goes_out())];
+        let data = header.is_forward() && header.payload > 0;
+        let way = &self.plan.flows[flow].paths[usize::from(!header.is_forward())];
         if data && way.first() == self.plan.ports[port].leads.as_ref() {
-            self.tallies[flow].data.on_sent(bytes);
+            self.counters[flow].data.on_sent(bytes);
         }
-        if let Some(tap) = &mut self.links.links.entry_mut(direction).observer.tap {
-            tap.on_offered(now, packet);
+        if let Some(capture) = &mut self.links.links.entry_mut(direction).observer.capture {
+            capture.on_offered(now, packet);
         }
         let frame = self.frames.keep(header, packet);
         if self.links.offer(now, direction, bytes, frame).is_err() {
@@ -228,7 +231,7 @@ impl<'a> Emulator<'a> {
     fn leave(
         &mut self,
         direction: u32,
-        passage: Passage<Frame>,
+        passage: Passage<StoredPacket>,
         now: Instant,
     ) -> Result<(), EmulationError> {
         let Passage { payload: frame, fate, offered, left, .. } = passage;
@@ -243,28 +246,28 @@ impl<'a> Emulator<'a> {
         let (header, bytes) = self.frames.get_mut(frame.place);
         let (header, length) = (*header, bytes.len() as u64);
         if fate.is_garbled() && !fate.is_copy() {
-            garble(bytes);
+            corrupt_undetected(bytes);
         }
         if fate.is_damaged() && !fate.is_copy() {
             // The packet travels on, and its receiver's checksum rejects it.
-            damage(bytes);
+            corrupt(bytes);
         }
-        let tally = &mut self.tallies[usize::from(header.to.flow)];
+        let row_counters = &mut self.counters[usize::from(header.to.flow)];
         let flow = &self.plan.flows[usize::from(header.to.flow)];
-        let way = &flow.ways[usize::from(!header.goes_out())];
+        let way = &flow.paths[usize::from(!header.is_forward())];
         let last = way.last().is_some_and(|hop| self.plan.port_number(hop, true) == arrival);
-        let data = header.goes_out() && header.payload > 0;
+        let data = header.is_forward() && header.payload > 0;
         if data && !fate.is_copy() {
-            tally.data.delay_ns += left.since(offered).as_nanos();
+            row_counters.data.delay_ns += left.since(offered).as_nanos();
         }
-        match (last, header.goes_out()) {
+        match (last, header.is_forward()) {
             (false, _) => {}
             _ if fate.is_damaged() => {}
             (true, true) => {
-                tally.arrived_bytes += length;
-                tally.data.arrived += u64::from(data && !fate.is_copy());
+                row_counters.arrived_bytes += length;
+                row_counters.data.arrived += u64::from(data && !fate.is_copy());
             }
-            (true, false) => tally.returned_bytes += length,
+            (true, false) => row_counters.returned_bytes += length,
         }
         let bytes = self.frames.get_mut(frame.place).1;
         let written = self.devices[arrival].write(bytes);
@@ -273,23 +276,24 @@ impl<'a> Emulator<'a> {
 
     fn note_lost(&mut self, place: u32, cause: Cause, at: Instant) {
         let header = *self.frames.header(place);
-        let tally = &mut self.tallies[usize::from(header.to.flow)];
-        let data = header.goes_out() && header.payload > 0;
-        tally.data.lost += u64::from(data);
-        tally.lost += u64::from(header.payload > 0);
+        let row_counters = &mut self.counters[usize::from(header.to.flow)];
+        let data = header.is_forward() && header.payload > 0;
+        row_counters.data.lost += u64::from(data);
+        row_counters.lost += u64::from(header.payload > 0);
         self.note_cause(&header, cause, at);
     }
 
     /// Remembers why a segment with data is not there, where its sender judges.
     fn note_cause(&mut self, header: &Header, cause: Cause, at: Instant) {
         let Header { to: Address { flow, number: member, .. }, payload: len, seq } = *header;
-        if header.goes_out() && len > 0 && self.plan.flows[usize::from(flow)].judges() {
+        if header.is_forward() && len > 0 && self.plan.flows[usize::from(flow)].classifies_losses()
+        {
             self.lost.push(LostData { at, flow, member, seq, len, cause });
         }
     }
 
     /// The error of a device that does not work any more.
-    fn lost(&self, port: &Port, doing: &str, error: std::io::Error) -> EmulationError {
+    fn lost(&self, port: &LinkDevice, doing: &str, error: std::io::Error) -> EmulationError {
         let node = self.plan.nodes[port.node].clone();
         if Tun::is_gone(&error) {
             return EmulationError::DeviceGone { link: port.link.clone(), node };
@@ -300,4 +304,4 @@ impl<'a> Emulator<'a> {
     }
 }
 
-impl LinkObserver<Frame> for FrameObserver {}
+impl LinkObserver<StoredPacket> for FrameObserver {}

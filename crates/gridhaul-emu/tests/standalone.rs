@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time;
 
-use gridhaul_emu::{Held, Pair};
+use gridhaul_emu::{FlowEndpoints, StandaloneNetwork};
 use gridhaul_linux::TcpInfo;
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::Duration;
@@ -39,18 +39,18 @@ struct Found {
 fn programs_get_from_routes_what_stacks_ask_for() {
     let scenario = Scenario::from_toml(SCENARIO, "programs.toml").expect("a scenario");
     let prefix = format!("ghp{}", std::process::id());
-    let held = match (Held::build(&scenario, &prefix), std::env::var_os("CI")) {
-        (Ok(held), _) => held,
+    let network = match (StandaloneNetwork::build(&scenario, &prefix), std::env::var_os("CI")) {
+        (Ok(network), _) => network,
         (Err(error), None) if error.to_string().contains("gridhaul doctor") => {
             eprintln!("passed over, this machine lacks what a network needs: {error}");
             return;
         }
         (Err(error), _) => panic!("{error}"),
     };
-    let pairs = held.pairs(&prefix);
+    let pairs = network.pairs(&prefix);
     let stop = AtomicBool::new(false);
     let found = thread::scope(|scope| {
-        let carrier = scope.spawn(|| held.carry(|| stop.load(Ordering::Relaxed)));
+        let carrier = scope.spawn(|| network.carry(|| stop.load(Ordering::Relaxed)));
         let found = scope.spawn(|| pairs.iter().map(ends_of).collect::<Vec<_>>()).join();
         stop.store(true, Ordering::Relaxed);
         carrier.join().expect("no panic").expect("it carried");
@@ -70,7 +70,8 @@ fn programs_get_from_routes_what_stacks_ask_for() {
     // The smaller segments are those of both; each end has the timeout of its own stack.
     assert_eq!(found[1], ends(("reno", 500, 50), ("cubic", 500, 200)));
     assert_eq!(found[2], ends(("cubic", 1460, 1000), ("cubic", 1460, 1000)));
-    let told = |pair: &Pair| pair.control.each_ref().map(|name| name.clone().unwrap_or_default());
+    let told =
+        |pair: &FlowEndpoints| pair.control.each_ref().map(|name| name.clone().unwrap_or_default());
     assert_eq!(
         pairs.iter().map(told).collect::<Vec<_>>(),
         [["", ""], ["reno", "cubic"], ["cubic", "cubic"]]
@@ -78,7 +79,7 @@ fn programs_get_from_routes_what_stacks_ask_for() {
 }
 
 /// Connects over the addresses of a pair, sends something each way, and looks at both sockets.
-fn ends_of(pair: &Pair) -> [Found; 2] {
+fn ends_of(pair: &FlowEndpoints) -> [Found; 2] {
     let [near, far] = [&pair.from, &pair.to];
     let at = SocketAddr::new(far.1, 7_000);
     let listener = inside(&far.0, || TcpListener::bind(at).expect("an own address"));

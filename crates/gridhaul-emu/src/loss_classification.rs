@@ -1,5 +1,5 @@
 //! What MEDX said of losses beside their true cause: the kernel tells which byte was missing, and the
-//! wire knows why the segment that held it was lost.
+//! wire knows why the segment that network it was lost.
 
 use std::collections::BTreeMap;
 
@@ -7,27 +7,27 @@ use gridhaul_cc::Judged;
 use gridhaul_core::link::{Called, Confusion, Losses};
 use gridhaul_scenario::units::Instant;
 
-use crate::wire::LostData;
+use crate::link_emulator::LostData;
 
 /// What one member of a flow said of a loss.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Judgement {
+pub(crate) struct LossClassification {
     /// When it was known: at the next look behind it.
     pub at: Instant,
     pub member: u32,
     pub judged: Judged,
 }
 
-/// The judgements of a flow from `begin` on by their cause. Both lists are in the order of time.
+/// The classifications of a flow from `begin` on by their cause. Both lists are in the order of time.
 pub(crate) fn confusion<'a>(
-    judgements: &[Judgement],
+    classifications: &[LossClassification],
     lost: impl Iterator<Item = &'a LostData>,
     begin: Instant,
 ) -> Confusion {
     let mut confusion = Confusion::default();
     let mut members: BTreeMap<u32, Losses> = BTreeMap::new();
     let mut lost = lost.peekable();
-    for Judgement { at, member, judged } in judgements {
+    for LossClassification { at, member, judged } in classifications {
         while let Some(loss) = lost.next_if(|loss| loss.at <= *at) {
             members.entry(loss.member).or_default().add(loss.seq, loss.len, loss.cause);
         }
@@ -56,8 +56,8 @@ mod tests {
         LostData { at: ms(at_ms), flow: 0, member, seq, len: 100, cause }
     }
 
-    fn said(at_ms: u64, member: u32, missing: u32, congestion: bool) -> Judgement {
-        Judgement { at: ms(at_ms), member, judged: Judged { missing, congestion } }
+    fn said(at_ms: u64, member: u32, missing: u32, congestion: bool) -> LossClassification {
+        LossClassification { at: ms(at_ms), member, judged: Judged { missing, congestion } }
     }
 
     #[test]
@@ -67,7 +67,7 @@ mod tests {
             lost(11, 1, 500, Cause::Queue),
             lost(30, 0, 500, Cause::Queue),
         ];
-        let judgements = [
+        let classifications = [
             said(20, 0, 500, false), // the error, although that segment will be lost once more
             said(21, 1, 500, false), // the other member's full queue
             said(40, 0, 500, true),  // the second loss
@@ -75,7 +75,7 @@ mod tests {
         ];
         let counts = |begin| {
             let mut metrics = Metrics::new();
-            confusion(&judgements, losses.iter(), begin).metrics(&mut metrics);
+            confusion(&classifications, losses.iter(), begin).metrics(&mut metrics);
             [
                 Metric::QueueLossClassifiedCongestion,
                 Metric::QueueLossClassifiedError,

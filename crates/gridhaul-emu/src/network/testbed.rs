@@ -1,6 +1,6 @@
 //! The namespaces and devices of a run.
 
-use super::plan::{Plan, Port};
+use super::plan::{LinkDevice, Plan};
 use crate::error::EmulationError;
 use gridhaul_linux::{
     Namespace, TcpSysctls, Tun, disable_ipv6_autoconfiguration, enable_forwarding, run_batch,
@@ -9,21 +9,21 @@ use gridhaul_linux::{
 
 /// What was made for a run. It vanishes with this.
 #[derive(Debug)]
-pub(crate) struct Lab {
+pub(crate) struct Testbed {
     /// One for each node.
     pub namespaces: Vec<Namespace>,
     /// One for each port of the plan.
     pub devices: Vec<Tun>,
 }
 
-impl Lab {
+impl Testbed {
     /// Makes the network of a plan.
     pub(crate) fn build(plan: &Plan) -> Result<Self, EmulationError> {
         let mut namespaces = Vec::with_capacity(plan.nodes.len());
         let mut devices: Vec<Option<Tun>> = plan.ports.iter().map(|_| None).collect();
         for (number, name) in plan.nodes.iter().enumerate() {
             let namespace = Namespace::new()?;
-            let made = namespace.enter(|| furnish(plan, number, name))??;
+            let made = namespace.enter(|| configure_node(plan, number, name))??;
             for (port, device) in made {
                 devices[port] = Some(device);
             }
@@ -36,10 +36,14 @@ impl Lab {
 }
 
 /// Makes the devices of a node, then addresses, routes and settings; inside its namespace.
-fn furnish(plan: &Plan, node: usize, name: &str) -> Result<Vec<(usize, Tun)>, EmulationError> {
+fn configure_node(
+    plan: &Plan,
+    node: usize,
+    name: &str,
+) -> Result<Vec<(usize, Tun)>, EmulationError> {
     let mut made = Vec::new();
     for (number, port) in plan.ports.iter().enumerate().filter(|(_, port)| port.node == node) {
-        let Port { device, link, .. } = port;
+        let LinkDevice { device, link, .. } = port;
         let doing = format!("making the device of link `{link}` at node `{name}` (/dev/net/tun)");
         made.push((number, Tun::new(device).map_err(EmulationError::call(doing))?));
     }

@@ -6,7 +6,7 @@ use gridhaul_scenario::units::Instant;
 
 /// Writes packets down as they enter a link.
 #[derive(Debug)]
-pub(crate) struct Tap {
+pub(crate) struct CaptureWriter {
     writer: PcapngWriter,
     packets: usize,
 }
@@ -14,7 +14,7 @@ pub(crate) struct Tap {
 /// Bytes of a packet that are kept: room for all headers.
 const SNAP: usize = 128;
 
-impl Tap {
+impl CaptureWriter {
     /// For a direction of this name.
     pub(crate) fn new(name: &str) -> Self {
         Self { writer: PcapngWriter::new(name), packets: 0 }

@@ -1,14 +1,14 @@
 //! The wire: one thread that carries packets from device to device through the links of the
 //! scenario, on the monotonic clock.
 
+mod capture;
 mod emulator;
-mod frames;
 mod lateness;
-mod packet;
+mod packet_header;
+mod packet_store;
 mod recorder;
-mod tally;
-mod tap;
+mod row_counters;
 
-pub(crate) use emulator::{Emulator, LostData, WireOutcome};
+pub(crate) use emulator::{Emulator, EmulatorOutcome, LostData};
 pub(crate) use lateness::Lateness;
-pub(crate) use tally::Tally;
+pub(crate) use row_counters::RowCounters;

@@ -19,7 +19,7 @@ use crate::traffic::congestion_name;
 
 /// What was loaded, and goes when this does.
 #[derive(Debug)]
-pub(crate) struct Controls {
+pub(crate) struct KernelCongestionControls {
     vegas: Option<Loaded>,
     medx: Option<Arc<Medx>>,
 }
@@ -73,7 +73,7 @@ pub(crate) fn missing_text(algorithm: Algorithm) -> Option<String> {
 /// What this process holds now.
 static MEDX: Mutex<Weak<Medx>> = Mutex::new(Weak::new());
 
-impl Controls {
+impl KernelCongestionControls {
     /// Loads what the flows of a plan need and this kernel does not have; Vegas under a name of its own,
     /// so that other runs may have theirs.
     pub(crate) fn load(plan: &Plan) -> Result<Self, EmulationError> {
@@ -110,7 +110,7 @@ impl Controls {
 
     /// How often our algorithms have put right what the kernel had made up, in this run and in those of
     /// this process that share MEDX with it.
-    pub(crate) fn mended(&self) -> u64 {
+    pub(crate) fn corrected(&self) -> u64 {
         let vegas = self.vegas.as_ref().map(|loaded| (loaded, Algorithm::Vegas));
         let medx = self.medx.as_ref().map(|medx| (&medx.loaded, Algorithm::Medx));
         let counters = vegas.into_iter().chain(medx).filter_map(|(loaded, algorithm)| {
@@ -121,7 +121,7 @@ impl Controls {
     }
 
     /// What MEDX has judged on the connection of this socket.
-    pub(crate) fn judgements(&self, socket: &Socket) -> Option<ConnectionCounters> {
+    pub(crate) fn classifications(&self, socket: &Socket) -> Option<ConnectionCounters> {
         self.medx.as_ref()?.loaded.connection(socket.as_fd()).ok()?
     }
 }

@@ -5,7 +5,7 @@ use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::{CongestionControlAlgorithm, IpVersion, Profile, Stack};
 use gridhaul_scenario::units::Duration;
 
-use crate::control;
+use crate::kernel_congestion_control;
 use crate::traffic::{congestion_name, kernel_mss};
 use gridhaul_linux::{
     TCP_DELACK_MAX, TCP_MAX_SEGMENT_RANGE, TCP_REORDERING_MAX, TCP_RTO_MAX_RANGE, TCP_WINDOW_MAX,
@@ -43,7 +43,7 @@ fn algorithm(params: &StackParams) -> Refusals {
         }
         _ => return Vec::new(),
     };
-    let settings = match control::settings(params) {
+    let settings = match kernel_congestion_control::settings(params) {
         Ok(settings) => settings,
         Err(parameter) => {
             let why = "gh_vegas counts in whole segments, up to 1000000: write a whole number, or \
@@ -55,7 +55,7 @@ fn algorithm(params: &StackParams) -> Refusals {
     if let Some((parameter, why)) = settings.refusal(algorithm) {
         refused.push((keys[parameter], format!("{why}; or use `--on sim`")));
     }
-    if let Some(missing) = control::missing_text(algorithm) {
+    if let Some(missing) = kernel_congestion_control::missing_text(algorithm) {
         let why = format!(
             "{} needs what is missing here, as `gridhaul doctor` says: {missing}; or use `--on sim`",
             algorithm.name(),

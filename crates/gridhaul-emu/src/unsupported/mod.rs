@@ -9,7 +9,7 @@ use gridhaul_scenario::scenario::{
 };
 use gridhaul_scenario::units::BitRate;
 
-use crate::control;
+use crate::kernel_congestion_control;
 use crate::network::{FLOWS_MAX, MEMBERS_MAX};
 use crate::traffic::NUMBER_BYTES;
 use stack::stack_refusals;
@@ -104,10 +104,12 @@ fn mixed(scenario: &Scenario) -> Option<Unsupported> {
         let params = StackParams::named(scenario, stack, ip);
         let same = match params.congestion_control {
             CongestionControlAlgorithm::Vegas => {
-                *vegas.get_or_insert(control::vegas(&params)) == control::vegas(&params)
+                *vegas.get_or_insert(kernel_congestion_control::vegas(&params))
+                    == kernel_congestion_control::vegas(&params)
             }
             CongestionControlAlgorithm::Medx => {
-                *medx.get_or_insert(control::medx(&params)) == control::medx(&params)
+                *medx.get_or_insert(kernel_congestion_control::medx(&params))
+                    == kernel_congestion_control::medx(&params)
             }
             _ => true,
         };

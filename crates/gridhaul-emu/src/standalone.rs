@@ -6,30 +6,30 @@ use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Record, Scenario};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::control::Controls;
 use crate::error::EmulationError;
-use crate::handover::Appointments;
-use crate::network::{Address, Lab, Plan, Side};
-use crate::refuse::refusals;
-use crate::wire::Emulator;
+use crate::kernel_congestion_control::KernelCongestionControls;
+use crate::link_emulator::Emulator;
+use crate::network::{Address, FlowEnd, Plan, Testbed};
+use crate::thread_wakeup::WakeupSchedule;
+use crate::unsupported::refusals;
 use gridhaul_linux::{
     Clock, NAMESPACE_NAME_MAX, NamespaceNames, raise_open_file_limit, require_congestion_control,
 };
 
 /// A network of a scenario that stands.
 #[derive(Debug)]
-pub struct Held {
+pub struct StandaloneNetwork {
     scenario: Scenario,
     plan: Plan,
-    lab: Lab,
+    testbed: Testbed,
     names: NamespaceNames,
     /// What routes name stays in the kernel as long as they do.
-    controls: Controls,
+    controls: KernelCongestionControls,
 }
 
 /// A flow of the scenario, as programs of one's own can use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pair {
+pub struct FlowEndpoints {
     /// Name of the flow.
     pub flow: String,
     /// Namespace and first address of its `from` end, and of its `to` end. The next members have the
@@ -46,7 +46,7 @@ pub struct Pair {
     pub control: [Option<String>; 2],
 }
 
-impl Held {
+impl StandaloneNetwork {
     /// Makes the network of a scenario, with namespaces `<prefix>-<node>`. Routes say to programs what
     /// stacks ask for, as far as routes can.
     ///
@@ -60,34 +60,34 @@ impl Held {
         raise_open_file_limit();
         let mut plan = Plan::new(scenario)?;
         check_names(prefix, &plan.nodes)?;
-        let controls = Controls::load(&plan)?;
+        let controls = KernelCongestionControls::load(&plan)?;
         plan.serve_programs(scenario, |stack| controls.name(stack));
         for name in plan.flows.iter().flat_map(|flow| &flow.controls).flatten() {
             require_congestion_control(name).map_err(EmulationError::from)?;
         }
-        let lab = Lab::build(&plan)?;
+        let testbed = Testbed::build(&plan)?;
         let named = plan.nodes.iter().map(|node| format!("{prefix}-{node}"));
         let names =
-            NamespaceNames::assign(named.zip(&lab.namespaces)).map_err(EmulationError::from)?;
+            NamespaceNames::assign(named.zip(&testbed.namespaces)).map_err(EmulationError::from)?;
         // Nobody asks for what is recorded, and captures would grow as long as the network stands.
         let scenario = Scenario { record: Record::default(), ..scenario.clone() };
-        Ok(Self { scenario, plan, lab, names, controls })
+        Ok(Self { scenario, plan, testbed, names, controls })
     }
 
     /// Between whom the scenario has flows.
     #[must_use]
-    pub fn pairs(&self, prefix: &str) -> Vec<Pair> {
+    pub fn pairs(&self, prefix: &str) -> Vec<FlowEndpoints> {
         let pair = |(number, (name, flow)): (usize, (&String, &crate::network::FlowPlan))| {
-            let end = |side: Side, node: usize| {
+            let end = |side: FlowEnd, node: usize| {
                 let first = Address { flow: number as u16, side, number: 0 };
                 (format!("{prefix}-{}", self.plan.nodes[node]), first.ip(flow.family))
             };
-            Pair {
+            FlowEndpoints {
                 flow: name.clone(),
-                from: end(Side::From, flow.ends[0]),
-                to: end(Side::To, flow.ends[1]),
+                from: end(FlowEnd::From, flow.ends[0]),
+                to: end(FlowEnd::To, flow.ends[1]),
                 count: flow.count,
-                answers: !flow.ways[1].is_empty(),
+                answers: !flow.paths[1].is_empty(),
                 control: flow.controls.clone(),
             }
         };
@@ -99,10 +99,10 @@ impl Held {
     /// # Errors
     /// A device that is gone.
     pub fn carry(self, stop: impl Fn() -> bool) -> Result<(), RunError> {
-        let emulator = Emulator::new(&self.scenario, &self.plan, &self.lab.devices, 0, None)?;
+        let emulator = Emulator::new(&self.scenario, &self.plan, &self.testbed.devices, 0, None)?;
         let clock = Clock::starts_in(Duration::ZERO);
         let outcome =
-            emulator.run((clock, &Appointments::new()), (Instant::ZERO, Instant::NEVER), stop);
+            emulator.run((clock, &WakeupSchedule::new()), (Instant::ZERO, Instant::NEVER), stop);
         drop(self.names);
         drop(self.controls);
         outcome?;

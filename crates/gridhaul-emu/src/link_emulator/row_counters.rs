@@ -4,7 +4,7 @@ use gridhaul_core::link::Crossings;
 
 /// From the start of the run.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Tally {
+pub(crate) struct RowCounters {
     /// Data packets from the `from` end to the `to` end. The time that they take is that on the
     /// links; what a router's kernel adds is left out.
     pub data: Crossings,
