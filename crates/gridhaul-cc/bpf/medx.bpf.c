@@ -280,7 +280,7 @@ int medx_cong_avoid(u64 *context)
     return 0;
 }
 
-/* What is out the kernel brings down in the proportion of threshold and window (RFC 6937, section 2.1), so
+/* What is out the kernel brings down in the proportion of threshold and window (RFC 6937, section 3), so
  * after a burst beyond the window as much would stay out from error to error. The threshold with which
  * `wanted` is out at the end. */
 inlined u32 proportion(u32 wanted, u32 window, u32 out)

@@ -144,7 +144,7 @@ pub enum ClockOption {
 pub struct OneWayDelay;
 
 impl OneWayDelay {
-    /// Kind of the option: an experiment (RFC 4727, section 2.5).
+    /// Kind of the option: an experiment (RFC 4727, section 7.3).
     pub const KIND: u8 = 253;
     /// Its bytes on the wire.
     pub const LEN: u8 = 12;

@@ -14,7 +14,7 @@ use crate::random::splitmix64;
 #[derive(Debug, Clone)]
 pub(super) struct FqCodel<P> {
     keys: scenario::FqCodel,
-    /// Makes which flows share a queue a matter of chance (section 4.1.1).
+    /// Makes which flows share a queue a matter of chance (section 4.1).
     perturbation: u64,
     /// Those that were ever used: a link with few flows takes little memory.
     queues: BTreeMap<u32, FlowQueue<P>>,

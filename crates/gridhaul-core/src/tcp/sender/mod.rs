@@ -1,7 +1,7 @@
 //! The sending half: what may be sent, when, and what is sent again.
 //!
 //! `acknowledge.rs` takes in acknowledgements, `transmit.rs` decides what goes out, `timer.rs`
-//! holds the retransmission and the persist timer, `usage.rs` sees whether the window is used, `optional.rs`
+//! holds the retransmission and the persist timer, `usage.rs` sees whether the window is used, `optional_state.rs`
 //! keeps what few stacks need.
 
 mod ack_event;

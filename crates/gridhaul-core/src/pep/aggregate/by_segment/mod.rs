@@ -159,7 +159,7 @@ impl SegmentAggregator {
     }
 
     /// Bytes at risk: accepted from the members as whole messages and not yet acknowledged upstream
-    /// (RFC 3135, section 4.1: fate sharing).
+    /// (RFC 3135, section 4.1.2: fate sharing).
     #[must_use]
     pub fn bytes_at_risk(&self, outlet: usize) -> &Level {
         &self.forwarding.upstream(outlet).at_risk
