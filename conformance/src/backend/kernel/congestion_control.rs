@@ -1,4 +1,4 @@
-//! Congestion control algorithms that the kernel does not have by itself.
+//! Congestion control algorithms that are not part of the Linux kernel.
 
 use std::fs::File;
 
@@ -6,20 +6,21 @@ use gridhaul_cc::{Algorithm, Loaded, MedxSettings, Settings, VegasSettings};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 
-/// Algorithms of gridhaul-cc that are registered in the kernel as long as this lives.
+/// Algorithms of gridhaul-cc, registered in the kernel until this value is dropped.
 #[derive(Debug)]
 pub struct RegisteredAlgorithms {
     _loaded: Loaded,
-    /// Released after the algorithms are gone: their names are the machine's, and other processes wait.
+    /// The lock is released after the algorithms are unregistered: their names are global, and other
+    /// processes wait for them.
     _turn: File,
 }
 
 impl RegisteredAlgorithms {
-    /// Registers what these stacks need; `None` if they need nothing. Of stacks that set the parameters of one
-    /// algorithm differently, the last has its parameters registered.
+    /// Registers the algorithms that these stacks need; `None` if they need none. If stacks set different
+    /// parameters of one algorithm, the parameters of the last stack are registered.
     ///
     /// # Errors
-    /// What this machine lacks, or the kernel rejects.
+    /// A missing prerequisite of this machine, or an error of the kernel.
     pub(super) fn load(stacks: &[StackParams]) -> Result<Option<Self>, String> {
         let mut settings = Settings::default();
         let mut algorithms = Vec::new();
@@ -48,7 +49,7 @@ impl RegisteredAlgorithms {
     }
 }
 
-/// Name of a variant in the kernel, its own or [`RegisteredAlgorithms`]; `None` where no kernel has it.
+/// Name of a congestion control algorithm in the kernel or in [`RegisteredAlgorithms`]; `None` if it has none.
 pub(super) fn congestion_control_name(
     congestion_control: CongestionControlAlgorithm,
 ) -> Option<&'static str> {

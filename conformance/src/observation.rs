@@ -1,47 +1,47 @@
-//! What an arm has seen.
+//! The observation of a run: captured packets, samples of the window, and totals.
 
 use gridhaul_scenario::units::{Duration, Instant};
 use indexmap::IndexMap;
 
-use crate::case::{End, Expect};
+use crate::case::{Endpoint, Expectation};
 
-/// A packet, seen at one end as it left or arrived. Numbers are relative: SYN is 0.
+/// A packet, captured at one host as it left or arrived. Sequence numbers are relative: SYN is 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet {
-    /// When.
+    /// Time of the capture.
     pub at: Instant,
-    /// The end at which it was seen.
-    pub seen_at: End,
-    /// The end that sent it.
-    pub from: End,
-    /// Control bits.
+    /// The host at which the packet was captured.
+    pub captured_at: Endpoint,
+    /// The host that sent the packet.
+    pub from: Endpoint,
+    /// SYN flag.
     pub syn: bool,
-    /// No more data.
+    /// FIN flag.
     pub fin: bool,
-    /// Reset.
+    /// RST flag.
     pub rst: bool,
-    /// First number.
+    /// Sequence number.
     pub seq: u64,
     /// Bytes of payload.
     pub len: u64,
-    /// Part of it was sent before.
-    pub again: bool,
-    /// Acknowledgement, if it carries one.
+    /// Whether a part of the segment was sent before.
+    pub retransmitted: bool,
+    /// Acknowledgement number, if ACK is set.
     pub ack: Option<u64>,
     /// Selectively acknowledged ranges.
     pub sack: Vec<(u64, u64)>,
-    /// Offered window in bytes.
+    /// Receive window in bytes.
     pub window: u32,
-    /// Timestamp and echo.
+    /// Timestamp value and echo reply (RFC 7323).
     pub timestamps: Option<(u32, u32)>,
-    /// Whether it offers selective acknowledgements.
+    /// Whether SACK-permitted is set (RFC 2018).
     pub sack_permitted: bool,
 }
 
-/// State of one end after something happened.
+/// State of a sender after an event.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// When.
+    /// Time of the sample.
     pub at: Instant,
     /// Congestion window in bytes.
     pub cwnd: u32,
@@ -51,18 +51,18 @@ pub struct Sample {
     pub flight: u64,
 }
 
-/// A change of the state of an end.
+/// A change of the connection state of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// When.
+    /// Time of the change.
     pub at: Instant,
-    /// Which end.
-    pub end: End,
-    /// The new state.
+    /// The host.
+    pub end: Endpoint,
+    /// The new state, with its name in RFC 9293 without hyphens.
     pub state: String,
 }
 
-/// A quantity of a whole run.
+/// A total of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// A number.
@@ -71,7 +71,7 @@ pub enum Value {
     Word(String),
 }
 
-/// What an arm has seen.
+/// The observation of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Observation {
     /// Packets, in order of time.
@@ -80,29 +80,29 @@ pub struct Observation {
     pub samples: Vec<Sample>,
     /// Changes of state.
     pub changes: Vec<Change>,
-    /// Whether the server was a script, whose segments are shown only when asked for.
+    /// Whether the server was a script, whose segments are shown only on request.
     pub scripted: bool,
-    /// Full segment in bytes.
+    /// Size of a full segment in bytes.
     pub mss: u32,
-    /// Quantities of the whole run.
+    /// Totals of the run, by name.
     pub totals: IndexMap<String, Value>,
-    /// What may never happen and did.
+    /// Violations of invariants.
     pub violations: Vec<String>,
-    /// By how much the arm itself was late at most: zero on a virtual clock.
+    /// Largest lateness of the backend itself: zero on a virtual clock.
     pub late: Duration,
 }
 
 impl Packet {
-    /// Whether it only acknowledges.
+    /// Whether the packet is a pure acknowledgement.
     #[must_use]
     pub const fn is_pure_ack(&self) -> bool {
         self.len == 0 && !self.syn && !self.fin && !self.rst
     }
 
-    /// The packet in words, such as `> 1:1001 again`, `< ack 1001 sack 2001:3001`, `> FIN 1001`.
+    /// The packet as text, such as `> 1:1001 retransmitted`, `< ack 1001 sack 2001:3001`, `> FIN 1001`.
     #[must_use]
-    pub fn row(&self, expect: &Expect) -> String {
-        let mut words = vec![(if self.from == End::Client { ">" } else { "<" }).to_owned()];
+    pub fn row(&self, expect: &Expectation) -> String {
+        let mut words = vec![(if self.from == Endpoint::Client { ">" } else { "<" }).to_owned()];
         let flags = [(self.syn, "SYN"), (self.rst, "RST")];
         words.extend(flags.iter().filter(|flag| flag.0).map(|flag| flag.1.to_owned()));
         if self.len > 0 {
@@ -111,8 +111,8 @@ impl Packet {
         if self.fin {
             words.push(format!("FIN {}", self.seq + self.len));
         }
-        if self.again {
-            words.push("again".to_owned());
+        if self.retransmitted {
+            words.push("retransmitted".to_owned());
         }
         if let Some(ack) = self.ack
             && (self.len == 0 && !self.fin && !self.rst || expect.shows("ack"))
@@ -136,28 +136,28 @@ impl Packet {
         words.join(" ")
     }
 
-    fn is_shown(&self, expect: &Expect, scripted: bool) -> bool {
+    fn is_shown(&self, expect: &Expectation, scripted: bool) -> bool {
         let (sent, received) = (expect.shows("sent"), expect.shows("received"));
         let (data, acks) = (expect.shows("data"), expect.shows("acks"));
         let direction = if sent == received {
-            sent || !scripted || self.from == End::Client
+            sent || !scripted || self.from == Endpoint::Client
         } else {
-            (self.from == End::Client) == sent
+            (self.from == Endpoint::Client) == sent
         };
         let kind = data == acks || self.is_pure_ack() == acks;
-        let kind = kind && (self.again || !expect.shows("again"));
+        let kind = kind && (self.retransmitted || !expect.shows("retransmissions"));
         if expect.shows("states") && ![sent, received, data, acks].contains(&true) {
             return false;
         }
-        self.seen_at == expect.seen_from && direction && kind
+        self.captured_at == expect.captured_at && direction && kind
     }
 
-    /// Whether `next` only continues this one.
-    fn goes_on_in(&self, next: &Self, last: Instant, end: u64) -> bool {
+    /// Whether `next` continues this packet in the same burst.
+    fn continues_in(&self, next: &Self, last: Instant, end: u64) -> bool {
         let plain = |packet: &Self| packet.len > 0 && !packet.fin && !packet.syn;
         plain(self)
             && plain(next)
-            && (self.from, self.again) == (next.from, next.again)
+            && (self.from, self.retransmitted) == (next.from, next.retransmitted)
             && self.sack.is_empty()
             && next.sack.is_empty()
             && next.seq == end
@@ -166,10 +166,10 @@ impl Packet {
 }
 
 impl Observation {
-    /// Times in milliseconds and packets in words, as an expectation wants them shown. Data that
-    /// leaves without a pause is one row: `> 1:5001 in 5`.
+    /// Times in milliseconds and packets as text, in the form that an expectation selects. A burst of
+    /// segments is one row: `> 1:5001 in 5`.
     #[must_use]
-    pub fn rows(&self, expect: &Expect) -> Vec<(f64, String)> {
+    pub fn rows(&self, expect: &Expectation) -> Vec<(f64, String)> {
         let ms = |at: Instant| at.as_secs_f64() * 1e3;
         let mut rows: Vec<(f64, String)> = Vec::new();
         let shown: Vec<_> =
@@ -180,7 +180,7 @@ impl Observation {
             let (mut merged, mut last, mut count) = (first.clone(), first.at, 1);
             while let Some(next) = shown.get(index + count)
                 && !expect.shows("each")
-                && first.goes_on_in(next, last, merged.seq + merged.len)
+                && first.continues_in(next, last, merged.seq + merged.len)
             {
                 merged.len += next.len;
                 last = next.at;
@@ -192,30 +192,30 @@ impl Observation {
         }
         if expect.shows("states") {
             rows.extend(self.changes.iter().map(|change| {
-                let end = if change.end == End::Client { "client" } else { "server" };
+                let end = if change.end == Endpoint::Client { "client" } else { "server" };
                 (ms(change.at), format!("{end} {}", change.state))
             }));
             rows.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
-        if let Some([from, to]) = expect.between {
+        if let Some([from, to]) = expect.interval_ms {
             rows.retain(|row| (from..=to).contains(&row.0));
         }
         rows
     }
 
-    /// The samples that hold during a stretch of time, the one before it included.
+    /// The samples of an interval, including the last one before it.
     pub fn samples_in(&self, from: Instant, to: Instant) -> impl Iterator<Item = &Sample> {
         let before = self.samples.partition_point(|sample| sample.at <= from);
         let until = self.samples.partition_point(|sample| sample.at <= to);
         self.samples[before.saturating_sub(1)..until].iter()
     }
 
-    /// Payload that the client sent during a stretch of time, in kbit/s.
+    /// Rate at which the client sent payload during an interval, in kbit/s.
     #[must_use]
     pub fn rate_in(&self, from: Instant, to: Instant) -> f64 {
         let sent = |packet: &&Packet| {
-            packet.from == End::Client
-                && packet.seen_at == End::Client
+            packet.from == Endpoint::Client
+                && packet.captured_at == Endpoint::Client
                 && packet.at > from
                 && packet.at <= to
         };

@@ -1,35 +1,35 @@
-//! Segments as packets between two addresses of IPv4.
+//! Conversion between segments and IPv4 packets.
 
 use gridhaul_core::tcp::{Flags, Segment};
 use gridhaul_core::wire::{
     Addresses, IpHeader, IpPacket, Payload, TcpHeader, Transport, write_tcp,
 };
 
-/// Addresses of the two ends: client, server.
+/// Addresses of the client and the server.
 pub(super) const ADDRESSES: [[u8; 4]; 2] = [[10, 0, 0, 1], [10, 0, 0, 2]];
 
-/// Ports of the two ends.
+/// Ports of the client and the server.
 pub(super) const PORTS: [u16; 2] = [40_000, 5_000];
 
-/// Ports of a connection before that.
-pub(super) const BEFORE: [u16; 2] = [40_001, 5_001];
+/// Ports of the connection that primes the path metrics of the kernel.
+pub(super) const PRIMING_PORTS: [u16; 2] = [40_001, 5_001];
 
-/// A segment on the wire, with the options that the state machines of `gridhaul-core` do not keep.
+/// A TCP packet: a segment and the options that the state machines of `gridhaul-core` do not use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Wire {
-    /// The segment; its window as it stands in the header.
+pub(super) struct TcpPacket {
+    /// The segment, with the unscaled window of the header.
     pub segment: Segment,
-    /// Window scale, which comes with SYN.
+    /// Window scale option of a SYN.
     pub scale: Option<u8>,
-    /// Maximum segment size, which comes with SYN.
+    /// Maximum segment size option of a SYN.
     pub mss: Option<u16>,
 }
 
-/// Control bits that cases do not look at.
+/// Flags that cases ignore.
 const IGNORED: Flags = Flags::PSH.with(Flags::URG).with(Flags::ECE).with(Flags::CWR);
 
-impl Wire {
-    /// Parses a packet; `None` where it is no segment of TCP over IPv4.
+impl TcpPacket {
+    /// Parses a packet; `None` unless it contains a TCP segment over IPv4.
     pub(super) fn read(packet: &[u8]) -> Option<Self> {
         let ip = IpPacket::parse(packet).ok()?;
         let (Addresses::V4 { .. }, Ok(Transport::Tcp(tcp))) = (ip.addresses(), ip.transport())
@@ -42,7 +42,7 @@ impl Wire {
         Some(Self { segment, scale: options.window_scale, mss: options.mss })
     }
 
-    /// The packet from the end of this number to the other one, with data of zeros.
+    /// The packet from host `from` to the other host, with a payload of zeros.
     pub(super) fn write(&self, from: usize, ports: [u16; 2]) -> Result<Vec<u8>, String> {
         let (source, destination) = (ADDRESSES[from].into(), ADDRESSES[1 - from].into());
         let ip = IpHeader::new(Addresses::V4 { source, destination });
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn a_written_packet_is_read_back() {
         let mut segment = Segment {
             seq: 1_000,
             ack: u32::MAX,
@@ -75,18 +75,18 @@ mod tests {
             ..Segment::default()
         };
         segment.sack.push(5, 9);
-        let wire = Wire { segment, scale: Some(7), mss: Some(1_460) };
-        let packet = wire.write(1, PORTS).unwrap();
-        assert_eq!(Wire::read(&packet), Some(wire));
+        let packet_with_options = TcpPacket { segment, scale: Some(7), mss: Some(1_460) };
+        let packet = packet_with_options.write(1, PORTS).unwrap();
+        assert_eq!(TcpPacket::read(&packet), Some(packet_with_options));
         assert_eq!(packet.len(), 501 + usize::from(segment.header));
         assert_eq!(IpPacket::parse(&packet).unwrap().verify(), Ok(()));
     }
 
     #[test]
-    fn what_is_cut_short_is_no_segment() {
-        let whole = Wire { mss: Some(1_000), ..Wire::default() }.write(0, PORTS).unwrap();
+    fn a_truncated_packet_is_rejected() {
+        let whole = TcpPacket { mss: Some(1_000), ..TcpPacket::default() }.write(0, PORTS).unwrap();
         for length in 0..whole.len() {
-            assert_eq!(Wire::read(&whole[..length]), None, "{length} bytes");
+            assert_eq!(TcpPacket::read(&whole[..length]), None, "{length} bytes");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One end: a network namespace with a device, and a socket in it.
+//! A host of the kernel backend: a network namespace with a device and a socket.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -14,23 +14,23 @@ use gridhaul_scenario::scenario::Profile;
 use gridhaul_scenario::units::Duration;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::algorithm::congestion_control_name;
-use super::bytes::{ADDRESSES, PORTS};
+use super::congestion_control::congestion_control_name;
+use super::packets::{ADDRESSES, PORTS};
 use crate::case::Action;
 
-/// An end that is a kernel's.
+/// A host that uses the TCP of the kernel.
 pub(super) struct Host {
     index: usize,
     stack: StackParams,
     namespace: Namespace,
-    /// Its only device, on the way to the other end.
+    /// The device that leads to the other host.
     pub tun: Tun,
-    /// Tables of the namespace: connections, counters.
+    /// Tables of the namespace in procfs: connections, counters.
     connections: File,
     counters: File,
     listener: Option<Socket>,
     socket: Option<Socket>,
-    /// Bytes that the application has handed over and the socket has not taken.
+    /// Bytes that the application has written and the socket has not accepted.
     to_write: u64,
     closing: bool,
     reads: bool,
@@ -38,46 +38,46 @@ pub(super) struct Host {
     pub received: u64,
 }
 
-/// What a stack brings that Linux has as well, but not the RFCs of the profile `rfc`: switched off.
-const BEYOND_THE_RFCS: [(&str, &str); 6] = [
+/// Settings that switch off features of Linux beyond the RFCs of the profile `rfc`.
+const SYSCTLS_OF_PROFILE_RFC: [(&str, &str); 6] = [
     // Tail loss probes (RFC 8985, section 7).
     ("ipv4/tcp_early_retrans", "0"),
-    // Selective acknowledgements of what has come twice (RFC 2883).
+    // Duplicate SACK (RFC 2883).
     ("ipv4/tcp_dsack", "0"),
-    // Undoing of needless timeouts (RFC 5682).
+    // F-RTO: detection of spurious timeouts (RFC 5682).
     ("ipv4/tcp_frto", "0"),
-    // Repetitions of SYN at equal distances before they grow.
+    // Retransmissions of SYN at constant intervals before the exponential back-off.
     ("ipv4/tcp_syn_linear_timeouts", "0"),
-    // Answers to segments outside the window no more often than every half second.
+    // Rate limit of the replies to segments outside the window: one per half second.
     ("ipv4/tcp_invalid_ratelimit", "0"),
-    // Selective acknowledgements put together.
+    // SACK compression.
     ("ipv4/tcp_comp_sack_nr", "0"),
 ];
 
-/// Payload; nobody looks at it.
+/// Payload; its content is not checked.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 impl Host {
-    /// The client or the server of a case, with nothing open yet.
+    /// The client or the server of a case, without a connection.
     pub(super) fn new(index: usize, stack: StackParams, profile: Profile) -> Result<Self, String> {
         if congestion_control_name(stack.congestion_control).is_none() {
             return Err(format!(
-                "no kernel has the congestion_control {}",
+                "the Linux kernel has no congestion control algorithm {}",
                 stack.congestion_control.name()
             ));
         }
-        let namespace = Namespace::new().map_err(|fault| fault.to_string())?;
+        let namespace = Namespace::new().map_err(|error| error.to_string())?;
         let inside = || -> Result<_, String> {
             let tun = Tun::new("link0").map_err(|error| format!("/dev/net/tun: {error}"))?;
             configure(&stack, profile == Profile::Rfc).map_err(|error| error.to_string())?;
-            network(index, &stack).run("an end").map_err(|error| error.to_string())?;
+            network_commands(index, &stack).run("a host").map_err(|error| error.to_string())?;
             let table = |name: &str| {
                 let path = format!("/proc/thread-self/net/{name}");
                 File::open(&path).map_err(|error| format!("{path}: {error}"))
             };
             Ok((tun, table("tcp")?, table("netstat")?))
         };
-        let made = namespace.enter(inside).map_err(|fault| fault.to_string())?;
+        let made = namespace.enter(inside).map_err(|error| error.to_string())?;
         let (tun, connections, counters) = made?;
         Ok(Self {
             index,
@@ -95,44 +95,44 @@ impl Host {
         })
     }
 
-    /// The connection exists from now on.
+    /// Restores an established connection.
     pub(super) fn establish(&mut self, state: &Established, ports: [u16; 2]) -> Result<(), String> {
-        let socket = self.bound(ports)?;
-        state.set(&socket, &address(1 - self.index, ports).into()).map_err(|error| {
-            format!("making a connection without opening it (TCP_REPAIR): {error}")
-        })?;
+        let socket = self.bound_socket(ports)?;
+        state
+            .set(&socket, &address(1 - self.index, ports).into())
+            .map_err(|error| format!("restoring a connection (TCP_REPAIR): {error}"))?;
         if self.stack.quick_ack == 0 && self.stack.delayed_ack > Duration::ZERO {
             rustix::net::sockopt::set_tcp_quickack(&socket, false)
                 .map_err(|error| format!("setting TCP_QUICKACK: {error}"))?;
         }
         self.socket = Some(socket);
-        self.clamp();
+        self.clamp_window();
         Ok(())
     }
 
-    /// Nothing is left of the connection at this end.
-    pub(super) fn forget(&mut self) {
+    /// Drops the connection of this host.
+    pub(super) fn reset(&mut self) {
         (self.socket, self.to_write, self.closing, self.received) = (None, 0, false, 0);
     }
 
-    /// Begins to connect.
+    /// Starts to connect to the other host.
     pub(super) fn connect(&mut self) -> Result<(), String> {
-        let socket = self.bound(PORTS)?;
+        let socket = self.bound_socket(PORTS)?;
         begin_connect(&socket, address(1 - self.index, PORTS))
             .map_err(|error| format!("connecting: {error}"))?;
         self.socket = Some(socket);
         Ok(())
     }
 
-    /// Waits for the other end.
+    /// Listens for a connection of the other host.
     pub(super) fn listen(&mut self) -> Result<(), String> {
-        let socket = self.bound(PORTS)?;
+        let socket = self.bound_socket(PORTS)?;
         socket.listen(8).map_err(|error| format!("listening: {error}"))?;
         self.listener = Some(socket);
         Ok(())
     }
 
-    fn bound(&self, ports: [u16; 2]) -> Result<Socket, String> {
+    fn bound_socket(&self, ports: [u16; 2]) -> Result<Socket, String> {
         let own = address(self.index, ports);
         let mut config = socket_config(&self.stack);
         // The route sets the timeout; the option rejects a smaller value.
@@ -144,11 +144,11 @@ impl Host {
             socket.bind(&own.into()).map_err(|error| format!("binding a socket: {error}"))?;
             Ok(socket)
         };
-        self.namespace.enter(open).map_err(|fault| fault.to_string())?
+        self.namespace.enter(open).map_err(|error| error.to_string())?
     }
 
-    /// What the application does.
-    pub(super) fn act(&mut self, action: &Action) {
+    /// Performs an action of the application.
+    pub(super) fn apply(&mut self, action: &Action) {
         match action {
             Action::Write(bytes) => self.to_write = self.to_write.saturating_add(*bytes),
             Action::Close => self.closing = true,
@@ -156,12 +156,12 @@ impl Host {
             Action::Read(bytes) => self.read(*bytes),
             Action::Receive(_) => {}
         }
-        self.serve();
+        self.run_application();
     }
 
-    /// Accepts, writes, closes and reads as far as it goes. What the connection has against it shows
-    /// in its state.
-    pub(super) fn serve(&mut self) {
+    /// Accepts, writes, closes and reads without blocking. An error shows in the state of the
+    /// connection.
+    pub(super) fn run_application(&mut self) {
         if let (None, Some(listener)) = (&self.socket, &self.listener)
             && let Ok((socket, _)) = listener.accept()
         {
@@ -184,13 +184,13 @@ impl Host {
         if self.reads {
             self.read(u64::MAX);
         }
-        self.clamp();
+        self.clamp_window();
     }
 
-    /// Limits the window anew: the kernel forgets it when it learns how much memory a segment takes.
-    fn clamp(&self) {
+    /// Sets the window clamp again: the kernel overwrites it when it measures the memory use of a segment.
+    fn clamp_window(&self) {
         if let Some(socket) = &self.socket {
-            // A socket that does not know the option was refused when it was opened.
+            // Opening the socket has failed already if the option is not supported.
             let _ = socket_config(&self.stack).clamp_window(socket);
         }
     }
@@ -211,37 +211,37 @@ impl Host {
         }
     }
 
-    /// What the kernel says of the connection.
+    /// `TCP_INFO` of the connection.
     pub(super) fn info(&self) -> Option<TcpInfo> {
         TcpInfo::of(self.socket.as_ref()?).ok()
     }
 
-    /// The state of the socket, with its name as in RFC 9293 without hyphens. What waits for its time to
-    /// be over, or for the last part of its opening, has none: it is `Closed`, or `Listen`.
+    /// The state of the socket, with its name in RFC 9293 without hyphens. A connection in TIME-WAIT or
+    /// SYN-RECEIVED has no socket: its state is `Closed` or `Listen` here.
     pub(super) fn state(&self) -> &'static str {
         match self.info() {
-            Some(info) => name(info.state),
+            Some(info) => state_name(info.state),
             None if self.listener.is_some() => "Listen",
             None => "Closed",
         }
     }
 
-    /// The state of the connection. It takes some milliseconds: the kernel goes through all connections
-    /// of the machine to tell those of a namespace.
+    /// The state of the connection, including TIME-WAIT and SYN-RECEIVED. Reading it takes some milliseconds:
+    /// the kernel iterates over all connections of the machine to list those of a namespace.
     pub(super) fn listed(&mut self) -> &'static str {
         let state = self.state();
         let hidden = [("Closed", "06", "TimeWait"), ("Listen", "03", "SynReceived")];
         let Some((_, number, name)) = hidden.into_iter().find(|(known, ..)| *known == state) else {
             return state;
         };
-        let text = again(&mut self.connections).unwrap_or_default();
+        let text = reread(&mut self.connections).unwrap_or_default();
         let mut states = text.lines().filter_map(|line| line.split_whitespace().nth(3));
         if states.any(|listed| listed == number) { name } else { state }
     }
 
-    /// How often a recovery has begun that was no timeout.
-    pub(super) fn recoveries(&mut self) -> u64 {
-        let text = again(&mut self.counters).unwrap_or_default();
+    /// Number of recoveries without a timeout (fast retransmit).
+    pub(super) fn fast_recoveries(&mut self) -> u64 {
+        let text = reread(&mut self.counters).unwrap_or_default();
         let mut lines = text.lines().filter(|line| line.starts_with("TcpExt:"));
         let (Some(names), Some(numbers)) = (lines.next(), lines.next()) else { return 0 };
         let both = names.split_whitespace().zip(numbers.split_whitespace());
@@ -251,16 +251,16 @@ impl Host {
     }
 }
 
-/// Reads a table of the kernel anew.
-fn again(table: &mut File) -> io::Result<String> {
+/// Reads a table of procfs again.
+fn reread(table: &mut File) -> io::Result<String> {
     table.rewind()?;
     let mut text = String::new();
     table.read_to_string(&mut text)?;
     Ok(text)
 }
 
-/// `<net/tcp_states.h>`.
-const fn name(state: u8) -> &'static str {
+/// Name of a connection state of `<net/tcp_states.h>`.
+const fn state_name(state: u8) -> &'static str {
     match state {
         1 => "Established",
         2 => "SynSent",
@@ -280,9 +280,9 @@ fn address(index: usize, ports: [u16; 2]) -> SocketAddr {
     SocketAddr::from((ADDRESSES[index], ports[index]))
 }
 
-/// Settings of the namespace of the calling thread.
+/// Applies the sysctl settings of the namespace of the calling thread.
 fn configure(stack: &StackParams, rfc: bool) -> Result<(), Error> {
-    // No packets but those of the connection.
+    // The device carries only packets of the connection.
     set_sysctl("ipv6/conf/all/disable_ipv6", "1")?;
     set_sysctl("ipv4/tcp_ecn", "0")?;
     set_sysctl("ipv4/tcp_no_ssthresh_metrics_save", "0")?;
@@ -294,13 +294,13 @@ fn configure(stack: &StackParams, rfc: bool) -> Result<(), Error> {
         reordering: stack.dupthresh,
     };
     parameters.apply()?;
-    BEYOND_THE_RFCS
+    SYSCTLS_OF_PROFILE_RFC
         .into_iter()
         .filter(|_| rfc)
         .try_for_each(|(setting, value)| set_sysctl(setting, value))
 }
 
-/// What a stack sets at its socket.
+/// Socket options of a stack.
 fn socket_config(stack: &StackParams) -> TcpSocketConfig<'static> {
     TcpSocketConfig {
         congestion_control: congestion_control_name(stack.congestion_control),
@@ -314,10 +314,10 @@ fn socket_config(stack: &StackParams) -> TcpSocketConfig<'static> {
     }
 }
 
-/// The device, the address and the route of an end.
-fn network(index: usize, stack: &StackParams) -> IpCommands {
+/// Commands for the device, the address and the route of a host.
+fn network_commands(index: usize, stack: &StackParams) -> IpCommands {
     let [own, other] = [ADDRESSES[index], ADDRESSES[1 - index]].map(IpAddr::from);
-    // The first timeout is three times this, in whole ticks of 4 ms at 250 Hz.
+    // The initial timeout is three times this RTT, in whole ticks of 4 ms at 250 Hz.
     let third = (stack.rto_initial.as_nanos() / 1_000_000).div_ceil(12) * 4;
     let ssthresh = stack.initial_ssthresh;
     let metrics = RouteMetrics {
