@@ -1,5 +1,5 @@
-//! Congestion control that a run brings into the kernel: our own Vegas and MEDX, for as long as the
-//! run takes.
+//! Congestion control algorithms that a run loads into the kernel: Vegas and MEDX of gridhaul-cc, for the
+//! duration of the run.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -14,30 +14,30 @@ use gridhaul_scenario::scenario::{CongestionControlAlgorithm, IpVersion, Scenari
 use socket2::Socket;
 
 use crate::error::EmulationError;
-use crate::network::Plan;
+use crate::network::NetworkPlan;
 use crate::traffic::congestion_name;
 
-/// What was loaded, and goes when this does.
+/// Loaded algorithms; dropping this value unloads them.
 #[derive(Debug)]
 pub(crate) struct KernelCongestionControls {
     vegas: Option<Loaded>,
     medx: Option<Arc<Medx>>,
 }
 
-/// MEDX in the kernel, for runs of this process that want the same of it: its option is for all
-/// connections of the machine.
+/// MEDX in the kernel, shared by the runs of this process with the same settings: its socket option has one
+/// handler per machine.
 #[derive(Debug)]
 struct Medx {
     settings: MedxSettings,
-    /// Goes before the turn ends.
+    /// Unloaded before the lock is released.
     loaded: Loaded,
     _turn: File,
 }
 
-/// Whether this machine has the congestion control of every TCP flow, or lets us load it.
+/// Checks that this machine has the congestion control of each TCP flow, or can load it.
 ///
 /// # Errors
-/// What is missing.
+/// The missing prerequisite.
 pub(crate) fn require(scenario: &Scenario) -> Result<(), EmulationError> {
     let tcp = scenario.flow.values().filter(|flow| flow.transport == Transport::Tcp);
     let stacks = tcp.flat_map(|flow| [flow.stack.as_ref(), flow.to_stack.as_ref()]);
@@ -47,7 +47,7 @@ pub(crate) fn require(scenario: &Scenario) -> Result<(), EmulationError> {
         match (stack.congestion_control, congestion_name(&stack)) {
             (CongestionControlAlgorithm::Vegas, _) => require_own(Algorithm::Vegas)?,
             (CongestionControlAlgorithm::Medx, _) => require_own(Algorithm::Medx)?,
-            // What no kernel has is refused as a key.
+            // An algorithm that the kernel lacks is reported as an unsupported key.
             (_, None) => {}
             (_, Some(name)) => Namespace::new()?.enter(|| require_congestion_control(name))??,
         }
@@ -56,35 +56,37 @@ pub(crate) fn require(scenario: &Scenario) -> Result<(), EmulationError> {
 }
 
 fn require_own(algorithm: Algorithm) -> Result<(), EmulationError> {
-    match missing_text(algorithm) {
+    match missing_prerequisites(algorithm) {
         None => Ok(()),
-        Some(missing) => Err(EmulationError::ControlMissing { name: algorithm.name(), missing }),
+        Some(missing) => {
+            Err(EmulationError::CongestionControlMissing { name: algorithm.name(), missing })
+        }
     }
 }
 
-/// What this machine and this build lack to load an algorithm, if anything.
-pub(crate) fn missing_text(algorithm: Algorithm) -> Option<String> {
+/// Prerequisites of an algorithm that this machine or this build lacks, if any.
+pub(crate) fn missing_prerequisites(algorithm: Algorithm) -> Option<String> {
     let missing = gridhaul_cc::missing_for(&[algorithm], None);
     let missing: Vec<_> =
         missing.iter().map(|missing| format!("{}: {}", missing.what, missing.remedy)).collect();
     (!missing.is_empty()).then(|| missing.join("; "))
 }
 
-/// What this process holds now.
+/// MEDX as loaded by this process.
 static MEDX: Mutex<Weak<Medx>> = Mutex::new(Weak::new());
 
 impl KernelCongestionControls {
-    /// Loads what the flows of a plan need and this kernel does not have; Vegas under a name of its own,
-    /// so that other runs may have theirs.
-    pub(crate) fn load(plan: &Plan) -> Result<Self, EmulationError> {
+    /// Loads the algorithms that the flows of a plan need and the kernel lacks. Vegas gets a unique name, so
+    /// that other runs can load it with other settings.
+    pub(crate) fn load(plan: &NetworkPlan) -> Result<Self, EmulationError> {
         let tcp = plan.flows.iter().filter(|flow| flow.transport == Transport::Tcp);
         let stacks = tcp.flat_map(|flow| &flow.stacks);
-        let mut settings = Settings { suffix: own_suffix(), ..Settings::default() };
+        let mut settings = Settings { suffix: unique_suffix(), ..Settings::default() };
         let (mut with_vegas, mut with_medx) = (false, false);
         for stack in stacks {
             match stack.congestion_control {
                 CongestionControlAlgorithm::Vegas => {
-                    settings.vegas = vegas(stack).expect("others were refused");
+                    settings.vegas = vegas(stack).expect("other settings are unsupported keys");
                     with_vegas = true;
                 }
                 CongestionControlAlgorithm::Medx => {
@@ -96,11 +98,11 @@ impl KernelCongestionControls {
         }
         let medx = with_medx.then(|| Medx::shared(settings.medx)).transpose()?;
         let vegas = with_vegas.then(|| Loaded::load(&[Algorithm::Vegas], &settings)).transpose();
-        let vegas = vegas.map_err(EmulationError::Control)?;
+        let vegas = vegas.map_err(EmulationError::CongestionControl)?;
         Ok(Self { vegas, medx })
     }
 
-    /// What the kernel calls the congestion control of a stack; `None` where it is left as it is.
+    /// Name in the kernel of the congestion control of a stack; `None` leaves the default.
     pub(crate) fn name(&self, stack: &StackParams) -> Option<&str> {
         match stack.congestion_control {
             CongestionControlAlgorithm::Vegas => self.vegas.as_ref()?.name(Algorithm::Vegas),
@@ -108,26 +110,26 @@ impl KernelCongestionControls {
         }
     }
 
-    /// How often our algorithms have put right what the kernel had made up, in this run and in those of
-    /// this process that share MEDX with it.
+    /// Number of windows that the algorithms have corrected after the kernel had set them, in this run and in
+    /// those of this process that share MEDX with it.
     pub(crate) fn corrected(&self) -> u64 {
         let vegas = self.vegas.as_ref().map(|loaded| (loaded, Algorithm::Vegas));
         let medx = self.medx.as_ref().map(|medx| (&medx.loaded, Algorithm::Medx));
         let counters = vegas.into_iter().chain(medx).filter_map(|(loaded, algorithm)| {
-            // What a run has measured is not given up for a counter that cannot be read.
+            // A counter that cannot be read does not invalidate the measurements of a run.
             loaded.counters(algorithm).ok().flatten()
         });
         counters.map(|counters| counters.mended()).sum()
     }
 
-    /// What MEDX has judged on the connection of this socket.
+    /// Classifications by MEDX on the connection of this socket.
     pub(crate) fn classifications(&self, socket: &Socket) -> Option<ConnectionCounters> {
         self.medx.as_ref()?.loaded.connection(socket.as_fd()).ok()?
     }
 }
 
 impl Medx {
-    /// That of another run, if it is the same; or loads it when nobody else has one.
+    /// Returns MEDX of another run with the same settings, or loads it when no other process has it loaded.
     fn shared(settings: MedxSettings) -> Result<Arc<Self>, EmulationError> {
         let mut known = MEDX.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(medx) = known.upgrade().filter(|medx| medx.settings == settings) {
@@ -136,20 +138,21 @@ impl Medx {
         let turn = gridhaul_cc::take_turn()
             .map_err(EmulationError::call("waiting for another run's algorithms"))?;
         let all = Settings { medx: settings, ..Settings::default() };
-        let loaded = Loaded::load(&[Algorithm::Medx], &all).map_err(EmulationError::Control)?;
+        let loaded =
+            Loaded::load(&[Algorithm::Medx], &all).map_err(EmulationError::CongestionControl)?;
         let medx = Arc::new(Self { settings, loaded, _turn: turn });
         *known = Arc::downgrade(&medx);
         Ok(medx)
     }
 }
 
-/// What tells the algorithms of this run from those of others.
-fn own_suffix() -> String {
+/// Suffix that distinguishes the algorithms of this run from those of other runs.
+fn unique_suffix() -> String {
     static RUNS: AtomicU32 = AtomicU32::new(0);
     suffix(std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Process and run in seven letters and digits: 22 bits of one, the last nine of the other.
+/// Process and run in seven characters: 22 bits of the process number, the last nine bits of the run number.
 fn suffix(process: u32, run: u32) -> String {
     const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
     let mut number = u64::from(process) << 9 | u64::from(run & 511);
@@ -169,7 +172,7 @@ pub(crate) fn settings(stack: &StackParams) -> Result<Settings, usize> {
     Ok(Settings { vegas: vegas(stack)?, medx: medx(stack), ..Settings::default() })
 }
 
-/// Parameters of Vegas for the kernel, which counts in whole segments; see [`settings`].
+/// Parameters of Vegas for the kernel, which counts whole segments; see [`settings`].
 pub(crate) fn vegas(stack: &StackParams) -> Result<VegasSettings, usize> {
     let (alpha, beta, gamma) = *stack.vegas;
     VegasSettings::from_segments([alpha, beta, gamma])

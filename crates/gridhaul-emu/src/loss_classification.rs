@@ -1,5 +1,5 @@
-//! What MEDX said of losses beside their true cause: the kernel tells which byte was missing, and the
-//! wire knows why the segment that network it was lost.
+//! Classifications of losses by MEDX compared with the ground truth: the kernel reports the missing byte, and
+//! the link emulator records the cause of the loss of its segment.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use gridhaul_scenario::units::Instant;
 
 use crate::link_emulator::LostData;
 
-/// What one member of a flow said of a loss.
+/// A classification of a loss by one member of a flow.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LossClassification {
-    /// When it was known: at the next look behind it.
+    /// Time at which it was read: the first read after the classification.
     pub at: Instant,
     pub member: u32,
     pub judged: Judged,
 }
 
-/// The classifications of a flow from `begin` on by their cause. Both lists are in the order of time.
+/// Counts the classifications of a flow from `begin` on by ground truth. Both lists are in order of time.
 pub(crate) fn confusion<'a>(
     classifications: &[LossClassification],
     lost: impl Iterator<Item = &'a LostData>,
@@ -56,22 +56,27 @@ mod tests {
         LostData { at: ms(at_ms), flow: 0, member, seq, len: 100, cause }
     }
 
-    fn said(at_ms: u64, member: u32, missing: u32, congestion: bool) -> LossClassification {
+    fn classification(
+        at_ms: u64,
+        member: u32,
+        missing: u32,
+        congestion: bool,
+    ) -> LossClassification {
         LossClassification { at: ms(at_ms), member, judged: Judged { missing, congestion } }
     }
 
     #[test]
-    fn a_judgement_is_put_beside_the_newest_loss_before_it() {
+    fn a_classification_belongs_to_the_newest_loss_before_it() {
         let losses = [
             lost(10, 0, 500, Cause::Error),
             lost(11, 1, 500, Cause::Queue),
             lost(30, 0, 500, Cause::Queue),
         ];
         let classifications = [
-            said(20, 0, 500, false), // the error, although that segment will be lost once more
-            said(21, 1, 500, false), // the other member's full queue
-            said(40, 0, 500, true),  // the second loss
-            said(50, 0, 9_000, true), // nothing of it was lost
+            classification(20, 0, 500, false), // the error, although that segment will be lost again
+            classification(21, 1, 500, false), // the other member's full queue
+            classification(40, 0, 500, true),  // the second loss
+            classification(50, 0, 9_000, true), // nothing of it was lost
         ];
         let counts = |begin| {
             let mut metrics = Metrics::new();
@@ -87,7 +92,7 @@ mod tests {
             .map(|wanted| metrics.iter().find(|(metric, _)| *metric == wanted).map(|it| it.1))
         };
         assert_eq!(counts(Instant::ZERO), [1.0, 1.0, 0.0, 1.0, 1.0, 0.0].map(Some));
-        // Of the time before, only the losses count.
+        // Before `begin`, only the losses are recorded.
         assert_eq!(counts(ms(25)), [1.0, 0.0, 0.0, 0.0, 1.0, 0.0].map(Some));
     }
 }

@@ -1,4 +1,4 @@
-//! A network that stands until somebody ends it, for programs that know nothing of gridhaul.
+//! A network for other programs, which exists until it is stopped.
 
 use std::net::IpAddr;
 
@@ -9,59 +9,58 @@ use gridhaul_scenario::units::{Duration, Instant};
 use crate::error::EmulationError;
 use crate::kernel_congestion_control::KernelCongestionControls;
 use crate::link_emulator::Emulator;
-use crate::network::{Address, FlowEnd, Plan, Testbed};
+use crate::network::{Address, FlowEnd, NetworkPlan, Testbed};
 use crate::thread_wakeup::WakeupSchedule;
-use crate::unsupported::refusals;
+use crate::unsupported::unsupported_keys;
 use gridhaul_linux::{
     Clock, NAMESPACE_NAME_MAX, NamespaceNames, raise_open_file_limit, require_congestion_control,
 };
 
-/// A network of a scenario that stands.
+/// The network of a scenario, for other programs.
 #[derive(Debug)]
 pub struct StandaloneNetwork {
     scenario: Scenario,
-    plan: Plan,
+    plan: NetworkPlan,
     testbed: Testbed,
     names: NamespaceNames,
-    /// What routes name stays in the kernel as long as they do.
+    /// Algorithms that routes refer to; they stay loaded as long as the routes exist.
     controls: KernelCongestionControls,
 }
 
-/// A flow of the scenario, as programs of one's own can use it.
+/// Endpoints of a flow of the scenario, for other programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowEndpoints {
     /// Name of the flow.
     pub flow: String,
-    /// Namespace and first address of its `from` end, and of its `to` end. The next members have the
-    /// addresses behind.
+    /// Namespace and first address of the `from` end. The addresses of the other members follow.
     pub from: (String, IpAddr),
-    /// See `from`.
+    /// Namespace and first address of the `to` end.
     pub to: (String, IpAddr),
-    /// Members.
+    /// Number of members.
     pub count: u32,
-    /// Whether anything comes back from `to`: not where datagrams go over one-way links.
-    pub answers: bool,
-    /// Congestion control of TCP connections that begin at `from` and at `to`; `None` where programs
-    /// choose.
-    pub control: [Option<String>; 2],
+    /// Whether there is a path from `to` to `from`: not for datagrams over one-way links.
+    pub has_reverse_path: bool,
+    /// Congestion control of TCP connections that `from` and `to` open; `None` if the program
+    /// chooses.
+    pub congestion_control: [Option<String>; 2],
 }
 
 impl StandaloneNetwork {
-    /// Makes the network of a scenario, with namespaces `<prefix>-<node>`. Routes say to programs what
-    /// stacks ask for, as far as routes can.
+    /// Creates the network of a scenario, with namespaces `<prefix>-<node>`. Routes configure the connections
+    /// of programs with the parameters of the stacks, as far as routes support them.
     ///
     /// # Errors
-    /// A scenario that a kernel cannot honour, a name that is taken or too long, a machine that refuses.
+    /// A key that the kernel does not support, a name that exists or is too long, or an error of the machine.
     pub fn build(scenario: &Scenario, prefix: &str) -> Result<Self, RunError> {
-        let refused = refusals(scenario);
-        if !refused.is_empty() {
-            return Err(RunError::Unsupported(refused));
+        let unsupported = unsupported_keys(scenario);
+        if !unsupported.is_empty() {
+            return Err(RunError::Unsupported(unsupported));
         }
         raise_open_file_limit();
-        let mut plan = Plan::new(scenario)?;
+        let mut plan = NetworkPlan::new(scenario)?;
         check_names(prefix, &plan.nodes)?;
         let controls = KernelCongestionControls::load(&plan)?;
-        plan.serve_programs(scenario, |stack| controls.name(stack));
+        plan.configure_routes_for_programs(scenario, |stack| controls.name(stack));
         for name in plan.flows.iter().flat_map(|flow| &flow.controls).flatten() {
             require_congestion_control(name).map_err(EmulationError::from)?;
         }
@@ -69,15 +68,15 @@ impl StandaloneNetwork {
         let named = plan.nodes.iter().map(|node| format!("{prefix}-{node}"));
         let names =
             NamespaceNames::assign(named.zip(&testbed.namespaces)).map_err(EmulationError::from)?;
-        // Nobody asks for what is recorded, and captures would grow as long as the network stands.
+        // Recordings have no reader, and captures would grow as long as the network exists.
         let scenario = Scenario { record: Record::default(), ..scenario.clone() };
         Ok(Self { scenario, plan, testbed, names, controls })
     }
 
-    /// Between whom the scenario has flows.
+    /// The endpoints of each flow of the scenario.
     #[must_use]
     pub fn pairs(&self, prefix: &str) -> Vec<FlowEndpoints> {
-        let pair = |(number, (name, flow)): (usize, (&String, &crate::network::FlowPlan))| {
+        let pair = |(number, (name, flow)): (usize, (&String, &crate::network::FlowLayout))| {
             let end = |side: FlowEnd, node: usize| {
                 let first = Address { flow: number as u16, side, number: 0 };
                 (format!("{prefix}-{}", self.plan.nodes[node]), first.ip(flow.family))
@@ -87,18 +86,18 @@ impl StandaloneNetwork {
                 from: end(FlowEnd::From, flow.ends[0]),
                 to: end(FlowEnd::To, flow.ends[1]),
                 count: flow.count,
-                answers: !flow.paths[1].is_empty(),
-                control: flow.controls.clone(),
+                has_reverse_path: !flow.paths[1].is_empty(),
+                congestion_control: flow.controls.clone(),
             }
         };
         self.scenario.flow.keys().zip(&self.plan.flows).enumerate().map(pair).collect()
     }
 
-    /// Carries packets until `stop` says so; then everything is removed.
+    /// Forwards packets until `stop` returns `true`; then removes the network.
     ///
     /// # Errors
-    /// A device that is gone.
-    pub fn carry(self, stop: impl Fn() -> bool) -> Result<(), RunError> {
+    /// A device was deleted.
+    pub fn run(self, stop: impl Fn() -> bool) -> Result<(), RunError> {
         let emulator = Emulator::new(&self.scenario, &self.plan, &self.testbed.devices, 0, None)?;
         let clock = Clock::starts_in(Duration::ZERO);
         let outcome =
@@ -110,7 +109,7 @@ impl StandaloneNetwork {
     }
 }
 
-/// Checks that no name `<prefix>-<node>` is too long, before any namespace is made.
+/// Checks that no name `<prefix>-<node>` is too long, before any namespace is created.
 fn check_names(prefix: &str, nodes: &[String]) -> Result<(), EmulationError> {
     let Some(longest) = nodes.iter().max_by_key(|node| node.len()) else { return Ok(()) };
     let length = prefix.len() + 1 + longest.len();

@@ -1,11 +1,11 @@
-//! When the two threads of a run wake up: one that is about to hand a packet over finds the other awake.
+//! Wake-up times of the two threads of a run: a thread that receives a packet is awake when it arrives.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gridhaul_scenario::units::Instant;
 
-/// When the two threads of a run are due next: one that is about to hand something over finds the other
-/// awake.
+/// Next deadlines of the two threads of a run. A thread wakes up shortly after the other one, so that it is
+/// awake when the other one sends a packet.
 #[derive(Debug)]
 pub(crate) struct WakeupSchedule {
     due: [AtomicU64; 2],
@@ -15,7 +15,7 @@ pub(crate) struct WakeupSchedule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Thread {
     /// The emulator.
-    Wire = 0,
+    Emulator = 0,
     /// The applications.
     Traffic = 1,
 }
@@ -25,32 +25,32 @@ impl WakeupSchedule {
         Self { due: [const { AtomicU64::new(u64::MAX) }; 2] }
     }
 
-    /// Says when this thread is due next. Returns until when it should sleep at most.
+    /// Announces the next deadline of a thread. Returns the time until which it should sleep at most.
     pub(crate) fn announce(&self, thread: Thread, due: Instant, now: Instant) -> Instant {
         let own = thread as usize;
         self.due[own].store(due.as_nanos(), Ordering::Relaxed);
-        let other = self.due[1 - own].load(Ordering::Relaxed).saturating_add(HANDING_OVER);
+        let other = self.due[1 - own].load(Ordering::Relaxed).saturating_add(SEND_TIME_NS);
         if other > now.as_nanos() { due.min(Instant::from_nanos(other)) } else { due }
     }
 }
 
-/// Nanoseconds that it takes to send a packet.
-const HANDING_OVER: u64 = 20_000;
+/// Time to send a packet through the kernel, in nanoseconds.
+const SEND_TIME_NS: u64 = 20_000;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn who_is_to_be_handed_something_is_awake() {
+    fn a_thread_wakes_up_when_the_other_one_sends() {
         let at = Instant::from_nanos;
         let wakeups = WakeupSchedule::new();
-        assert_eq!(wakeups.announce(Thread::Wire, Instant::NEVER, at(0)), Instant::NEVER);
+        assert_eq!(wakeups.announce(Thread::Emulator, Instant::NEVER, at(0)), Instant::NEVER);
         assert_eq!(wakeups.announce(Thread::Traffic, at(500_000), at(0)), at(500_000));
-        let handed = at(500_000 + HANDING_OVER);
-        assert_eq!(wakeups.announce(Thread::Wire, at(900_000), at(100)), handed);
-        assert_eq!(wakeups.announce(Thread::Wire, at(400_000), at(100)), at(400_000));
-        // The other one is late: it is not waited for.
-        assert_eq!(wakeups.announce(Thread::Wire, at(900_000), handed), at(900_000));
+        let handed = at(500_000 + SEND_TIME_NS);
+        assert_eq!(wakeups.announce(Thread::Emulator, at(900_000), at(100)), handed);
+        assert_eq!(wakeups.announce(Thread::Emulator, at(400_000), at(100)), at(400_000));
+        // The deadline of the other thread is in the past: it is ignored.
+        assert_eq!(wakeups.announce(Thread::Emulator, at(900_000), handed), at(900_000));
     }
 }

@@ -1,5 +1,5 @@
-//! A network that stands for other programs: what their sockets get without asking for it. It needs
-//! root; where that is missing the test says so and passes, but fails where `CI` is set.
+//! A network for other programs: parameters that their sockets get from routes. The test requires root;
+//! otherwise it reports this and passes, but fails with `CI` set.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -26,23 +26,23 @@ const SCENARIO: &str = "title = 'programs'\nduration = '1 s'\n\
     [flow.both]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 'quick'\nto_stack = 'slow'\n\
     [flow.long]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 'six'\nip = 6\n";
 
-/// What a program finds at its socket.
+/// Parameters of a program's socket.
 #[derive(Debug, PartialEq, Eq)]
-struct Found {
+struct SocketState {
     control: String,
     mss: u32,
-    /// Least timeout, up to what the round trip adds.
+    /// Minimum retransmission timeout.
     timeout_ms: u64,
 }
 
 #[test]
-fn programs_get_from_routes_what_stacks_ask_for() {
+fn routes_apply_the_parameters_of_stacks_to_programs() {
     let scenario = Scenario::from_toml(SCENARIO, "programs.toml").expect("a scenario");
     let prefix = format!("ghp{}", std::process::id());
     let network = match (StandaloneNetwork::build(&scenario, &prefix), std::env::var_os("CI")) {
         (Ok(network), _) => network,
         (Err(error), None) if error.to_string().contains("gridhaul doctor") => {
-            eprintln!("passed over, this machine lacks what a network needs: {error}");
+            eprintln!("skipped, this machine lacks a prerequisite: {error}");
             return;
         }
         (Err(error), _) => panic!("{error}"),
@@ -50,36 +50,37 @@ fn programs_get_from_routes_what_stacks_ask_for() {
     let pairs = network.pairs(&prefix);
     let stop = AtomicBool::new(false);
     let found = thread::scope(|scope| {
-        let carrier = scope.spawn(|| network.carry(|| stop.load(Ordering::Relaxed)));
+        let carrier = scope.spawn(|| network.run(|| stop.load(Ordering::Relaxed)));
         let found = scope.spawn(|| pairs.iter().map(ends_of).collect::<Vec<_>>()).join();
         stop.store(true, Ordering::Relaxed);
-        carrier.join().expect("no panic").expect("it carried");
+        carrier.join().expect("no panic").expect("the network ran");
         found.expect("connections")
     });
     let default = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
-    let default = default.expect("every kernel says it").trim().to_owned();
+    let default = default.expect("each kernel has a default").trim().to_owned();
     let ends = |near: (&str, u32, u64), far: (&str, u32, u64)| {
-        [near, far].map(|(control, mss, timeout_ms)| Found {
+        [near, far].map(|(control, mss, timeout_ms)| SocketState {
             control: control.to_owned(),
             mss,
             timeout_ms,
         })
     };
-    // Nobody chose a variant: the machine's. The segments of a run are 1460 bytes long here as well.
+    // Without a stack: the default congestion control of the machine, and the 1460 B segments of a run.
     assert_eq!(found[0], ends((&default, 1460, 200), (&default, 1460, 200)));
-    // The smaller segments are those of both; each end has the timeout of its own stack.
+    // Both ends use the smaller MSS; each has the timeout of its own stack.
     assert_eq!(found[1], ends(("reno", 500, 50), ("cubic", 500, 200)));
     assert_eq!(found[2], ends(("cubic", 1460, 1000), ("cubic", 1460, 1000)));
-    let told =
-        |pair: &FlowEndpoints| pair.control.each_ref().map(|name| name.clone().unwrap_or_default());
+    let congestion_control = |pair: &FlowEndpoints| {
+        pair.congestion_control.each_ref().map(|name| name.clone().unwrap_or_default())
+    };
     assert_eq!(
-        pairs.iter().map(told).collect::<Vec<_>>(),
+        pairs.iter().map(congestion_control).collect::<Vec<_>>(),
         [["", ""], ["reno", "cubic"], ["cubic", "cubic"]]
     );
 }
 
-/// Connects over the addresses of a pair, sends something each way, and looks at both sockets.
-fn ends_of(pair: &FlowEndpoints) -> [Found; 2] {
+/// Connects over the addresses of a pair, sends data in both directions, and reads both sockets.
+fn ends_of(pair: &FlowEndpoints) -> [SocketState; 2] {
     let [near, far] = [&pair.from, &pair.to];
     let at = SocketAddr::new(far.1, 7_000);
     let listener = inside(&far.0, || TcpListener::bind(at).expect("an own address"));
@@ -87,11 +88,11 @@ fn ends_of(pair: &FlowEndpoints) -> [Found; 2] {
     let client =
         inside(&near.0, || TcpStream::connect_timeout(&at, limit).expect("the far end listens"));
     let (server, from) = listener.accept().expect("a connection");
-    assert_eq!(from.ip(), near.1, "the route says which address is its own");
+    assert_eq!(from.ip(), near.1, "the route sets the source address");
     for (mut one, mut other) in [(&client, &server), (&server, &client)] {
         other.set_read_timeout(Some(limit)).expect("a limit");
-        one.write_all(&[7; 3_000]).expect("room");
-        other.read_exact(&mut [0; 3_000]).expect("what was sent");
+        one.write_all(&[7; 3_000]).expect("buffer space");
+        other.read_exact(&mut [0; 3_000]).expect("the sent data");
     }
     [found(&client), found(&server)]
 }
@@ -106,10 +107,10 @@ fn inside<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| scope.spawn(entered).join()).expect("no panic")
 }
 
-fn found(socket: &TcpStream) -> Found {
+fn found(socket: &TcpStream) -> SocketState {
     let info = TcpInfo::of(socket).expect("a TCP socket");
-    // A round trip is 10 ms and what this machine is late; it comes on top of the least timeout.
+    // The timeout is the minimum plus the round-trip time, which is 10 ms plus the lateness of this machine.
     let beyond = |least: u64| (Duration::from_millis(least)..).contains(&info.rto);
     let timeout_ms = [1_000, 200, 50].into_iter().find(|&least| beyond(least)).unwrap_or_default();
-    Found { control: tcp_congestion(socket).expect("a name"), mss: info.mss, timeout_ms }
+    SocketState { control: tcp_congestion(socket).expect("a name"), mss: info.mss, timeout_ms }
 }

@@ -1,18 +1,18 @@
-//! The packets that are offered to one direction, for Wireshark.
+//! Capture of the packets that are offered to one direction of a link (pcapng).
 
 use gridhaul_data::pcapng::PcapngWriter;
 use gridhaul_scenario::answer::Capture;
 use gridhaul_scenario::units::Instant;
 
-/// Writes packets down as they enter a link.
+/// Captures packets as they enter a link.
 #[derive(Debug)]
 pub(crate) struct CaptureWriter {
     writer: PcapngWriter,
     packets: usize,
 }
 
-/// Bytes of a packet that are kept: room for all headers.
-const SNAP: usize = 128;
+/// Snapshot length in bytes: sufficient for all headers.
+const SNAPSHOT_LENGTH: usize = 128;
 
 impl CaptureWriter {
     /// For a direction of this name.
@@ -23,7 +23,11 @@ impl CaptureWriter {
     pub(crate) fn on_offered(&mut self, now: Instant, packet: &[u8]) {
         if self.packets < PcapngWriter::PACKETS_MAX {
             self.packets += 1;
-            self.writer.push(now, &packet[..packet.len().min(SNAP)], packet.len() as u32);
+            self.writer.push(
+                now,
+                &packet[..packet.len().min(SNAPSHOT_LENGTH)],
+                packet.len() as u32,
+            );
         }
     }
 

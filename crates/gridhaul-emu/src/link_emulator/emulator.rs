@@ -1,4 +1,4 @@
-//! The loop: read from devices, hand to links, write what arrives.
+//! The emulator loop: reads packets from devices, offers them to links, and writes the packets that arrive.
 
 use gridhaul_core::link::{Cause, LinkAccount, LinkObserver, LinkSet, Passage, TimedLinks};
 use gridhaul_scenario::answer::{Capture, Recording};
@@ -11,21 +11,21 @@ use super::packet_store::{PacketStore, StoredPacket};
 use super::recorder::Recorder;
 use super::{Lateness, RowCounters};
 use crate::error::EmulationError;
-use crate::network::{Address, LinkDevice, Plan};
+use crate::network::{Address, LinkDevice, NetworkPlan};
 use crate::thread_wakeup::{Thread, WakeupSchedule};
 use gridhaul_linux::Clock;
 use gridhaul_linux::{EventFlags, Poll, Tun, request_realtime_priority};
 
-/// Carries the packets of one run.
+/// Forwards the packets of one run.
 #[derive(Debug)]
 pub(crate) struct Emulator<'a> {
-    plan: &'a Plan,
+    plan: &'a NetworkPlan,
     devices: &'a [Tun],
     links: EmulatedLinks,
-    frames: PacketStore,
+    packets: PacketStore,
     /// One for each flow of the scenario.
     counters: Vec<RowCounters>,
-    /// Lost data of flows whose congestion control judges losses.
+    /// Lost data of flows whose congestion control classifies losses.
     lost: Vec<LostData>,
     lateness: Lateness,
     recorder: Recorder,
@@ -34,18 +34,18 @@ pub(crate) struct Emulator<'a> {
 }
 
 /// The links of a run.
-pub(super) type EmulatedLinks = TimedLinks<StoredPacket, FrameObserver>;
+pub(super) type EmulatedLinks = TimedLinks<StoredPacket, CaptureObserver>;
 
-/// What is known of the frames of one direction beside the counters.
+/// State of one direction in addition to its counters.
 #[derive(Debug)]
-pub(super) struct FrameObserver {
-    /// Place of the frame that left last. A second copy of it may follow directly.
+pub(super) struct CaptureObserver {
+    /// Index of the packet that left last. A duplicate of it may follow directly.
     last_left: Option<u32>,
-    /// Captures the frames. The emulator hands it their bytes, which a direction does not have.
+    /// Capture of the packets, if requested.
     capture: Option<CaptureWriter>,
 }
 
-/// What is counted at a time.
+/// Counters at one time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EmulatorState {
     /// One for each direction.
@@ -65,28 +65,28 @@ pub(crate) struct LostData {
     pub cause: Cause,
 }
 
-/// What a run has shown on the wire.
+/// Results of the emulator.
 #[derive(Debug)]
 pub(crate) struct EmulatorOutcome {
     /// At the end of the warm-up, and at the end.
     pub before: EmulatorState,
     pub after: EmulatorState,
-    /// Lost data of flows whose congestion control judges losses, in the order of time.
+    /// Lost data of flows whose congestion control classifies losses, in order of time.
     pub lost: Vec<LostData>,
-    /// How late packets were handed on, against the time at which they were due.
+    /// Lateness of forwarded packets relative to their deadlines.
     pub lateness: Lateness,
     /// Queues and throughput over time.
     pub recording: Recording,
     pub captures: Vec<Capture>,
 }
 
-/// Packets that are read from one device before others have their turn.
+/// Largest number of packets that are read from one device before the others are served.
 const BATCH: usize = 64;
 
 impl<'a> Emulator<'a> {
     pub(crate) fn new(
         scenario: &Scenario,
-        plan: &'a Plan,
+        plan: &'a NetworkPlan,
         devices: &'a [Tun],
         replication: u32,
         interval: Option<Duration>,
@@ -96,8 +96,8 @@ impl<'a> Emulator<'a> {
             poll.watch(device, port, EventFlags::IN)?;
         }
         let observer = |name: &str, member, _: &Direction| {
-            let tapped = replication == 0 && member == 0 && scenario.record.captures(name);
-            FrameObserver { last_left: None, capture: tapped.then(|| CaptureWriter::new(name)) }
+            let captured = replication == 0 && member == 0 && scenario.record.captures(name);
+            CaptureObserver { last_left: None, capture: captured.then(|| CaptureWriter::new(name)) }
         };
         let links = LinkSet::of_scenario(scenario, &plan.directions, replication, observer)
             .expect("a valid scenario pairs directions that it has");
@@ -105,7 +105,7 @@ impl<'a> Emulator<'a> {
             plan,
             devices,
             links: TimedLinks::new(links),
-            frames: PacketStore::default(),
+            packets: PacketStore::default(),
             counters: vec![RowCounters::default(); plan.flows.len()],
             lost: Vec::new(),
             lateness: Lateness::new(),
@@ -115,12 +115,12 @@ impl<'a> Emulator<'a> {
         })
     }
 
-    /// What it carries packets through.
-    pub(crate) const fn plan(&self) -> &'a Plan {
+    /// The network plan of the run.
+    pub(crate) const fn plan(&self) -> &'a NetworkPlan {
         self.plan
     }
 
-    /// Carries packets until the end, or until `stop` says so.
+    /// Forwards packets until the end, or until `stop` returns `true`.
     pub(crate) fn run(
         mut self,
         (clock, wakeups): (Clock, &WakeupSchedule),
@@ -141,7 +141,7 @@ impl<'a> Emulator<'a> {
             self.recorder.sample(now, &mut self.links);
             let limit = before.as_ref().map_or(warmup, |_| end);
             let due = self.links.next_deadline().min(limit).min(self.recorder.due());
-            let due = wakeups.announce(Thread::Wire, due, now);
+            let due = wakeups.announce(Thread::Emulator, due, now);
             self.wait(clock, due)?;
         }
         let after = self.state(clock.now());
@@ -163,18 +163,18 @@ impl<'a> Emulator<'a> {
     /// Waits until a device has something to read or a link is due, and reads.
     fn wait(&mut self, clock: Clock, due: Instant) -> Result<(), EmulationError> {
         for event in self.poll.wait::<32>(clock.until(due))? {
-            self.take_in(event.data.u64() as usize, clock)?;
+            self.read_device(event.data.u64() as usize, clock)?;
         }
         Ok(())
     }
 
-    /// Reads what the kernel has sent through a device.
-    fn take_in(&mut self, number: usize, clock: Clock) -> Result<(), EmulationError> {
+    /// Reads the packets that the kernel has sent through a device.
+    fn read_device(&mut self, number: usize, clock: Clock) -> Result<(), EmulationError> {
         let mut buffer = std::mem::take(&mut self.buffer);
         for _ in 0..BATCH {
             let read = self.devices[number].read(&mut buffer);
             let port = &self.plan.ports[number];
-            match read.map_err(|error| self.lost(port, "reading from", error))? {
+            match read.map_err(|error| self.device_error(port, "reading from", error))? {
                 None => break,
                 Some(length) => self.enter(number, &buffer[..length], clock.now()),
             }
@@ -183,23 +183,23 @@ impl<'a> Emulator<'a> {
         Ok(())
     }
 
-    /// A packet leaves a node for a link. One that belongs to no flow goes nowhere.
+    /// A packet leaves a node for a link. A packet that belongs to no flow is dropped.
     fn enter(&mut self, port: usize, packet: &[u8], now: Instant) {
         let Some((header, direction)) = self.direction_of(port, packet) else { return };
         let bytes = packet.len() as u32;
         let flow = usize::from(header.to.flow);
         let data = header.is_forward() && header.payload > 0;
-        let way = &self.plan.flows[flow].paths[usize::from(!header.is_forward())];
-        if data && way.first() == self.plan.ports[port].leads.as_ref() {
+        let path = &self.plan.flows[flow].paths[usize::from(!header.is_forward())];
+        if data && path.first() == self.plan.ports[port].leads.as_ref() {
             self.counters[flow].data.on_sent(bytes);
         }
         if let Some(capture) = &mut self.links.links.entry_mut(direction).observer.capture {
             capture.on_offered(now, packet);
         }
-        let frame = self.frames.keep(header, packet);
-        if self.links.offer(now, direction, bytes, frame).is_err() {
-            self.note_lost(frame.place, Cause::Queue, now);
-            self.frames.release(frame.place);
+        let stored = self.packets.insert(header, packet);
+        if self.links.offer(now, direction, bytes, stored).is_err() {
+            self.record_loss(stored.index, Cause::Queue, now);
+            self.packets.release(stored.index);
         }
     }
 
@@ -218,44 +218,44 @@ impl<'a> Emulator<'a> {
         let now = clock.now();
         while let Some((number, passage)) = self.links.poll(now) {
             let last_left = &mut self.links.links.entry_mut(number).observer.last_left;
-            let previous = last_left.replace(passage.payload.place);
+            let previous = last_left.replace(passage.payload.index);
             if let Some(previous) = previous.filter(|_| !passage.fate.is_copy()) {
-                self.frames.release(previous);
+                self.packets.release(previous);
             }
             self.leave(number, passage, now)?;
         }
         Ok(())
     }
 
-    /// A packet comes out of a direction, or is lost in it.
+    /// A packet leaves a direction, or is lost in it.
     fn leave(
         &mut self,
         direction: u32,
         passage: Passage<StoredPacket>,
         now: Instant,
     ) -> Result<(), EmulationError> {
-        let Passage { payload: frame, fate, offered, left, .. } = passage;
+        let Passage { payload: stored, fate, offered, left, .. } = passage;
         if let Some(cause) = fate.loss_cause() {
-            self.note_lost(frame.place, cause, now);
+            self.record_loss(stored.index, cause, now);
         }
         if !fate.arrives() {
             return Ok(());
         }
         self.lateness.record(now.since(left));
         let arrival = self.plan.arrival(direction);
-        let (header, bytes) = self.frames.get_mut(frame.place);
+        let (header, bytes) = self.packets.get_mut(stored.index);
         let (header, length) = (*header, bytes.len() as u64);
         if fate.is_garbled() && !fate.is_copy() {
             corrupt_undetected(bytes);
         }
         if fate.is_damaged() && !fate.is_copy() {
-            // The packet travels on, and its receiver's checksum rejects it.
+            // The packet is forwarded, and its receiver rejects its checksum.
             corrupt(bytes);
         }
         let row_counters = &mut self.counters[usize::from(header.to.flow)];
         let flow = &self.plan.flows[usize::from(header.to.flow)];
-        let way = &flow.paths[usize::from(!header.is_forward())];
-        let last = way.last().is_some_and(|hop| self.plan.port_number(hop, true) == arrival);
+        let path = &flow.paths[usize::from(!header.is_forward())];
+        let last = path.last().is_some_and(|hop| self.plan.port_number(hop, true) == arrival);
         let data = header.is_forward() && header.payload > 0;
         if data && !fate.is_copy() {
             row_counters.data.delay_ns += left.since(offered).as_nanos();
@@ -267,24 +267,24 @@ impl<'a> Emulator<'a> {
                 row_counters.arrived_bytes += length;
                 row_counters.data.arrived += u64::from(data && !fate.is_copy());
             }
-            (true, false) => row_counters.returned_bytes += length,
+            (true, false) => row_counters.reverse_bytes += length,
         }
-        let bytes = self.frames.get_mut(frame.place).1;
+        let bytes = self.packets.get_mut(stored.index).1;
         let written = self.devices[arrival].write(bytes);
-        written.map_err(|error| self.lost(&self.plan.ports[arrival], "writing to", error))
+        written.map_err(|error| self.device_error(&self.plan.ports[arrival], "writing to", error))
     }
 
-    fn note_lost(&mut self, place: u32, cause: Cause, at: Instant) {
-        let header = *self.frames.header(place);
+    fn record_loss(&mut self, index: u32, cause: Cause, at: Instant) {
+        let header = *self.packets.header(index);
         let row_counters = &mut self.counters[usize::from(header.to.flow)];
         let data = header.is_forward() && header.payload > 0;
         row_counters.data.lost += u64::from(data);
         row_counters.lost += u64::from(header.payload > 0);
-        self.note_cause(&header, cause, at);
+        self.record_cause(&header, cause, at);
     }
 
-    /// Remembers why a segment with data is not there, where its sender judges.
-    fn note_cause(&mut self, header: &Header, cause: Cause, at: Instant) {
+    /// Records the cause of the loss of a data segment if its sender classifies losses.
+    fn record_cause(&mut self, header: &Header, cause: Cause, at: Instant) {
         let Header { to: Address { flow, number: member, .. }, payload: len, seq } = *header;
         if header.is_forward() && len > 0 && self.plan.flows[usize::from(flow)].classifies_losses()
         {
@@ -292,8 +292,13 @@ impl<'a> Emulator<'a> {
         }
     }
 
-    /// The error of a device that does not work any more.
-    fn lost(&self, port: &LinkDevice, doing: &str, error: std::io::Error) -> EmulationError {
+    /// The error of a device that cannot be read or written.
+    fn device_error(
+        &self,
+        port: &LinkDevice,
+        doing: &str,
+        error: std::io::Error,
+    ) -> EmulationError {
         let node = self.plan.nodes[port.node].clone();
         if Tun::is_gone(&error) {
             return EmulationError::DeviceGone { link: port.link.clone(), node };
@@ -304,4 +309,4 @@ impl<'a> Emulator<'a> {
     }
 }
 
-impl LinkObserver<StoredPacket> for FrameObserver {}
+impl LinkObserver<StoredPacket> for CaptureObserver {}

@@ -1,9 +1,9 @@
-//! How late things were done, against the time at which they were due.
+//! Lateness of events relative to their deadlines.
 
 use gridhaul_scenario::units::Duration;
 use hdrhistogram::Histogram;
 
-/// A distribution of delays that nobody ordered.
+/// Distribution of the lateness of events.
 #[derive(Debug)]
 pub(crate) struct Lateness {
     /// In microseconds.
@@ -20,7 +20,7 @@ impl Lateness {
         self.histogram.record(late.as_nanos() / 1_000).expect("the histogram grows");
     }
 
-    /// The lateness that this share of the events did not exceed; `None` without events.
+    /// A quantile of the lateness; `None` without events.
     pub(crate) fn quantile(&self, share: f64) -> Option<Duration> {
         let known = !self.histogram.is_empty();
         known.then(|| Duration::from_micros(self.histogram.value_at_quantile(share)))

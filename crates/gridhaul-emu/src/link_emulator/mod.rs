@@ -1,4 +1,4 @@
-//! The wire: one thread that carries packets from device to device through the links of the
+//! The link emulator: one thread that forwards packets between devices through the links of the
 //! scenario, on the monotonic clock.
 
 mod capture;

@@ -1,29 +1,29 @@
-//! What the emulator reads of a packet: between whom it goes, and whether it carries data.
+//! The headers of a packet that the emulator uses: its flow, its direction, and its payload.
 
 use gridhaul_core::wire::{IpPacket, PacketRewriter, PacketSummary};
 
 use crate::network::{Address, FlowEnd};
 
-/// What is known of a packet from its headers.
+/// Flow and payload of a packet, from its headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// Whose packet it is: the address of the end that it goes to.
+    /// Destination address: flow, end and member.
     pub to: Address,
-    /// Bytes behind the TCP or UDP header.
+    /// Bytes after the TCP or UDP header.
     pub payload: u32,
-    /// Of TCP: the number of the first of them.
+    /// TCP sequence number of the first payload byte.
     pub seq: u32,
 }
 
 impl Header {
-    /// Reads a packet; `None` where it is no packet of a flow (the kernel's own neighbour
-    /// discovery, an error message).
+    /// Parses a packet; `None` if it belongs to no flow (neighbour discovery of the kernel, an error
+    /// message).
     pub(crate) fn read(packet: &[u8]) -> Option<Self> {
         let PacketSummary { destination, payload, seq } = PacketSummary::read(packet)?;
         Some(Self { to: Address::of(destination)?, payload, seq })
     }
 
-    /// Whether it goes from the `from` end to the `to` end of its flow.
+    /// Whether the packet goes from the `from` end to the `to` end of its flow.
     pub(crate) fn is_forward(&self) -> bool {
         self.to.side == FlowEnd::To
     }
@@ -35,8 +35,8 @@ impl Header {
     }
 }
 
-/// Flips a bit behind the IP header, so that the checksum of TCP or UDP rejects the packet; the IP
-/// header stays whole, or the packet would not be delivered anywhere.
+/// Flips a bit after the IP header, so that the TCP or UDP checksum is wrong. The IP header stays intact,
+/// because the packet would not be delivered otherwise.
 pub(crate) fn corrupt(packet: &mut [u8]) {
     let Ok(ip) = IpPacket::parse(packet) else { return };
     // The first byte of the window field in TCP; in a short datagram, the last byte.
@@ -46,8 +46,8 @@ pub(crate) fn corrupt(packet: &mut [u8]) {
     }
 }
 
-/// Flips a bit in the last byte of the data and adjusts the checksum of TCP or UDP, so that the receiver
-/// takes them. A packet without data stays as it is.
+/// Flips a bit in the last byte of the data and adjusts the TCP or UDP checksum, so that the receiver
+/// accepts the data. A packet without data stays unchanged.
 pub(crate) fn corrupt_undetected(packet: &mut [u8]) {
     let Ok(mut rewriter) = PacketRewriter::parse(packet) else { return };
     if let [before @ .., last] = rewriter.payload() {
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_no_payload() {
+    fn options_are_not_payload() {
         let header = Header::read(&tcp(&[0; 100])).unwrap();
         assert_eq!((header.payload, header.seq), (100, 0x0102_0304));
         assert_eq!(header.to, Address { flow: 1, side: FlowEnd::To, number: 6 });
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_is_no_packet_of_a_flow() {
+    fn a_truncated_packet_belongs_to_no_flow() {
         let whole = tcp(&[]);
         for length in 0..20 + 13 {
             assert_eq!(Header::read(&whole[..length]), None, "{length} bytes");
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn echoes_are_packets_of_a_flow() {
+    fn echo_replies_belong_to_a_flow() {
         let mut packet = tcp(&[0; 16]);
         packet[9] = 1;
         let echo = Header::read(&packet).unwrap();
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_leaves_the_ip_header_whole() {
+    fn corruption_leaves_the_ip_header_intact() {
         let (mut damaged, whole) = (tcp(&[0; 5]), tcp(&[0; 5]));
         corrupt(&mut damaged);
         assert_eq!(damaged[..20], whole[..20]);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn garbled_data_has_a_right_checksum() {
+    fn undetected_corruption_has_a_correct_checksum() {
         for payload in [1, 2, 5, 100] {
             let data: Vec<u8> = (1..=payload).collect();
             let whole = tcp(&data);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn without_data_or_whole_headers_nothing_is_garbled() {
+    fn packets_without_data_or_complete_headers_stay_unchanged() {
         for mut packet in [tcp(&[]), vec![0x45; 3], vec![]] {
             let whole = packet.clone();
             corrupt_undetected(&mut packet);

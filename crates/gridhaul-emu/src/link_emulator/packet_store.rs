@@ -1,4 +1,4 @@
-//! Packets inside the emulator: their bytes stand in one place, links carry their numbers.
+//! Storage of the packets in the emulator; links carry their indices.
 
 use gridhaul_core::link::Payload;
 
@@ -7,9 +7,9 @@ use super::packet_header::Header;
 /// A packet as links carry it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StoredPacket {
-    /// Its place among the frames.
-    pub place: u32,
-    /// Flow, member and end, for queues that take flows in turn.
+    /// Index in the [`PacketStore`].
+    pub index: u32,
+    /// Flow, member and end, for fair queueing.
     flow: u64,
 }
 
@@ -19,40 +19,40 @@ impl Payload for StoredPacket {
     }
 }
 
-/// The packets that are inside. Places are used again, with their memory.
+/// The packets in the emulator. Slots are reused with their memory.
 #[derive(Debug, Default)]
 pub(crate) struct PacketStore {
-    kept: Vec<(Header, Vec<u8>)>,
+    packets: Vec<(Header, Vec<u8>)>,
     free: Vec<u32>,
 }
 
 impl PacketStore {
-    /// Keeps a packet.
-    pub(crate) fn keep(&mut self, header: Header, bytes: &[u8]) -> StoredPacket {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.kept.push((header, Vec::new()));
-            self.kept.len() as u32 - 1
+    /// Stores a copy of a packet.
+    pub(crate) fn insert(&mut self, header: Header, bytes: &[u8]) -> StoredPacket {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.packets.push((header, Vec::new()));
+            self.packets.len() as u32 - 1
         });
-        let slot = &mut self.kept[place as usize];
+        let slot = &mut self.packets[index as usize];
         slot.0 = header;
         slot.1.clear();
         slot.1.extend_from_slice(bytes);
-        StoredPacket { place, flow: header.flow_key() }
+        StoredPacket { index, flow: header.flow_key() }
     }
 
-    /// What is known of a packet, and its bytes.
-    pub(crate) fn get_mut(&mut self, place: u32) -> (&Header, &mut [u8]) {
-        let (header, bytes) = &mut self.kept[place as usize];
+    /// Header and bytes of a packet.
+    pub(crate) fn get_mut(&mut self, index: u32) -> (&Header, &mut [u8]) {
+        let (header, bytes) = &mut self.packets[index as usize];
         (header, bytes)
     }
 
-    /// What is known of a packet.
-    pub(crate) fn header(&self, place: u32) -> &Header {
-        &self.kept[place as usize].0
+    /// Header of a packet.
+    pub(crate) fn header(&self, index: u32) -> &Header {
+        &self.packets[index as usize].0
     }
 
-    /// Lets go of a packet.
-    pub(crate) fn release(&mut self, place: u32) {
-        self.free.push(place);
+    /// Releases the slot of a packet.
+    pub(crate) fn release(&mut self, index: u32) {
+        self.free.push(index);
     }
 }

@@ -1,4 +1,4 @@
-//! Queues and throughput over time, on request.
+//! Time series of queues and throughput.
 
 use gridhaul_scenario::answer::Recording;
 use gridhaul_scenario::scenario::Directions;
@@ -6,19 +6,19 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use super::emulator::EmulatedLinks;
 
-/// Looks at the first member of each row of directions in regular intervals.
+/// Samples the first member of each row of directions at regular intervals.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     interval: Option<Duration>,
     due: Instant,
     last: Instant,
-    /// Number of the first direction of each row, and the bytes that had come out of it.
+    /// Index of the first direction of each row, and the bytes that had left it at the previous sample.
     rows: Vec<(u32, u64)>,
     recording: Recording,
 }
 
 impl Recorder {
-    /// Without an interval nothing is recorded.
+    /// Records nothing if `interval` is `None`.
     pub(crate) fn new(directions: &Directions, interval: Option<Duration>) -> Self {
         let row_of = directions.row_of();
         let first =
@@ -32,7 +32,7 @@ impl Recorder {
         }
     }
 
-    /// When it wants to look next.
+    /// Time of the next sample.
     pub(crate) const fn due(&self) -> Instant {
         self.due
     }

@@ -1,17 +1,17 @@
-//! What is counted of the packets of one row of flows.
+//! Packet counters of one row of flows.
 
 use gridhaul_core::link::Crossings;
 
-/// From the start of the run.
+/// Packet counters since the start of the run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RowCounters {
-    /// Data packets from the `from` end to the `to` end. The time that they take is that on the
-    /// links; what a router's kernel adds is left out.
+    /// Data packets from the `from` end to the `to` end. Their delay is that of the links, without the
+    /// processing time of the kernel in routers.
     pub data: Crossings,
     /// Bytes of packets that reached the `to` end.
     pub arrived_bytes: u64,
-    /// Bytes of packets that came back to the `from` end.
-    pub returned_bytes: u64,
-    /// Datagrams lost on either way.
+    /// Bytes of packets that reached the `from` end.
+    pub reverse_bytes: u64,
+    /// Datagrams lost in either direction.
     pub lost: u64,
 }

@@ -1,21 +1,21 @@
-//! Addresses that say what they are: the flow, its end, and the member of a group.
+//! Addresses that encode the flow, its end, and the member of a group.
 //!
-//! Each flow has two blocks, one for each end, and each of its members an address in both. Routes
-//! lead to blocks, so that flows between the same nodes may go different paths; and whoever sees a
-//! packet knows from its address on which member's link it belongs.
+//! Each flow has two address blocks, one for each end, and each of its members has an address in both.
+//! Routes lead to blocks, so that flows between the same nodes can use different paths, and the
+//! emulator derives the member's link from the address of a packet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use gridhaul_linux::IpPrefix;
 use gridhaul_scenario::scenario::IpVersion;
 
-/// Most members of one flow.
+/// Largest number of members of one flow.
 pub(crate) const MEMBERS_MAX: u32 = 65_000;
 
-/// Most flows of a scenario: two blocks of `10.0.0.0/8` each.
+/// Largest number of flows of a scenario: each uses two blocks of `10.0.0.0/8`.
 pub(crate) const FLOWS_MAX: usize = 125;
 
-/// Which IP a flow uses.
+/// IP version of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AddressFamily {
     /// IPv4: 40 B of headers with TCP.
@@ -37,20 +37,20 @@ impl AddressFamily {
 /// An end of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum FlowEnd {
-    /// Where the data begins.
+    /// The sender of the data.
     From,
-    /// Where it ends.
+    /// The receiver of the data.
     To,
 }
 
-/// An address, taken apart.
+/// The parts of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Address {
-    /// Number of the flow in the scenario.
+    /// Index of the flow in the scenario.
     pub flow: u16,
-    /// Its end.
+    /// End of the flow.
     pub side: FlowEnd,
-    /// Number among the equal flows of this name.
+    /// Index of the member.
     pub number: u32,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Address {
 const PREFIX: [u16; 3] = [0xfd67, 0x7269, 0x6468];
 
 impl Address {
-    /// The address as the kernel knows it. The first member has number 1, as 0 names the block.
+    /// The IP address. The first member has host number 1, because 0 denotes the block.
     pub(crate) fn ip(self, family: AddressFamily) -> IpAddr {
         let block = block_number(self.flow, self.side);
         let [_, _, high, low] = (self.number + 1).to_be_bytes();
@@ -72,7 +72,7 @@ impl Address {
         }
     }
 
-    /// Takes an address apart; `None` where it is none of ours.
+    /// Parses an address; `None` if it belongs to no flow.
     pub(crate) fn of(ip: &[u8]) -> Option<Self> {
         let (block, member) = match *ip {
             [10, block, high, low] => (block, u16::from_be_bytes([high, low])),
@@ -105,7 +105,7 @@ impl Address {
 
 fn block_number(flow: u16, side: FlowEnd) -> u8 {
     let block = 2 * flow + u16::from(side == FlowEnd::To);
-    u8::try_from(block).expect("a scenario with more flows was refused")
+    u8::try_from(block).expect("a scenario with more flows is not supported")
 }
 
 #[cfg(test)]
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_says_what_it_is() {
+    fn an_address_is_parsed_back() {
         for number in [0, 1, 255, 256, MEMBERS_MAX - 1] {
             for side in [FlowEnd::From, FlowEnd::To] {
                 let address = Address { flow: FLOWS_MAX as u16 - 1, side, number };
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn other_addresses_are_none_of_ours() {
+    fn other_addresses_belong_to_no_flow() {
         assert_eq!(Address::of(&[10, 0, 0, 0]), None, "the block itself");
         assert_eq!(Address::of(&[192, 168, 0, 1]), None);
         assert_eq!(Address::of(&[0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]), None);

@@ -1,5 +1,4 @@
-//! The network of a run: who has which address, which node has which device, and the namespaces
-//! that are made from it.
+//! The network of a run: addresses, devices, routes, and the namespaces that are created from them.
 
 mod address;
 mod plan;
@@ -7,5 +6,5 @@ mod shaper;
 mod testbed;
 
 pub(crate) use address::{Address, AddressFamily, FLOWS_MAX, FlowEnd, MEMBERS_MAX};
-pub(crate) use plan::{FlowPlan, LinkDevice, Plan};
+pub(crate) use plan::{FlowLayout, LinkDevice, NetworkPlan};
 pub(crate) use testbed::Testbed;

@@ -1,13 +1,13 @@
 //! The namespaces and devices of a run.
 
-use super::plan::{LinkDevice, Plan};
+use super::plan::{LinkDevice, NetworkPlan};
 use crate::error::EmulationError;
 use gridhaul_linux::{
     Namespace, TcpSysctls, Tun, disable_ipv6_autoconfiguration, enable_forwarding, run_batch,
     set_sysctl, set_tcp_buffer_limits,
 };
 
-/// What was made for a run. It vanishes with this.
+/// The namespaces and devices of a run. Dropping this value removes them.
 #[derive(Debug)]
 pub(crate) struct Testbed {
     /// One for each node.
@@ -17,8 +17,8 @@ pub(crate) struct Testbed {
 }
 
 impl Testbed {
-    /// Makes the network of a plan.
-    pub(crate) fn build(plan: &Plan) -> Result<Self, EmulationError> {
+    /// Creates the network of a plan.
+    pub(crate) fn build(plan: &NetworkPlan) -> Result<Self, EmulationError> {
         let mut namespaces = Vec::with_capacity(plan.nodes.len());
         let mut devices: Vec<Option<Tun>> = plan.ports.iter().map(|_| None).collect();
         for (number, name) in plan.nodes.iter().enumerate() {
@@ -29,22 +29,22 @@ impl Testbed {
             }
             namespaces.push(namespace);
         }
-        // Every port belongs to a node, so each has its device by now.
+        // Each port belongs to a node, so all devices exist now.
         let devices = devices.into_iter().flatten().collect();
         Ok(Self { namespaces, devices })
     }
 }
 
-/// Makes the devices of a node, then addresses, routes and settings; inside its namespace.
+/// Creates the devices, addresses, routes and settings of a node, inside its namespace.
 fn configure_node(
-    plan: &Plan,
+    plan: &NetworkPlan,
     node: usize,
     name: &str,
 ) -> Result<Vec<(usize, Tun)>, EmulationError> {
     let mut made = Vec::new();
     for (number, port) in plan.ports.iter().enumerate().filter(|(_, port)| port.node == node) {
         let LinkDevice { device, link, .. } = port;
-        let doing = format!("making the device of link `{link}` at node `{name}` (/dev/net/tun)");
+        let doing = format!("creating the device of link `{link}` at node `{name}` (/dev/net/tun)");
         made.push((number, Tun::new(device).map_err(EmulationError::call(doing))?));
     }
     configure(plan, node)?;
@@ -56,11 +56,11 @@ fn configure_node(
     Ok(made)
 }
 
-/// Settings of the namespace, before its devices come up.
-fn configure(plan: &Plan, node: usize) -> Result<(), EmulationError> {
+/// Applies the settings of the namespace, before its devices are up.
+fn configure(plan: &NetworkPlan, node: usize) -> Result<(), EmulationError> {
     enable_forwarding()?;
     disable_ipv6_autoconfiguration()?;
-    // One connection must not learn from another.
+    // A connection must not use cached metrics of another one.
     set_sysctl("ipv4/tcp_no_metrics_save", "1")?;
     let stacks = plan.flows.iter().flat_map(|flow| &flow.stacks);
     set_tcp_buffer_limits(stacks.map(|stack| stack.receive_window).max().unwrap_or_default())?;

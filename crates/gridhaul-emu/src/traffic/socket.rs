@@ -9,20 +9,20 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::error::EmulationError;
 use crate::kernel_congestion_control::KernelCongestionControls;
-use crate::network::{Address, AddressFamily, FlowEnd, FlowPlan};
+use crate::network::{Address, AddressFamily, FlowEnd, FlowLayout};
 use gridhaul_cc::Algorithm;
 use gridhaul_linux::{
     SocketOption, TcpSocketConfig, begin_connect, bind_free, configure_socket,
     congestion_control_name, set_option, set_receive_buffer, set_send_buffer,
 };
 
-/// LinkDevice at which the `to` end of the first flow listens.
+/// Port at which the `to` end of the first flow listens.
 const FIRST_PORT: u16 = 5_000;
 
-/// Name in the kernel of a stack's congestion control; `None` where no kernel has it.
+/// Name in the kernel of a stack's congestion control; `None` if it is not available.
 pub(crate) fn congestion_name(stack: &StackParams) -> Option<&'static str> {
     match stack.congestion_control {
-        // Those of gridhaul-cc, loaded for the run.
+        // Algorithms of gridhaul-cc, loaded for the run.
         CongestionControlAlgorithm::Vegas => Some(Algorithm::Vegas.name()),
         CongestionControlAlgorithm::Medx => Some(Algorithm::Medx.name()),
         congestion_control => congestion_control_name(congestion_control),
@@ -31,7 +31,7 @@ pub(crate) fn congestion_name(stack: &StackParams) -> Option<&'static str> {
 
 /// The socket of the `from` end of one member, bound to its address. Call it inside the namespace.
 pub(crate) fn near(
-    flow: &FlowPlan,
+    flow: &FlowLayout,
     number: u16,
     member: u32,
     controls: &KernelCongestionControls,
@@ -44,7 +44,7 @@ pub(crate) fn near(
 
 /// The `to` end of TCP: one socket for all members, which listens.
 pub(crate) fn listener(
-    flow: &FlowPlan,
+    flow: &FlowLayout,
     number: u16,
     controls: &KernelCongestionControls,
 ) -> Result<Socket, EmulationError> {
@@ -58,9 +58,9 @@ pub(crate) fn listener(
     Ok(socket)
 }
 
-/// The `to` end of one member for datagrams: bound to its own address, so that answers come from it.
+/// The `to` end of one datagram member: bound to its own address, which is the source of replies.
 pub(crate) fn far_datagram(
-    flow: &FlowPlan,
+    flow: &FlowLayout,
     number: u16,
     member: u32,
     controls: &KernelCongestionControls,
@@ -72,7 +72,7 @@ pub(crate) fn far_datagram(
     Ok(socket)
 }
 
-/// Limits the receive window that a socket announces; repeated while the first data arrives, as
+/// Limits the receive window that a socket advertises; called again while the first data arrives, as
 /// [`TcpSocketConfig::clamp_window`] explains.
 pub(crate) fn clamp_window(socket: &Socket, stack: &StackParams) -> io::Result<()> {
     socket_config(stack, None).clamp_window(socket)
@@ -83,8 +83,8 @@ pub(crate) fn kernel_mss(stack: &StackParams) -> u32 {
     socket_config(stack, None).max_segment()
 }
 
-/// What a stack sets at its sockets, with a congestion control of this name. Parameters that Linux does not
-/// offer as options were refused.
+/// Socket options of a stack, with this congestion control. Parameters without a socket option in Linux are
+/// unsupported keys.
 fn socket_config<'a>(
     stack: &StackParams,
     congestion_control: Option<&'a str>,
@@ -101,13 +101,13 @@ fn socket_config<'a>(
     }
 }
 
-/// Lets the socket count as writable only when everything before has been sent.
+/// Makes the socket writable only when all previous data has been sent.
 pub(crate) fn write_one_by_one(socket: &Socket) -> Result<(), EmulationError> {
     set_option(socket, SocketOption::NotSentLowWater, 1)
         .map_err(EmulationError::call("setting TCP_NOTSENT_LOWAT"))
 }
 
-/// Begins to connect a member with its `to` end.
+/// Starts the handshake of a member with its `to` end.
 pub(crate) fn connect(
     socket: &Socket,
     family: AddressFamily,
@@ -120,7 +120,7 @@ pub(crate) fn connect(
 }
 
 fn open(
-    flow: &FlowPlan,
+    flow: &FlowLayout,
     end: usize,
     controls: &KernelCongestionControls,
 ) -> Result<Socket, EmulationError> {
@@ -137,12 +137,12 @@ fn open(
         let stack = &flow.stacks[end];
         configure_socket(&socket, &socket_config(stack, controls.name(stack)))?;
     } else {
-        // Datagrams are to be lost where the scenario says so, not at a socket.
+        // Datagrams must be lost only on the links of the scenario, not at a socket.
         set_receive_buffer(&socket, DATAGRAM_BUFFER)?;
         set_send_buffer(&socket, DATAGRAM_BUFFER)?;
     }
     Ok(socket)
 }
 
-/// Free space for some tens of milliseconds at 100,000 datagrams a second.
+/// Buffer space for some tens of milliseconds at 100,000 datagrams per second.
 const DATAGRAM_BUFFER: u32 = 4 << 20;

@@ -1,4 +1,4 @@
-//! Which keys a kernel cannot honour, and why.
+//! Keys of a scenario that the emulator does not support, with reasons.
 
 mod stack;
 
@@ -12,10 +12,10 @@ use gridhaul_scenario::units::BitRate;
 use crate::kernel_congestion_control;
 use crate::network::{FLOWS_MAX, MEMBERS_MAX};
 use crate::traffic::NUMBER_BYTES;
-use stack::stack_refusals;
+use stack::unsupported_stack_keys;
 
-/// Everything that this backend cannot carry.
-pub(crate) fn refusals(scenario: &Scenario) -> Vec<Unsupported> {
+/// All keys of a scenario that this backend does not support.
+pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
     let mut refused = Vec::new();
     let mut refuse = |key: String, reason: &str| {
         refused.push(Unsupported { key, reason: reason.to_owned() });
@@ -24,21 +24,23 @@ pub(crate) fn refusals(scenario: &Scenario) -> Vec<Unsupported> {
         if node.aggregator.is_some() {
             refuse(
                 format!("node.{name}.aggregator"),
-                "kernels run no collectors yet; use `--on sim`",
+                "the emulator has no aggregators yet; use `--on sim`",
             );
         }
         if node.proxy.as_ref().is_some_and(|proxy| proxy.mode != ProxyMode::None) {
-            refuse(format!("node.{name}.proxy"), "kernels run no proxies yet; use `--on sim`");
+            refuse(format!("node.{name}.proxy"), "the emulator has no proxies yet; use `--on sim`");
         }
     }
     if scenario.flow.len() > FLOWS_MAX {
         refuse(
             "flow".to_owned(),
-            &format!("at most {FLOWS_MAX} flows have addresses here; use `count` for equal ones"),
+            &format!(
+                "the emulator supports at most {FLOWS_MAX} flows; use `count` for equal flows"
+            ),
         );
     }
     for (name, flow) in &scenario.flow {
-        for (key, reason) in flow_refusals(scenario, flow) {
+        for (key, reason) in unsupported_flow_keys(scenario, flow) {
             refuse(format!("flow.{name}.{key}"), &reason);
         }
     }
@@ -47,22 +49,22 @@ pub(crate) fn refusals(scenario: &Scenario) -> Vec<Unsupported> {
             flow.transport == Transport::Tcp
                 && [&flow.stack, &flow.to_stack].into_iter().flatten().any(|used| used == name)
         });
-        for (key, reason) in used.then(|| stack_refusals(stack)).into_iter().flatten() {
+        for (key, reason) in used.then(|| unsupported_stack_keys(stack)).into_iter().flatten() {
             refuse(format!("stack.{name}.{key}"), &reason);
         }
     }
     for (key, shaper) in scenario.shaper_keys() {
         for key in slow_rates(shaper).into_iter().map(|rate| format!("{key}.{rate}")) {
-            refuse(key, "the kernel counts in bytes a second: at least \"8 bit/s\"");
+            refuse(key, "the kernel counts in bytes per second; expected at least \"8 bit/s\"");
         }
     }
-    // One for both directions is told once.
+    // A key for both directions is reported once.
     refused.dedup();
-    refused.extend(mixed(scenario));
+    refused.extend(conflicting_stacks(scenario));
     refused
 }
 
-/// Rates of a shaper that are nothing in whole bytes a second, as `sch_htb` keeps them.
+/// Rates of a shaper below one byte per second, the resolution of `sch_htb`.
 fn slow_rates(shaper: &Shaper) -> Vec<String> {
     let slow = |rate: BitRate| rate.as_bits_per_sec() < 8;
     let shares = shaper.share.iter().filter(|(_, share)| slow(share.guarantee));
@@ -70,13 +72,13 @@ fn slow_rates(shaper: &Shaper) -> Vec<String> {
     slow(shaper.rate).then(|| "rate".to_owned()).into_iter().chain(shares).collect()
 }
 
-fn flow_refusals(scenario: &Scenario, flow: &Flow) -> Vec<(&'static str, String)> {
+fn unsupported_flow_keys(scenario: &Scenario, flow: &Flow) -> Vec<(&'static str, String)> {
     let mut refused = Vec::new();
     let members = scenario.connections(flow);
     if members > u64::from(MEMBERS_MAX) {
         refused.push((
             "count",
-            format!("{members} equal flows; at most {MEMBERS_MAX} have addresses"),
+            format!("{members} equal flows; the emulator supports at most {MEMBERS_MAX}"),
         ));
     }
     let size = match &*flow.load.plain() {
@@ -87,17 +89,20 @@ fn flow_refusals(scenario: &Scenario, flow: &Flow) -> Vec<(&'static str, String)
         _ => None,
     };
     if flow.transport != Transport::Tcp && size.is_some_and(|size| size.get() < NUMBER_BYTES) {
-        refused.push(("load", format!("a datagram carries its number: at least {NUMBER_BYTES} B")));
+        refused.push((
+            "load",
+            format!("a datagram contains its number; expected at least {NUMBER_BYTES} B"),
+        ));
     }
     refused
 }
 
-/// Settings that a kernel has once for all its connections.
-fn mixed(scenario: &Scenario) -> Option<Unsupported> {
+/// Finds stacks with different values of a setting that a kernel has once for all connections.
+fn conflicting_stacks(scenario: &Scenario) -> Option<Unsupported> {
     let tcp = scenario.flow.iter().filter(|(_, flow)| flow.transport == Transport::Tcp);
     let stacks = tcp.flat_map(|(name, flow)| {
-        let far = flow.to_stack.as_ref().or(flow.stack.as_ref());
-        [(name, flow.ip, flow.stack.as_ref()), (name, flow.ip, far)]
+        let receiver = flow.to_stack.as_ref().or(flow.stack.as_ref());
+        [(name, flow.ip, flow.stack.as_ref()), (name, flow.ip, receiver)]
     });
     let (mut first, mut vegas, mut medx) = (None, None, None);
     for (name, ip, stack) in stacks {

@@ -1,4 +1,4 @@
-//! What of a stack no kernel offers, or this one does not.
+//! Keys of a stack that the Linux kernel, or this machine, does not support.
 
 use gridhaul_cc::Algorithm;
 use gridhaul_core::tcp::StackParams;
@@ -12,27 +12,33 @@ use gridhaul_linux::{
     TCP_WINDOW_MIN, kernel_tick,
 };
 
-/// Keys of a stack, and why they are refused.
+/// Unsupported keys of a stack, with reasons.
 type Refusals = Vec<(&'static str, String)>;
 
-/// What of a stack cannot be honoured here.
-pub(super) fn stack_refusals(stack: &Stack) -> Refusals {
+/// The keys of a stack that this backend does not support.
+pub(super) fn unsupported_stack_keys(stack: &Stack) -> Refusals {
     if stack.profile != Profile::Linux {
-        // What else the profile brings would have to be refused key by key.
-        return vec![("profile", "a kernel is what it is: use the profile `linux`".to_owned())];
+        // The parameters that the profile implies are not listed one by one.
+        return vec![(
+            "profile",
+            "the emulator uses the TCP of Linux; use the profile `linux`".to_owned(),
+        )];
     }
     let params = StackParams::resolve(stack);
     let mut refused = algorithm(&params);
-    refused.extend(habits(stack, &params));
+    refused.extend(fixed_behaviour(stack, &params));
     refused.extend(sizes(&params));
     refused.extend(timers(&params));
     refused
 }
 
-/// The variant and its parameters.
+/// The congestion control algorithm and its parameters.
 fn algorithm(params: &StackParams) -> Refusals {
     if congestion_name(params).is_none() {
-        return vec![("congestion_control", "no kernel has it; use `--on sim`".to_owned())];
+        return vec![(
+            "congestion_control",
+            "not available in the Linux kernel; use `--on sim`".to_owned(),
+        )];
     }
     let (algorithm, keys) = match params.congestion_control {
         CongestionControlAlgorithm::Vegas => {
@@ -46,7 +52,7 @@ fn algorithm(params: &StackParams) -> Refusals {
     let settings = match kernel_congestion_control::settings(params) {
         Ok(settings) => settings,
         Err(parameter) => {
-            let why = "gh_vegas counts in whole segments, up to 1000000: write a whole number, or \
+            let why = "gh_vegas counts whole segments, up to 1000000: use a whole number, or \
                        use `--on sim`";
             return vec![(keys[parameter], why.to_owned())];
         }
@@ -55,9 +61,9 @@ fn algorithm(params: &StackParams) -> Refusals {
     if let Some((parameter, why)) = settings.refusal(algorithm) {
         refused.push((keys[parameter], format!("{why}; or use `--on sim`")));
     }
-    if let Some(missing) = kernel_congestion_control::missing_text(algorithm) {
+    if let Some(missing) = kernel_congestion_control::missing_prerequisites(algorithm) {
         let why = format!(
-            "{} needs what is missing here, as `gridhaul doctor` says: {missing}; or use `--on sim`",
+            "{} lacks a prerequisite on this machine (see `gridhaul doctor`): {missing}; or use `--on sim`",
             algorithm.name(),
         );
         refused.push(("congestion_control", why));
@@ -65,38 +71,38 @@ fn algorithm(params: &StackParams) -> Refusals {
     refused
 }
 
-/// What a kernel does in its own way.
-fn habits(stack: &Stack, params: &StackParams) -> Refusals {
+/// Parameters that are fixed in the Linux kernel.
+fn fixed_behaviour(stack: &Stack, params: &StackParams) -> Refusals {
     let linux = StackParams::resolve(&Stack { profile: Profile::Linux, ..Stack::default() });
     let mut refused = Vec::new();
     let mut refuse = |key, reason: &str| refused.push((key, reason.to_owned()));
     if stack.recovery.is_some() {
-        refuse("recovery", "the kernel repairs losses in its own way; leave it out");
+        refuse("recovery", "loss recovery is fixed in the kernel; remove this key");
     }
     if stack.header.is_some_and(|header| IpVersion::of_tcp_headers(header).is_none()) {
         refuse(
             "header",
-            "a kernel's headers take 40 B with IPv4 and 60 B with IPv6; leave it out, and choose the \
-             version by `ip` of the flow",
+            "the headers of the kernel have 40 B with IPv4 and 60 B with IPv6; remove this key, and set \
+             the IP version with `ip` of the flow",
         );
     }
     if params.initial_ssthresh != linux.initial_ssthresh {
         refuse(
             "initial_ssthresh",
-            "slow start begins without a threshold in the kernel; leave it out",
+            "slow start has no initial threshold in the kernel; remove this key",
         );
     }
     if params.prr != linux.prr {
-        refuse("prr", "always on in the kernel, but for `bbr`; leave it out");
+        refuse("prr", "always on in the kernel, except with `bbr`; remove this key");
     }
     if params.hystart != linux.hystart {
-        refuse("hystart", "a setting of the whole machine (module tcp_cubic); leave it out");
+        refuse("hystart", "a setting of the whole machine (module tcp_cubic); remove this key");
     }
     if params.fixed_window != linux.fixed_window && stack.fixed_window.is_some() {
-        refuse("fixed_window", "no kernel has the congestion_control `fixed`");
+        refuse("fixed_window", "the Linux kernel has no congestion control algorithm `fixed`");
     }
     if !params.handshake {
-        refuse("handshake", "kernels open connections; leave it out");
+        refuse("handshake", "connections of the kernel always have a handshake; remove this key");
     }
     if params.ack_every != linux.ack_every {
         refuse("ack_every", "the kernel acknowledges every second full segment");
@@ -104,20 +110,20 @@ fn habits(stack: &Stack, params: &StackParams) -> Refusals {
     if params.quick_ack != linux.quick_ack && params.delayed_ack > Duration::ZERO {
         refuse(
             "quick_ack",
-            "the kernel's first acknowledgements are quick, as many as it likes; leave it out",
+            "the kernel decides on the number of quick acknowledgements; remove this key",
         );
     }
     if !params.limited_transmit {
-        refuse("limited_transmit", "always on in the kernel; leave it out");
+        refuse("limited_transmit", "always on in the kernel; remove this key");
     }
     if params.clock_granularity != linux.clock_granularity {
-        refuse("clock_granularity", "the kernel measures in microseconds; leave it out");
+        refuse("clock_granularity", "the kernel measures in microseconds; remove this key");
     }
     if params.clock_phase.is_some() {
-        refuse("clock_phase", "the kernel measures in microseconds; leave it out");
+        refuse("clock_phase", "the kernel measures in microseconds; remove this key");
     }
     if params.rto_initial != linux.rto_initial {
-        refuse("rto_initial", "1 s in the kernel; leave it out");
+        refuse("rto_initial", "1 s in the kernel; remove this key");
     }
     refused
 }
@@ -132,20 +138,23 @@ fn sizes(params: &StackParams) -> Refusals {
             (TCP_MAX_SEGMENT_RANGE.start() - options, TCP_MAX_SEGMENT_RANGE.end() - options);
         refuse(
             "mss",
-            &format!("with these options a kernel takes \"{least} B\" to \"{largest} B\""),
+            &format!("with these options the kernel accepts \"{least} B\" to \"{largest} B\""),
         );
     }
     if params.receive_window < TCP_WINDOW_MIN {
-        refuse("receive_window", "no kernel offers less than 1152 B (SOCK_MIN_RCVBUF / 2)");
+        refuse(
+            "receive_window",
+            "the kernel supports no window below 1152 B (SOCK_MIN_RCVBUF / 2)",
+        );
     } else if params.receive_window < params.mss.saturating_mul(2) {
-        refuse("receive_window", "no kernel offers less than two segments");
+        refuse("receive_window", "the kernel supports no window below two segments");
     } else if params.receive_window > TCP_WINDOW_MAX {
-        let most = format!("no kernel offers more than \"{TCP_WINDOW_MAX} B\"; use that or less");
+        let most = format!("the kernel supports no window above \"{TCP_WINDOW_MAX} B\"");
         refuse("receive_window", &most);
     }
     if params.dupthresh > TCP_REORDERING_MAX {
         let most = format!(
-            "the kernel takes 1 to {TCP_REORDERING_MAX} (tcp_max_reordering); use {TCP_REORDERING_MAX} or \
+            "the kernel accepts 1 to {TCP_REORDERING_MAX} (tcp_max_reordering); use {TCP_REORDERING_MAX} or \
              less, or `--on sim`"
         );
         refuse("dupthresh", &most);
@@ -153,7 +162,7 @@ fn sizes(params: &StackParams) -> Refusals {
     refused
 }
 
-/// Timers. The kernel rounds them up to its ticks, and takes none of a single one for an option of a socket.
+/// Timers. The kernel rounds them up to its ticks, and its socket options reject a duration of one tick.
 fn timers(params: &StackParams) -> Refusals {
     let mut refused = Vec::new();
     let mut refuse = |key, reason: String| refused.push((key, reason));
@@ -164,22 +173,22 @@ fn timers(params: &StackParams) -> Refusals {
         refuse(
             "delayed_ack",
             format!(
-                "the kernel's acknowledgements wait more than {tick} (one of its ticks) and \
-                 {TCP_DELACK_MAX} at most (TCP_DELACK_MAX); use one of these, \"0 s\" to \
+                "the delayed-ACK timer of the kernel is more than {tick} (one of its ticks) and \
+                 {TCP_DELACK_MAX} at most (TCP_DELACK_MAX); use such a value, \"0 s\" to \
                  acknowledge at once, or `--on sim`"
             ),
         );
     }
     if !TCP_RTO_MAX_RANGE.contains(&params.rto_max) {
         let (least, most) = TCP_RTO_MAX_RANGE.into_inner();
-        let range = format!("the kernel takes \"{least}\" to \"{most}\"");
-        refuse("rto_max", format!("{range}; use the nearest of these, or `--on sim`"));
+        let range = format!("the kernel accepts \"{least}\" to \"{most}\"");
+        refuse("rto_max", format!("{range}; use a value in this range, or `--on sim`"));
     }
     if params.rto_min <= tick {
         refuse(
             "rto_min",
             format!(
-                "the kernel takes more than {tick} (one of its ticks); use \"{}\" or more, or \
+                "the kernel accepts more than {tick} (one of its ticks); use \"{}\" or more, or \
                  `--on sim`",
                 Duration::from_millis(tick.as_nanos() / 1_000_000 + 1)
             ),

@@ -17,26 +17,26 @@ fn a_bulk_flow_fills_its_link() {
     close(mean(&answer, "wire.forward", Metric::LinkThroughput), 2e6, 0.01);
     close(mean(&answer, "wire.forward", Metric::Utilisation), 1.0, 0.01);
     assert_eq!(mean(&answer, "up", Metric::Retransmissions), 0.0, "the window fits into the queue");
-    // A window that is always full goes round in window / goodput (Little's law).
+    // The round-trip time of a full window is window / goodput (Little's law).
     close(mean(&answer, "up", Metric::RttMean), 60e3 * 8.0 / (2e6 * 1460.0 / 1512.0), 0.05);
 }
 
 #[test]
-fn a_packet_takes_its_time_on_the_wire_and_on_the_way() {
-    // 222 + 28 B at 100 kbit/s take 20 ms, and the way 30 ms.
+fn delay_is_transmission_plus_propagation_time() {
+    // 222 + 28 B at 100 kbit/s take 20 ms, and the propagation 30 ms.
     let link = "both = { rate = '100 kbit/s', delay = '30 ms' }";
     let flows = "[flow.ping]\nfrom = 'near'\nto = 'far'\ntransport = 'datagram'\n\
                  load = { periodic = { size = '222 B', every = '50 ms' } }";
     let Some(answer) = ask("duration = '3 s'", &pair(link, flows)) else { return };
     let median = mean(&answer, "ping", Metric::DelayMedian);
     assert!((0.050..0.0515).contains(&median), "{median} s, expected 50 ms");
-    // Those that were ready in the last 50 ms are still under way.
+    // Messages of the last 50 ms are still in transit.
     assert!(mean(&answer, "ping", Metric::Messages) >= 58.0);
     assert_eq!(mean(&answer, "ping", Metric::MessageLoss), 0.0);
 }
 
 #[test]
-fn echoes_come_back_over_ipv4_and_what_the_list_names_is_lost() {
+fn echoes_return_over_ipv4_and_listed_packets_are_lost() {
     let link = "forward = { rate = '1 Mbit/s', delay = '5 ms', loss = { packets = [3, 7] } }\n\
                 reverse = { rate = '1 Mbit/s', delay = '15 ms' }";
     let flows = "[flow.ping]\nfrom = 'near'\nto = 'far'\ntransport = 'echo'\n\
@@ -46,7 +46,7 @@ fn echoes_come_back_over_ipv4_and_what_the_list_names_is_lost() {
     // Twice 125 B at 1 Mbit/s are 2 ms, and 20 ms of propagation.
     assert!((0.022..0.0235).contains(&median), "{median} s, expected 22 ms");
     let arrived = mean(&answer, "ping", Metric::Messages);
-    assert_eq!(arrived, 21.0 - 2.0, "at 0 s, 0.1 s, ... 2 s, but for the third and the seventh");
+    assert_eq!(arrived, 21.0 - 2.0, "at 0 s, 0.1 s, ... 2 s, except the third and the seventh");
     assert_eq!(mean(&answer, "wire.forward", Metric::DropsLoss), 2.0);
 }
 
@@ -60,7 +60,7 @@ fn ipv6_has_longer_headers() {
 }
 
 #[test]
-fn datagrams_go_over_ipv6_too() {
+fn datagrams_use_ipv6() {
     let link = "both = { rate = '1 Mbit/s', delay = '5 ms' }";
     let flows = "[flow.ping]\nfrom = 'near'\nto = 'far'\ntransport = 'echo'\nip = 6\n\
                  load.periodic = { size = '202 B', every = '100 ms', synchronised = true }";
@@ -69,13 +69,13 @@ fn datagrams_go_over_ipv6_too() {
     let median = mean(&answer, "ping", Metric::DelayMedian);
     assert!((0.014..0.0155).contains(&median), "{median} s, expected 14 ms");
     let arrived = mean(&answer, "ping", Metric::Messages);
-    assert!(arrived >= 19.0, "{arrived} of 21, of which the last may be on its way");
+    assert!(arrived >= 19.0, "{arrived} of 21, the last of which may be in transit");
     let rate = mean(&answer, "wire.forward", Metric::LinkThroughput);
     close(rate, mean(&answer, "wire.forward", Metric::PacketsOut) * 250.0 * 8.0 / 2.0, 1e-9);
 }
 
 #[test]
-fn meters_have_links_of_their_own_and_share_what_lies_behind() {
+fn meters_have_individual_access_links_and_share_the_trunk() {
     let text = "title = 'meters'\n\
         [node]\nmeter = { count = 60 }\nrouter = {}\nhead = {}\n\
         [link.drop]\nfrom = 'meter'\nto = 'router'\nboth = { rate = '100 kbit/s', delay = '2 ms' }\n\
@@ -88,7 +88,7 @@ fn meters_have_links_of_their_own_and_share_what_lies_behind() {
     let messages = mean(&answer, "reading", Metric::Messages);
     assert!((170.0..=180.0).contains(&messages), "60 a second for 3 s: {messages}");
     assert_eq!(mean(&answer, "reading", Metric::DeadlineMet), 1.0);
-    // 240 + 52 B at 100 kbit/s and at 2 Mbit/s, and 22 ms of way.
+    // 240 + 52 B at 100 kbit/s and at 2 Mbit/s, and 22 ms of propagation.
     let expected = 292.0 * 8.0 / 1e5 + 292.0 * 8.0 / 2e6 + 0.022;
     let median = mean(&answer, "reading", Metric::DelayMedian);
     assert!((expected..expected + 0.002).contains(&median), "{median} s, expected {expected}");
@@ -96,7 +96,7 @@ fn meters_have_links_of_their_own_and_share_what_lies_behind() {
 }
 
 #[test]
-fn runs_beside_each_other_answer_as_runs_alone_in_their_order() {
+fn concurrent_runs_give_the_same_results_in_order() {
     let link = "both = { rate = '1 Mbit/s', delay = '5 ms', queue = '100 packets' }";
     let flows = "[stack.s]\nreceive_window = '30 kB'\n\
         [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 's'\n\

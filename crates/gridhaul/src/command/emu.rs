@@ -35,7 +35,7 @@ fn up(args: &EmuUpArgs) -> Result<(), CommandError> {
     let held = StandaloneNetwork::build(&point.scenario, &args.prefix)?;
     print_tables(&[table(&held.pairs(&args.prefix))])?;
     say(format_args!("the network stands until Ctrl-C"));
-    held.carry(|| stop.load(Ordering::Relaxed))?;
+    held.run(|| stop.load(Ordering::Relaxed))?;
     Ok(())
 }
 
@@ -73,7 +73,7 @@ fn table(pairs: &[FlowEndpoints]) -> TextTable {
 
 /// A line to try, and the flows over which nothing comes back.
 fn note(pairs: &[FlowEndpoints]) -> Option<String> {
-    let (answered, silent): (Vec<_>, Vec<_>) = pairs.iter().partition(|pair| pair.answers);
+    let (answered, silent): (Vec<_>, Vec<_>) = pairs.iter().partition(|pair| pair.has_reverse_path);
     let mut lines = Vec::new();
     if let Some(FlowEndpoints { from, to, .. }) = answered.first() {
         lines.push(format!("try: ip netns exec {} ping -I {} {}", from.0, from.1, to.1));
@@ -90,7 +90,7 @@ fn note(pairs: &[FlowEndpoints]) -> Option<String> {
 
 /// What TCP connections over these addresses get from their routes.
 fn control(pair: &FlowEndpoints) -> String {
-    let [from, to] = pair.control.each_ref().map(|name| name.as_deref().unwrap_or(UNSAID));
+    let [from, to] = pair.congestion_control.each_ref().map(|name| name.as_deref().unwrap_or(UNSAID));
     if from == to { from.to_owned() } else { format!("{from}, back {to}") }
 }
 

@@ -14,7 +14,7 @@ pub(super) enum Member {
 }
 
 impl Member {
-    /// How often SYN was retransmitted.
+    /// Retransmissions of SYN.
     pub(super) fn syn_retransmissions(&self, info: &TcpInfo) -> u32 {
         match self {
             Self::Tcp(connection) => connection.syn_retransmissions(info),
@@ -29,7 +29,7 @@ impl Member {
         }
     }
 
-    /// What the kernel says of the sender, once it has begun.
+    /// `TCP_INFO` of the sender, once its handshake has started.
     pub(super) fn info(&self) -> Option<TcpInfo> {
         match self {
             Self::Tcp(connection) if connection.begun => {
@@ -39,7 +39,7 @@ impl Member {
         }
     }
 
-    /// When the application is due, by itself.
+    /// The next deadline of the application.
     pub(super) fn due(&self) -> Instant {
         match self {
             Self::Tcp(connection) => connection.due(),

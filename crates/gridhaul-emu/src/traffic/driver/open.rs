@@ -1,4 +1,4 @@
-//! Opens the sockets of a run and makes the applications between them.
+//! Opens the sockets of a run and creates its applications.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,7 +15,7 @@ use socket2::Socket;
 use super::{BOTH_ON_CHANGE, LISTENER, Member, PLAYBACK, Traffic};
 use crate::error::EmulationError;
 use crate::kernel_congestion_control::KernelCongestionControls;
-use crate::network::{Plan, Testbed};
+use crate::network::{NetworkPlan, Testbed};
 use crate::traffic::connection::Connection;
 use crate::traffic::datagrams::Datagrams;
 use crate::traffic::row::RowTraffic;
@@ -25,7 +25,7 @@ impl<'a> Traffic<'a> {
     /// Opens the sockets of a run, each inside the namespace of its node.
     pub(crate) fn new(
         scenario: &Scenario,
-        plan: &'a Plan,
+        plan: &'a NetworkPlan,
         (testbed, controls): (&Testbed, &'a KernelCongestionControls),
         replication: u32,
     ) -> Result<Self, RunError> {
@@ -37,7 +37,7 @@ impl<'a> Traffic<'a> {
             listeners: Vec::new(),
             rows: Vec::new(),
             playbacks: Vec::new(),
-            judges: Vec::new(),
+            loss_classifiers: Vec::new(),
             due: BinaryHeap::new(),
             poll: Poll::new().map_err(EmulationError::from)?,
             scratch: vec![MaybeUninit::uninit(); 1 << 18],
@@ -93,23 +93,23 @@ impl<'a> Traffic<'a> {
         let opening = Opening::of(flow, u64::from(plan.count));
         let mut far_ends = far_ends.into_iter();
         for (near, member) in near.into_iter().zip(0..) {
-            let mut chance = seed(member, "start");
-            let start = opening.load_begins(&mut chance);
+            let mut random = seed(member, "start");
+            let start = opening.load_begins(&mut random);
             let demand = Demand::of_member(&load, start, seed(member, "load"));
-            let opens = opening.connection_opens(start, &demand, &mut chance);
+            let opens = opening.connection_opens(start, &demand, &mut random);
             let index = self.members.len();
-            let who = (number, member);
+            let identity = (number, member);
             self.poll.watch(&near, 2 * index as u64, BOTH_ON_CHANGE)?;
             let made = match (demand, far_ends.next()) {
                 (demand, Some(far)) => {
                     self.poll.watch(&far, 2 * index as u64 + 1, BOTH_ON_CHANGE)?;
                     let echo = plan.transport == Transport::Echo;
-                    // A valid scenario gives datagrams a source or a recording.
+                    // In a valid scenario, datagrams have a source or a trace.
                     let source = match demand {
                         Demand::Open(source) => Some(source),
                         _ => None,
                     };
-                    Member::Datagram(Datagrams::new(who, [near, far], source, (start, echo)))
+                    Member::Datagram(Datagrams::new(identity, [near, far], source, (start, echo)))
                 }
                 (demand, None) => {
                     let application = Application::new(demand, start, ());
@@ -117,11 +117,11 @@ impl<'a> Traffic<'a> {
                         socket::write_one_by_one(&near)?;
                     }
                     self.rows[usize::from(number)].has_messages |= application.has_messages();
-                    Member::Tcp(Connection::new(who, near, application, opens))
+                    Member::Tcp(Connection::new(identity, near, application, opens))
                 }
             };
             if plan.classifies_losses() {
-                self.judges.push((index, 0));
+                self.loss_classifiers.push((index, 0));
                 self.rows[usize::from(number)].classifications.get_or_insert_default();
             }
             self.members.push(made);
