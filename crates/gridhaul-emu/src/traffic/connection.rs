@@ -21,7 +21,7 @@ pub(crate) struct Connection {
     pub member: u32,
     pub application: Application,
     streams: Streams,
-    /// Messages from both ends that are under way.
+    /// Messages from both ends that are in transit.
     in_transit: UnderWay,
     /// Time at which the connection opens; [`Instant::NEVER`] if a trace opens it.
     opens: Instant,
@@ -52,7 +52,7 @@ const FIRST_DATA: u64 = 1 << 16;
 impl Connection {
     pub(crate) fn new(
         (flow, member): (u16, u32),
-        near: Socket,
+        sender: Socket,
         application: Application,
         opens: Instant,
     ) -> Self {
@@ -60,7 +60,7 @@ impl Connection {
             flow,
             member,
             application,
-            streams: Streams::new(near),
+            streams: Streams::new(sender),
             in_transit: UnderWay::default(),
             opens,
             begun: false,
@@ -70,7 +70,7 @@ impl Connection {
     }
 
     /// The socket of the `from` end.
-    pub(crate) fn near(&self) -> Option<&Socket> {
+    pub(crate) fn sender(&self) -> Option<&Socket> {
         self.streams.sockets[0].as_ref()
     }
 
@@ -80,8 +80,8 @@ impl Connection {
     }
 
     /// The `to` end has accepted the connection.
-    pub(crate) fn accept(&mut self, far: Socket) {
-        self.streams.sockets[1] = Some(far);
+    pub(crate) fn accept(&mut self, receiver: Socket) {
+        self.streams.sockets[1] = Some(receiver);
     }
 
     /// Bytes delivered at the `to` end.
@@ -103,8 +103,8 @@ impl Connection {
     pub(crate) fn begin(&mut self, now: Instant, plan: &FlowLayout, observer: &mut impl Observer) {
         self.begun = true;
         self.begun_at = now;
-        let Some(near) = self.near() else { return };
-        if let Err(error) = socket::connect(near, plan.family, self.flow, self.member) {
+        let Some(sender) = self.sender() else { return };
+        if let Err(error) = socket::connect(sender, plan.family, self.flow, self.member) {
             self.streams.fail(&error);
         }
         self.on_due(now, observer);
@@ -115,7 +115,7 @@ impl Connection {
         if self.streams.is_open || !self.begun {
             return;
         }
-        let info = self.near().and_then(|socket| TcpInfo::of(socket).ok());
+        let info = self.sender().and_then(|socket| TcpInfo::of(socket).ok());
         self.streams.is_open = info.is_some_and(|info| info.is_synchronised());
         if self.streams.is_open {
             observer.on_opened(now.since(self.begun_at));
@@ -124,7 +124,7 @@ impl Connection {
 
     /// Whether the connection was aborted, or SYN was retransmitted without a reply.
     pub(crate) fn has_failed_to_open(&self) -> bool {
-        let info = || self.near().and_then(|socket| TcpInfo::of(socket).ok());
+        let info = || self.sender().and_then(|socket| TcpInfo::of(socket).ok());
         let retransmitted = || info().is_some_and(|info| info.retransmissions > 0);
         let streams = &self.streams;
         self.begun && !streams.is_open && (streams.failure.is_some() || retransmitted())
@@ -167,8 +167,8 @@ impl Connection {
     /// Records the retransmissions of SYN when the connection is established and has sent no data yet.
     fn record_handshake(&mut self) {
         if self.opened_after.is_none()
-            && let Some(near) = self.near()
-            && let Ok(info) = TcpInfo::of(near)
+            && let Some(sender) = self.sender()
+            && let Ok(info) = TcpInfo::of(sender)
             && info.state == TcpInfo::ESTABLISHED
         {
             self.opened_after = Some(info.retransmissions);

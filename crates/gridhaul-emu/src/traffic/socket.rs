@@ -30,7 +30,7 @@ pub(crate) fn congestion_name(stack: &StackParams) -> Option<&'static str> {
 }
 
 /// The socket of the `from` end of one member, bound to its address. Call it inside the namespace.
-pub(crate) fn near(
+pub(crate) fn sender(
     flow: &FlowLayout,
     number: u16,
     member: u32,
@@ -59,7 +59,7 @@ pub(crate) fn listener(
 }
 
 /// The `to` end of one datagram member: bound to its own address, which is the source of replies.
-pub(crate) fn far_datagram(
+pub(crate) fn datagram_receiver(
     flow: &FlowLayout,
     number: u16,
     member: u32,

@@ -33,9 +33,9 @@ pub(super) struct Streams {
 static ZEROS: [u8; 1 << 17] = [0; 1 << 17];
 
 impl Streams {
-    pub(super) fn new(near: Socket) -> Self {
+    pub(super) fn new(sender: Socket) -> Self {
         Self {
-            sockets: [Some(near), None],
+            sockets: [Some(sender), None],
             written: [0; 2],
             accepted: [0; 2],
             delivered: [0; 2],

@@ -16,23 +16,23 @@ use stack::unsupported_stack_keys;
 
 /// All keys of a scenario that this backend does not support.
 pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
-    let mut refused = Vec::new();
-    let mut refuse = |key: String, reason: &str| {
-        refused.push(Unsupported { key, reason: reason.to_owned() });
+    let mut unsupported = Vec::new();
+    let mut reject = |key: String, reason: &str| {
+        unsupported.push(Unsupported { key, reason: reason.to_owned() });
     };
     for (name, node) in &scenario.node {
         if node.aggregator.is_some() {
-            refuse(
+            reject(
                 format!("node.{name}.aggregator"),
                 "the emulator has no aggregators yet; use `--on sim`",
             );
         }
         if node.proxy.as_ref().is_some_and(|proxy| proxy.mode != ProxyMode::None) {
-            refuse(format!("node.{name}.proxy"), "the emulator has no proxies yet; use `--on sim`");
+            reject(format!("node.{name}.proxy"), "the emulator has no proxies yet; use `--on sim`");
         }
     }
     if scenario.flow.len() > FLOWS_MAX {
-        refuse(
+        reject(
             "flow".to_owned(),
             &format!(
                 "the emulator supports at most {FLOWS_MAX} flows; use `count` for equal flows"
@@ -41,7 +41,7 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
     }
     for (name, flow) in &scenario.flow {
         for (key, reason) in unsupported_flow_keys(scenario, flow) {
-            refuse(format!("flow.{name}.{key}"), &reason);
+            reject(format!("flow.{name}.{key}"), &reason);
         }
     }
     for (name, stack) in &scenario.stack {
@@ -50,18 +50,18 @@ pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
                 && [&flow.stack, &flow.to_stack].into_iter().flatten().any(|used| used == name)
         });
         for (key, reason) in used.then(|| unsupported_stack_keys(stack)).into_iter().flatten() {
-            refuse(format!("stack.{name}.{key}"), &reason);
+            reject(format!("stack.{name}.{key}"), &reason);
         }
     }
     for (key, shaper) in scenario.shaper_keys() {
         for key in slow_rates(shaper).into_iter().map(|rate| format!("{key}.{rate}")) {
-            refuse(key, "the kernel counts in bytes per second; expected at least \"8 bit/s\"");
+            reject(key, "the kernel counts in bytes per second; expected at least \"8 bit/s\"");
         }
     }
     // A key for both directions is reported once.
-    refused.dedup();
-    refused.extend(conflicting_stacks(scenario));
-    refused
+    unsupported.dedup();
+    unsupported.extend(conflicting_stacks(scenario));
+    unsupported
 }
 
 /// Rates of a shaper below one byte per second, the resolution of `sch_htb`.
@@ -73,10 +73,10 @@ fn slow_rates(shaper: &Shaper) -> Vec<String> {
 }
 
 fn unsupported_flow_keys(scenario: &Scenario, flow: &Flow) -> Vec<(&'static str, String)> {
-    let mut refused = Vec::new();
+    let mut unsupported = Vec::new();
     let members = scenario.connections(flow);
     if members > u64::from(MEMBERS_MAX) {
-        refused.push((
+        unsupported.push((
             "count",
             format!("{members} equal flows; the emulator supports at most {MEMBERS_MAX}"),
         ));
@@ -89,12 +89,12 @@ fn unsupported_flow_keys(scenario: &Scenario, flow: &Flow) -> Vec<(&'static str,
         _ => None,
     };
     if flow.transport != Transport::Tcp && size.is_some_and(|size| size.get() < NUMBER_BYTES) {
-        refused.push((
+        unsupported.push((
             "load",
             format!("a datagram contains its number; expected at least {NUMBER_BYTES} B"),
         ));
     }
-    refused
+    unsupported
 }
 
 /// Finds stacks with different values of a setting that a kernel has once for all connections.

@@ -3,7 +3,7 @@
 use gridhaul_scenario::answer::{ColumnData, Metric};
 
 use crate::pair::pair;
-use crate::{ask, close, mean};
+use crate::{close, mean, run};
 
 #[test]
 fn vegas_keeps_a_few_segments_in_the_queue() {
@@ -13,7 +13,7 @@ fn vegas_keeps_a_few_segments_in_the_queue() {
     let flows = "[stack.v]\ncongestion_control = 'vegas'\nvegas_alpha = 2\nvegas_beta = 4\n\
                  [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 'v'";
     let times = "duration = '8 s'\nwarmup = '4 s'\nrecord = { interval = '20 ms' }";
-    let Some(answer) = ask(times, &pair(link, flows)) else { return };
+    let Some(answer) = run(times, &pair(link, flows)) else { return };
     close(mean(&answer, "up", Metric::Goodput), 4e6 * 1460.0 / 1512.0, 0.02);
     let queue = mean(&answer, "wire.forward", Metric::QueueMean);
     // The packet in transmission does not count as queued.
@@ -32,7 +32,7 @@ fn classifications_by_medx_are_compared_with_the_loss_cause() {
     let flows = "[stack.s]\ncongestion_control = 'medx'\n\
                  [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 's'";
     let times = "duration = '8 s'\nwarmup = '1 s'";
-    let Some(answer) = ask(times, &pair(link, flows)) else { return };
+    let Some(answer) = run(times, &pair(link, flows)) else { return };
     let count = |metric| mean(&answer, "up", metric);
     let of_queue =
         count(Metric::QueueLossClassifiedCongestion) + count(Metric::QueueLossClassifiedError);
@@ -57,8 +57,8 @@ fn medx_does_not_reduce_its_window_at_errors() {
         )
     };
     let times = "duration = '8 s'\nwarmup = '1 s'";
-    let Some(medx) = ask(times, &pair(link, &flows("medx"))) else { return };
-    let Some(reno) = ask(times, &pair(link, &flows("reno"))) else { return };
+    let Some(medx) = run(times, &pair(link, &flows("medx"))) else { return };
+    let Some(reno) = run(times, &pair(link, &flows("reno"))) else { return };
     let (errors, congestion) = (
         mean(&medx, "up", Metric::ErrorLossClassifiedError),
         mean(&medx, "up", Metric::ErrorLossClassifiedCongestion),

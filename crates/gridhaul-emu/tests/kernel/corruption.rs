@@ -3,13 +3,13 @@
 use gridhaul_scenario::answer::Metric;
 
 use crate::pair::pair;
-use crate::{ask, mean};
+use crate::{mean, run};
 
 #[test]
 fn corrupted_packets_are_dropped_by_the_receiving_kernel() {
     let link = "both = { rate = '2 Mbit/s', delay = '5 ms', corrupt = '2 %', duplicate = '2 %' }";
     let flows = "[flow.file]\nfrom = 'near'\nto = 'far'\nload = { transfer = { size = '300 kB' } }";
-    let Some(answer) = ask("duration = '6 s'", &pair(link, flows)) else { return };
+    let Some(answer) = run("duration = '6 s'", &pair(link, flows)) else { return };
     let corrupted = mean(&answer, "wire.forward", Metric::Corrupted);
     assert!(corrupted > 0.0, "some packets are corrupted with this seed");
     assert!(mean(&answer, "wire.forward", Metric::Duplicated) > 0.0);
@@ -22,7 +22,7 @@ fn corrupted_datagrams_are_lost_and_duplicates_are_not_counted_as_messages() {
     let link = "both = { rate = '2 Mbit/s', delay = '5 ms', corrupt = '20 %', duplicate = '50 %' }";
     let flows = "[flow.values]\nfrom = 'near'\nto = 'far'\ntransport = 'datagram'\n\
                  load = { periodic = { size = '100 B', every = '20 ms', synchronised = true } }";
-    let Some(answer) = ask("duration = '1990 ms'", &pair(link, flows)) else { return };
+    let Some(answer) = run("duration = '1990 ms'", &pair(link, flows)) else { return };
     let corrupted = mean(&answer, "wire.forward", Metric::Corrupted);
     assert!(corrupted > 5.0 && mean(&answer, "wire.forward", Metric::Duplicated) > 20.0);
     assert_eq!(mean(&answer, "values", Metric::Messages), 100.0 - corrupted);
@@ -35,7 +35,7 @@ fn undetected_corruption_is_accepted() {
     let flows = "[flow.file]\nfrom = 'near'\nto = 'far'\nload = { transfer = { size = '300 kB' } }\n\
         [flow.state]\nfrom = 'near'\nto = 'far'\ntransport = 'datagram'\n\
         load = { periodic = { size = '101 B', every = '10 ms' } }";
-    let Some(answer) = ask("duration = '3 s'", &pair(link, flows)) else { return };
+    let Some(answer) = run("duration = '3 s'", &pair(link, flows)) else { return };
     assert!(
         mean(&answer, "wire.forward", Metric::Corrupted) > 5.0,
         "some packets are corrupted with this seed"

@@ -4,14 +4,14 @@ use gridhaul_emu::Emu;
 use gridhaul_scenario::answer::Metric;
 
 use crate::pair::pair;
-use crate::{ask, asked, close, mean, row};
+use crate::{close, mean, row, run, run_with};
 
 #[test]
 fn a_bulk_flow_fills_its_link() {
     let link = "both = { rate = '2 Mbit/s', delay = '10 ms', queue = '100 packets' }";
     let flows = "[stack.s]\ncongestion_control = 'cubic'\nreceive_window = '60 kB'\n\
                  [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 's'";
-    let Some(answer) = ask("duration = '5 s'\nwarmup = '2 s'", &pair(link, flows)) else { return };
+    let Some(answer) = run("duration = '5 s'\nwarmup = '2 s'", &pair(link, flows)) else { return };
     // Full segments: 1460 B in packets of 1460 + 40 + 12 B of timestamps.
     close(mean(&answer, "up", Metric::Goodput), 2e6 * 1460.0 / 1512.0, 0.01);
     close(mean(&answer, "wire.forward", Metric::LinkThroughput), 2e6, 0.01);
@@ -27,7 +27,7 @@ fn delay_is_transmission_plus_propagation_time() {
     let link = "both = { rate = '100 kbit/s', delay = '30 ms' }";
     let flows = "[flow.ping]\nfrom = 'near'\nto = 'far'\ntransport = 'datagram'\n\
                  load = { periodic = { size = '222 B', every = '50 ms' } }";
-    let Some(answer) = ask("duration = '3 s'", &pair(link, flows)) else { return };
+    let Some(answer) = run("duration = '3 s'", &pair(link, flows)) else { return };
     let median = mean(&answer, "ping", Metric::DelayMedian);
     assert!((0.050..0.0515).contains(&median), "{median} s, expected 50 ms");
     // Messages of the last 50 ms are still in transit.
@@ -41,7 +41,7 @@ fn echoes_return_over_ipv4_and_listed_packets_are_lost() {
                 reverse = { rate = '1 Mbit/s', delay = '15 ms' }";
     let flows = "[flow.ping]\nfrom = 'near'\nto = 'far'\ntransport = 'echo'\n\
                  load = { periodic = { size = '97 B', every = '100 ms', synchronised = true } }";
-    let Some(answer) = ask("duration = '2050 ms'", &pair(link, flows)) else { return };
+    let Some(answer) = run("duration = '2050 ms'", &pair(link, flows)) else { return };
     let median = mean(&answer, "ping", Metric::DelayMedian);
     // Twice 125 B at 1 Mbit/s are 2 ms, and 20 ms of propagation.
     assert!((0.022..0.0235).contains(&median), "{median} s, expected 22 ms");
@@ -55,7 +55,7 @@ fn ipv6_has_longer_headers() {
     let link = "both = { rate = '1 Mbit/s', delay = '5 ms', queue = '30 packets' }";
     let flows = "[stack.six]\ntimestamps = false\n\
                  [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 'six'\nip = 6";
-    let Some(answer) = ask("duration = '3 s'\nwarmup = '1 s'", &pair(link, flows)) else { return };
+    let Some(answer) = run("duration = '3 s'\nwarmup = '1 s'", &pair(link, flows)) else { return };
     close(mean(&answer, "up", Metric::Goodput), 1e6 * 1460.0 / 1520.0, 0.015);
 }
 
@@ -64,7 +64,7 @@ fn datagrams_use_ipv6() {
     let link = "both = { rate = '1 Mbit/s', delay = '5 ms' }";
     let flows = "[flow.ping]\nfrom = 'near'\nto = 'far'\ntransport = 'echo'\nip = 6\n\
                  load.periodic = { size = '202 B', every = '100 ms', synchronised = true }";
-    let Some(answer) = ask("duration = '2 s'", &pair(link, flows)) else { return };
+    let Some(answer) = run("duration = '2 s'", &pair(link, flows)) else { return };
     // 202 B and 48 B of headers take 2 ms in each direction.
     let median = mean(&answer, "ping", Metric::DelayMedian);
     assert!((0.014..0.0155).contains(&median), "{median} s, expected 14 ms");
@@ -82,7 +82,7 @@ fn meters_have_individual_access_links_and_share_the_trunk() {
         [link.trunk]\nfrom = 'router'\nto = 'head'\nboth = { rate = '2 Mbit/s', delay = '20 ms' }\n\
         [flow.reading]\nfrom = 'meter'\nto = 'head'\ndeadline = '1 s'\n\
         load = { periodic = { size = '240 B', every = '1 s' } }";
-    let Some(answer) = ask("duration = '4 s'\nwarmup = '1 s'", text) else { return };
+    let Some(answer) = run("duration = '4 s'\nwarmup = '1 s'", text) else { return };
     let reading = row(&answer, "reading");
     assert_eq!(reading.count, 60);
     let messages = mean(&answer, "reading", Metric::Messages);
@@ -102,7 +102,9 @@ fn concurrent_runs_give_the_same_results_in_order() {
         [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 's'\n\
         [[sweep]]\nvary.'link.wire.both.rate' = ['1 Mbit/s', '500 kbit/s', '250 kbit/s']";
     let text = format!("duration = '3 s'\nwarmup = '1 s'\n{}", pair(link, flows));
-    let Some(answer) = asked(&text, Emu { concurrent_runs: 3, ..Emu::default() }) else { return };
+    let Some(answer) = run_with(&text, Emu { concurrent_runs: 3, ..Emu::default() }) else {
+        return;
+    };
     for (point, rate) in answer.points.iter().zip([1e6, 500e3, 250e3]) {
         let found = point.links[0].mean(Metric::LinkThroughput).expect("packets have passed");
         close(found, rate, 0.02);

@@ -4,7 +4,7 @@ use gridhaul_emu::Emu;
 use gridhaul_scenario::answer::{ColumnData, Metric};
 
 use crate::pair::pair;
-use crate::{ask, asked, mean};
+use crate::{mean, run, run_with};
 
 #[test]
 fn messages_of_a_failed_connection_are_due_lost_and_late() {
@@ -16,7 +16,7 @@ fn messages_of_a_failed_connection_are_due_lost_and_late() {
     for (load, due) in loads {
         let flow =
             format!("[flow.up]\nfrom = 'near'\nto = 'far'\ndeadline = '1 s'\nload = {{ {load} }}");
-        let Some(answer) = ask("duration = '2500 ms'", &pair(link, &flow)) else { return };
+        let Some(answer) = run("duration = '2500 ms'", &pair(link, &flow)) else { return };
         let counted = mean(&answer, "up", Metric::MessagesDue);
         assert!(due.contains(&counted), "{load}: {counted}");
         assert_eq!(mean(&answer, "up", Metric::MessageLoss), 1.0, "{load}");
@@ -30,7 +30,7 @@ fn responses_follow_requests() {
     let link = "both = { rate = '10 Mbit/s', delay = '10 ms' }";
     let flows = "[flow.poll]\nfrom = 'near'\nto = 'far'\n\
         load = { request_response = { request = '50 B', response = '500 B', think = '5 ms', pause = '75 ms' } }";
-    let Some(answer) = ask("duration = '2 s'\nwarmup = '500 ms'", &pair(link, flows)) else {
+    let Some(answer) = run("duration = '2 s'\nwarmup = '500 ms'", &pair(link, flows)) else {
         return;
     };
     let median = mean(&answer, "poll", Metric::DelayMedian);
@@ -62,7 +62,7 @@ fn traces_are_played_and_packets_captured() {
          load = {{ trace = {{ file = '{day}' }} }}",
         day = day.display()
     );
-    let Some(answer) = asked(&text, Emu::default()) else { return };
+    let Some(answer) = run_with(&text, Emu::default()) else { return };
     for flow in ["tcp", "udp"] {
         assert_eq!(mean(&answer, flow, Metric::Messages), 4.0, "{flow}");
     }

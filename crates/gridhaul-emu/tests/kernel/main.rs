@@ -18,12 +18,12 @@ use gridhaul_scenario::backend::{Backend, Quiet};
 use gridhaul_scenario::scenario::Scenario;
 
 /// Runs a scenario on the kernel; `None` if this machine lacks a prerequisite.
-fn ask(times: &str, text: &str) -> Option<Answer> {
-    asked(&format!("{times}\n{text}"), Emu::default())
+fn run(times: &str, text: &str) -> Option<Answer> {
+    run_with(&format!("{times}\n{text}"), Emu::default())
 }
 
 /// The same with other options of the emulator.
-fn asked(text: &str, emu: Emu) -> Option<Answer> {
+fn run_with(text: &str, emu: Emu) -> Option<Answer> {
     let scenario = Scenario::from_toml(text, "test.toml").expect("a scenario");
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     // Concurrent runs would disturb the timing of each other.

@@ -3,7 +3,7 @@
 use gridhaul_scenario::answer::Metric;
 
 use crate::pair::pair;
-use crate::{ask, close, mean};
+use crate::{close, mean, run};
 
 #[test]
 fn a_shaper_enforces_guarantees_and_limits_without_a_queue_downstream() {
@@ -21,7 +21,7 @@ fn a_shaper_enforces_guarantees_and_limits_without_a_queue_downstream() {
     };
     let six = "[flow.six]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nip = 6";
     let flows = format!("{}{}{six}", datagrams("one"), datagrams("two"));
-    let Some(answer) = ask("duration = '5 s'\nwarmup = '1 s'", &pair(link, &flows)) else { return };
+    let Some(answer) = run("duration = '5 s'\nwarmup = '1 s'", &pair(link, &flows)) else { return };
     let rate = |name| mean(&answer, name, Metric::Throughput);
     close(mean(&answer, "wire.forward", Metric::LinkThroughput), 4e6, 0.01);
     // Each flow has its guarantee; the others share the remaining rate.
@@ -41,7 +41,7 @@ fn a_shaper_cuts_a_burst_into_packets() {
         [link.wire.reverse]\nrate = '1 Mbit/s'";
     let flows = "[stack.s]\ninitial_window = '60 kB'\n\
         [flow.file]\nfrom = 'near'\nto = 'far'\nload = { transfer = { size = '60 kB' } }\nstack = 's'";
-    let Some(answer) = ask("duration = '2500 ms'", &pair(link, flows)) else { return };
+    let Some(answer) = run("duration = '2500 ms'", &pair(link, flows)) else { return };
     // 42 segments with 52 B of headers, two of them as a burst.
     let time = mean(&answer, "file", Metric::CompletionTime);
     let expected = (60_000.0 + 42.0 * 52.0 - 3_000.0) * 8.0 / 500e3;

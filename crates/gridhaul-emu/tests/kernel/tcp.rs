@@ -4,14 +4,14 @@ use gridhaul_emu::Emu;
 use gridhaul_scenario::answer::Metric;
 
 use crate::pair::pair;
-use crate::{ask, asked, mean, row};
+use crate::{mean, row, run, run_with};
 
 #[test]
 fn a_lost_segment_is_retransmitted_and_a_transfer_completes() {
     let link = "forward = { rate = '1 Mbit/s', delay = '20 ms', loss = { packets = [12] } }\n\
                 reverse = { rate = '1 Mbit/s', delay = '20 ms' }";
     let flows = "[flow.file]\nfrom = 'near'\nto = 'far'\nload = { transfer = { size = '100 kB' } }";
-    let Some(answer) = ask("duration = '3 s'", &pair(link, flows)) else { return };
+    let Some(answer) = run("duration = '3 s'", &pair(link, flows)) else { return };
     assert_eq!(mean(&answer, "file", Metric::Retransmissions), 1.0);
     assert_eq!(mean(&answer, "file", Metric::Timeouts), 0.0, "SACK detects the loss");
     // 69 segments of 1460 B; 100 kB take at least 0.83 s; one loss adds less than 0.5 s.
@@ -26,7 +26,7 @@ fn a_retransmitted_syn_is_not_a_data_segment() {
     let link = "forward = { rate = '1 Mbit/s', delay = '5 ms', loss = { packets = [1] } }\n\
                 reverse = { rate = '1 Mbit/s', delay = '5 ms' }";
     let flows = "[flow.file]\nfrom = 'near'\nto = 'far'\nload = { transfer = { size = '14 kB' } }";
-    let Some(answer) = ask("duration = '4 s'", &pair(link, flows)) else { return };
+    let Some(answer) = run("duration = '4 s'", &pair(link, flows)) else { return };
     assert!(mean(&answer, "file", Metric::CompletionTime) > 1.0, "SYN was lost");
     // 14,000 B are 10 segments of 1448 B.
     assert_eq!(mean(&answer, "file", Metric::SegmentsSent), 10.0);
@@ -47,7 +47,7 @@ fn connections_open_with_their_first_message() {
              load = {{ periodic = {{ size = '100 B', every = '2 s' }} }}"
         )
     };
-    let Some(answer) = ask("duration = '4 s'", &text("")) else { return };
+    let Some(answer) = run("duration = '4 s'", &text("")) else { return };
     assert_eq!(mean(&answer, "reading", Metric::ConnectionsOpened), 40.0);
     assert_eq!(mean(&answer, "reading", Metric::ConnectionsFailed), 0.0);
     let open = mean(&answer, "reading", Metric::HandshakeTimeMean);
@@ -55,10 +55,10 @@ fn connections_open_with_their_first_message() {
     let due = mean(&answer, "reading", Metric::MessagesDue);
     assert!((79.0..=80.0).contains(&due), "{due}");
     // With a simultaneous start, six SYN arrive and the others are retransmitted after a second.
-    let Some(answer) = ask("duration = '800 ms'", &text("start_spread = '0 s'")) else { return };
+    let Some(answer) = run("duration = '800 ms'", &text("start_spread = '0 s'")) else { return };
     let opened = mean(&answer, "reading", Metric::ConnectionsOpened);
     assert!((5.0..=12.0).contains(&opened), "{opened}");
-    let Some(answer) = ask("duration = '1900 ms'", &text("start_spread = '0 s'")) else { return };
+    let Some(answer) = run("duration = '1900 ms'", &text("start_spread = '0 s'")) else { return };
     let failed = mean(&answer, "reading", Metric::ConnectionsFailed);
     let opened = mean(&answer, "reading", Metric::ConnectionsOpened);
     assert!(failed > 10.0 && failed + opened == 40.0, "{failed} {opened}");
@@ -77,7 +77,7 @@ fn a_kernel_accepts_the_limits_of_the_ranges() {
             "[stack.s]\n{stack}\n[flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 's'"
         );
         let link = "both = { rate = '10 Mbit/s', delay = '1 ms' }";
-        let Some(answer) = ask("duration = '300 ms'", &pair(link, &flows)) else { return };
+        let Some(answer) = run("duration = '300 ms'", &pair(link, &flows)) else { return };
         assert!(mean(&answer, "up", Metric::Goodput) > 1e5, "{stack}");
     }
 }
@@ -101,7 +101,7 @@ fn stacks_of_one_node_have_different_minimum_timeouts() {
              load = {{ periodic = {{ size = '1 kB', every = '10 s', synchronised = true }} }}\n"
         );
     }
-    let Some(answer) = asked(&text, Emu::default()) else { return };
+    let Some(answer) = run_with(&text, Emu::default()) else { return };
     for (flow, least) in [("a", 1.0), ("b", 0.2), ("c", 1.5)] {
         assert_eq!(mean(&answer, flow, Metric::Timeouts), 1.0, "flow {flow}");
         // Each timeout adds a round-trip time, rounded up to ticks; the delivery takes another one.

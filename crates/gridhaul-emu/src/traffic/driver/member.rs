@@ -33,7 +33,7 @@ impl Member {
     pub(super) fn info(&self) -> Option<TcpInfo> {
         match self {
             Self::Tcp(connection) if connection.begun => {
-                connection.near().and_then(|socket| TcpInfo::of(socket).ok())
+                connection.sender().and_then(|socket| TcpInfo::of(socket).ok())
             }
             _ => None,
         }

@@ -29,10 +29,10 @@ impl Traffic<'_> {
     pub(super) fn read_classifications(&mut self, at: Instant) {
         for (index, seen) in &mut self.loss_classifiers {
             let Member::Tcp(connection) = &self.members[*index] else { continue };
-            let Some(near) = connection.near().filter(|_| connection.is_accepted()) else {
+            let Some(sender) = connection.sender().filter(|_| connection.is_accepted()) else {
                 continue;
             };
-            let Some(counters) = self.controls.classifications(near) else { continue };
+            let Some(counters) = self.controls.classifications(sender) else { continue };
             let row = &mut self.rows[usize::from(connection.flow)];
             let new = counters.judged_since(*seen);
             let new =

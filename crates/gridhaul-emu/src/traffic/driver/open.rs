@@ -67,57 +67,62 @@ impl<'a> Traffic<'a> {
         seed: &impl Fn(u32, &str) -> RandomStream,
     ) -> Result<(), EmulationError> {
         let plan = &self.plan.flows[usize::from(number)];
-        let [near, far] = plan.ends.map(|node| &testbed.namespaces[node]);
+        let [sender, receiver] = plan.ends.map(|node| &testbed.namespaces[node]);
         let tcp = plan.transport == Transport::Tcp;
-        let opened: Result<Vec<Socket>, EmulationError> = near.enter(|| {
+        let opened: Result<Vec<Socket>, EmulationError> = sender.enter(|| {
             (0..plan.count)
-                .map(|member| socket::near(plan, number, member, self.controls))
+                .map(|member| socket::sender(plan, number, member, self.controls))
                 .collect()
         })?;
-        let near = opened?;
-        let mut far_ends = Vec::new();
+        let sender = opened?;
+        let mut receivers = Vec::new();
         if tcp {
-            let listener = far.enter(|| socket::listener(plan, number, self.controls))??;
+            let listener = receiver.enter(|| socket::listener(plan, number, self.controls))??;
             self.poll.watch(&listener, LISTENER + u64::from(number), EventFlags::IN)?;
             self.listeners.push(Some(listener));
         } else {
             self.listeners.push(None);
-            let opened: Result<Vec<Socket>, EmulationError> = far.enter(|| {
+            let opened: Result<Vec<Socket>, EmulationError> = receiver.enter(|| {
                 (0..plan.count)
-                    .map(|member| socket::far_datagram(plan, number, member, self.controls))
+                    .map(|member| socket::datagram_receiver(plan, number, member, self.controls))
                     .collect()
             })?;
-            far_ends = opened?;
+            receivers = opened?;
         }
         let load = SharedLoad::from(&flow.load);
         let opening = Opening::of(flow, u64::from(plan.count));
-        let mut far_ends = far_ends.into_iter();
-        for (near, member) in near.into_iter().zip(0..) {
+        let mut receivers = receivers.into_iter();
+        for (sender, member) in sender.into_iter().zip(0..) {
             let mut random = seed(member, "start");
             let start = opening.load_begins(&mut random);
             let demand = Demand::of_member(&load, start, seed(member, "load"));
             let opens = opening.connection_opens(start, &demand, &mut random);
             let index = self.members.len();
             let identity = (number, member);
-            self.poll.watch(&near, 2 * index as u64, BOTH_ON_CHANGE)?;
-            let made = match (demand, far_ends.next()) {
-                (demand, Some(far)) => {
-                    self.poll.watch(&far, 2 * index as u64 + 1, BOTH_ON_CHANGE)?;
+            self.poll.watch(&sender, 2 * index as u64, BOTH_ON_CHANGE)?;
+            let made = match (demand, receivers.next()) {
+                (demand, Some(receiver)) => {
+                    self.poll.watch(&receiver, 2 * index as u64 + 1, BOTH_ON_CHANGE)?;
                     let echo = plan.transport == Transport::Echo;
                     // In a valid scenario, datagrams have a source or a trace.
                     let source = match demand {
                         Demand::Open(source) => Some(source),
                         _ => None,
                     };
-                    Member::Datagram(Datagrams::new(identity, [near, far], source, (start, echo)))
+                    Member::Datagram(Datagrams::new(
+                        identity,
+                        [sender, receiver],
+                        source,
+                        (start, echo),
+                    ))
                 }
                 (demand, None) => {
                     let application = Application::new(demand, start, ());
                     if application.is_greedy() {
-                        socket::write_one_by_one(&near)?;
+                        socket::write_one_by_one(&sender)?;
                     }
                     self.rows[usize::from(number)].has_messages |= application.has_messages();
-                    Member::Tcp(Connection::new(identity, near, application, opens))
+                    Member::Tcp(Connection::new(identity, sender, application, opens))
                 }
             };
             if plan.classifies_losses() {
