@@ -86,13 +86,13 @@ impl<T: Copy> PacketPath<T> {
     /// The packets that arrive at the other host now.
     pub(super) fn arrived(&mut self, now: Instant) -> Vec<T> {
         let mut arrived = Vec::new();
-        while let Some((link, passage)) = self.links.poll(now) {
-            let (packet, impairment) = passage.payload;
-            if !passage.fate.arrives() || passage.fate.is_damaged() {
+        while let Some((link, transit)) = self.links.poll(now) {
+            let (packet, impairment) = transit.payload;
+            if !transit.outcome.arrives() || transit.outcome.is_corrupted() {
                 continue;
             }
             if !self.is_last(link) {
-                self.offer(link + 1, now, passage.payload, passage.bytes);
+                self.offer(link + 1, now, transit.payload, transit.bytes);
             } else if let Some(PacketImpairment::Delayed(delay)) = impairment {
                 self.delayed.push((now + delay, packet));
             } else {

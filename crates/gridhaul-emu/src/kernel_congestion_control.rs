@@ -7,7 +7,9 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use gridhaul_cc::{Algorithm, ConnectionCounters, Loaded, MedxSettings, Settings, VegasSettings};
+use gridhaul_cc::{
+    Algorithm, ConnectionCounters, LoadedAlgorithms, MedxSettings, Settings, VegasSettings,
+};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_linux::{Namespace, require_congestion_control};
 use gridhaul_scenario::scenario::{CongestionControlAlgorithm, IpVersion, Scenario, Transport};
@@ -20,7 +22,7 @@ use crate::traffic::congestion_name;
 /// Loaded algorithms; dropping this value unloads them.
 #[derive(Debug)]
 pub(crate) struct KernelCongestionControls {
-    vegas: Option<Loaded>,
+    vegas: Option<LoadedAlgorithms>,
     medx: Option<Arc<Medx>>,
 }
 
@@ -30,7 +32,7 @@ pub(crate) struct KernelCongestionControls {
 struct Medx {
     settings: MedxSettings,
     /// Unloaded before the lock is released.
-    loaded: Loaded,
+    loaded: LoadedAlgorithms,
     _turn: File,
 }
 
@@ -66,7 +68,7 @@ fn require_own(algorithm: Algorithm) -> Result<(), EmulationError> {
 
 /// Prerequisites of an algorithm that this machine or this build lacks, if any.
 pub(crate) fn missing_prerequisites(algorithm: Algorithm) -> Option<String> {
-    let missing = gridhaul_cc::missing_for(&[algorithm], None);
+    let missing = gridhaul_cc::missing_requirements_for(&[algorithm], None);
     let missing: Vec<_> =
         missing.iter().map(|missing| format!("{}: {}", missing.what, missing.remedy)).collect();
     (!missing.is_empty()).then(|| missing.join("; "))
@@ -97,7 +99,8 @@ impl KernelCongestionControls {
             }
         }
         let medx = with_medx.then(|| Medx::shared(settings.medx)).transpose()?;
-        let vegas = with_vegas.then(|| Loaded::load(&[Algorithm::Vegas], &settings)).transpose();
+        let vegas =
+            with_vegas.then(|| LoadedAlgorithms::load(&[Algorithm::Vegas], &settings)).transpose();
         let vegas = vegas.map_err(EmulationError::CongestionControl)?;
         Ok(Self { vegas, medx })
     }
@@ -119,7 +122,7 @@ impl KernelCongestionControls {
             // A counter that cannot be read does not invalidate the measurements of a run.
             loaded.counters(algorithm).ok().flatten()
         });
-        counters.map(|counters| counters.mended()).sum()
+        counters.map(|counters| counters.corrected()).sum()
     }
 
     /// Classifications by MEDX on the connection of this socket.
@@ -135,11 +138,11 @@ impl Medx {
         if let Some(medx) = known.upgrade().filter(|medx| medx.settings == settings) {
             return Ok(medx);
         }
-        let turn = gridhaul_cc::take_turn()
+        let turn = gridhaul_cc::acquire_lock()
             .map_err(EmulationError::call("waiting for another run's algorithms"))?;
         let all = Settings { medx: settings, ..Settings::default() };
-        let loaded =
-            Loaded::load(&[Algorithm::Medx], &all).map_err(EmulationError::CongestionControl)?;
+        let loaded = LoadedAlgorithms::load(&[Algorithm::Medx], &all)
+            .map_err(EmulationError::CongestionControl)?;
         let medx = Arc::new(Self { settings, loaded, _turn: turn });
         *known = Arc::downgrade(&medx);
         Ok(medx)

@@ -3,38 +3,38 @@
 
 use std::collections::BTreeMap;
 
-use gridhaul_cc::Judged;
-use gridhaul_core::link::{Called, Confusion, Losses};
+use gridhaul_cc::LossClassification;
+use gridhaul_core::link::{ClassificationCounts, ConfusionMatrix, UnclassifiedLosses};
 use gridhaul_scenario::units::Instant;
 
 use crate::link_emulator::LostData;
 
 /// A classification of a loss by one member of a flow.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct LossClassification {
+pub(crate) struct MemberClassification {
     /// Time at which it was read: the first read after the classification.
     pub at: Instant,
     pub member: u32,
-    pub judged: Judged,
+    pub judged: LossClassification,
 }
 
 /// Counts the classifications of a flow from `begin` on by ground truth. Both lists are in order of time.
 pub(crate) fn confusion<'a>(
-    classifications: &[LossClassification],
+    classifications: &[MemberClassification],
     lost: impl Iterator<Item = &'a LostData>,
     begin: Instant,
-) -> Confusion {
-    let mut confusion = Confusion::default();
-    let mut members: BTreeMap<u32, Losses> = BTreeMap::new();
+) -> ConfusionMatrix {
+    let mut confusion = ConfusionMatrix::default();
+    let mut members: BTreeMap<u32, UnclassifiedLosses> = BTreeMap::new();
     let mut lost = lost.peekable();
-    for LossClassification { at, member, judged } in classifications {
+    for MemberClassification { at, member, judged } in classifications {
         while let Some(loss) = lost.next_if(|loss| loss.at <= *at) {
             members.entry(loss.member).or_default().add(loss.seq, loss.len, loss.cause);
         }
         let cause = members.entry(*member).or_default().take(judged.missing);
         if *at >= begin {
             let congestion = u64::from(judged.congestion);
-            confusion.add(cause, Called { congestion, error: 1 - congestion });
+            confusion.add(cause, ClassificationCounts { congestion, error: 1 - congestion });
         }
     }
     confusion
@@ -42,7 +42,7 @@ pub(crate) fn confusion<'a>(
 
 #[cfg(test)]
 mod tests {
-    use gridhaul_core::link::Cause;
+    use gridhaul_core::link::LossCause;
     use gridhaul_scenario::answer::{Metric, Metrics};
     use gridhaul_scenario::units::Duration;
 
@@ -52,7 +52,7 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
-    fn lost(at_ms: u64, member: u32, seq: u32, cause: Cause) -> LostData {
+    fn lost(at_ms: u64, member: u32, seq: u32, cause: LossCause) -> LostData {
         LostData { at: ms(at_ms), flow: 0, member, seq, len: 100, cause }
     }
 
@@ -61,16 +61,20 @@ mod tests {
         member: u32,
         missing: u32,
         congestion: bool,
-    ) -> LossClassification {
-        LossClassification { at: ms(at_ms), member, judged: Judged { missing, congestion } }
+    ) -> MemberClassification {
+        MemberClassification {
+            at: ms(at_ms),
+            member,
+            judged: LossClassification { missing, congestion },
+        }
     }
 
     #[test]
     fn a_classification_belongs_to_the_newest_loss_before_it() {
         let losses = [
-            lost(10, 0, 500, Cause::Error),
-            lost(11, 1, 500, Cause::Queue),
-            lost(30, 0, 500, Cause::Queue),
+            lost(10, 0, 500, LossCause::Error),
+            lost(11, 1, 500, LossCause::Queue),
+            lost(30, 0, 500, LossCause::Queue),
         ];
         let classifications = [
             classification(20, 0, 500, false), // the error, although that segment will be lost again

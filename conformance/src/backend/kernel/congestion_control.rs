@@ -2,14 +2,14 @@
 
 use std::fs::File;
 
-use gridhaul_cc::{Algorithm, Loaded, MedxSettings, Settings, VegasSettings};
+use gridhaul_cc::{Algorithm, LoadedAlgorithms, MedxSettings, Settings, VegasSettings};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 
 /// Algorithms of gridhaul-cc, registered in the kernel until this value is dropped.
 #[derive(Debug)]
 pub struct RegisteredAlgorithms {
-    _loaded: Loaded,
+    _loaded: LoadedAlgorithms,
     /// The lock is released after the algorithms are unregistered: their names are global, and other
     /// processes wait for them.
     _turn: File,
@@ -42,9 +42,10 @@ impl RegisteredAlgorithms {
         if algorithms.is_empty() {
             return Ok(None);
         }
-        let turn = gridhaul_cc::take_turn()
+        let turn = gridhaul_cc::acquire_lock()
             .map_err(|error| format!("waiting for another run's algorithms: {error}"))?;
-        let loaded = Loaded::load(&algorithms, &settings).map_err(|error| error.with_sources())?;
+        let loaded =
+            LoadedAlgorithms::load(&algorithms, &settings).map_err(|error| error.with_sources())?;
         Ok(Some(Self { _loaded: loaded, _turn: turn }))
     }
 }

@@ -1,6 +1,8 @@
 //! The emulator loop: reads packets from devices, offers them to links, and writes the packets that arrive.
 
-use gridhaul_core::link::{Cause, LinkAccount, LinkObserver, LinkSet, Passage, TimedLinks};
+use gridhaul_core::link::{
+    LinkAccount, LinkObserver, LinkSet, LossCause, PacketTransit, TimedLinks,
+};
 use gridhaul_scenario::answer::{Capture, Recording};
 use gridhaul_scenario::scenario::{Direction, Scenario};
 use gridhaul_scenario::units::{Duration, Instant};
@@ -62,7 +64,7 @@ pub(crate) struct LostData {
     pub member: u32,
     pub seq: u32,
     pub len: u32,
-    pub cause: Cause,
+    pub cause: LossCause,
 }
 
 /// Results of the emulator.
@@ -198,7 +200,7 @@ impl<'a> Emulator<'a> {
         }
         let stored = self.packets.insert(header, packet);
         if self.links.offer(now, direction, bytes, stored).is_err() {
-            self.record_loss(stored.index, Cause::Queue, now);
+            self.record_loss(stored.index, LossCause::Queue, now);
             self.packets.release(stored.index);
         }
     }
@@ -216,13 +218,13 @@ impl<'a> Emulator<'a> {
     /// Hands on whatever has arrived at the far end of its link.
     fn deliver(&mut self, clock: Clock) -> Result<(), EmulationError> {
         let now = clock.now();
-        while let Some((number, passage)) = self.links.poll(now) {
+        while let Some((number, transit)) = self.links.poll(now) {
             let last_left = &mut self.links.links.entry_mut(number).observer.last_left;
-            let previous = last_left.replace(passage.payload.index);
-            if let Some(previous) = previous.filter(|_| !passage.fate.is_copy()) {
+            let previous = last_left.replace(transit.payload.index);
+            if let Some(previous) = previous.filter(|_| !transit.outcome.is_duplicate()) {
                 self.packets.release(previous);
             }
-            self.leave(number, passage, now)?;
+            self.leave(number, transit, now)?;
         }
         Ok(())
     }
@@ -231,24 +233,24 @@ impl<'a> Emulator<'a> {
     fn leave(
         &mut self,
         direction: u32,
-        passage: Passage<StoredPacket>,
+        transit: PacketTransit<StoredPacket>,
         now: Instant,
     ) -> Result<(), EmulationError> {
-        let Passage { payload: stored, fate, offered, left, .. } = passage;
-        if let Some(cause) = fate.loss_cause() {
+        let PacketTransit { payload: stored, outcome, offered, left, .. } = transit;
+        if let Some(cause) = outcome.loss_cause() {
             self.record_loss(stored.index, cause, now);
         }
-        if !fate.arrives() {
+        if !outcome.arrives() {
             return Ok(());
         }
         self.lateness.record(now.since(left));
         let arrival = self.plan.arrival(direction);
         let (header, bytes) = self.packets.get_mut(stored.index);
         let (header, length) = (*header, bytes.len() as u64);
-        if fate.is_garbled() && !fate.is_copy() {
+        if outcome.is_corrupted_undetected() && !outcome.is_duplicate() {
             corrupt_undetected(bytes);
         }
-        if fate.is_damaged() && !fate.is_copy() {
+        if outcome.is_corrupted() && !outcome.is_duplicate() {
             // The packet is forwarded, and its receiver rejects its checksum.
             corrupt(bytes);
         }
@@ -257,15 +259,15 @@ impl<'a> Emulator<'a> {
         let path = &flow.paths[usize::from(!header.is_forward())];
         let last = path.last().is_some_and(|hop| self.plan.port_number(hop, true) == arrival);
         let data = header.is_forward() && header.payload > 0;
-        if data && !fate.is_copy() {
+        if data && !outcome.is_duplicate() {
             row_counters.data.delay_ns += left.since(offered).as_nanos();
         }
         match (last, header.is_forward()) {
             (false, _) => {}
-            _ if fate.is_damaged() => {}
+            _ if outcome.is_corrupted() => {}
             (true, true) => {
                 row_counters.arrived_bytes += length;
-                row_counters.data.arrived += u64::from(data && !fate.is_copy());
+                row_counters.data.arrived += u64::from(data && !outcome.is_duplicate());
             }
             (true, false) => row_counters.reverse_bytes += length,
         }
@@ -274,7 +276,7 @@ impl<'a> Emulator<'a> {
         written.map_err(|error| self.device_error(&self.plan.ports[arrival], "writing to", error))
     }
 
-    fn record_loss(&mut self, index: u32, cause: Cause, at: Instant) {
+    fn record_loss(&mut self, index: u32, cause: LossCause, at: Instant) {
         let header = *self.packets.header(index);
         let row_counters = &mut self.counters[usize::from(header.to.flow)];
         let data = header.is_forward() && header.payload > 0;
@@ -284,7 +286,7 @@ impl<'a> Emulator<'a> {
     }
 
     /// Records the cause of the loss of a data segment if its sender classifies losses.
-    fn record_cause(&mut self, header: &Header, cause: Cause, at: Instant) {
+    fn record_cause(&mut self, header: &Header, cause: LossCause, at: Instant) {
         let Header { to: Address { flow, number: member, .. }, payload: len, seq } = *header;
         if header.is_forward() && len > 0 && self.plan.flows[usize::from(flow)].classifies_losses()
         {

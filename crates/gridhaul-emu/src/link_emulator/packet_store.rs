@@ -1,6 +1,6 @@
 //! Storage of the packets in the emulator; links carry their indices.
 
-use gridhaul_core::link::Payload;
+use gridhaul_core::link::LinkPayload;
 
 use super::packet_header::Header;
 
@@ -13,7 +13,7 @@ pub(crate) struct StoredPacket {
     flow: u64,
 }
 
-impl Payload for StoredPacket {
+impl LinkPayload for StoredPacket {
     fn flow(&self) -> u64 {
         self.flow
     }

@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
 
-use gridhaul_core::load::{Application, Arrival, UnderWay};
+use gridhaul_core::load::{Application, Arrival, InFlightMessages};
 use gridhaul_scenario::scenario::End;
 use gridhaul_scenario::units::{Duration, Instant};
 use socket2::Socket;
@@ -22,7 +22,7 @@ pub(crate) struct Connection {
     pub application: Application,
     streams: Streams,
     /// Messages from both ends that are in transit.
-    in_transit: UnderWay,
+    in_transit: InFlightMessages,
     /// Time at which the connection opens; [`Instant::NEVER`] if a trace opens it.
     opens: Instant,
     /// Whether the handshake has started, and its time.
@@ -61,7 +61,7 @@ impl Connection {
             member,
             application,
             streams: Streams::new(sender),
-            in_transit: UnderWay::default(),
+            in_transit: InFlightMessages::default(),
             opens,
             begun: false,
             begun_at: Instant::NEVER,

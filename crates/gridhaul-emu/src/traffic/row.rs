@@ -1,22 +1,22 @@
 //! Measurements at the sockets of one row of flows.
 
-use gridhaul_core::load::{Delays, Judge, Openings, Transfers};
+use gridhaul_core::load::{DeadlineCounter, HandshakeTimes, MessageDelays, Transfers};
 use gridhaul_scenario::scenario::{Flow, Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::connection::{Connection, Observer};
 use super::samples::{SampleMeans, SenderCounts};
 use crate::link_emulator::Lateness;
-use crate::loss_classification::LossClassification;
+use crate::loss_classification::MemberClassification;
 
 /// Measurements at the sockets of one row of flows.
 #[derive(Debug)]
 pub(crate) struct RowTraffic {
     warmup: Instant,
-    pub delays: Delays,
+    pub delays: MessageDelays,
     /// The first messages one by one: member, ready time, and delay.
     pub messages: Vec<(u32, Instant, Duration)>,
-    pub judge: Option<Judge>,
+    pub deadline_counter: Option<DeadlineCounter>,
     pub has_messages: bool,
     /// Lateness of the applications when they send messages.
     pub lateness: Lateness,
@@ -27,13 +27,13 @@ pub(crate) struct RowTraffic {
     pub counts: [SenderCounts; 2],
     pub averages: SampleMeans,
     /// Classifications of losses by MEDX in order of time; `None` if MEDX is not used.
-    pub classifications: Option<Vec<LossClassification>>,
+    pub classifications: Option<Vec<MemberClassification>>,
     /// Messages that became ready after the warm-up.
     pub ready: u64,
     /// Transfers, with their completion times.
     pub transfers: Transfers,
     /// Handshakes of the connections; `None` for datagrams.
-    pub openings: Option<Openings>,
+    pub openings: Option<HandshakeTimes>,
     /// Ages of the messages that became ready after the warm-up and have not arrived, and the number of messages
     /// that were never sent: their connection failed to open, or the socket did not accept them.
     pub waiting: Vec<Duration>,
@@ -48,9 +48,11 @@ impl RowTraffic {
         let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
         Self {
             warmup,
-            delays: Delays::new(),
+            delays: MessageDelays::new(),
             messages: Vec::new(),
-            judge: flow.deadline_in_force().map(|deadline| Judge::new(deadline, warmup, end)),
+            deadline_counter: flow
+                .deadline_in_force()
+                .map(|deadline| DeadlineCounter::new(deadline, warmup, end)),
             has_messages: flow.transport != Transport::Tcp,
             lateness: Lateness::new(),
             before: Vec::new(),
@@ -60,7 +62,7 @@ impl RowTraffic {
             classifications: None,
             ready: 0,
             transfers: Transfers::default(),
-            openings: (flow.transport == Transport::Tcp).then(Openings::default),
+            openings: (flow.transport == Transport::Tcp).then(HandshakeTimes::default),
             waiting: Vec::new(),
             unsent: 0,
             failed: 0,
@@ -91,8 +93,8 @@ impl RowTraffic {
 impl Observer for RowTraffic {
     fn on_ready(&mut self, ready: Instant) {
         self.ready += u64::from(ready >= self.warmup);
-        if let Some(judge) = &mut self.judge {
-            judge.on_ready(ready);
+        if let Some(deadline_counter) = &mut self.deadline_counter {
+            deadline_counter.on_ready(ready);
         }
     }
 
@@ -103,8 +105,8 @@ impl Observer for RowTraffic {
         if ready >= self.warmup {
             self.delays.record(delay);
         }
-        if let Some(judge) = &mut self.judge {
-            judge.on_delivered(ready, delay);
+        if let Some(deadline_counter) = &mut self.deadline_counter {
+            deadline_counter.on_delivered(ready, delay);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gridhaul_core::pep::{Level, Side};
+use gridhaul_core::pep::{Side, TimeAverage};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{End, Flow, Proxy, Scenario, Waypoint};
@@ -71,8 +71,8 @@ impl<'s> ProxyWiring<'s> {
             let right = begins[0] + (place.point.after[0] + index + 1) as u32;
             let left = begins[1] + (place.point.after[1] + behind + 1) as u32;
             let toward = match place.proxy.served() {
-                End::From => Side::Left,
-                End::To => Side::Right,
+                End::From => Side::Client,
+                End::To => Side::Server,
             };
             let recipe = Recipe {
                 mode: place.proxy.mode,
@@ -99,7 +99,7 @@ impl<'s> ProxyWiring<'s> {
                 next: [left, right],
                 crashes: crashes.collect(),
                 down: None,
-                bytes_at_risk: Level::default(),
+                bytes_at_risk: TimeAverage::default(),
                 crashed: 0,
                 repeated: 0,
                 sent_up_to: [None; 2],

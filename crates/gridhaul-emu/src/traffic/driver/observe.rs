@@ -4,7 +4,7 @@ use gridhaul_scenario::answer::Recording;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::{Member, Traffic};
-use crate::loss_classification::LossClassification;
+use crate::loss_classification::MemberClassification;
 use crate::traffic::samples::window;
 
 /// Interval between two reads of the classifications of `connections` connections. MEDX stores its newest 16
@@ -34,9 +34,9 @@ impl Traffic<'_> {
             };
             let Some(counters) = self.controls.classifications(sender) else { continue };
             let row = &mut self.rows[usize::from(connection.flow)];
-            let new = counters.judged_since(*seen);
+            let new = counters.classifications_since(*seen);
             let new =
-                new.map(|judged| LossClassification { at, member: connection.member, judged });
+                new.map(|judged| MemberClassification { at, member: connection.member, judged });
             row.classifications.get_or_insert_default().extend(new);
             *seen = counters.judged;
         }
