@@ -1,4 +1,4 @@
-//! Prints the whole grid: ns-2, gridhaul and their difference. Slow: `--release`.
+//! Prints all points of the grid: ns-2, gridhaul and their difference. Slow; use `--release`.
 
 fn main() {
     let replications = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(20);

@@ -1,6 +1,6 @@
-//! Prints all points with many meters: ns-2, gridhaul and their difference. Slow: `--release`.
+//! Prints all points with many meters: ns-2, gridhaul and their difference. Slow; use `--release`.
 //!
-//! Arguments: repetitions (5), and a part of the name of the points.
+//! Arguments: number of replications (default 5), and a part of the name of the points.
 
 use gridhaul_conformance::ns2_grid::agree;
 use gridhaul_conformance::ns2_meters::{QUANTITIES, points};
@@ -14,14 +14,14 @@ fn main() {
         let own = point.simulate(replications).unwrap_or_else(|error| panic!("{error}"));
         for (index, (ns2, own)) in point.ns2.iter().zip(own).enumerate() {
             let (Some(ns2), Some(own)) = (*ns2, own) else { continue };
-            let verdict = match (agree(ns2, own), point.deviation(index)) {
+            let explanation = match (agree(ns2, own), point.deviation(index)) {
                 (true, _) => "",
                 (false, Some(reason)) => reason,
                 (false, None) => "<-- not explained",
             };
-            bad += u32::from(verdict == "<-- not explained");
+            bad += u32::from(explanation == "<-- not explained");
             println!(
-                "  {:<24} ns-2 {:11.4} ± {:9.4}  gridhaul {:11.4} ± {:9.4}  {:+6.2} %  {verdict}",
+                "  {:<24} ns-2 {:11.4} ± {:9.4}  gridhaul {:11.4} ± {:9.4}  {:+6.2} %  {explanation}",
                 QUANTITIES[index],
                 ns2.0,
                 ns2.1,

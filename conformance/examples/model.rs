@@ -1,4 +1,4 @@
-//! Prints ns-2's goodput over the grid beside that of the equations.
+//! Prints the goodput of ns-2 and of the analytical model for each point of the grid.
 
 fn main() {
     for point in gridhaul_conformance::ns2_grid::grid() {

@@ -35,18 +35,18 @@ proc random_loss {rate seed} {
 }
 
 # Every data packet has 1500 bytes on the link. Vegas has its own output routine, which adds no header and sends no short
-# first packet. Its packetSize_ is therefore 1500; the other variants have 1460 + 40.
-proc sender {variant window} {
-    set tcp [new Agent/TCP[expr {$variant eq "Tahoe" ? "" : "/$variant"}]]
-    $tcp set packetSize_ [expr {$variant eq "Vegas" ? 1500 : 1460}]
+# first packet. Its packetSize_ is therefore 1500; the other algorithms have 1460 + 40.
+proc sender {congestion_control window} {
+    set tcp [new Agent/TCP[expr {$congestion_control eq "Tahoe" ? "" : "/$congestion_control"}]]
+    $tcp set packetSize_ [expr {$congestion_control eq "Vegas" ? 1500 : 1460}]
     $tcp set window_ $window
     return $tcp
 }
 
 # delack_ms 0: an ack for every packet. The Sack1 sender needs the Sack1 sink.
-proc receiver {variant delack_ms} {
+proc receiver {congestion_control delack_ms} {
     set kind Agent/TCPSink
-    if {$variant eq "Sack1"} { append kind /Sack1 }
+    if {$congestion_control eq "Sack1"} { append kind /Sack1 }
     if {$delack_ms > 0} { append kind /DelAck }
     set sink [new $kind]
     if {$delack_ms > 0} { $sink set interval_ ${delack_ms}ms }

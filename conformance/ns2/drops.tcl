@@ -5,7 +5,7 @@
 # Usage: ns drops.tcl < CASES      a case on each line, its cells separated by commas:
 #
 #   name          must be unique
-#   variant       Tahoe | Reno | Newreno | Sack1 | Vegas
+#   congestion_control       Tahoe | Reno | Newreno | Sack1 | Vegas
 #   rate_kbit     rate of the bottleneck, both directions (kbit/s)
 #   delay_ms      delay of the bottleneck, one way
 #   limit         limit_ of the bottleneck's queue in packets, the one in transmission included
@@ -22,7 +22,7 @@
 # leaves a sender. Seqno 0 is the 40-byte packet in place of the SYN.
 
 set cells {
-    name variant rate_kbit delay_ms limit window size delack_ms singledup minrto_s rtxinit_s duration_s drops
+    name congestion_control rate_kbit delay_ms limit window size delack_ms singledup minrto_s rtxinit_s duration_s drops
 }
 
 remove-all-packet-headers
@@ -45,7 +45,7 @@ foreach case $cases {
     Agent/TCP set minrto_ $minrto_s
     Agent/TCP set rtxcur_init_ $rtxinit_s
     Agent/TCP set singledup_ $singledup
-    set agent($name) [new Agent/TCP[expr {$variant eq "Tahoe" ? "" : "/$variant"}]]
+    set agent($name) [new Agent/TCP[expr {$congestion_control eq "Tahoe" ? "" : "/$congestion_control"}]]
 }
 
 set all 0
@@ -55,7 +55,7 @@ foreach case $cases {
     $tcp set packetSize_ $size
     $tcp set window_ $window
     set kind Agent/TCPSink
-    if {$variant eq "Sack1"} { append kind /Sack1 }
+    if {$congestion_control eq "Sack1"} { append kind /Sack1 }
     if {$delack_ms > 0} { append kind /DelAck }
     set sink [new $kind]
     if {$delack_ms > 0} { $sink set interval_ ${delack_ms}ms }

@@ -5,7 +5,7 @@
 # The reverse path of the acks has the same rates and delays, large queues and no loss.
 # Usage: ns dumbbell.tcl [key=value ...]    Prints one CSV line; header=1 prints the column names first.
 #
-#   variant    Tahoe | Reno | Newreno | Sack1 | Vegas
+#   congestion_control    Tahoe | Reno | Newreno | Sack1 | Vegas
 #   rate_kbit  bottleneck, both directions (kbit/s)
 #   rtt_ms     propagation delay of the round trip, access links included, transmission times not included
 #   buffer     limit_ of the bottleneck queue in packets, including the packet in transmission: buffer-1 can wait
@@ -22,7 +22,7 @@
 
 source [file join [file dirname [info script]] common.tcl]
 args {
-    variant Newreno rate_kbit 3000 rtt_ms 100 buffer 100 loss 0 loss_at head window 10000 delack_ms 0
+    congestion_control Newreno rate_kbit 3000 rtt_ms 100 buffer 100 loss 0 loss_at head window 10000 delack_ms 0
     seed 1 duration 100 warmup 10 header 0
 }
 
@@ -50,8 +50,8 @@ if {$o(loss_at) eq "head"} {
 }
 $loss drop-target [$ns set nullAgent_] ;# or the queue's drop count would include these
 
-set tcp [sender $o(variant) $o(window)]
-set sink [receiver $o(variant) $o(delack_ms)]
+set tcp [sender $o(congestion_control) $o(window)]
+set sink [receiver $o(congestion_control) $o(delack_ms)]
 $ns attach-agent $s $tcp
 $ns attach-agent $d $sink
 $ns connect $tcp $sink
@@ -68,10 +68,10 @@ proc finish {} {
     set packets [expr {([$sink set bytes_] - $bytes0) / 1500.0}]
     set goodput [expr {$packets * 1460 * 8 / ($o(duration) - $o(warmup)) / 1000}]
     if {$o(header)} {
-        puts [join {variant rate_kbit rtt_ms loss buffer delack_ms window seed duration warmup
+        puts [join {congestion_control rate_kbit rtt_ms loss buffer delack_ms window seed duration warmup
             goodput_kbit sent retransmits timeouts queue_drops loss_drops} ,]
     }
-    puts [join [list $o(variant) $o(rate_kbit) $o(rtt_ms) $o(loss) $o(buffer) $o(delack_ms) $o(window) \
+    puts [join [list $o(congestion_control) $o(rate_kbit) $o(rtt_ms) $o(loss) $o(buffer) $o(delack_ms) $o(window) \
         $o(seed) $o(duration) $o(warmup) [format %.3f $goodput] \
         [$tcp set ndatapack_] [$tcp set nrexmitpack_] [$tcp set nrexmit_] [$queue set pdrops_] \
         [expr {[$before set parrivals_] - [$after set parrivals_]}]] ,]

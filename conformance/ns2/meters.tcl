@@ -6,7 +6,7 @@
 # path of the acks has the same rate and delay, and a queue that never overflows.
 # Usage: ns meters.tcl [key=value ...]    Prints one CSV line; header=1 prints the column names first.
 #
-#   variant    Reno | Newreno | Vegas
+#   congestion_control    Reno | Newreno | Vegas
 #   meters     number of connections
 #   window     window limit in packets
 #   rate_kbit  bottleneck, both directions (kbit/s)
@@ -31,7 +31,7 @@
 
 source [file join [file dirname [info script]] common.tcl]
 args {
-    variant Reno meters 1000 window 2 rate_kbit 1000 rtt_ms 100 buffer 101 load poisson every 10 spread 30
+    congestion_control Reno meters 1000 window 2 rate_kbit 1000 rtt_ms 100 buffer 101 load poisson every 10 spread 30
     seed 1 duration 300 warmup 60 header 0
 }
 remove-all-packet-headers
@@ -114,10 +114,10 @@ proc begin {i tcp start} {
 }
 
 # Vegas adds no header of its own, not even to packet 0.
-Agent/TCP set packetSize_ [expr {$o(variant) eq "Vegas" ? 240 : 200}]
+Agent/TCP set packetSize_ [expr {$o(congestion_control) eq "Vegas" ? 240 : 200}]
 Agent/TCP set window_ $o(window)
 for {set i 0} {$i < $o(meters)} {incr i} {
-    set tcp [new Agent/TCP/$o(variant)]
+    set tcp [new Agent/TCP/$o(congestion_control)]
     set sink [new Agent/TCPSink]
     place $tcp $s [expr {$i + 10}] $d
     place $sink $d [expr {$i + 10}] $s
@@ -131,28 +131,28 @@ set waiting [$queue get-pkts-integrator]
 proc counts {} {
     global ns tcps queue waiting
     $waiting newpoint [$ns now] [$waiting set lasty_]
-    set acked 0; set repeats 0; set timeouts 0
+    set acked 0; set retransmissions 0; set timeouts 0
     foreach tcp $tcps {
         incr acked [$tcp set ack_]
-        incr repeats [$tcp set nrexmitpack_]
+        incr retransmissions [$tcp set nrexmitpack_]
         incr timeouts [$tcp set nrexmit_]
     }
-    list [$queue set parrivals_] [$queue set pdrops_] [$waiting set sum_] $acked $repeats $timeouts
+    list [$queue set parrivals_] [$queue set pdrops_] [$waiting set sum_] $acked $retransmissions $timeouts
 }
 $ns at $o(warmup) { set before [counts] }
 $ns at $o(duration) finish
 proc finish {} {
     global o before
     foreach now [counts] then $before { lappend difference [expr {$now - $then}] }
-    lassign $difference offered dropped waited acked repeats timeouts
+    lassign $difference offered dropped waited acked retransmissions timeouts
     if {$o(header)} {
-        puts [join {variant meters window rate_kbit rtt_ms buffer load every spread seed duration warmup
-            offered dropped waiting wait_ms acked repeats timeouts} ,]
+        puts [join {congestion_control meters window rate_kbit rtt_ms buffer load every spread seed duration warmup
+            offered dropped waiting wait_ms acked retransmissions timeouts} ,]
     }
-    puts [join [list $o(variant) $o(meters) $o(window) $o(rate_kbit) $o(rtt_ms) $o(buffer) $o(load) \
+    puts [join [list $o(congestion_control) $o(meters) $o(window) $o(rate_kbit) $o(rtt_ms) $o(buffer) $o(load) \
         $o(every) $o(spread) $o(seed) $o(duration) $o(warmup) $offered $dropped \
         [format %.4f [expr {$waited / ($o(duration) - $o(warmup))}]] \
-        [format %.4f [expr {1e3 * $waited / max(1, $offered - $dropped)}]] $acked $repeats $timeouts] ,]
+        [format %.4f [expr {1e3 * $waited / max(1, $offered - $dropped)}]] $acked $retransmissions $timeouts] ,]
     exit 0
 }
 $ns run

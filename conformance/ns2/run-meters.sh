@@ -8,7 +8,7 @@
 # run. At 2000 kbit/s they have: timeouts and packets are then synchronised, and the losses depend on their phase. From 2000
 # to 1987 kbit/s the drops of 100 flows of window 20 (Poisson, 100 ms, limit 41) increase from 35,000 to 52,200 in 240 s.
 #
-# Point names: <variant>-n<meters>-w<window>-x<load over capacity>-r<kbit/s>-d<RTT ms>-b<buffer>-<load>.
+# Point names: <congestion_control>-n<meters>-w<window>-x<load over capacity>-r<kbit/s>-d<RTT ms>-b<buffer>-<load>.
 # The capacity is in packets of 240 bytes and determines `every`. Columns are means and half widths of 95 % confidence
 # intervals (Student) over the seeds. Timeouts of Vegas are omitted, because they include those of idle connections.
 set -eu
@@ -19,19 +19,19 @@ export SEEDS="${SEEDS:-5}"
 # VARIANT METERS WINDOW LOAD_OVER_CAPACITY KBIT RTT BUFFER LOAD DURATION
 points() {
     # The window of the paper's meters. NewReno equals Reno here: two packets cannot cause three duplicates.
-    for variant in Reno Vegas; do
-        echo $variant 100 2 0.9 1987 50 101 periodic 300
-        echo $variant 100 2 5 997 100 101 periodic 300
-        echo $variant 1000 2 0.5 1987 50 41 on_off 300
-        echo $variant 1000 2 1.1 997 100 101 periodic 300
-        echo $variant 1000 2 2 1987 100 41 poisson 300
-        echo $variant 5000 2 2 997 100 41 poisson 180
-        echo $variant 10000 2 5 1987 100 101 poisson 180
+    for congestion_control in Reno Vegas; do
+        echo $congestion_control 100 2 0.9 1987 50 101 periodic 300
+        echo $congestion_control 100 2 5 997 100 101 periodic 300
+        echo $congestion_control 1000 2 0.5 1987 50 41 on_off 300
+        echo $congestion_control 1000 2 1.1 997 100 101 periodic 300
+        echo $congestion_control 1000 2 2 1987 100 41 poisson 300
+        echo $congestion_control 5000 2 2 997 100 41 poisson 180
+        echo $congestion_control 10000 2 5 1987 100 101 poisson 180
     done
-    for variant in Reno Newreno Vegas; do
-        echo $variant 100 20 1.1 997 100 101 poisson 300
-        echo $variant 100 20 2 1987 100 41 periodic 300
-        echo $variant 1000 20 2 997 100 101 poisson 300
+    for congestion_control in Reno Newreno Vegas; do
+        echo $congestion_control 100 20 1.1 997 100 101 poisson 300
+        echo $congestion_control 100 20 2 1987 100 41 periodic 300
+        echo $congestion_control 1000 20 2 997 100 101 poisson 300
     done
     # 20.83 packets per 10 ms clock tick: see `phase` in conformance/src/ns2_meters.rs.
     echo Reno 100 20 2 2000 100 41 periodic 300
@@ -75,9 +75,9 @@ if [ "${1:-}" = --one ]; then
     exit
 fi
 grid() {
-    echo point,variant,meters,window,rate_kbit_per_s,rtt_ms,buffer_packets,load,every_s,spread_s,duration_s,\
+    echo point,congestion_control,meters,window,rate_kbit_per_s,rtt_ms,buffer_packets,load,every_s,spread_s,duration_s,\
 warmup_s,seeds,offered_mean,offered_ci95,loss_mean,loss_ci95,wait_ms_mean,wait_ms_ci95,\
-goodput_kbit_per_s_mean,goodput_kbit_per_s_ci95,repeats_mean,repeats_ci95,timeouts_mean,timeouts_ci95
+goodput_kbit_per_s_mean,goodput_kbit_per_s_ci95,retransmissions_mean,retransmissions_ci95,timeouts_mean,timeouts_ci95
     points | xargs -P 2 -d '\n' -n 1 ./run-meters.sh --one | sort -t , -k 4,4n -k 3,3n -k 1,1
 }
 if [ -n "$pattern" ]; then

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Regenerates grid.csv with ns-2 2.35 (`ns`).
-#   ./run.sh            37 points x 5 variants, 40 seeds, about eight minutes
-#   ./run.sh --quick    prints 7 points x 5 variants with 3 seeds, does not change grid.csv, under 20 s
+#   ./run.sh            37 points x 5 algorithms, 40 seeds, about eight minutes
+#   ./run.sh --quick    prints 7 points x 5 algorithms with 3 seeds, does not change grid.csv, under 20 s
 #   SEEDS=99 ./run.sh   more seeds for the points with random loss (the others run once)
 #
 # 36 points are all combinations of rate x RTT x loss; buffer (10, 100 packets) and delayed ack (0, 100 ms) alternate, so
@@ -38,7 +38,7 @@ points() {
 [ "$mode" = --quick ] && pick='NR % 7 == 1 || NR == 37' || pick=1
 
 grid() {
-    echo point,variant,rate_kbit_per_s,rtt_ms,loss,buffer_packets,delack_ms,duration_s,warmup_s,seeds,\
+    echo point,congestion_control,rate_kbit_per_s,rtt_ms,loss,buffer_packets,delack_ms,duration_s,warmup_s,seeds,\
 goodput_mean,goodput_ci95,retransmit_ratio_mean,timeouts_mean,queue_drops_mean
     points | awk "$pick" | while read -r rate rtt loss buffer delack; do
         case $rate in
@@ -49,10 +49,10 @@ goodput_mean,goodput_ci95,retransmit_ratio_mean,timeouts_mean,queue_drops_mean
         esac
         n=$seeds
         [ "$loss" = 0 ] && n=1
-        for variant in Tahoe Reno Newreno Sack1 Vegas; do
+        for congestion_control in Tahoe Reno Newreno Sack1 Vegas; do
             s=1
             while [ "$s" -le "$n" ]; do
-                nice ns dumbbell.tcl congestion_control=$variant rate_kbit="$rate" rtt_ms="$rtt" loss="$loss" \
+                nice ns dumbbell.tcl congestion_control=$congestion_control rate_kbit="$rate" rtt_ms="$rtt" loss="$loss" \
                     buffer="$buffer" delack_ms="$delack" seed=$s \
                     duration=$duration warmup=$((duration / 10)) < /dev/null
                 s=$((s + 1))

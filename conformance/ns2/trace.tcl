@@ -11,7 +11,7 @@
 #   seqno           packet number; 0 is the 40-byte packet in place of the SYN; an ack carries the last packet in order
 #   srtt rttvar     in the units of ns-2: ticks of tcpTick_ times 8 and times 4
 #
-#   variant rate_kbit rtt_ms buffer window delack_ms duration   as in dumbbell.tcl
+#   congestion_control rate_kbit rtt_ms buffer window delack_ms duration   as in dumbbell.tcl
 #   drops           packets to lose: ordinal numbers of the data packets reaching r, from 0, retransmissions
 #                   counted, separated by commas, e.g. drops=20,22,60
 #   ack_drops       the same for acks leaving d
@@ -20,7 +20,7 @@
 
 source [file join [file dirname [info script]] common.tcl]
 args {
-    variant Newreno rate_kbit 1000 rtt_ms 100 buffer 1000 window 50 delack_ms 0 drops {} ack_drops {}
+    congestion_control Newreno rate_kbit 1000 rtt_ms 100 buffer 1000 window 50 delack_ms 0 drops {} ack_drops {}
     seed 1 duration 10
 }
 
@@ -34,12 +34,12 @@ simplex_link $d $r $o(rate_kbit) $far 100000
 
 # The sender draws boot_time_ uniformly from one tick at each reset; the second value (Vegas: the third) is used.
 ns-random $o(seed)
-for {set i 0} {$i < ($o(variant) eq "Vegas" ? 3 : 2)} {incr i} {
+for {set i 0} {$i < ($o(congestion_control) eq "Vegas" ? 3 : 2)} {incr i} {
     set boot [$defaultRNG uniform 0 [Agent/TCP set tcpTick_]]
 }
 ns-random $o(seed)
-set tcp [sender $o(variant) $o(window)]
-set sink [receiver $o(variant) $o(delack_ms)]
+set tcp [sender $o(congestion_control) $o(window)]
+set sink [receiver $o(congestion_control) $o(delack_ms)]
 
 proc state {event line} {
     global ns tcp
@@ -74,7 +74,7 @@ $ns attach-agent $d $sink
 $ns connect $tcp $sink
 set ftp [new Application/FTP]
 $ftp attach-agent $tcp
-puts "# $o(variant) rate_kbit=$o(rate_kbit) rtt_ms=$o(rtt_ms) buffer=$o(buffer) window=$o(window)\
+puts "# $o(congestion_control) rate_kbit=$o(rate_kbit) rtt_ms=$o(rtt_ms) buffer=$o(buffer) window=$o(window)\
  delack_ms=$o(delack_ms) drops=$o(drops) ack_drops=$o(ack_drops) boot_time=[format %.9f $boot]"
 puts time,event,seqno,cwnd,ssthresh,dupacks,srtt,rttvar,backoff
 $ns at 0 "$ftp start"

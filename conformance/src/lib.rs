@@ -1,15 +1,15 @@
-//! One body of TCP cases, run on several arms.
+//! TCP conformance tests that run on several backends.
 //!
-//! A [`Case`](case::Case) is a file below `cases/`: what the RFC says, a path, two stacks, an
-//! input, and what must be seen. An [`Arm`](arm::Arm) runs it and returns what was seen on the
-//! wire. [`judge`](judge::judge) compares the two and says where they part.
+//! A [`Case`](case::Case) is a file below `cases/`: the requirement of an RFC, a path, two stacks, an
+//! input, and the expected observation. A [`CaseBackend`](backend::CaseBackend) runs the case and returns the
+//! packets that it captured. [`compare`](compare::compare) reports the differences.
 
 #![forbid(unsafe_code)]
 
-pub mod arm;
+pub mod backend;
 pub mod case;
-pub mod judge;
+pub mod compare;
 pub mod ns2_drops;
 pub mod ns2_grid;
 pub mod ns2_meters;
-pub mod observe;
+pub mod observation;

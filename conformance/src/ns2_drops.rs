@@ -1,5 +1,5 @@
-//! The ns-2 packet arm: the same packets at the same times where listed packets are lost. ns-2 itself
-//! produces the traces (`conformance/ns2/drops.tcl`); the lists are `conformance/ns2/drops.csv`.
+//! Comparison with ns-2 packet by packet: the same packets at the same times, with listed packets lost. ns-2
+//! generates the traces (`conformance/ns2/drops.tcl`); the lists are `conformance/ns2/drops.csv`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,18 +8,18 @@ use std::process::{Command, Stdio};
 
 use gridhaul_scenario::units::Instant;
 
-use crate::arm::{Limits, SimArm};
-use crate::case::{Case, End};
+use crate::backend::{RunOptions, SimBackend};
+use crate::case::{Case, Endpoint};
 use crate::ns2_grid::algorithm_of;
 
-/// The algorithms that are compared, as ns-2 calls them.
-pub const VARIANTS: [&str; 4] = ["Tahoe", "Reno", "Newreno", "Sack1"];
+/// Names in ns-2 of the algorithms that are compared.
+pub const ALGORITHMS: [&str; 4] = ["Tahoe", "Reno", "Newreno", "Sack1"];
 
-/// Largest difference between the times of a packet. Propagation and transmission take equally long to the
-/// nanosecond, but ns-2 adds times in floating point.
+/// Largest permitted difference between the times of a packet. Propagation and transmission times are equal
+/// to the nanosecond, but ns-2 adds times in floating point.
 pub const TOLERANCE_MS: f64 = 1.0;
 
-/// Cases of one process: routes between all nodes are computed, which is slow for many.
+/// Cases per process: ns-2 computes routes between all nodes, which is slow for many cases.
 const CASES_PER_PROCESS: usize = 40;
 
 /// A path, a stack and the packets to lose.
@@ -27,31 +27,31 @@ const CASES_PER_PROCESS: usize = 40;
 pub struct DropCase {
     /// Unique name.
     pub name: String,
-    /// CongestionControlAlgorithm as ns-2 calls it.
+    /// Name of the congestion control algorithm in ns-2.
     pub congestion_control: String,
-    /// Cells after the variant, as the file has them.
+    /// The other cells of the line.
     cells: Vec<String>,
 }
 
-/// Packets that a sender has sent: number (0 is SYN) and milliseconds.
+/// Packets of a sender: number (0 is SYN) and time in milliseconds.
 pub type Series = Vec<(u64, f64)>;
 
-/// What ns-2 has sent.
+/// The trace of a sender in ns-2.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trace {
     /// Phase of the sender's clock in seconds.
     pub phase_s: f64,
-    /// The packets.
+    /// The packets of the sender.
     pub sent: Series,
 }
 
-/// Every list of the file with every variant.
+/// Each list of the file with each algorithm.
 #[must_use]
 pub fn drop_cases() -> Vec<DropCase> {
     let lines = include_str!("../ns2/drops.csv").lines().skip(1);
     lines
         .flat_map(|line| {
-            VARIANTS.map(|congestion_control| DropCase::parse(line, congestion_control))
+            ALGORITHMS.map(|congestion_control| DropCase::parse(line, congestion_control))
         })
         .collect()
 }
@@ -59,7 +59,7 @@ pub fn drop_cases() -> Vec<DropCase> {
 /// The traces of ns-2, by name.
 ///
 /// # Errors
-/// Where `ns` cannot be run or prints something else.
+/// `ns` cannot be run, or its output has another format.
 pub fn trace_with_ns2(cases: &[DropCase]) -> Result<BTreeMap<String, Trace>, String> {
     let mut traces = BTreeMap::new();
     for batch in cases.chunks(CASES_PER_PROCESS) {
@@ -123,30 +123,31 @@ impl DropCase {
         self.cells[cell].parse().unwrap_or_else(|_| panic!("{}: {:?}", self.name, self.cells))
     }
 
-    /// When the comparison ends, in milliseconds. What is sent at the very end may fall on either side of it.
+    /// End of the comparison in milliseconds: before the end of the run, because the last packets may be sent
+    /// before or after it.
     #[must_use]
     pub fn end_ms(&self) -> f64 {
         self.number(9) * 1e3 - 2.0 * TOLERANCE_MS
     }
 
-    /// Packets to lose: ordinal numbers of those that reach the bottleneck, from 0.
+    /// Packets to lose: their positions among the packets that reach the bottleneck, from 0.
     #[must_use]
     pub fn drops(&self) -> Vec<u64> {
         self.cells[10].split_whitespace().filter_map(|drop| drop.parse().ok()).collect()
     }
 
-    /// What gridhaul sends with the clock's phase of ns-2.
+    /// The packets that gridhaul sends with the clock phase of ns-2.
     ///
     /// # Errors
-    /// Why it cannot be run.
+    /// The reason why the case cannot be run.
     pub fn simulate(&self, phase_s: f64) -> Result<Series, String> {
         let case = Case::parse(&self.name, &self.text(phase_s))?;
-        let seen =
-            SimArm.run_within(&case, Limits { start: Instant::ZERO, ..Limits::default() })?;
+        let observation = SimBackend
+            .run_within(&case, RunOptions { start: Instant::ZERO, ..RunOptions::default() })?;
         let size = self.number(4) as u64;
-        let sent = seen.packets.iter().filter(|packet| {
-            packet.seen_at == End::Client
-                && packet.from == End::Client
+        let sent = observation.packets.iter().filter(|packet| {
+            packet.captured_at == Endpoint::Client
+                && packet.from == Endpoint::Client
                 && (packet.len > 0 || packet.syn)
         });
         let series = sent.map(|packet| (packet.seq.div_ceil(size), packet.at.as_secs_f64() * 1e3));
@@ -154,12 +155,12 @@ impl DropCase {
     }
 
     fn text(&self, phase_s: f64) -> String {
-        let mut fate = String::new();
+        let mut impairments = String::new();
         for drop in self.drops() {
-            let _ = write!(fate, " {}", drop + 1);
+            let _ = write!(impairments, " {}", drop + 1);
         }
-        if !fate.is_empty() {
-            fate = format!("client any{fate} lost");
+        if !impairments.is_empty() {
+            impairments = format!("client any{impairments} lost");
         }
         let bottleneck = format!(
             r#"rate = "{} bit/s", delay = "{} ns""#,
@@ -170,12 +171,12 @@ impl DropCase {
             r#"
 title = "{name}"
 source = "ns-2"
-says = "the same packets"
-arms = ["sim"]
+requirement = "the same packets"
+backends = ["sim"]
 not_kernel = "compared with ns-2"
 until = "{duration} s"
 input = "0 write forever"
-fate = "{fate}"
+impairments = "{impairments}"
 [stack]
 profile = "ns2"
 congestion_control = "{congestion_control}"
@@ -213,7 +214,7 @@ client_state = "Established"
     }
 }
 
-/// The first packet up to `end_ms` that differs in number or time, with those around it.
+/// The first packet up to `end_ms` that differs in number or time, with the packets around it.
 #[must_use]
 pub fn difference(ns2: &Series, sim: &Series, end_ms: f64) -> Option<String> {
     let until = |series: &Series| series.iter().take_while(|sent| sent.1 <= end_ms).count();
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn order_time_and_number_of_packets_count() {
+    fn difference_detects_order_time_and_number_of_packets() {
         let sent = vec![(0, 0.0), (1, 100.0), (2, 100.0), (3, 110.0)];
         let end = 120.0;
         assert_eq!(difference(&sent, &sent, end), None);

@@ -1,8 +1,8 @@
-//! Every case of `cases/` in the simulator, as a test of its own.
+//! Each case of `cases/` in the simulator, as a test of its own.
 
 use std::process::ExitCode;
 
-use gridhaul_conformance::arm::{Arm, SimArm};
+use gridhaul_conformance::backend::{CaseBackend, SimBackend};
 use gridhaul_conformance::case::{self, Case};
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -20,9 +20,9 @@ fn main() -> ExitCode {
         move || if count >= 70 { Ok(()) } else { Err(format!("only {count}").into()) }
     })];
     for case in cases {
-        // The kernel has its own tests: it takes rights, and real time.
+        // The kernel has its own test: it requires privileges and real time.
         for (congestion_control, case) in
-            case.each_variant().into_iter().filter(|_| case.runs_on("sim"))
+            case.with_each_algorithm().into_iter().filter(|_| case.runs_on("sim"))
         {
             let ignored = case.ignore.is_some();
             let title =
@@ -35,5 +35,5 @@ fn main() -> ExitCode {
 }
 
 fn run(case: &Case) -> Result<(), Failed> {
-    SimArm.check(case).map_err(Failed::from)
+    SimBackend.check(case).map_err(Failed::from)
 }

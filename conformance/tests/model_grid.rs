@@ -1,22 +1,22 @@
-//! The formulas of the steady state beside ns-2's goodput (`conformance/ns2/grid.csv`).
+//! The analytical model compared with the goodput of ns-2 (`conformance/ns2/grid.csv`).
 //!
-//! `cargo run -p gridhaul-conformance --example model` prints each point; docs/limitations/model.md says
-//! what is known of the differences.
+//! `cargo run -p gridhaul-conformance --example model` prints each point; docs/limitations/model.md explains
+//! the known differences.
 
 use gridhaul_conformance::ns2_grid::{GridPoint, grid};
 
-/// How near the formulas are at 5 % loss, where the timer rules and NewReno and SACK have fewer
-/// timeouts than Reno.
+/// Largest deviation at 5 % loss, where timeouts dominate and NewReno and SACK have fewer of them than
+/// Reno.
 const TOLERANCE: f64 = 0.26;
 
-/// With losses up to 1 %, where the timer does not rule.
+/// Largest deviation at losses up to 1 %, where timeouts do not dominate.
 const TOLERANCE_LOW_LOSS: f64 = 0.12;
 
-/// Reno loses several segments in one overflow of a short queue and waits for its timer, of which the
-/// sawtooth knows nothing.
+/// Reno loses several segments in one overflow of a short queue and waits for a timeout, which the sawtooth
+/// model does not include.
 const SHORT_QUEUE: (&str, &str) = ("r64-d700-l0-b10-a100", "Reno");
 
-/// A run of two minutes, most of them the way to the steady state.
+/// A run of two minutes, most of which is the transient before the steady state.
 const START: &str = "r4180-d343-l0-b15-a40";
 
 fn difference(point: &GridPoint) -> Option<f64> {
@@ -24,8 +24,8 @@ fn difference(point: &GridPoint) -> Option<f64> {
 }
 
 #[test]
-fn goodput_is_within_what_the_formulas_promise() {
-    let (mut known, mut near) = (0, 0);
+fn goodput_is_within_the_tolerance_of_the_model() {
+    let (mut compared, mut close) = (0, 0);
     for point in grid().into_iter().filter(|point| point.name != START) {
         let Some(difference) = difference(&point) else { continue };
         let is_low = point.loss <= 0.01
@@ -38,10 +38,10 @@ fn goodput_is_within_what_the_formulas_promise() {
             point.congestion_control,
             difference * 100.0
         );
-        known += 1;
-        near += u32::from(difference.abs() <= 0.1);
+        compared += 1;
+        close += u32::from(difference.abs() <= 0.1);
     }
-    // Reno, NewReno and SACK everywhere, Vegas without loss.
-    assert_eq!(known, 3 * 36 + 9);
-    assert!(near >= 100, "only {near} of {known} points are within 10 %");
+    // All points of Reno, NewReno and SACK; the points of Vegas without loss.
+    assert_eq!(compared, 3 * 36 + 9);
+    assert!(close >= 100, "only {close} of {compared} points are within 10 %");
 }

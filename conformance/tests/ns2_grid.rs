@@ -1,16 +1,16 @@
-//! A part of the grid of single flows, with ns-2's goodput (`conformance/ns2/grid.csv`).
+//! Goodput at a part of the grid of single flows, compared with ns-2 (`conformance/ns2/grid.csv`).
 
 use std::fmt::Write as _;
 
 use gridhaul_conformance::ns2_grid::grid;
 
-/// Points without random loss need one run; of those with loss, the ones with few packets.
+/// Points without random loss, which need one run, and points with loss and few packets.
 fn is_quick(name: &str) -> bool {
     name.contains("-l0-") || name.starts_with("r64-")
 }
 
 #[test]
-fn goodput_is_that_of_ns2() {
+fn goodput_agrees_with_ns2() {
     let mut table = String::new();
     let mut differ = 0;
     for point in grid().iter().filter(|point| is_quick(&point.name)) {

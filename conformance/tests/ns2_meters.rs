@@ -1,17 +1,17 @@
-//! Meters by the hundred and thousand: what ns-2 measured (`conformance/ns2/meters.csv`).
+//! Hundreds to thousands of meters, compared with ns-2 (`conformance/ns2/meters.csv`).
 
 use std::fmt::Write as _;
 
 use gridhaul_conformance::ns2_grid::agree;
 use gridhaul_conformance::ns2_meters::{MetersPoint, QUANTITIES, points};
 
-/// The ones with most packets are left to the example `meters`.
+/// The points with most packets run only in the example `meters`.
 fn is_quick(point: &MetersPoint) -> bool {
     point.meters <= 100 || point.meters <= 1000 && point.window == 2
 }
 
 #[test]
-fn meters_do_as_in_ns2() {
+fn meters_agree_with_ns2() {
     let mut table = String::new();
     let mut differ = 0;
     for point in points().iter().filter(|point| is_quick(point)) {
@@ -25,5 +25,5 @@ fn meters_do_as_in_ns2() {
             }
         }
     }
-    assert_eq!(differ, 0, "mean and half width of the interval:\n{table}");
+    assert_eq!(differ, 0, "mean and half width of the confidence interval:\n{table}");
 }

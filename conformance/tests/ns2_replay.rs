@@ -1,6 +1,6 @@
-//! ns-2 itself, packet by packet: the same list of losses, the same order and times of what is sent.
+//! Comparison with ns-2, packet by packet: with the same list of losses, the same order and times of packets.
 //!
-//! Needs `ns` on the path. Without it the test says so and passes, except where `CI` is `true`.
+//! The test requires `ns` in `PATH`. Otherwise it reports this and passes; with `CI=true` it fails.
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -26,7 +26,7 @@ fn same_packets_as_ns2() {
     let (mut report, mut packets) = (String::new(), 0);
     for case in &cases {
         let trace = &traces[&case.name];
-        // A trace without packets would agree with everything.
+        // A trace without packets would agree with any other trace.
         assert!(trace.sent.len() > 50, "{}: {} packets", case.name, trace.sent.len());
         packets += trace.sent.len();
         let sent = case.simulate(trace.phase_s).unwrap_or_else(|error| panic!("{error}"));

@@ -1,8 +1,8 @@
-//! What holds for every variant and profile, whatever the path loses, delays and repeats.
+//! Properties of each congestion control algorithm and profile, for any losses, delays and duplicates of the path.
 
-use gridhaul_conformance::arm::{Limits, SimArm};
-use gridhaul_conformance::case::{Case, End};
-use gridhaul_conformance::observe::{Observation, Value};
+use gridhaul_conformance::backend::{RunOptions, SimBackend};
+use gridhaul_conformance::case::{Case, Endpoint};
+use gridhaul_conformance::observation::{Observation, Value};
 use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 use proptest::prelude::*;
 
@@ -10,32 +10,33 @@ const PROFILES: [&str; 3] = ["rfc", "linux", "ns2"];
 const SEGMENTS: u64 = 60;
 const MSS: u64 = 1000;
 
-/// A path and what it does to packets; after `end` of them it does no more, so that all arrives.
+/// A path and its impairments of the first packets; all later packets arrive.
 #[derive(Debug, Clone)]
 struct Schedule {
     rate_kbit: u32,
     delay_ms: u32,
     queue: u32,
     window: u64,
-    fate: String,
+    impairments: String,
 }
 
-fn fate_line() -> impl Strategy<Value = String> {
-    let who = prop_oneof![3 => Just("client any"), 1 => Just("server any")];
-    let what = prop_oneof![
+fn impairment_line() -> impl Strategy<Value = String> {
+    let direction = prop_oneof![3 => Just("client any"), 1 => Just("server any")];
+    let impairment = prop_oneof![
         4 => Just("lost".to_owned()),
-        1 => Just("twice".to_owned()),
-        2 => (1..300_u32).prop_map(|ms| format!("late {ms} ms")),
+        1 => Just("duplicated".to_owned()),
+        2 => (1..300_u32).prop_map(|ms| format!("delayed {ms} ms")),
     ];
-    (who, 1..90_u32, 0..4_u32, what)
-        .prop_map(|(who, first, more, what)| format!("{who} {first}-{} {what}", first + more))
+    (direction, 1..90_u32, 0..4_u32, impairment).prop_map(|(direction, first, more, impairment)| {
+        format!("{direction} {first}-{} {impairment}", first + more)
+    })
 }
 
 fn schedule() -> impl Strategy<Value = Schedule> {
     let path = (50..5000_u32, 1..300_u32, 3..100_u32, 1..64_u64);
-    (path, prop::collection::vec(fate_line(), 0..10)).prop_map(|(path, fates)| {
+    (path, prop::collection::vec(impairment_line(), 0..10)).prop_map(|(path, impairments)| {
         let (rate_kbit, delay_ms, queue, window) = path;
-        Schedule { rate_kbit, delay_ms, queue, window, fate: fates.join("\n") }
+        Schedule { rate_kbit, delay_ms, queue, window, impairments: impairments.join("\n") }
     })
 }
 
@@ -44,13 +45,13 @@ fn run(
     congestion_control: CongestionControlAlgorithm,
     schedule: &Schedule,
 ) -> Observation {
-    let Schedule { rate_kbit, delay_ms, queue, window, fate } = schedule;
+    let Schedule { rate_kbit, delay_ms, queue, window, impairments } = schedule;
     let text = format!(
         r#"
 title = "any"
 source = "any"
-says = "any"
-arms = ["sim"]
+requirement = "any"
+backends = ["sim"]
 not_kernel = "many random runs"
 until = "20000 s"
 input = """
@@ -58,8 +59,8 @@ input = """
 0 close
 0 server close
 """
-fate = """
-{fate}
+impairments = """
+{impairments}
 """
 [stack]
 profile = "{profile}"
@@ -74,22 +75,22 @@ client_state = "TimeWait"
         congestion_control = congestion_control.name()
     );
     let case = Case::parse("any", &text).unwrap_or_else(|error| panic!("{error}"));
-    let limits = Limits { stop_when_closed: true, ..Limits::default() };
-    SimArm.run_within(&case, limits).unwrap_or_else(|error| panic!("{error}"))
+    let limits = RunOptions { stop_when_closed: true, ..RunOptions::default() };
+    SimBackend.run_within(&case, limits).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn number(seen: &Observation, name: &str) -> u64 {
-    match seen.totals.get(name) {
+fn number(observation: &Observation, name: &str) -> u64 {
+    match observation.totals.get(name) {
         Some(Value::Number(number)) => *number as u64,
         other => panic!("{name}: {other:?}"),
     }
 }
 
-fn is_over(seen: &Observation, end: &str) -> bool {
-    matches!(seen.totals.get(end), Some(Value::Word(word)) if word == "Closed" || word == "TimeWait")
+fn is_over(observation: &Observation, end: &str) -> bool {
+    matches!(observation.totals.get(end), Some(Value::Word(word)) if word == "Closed" || word == "TimeWait")
 }
 
-fn profile_and_variant() -> impl Strategy<Value = (&'static str, CongestionControlAlgorithm)> {
+fn profile_and_algorithm() -> impl Strategy<Value = (&'static str, CongestionControlAlgorithm)> {
     (prop::sample::select(&PROFILES[..]), prop::sample::select(CongestionControlAlgorithm::ALL))
 }
 
@@ -98,74 +99,74 @@ proptest! {
 
     #[test]
     fn the_stream_arrives_and_both_ends_close(
-        (profile, congestion_control) in profile_and_variant(),
+        (profile, congestion_control) in profile_and_algorithm(),
         schedule in schedule(),
     ) {
-        let seen = run(profile, congestion_control, &schedule);
-        prop_assert_eq!(&seen.violations, &Vec::<String>::new());
-        prop_assert_eq!(number(&seen, "bytes_from_client"), SEGMENTS * MSS);
-        prop_assert!(is_over(&seen, "client_state"), "{:?}", seen.totals);
-        prop_assert!(is_over(&seen, "server_state"), "{:?}", seen.totals);
+        let observation = run(profile, congestion_control, &schedule);
+        prop_assert_eq!(&observation.violations, &Vec::<String>::new());
+        prop_assert_eq!(number(&observation, "bytes_from_client"), SEGMENTS * MSS);
+        prop_assert!(is_over(&observation, "client_state"), "{:?}", observation.totals);
+        prop_assert!(is_over(&observation, "server_state"), "{:?}", observation.totals);
     }
 
     #[test]
-    fn acknowledgements_never_go_back_and_windows_are_kept(
-        (profile, congestion_control) in profile_and_variant(),
+    fn acknowledgements_never_decrease_and_windows_are_respected(
+        (profile, congestion_control) in profile_and_algorithm(),
         schedule in schedule(),
     ) {
-        let seen = run(profile, congestion_control, &schedule);
+        let observation = run(profile, congestion_control, &schedule);
         let (mut acked, mut edge) = (0, 1);
-        for packet in &seen.packets {
-            match (packet.seen_at, packet.from) {
-                (End::Server, End::Server) => {
+        for packet in &observation.packets {
+            match (packet.captured_at, packet.from) {
+                (Endpoint::Server, Endpoint::Server) => {
                     let ack = packet.ack.unwrap_or(acked);
                     prop_assert!(ack >= acked, "acknowledges {ack} after {acked}");
                     acked = ack;
                 }
-                (End::Client, End::Server) => {
+                (Endpoint::Client, Endpoint::Server) => {
                     let right = packet.ack.unwrap_or(0) + u64::from(packet.window);
                     edge = edge.max(right);
                 }
-                (End::Client, End::Client) => {
+                (Endpoint::Client, Endpoint::Client) => {
                     let end = packet.seq + packet.len;
-                    // FIN needs no room; a probe is one byte into a closed window.
+                    // FIN uses no buffer space; a zero-window probe is one byte into a closed window.
                     prop_assert!(end <= edge + 1, "sends up to {end} beyond {edge}");
                 }
-                (End::Server, End::Client) => {}
+                (Endpoint::Server, Endpoint::Client) => {}
             }
         }
     }
 
     #[test]
-    fn nothing_is_repeated_where_nothing_is_lost(
-        (profile, congestion_control) in profile_and_variant(),
+    fn nothing_is_retransmitted_without_loss(
+        (profile, congestion_control) in profile_and_algorithm(),
         rate_kbit in 50..5000_u32,
         delay_ms in 1..80_u32,
     ) {
-        // A queue that holds all, and a path on which even slow packets come within every timeout.
+        // The queue holds all packets, and no packet is delayed beyond a timeout.
         let rate_kbit = rate_kbit.max(3000);
         let schedule =
-            Schedule { rate_kbit, delay_ms, queue: 1000, window: 64, fate: String::new() };
-        let seen = run(profile, congestion_control, &schedule);
-        prop_assert_eq!(number(&seen, "client_retransmissions"), 0);
-        prop_assert_eq!(number(&seen, "client_timeouts"), 0);
+            Schedule { rate_kbit, delay_ms, queue: 1000, window: 64, impairments: String::new() };
+        let observation = run(profile, congestion_control, &schedule);
+        prop_assert_eq!(number(&observation, "client_retransmissions"), 0);
+        prop_assert_eq!(number(&observation, "client_timeouts"), 0);
     }
 
     #[test]
-    fn repeats_are_bounded_by_losses_and_timeouts(
-        (profile, congestion_control) in profile_and_variant(),
+    fn retransmissions_are_bounded_by_losses_and_timeouts(
+        (profile, congestion_control) in profile_and_algorithm(),
         schedule in schedule(),
     ) {
-        let seen = run(profile, congestion_control, &schedule);
-        let at = |end: End| {
-            let from_client = seen.packets.iter().filter(|packet| packet.from == End::Client);
-            from_client.filter(|packet| packet.seen_at == end && packet.len > 0).count() as u64
+        let observation = run(profile, congestion_control, &schedule);
+        let at = |end: Endpoint| {
+            let from_client = observation.packets.iter().filter(|packet| packet.from == Endpoint::Client);
+            from_client.filter(|packet| packet.captured_at == end && packet.len > 0).count() as u64
         };
-        let (sent, arrived) = (at(End::Client), at(End::Server));
+        let (sent, arrived) = (at(Endpoint::Client), at(Endpoint::Server));
         let lost = sent.saturating_sub(arrived);
-        // Each timeout, and each go-back of Tahoe, may repeat a window that had arrived.
-        let starts = number(&seen, "client_timeouts") + number(&seen, "client_fast_retransmits");
-        // RFC 8985, section 7.3: the end of each flight may be probed once.
+        // Each timeout, and each go-back-N of Tahoe, may retransmit a window that has arrived.
+        let starts = number(&observation, "client_timeouts") + number(&observation, "client_fast_retransmits");
+        // RFC 8985, section 7.3: one tail loss probe for each flight.
         let probes = if profile == "linux" { SEGMENTS.div_ceil(schedule.window) } else { 0 };
         let allowed = SEGMENTS + lost + probes + (starts + 1) * schedule.window.min(SEGMENTS);
         prop_assert!(sent <= allowed, "{sent} sent, {lost} lost, {starts} starts");

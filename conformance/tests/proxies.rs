@@ -1,4 +1,4 @@
-//! Flows through proxies: what the equations say, and what the packets do.
+//! Flows through proxies: the analytical model compared with the simulation.
 
 use gridhaul_model::{Model, PaperModel};
 use gridhaul_scenario::answer::{Answer, Metric};
@@ -7,7 +7,7 @@ use gridhaul_scenario::scenario::Scenario;
 use gridhaul_scenario::units::BitRate;
 use gridhaul_sim::Sim;
 
-/// A file of 29 MB over two hops of 100 Mbit/s and 50 ms (round trip) with one unit between them.
+/// A file of 29 MB over two hops of 100 Mbit/s and 50 ms (round trip) with one proxy between them.
 fn line(mode: &str, loss: [f64; 2]) -> Scenario {
     let text = format!(
         r#"
@@ -50,9 +50,9 @@ fn rate(backend: &dyn Backend, scenario: &Scenario) -> f64 {
 }
 
 #[test]
-fn a_hop_that_decides_gives_the_chain_its_rate() {
-    // Loss on one hop only, so that it alone decides: equation 3 of paper `plc` without the chance
-    // which of the hops is the slowest at each moment.
+fn the_bottleneck_hop_determines_the_rate_of_the_chain() {
+    // Loss on one hop only, so that this hop is the bottleneck: equation 3 of paper `plc` without the random
+    // change of the slowest hop.
     for loss in [[0.0, 0.5], [0.5, 0.0]] {
         for (mode, round_trip) in [("none", 1.0), ("split", 2.0), ("reflect", 2.0)] {
             let scenario = line(mode, loss);
@@ -61,17 +61,17 @@ fn a_hop_that_decides_gives_the_chain_its_rate() {
             let (paper, model) = (by(&PaperModel), by(&Model));
             assert!((0.88..1.02).contains(&paper), "{mode} {loss:?}: {paper}");
             assert!((0.92..1.06).contains(&model), "{mode} {loss:?}: {model}");
-            // And the equation itself: 12,000 · 1460 / 1500 bit / (RTT √(2 p / 3)).
+            // The value of the equation: 12,000 · 1460 / 1500 bit / (RTT √(2 p / 3)).
             let root = (2.0 * 0.005 / 3.0_f64).sqrt();
             let by_hand = 11_680.0 * round_trip / (0.1 * root) * 0.995;
-            let said = rate(&PaperModel, &scenario);
-            assert!((said / by_hand - 1.0).abs() < 1e-3, "{said} {by_hand}");
+            let predicted = rate(&PaperModel, &scenario);
+            assert!((predicted / by_hand - 1.0).abs() < 1e-3, "{predicted} {by_hand}");
         }
     }
 }
 
-/// A bulk flow over four hops with three proxies: the length of each hop in milliseconds (round
-/// trip), its loss in percent, and the buffers of the proxies in KiB.
+/// A bulk flow over four hops with three proxies: the round-trip time of each hop in milliseconds,
+/// its loss in percent, and the buffers of the proxies in KiB.
 struct Chain {
     mode: &'static str,
     rate: &'static str,
@@ -81,8 +81,8 @@ struct Chain {
 }
 
 impl Chain {
-    /// Whether a segment takes less than 5 % of each round trip to transmit: the paper's round trips
-    /// are delays alone (Table II).
+    /// Whether the transmission time of a segment is less than 5 % of each round-trip time: the round-trip
+    /// times of the paper contain only propagation (Table II).
     fn is_long(&self) -> bool {
         let rate: BitRate = self.rate.parse().expect("a rate");
         let transmission_ms = 12_000.0 / rate.as_bits_per_sec() as f64 * 1e3;
@@ -116,22 +116,22 @@ impl Chain {
     }
 }
 
-/// The chains on which equations and simulation must agree: where each byte waits in a buffer for the
-/// next hop, on either side of it and in any place. docs/limitations/model.md names what is left out.
+/// The chains for which model and simulation must agree: a small buffer at any of the proxies, and losses
+/// before and after it. docs/limitations/model.md names the excluded cases.
 fn chains_with_small_buffers() -> Vec<Chain> {
     const LARGE: u32 = 16_384;
-    let at = |place: usize, buffer: u32| {
+    let at = |position: usize, buffer: u32| {
         let mut buffers = [LARGE; 3];
-        buffers[place] = buffer;
+        buffers[position] = buffer;
         buffers
     };
     let mut chains = Vec::new();
     for mode in ["reflect", "split"] {
         for buffer in [16, 24, 32] {
-            // The place of the small buffer, and losses before and behind it.
-            for place in 0..3 {
+            // The position of the small buffer, and losses before and after it.
+            for position in 0..3 {
                 for loss in [[0.0; 4], [0.1; 4], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]] {
-                    // There, loss and buffer limit the rate alike: up to 10.1 % (docs/limitations/model.md).
+                    // Loss and buffer both limit the rate here: up to 10.1 % (docs/limitations/model.md).
                     if buffer == 32 && loss.contains(&1.0) {
                         continue;
                     }
@@ -141,14 +141,14 @@ fn chains_with_small_buffers() -> Vec<Chain> {
                         rate,
                         round_trips,
                         loss,
-                        buffers: at(place, buffer),
+                        buffers: at(position, buffer),
                     });
                 }
             }
             let (loss, buffers) = ([0.1; 4], [buffer; 3]);
             chains.push(Chain { mode, rate: "10 Mbit/s", round_trips: [25; 4], loss, buffers });
         }
-        // Hops of different lengths, and other rates.
+        // Hops with different delays, and other rates.
         for (rate, round_trips, buffer) in [
             ("10 Mbit/s", [10, 10, 80, 10], 16),
             ("10 Mbit/s", [10, 80, 10, 10], 16),
@@ -177,22 +177,22 @@ fn a_byte_occupies_the_buffer_of_a_proxy_until_the_next_hop_has_acknowledged_it(
         let scenario = chain.scenario();
         let sim = goodput(&Sim::default(), &scenario);
         let lossless = chain.loss.iter().all(|&loss| loss <= 0.0);
-        let mut check = |name, said: f64| {
+        let mut check = |name, predicted: f64| {
             let Chain { mode, rate, round_trips, loss, buffers } = &chain;
             let line = format!(
                 "{mode} {rate} {round_trips:?} ms {loss:?} % {buffers:?} KiB: simulation {:.3} Mbit/s, {name} \
                  {:+.1} %",
                 sim / 1e6,
-                100.0 * (said / sim - 1.0)
+                100.0 * (predicted / sim - 1.0)
             );
             println!("{line}");
-            if (said / sim - 1.0).abs() > 0.1 {
+            if (predicted / sim - 1.0).abs() > 0.1 {
                 outside.push(line);
             }
         };
         check("model", goodput(&Model, &scenario));
         if lossless && chain.is_long() {
-            // With loss, the square-root law knows no timeouts.
+            // With loss, the square-root law does not include timeouts.
             check("paper-model", goodput(&PaperModel, &scenario));
         }
     }

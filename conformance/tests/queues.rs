@@ -1,4 +1,4 @@
-//! What active queue management is for: the wait behind a bulk flow, and beside one.
+//! Active queue management: queueing delay of a bulk flow, and of another flow at the same bottleneck.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use gridhaul_scenario::answer::{Answer, Metric};
 use gridhaul_scenario::backend::{Backend, Quiet};
 use gridhaul_sim::Sim;
 
-/// Bulk Reno and a meter that sends 100 B each 100 ms, over one bottleneck of so many kbit/s.
+/// Bulk flows and a meter that sends 100 B every 100 ms, over one bottleneck.
 fn run(aqm: &str, kbit_per_s: u32, bulk: u32) -> Answer {
     let text = format!(
         r#"
@@ -48,7 +48,7 @@ load.periodic = {{ size = "100 B", every = "100 ms" }}
     Sim::default().run(&scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Mean wait in the queue in ms (Little), utilisation, and mean delay of the meter in ms.
+/// Mean queueing delay in ms (Little's law), utilisation, and mean delay of the meter in ms.
 fn figures(answer: &Answer) -> (f64, f64, f64) {
     let point = &answer.points[0];
     let link = point.links.iter().find(|row| row.name == "bottleneck.forward").expect("its row");
@@ -59,20 +59,20 @@ fn figures(answer: &Answer) -> (f64, f64, f64) {
 }
 
 #[test]
-fn codel_keeps_the_standing_wait_near_its_target() {
-    // At 1 Mbit/s a packet takes 12 ms, more than the target of 5 ms: CoDel leaves one packet of
-    // full size alone, so the wait stands near that instead. One Reno that halves before a queue
-    // that is nearly empty uses at least three quarters of the wire.
+fn codel_keeps_the_standing_delay_close_to_its_target() {
+    // At 1 Mbit/s the transmission of a packet takes 12 ms, more than the target of 5 ms: CoDel never drops
+    // the only packet of a queue, so the delay is close to 12 ms. A single Reno flow that halves its window
+    // while the queue is nearly empty uses at least three quarters of the link.
     for (rate, most) in [(1_000, 30.0), (10_000, 10.0)] {
         let (tail, ..) = figures(&run("", rate, 1));
         let (wait, used, _) = figures(&run(", aqm.codel = {}", rate, 1));
         assert!(wait < most && used > 0.75, "{rate}: {wait} ms, {used}");
-        assert!(tail > 5.0 * wait, "{rate}: drop-tail waits {tail} ms");
+        assert!(tail > 5.0 * wait, "{rate}: drop-tail has a delay of {tail} ms");
     }
 }
 
 #[test]
-fn pie_comes_near_its_target() {
+fn pie_comes_close_to_its_target() {
     for (rate, bulk) in [(1_000, 2), (10_000, 5)] {
         let (wait, used, _) = figures(&run(", aqm.pie = {}", rate, bulk));
         assert!((7.0..30.0).contains(&wait) && used > 0.85, "{rate}: {wait} ms, {used}");
@@ -90,8 +90,8 @@ fn red_keeps_the_average_between_its_thresholds() {
 }
 
 #[test]
-fn a_meter_does_not_wait_behind_bulk_in_fq_codel() {
-    // 25.01 ms on the way, 1.02 ms on the wire, and at most the rest of one packet of 12 ms.
+fn fq_codel_isolates_a_meter_from_bulk_flows() {
+    // 25.01 ms of propagation, 1.02 ms of transmission, and at most the rest of one packet of 12 ms.
     let (.., tail) = figures(&run("", 1_000, 2));
     let (.., codel) = figures(&run(", aqm.codel = {}", 1_000, 2));
     let (.., fair) = figures(&run(", aqm.fq_codel = {}", 1_000, 2));
@@ -99,7 +99,7 @@ fn a_meter_does_not_wait_behind_bulk_in_fq_codel() {
     assert!(tail > 10.0 * fair && codel > fair + 5.0, "{tail}, {codel}, {fair} ms");
 }
 
-/// Drop ratio and mean queue of the setting of a line of `conformance/ns2/red.csv`.
+/// Drop ratio and mean queue for the parameters of a line of `conformance/ns2/red.csv`.
 fn red_as_in_ns2(cells: &[f64]) -> (f64, f64) {
     let &[rate, rtt, flows, min, max, weight, max_probability, gentle, queue, _, end, warmup, ..] =
         cells
@@ -157,7 +157,7 @@ start_spread = "{spread} ms"
 
 #[test]
 fn red_drops_and_queues_as_in_ns2() {
-    // Five seeds of ns-2 for each setting, one behind the other.
+    // Five consecutive lines for each setting: one per seed of ns-2.
     let lines: Vec<Vec<f64>> = include_str!("../ns2/red.csv")
         .lines()
         .skip(1)

@@ -1,45 +1,45 @@
-//! What must be seen.
+//! The expected observation of a case.
 //!
-//! Rows of `events` are `ms | what`, in the words of [`Packet::row`](crate::observe::Packet::row);
-//! a time of `~` is any. Rows of `window` are `ms | quantity range ...` or, for a whole stretch of
-//! time, `ms..ms | quantity range ...`, with windows in segments.
+//! Rows of `events` are `ms | packet`, in the notation of [`Packet::row`](crate::observation::Packet::row);
+//! the time `~` matches any time. Rows of `window` are `ms | quantity range ...` or, for an interval,
+//! `ms..ms | quantity range ...`, with windows in segments.
 
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-use super::End;
+use super::Endpoint;
 
-/// What must be seen.
+/// The expected observation of a case.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Expect {
-    /// Packets, in order, one a line.
+pub struct Expectation {
+    /// Packets in order, one per line.
     pub events: Option<String>,
-    /// What of the traffic is shown: directions `sent`, `received`; kinds `data`, `acks`,
-    /// `again` (repeats only), `states`;
-    /// columns `ack`, `win`, `echo`, `options`; `each` leaves packets in a row uncollected.
+    /// Part of the traffic that is shown: directions `sent`, `received`; kinds `data`, `acks`,
+    /// `retransmissions`, `states`; columns `ack`, `win`, `echo`, `options`. `each` shows each
+    /// segment of a burst in a row of its own.
     #[serde(default)]
     pub show: Vec<String>,
-    /// Where the traffic is captured.
+    /// Host at which the traffic is captured.
     #[serde(default = "at_client")]
-    pub seen_from: End,
-    /// Part of the run that is shown, in milliseconds.
-    pub between: Option<[f64; 2]>,
-    /// By how much times may differ.
+    pub captured_at: Endpoint,
+    /// Interval of the run that is shown, in milliseconds.
+    pub interval_ms: Option<[f64; 2]>,
+    /// Largest permitted difference between expected and observed times.
     #[serde(default = "tolerance")]
     pub tolerance_ms: f64,
-    /// Why the tolerance is what it is.
+    /// Reason of a tolerance other than the default.
     #[serde(default)]
     pub tolerance_reason: String,
-    /// State of the client's window, one time a line.
+    /// State of the client's window, one time or interval per line.
     pub window: Option<String>,
     /// Quantities of the whole run, each within a range.
     #[serde(default)]
     pub totals: IndexMap<String, String>,
 }
 
-const fn at_client() -> End {
-    End::Client
+const fn at_client() -> Endpoint {
+    Endpoint::Client
 }
 const fn tolerance() -> f64 {
     0.1
@@ -47,28 +47,28 @@ const fn tolerance() -> f64 {
 
 /// A row of the expected packets.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
-    /// When, in milliseconds; any time without.
+pub struct EventRow {
+    /// Time in milliseconds; `None` matches any time.
     pub ms: Option<f64>,
-    /// What.
+    /// The packet in the notation of [`Packet::row`](crate::observation::Packet::row).
     pub text: String,
 }
 
 /// A row of the expected windows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WindowRow {
-    /// From when to when, in milliseconds; the same for a single time.
+    /// Start and end in milliseconds; equal for a single time.
     pub ms: (f64, f64),
-    /// Quantities and the ranges they must stay in.
+    /// Quantities and their permitted ranges.
     pub quantities: Vec<(String, Range)>,
 }
 
 /// A closed range of numbers, or a word.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Range {
-    /// From, to.
+    /// Smallest and largest permitted number.
     Numbers(f64, f64),
-    /// Just this.
+    /// The expected word.
     Word(String),
 }
 
@@ -82,7 +82,7 @@ impl Range {
             _ => Self::Word(text.to_owned()),
         }
     }
-    /// Whether a number lies inside, but for rounding.
+    /// Whether a number is within the range, apart from rounding errors.
     #[must_use]
     pub fn holds(&self, value: f64) -> bool {
         matches!(self, Self::Numbers(low, high) if (low - 1e-3..=high + 1e-3).contains(&value))
@@ -99,49 +99,73 @@ impl std::fmt::Display for Range {
     }
 }
 
-impl Expect {
+impl Expectation {
     pub(super) fn check(&self) -> Result<(), String> {
         self.rows()?;
         self.window_rows()?;
         const SHOWN: [&str; 11] = [
-            "again", "sent", "received", "data", "acks", "states", "ack", "win", "echo", "options",
+            "retransmissions",
+            "sent",
+            "received",
+            "data",
+            "acks",
+            "states",
+            "ack",
+            "win",
+            "echo",
+            "options",
             "each",
         ];
         if let Some(word) = self.show.iter().find(|word| !SHOWN.contains(&word.as_str())) {
-            return Err(format!("cannot show `{word}`; known: {}", SHOWN.join(", ")));
+            return Err(format!(
+                "`show` has the unknown word `{word}`; expected one of: {}",
+                SHOWN.join(", ")
+            ));
         }
         if self.events.is_none() && self.window.is_none() && self.totals.is_empty() {
-            return Err("nothing is expected".to_owned());
+            return Err("`expect` is empty; add `events`, `window` or `totals`".to_owned());
         }
         if self.tolerance_ms != tolerance() && self.tolerance_reason.is_empty() {
-            return Err("a tolerance needs its reason".to_owned());
+            return Err("`tolerance_ms` requires `tolerance_reason`".to_owned());
         }
         Ok(())
     }
 
-    /// Whether something is shown.
+    /// Whether `show` contains this word.
     #[must_use]
-    pub fn shows(&self, what: &str) -> bool {
-        self.show.iter().any(|word| word == what)
+    pub fn shows(&self, wanted: &str) -> bool {
+        self.show.iter().any(|word| word == wanted)
     }
 
     /// The expected packets.
     ///
     /// # Errors
-    /// The line that makes no sense.
-    pub fn rows(&self) -> Result<Vec<Row>, String> {
+    /// A line that cannot be parsed.
+    pub fn rows(&self) -> Result<Vec<EventRow>, String> {
         let lines = lines(self.events.as_deref());
-        lines.map(|line| row(line).ok_or_else(|| format!("cannot read the row `{line}`"))).collect()
+        lines
+            .map(|line| {
+                row(line).ok_or_else(|| {
+                    format!("cannot parse the row `{line}` of `events`; expected `ms | packet`")
+                })
+            })
+            .collect()
     }
 
     /// The expected windows.
     ///
     /// # Errors
-    /// The line that makes no sense.
+    /// A line that cannot be parsed.
     pub fn window_rows(&self) -> Result<Vec<WindowRow>, String> {
         let lines = lines(self.window.as_deref());
         lines
-            .map(|line| window_row(line).ok_or_else(|| format!("cannot read the window `{line}`")))
+            .map(|line| {
+                window_row(line).ok_or_else(|| {
+                    format!(
+                        "cannot parse the row `{line}` of `window`; expected `ms | quantity range`"
+                    )
+                })
+            })
             .collect()
     }
 }
@@ -152,10 +176,10 @@ fn lines(text: Option<&str>) -> impl Iterator<Item = &str> {
     lines.filter(|line| !line.is_empty())
 }
 
-fn row(line: &str) -> Option<Row> {
+fn row(line: &str) -> Option<EventRow> {
     let (ms, text) = line.split_once('|')?;
     let ms = if ms.trim() == "~" { None } else { Some(ms.trim().parse().ok()?) };
-    Some(Row { ms, text: text.split_whitespace().collect::<Vec<_>>().join(" ") })
+    Some(EventRow { ms, text: text.split_whitespace().collect::<Vec<_>>().join(" ") })
 }
 
 fn window_row(line: &str) -> Option<WindowRow> {

@@ -1,7 +1,7 @@
-//! A case: what is set up, what is done, what must be seen.
+//! A test case: its configuration, its input, and the expected observation.
 
 mod expect;
-mod fate;
+mod packet_impairment;
 mod script;
 
 use std::fs;
@@ -11,123 +11,123 @@ use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Direction, Stack};
 use gridhaul_scenario::units::Duration;
 use serde::Deserialize;
 
-pub use expect::{Expect, Range, Row, WindowRow};
-pub use fate::{Fate, Fates};
-pub use script::{Action, Crafted, Step};
+pub use expect::{EventRow, Expectation, Range, WindowRow};
+pub use packet_impairment::{PacketImpairment, PacketImpairments};
+pub use script::{Action, InputEvent, ScriptedSegment};
 
-/// One end of the connection under test.
+/// A host of the connection under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum End {
-    /// The one that opens; the one under test where the peer is a script.
+pub enum Endpoint {
+    /// The active opener, or the host under test if the peer is a script.
     Client,
-    /// The other.
+    /// The other host.
     Server,
 }
 
-/// How the connection comes to be.
+/// How the connection is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Open {
-    /// The client opens at time 0.
+pub enum OpenMode {
+    /// The client opens the connection at time 0.
     #[default]
     Client,
-    /// Both ends open at time 0.
+    /// Both hosts open the connection at time 0 (simultaneous open).
     Both,
-    /// The end under test waits for the script to open.
+    /// The host under test listens; the script opens the connection.
     Listen,
-    /// It exists from the start, without handshake.
+    /// The connection is established at the start, without a handshake.
     Established,
 }
 
-/// What is at the other end.
+/// The remote host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Peer {
-    /// A whole stack, over the path.
+    /// A TCP stack, reached over the path.
     #[default]
     Stack,
-    /// Segments of the input, crafted by hand and handed over without a path.
+    /// A script: the segments of the input, delivered without a path.
     Script,
 }
 
-/// The way between the ends.
+/// The path between the hosts.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Path {
-    /// Links from the client to the server; fates befall in front of the last.
+pub struct NetworkPath {
+    /// Links from the client to the server; impairments apply before the last one.
     pub forward: Vec<Direction>,
-    /// Links back; as forward, where it says nothing.
+    /// Links from the server to the client; by default, those of `forward`.
     #[serde(default)]
     pub reverse: Vec<Direction>,
 }
 
-/// A case as it stands in its file.
+/// A test case, as parsed from its file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
     /// `<topic>/<case>`, from the path of the file.
     #[serde(skip)]
     pub name: String,
-    /// One sentence.
+    /// The tested behaviour in one sentence.
     pub title: String,
     /// RFC and section, or paper and section.
     pub source: String,
-    /// What it says there, in its words or in short.
-    pub says: String,
-    /// The arms that run it: `sim`, `kernel`.
-    pub arms: Vec<String>,
-    /// Why no kernel can run it, where `arms` leaves it out.
+    /// The requirement, quoted or summarised.
+    pub requirement: String,
+    /// The backends that run the case: `sim`, `kernel`.
+    pub backends: Vec<String>,
+    /// Reason why the case does not run on the kernel, if `backends` does not contain it.
     pub not_kernel: Option<String>,
-    /// The variants to run it with, in place of that of its stacks.
+    /// Congestion control algorithms to run the case with, instead of that of the stacks.
     #[serde(default)]
-    pub variants: Vec<CongestionControlAlgorithm>,
-    /// Reason why it cannot pass yet.
+    pub congestion_control: Vec<CongestionControlAlgorithm>,
+    /// Reason why the case cannot pass yet.
     pub ignore: Option<String>,
-    /// Decision by which what is expected differs from the sentence quoted.
+    /// Reason of an intended difference from the requirement.
     pub deviation: Option<String>,
-    /// How long it runs.
+    /// Duration of the run.
     pub until: Duration,
-    /// How the connection comes to be.
+    /// How the connection is opened.
     #[serde(default)]
-    pub open: Open,
-    /// What is at the other end.
+    pub open: OpenMode,
+    /// The remote host.
     #[serde(default)]
     pub peer: Peer,
     /// Initial sequence numbers of client and server.
     #[serde(default = "initial_sequence_numbers")]
     pub isn: [u32; 2],
-    /// What the ends do, one action a line.
+    /// Actions of the hosts, one per line.
     #[serde(default)]
     pub input: String,
-    /// What befalls single packets, one rule a line.
+    /// Impairments of single packets, one rule per line.
     #[serde(default)]
-    pub fate: String,
-    /// The way between the ends.
-    pub path: Option<Path>,
-    /// Stack of both ends, as a scenario writes it.
+    pub impairments: String,
+    /// The path between the hosts.
+    pub path: Option<NetworkPath>,
+    /// Stack of both hosts, with the keys of a scenario.
     #[serde(default)]
     pub stack: Stack,
-    /// Stack of the server, where it differs.
+    /// Stack of the server, if it differs.
     pub server: Option<Stack>,
-    /// What must be seen.
-    pub expect: Expect,
-    /// What is otherwise on the kernel.
-    pub kernel: Option<OnKernel>,
+    /// The expected observation.
+    pub expect: Expectation,
+    /// Differences of the case on the kernel.
+    pub kernel: Option<KernelOverrides>,
 }
 
-/// What is otherwise on the kernel.
+/// Differences of a case on the kernel.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OnKernel {
-    /// Why, and where that is written.
+pub struct KernelOverrides {
+    /// Reason of the difference, with its source.
     pub deviation: String,
-    /// How long it runs there.
+    /// Duration of the run on the kernel.
     pub until: Option<Duration>,
-    /// What the ends do there.
+    /// Input on the kernel.
     pub input: Option<String>,
-    /// What must be seen there.
-    pub expect: Option<Expect>,
+    /// The expected observation on the kernel.
+    pub expect: Option<Expectation>,
 }
 
 const fn initial_sequence_numbers() -> [u32; 2] {
@@ -135,40 +135,44 @@ const fn initial_sequence_numbers() -> [u32; 2] {
 }
 
 impl Case {
-    /// Reads a case.
+    /// Parses a case.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// The key or line that is not valid, and the reason.
     pub fn parse(name: &str, text: &str) -> Result<Self, String> {
         let mut case: Self = toml::from_str(text).map_err(|error| format!("{name}: {error}"))?;
         case.name = name.to_owned();
         case.steps()?;
-        case.fates()?;
+        case.impairments()?;
         case.expect.check().map_err(|error| format!("{name}: {error}"))?;
         case.check_kernel().map_err(|error| format!("{name}: {error}"))?;
         Ok(case)
     }
 
-    /// Whether it names this arm.
+    /// Whether the case runs on this backend.
     #[must_use]
-    pub fn runs_on(&self, arm: &str) -> bool {
-        self.arms.iter().any(|named| named == arm)
+    pub fn runs_on(&self, backend: &str) -> bool {
+        self.backends.iter().any(|named| named == backend)
     }
 
-    /// A case says what it is on the kernel, or why it is nothing there.
+    /// Checks that a case runs on the kernel, or states why it does not.
     fn check_kernel(&self) -> Result<(), String> {
         let runs = self.runs_on("kernel");
         if let Some(unknown) =
-            self.arms.iter().find(|arm| !["sim", "kernel"].contains(&arm.as_str()))
+            self.backends.iter().find(|name| !["sim", "kernel"].contains(&name.as_str()))
         {
-            return Err(format!("no arm is called `{unknown}`; known: sim, kernel"));
+            return Err(format!("unknown backend `{unknown}`; expected `sim` or `kernel`"));
         }
         match (&self.not_kernel, &self.kernel) {
-            (Some(_), _) if runs => Err("`not_kernel` in a case that runs there".to_owned()),
-            (None, _) if !runs => {
-                Err("add \"kernel\" to `arms`, or `not_kernel` with the reason".to_owned())
+            (Some(_), _) if runs => {
+                Err("`not_kernel` is set, but `backends` contains \"kernel\"".to_owned())
             }
-            (_, Some(_)) if !runs => Err("`kernel` in a case that does not run there".to_owned()),
+            (None, _) if !runs => {
+                Err("add \"kernel\" to `backends`, or `not_kernel` with the reason".to_owned())
+            }
+            (_, Some(_)) if !runs => {
+                Err("`kernel` is set, but `backends` does not contain \"kernel\"".to_owned())
+            }
             (Some(reason), _) if reason.trim().is_empty() => {
                 Err("`not_kernel` needs a reason".to_owned())
             }
@@ -177,19 +181,19 @@ impl Case {
             }
             (_, Some(kernel)) => {
                 self.on_kernel().steps()?;
-                kernel.expect.as_ref().map_or(Ok(()), Expect::check)
+                kernel.expect.as_ref().map_or(Ok(()), Expectation::check)
             }
             _ => Ok(()),
         }
     }
 
-    /// The stack of the server: that of the client, unless the case has another one.
+    /// The stack of the server: by default, that of the client.
     #[must_use]
     pub fn server_stack(&self) -> &Stack {
         self.server.as_ref().unwrap_or(&self.stack)
     }
 
-    /// The case as it is on the kernel.
+    /// The case with its differences on the kernel applied.
     #[must_use]
     pub fn on_kernel(&self) -> Self {
         let mut case = self.clone();
@@ -201,11 +205,11 @@ impl Case {
         case
     }
 
-    /// The case with each of its variants, and their names; with the one of its stacks where it
-    /// names none.
+    /// The case with each congestion control algorithm that it lists, and the name of the algorithm. If the
+    /// case lists none, its stacks stay unchanged and the name is empty.
     #[must_use]
-    pub fn each_variant(&self) -> Vec<(String, Self)> {
-        if self.variants.is_empty() {
+    pub fn with_each_algorithm(&self) -> Vec<(String, Self)> {
+        if self.congestion_control.is_empty() {
             return vec![(String::new(), self.clone())];
         }
         let with = |&congestion_control: &CongestionControlAlgorithm| {
@@ -216,31 +220,32 @@ impl Case {
             }
             (congestion_control.name().to_owned(), case)
         };
-        self.variants.iter().map(with).collect()
+        self.congestion_control.iter().map(with).collect()
     }
 
-    /// The input, in order of time.
+    /// The actions of the input, in order of time.
     ///
     /// # Errors
-    /// The line that makes no sense.
-    pub fn steps(&self) -> Result<Vec<Step>, String> {
+    /// A line that cannot be parsed.
+    pub fn steps(&self) -> Result<Vec<InputEvent>, String> {
         let mss = self.stack.mss.map_or(1460, |mss| mss.get());
         script::parse(&self.input, mss).map_err(|error| format!("{}: {error}", self.name))
     }
 
-    /// What befalls single packets.
+    /// The impairment rules of single packets.
     ///
     /// # Errors
-    /// The line that makes no sense.
-    pub fn fates(&self) -> Result<Fates, String> {
-        Fates::parse(&self.fate).map_err(|error| format!("{}: {error}", self.name))
+    /// A line that cannot be parsed.
+    pub fn impairments(&self) -> Result<PacketImpairments, String> {
+        PacketImpairments::parse(&self.impairments)
+            .map_err(|error| format!("{}: {error}", self.name))
     }
 }
 
-/// Every case below a folder, in order of its name.
+/// All cases below a folder, in order of their names.
 ///
 /// # Errors
-/// The file that is not a case, and why.
+/// A file that is not a valid case, and the reason.
 pub fn load_all(folder: &FilePath) -> Result<Vec<Case>, String> {
     let mut cases = Vec::new();
     for topic in entries(folder)? {

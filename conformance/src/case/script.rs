@@ -1,81 +1,87 @@
-//! The input of a case: what applications and a scripted peer do.
+//! The input of a case: actions of the applications, and segments of a scripted peer.
 //!
 //! ```text
-//! 0    write 10 segments        the client's application, where no end is named
+//! 0    write 10 segments        the client's application, if no host is given
 //! 20   server read 1000
 //! 100  close
-//! 30   < 1:1001 ack 1 win 5000  a segment from a scripted peer: relative numbers, SYN is 0
+//! 30   < 1:1001 ack 1 win 5000  a segment from a scripted peer: relative sequence numbers, SYN is 0
 //! ```
 
 use gridhaul_core::tcp::Flags;
 use gridhaul_scenario::units::Instant;
 
-use super::End;
+use super::Endpoint;
 
-/// Something that happens at a time.
+/// An action and its time.
 #[derive(Debug, Clone)]
-pub struct Step {
-    /// When.
+pub struct InputEvent {
+    /// Time of the action.
     pub at: Instant,
-    /// At which end.
-    pub end: End,
-    /// What.
+    /// Host of the action.
+    pub end: Endpoint,
+    /// The action.
     pub action: Action,
 }
 
-/// What an application or a scripted peer does.
+/// An action of an application or of a scripted peer.
 #[derive(Debug, Clone)]
 pub enum Action {
-    /// Writes bytes; [`u64::MAX`] for ever.
+    /// Writes this number of bytes; [`u64::MAX`] is an unlimited amount.
     Write(u64),
-    /// Will write no more.
+    /// Closes the connection after all written data.
     Close,
-    /// From now on takes data only when told to.
+    /// From now on, reads only with [`Self::Read`].
     ReadOnDemand,
-    /// Takes bytes.
+    /// Reads this number of bytes.
     Read(u64),
     /// A segment arrives from the scripted peer.
-    Receive(Crafted),
+    Receive(ScriptedSegment),
 }
 
-/// A segment made by hand, in relative numbers.
+/// A segment of the script, with relative sequence numbers.
 #[derive(Debug, Clone, Default)]
-pub struct Crafted {
+pub struct ScriptedSegment {
     /// Control bits.
     pub flags: Flags,
-    /// First number; behind everything received so far, where it says nothing.
+    /// Sequence number; by default, the next one after all segments of the script so far.
     pub seq: Option<i64>,
     /// Bytes of payload.
     pub len: u32,
-    /// Acknowledgement; as last time, where it says nothing.
+    /// Acknowledgement number; by default, that of the previous segment.
     pub ack: Option<i64>,
-    /// Offered window; as last time, where it says nothing.
+    /// Receive window; by default, that of the previous segment.
     pub window: Option<u32>,
     /// Selectively acknowledged ranges.
     pub sack: Vec<(i64, i64)>,
-    /// Timestamp and echo.
+    /// Timestamp value and echo reply (RFC 7323).
     pub timestamps: Option<(u32, u32)>,
-    /// Selective acknowledgements are offered.
+    /// Whether SACK-permitted is set (RFC 2018).
     pub sack_permitted: bool,
 }
 
-/// Reads an input.
-pub(super) fn parse(text: &str, mss: u64) -> Result<Vec<Step>, String> {
+/// Parses the input of a case; returns the actions in order of time.
+pub(super) fn parse(text: &str, mss: u64) -> Result<Vec<InputEvent>, String> {
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     let lines = lines.filter(|line| !line.is_empty());
     let mut steps = lines
-        .map(|line| step(line, mss).ok_or_else(|| format!("cannot read the input `{line}`")))
+        .map(|line| {
+            step(line, mss).ok_or_else(|| {
+                format!(
+                    "cannot parse the input `{line}`; expected for example `20 server read 1000`"
+                )
+            })
+        })
         .collect::<Result<Vec<_>, _>>()?;
     steps.sort_by_key(|step| step.at);
     Ok(steps)
 }
 
-fn step(line: &str, mss: u64) -> Option<Step> {
+fn step(line: &str, mss: u64) -> Option<InputEvent> {
     let mut words: Vec<&str> = line.split_whitespace().collect();
     let at = Instant::from_secs_f64(words.remove(0).parse::<f64>().ok()? / 1e3);
     let end = match *words.first()? {
-        "server" => End::Server,
-        _ => End::Client,
+        "server" => Endpoint::Server,
+        _ => Endpoint::Client,
     };
     if matches!(words[0], "client" | "server") {
         words.remove(0);
@@ -90,11 +96,11 @@ fn step(line: &str, mss: u64) -> Option<Step> {
         ["<", rest @ ..] => Action::Receive(crafted(rest)?),
         _ => return None,
     };
-    Some(Step { at, end, action })
+    Some(InputEvent { at, end, action })
 }
 
-fn crafted(words: &[&str]) -> Option<Crafted> {
-    let mut made = Crafted { flags: Flags::ACK, ..Crafted::default() };
+fn crafted(words: &[&str]) -> Option<ScriptedSegment> {
+    let mut made = ScriptedSegment { flags: Flags::ACK, ..ScriptedSegment::default() };
     let mut words = words.iter();
     while let Some(&word) = words.next() {
         match word {

@@ -1,7 +1,7 @@
-//! How exact emulated links are, seen from applications: a line of JSON for each measurement.
+//! Accuracy of emulated links as measured by applications: one line of JSON for each measurement.
 //!
-//! Everything is measured with the stamps of datagrams at both ends: when a message was to be sent, and
-//! when its receiver had it. What the sender was late is part of the error.
+//! All measurements use the timestamps of datagrams at both ends: the time at which a message was due, and the
+//! time at which it was received. The lateness of the sender is part of the error.
 
 use gridhaul_emu::Emu;
 use gridhaul_scenario::answer::{Answer, ColumnData, Metric};
@@ -31,21 +31,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Relative error of the rate of a wire that has always something to send, from the first to the last
-/// arrival.
+/// Relative error of the rate of a saturated link, from the first to the last arrival.
 fn rate_error(rate: f64) -> Result<f64, RunError> {
-    let on_wire = PACKET * 8.0 / rate;
-    let answer = ask(&format!(
+    let transmission_s = PACKET * 8.0 / rate;
+    let answer = run(&format!(
         "duration = '{} s'\nrecord = {{ interval = '1 s' }}\n{}",
-        (on_wire * 30.0).max(3.0),
+        (transmission_s * 30.0).max(3.0),
         network(
-            // Room for a tenth of a second, in which the sender may not be on a processor.
+            // Queue space for a tenth of a second, in which the sender may not be scheduled.
             &format!(
                 "rate = '{rate} bit/s', queue = '{} packets'",
-                (0.1 / on_wire).max(20.0) as u32
+                (0.1 / transmission_s).max(20.0) as u32
             ),
             972,
-            on_wire / 1.25,
+            transmission_s / 1.25,
         ),
     ))?;
     let arrivals = arrivals(&answer);
@@ -53,9 +52,9 @@ fn rate_error(rate: f64) -> Result<f64, RunError> {
     Ok((arrivals.len() - 1) as f64 * PACKET * 8.0 / span / rate - 1.0)
 }
 
-/// Median and 99th percentile of how far delays are from what the link was to do, in milliseconds.
+/// Median and 99th percentile of the error of delays, in milliseconds.
 fn delay_error(millis: f64) -> Result<(f64, f64), RunError> {
-    let answer = ask(&format!(
+    let answer = run(&format!(
         "duration = '8 s'\nrecord = {{ interval = '1 s' }}\n{}",
         network(&format!("rate = '10 Mbit/s', delay = '{millis} ms'"), 97, 0.002),
     ))?;
@@ -67,9 +66,9 @@ fn delay_error(millis: f64) -> Result<(f64, f64), RunError> {
     Ok((quantile(0.5), quantile(0.99)))
 }
 
-/// Packets that were sent, and those that did not arrive, with this probability of loss.
+/// Number of sent packets and of lost packets, with this loss probability.
 fn loss(probability: f64) -> Result<(f64, f64), RunError> {
-    let answer = ask(&format!(
+    let answer = run(&format!(
         "duration = '8 s'\n{}",
         network(
             &format!("rate = '100 Mbit/s', loss = {{ bernoulli = '{} %' }}", probability * 100.0),
@@ -81,12 +80,12 @@ fn loss(probability: f64) -> Result<(f64, f64), RunError> {
     Ok((sent, sent - flow(&answer, Metric::Messages)))
 }
 
-/// 100,000 packets a second through one link for four seconds: at what rate the first of them arrived,
-/// how many did not arrive, and microseconds of CPU for each, both ends included.
+/// 100,000 packets per second through one link for four seconds: the rate at which the first of them arrived,
+/// the number of lost packets, and the CPU time per packet in microseconds, including both ends.
 fn throughput() -> Result<(f64, f64, f64), RunError> {
     const PACKETS: u32 = 400_000;
     let before = cpu_seconds();
-    let answer = ask(&format!(
+    let answer = run(&format!(
         "duration = '5 s'\nrecord = {{ interval = '1 s' }}\n{}",
         one_link(
             "rate = '1 Gbit/s', queue = '5000 packets'",
@@ -101,7 +100,7 @@ fn throughput() -> Result<(f64, f64, f64), RunError> {
     Ok(((arrivals.len() - 1) as f64 / span, lost, cpu_us))
 }
 
-/// One link, and one sender of datagrams of `size` bytes of payload in a fixed step.
+/// One link, and one sender of datagrams with `size` bytes of payload at a fixed interval.
 fn network(direction: &str, size: u32, step_s: f64) -> String {
     let every = (step_s * 1e9).round();
     one_link(direction, &format!("periodic = {{ size = '{size} B', every = '{every} ns' }}"))
@@ -118,7 +117,7 @@ fn one_link(direction: &str, load: &str) -> String {
     )
 }
 
-fn ask(text: &str) -> Result<Answer, RunError> {
+fn run(text: &str) -> Result<Answer, RunError> {
     let scenario = Scenario::from_toml(text, "accuracy")
         .map_err(|error| RunError::Invalid(error.to_string()))?;
     let answer = Emu::default().run(&scenario, &Quiet)?;
@@ -128,10 +127,10 @@ fn ask(text: &str) -> Result<Answer, RunError> {
     Ok(answer)
 }
 
-/// When each message was ready and how long it took, in seconds.
+/// Ready time and delay of each message, in seconds.
 fn delays(answer: &Answer) -> Vec<(f64, f64)> {
     let series = answer.series.iter().find(|series| series.name == "delays");
-    let columns = &series.expect("a series was asked for").columns;
+    let columns = &series.expect("the scenario records a series").columns;
     match (&columns[0].data, &columns[2].data) {
         (ColumnData::Real(times), ColumnData::Real(delays)) => {
             times.iter().copied().zip(delays.iter().copied()).collect()
@@ -140,7 +139,7 @@ fn delays(answer: &Answer) -> Vec<(f64, f64)> {
     }
 }
 
-/// When messages arrived, in seconds and in order.
+/// Arrival times of the messages in order, in seconds.
 fn arrivals(answer: &Answer) -> Vec<f64> {
     let mut all: Vec<f64> = delays(answer).iter().map(|(ready, delay)| ready + delay).collect();
     all.sort_by(f64::total_cmp);
@@ -159,7 +158,7 @@ fn link(answer: &Answer, metric: Metric) -> f64 {
 /// hundredths of a second (proc(5)).
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let behind_name = stat.rsplit(')').next().unwrap_or_default();
-    let ticks = behind_name.split_whitespace().skip(11).take(2);
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let ticks = after_name.split_whitespace().skip(11).take(2);
     ticks.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
 }

@@ -1,4 +1,4 @@
-//! The backend: one run after the other, in real time.
+//! The emulator as a backend: runs a scenario in real time.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -8,31 +8,31 @@ use gridhaul_scenario::backend::{Backend, Progress, RunError, Unsupported};
 use gridhaul_scenario::scenario::{Scenario, ScenarioPoint};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::control::{self, Controls};
 use crate::error::EmulationError;
-use crate::handover::Appointments;
-use crate::network::{Lab, Plan};
+use crate::kernel_congestion_control::{self, KernelCongestionControls};
+use crate::link_emulator::{Emulator, EmulatorOutcome};
+use crate::network::{NetworkPlan, Testbed};
 use crate::outcome;
-use crate::refuse::refusals;
+use crate::thread_wakeup::WakeupSchedule;
 use crate::traffic::{Sampling, Traffic, TrafficOutcome};
-use crate::wire::{Emulator, WireOutcome};
+use crate::unsupported::unsupported_keys;
 use gridhaul_linux::{Clock, check_tun_in_namespace, pin_to_processor, raise_open_file_limit};
 
-/// Real kernels on this machine.
+/// Runs scenarios on the kernel of this machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Emu {
-    /// Runs at the same time; 0 is one. More save real time where each takes little of the machine, as
-    /// on links of some Mbit/s; what they take from each other shows in the lateness.
+    /// Number of concurrent runs; 0 means one. Concurrent runs save time if each needs little CPU time, as
+    /// on links of some Mbit/s; interference between them shows in the lateness.
     pub concurrent_runs: usize,
-    /// Processor that the emulator keeps for itself. `None`: wherever the kernel puts it.
+    /// Processor to pin the emulator thread to; `None` leaves the choice to the kernel.
     pub pin: Option<usize>,
 }
 
-/// The emulator and the applications start together, this long after they were made.
-const HEAD_START: Duration = Duration::from_millis(20);
+/// The emulator and the applications start together, this long after they are created.
+const START_DELAY: Duration = Duration::from_millis(20);
 
-/// Windows are looked at this often; less often where there are many connections.
-const LOOK: Duration = Duration::from_millis(50);
+/// Interval between samples of the windows of 100 connections; proportional to their number.
+const SAMPLING_INTERVAL: Duration = Duration::from_millis(50);
 
 impl Backend for Emu {
     fn name(&self) -> &'static str {
@@ -40,15 +40,15 @@ impl Backend for Emu {
     }
 
     fn supports(&self, scenario: &Scenario) -> Result<(), Vec<Unsupported>> {
-        // What makes no points is no scenario, which a run says.
-        all_carried(&scenario.points().unwrap_or_default())
+        // A scenario without points is not valid, which a run reports.
+        check_supported(&scenario.points().unwrap_or_default())
     }
 
     fn run(&self, scenario: &Scenario, progress: &dyn Progress) -> Result<Answer, RunError> {
         let points = scenario.points().map_err(|error| RunError::Invalid(error.to_string()))?;
-        all_carried(&points).map_err(RunError::Unsupported)?;
+        check_supported(&points).map_err(RunError::Unsupported)?;
         raise_open_file_limit();
-        let plans = points.iter().map(|point| Plan::new(&point.scenario));
+        let plans = points.iter().map(|point| NetworkPlan::new(&point.scenario));
         let plans = plans.collect::<Result<Vec<_>, _>>()?;
         let replications = scenario.replications as usize;
         let done = self.run_all((&points, &plans), replications, progress)?;
@@ -58,7 +58,7 @@ impl Backend for Emu {
         for (index, (point, plan)) in points.iter().zip(&plans).enumerate() {
             let mut runs: Vec<RunRows> = Vec::new();
             while let Some((number, run)) = done.next_if(|(at, _)| at / replications == index) {
-                // What comes after an unfinished replication is left out.
+                // Replications after an unfinished one are left out.
                 if number % replications != runs.len() {
                     continue;
                 }
@@ -82,7 +82,7 @@ impl Backend for Emu {
     }
 }
 
-/// What comes out of one run.
+/// Results of one run.
 struct Run {
     rows: RunRows,
     series: Vec<Series>,
@@ -91,21 +91,21 @@ struct Run {
 }
 
 impl Emu {
-    /// What this machine lacks to run a scenario, if anything: permissions and devices, and the
-    /// congestion control of its stacks. Nothing is said of keys that no kernel honours.
+    /// The prerequisite that this machine lacks to run a scenario, if any: permissions, devices, and the
+    /// congestion control of its stacks. Keys that the kernel does not support are not checked.
     #[must_use]
     pub fn lacking(scenario: &Scenario) -> Option<String> {
         let lacking = check_tun_in_namespace().map_err(EmulationError::from).and_then(|()| {
             let points = scenario.points().unwrap_or_default();
-            points.iter().try_for_each(|point| control::require(&point.scenario))
+            points.iter().try_for_each(|point| kernel_congestion_control::require(&point.scenario))
         });
-        lacking.err().map(|fault| fault.to_string())
+        lacking.err().map(|error| error.to_string())
     }
 
     /// The finished runs with their numbers, point by point and replication by replication.
     fn run_all(
         &self,
-        (points, plans): (&[ScenarioPoint], &[Plan]),
+        (points, plans): (&[ScenarioPoint], &[NetworkPlan]),
         replications: usize,
         progress: &dyn Progress,
     ) -> Result<Vec<(usize, Run)>, RunError> {
@@ -121,7 +121,7 @@ impl Emu {
                 let (point, replication) = (number / replications, (number % replications) as u32);
                 let (scenario, plan) = (&points[point].scenario, &plans[point]);
                 let run = self.run_once(scenario, plan, replication, progress);
-                // Nobody begins another run after one has failed.
+                // No worker starts another run after one has failed.
                 next.fetch_add(if run.is_err() { jobs } else { 0 }, Ordering::Relaxed);
                 own.extend(run.transpose().map(|run| (number, run)));
                 let done = done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -146,80 +146,83 @@ impl Emu {
     fn run_once(
         &self,
         scenario: &Scenario,
-        plan: &Plan,
+        plan: &NetworkPlan,
         replication: u32,
         progress: &dyn Progress,
     ) -> Result<Option<Run>, RunError> {
-        let controls = Controls::load(plan)?;
-        let mended_before = controls.mended();
-        let lab = Lab::build(plan)?;
-        let traffic = Traffic::new(scenario, plan, (&lab, &controls), replication)?;
+        let controls = KernelCongestionControls::load(plan)?;
+        let corrected_before = controls.corrected();
+        let testbed = Testbed::build(plan)?;
+        let traffic = Traffic::new(scenario, plan, (&testbed, &controls), replication)?;
         let interval = scenario.record.interval.filter(|_| replication == 0);
-        let emulator = Emulator::new(scenario, plan, &lab.devices, replication, interval)?;
-        let (wire, traffic) = self.drive(scenario, (emulator, traffic), interval, progress)?;
+        let emulator = Emulator::new(scenario, plan, &testbed.devices, replication, interval)?;
+        let (emulated, traffic) = self.drive(scenario, (emulator, traffic), interval, progress)?;
         if progress.is_interrupted() {
             return Ok(None);
         }
-        let rows = outcome::rows(scenario, plan, &wire, &traffic);
+        let rows = outcome::rows(scenario, plan, &emulated, &traffic);
         let mut warnings = rows.warnings(scenario);
-        let mended = controls.mended().saturating_sub(mended_before);
-        warnings.extend(outcome::warnings(scenario, plan, &wire, &traffic, mended));
+        let corrected = controls.corrected().saturating_sub(corrected_before);
+        warnings.extend(outcome::warnings(scenario, plan, &emulated, &traffic, corrected));
         let links: Vec<String> =
             plan.directions.rows().iter().map(|(name, _)| name.clone()).collect();
         let flows: Vec<String> = scenario.flow.keys().cloned().collect();
         let mut series = traffic.recording.into_series(&flows, &links);
-        series.extend(wire.recording.into_series(&flows, &links));
-        Ok(Some(Run { rows, series, captures: wire.captures, warnings }))
+        series.extend(emulated.recording.into_series(&flows, &links));
+        Ok(Some(Run { rows, series, captures: emulated.captures, warnings }))
     }
 
-    /// Lets both threads run. If one fails or the user interrupts, both stop.
+    /// Runs both threads. If one fails or the user interrupts the run, both stop.
     fn drive(
         &self,
         scenario: &Scenario,
         (emulator, traffic): (Emulator<'_>, Traffic<'_>),
         recorded: Option<Duration>,
         progress: &dyn Progress,
-    ) -> Result<(WireOutcome, TrafficOutcome), RunError> {
+    ) -> Result<(EmulatorOutcome, TrafficOutcome), RunError> {
         let counts = emulator.plan().flows.iter().map(|flow| u64::from(flow.count));
         let times = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
         let connections: u64 = counts.sum();
-        let interval = scenario.record.interval.unwrap_or(LOOK.mul_f64(connections as f64 / 100.0));
+        let interval = scenario
+            .record
+            .interval
+            .unwrap_or(SAMPLING_INTERVAL.mul_f64(connections as f64 / 100.0));
         let sampling = Sampling {
             interval: interval.max(Duration::from_millis(1)),
             recorded: recorded.is_some(),
         };
-        let appointments = Appointments::new();
+        let wakeups = WakeupSchedule::new();
         let stop = AtomicBool::new(false);
         let stopped = || stop.load(Ordering::Relaxed) || progress.is_interrupted();
-        let clock = Clock::starts_in(HEAD_START);
+        let clock = Clock::starts_in(START_DELAY);
         thread::scope(|scope| {
-            let wire = scope.spawn(|| {
+            let emulated = scope.spawn(|| {
                 if let Some(number) = self.pin {
                     pin_to_processor(number);
                 }
-                let outcome = emulator.run((clock, &appointments), times, stopped);
+                let outcome = emulator.run((clock, &wakeups), times, stopped);
                 stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
                 outcome
             });
             let traffic = scope.spawn(|| {
-                let outcome = traffic.run((clock, &appointments), times, sampling, stopped);
+                let outcome = traffic.run((clock, &wakeups), times, sampling, stopped);
                 stop.fetch_or(outcome.is_err(), Ordering::Relaxed);
                 outcome
             });
-            let wire = wire.join().map_err(|_| EmulationError::panicked())?;
+            let emulated = emulated.join().map_err(|_| EmulationError::panicked())?;
             let traffic = traffic.join().map_err(|_| EmulationError::panicked())?;
-            Ok((wire?, traffic?))
+            Ok((emulated?, traffic?))
         })
     }
 }
 
-/// Refuses what cannot be carried at some point; what holds at several is told once.
-fn all_carried(points: &[ScenarioPoint]) -> Result<(), Vec<Unsupported>> {
-    let mut refused: Vec<Unsupported> = Vec::new();
-    for key in points.iter().flat_map(|point| refusals(&point.scenario)) {
-        if !refused.contains(&key) {
-            refused.push(key);
+/// Checks all points of a scenario; a key that several points share is reported once.
+fn check_supported(points: &[ScenarioPoint]) -> Result<(), Vec<Unsupported>> {
+    let mut unsupported: Vec<Unsupported> = Vec::new();
+    for key in points.iter().flat_map(|point| unsupported_keys(&point.scenario)) {
+        if !unsupported.contains(&key) {
+            unsupported.push(key);
         }
     }
-    if refused.is_empty() { Ok(()) } else { Err(refused) }
+    if unsupported.is_empty() { Ok(()) } else { Err(unsupported) }
 }

@@ -1,40 +1,38 @@
-//! Errors of a run on this machine. `gridhaul_linux::Error` says what an error of the kernel means.
+//! Errors of a run on this machine. `gridhaul_linux::Error` explains errors of the kernel.
 
 use std::io;
 
 use gridhaul_scenario::backend::RunError;
 use thiserror::Error;
 
-/// The machine did not do what a run needs.
+/// An error of this machine during a run.
 #[derive(Debug, Error)]
 pub(crate) enum EmulationError {
-    /// A call into the kernel failed, or a program of iproute2.
+    /// A system call or a program of iproute2 failed.
     #[error(transparent)]
     Linux(#[from] gridhaul_linux::Error),
-    /// A device of the run has gone.
-    #[error(
-        "the device of link `{link}` at node `{node}` is gone; somebody deleted it during the run"
-    )]
+    /// A device of the run was deleted.
+    #[error("the device of link `{link}` at node `{node}` was deleted during the run")]
     DeviceGone {
         /// Name of the link.
         link: String,
         /// Name of the node.
         node: String,
     },
-    /// What our congestion control needs is not there.
-    #[error("{name} needs what is missing here, as `gridhaul doctor` says: {missing}")]
-    ControlMissing {
+    /// A prerequisite of a congestion control algorithm of gridhaul-cc is missing.
+    #[error("{name} lacks a prerequisite on this machine (see `gridhaul doctor`): {missing}")]
+    CongestionControlMissing {
         /// Its name in the kernel.
         name: &'static str,
-        /// What is missing, and how to get it.
+        /// The missing prerequisite, and its remedy.
         missing: String,
     },
-    /// The kernel does not take our congestion control.
+    /// The kernel rejects a congestion control algorithm of gridhaul-cc.
     #[error("{}", .0.with_sources())]
-    Control(gridhaul_cc::Error),
-    /// No file in `/run/netns` can have the name of a namespace.
+    CongestionControl(gridhaul_cc::Error),
+    /// The name of a namespace is too long for a file in `/run/netns`.
     #[error(
-        "--prefix and `-{node}` are {length} characters; names of namespaces have at most {most}\n  \
+        "--prefix and `-{node}` are {length} characters; the name of a namespace has at most {most}\n  \
          help: {}", shorten(node, *most)
     )]
     NameTooLong {
@@ -42,7 +40,7 @@ pub(crate) enum EmulationError {
         node: String,
         /// Characters of the name of its namespace.
         length: usize,
-        /// Most that a name can have.
+        /// Largest permitted number of characters.
         most: usize,
     },
 }
@@ -61,8 +59,8 @@ impl EmulationError {
 }
 
 impl From<EmulationError> for RunError {
-    fn from(fault: EmulationError) -> Self {
-        Self::Machine(fault.to_string())
+    fn from(error: EmulationError) -> Self {
+        Self::Machine(error.to_string())
     }
 }
 
@@ -71,6 +69,6 @@ fn shorten(node: &str, most: usize) -> String {
         None | Some(0) => {
             format!("shorten the name of the node in the scenario: up to {}", most - 2)
         }
-        Some(room) => format!("choose a --prefix of 1 to {room} characters"),
+        Some(free) => format!("choose a --prefix of 1 to {free} characters"),
     }
 }

@@ -1,28 +1,28 @@
 //! The backend that runs a scenario on real kernels: each node is a network namespace, each link a
-//! pair of TUN devices with the links of [`gridhaul_core::link`] between them on the monotonic
-//! clock, and what is sent goes through the kernel's own TCP.
+//! pair of TUN devices connected by the links of [`gridhaul_core::link`] on the monotonic clock, and
+//! all traffic uses the TCP of the kernel.
 //!
-//! Two threads do the work of a run. `wire` carries packets between the devices, `traffic` is all
-//! applications. They meet at the start, and then only the kernel and the clock join them.
+//! A run has two threads: `link_emulator` forwards packets between the devices, and `traffic` runs all
+//! applications. They start together and share only the kernel and the clock.
 //!
-//! Everything that is made hangs on file descriptors of this process: namespaces have no names, and
-//! devices are not persistent. So nothing is left when it ends, in whatever way it ends. Only a
-//! network that stands for other programs ([`Held`]) has names, which
-//! [`gridhaul_linux::remove_stale_namespaces`] removes if the process was killed.
+//! All resources belong to file descriptors of this process: namespaces have no names, and devices are
+//! not persistent, so nothing remains when the process ends. Only a network for other programs
+//! ([`StandaloneNetwork`]) has names, which [`gridhaul_linux::remove_stale_namespaces`] removes if the
+//! process was killed.
 
 #![forbid(unsafe_code)]
 
 mod backend;
-mod control;
 mod error;
-mod handover;
-mod hold;
+mod kernel_congestion_control;
+mod link_emulator;
+mod loss_classification;
 mod network;
 mod outcome;
-mod refuse;
+mod standalone;
+mod thread_wakeup;
 mod traffic;
-mod truth;
-mod wire;
+mod unsupported;
 
 pub use backend::Emu;
-pub use hold::{Held, Pair};
+pub use standalone::{FlowEndpoints, StandaloneNetwork};

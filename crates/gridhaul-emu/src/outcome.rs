@@ -1,4 +1,4 @@
-//! From what the wire and the sockets have shown to the rows of an answer.
+//! Converts the results of the link emulator and the sockets into the rows of an answer.
 
 use gridhaul_core::link::LinkAccount;
 use gridhaul_core::load::{DeadlineCounter, Goodputs, message_loss};
@@ -6,32 +6,32 @@ use gridhaul_scenario::answer::{Metric, Metrics, RunRows, Warning};
 use gridhaul_scenario::scenario::{Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::network::Plan;
+use crate::link_emulator::{EmulatorOutcome, Lateness, RowCounters};
+use crate::loss_classification;
+use crate::network::NetworkPlan;
 use crate::traffic::{RowTraffic, TrafficOutcome};
-use crate::truth;
-use crate::wire::{Lateness, Tally, WireOutcome};
 
 /// The rows of one run.
 pub(crate) fn rows(
     scenario: &Scenario,
-    plan: &Plan,
-    wire: &WireOutcome,
+    plan: &NetworkPlan,
+    emulated: &EmulatorOutcome,
     traffic: &TrafficOutcome,
 ) -> RunRows {
     let span = scenario.duration.saturating_sub(scenario.warmup);
     let flows = traffic.rows.iter().enumerate().map(|(index, row)| {
-        let tallies = (&wire.before.flows[index], &wire.after.flows[index]);
-        let mut metrics = flow_row(row, plan.flows[index].transport, tallies, span);
-        if let Some(judgements) = &row.judgements {
-            let lost = wire.lost.iter().filter(|lost| usize::from(lost.flow) == index);
+        let counters = (&emulated.before.flows[index], &emulated.after.flows[index]);
+        let mut metrics = flow_row(row, plan.flows[index].transport, counters, span);
+        if let Some(classifications) = &row.classifications {
+            let lost = emulated.lost.iter().filter(|lost| usize::from(lost.flow) == index);
             let begin = Instant::ZERO + scenario.warmup;
-            truth::confusion(judgements, lost, begin).metrics(&mut metrics);
+            loss_classification::confusion(classifications, lost, begin).metrics(&mut metrics);
         }
         metrics
     });
     let links = LinkAccount::rows(
-        wire.after.links.iter().copied(),
-        &wire.before.links,
+        emulated.after.links.iter().copied(),
+        &emulated.before.links,
         &plan.directions,
         span,
     );
@@ -42,7 +42,7 @@ pub(crate) fn rows(
 fn flow_row(
     row: &RowTraffic,
     transport: Transport,
-    (before, after): (&Tally, &Tally),
+    (before, after): (&RowCounters, &RowCounters),
     span: Duration,
 ) -> Metrics {
     let secs = span.as_secs_f64();
@@ -58,7 +58,7 @@ fn flow_row(
         goodputs.metrics(&mut metrics);
     }
     metrics.push((Metric::Throughput, rate(after.arrived_bytes, before.arrived_bytes)));
-    metrics.push((Metric::ReverseThroughput, rate(after.returned_bytes, before.returned_bytes)));
+    metrics.push((Metric::ReverseThroughput, rate(after.reverse_bytes, before.reverse_bytes)));
     let tcp = transport == Transport::Tcp;
     let data = after.data.since(&before.data);
     data.metrics(secs, tcp, &mut metrics);
@@ -75,7 +75,10 @@ fn flow_row(
         metrics.extend(message_loss(lost, row.ready).map(|loss| (Metric::MessageLoss, loss)));
         row.delays.metrics(&row.waiting, &mut metrics);
         metrics.extend(
-            row.judge.as_ref().and_then(DeadlineCounter::share).map(|it| (Metric::DeadlineMet, it)),
+            row.deadline_counter
+                .as_ref()
+                .and_then(DeadlineCounter::share)
+                .map(|it| (Metric::DeadlineMet, it)),
         );
     }
     metrics
@@ -95,32 +98,33 @@ fn sender_metrics(row: &RowTraffic, into: &mut Metrics) {
     into.extend(row.averages.cwnd().map(|cwnd| (Metric::CwndMean, cwnd)));
 }
 
-/// What a reader must know of how the run went; `mended`: how often our congestion control was not asked.
+/// Warnings about a run. `corrected` counts the windows that the kernel set without its congestion control
+/// algorithm of gridhaul-cc.
 pub(crate) fn warnings(
     scenario: &Scenario,
-    plan: &Plan,
-    wire: &WireOutcome,
+    plan: &NetworkPlan,
+    emulated: &EmulatorOutcome,
     traffic: &TrafficOutcome,
-    mended: u64,
+    corrected: u64,
 ) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |about: String, message: String| warnings.push(Warning { about, message });
-    if let Some(late) = late(&wire.lateness) {
+    if let Some(late) = late(&emulated.lateness) {
         warn(
             "emulator".to_owned(),
             format!(
-                "2 % of the packets were handed on more than {late} after their time: this machine was \
-                 too busy, and the run is not trustworthy; use slower links or a quieter machine"
+                "2 % of the packets were forwarded more than {late} late: this machine was too busy, and the \
+                 run is not trustworthy; use slower links or a less busy machine"
             ),
         );
     }
     let connections: u64 = plan.flows.iter().map(|flow| u64::from(flow.count)).sum();
-    if mended * UNASKED > connections {
+    if corrected * CONNECTIONS_PER_CORRECTION > connections {
         warn(
             "kernel".to_owned(),
             format!(
-                "it did not ask our congestion control for {mended} of its windows, and the run is not \
-                 trustworthy; run it again"
+                "it set {corrected} windows without the congestion control algorithm of gridhaul-cc, and the \
+                 run is not trustworthy; run it again"
             ),
         );
     }
@@ -129,28 +133,28 @@ pub(crate) fn warnings(
             warn(
                 format!("flow.{name}"),
                 format!(
-                    "2 % of the messages were handed over more than {late} after their time: the load \
-                     was not the one that was asked for, and the run is not trustworthy"
+                    "2 % of the messages were sent more than {late} late: the load differs from that of the \
+                     scenario, and the run is not trustworthy"
                 ),
             );
         }
         if let Some(failure) = &row.failure {
             warn(
                 format!("flow.{name}"),
-                format!("the kernel gave up {} connections ({failure})", row.failed),
+                format!("the kernel aborted {} connections ({failure})", row.failed),
             );
         }
     }
     warnings
 }
 
-/// One window that was made up is much for a connection, and little for a hundred.
-const UNASKED: u64 = 100;
+/// Connections per permitted correction of a window: one correction matters for one connection, but not for 100.
+const CONNECTIONS_PER_CORRECTION: u64 = 100;
 
-/// The lateness that 2 % exceeded, where that touches the trust in the run.
+/// The 98th percentile of the lateness, if it makes the run untrustworthy.
 fn late(lateness: &Lateness) -> Option<Duration> {
     lateness.quantile(0.98).filter(|late| *late > LATE)
 }
 
-/// Delays are promised to within half a millisecond; beyond a few of them a run is another one.
+/// Largest lateness of a trustworthy run: ten times the documented accuracy of delays (0.5 ms).
 const LATE: Duration = Duration::from_millis(5);

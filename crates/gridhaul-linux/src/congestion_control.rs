@@ -7,7 +7,7 @@ use rustix::net::{AddressFamily, SocketType, ipproto, socket, sockopt};
 
 use crate::Error;
 
-/// Name of the kernel's own algorithm for a variant; `None` where Linux has no such algorithm, or another
+/// Name of the kernel's own algorithm for a congestion control algorithm; `None` if Linux has no such algorithm, or another
 /// one: the kernel's Vegas has no option for its thresholds.
 #[must_use]
 pub const fn congestion_control_name(

@@ -4,7 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
-/// The machine did not do what it was asked to.
+/// An operation of this machine failed.
 #[derive(Debug, Error)]
 pub enum Error {
     /// A system call failed.

@@ -25,7 +25,7 @@ pub struct Htb {
 pub struct HtbClass {
     /// Guaranteed rate.
     pub rate: BitRate,
-    /// Largest rate, with what the class borrows from others.
+    /// Largest rate, including the rate that the class borrows from others.
     pub ceil: BitRate,
     /// Destination addresses of the packets that belong to the class.
     pub destinations: Vec<IpPrefix>,

@@ -34,11 +34,11 @@ pub struct Route<'a> {
     pub device: &'a str,
     /// Source address of connections that do not choose one.
     pub source: Option<IpAddr>,
-    /// What TCP takes from the route.
+    /// Parameters of TCP connections over the route.
     pub metrics: RouteMetrics<'a>,
 }
 
-/// Values that a TCP connection takes from its route, each in the place of the kernel's own.
+/// Route metrics that replace the default parameters of TCP connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RouteMetrics<'a> {
     /// Initial congestion window, in segments.

@@ -6,10 +6,10 @@
 //! * Capabilities: [`check_tun_in_namespace`], [`require_congestion_control`], [`kernel_tick`], the
 //!   ranges of TCP parameters such as [`TCP_RTO_MAX_RANGE`].
 //! * Time: [`Clock`] reads the monotonic clock, [`Poll`] waits for files and deadlines with a precision of
-//!   some ten microseconds, [`SleepBudget`] keeps that within what real-time threads may take.
+//!   some ten microseconds, [`SleepBudget`] keeps this within the CPU time of real-time threads.
 //! * Programs in the kernel: [`bpf`].
 //!
-//! Handles own what they stand for: a namespace, a device or an eBPF link goes with the last handle, in
+//! Handles own their resources: a namespace, a device or an eBPF link goes with the last handle, in
 //! whatever way the process ends. Names of namespaces outlive a process that is killed;
 //! [`remove_stale_namespaces`] removes them.
 

@@ -29,7 +29,7 @@ pub enum Offload {
 }
 
 impl Offload {
-    /// All offloads that change what a packet socket sees.
+    /// All offloads that change the packets that a packet socket receives.
     pub const ALL: [Self; 5] = [
         Self::TcpSegmentation,
         Self::GenericSegmentation,
@@ -84,7 +84,7 @@ pub fn set_offload(interface: &str, offload: Offload, on: bool) -> Result<bool, 
     }
 }
 
-/// Switches all offloads of a device off that change what a packet socket sees.
+/// Switches off all offloads of a device that change the packets that a packet socket receives.
 ///
 /// # Errors
 /// There is no such device, or this process may not change it.

@@ -97,7 +97,7 @@ impl PacketSocket {
     /// kernel. Returns how many there are.
     ///
     /// # Errors
-    /// The device is down or gone.
+    /// The device is down or was deleted.
     #[expect(unsafe_code, reason = "recvmmsg, which no crate in use wraps")]
     pub fn receive(&self, batch: &mut FrameBatch) -> io::Result<usize> {
         batch.count = 0;

@@ -60,7 +60,7 @@ impl SleepBudget {
     }
 }
 
-/// Time that a thread takes to wake up.
+/// Wake-up time of a thread.
 const WAKE_UP_LATENCY: Duration = Duration::from_micros(60);
 
 /// Limit of the time that a long sleep adds for polling.
@@ -85,7 +85,7 @@ fn read(clock: ClockId) -> Duration {
 mod tests {
     use super::*;
 
-    /// Time that one reading of the clock takes.
+    /// Duration of one reading of the clock.
     const CLOCK_READING: Duration = Duration::from_micros(1);
 
     /// Simulates a thread with some work in every `period`. Returns the share of the time that it slept,

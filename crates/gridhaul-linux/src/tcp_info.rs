@@ -46,11 +46,11 @@ impl TcpInfo {
     ///
     /// # Errors
     /// Not a TCP socket.
-    #[expect(unsafe_code, reason = "no crate knows the newer fields")]
+    #[expect(unsafe_code, reason = "no crate defines the newer fields")]
     pub fn of(socket: impl AsFd) -> io::Result<Self> {
         let mut raw = [0_u8; SIZE];
         let mut length = SIZE as libc::socklen_t;
-        // SAFETY: the kernel writes at most `length` bytes into `raw`, and says how many.
+        // SAFETY: the kernel writes at most `length` bytes into `raw`, and returns their number.
         let done = unsafe {
             libc::getsockopt(
                 socket.as_fd().as_raw_fd(),

@@ -11,7 +11,7 @@ pub const TCP_MAX_SEGMENT_RANGE: RangeInclusive<u32> = 88..=32_767;
 pub const TCP_WINDOW_MIN: u32 = 1_152;
 
 /// Largest receive window in bytes: what a scaled window field can announce (RFC 7323, section 2.3), which is also
-/// what fits into the largest receive buffer.
+/// the limit of the largest receive buffer.
 pub const TCP_WINDOW_MAX: u32 = 65_535 << 14;
 
 /// Largest retransmission timeout (`TCP_RTO_MAX_MS`).

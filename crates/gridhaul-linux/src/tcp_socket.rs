@@ -45,7 +45,7 @@ impl TcpSocketConfig<'_> {
     }
 
     /// Limits the receive window that a socket announces. The kernel resets the limit when it learns how much
-    /// memory a full segment takes, so a caller repeats this while the first data arrives.
+    /// memory a full segment uses, so a caller sets the clamp again while the first data arrives.
     ///
     /// # Errors
     /// The kernel does not know the option.

@@ -56,7 +56,7 @@ impl Tun {
     /// none.
     ///
     /// # Errors
-    /// The device is gone.
+    /// The device was deleted.
     pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         match rustix::io::read(&self.file, into) {
             Ok(length) => Ok(Some(length)),
@@ -68,7 +68,7 @@ impl Tun {
     /// Passes a packet to the kernel, which drops a malformed one, as it does with packets of any network card.
     ///
     /// # Errors
-    /// The device is gone.
+    /// The device was deleted.
     pub fn write(&self, packet: &[u8]) -> io::Result<()> {
         use rustix::io::Errno;
         match rustix::io::write(&self.file, packet) {

@@ -1,30 +1,30 @@
-//! Addresses that say what they are: the flow, its end, and the member of a group.
+//! Addresses that encode the flow, its end, and the member of a group.
 //!
-//! Each flow has two blocks, one for each end, and each of its members an address in both. Routes
-//! lead to blocks, so that flows between the same nodes may go different ways; and whoever sees a
-//! packet knows from its address on which member's link it belongs.
+//! Each flow has two address blocks, one for each end, and each of its members has an address in both.
+//! Routes lead to blocks, so that flows between the same nodes can use different paths, and the
+//! emulator derives the member's link from the address of a packet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use gridhaul_linux::IpPrefix;
 use gridhaul_scenario::scenario::IpVersion;
 
-/// Most members of one flow.
+/// Largest number of members of one flow.
 pub(crate) const MEMBERS_MAX: u32 = 65_000;
 
-/// Most flows of a scenario: two blocks of `10.0.0.0/8` each.
+/// Largest number of flows of a scenario: each uses two blocks of `10.0.0.0/8`.
 pub(crate) const FLOWS_MAX: usize = 125;
 
-/// Which IP a flow uses.
+/// IP version of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Family {
+pub(crate) enum AddressFamily {
     /// IPv4: 40 B of headers with TCP.
     V4,
     /// IPv6: 60 B.
     V6,
 }
 
-impl Family {
+impl AddressFamily {
     /// The family of this version of IP.
     pub(crate) const fn of(ip: IpVersion) -> Self {
         match ip {
@@ -36,21 +36,21 @@ impl Family {
 
 /// An end of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Side {
-    /// Where the data begins.
+pub(crate) enum FlowEnd {
+    /// The sender of the data.
     From,
-    /// Where it ends.
+    /// The receiver of the data.
     To,
 }
 
-/// An address, taken apart.
+/// The parts of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Address {
-    /// Number of the flow in the scenario.
+    /// Index of the flow in the scenario.
     pub flow: u16,
-    /// Its end.
-    pub side: Side,
-    /// Number among the equal flows of this name.
+    /// End of the flow.
+    pub side: FlowEnd,
+    /// Index of the member.
     pub number: u32,
 }
 
@@ -58,13 +58,13 @@ pub(crate) struct Address {
 const PREFIX: [u16; 3] = [0xfd67, 0x7269, 0x6468];
 
 impl Address {
-    /// The address as the kernel knows it. The first member has number 1, as 0 names the block.
-    pub(crate) fn ip(self, family: Family) -> IpAddr {
+    /// The IP address. The first member has host number 1, because 0 denotes the block.
+    pub(crate) fn ip(self, family: AddressFamily) -> IpAddr {
         let block = block_number(self.flow, self.side);
         let [_, _, high, low] = (self.number + 1).to_be_bytes();
         match family {
-            Family::V4 => IpAddr::V4(Ipv4Addr::new(10, block, high, low)),
-            Family::V6 => {
+            AddressFamily::V4 => IpAddr::V4(Ipv4Addr::new(10, block, high, low)),
+            AddressFamily::V6 => {
                 let [a, b, c] = PREFIX;
                 let member = u16::from_be_bytes([high, low]);
                 IpAddr::V6(Ipv6Addr::new(a, b, c, u16::from(block), 0, 0, 0, member))
@@ -72,7 +72,7 @@ impl Address {
         }
     }
 
-    /// Takes an address apart; `None` where it is none of ours.
+    /// Parses an address; `None` if it belongs to no flow.
     pub(crate) fn of(ip: &[u8]) -> Option<Self> {
         let (block, member) = match *ip {
             [10, block, high, low] => (block, u16::from_be_bytes([high, low])),
@@ -85,17 +85,17 @@ impl Address {
             }
             _ => return None,
         };
-        let side = if block % 2 == 0 { Side::From } else { Side::To };
+        let side = if block % 2 == 0 { FlowEnd::From } else { FlowEnd::To };
         let number = u32::from(member).checked_sub(1)?;
         Some(Self { flow: u16::from(block / 2), side, number })
     }
 
     /// The prefix of all addresses of one end of a flow.
-    pub(crate) fn block(flow: u16, side: Side, family: Family) -> IpPrefix {
+    pub(crate) fn block(flow: u16, side: FlowEnd, family: AddressFamily) -> IpPrefix {
         let block = block_number(flow, side);
         match family {
-            Family::V4 => IpPrefix { address: [10, block, 0, 0].into(), length: 16 },
-            Family::V6 => {
+            AddressFamily::V4 => IpPrefix { address: [10, block, 0, 0].into(), length: 16 },
+            AddressFamily::V6 => {
                 let [a, b, c] = PREFIX;
                 IpPrefix { address: [a, b, c, u16::from(block), 0, 0, 0, 0].into(), length: 64 }
             }
@@ -103,9 +103,9 @@ impl Address {
     }
 }
 
-fn block_number(flow: u16, side: Side) -> u8 {
-    let block = 2 * flow + u16::from(side == Side::To);
-    u8::try_from(block).expect("a scenario with more flows was refused")
+fn block_number(flow: u16, side: FlowEnd) -> u8 {
+    let block = 2 * flow + u16::from(side == FlowEnd::To);
+    u8::try_from(block).expect("a scenario with more flows is not supported")
 }
 
 #[cfg(test)]
@@ -113,11 +113,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_says_what_it_is() {
+    fn an_address_is_parsed_back() {
         for number in [0, 1, 255, 256, MEMBERS_MAX - 1] {
-            for side in [Side::From, Side::To] {
+            for side in [FlowEnd::From, FlowEnd::To] {
                 let address = Address { flow: FLOWS_MAX as u16 - 1, side, number };
-                for family in [Family::V4, Family::V6] {
+                for family in [AddressFamily::V4, AddressFamily::V6] {
                     let bytes = match address.ip(family) {
                         IpAddr::V4(ip) => ip.octets().to_vec(),
                         IpAddr::V6(ip) => ip.octets().to_vec(),
@@ -126,15 +126,18 @@ mod tests {
                 }
             }
         }
-        let first = Address { flow: 1, side: Side::To, number: 0 };
-        assert_eq!(first.ip(Family::V4).to_string(), "10.3.0.1");
-        assert_eq!(Address::block(1, Side::To, Family::V4).to_string(), "10.3.0.0/16");
-        assert_eq!(first.ip(Family::V6).to_string(), "fd67:7269:6468:3::1");
-        assert_eq!(Address::block(1, Side::To, Family::V6).to_string(), "fd67:7269:6468:3::/64");
+        let first = Address { flow: 1, side: FlowEnd::To, number: 0 };
+        assert_eq!(first.ip(AddressFamily::V4).to_string(), "10.3.0.1");
+        assert_eq!(Address::block(1, FlowEnd::To, AddressFamily::V4).to_string(), "10.3.0.0/16");
+        assert_eq!(first.ip(AddressFamily::V6).to_string(), "fd67:7269:6468:3::1");
+        assert_eq!(
+            Address::block(1, FlowEnd::To, AddressFamily::V6).to_string(),
+            "fd67:7269:6468:3::/64"
+        );
     }
 
     #[test]
-    fn other_addresses_are_none_of_ours() {
+    fn other_addresses_belong_to_no_flow() {
         assert_eq!(Address::of(&[10, 0, 0, 0]), None, "the block itself");
         assert_eq!(Address::of(&[192, 168, 0, 1]), None);
         assert_eq!(Address::of(&[0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]), None);

@@ -1,11 +1,10 @@
-//! The network of a run: who has which address, which node has which device, and the namespaces
-//! that are made from it.
+//! The network of a run: addresses, devices, routes, and the namespaces that are created from them.
 
 mod address;
-mod lab;
 mod plan;
 mod shaper;
+mod testbed;
 
-pub(crate) use address::{Address, FLOWS_MAX, Family, MEMBERS_MAX, Side};
-pub(crate) use lab::Lab;
-pub(crate) use plan::{FlowPlan, Plan, Port};
+pub(crate) use address::{Address, AddressFamily, FLOWS_MAX, FlowEnd, MEMBERS_MAX};
+pub(crate) use plan::{FlowLayout, LinkDevice, NetworkPlan};
+pub(crate) use testbed::Testbed;

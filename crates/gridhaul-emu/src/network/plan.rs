@@ -1,4 +1,4 @@
-//! What has to be built: namespaces, devices, routes, and the ways of the flows over directions.
+//! The plan of the network: namespaces, devices, routes, and the paths of the flows over directions.
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_linux::{DeviceAttributes, Htb, IpCommands, Route, RouteMetrics, TCP_RTO_MIN};
@@ -8,67 +8,67 @@ use gridhaul_scenario::scenario::{
 };
 use gridhaul_scenario::units::Duration;
 
-use super::address::{Address, Family, Side};
+use super::address::{Address, AddressFamily, FlowEnd};
 use super::shaper::token_bucket;
 use crate::traffic::kernel_mss;
 
-/// Everything that follows from the scenario before anything is made.
+/// The network of a scenario, before it is created.
 #[derive(Debug)]
-pub(crate) struct Plan {
-    /// Names of the nodes; each has one namespace, a group too.
+pub(crate) struct NetworkPlan {
+    /// Names of the nodes. Each node has one namespace, including a group.
     pub nodes: Vec<String>,
-    /// Devices, two for each link: that of its `from`, then that of its `to`.
-    pub ports: Vec<Port>,
+    /// Devices, two for each link: at its `from` node, then at its `to` node.
+    pub ports: Vec<LinkDevice>,
     /// One for each flow of the scenario.
-    pub flows: Vec<FlowPlan>,
+    pub flows: Vec<FlowLayout>,
     /// The directions of all links.
     pub directions: Directions,
     /// The device at which the directions of each row end.
     arrivals: Vec<usize>,
-    /// Shapers, each with the number of its device.
+    /// Shapers, each with the index of its device.
     shapers: Vec<(usize, Htb)>,
 }
 
 /// A device: one end of a link, for all of its members.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Port {
-    /// Number of the node.
+pub(crate) struct LinkDevice {
+    /// Index of the node.
     pub node: usize,
     /// Name of the link.
     pub link: String,
     /// Name of the device.
     pub device: String,
-    /// The direction of the link that begins here, if it has one.
+    /// The direction of the link that starts here, if any.
     pub leads: Option<Hop>,
 }
 
 /// A flow of the scenario: all of its members.
 #[derive(Debug, Clone)]
-pub(crate) struct FlowPlan {
+pub(crate) struct FlowLayout {
     /// Number of equal flows, and of members of the group on either side.
     pub count: u32,
     pub group: u64,
-    pub family: Family,
+    pub family: AddressFamily,
     pub transport: Transport,
     /// Nodes of its ends.
     pub ends: [usize; 2],
     /// The stacks of its ends.
     pub stacks: [StackParams; 2],
-    /// From `from` to `to`, and back; datagrams have no way back in a run.
-    pub ways: [Vec<Hop>; 2],
-    /// Whether the scenario chooses the variant of each end.
+    /// Path from `from` to `to`, and reverse path; datagrams have no reverse path in a run.
+    pub paths: [Vec<Hop>; 2],
+    /// Whether the scenario sets the congestion control of each end.
     chosen: [bool; 2],
-    /// What routes say besides to programs that set nothing at their sockets.
-    for_programs: bool,
-    /// The congestion control that they say at each end, if any.
+    /// Whether routes also configure the connections of other programs.
+    for_external_programs: bool,
+    /// The congestion control that routes set at each end, if any.
     pub controls: [Option<String>; 2],
 }
 
-impl Plan {
+impl NetworkPlan {
     /// Plans the network of a scenario that is supported.
     ///
     /// # Errors
-    /// No way for a flow.
+    /// A flow without a path.
     pub(crate) fn new(scenario: &Scenario) -> Result<Self, RunError> {
         let node = |name: &str| {
             scenario.node.get_index_of(name).expect("a valid scenario names nodes that it has")
@@ -77,7 +77,7 @@ impl Plan {
         for (index, (name, link)) in scenario.link.iter().enumerate() {
             let sides = [(&link.from, link.forward(), true), (&link.to, link.reverse(), false)];
             for (at, direction, forward) in sides {
-                ports.push(Port {
+                ports.push(LinkDevice {
                     node: node(at),
                     link: name.clone(),
                     device: format!("link{index}"),
@@ -87,10 +87,10 @@ impl Plan {
         }
         let mut flows = Vec::new();
         for (name, flow) in &scenario.flow {
-            flows.push(FlowPlan::new(scenario, name, flow, [node(&flow.from), node(&flow.to)])?);
+            flows.push(FlowLayout::new(scenario, name, flow, [node(&flow.from), node(&flow.to)])?);
         }
         let nodes = scenario.node.keys().cloned().collect();
-        // Rows stand in the order of links, forward before reverse, as ports do.
+        // Rows are in the order of links, forward before reverse, like ports.
         let leads = ports.iter().enumerate().filter(|(_, port)| port.leads.is_some());
         let arrivals = leads.map(|(number, _)| number ^ 1).collect();
         let shapers = scenario.shapers().map(|(_, hop, shaper)| {
@@ -100,21 +100,21 @@ impl Plan {
         Ok(Self { nodes, ports, flows, directions: Directions::new(scenario), arrivals, shapers })
     }
 
-    /// Lets routes say to programs of one's own what a run sets at its sockets, as far as routes can:
-    /// segments, the least timeout, and the congestion control where the scenario chooses it; `control`
-    /// says what the kernel calls that of a stack. Programs may answer datagrams, too.
-    pub(crate) fn serve_programs<'c>(
+    /// Configures routes for other programs with the parameters that a run sets at its sockets, as far as
+    /// routes support them: segment size, minimum timeout, and the congestion control if the scenario sets
+    /// it. `control` returns its name in the kernel. Programs may also reply to datagrams.
+    pub(crate) fn configure_routes_for_programs<'c>(
         &mut self,
         scenario: &Scenario,
         control: impl Fn(&StackParams) -> Option<&'c str>,
     ) {
         for (name, flow) in scenario.flow.keys().zip(&mut self.flows) {
             if flow.transport == Transport::Datagram {
-                flow.ways[1] = scenario.way_back(name).unwrap_or_default();
+                flow.paths[1] = scenario.way_back(name).unwrap_or_default();
             }
         }
         for flow in self.flows.iter_mut().filter(|flow| flow.transport == Transport::Tcp) {
-            flow.for_programs = true;
+            flow.for_external_programs = true;
             flow.controls = [0, 1].map(|end| {
                 flow.chosen[end].then(|| control(&flow.stacks[end]))?.map(str::to_owned)
             });
@@ -132,7 +132,7 @@ impl Plan {
         let mut commands = IpCommands::default();
         commands.set_up_loopback();
         for (number, port) in self.ports.iter().enumerate().filter(|(_, port)| port.node == node) {
-            // A shaper counts packets: the link must not receive one as several.
+            // A shaper counts packets: the device must not carry several segments as one packet (GSO).
             let is_shaped = self.shapers.iter().any(|(shaped, _)| *shaped == number);
             let attributes = DeviceAttributes {
                 mtu: MTU,
@@ -168,20 +168,20 @@ impl Plan {
     }
 
     /// Both ends of all flows, each with the number of the flow.
-    fn ends(&self) -> impl Iterator<Item = (usize, &FlowPlan, Side)> {
+    fn ends(&self) -> impl Iterator<Item = (usize, &FlowLayout, FlowEnd)> {
         let flows = self.flows.iter().enumerate();
         flows.flat_map(|(number, flow)| SIDES.map(|side| (number, flow, side)))
     }
 
-    /// The device through which this node reaches an end of a flow, if it lies on its way.
-    fn device_towards(&self, flow: &FlowPlan, end: usize, node: usize) -> Option<&str> {
-        // What leads to the `to` end is the way out; to the `from` end, the way back.
-        let mut ports = flow.ways[1 - end].iter().map(|hop| self.port(hop, false));
+    /// The device through which this node reaches an end of a flow, if the node is on its path.
+    fn device_towards(&self, flow: &FlowLayout, end: usize, node: usize) -> Option<&str> {
+        // The forward path leads to the `to` end, the reverse path to the `from` end.
+        let mut ports = flow.paths[1 - end].iter().map(|hop| self.port(hop, false));
         ports.find(|port| port.node == node).map(|port| port.device.as_str())
     }
 
-    /// The device where a hop begins, or the one where it ends.
-    fn port(&self, hop: &Hop, end: bool) -> &Port {
+    /// The device at the start or at the end of a hop.
+    fn port(&self, hop: &Hop, end: bool) -> &LinkDevice {
         &self.ports[port_number(hop, end)]
     }
 
@@ -191,20 +191,20 @@ impl Plan {
         self.arrivals[row]
     }
 
-    /// Its number.
+    /// Index of the device at the start or at the end of a hop.
     pub(crate) fn port_number(&self, hop: &Hop, end: bool) -> usize {
         port_number(hop, end)
     }
 }
 
-/// The device where a hop begins, or the one where it ends; two for each link.
+/// Index of the device at the start or at the end of a hop; each link has two.
 fn port_number(hop: &Hop, end: bool) -> usize {
     2 * hop.link + usize::from(hop.forward == end)
 }
 
-impl FlowPlan {
-    /// Whether its senders tell causes of losses apart and count what they say.
-    pub(crate) fn judges(&self) -> bool {
+impl FlowLayout {
+    /// Whether the senders classify the causes of losses.
+    pub(crate) fn classifies_losses(&self) -> bool {
         self.transport == Transport::Tcp
             && self.stacks[0].congestion_control == CongestionControlAlgorithm::Medx
     }
@@ -228,58 +228,59 @@ impl FlowPlan {
         Ok(Self {
             count: group.saturating_mul(flow.count),
             group: u64::from(group),
-            family: Family::of(flow.ip),
+            family: AddressFamily::of(flow.ip),
             transport: flow.transport,
             ends,
             stacks,
-            ways: [routes.out, routes.back],
+            paths: [routes.out, routes.back],
             chosen: names.map(chosen),
-            for_programs: false,
+            for_external_programs: false,
             controls: [None, None],
         })
     }
 
     /// The node of an end.
-    fn node(&self, side: Side) -> usize {
+    fn node(&self, side: FlowEnd) -> usize {
         self.ends[side as usize]
     }
 
-    /// What connections that begin at this end take from their route.
+    /// Route metrics for connections that this end opens.
     fn route_metrics(&self, end: usize) -> RouteMetrics<'_> {
         if self.transport != Transport::Tcp {
             return RouteMetrics::default();
         }
         let stack = &self.stacks[end];
-        let least = stack.rto_min;
+        let rto_min = stack.rto_min;
         // The sockets of a run lower the timeout themselves, but cannot raise it.
-        let is_routed = least > TCP_RTO_MIN || self.for_programs && least < TCP_RTO_MIN;
+        let is_routed =
+            rto_min > TCP_RTO_MIN || self.for_external_programs && rto_min < TCP_RTO_MIN;
         let metrics = RouteMetrics {
             initial_window: Some((stack.initial_window / stack.mss).max(1)),
             quick_ack: stack.delayed_ack == Duration::ZERO,
-            rto_min: is_routed.then_some(least),
+            rto_min: is_routed.then_some(rto_min),
             ..RouteMetrics::default()
         };
-        if !self.for_programs {
+        if !self.for_external_programs {
             return metrics;
         }
-        // As the sockets of a run, each end asks the other for no larger segments than both have.
+        // Like the sockets of a run, each end advertises the smaller MSS of both stacks.
         let segment = self.stacks.each_ref().map(kernel_mss).into_iter().min();
         let congestion_control = self.controls[end].as_deref();
         RouteMetrics { advertised_mss: segment, congestion_control, ..metrics }
     }
 }
 
-/// Both ends of a flow, in the order of [`FlowPlan::ends`].
-const SIDES: [Side; 2] = [Side::From, Side::To];
+/// Both ends of a flow, in the order of [`FlowLayout::ends`].
+const SIDES: [FlowEnd; 2] = [FlowEnd::From, FlowEnd::To];
 
 /// The address of the first member.
-fn first(flow: usize, side: Side) -> Address {
+fn first(flow: usize, side: FlowEnd) -> Address {
     Address { flow: flow as u16, side, number: 0 }
 }
 
-/// Whatever a scenario sends fits into one packet; the size of segments is set at the sockets.
+/// Each message of a scenario fits into one packet; the MSS is set at the sockets.
 const MTU: u32 = 65_535;
 
-/// Packets that a device keeps until the emulator reads them. It reads at once; this is for the time
-/// in which it is not on a processor.
+/// Queue length of a device. The emulator reads at once; the queue covers the time in which its thread is not
+/// scheduled.
 const DEVICE_QUEUE: u32 = 10_000;

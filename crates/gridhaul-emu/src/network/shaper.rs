@@ -1,21 +1,21 @@
-//! Shapers of the scenario as token buckets of the kernel: a class for each share, which knows the packets of
-//! a flow by their destination.
+//! Shapers of the scenario as token buckets of the kernel: one class for each share, with a filter on the
+//! destination addresses of its flow.
 
 use gridhaul_linux::{Htb, HtbClass};
 use gridhaul_scenario::scenario::{Scenario, Shaper, Share};
 
-use super::address::{Address, Side};
-use super::plan::FlowPlan;
+use super::address::{Address, FlowEnd};
+use super::plan::FlowLayout;
 
 /// The token bucket of a shaper.
-pub(super) fn token_bucket(scenario: &Scenario, shaper: &Shaper, flows: &[FlowPlan]) -> Htb {
+pub(super) fn token_bucket(scenario: &Scenario, shaper: &Shaper, flows: &[FlowLayout]) -> Htb {
     let class = |(name, share): (&String, &Share)| {
         let number =
             scenario.flow.get_index_of(name).expect("a valid scenario shares among flows it has");
         let family = flows[number].family;
         // A link carries data to one end of the flow, and acknowledgements to the other.
         let destinations =
-            [Side::From, Side::To].map(|side| Address::block(number as u16, side, family));
+            [FlowEnd::From, FlowEnd::To].map(|side| Address::block(number as u16, side, family));
         HtbClass {
             rate: share.guarantee,
             ceil: share.limit.unwrap_or(shaper.rate),

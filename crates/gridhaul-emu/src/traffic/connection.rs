@@ -1,4 +1,4 @@
-//! One member of a flow: two sockets and the application between them.
+//! One member of a TCP flow: two sockets and their application.
 
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
@@ -9,50 +9,50 @@ use gridhaul_scenario::units::{Duration, Instant};
 use socket2::Socket;
 
 use super::socket;
-use super::streams::{Carried, Streams, is_wait};
-use crate::network::FlowPlan;
+use super::streams::{StreamCarrier, Streams, is_wait};
+use crate::network::FlowLayout;
 use gridhaul_linux::TcpInfo;
 
 /// A connection, or a sender and a receiver of datagrams.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    /// Number of the flow, and of this member.
+    /// Index of the flow, and of this member.
     pub flow: u16,
     pub member: u32,
     pub application: Application,
     streams: Streams,
-    /// Messages from both ends that are under way.
-    under_way: InFlightMessages,
-    /// When the connection is to open; [`Instant::NEVER`] where a recording opens it.
+    /// Messages from both ends that are in transit.
+    in_transit: InFlightMessages,
+    /// Time at which the connection opens; [`Instant::NEVER`] if a trace opens it.
     opens: Instant,
-    /// Whether it has begun to connect, and when.
+    /// Whether the handshake has started, and its time.
     pub begun: bool,
     begun_at: Instant,
-    /// Retransmissions of SYN, known once the connection is established.
+    /// Retransmissions of SYN, once the connection is established.
     opened_after: Option<u32>,
 }
 
-/// What a connection reports to its row.
+/// Receives the events of a connection.
 pub(crate) trait Observer {
     /// The application has a message ready.
     fn on_ready(&mut self, ready: Instant);
-    /// A message has arrived whole.
+    /// A message has been delivered completely.
     fn on_delivered(&mut self, member: u32, ready: Instant, delay: Duration);
-    /// A connection is open, this long after it began to connect.
+    /// A connection is established, this long after the start of the handshake.
     fn on_opened(&mut self, took: Duration);
-    /// The socket did not take a datagram.
+    /// The socket did not accept a datagram.
     fn on_unsent(&mut self, ready: Instant);
-    /// The application did something this long after it was due.
+    /// The application acted this long after its deadline.
     fn on_late(&mut self, late: Duration);
 }
 
-/// By then the kernel has seen full segments.
+/// Bytes after which the kernel has received full segments.
 const FIRST_DATA: u64 = 1 << 16;
 
 impl Connection {
     pub(crate) fn new(
         (flow, member): (u16, u32),
-        near: Socket,
+        sender: Socket,
         application: Application,
         opens: Instant,
     ) -> Self {
@@ -60,8 +60,8 @@ impl Connection {
             flow,
             member,
             application,
-            streams: Streams::new(near),
-            under_way: InFlightMessages::default(),
+            streams: Streams::new(sender),
+            in_transit: InFlightMessages::default(),
             opens,
             begun: false,
             begun_at: Instant::NEVER,
@@ -70,7 +70,7 @@ impl Connection {
     }
 
     /// The socket of the `from` end.
-    pub(crate) fn near(&self) -> Option<&Socket> {
+    pub(crate) fn sender(&self) -> Option<&Socket> {
         self.streams.sockets[0].as_ref()
     }
 
@@ -80,8 +80,8 @@ impl Connection {
     }
 
     /// The `to` end has accepted the connection.
-    pub(crate) fn accept(&mut self, far: Socket) {
-        self.streams.sockets[1] = Some(far);
+    pub(crate) fn accept(&mut self, receiver: Socket) {
+        self.streams.sockets[1] = Some(receiver);
     }
 
     /// Bytes delivered at the `to` end.
@@ -89,67 +89,67 @@ impl Connection {
         self.streams.delivered[1]
     }
 
-    /// Why the kernel has given the connection up, if it has.
+    /// The error with which the kernel has aborted the connection, if any.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.streams.failure.as_deref()
     }
 
-    /// When it wants to do something by itself.
+    /// The next deadline of the application.
     pub(crate) fn due(&self) -> Instant {
         if self.begun { self.application.next_deadline() } else { self.opens }
     }
 
-    /// Connects; the application begins.
-    pub(crate) fn begin(&mut self, now: Instant, plan: &FlowPlan, observer: &mut impl Observer) {
+    /// Starts the handshake and the application.
+    pub(crate) fn begin(&mut self, now: Instant, plan: &FlowLayout, observer: &mut impl Observer) {
         self.begun = true;
         self.begun_at = now;
-        let Some(near) = self.near() else { return };
-        if let Err(error) = socket::connect(near, plan.family, self.flow, self.member) {
+        let Some(sender) = self.sender() else { return };
+        if let Err(error) = socket::connect(sender, plan.family, self.flow, self.member) {
             self.streams.fail(&error);
         }
         self.on_due(now, observer);
     }
 
-    /// Notes that the kernel has opened the connection, if it has.
-    pub(crate) fn note_open(&mut self, now: Instant, observer: &mut impl Observer) {
+    /// Records that the connection is established, if it is.
+    pub(crate) fn record_open(&mut self, now: Instant, observer: &mut impl Observer) {
         if self.streams.is_open || !self.begun {
             return;
         }
-        let info = self.near().and_then(|socket| TcpInfo::of(socket).ok());
+        let info = self.sender().and_then(|socket| TcpInfo::of(socket).ok());
         self.streams.is_open = info.is_some_and(|info| info.is_synchronised());
         if self.streams.is_open {
             observer.on_opened(now.since(self.begun_at));
         }
     }
 
-    /// Whether the connection was given up, or SYN retransmitted without an answer.
+    /// Whether the connection was aborted, or SYN was retransmitted without a reply.
     pub(crate) fn has_failed_to_open(&self) -> bool {
-        let info = || self.near().and_then(|socket| TcpInfo::of(socket).ok());
+        let info = || self.sender().and_then(|socket| TcpInfo::of(socket).ok());
         let retransmitted = || info().is_some_and(|info| info.retransmissions > 0);
         let streams = &self.streams;
         self.begun && !streams.is_open && (streams.failure.is_some() || retransmitted())
     }
 
-    /// When the messages were ready that have not been delivered.
+    /// Ready times of the messages that have not been delivered.
     pub(crate) fn undelivered(&self) -> impl Iterator<Item = Instant> {
-        self.application.undelivered(&self.under_way)
+        self.application.undelivered(&self.in_transit)
     }
 
-    /// The application is due: what is ready is written.
+    /// The application is due: writes the ready messages.
     pub(crate) fn on_due(&mut self, now: Instant, observer: &mut impl Observer) {
-        let mut carrier = Carried { streams: &mut self.streams, now, observer };
-        self.application.handle_timeout(now, &mut carrier, &mut self.under_way);
+        let mut carrier = StreamCarrier { streams: &mut self.streams, now, observer };
+        self.application.handle_timeout(now, &mut carrier, &mut self.in_transit);
     }
 
-    /// A recording has a message; the first one opens the connection, if nothing else does.
+    /// A trace has a message; the first one opens the connection, unless it opens by itself.
     pub(crate) fn on_recorded(
         &mut self,
         now: Instant,
         arrival: Arrival,
-        (plan, observer): (&FlowPlan, &mut impl Observer),
+        (plan, observer): (&FlowLayout, &mut impl Observer),
     ) {
-        let mut carrier = Carried { streams: &mut self.streams, now, observer };
-        self.application.handle_recorded(arrival, None, &mut carrier, &mut self.under_way);
+        let mut carrier = StreamCarrier { streams: &mut self.streams, now, observer };
+        self.application.handle_recorded(arrival, None, &mut carrier, &mut self.in_transit);
         if !self.begun && self.opens == Instant::NEVER {
             self.begin(now, plan, observer);
         }
@@ -158,45 +158,46 @@ impl Connection {
         }
     }
 
-    /// How often SYN was retransmitted, by what the kernel says now.
+    /// Retransmissions of SYN, according to `info`.
     pub(crate) fn syn_retransmissions(&self, info: &TcpInfo) -> u32 {
-        // Whatever an unestablished connection has retransmitted is SYN.
+        // All retransmissions of a connection that is not established are of SYN.
         self.opened_after.unwrap_or(info.retransmissions)
     }
 
-    /// Notes the retransmissions of SYN when the connection is established and has sent no data yet.
-    fn note_opening(&mut self) {
+    /// Records the retransmissions of SYN when the connection is established and has sent no data yet.
+    fn record_handshake(&mut self) {
         if self.opened_after.is_none()
-            && let Some(near) = self.near()
-            && let Ok(info) = TcpInfo::of(near)
+            && let Some(sender) = self.sender()
+            && let Ok(info) = TcpInfo::of(sender)
             && info.state == TcpInfo::ESTABLISHED
         {
             self.opened_after = Some(info.retransmissions);
         }
     }
 
-    /// Lets the socket of an end take what is written. In a burst without rate there is a message whenever
-    /// the socket takes one, which it does when all before have been sent.
+    /// Flushes the written data into the socket of an end. In a burst without a rate, there is a message
+    /// whenever the socket accepts one: when all previous data has been sent.
     pub(crate) fn write(&mut self, end: End, now: Instant, observer: &mut impl Observer) {
-        self.note_opening();
+        self.record_handshake();
         while self.streams.flush(end) {
             if end == End::To {
                 return;
             }
             self.application.advance(now);
-            let mut carrier = Carried { streams: &mut self.streams, now, observer: &mut *observer };
-            if !self.application.poll_write(now, &mut carrier, &mut self.under_way) {
+            let mut carrier =
+                StreamCarrier { streams: &mut self.streams, now, observer: &mut *observer };
+            if !self.application.poll_write(now, &mut carrier, &mut self.in_transit) {
                 self.streams.finish();
                 return;
             }
         }
     }
 
-    /// Reads what has reached an end. Returns whether the application is due anew.
+    /// Reads the data that has reached an end. Returns whether the deadline of the application has changed.
     pub(crate) fn read(
         &mut self,
         end: End,
-        plan: &FlowPlan,
+        plan: &FlowLayout,
         scratch: &mut [MaybeUninit<u8>],
         clock: impl Fn() -> Instant,
         observer: &mut impl Observer,
@@ -206,7 +207,7 @@ impl Connection {
         while let Some(socket) = &self.streams.sockets[index] {
             match socket.recv(scratch) {
                 Ok(0) => {
-                    // Nothing more will come; the socket must not wake the loop again.
+                    // The peer has closed; the socket must not wake the loop again.
                     if end == End::To {
                         let _ = socket.shutdown(Shutdown::Write);
                     }
@@ -214,7 +215,7 @@ impl Connection {
                 }
                 Ok(length) => {
                     if self.streams.delivered[index] < FIRST_DATA {
-                        // A socket that does not know the option was refused when it was opened.
+                        // Opening the socket has failed already if the option is not supported.
                         let _ = socket::clamp_window(socket, &plan.stacks[index]);
                     }
                     self.streams.delivered[index] += length as u64;
@@ -233,9 +234,10 @@ impl Connection {
 
     fn on_delivered(&mut self, end: End, now: Instant, observer: &mut impl Observer) {
         loop {
-            let mut carrier = Carried { streams: &mut self.streams, now, observer: &mut *observer };
+            let mut carrier =
+                StreamCarrier { streams: &mut self.streams, now, observer: &mut *observer };
             let message =
-                self.application.poll_delivered(now, end, &mut carrier, &mut self.under_way);
+                self.application.poll_delivered(now, end, &mut carrier, &mut self.in_transit);
             let Some(message) = message else { return };
             observer.on_delivered(self.member, message.at, now.since(message.at));
         }

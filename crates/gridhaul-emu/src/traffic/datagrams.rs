@@ -1,4 +1,4 @@
-//! One member of a flow of datagrams: a packet for each message, perhaps sent back.
+//! One member of a datagram flow: one packet for each message, with an optional echo.
 
 use std::mem::MaybeUninit;
 
@@ -9,7 +9,7 @@ use socket2::Socket;
 
 use super::connection::Observer;
 use super::socket;
-use crate::network::FlowPlan;
+use crate::network::FlowLayout;
 
 /// A sender and a receiver of datagrams.
 #[derive(Debug)]
@@ -18,13 +18,13 @@ pub(crate) struct Datagrams {
     pub member: u32,
     /// The `from` and the `to` end.
     pub ends: [Socket; 2],
-    /// What it sends by itself; none if a recording says so.
+    /// Source of messages; `None` if a trace provides them.
     source: Option<Source>,
     pub start: Instant,
     echo: bool,
     begun: bool,
     packet: Vec<u8>,
-    /// When each message was ready, by its number; taken out when it has arrived.
+    /// Ready time of each message, by its number; removed on arrival.
     ready: Vec<Option<Instant>>,
     /// Payload that has reached the `to` end.
     pub received: u64,
@@ -62,10 +62,10 @@ impl Datagrams {
         }
     }
 
-    /// Sends what is due.
-    pub(crate) fn on_due(&mut self, now: Instant, plan: &FlowPlan, observer: &mut impl Observer) {
+    /// Sends the messages that are due.
+    pub(crate) fn on_due(&mut self, now: Instant, plan: &FlowLayout, observer: &mut impl Observer) {
         if !std::mem::replace(&mut self.begun, true) {
-            // Without a way nothing arrives, which the answer shows.
+            // Without a path nothing arrives, which the answer shows.
             let _ = socket::connect(&self.ends[0], plan.family, self.flow, self.member);
         }
         while let Some(message) =
@@ -84,13 +84,13 @@ impl Datagrams {
         let number = self.ready.len() as u32;
         self.packet[..NUMBER_BYTES as usize].copy_from_slice(&number.to_le_bytes());
         self.ready.push(Some(message.at));
-        // A full socket loses datagrams, as it does for any program.
+        // A full socket buffer drops datagrams.
         if self.ends[0].send(&self.packet).is_err() {
             observer.on_unsent(message.at);
         }
     }
 
-    /// Takes what has reached an end.
+    /// Reads the datagrams that have reached an end.
     pub(crate) fn read(
         &mut self,
         end: usize,

@@ -1,4 +1,4 @@
-//! The loop: applications on time, sockets when they are ready.
+//! The loop of all applications: timers when they expire, sockets when they are ready.
 
 mod member;
 mod observe;
@@ -18,65 +18,64 @@ use gridhaul_scenario::units::{Duration, Instant};
 use socket2::Socket;
 
 use self::member::Member;
-use self::observe::judgement_interval;
+use self::observe::classification_interval;
 use super::row::RowTraffic;
-use crate::control::Controls;
 use crate::error::EmulationError;
-use crate::handover::{Appointments, Thread};
-use crate::network::{Address, Plan};
+use crate::kernel_congestion_control::KernelCongestionControls;
+use crate::network::{Address, NetworkPlan};
+use crate::thread_wakeup::{Thread, WakeupSchedule};
 
 /// All applications of a run.
 #[derive(Debug)]
 pub(crate) struct Traffic<'a> {
-    plan: &'a Plan,
-    controls: &'a Controls,
+    plan: &'a NetworkPlan,
+    controls: &'a KernelCongestionControls,
     members: Vec<Member>,
     /// The first member of each flow.
     first: Vec<usize>,
     /// The `to` ends of TCP flows that wait for connections.
     listeners: Vec<Option<Socket>>,
     rows: Vec<RowTraffic>,
-    /// Recordings that are played to members.
+    /// Traces that are played to members.
     playbacks: Vec<Playback>,
-    /// Members whose congestion control judges, and how many of its judgements were seen.
-    judges: Vec<(usize, u32)>,
-    /// When members are due, and recordings: these are numbered from [`PLAYBACK`] on.
+    /// Members whose congestion control classifies losses, and the number of classifications read so far.
+    loss_classifiers: Vec<(usize, u32)>,
+    /// Deadlines of members and of traces; traces are numbered from [`PLAYBACK`] on.
     due: BinaryHeap<Reverse<(Instant, u32)>>,
     poll: Poll,
     scratch: Vec<MaybeUninit<u8>>,
 }
 
-/// What a run has shown at the sockets.
+/// Results of the applications of a run.
 #[derive(Debug)]
 pub(crate) struct TrafficOutcome {
     /// One for each flow of the scenario.
     pub rows: Vec<RowTraffic>,
-    /// Windows over time, and the delays of messages, if a series was asked for.
+    /// Time series of windows and message delays, if requested.
     pub recording: Recording,
 }
 
-/// When to look at windows, and whether to write it down.
+/// Interval of the samples of windows, and whether they are recorded.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sampling {
     pub interval: Duration,
     pub recorded: bool,
 }
 
-/// Numbers of listeners in the epoll begin here; below, members with their end.
+/// First epoll number of listeners; lower numbers are members with their end.
 const LISTENER: u64 = 1 << 40;
 
-/// Numbers of recordings among those that are due begin here; below, members.
+/// First number of traces among the deadlines; lower numbers are members.
 const PLAYBACK: u32 = 1 << 31;
 
-/// A connection is looked at when something about it has changed: it reads and writes until the kernel
-/// has no more.
+/// Edge-triggered events: a connection reads and writes until the kernel would block.
 const BOTH_ON_CHANGE: EventFlags = EventFlags::IN.union(EventFlags::OUT).union(EventFlags::ET);
 
 impl Traffic<'_> {
-    /// Drives the applications until the end, or until `stop` says so.
+    /// Runs the applications until the end, or until `stop` returns `true`.
     pub(crate) fn run(
         mut self,
-        (clock, appointments): (Clock, &Appointments),
+        (clock, wakeups): (Clock, &WakeupSchedule),
         (warmup, end): (Instant, Instant),
         sampling: Sampling,
         stop: impl Fn() -> bool,
@@ -85,7 +84,8 @@ impl Traffic<'_> {
         clock.await_start();
         let mut recording = Recording::default();
         let mut sample_at = Instant::ZERO;
-        let mut judgements_at = if self.judges.is_empty() { Instant::NEVER } else { Instant::ZERO };
+        let mut classifications_at =
+            if self.loss_classifiers.is_empty() { Instant::NEVER } else { Instant::ZERO };
         let mut warm = false;
         loop {
             let now = clock.now();
@@ -97,9 +97,9 @@ impl Traffic<'_> {
                 self.sample(now, warm, sampling.recorded.then_some(&mut recording));
                 sample_at = sample_at.max(now) + sampling.interval;
             }
-            if now >= judgements_at {
-                self.read_judgements(now);
-                judgements_at = now + judgement_interval(self.judges.len());
+            if now >= classifications_at {
+                self.read_classifications(now);
+                classifications_at = now + classification_interval(self.loss_classifiers.len());
             }
             if now >= end || stop() {
                 break;
@@ -107,11 +107,11 @@ impl Traffic<'_> {
             self.act(clock)?;
             let limit = if warm { end } else { warmup };
             let next = self.due.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at);
-            let due = next.min(limit).min(sample_at).min(judgements_at);
-            self.wait(clock, appointments.meet(Thread::Traffic, due, now))?;
+            let due = next.min(limit).min(sample_at).min(classifications_at);
+            self.wait(clock, wakeups.announce(Thread::Traffic, due, now))?;
         }
         self.read_counters(1);
-        self.read_judgements(end);
+        self.read_classifications(end);
         for member in &self.members {
             if let Member::Tcp(connection) = member {
                 self.rows[usize::from(connection.flow)].finish(connection, end);
@@ -127,7 +127,7 @@ impl Traffic<'_> {
         Ok(TrafficOutcome { rows: self.rows, recording })
     }
 
-    /// Lets everybody act who is due.
+    /// Serves all members and traces that are due.
     fn act(&mut self, clock: Clock) -> Result<(), RunError> {
         let now = clock.now();
         while let Some(&Reverse((at, number))) = self.due.peek() {
@@ -156,7 +156,7 @@ impl Traffic<'_> {
                     let flow = usize::from(datagrams.flow);
                     datagrams.on_due(now, &self.plan.flows[flow], &mut self.rows[flow]);
                 }
-                // A burst has begun or ended meanwhile: the deadline that was noted is out of date.
+                // A burst has started or ended meanwhile: this deadline is obsolete.
                 _ => {}
             }
             self.schedule(index);
@@ -164,7 +164,7 @@ impl Traffic<'_> {
         Ok(())
     }
 
-    /// Hands over what a recording says that is ready.
+    /// Sends the messages of a trace that are ready.
     fn play(&mut self, number: usize, now: Instant) -> Result<(), RunError> {
         loop {
             let playback = &mut self.playbacks[number];
@@ -202,7 +202,7 @@ impl Traffic<'_> {
         }
     }
 
-    /// Waits until somebody is due or a socket is ready, and serves the sockets.
+    /// Waits until `due` or until a socket is ready, and serves the sockets.
     fn wait(&mut self, clock: Clock, due: Instant) -> Result<(), EmulationError> {
         for event in self.poll.wait::<256>(clock.until(due))? {
             let number = event.data.u64();
@@ -215,7 +215,7 @@ impl Traffic<'_> {
         Ok(())
     }
 
-    /// Takes the connections that wait at the `to` end of a flow.
+    /// Accepts the pending connections at the `to` end of a flow.
     fn accept(&mut self, flow: usize) -> Result<(), EmulationError> {
         let Some(listener) = self.listeners[flow].take() else { return Ok(()) };
         loop {
@@ -253,7 +253,7 @@ impl Traffic<'_> {
                 let flow = usize::from(connection.flow);
                 let (plan, row) = (&self.plan.flows[flow], &mut self.rows[flow]);
                 let side = if end == 0 { End::From } else { End::To };
-                connection.note_open(clock.now(), row);
+                connection.record_open(clock.now(), row);
                 if flags.intersects(!EventFlags::OUT) {
                     woken = connection.read(side, plan, scratch, || clock.now(), row);
                 }

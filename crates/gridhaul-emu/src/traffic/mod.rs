@@ -1,4 +1,4 @@
-//! The traffic: one thread that is all applications of a run, on kernel sockets.
+//! The applications of a run: one thread with all kernel sockets.
 
 mod connection;
 mod datagrams;

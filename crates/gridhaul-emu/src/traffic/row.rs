@@ -1,44 +1,44 @@
-//! What the traffic of one row has shown at the sockets.
+//! Measurements at the sockets of one row of flows.
 
 use gridhaul_core::load::{DeadlineCounter, HandshakeTimes, MessageDelays, Transfers};
 use gridhaul_scenario::scenario::{Flow, Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::connection::{Connection, Observer};
-use super::samples::{Averages, SenderCounts};
-use crate::truth::Judgement;
-use crate::wire::Lateness;
+use super::samples::{SampleMeans, SenderCounts};
+use crate::link_emulator::Lateness;
+use crate::loss_classification::MemberClassification;
 
-/// What the traffic of one row has shown.
+/// Measurements at the sockets of one row of flows.
 #[derive(Debug)]
 pub(crate) struct RowTraffic {
     warmup: Instant,
     pub delays: MessageDelays,
-    /// The first of them one by one: when the message was ready, and its delay.
+    /// The first messages one by one: member, ready time, and delay.
     pub messages: Vec<(u32, Instant, Duration)>,
-    pub judge: Option<DeadlineCounter>,
+    pub deadline_counter: Option<DeadlineCounter>,
     pub has_messages: bool,
-    /// How late applications handed over their messages.
+    /// Lateness of the applications when they send messages.
     pub lateness: Lateness,
     /// Payload received by each member at the end of the warm-up, and at the end.
     pub before: Vec<u64>,
     pub after: Vec<u64>,
     /// Counters of the senders at these times.
     pub counts: [SenderCounts; 2],
-    pub averages: Averages,
-    /// What MEDX said of losses, in the order of time; nothing where it is not used.
-    pub judgements: Option<Vec<Judgement>>,
-    /// Messages that were ready in the measured time.
+    pub averages: SampleMeans,
+    /// Classifications of losses by MEDX in order of time; `None` if MEDX is not used.
+    pub classifications: Option<Vec<MemberClassification>>,
+    /// Messages that became ready after the warm-up.
     pub ready: u64,
-    /// Those that are complete.
+    /// Transfers, with their completion times.
     pub transfers: Transfers,
-    /// How connections opened; nothing for datagrams.
+    /// Handshakes of the connections; `None` for datagrams.
     pub openings: Option<HandshakeTimes>,
-    /// How long messages have waited that were ready in the measured time and have not arrived, and how
-    /// many of them were never sent: their connection failed to open, or the socket did not take them.
+    /// Ages of the messages that became ready after the warm-up and have not arrived, and the number of messages
+    /// that were never sent: their connection failed to open, or the socket did not accept them.
     pub waiting: Vec<Duration>,
     pub unsent: u64,
-    /// Connections that the kernel gave up, and why the first was.
+    /// Number of connections that the kernel has aborted, and the first error.
     pub failed: u64,
     pub failure: Option<String>,
 }
@@ -50,7 +50,7 @@ impl RowTraffic {
             warmup,
             delays: MessageDelays::new(),
             messages: Vec::new(),
-            judge: flow
+            deadline_counter: flow
                 .deadline_in_force()
                 .map(|deadline| DeadlineCounter::new(deadline, warmup, end)),
             has_messages: flow.transport != Transport::Tcp,
@@ -58,8 +58,8 @@ impl RowTraffic {
             before: Vec::new(),
             after: Vec::new(),
             counts: Default::default(),
-            averages: Averages::default(),
-            judgements: None,
+            averages: SampleMeans::default(),
+            classifications: None,
             ready: 0,
             transfers: Transfers::default(),
             openings: (flow.transport == Transport::Tcp).then(HandshakeTimes::default),
@@ -93,8 +93,8 @@ impl RowTraffic {
 impl Observer for RowTraffic {
     fn on_ready(&mut self, ready: Instant) {
         self.ready += u64::from(ready >= self.warmup);
-        if let Some(judge) = &mut self.judge {
-            judge.on_ready(ready);
+        if let Some(deadline_counter) = &mut self.deadline_counter {
+            deadline_counter.on_ready(ready);
         }
     }
 
@@ -105,8 +105,8 @@ impl Observer for RowTraffic {
         if ready >= self.warmup {
             self.delays.record(delay);
         }
-        if let Some(judge) = &mut self.judge {
-            judge.on_delivered(ready, delay);
+        if let Some(deadline_counter) = &mut self.deadline_counter {
+            deadline_counter.on_delivered(ready, delay);
         }
     }
 
@@ -125,5 +125,5 @@ impl Observer for RowTraffic {
     }
 }
 
-/// Messages that are kept one by one, in case a series is asked for.
+/// Largest number of messages that are stored one by one for a time series.
 const MESSAGES_MAX: usize = 100_000;

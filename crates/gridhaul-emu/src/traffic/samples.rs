@@ -1,4 +1,4 @@
-//! What the kernel says of connections, added up and over time.
+//! Totals and means of `TCP_INFO` over connections and time.
 
 use gridhaul_scenario::answer::Window;
 use gridhaul_scenario::units::Duration;
@@ -14,9 +14,9 @@ pub(crate) struct SenderCounts {
     pub received: u64,
 }
 
-/// Windows and round trips, looked at in regular intervals.
+/// Means of windows and round-trip times, sampled at regular intervals.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Averages {
+pub(crate) struct SampleMeans {
     cwnd_bytes: f64,
     cwnd_samples: u64,
     rtt_secs: f64,
@@ -24,8 +24,8 @@ pub(crate) struct Averages {
 }
 
 impl SenderCounts {
-    /// Adds what the kernel counts of a connection that retransmitted SYN so many times: the kernel counts
-    /// that among its retransmissions (`tcp_retransmit_skb`), but not among the segments with data.
+    /// Adds the counters of a connection with `of_syn` retransmissions of SYN: the kernel counts them as
+    /// retransmissions (`tcp_retransmit_skb`), but not as data segments.
     pub(crate) fn add(&mut self, info: &TcpInfo, of_syn: u32) {
         self.segments += u64::from(info.data_segments_sent);
         self.retransmissions += u64::from(info.retransmissions.saturating_sub(of_syn));
@@ -33,7 +33,7 @@ impl SenderCounts {
         self.received += u64::from(info.segments_received);
     }
 
-    /// What was added since an earlier time.
+    /// The difference from earlier counters.
     pub(crate) const fn since(&self, earlier: &Self) -> Self {
         Self {
             segments: self.segments - earlier.segments,
@@ -44,7 +44,7 @@ impl SenderCounts {
     }
 }
 
-impl Averages {
+impl SampleMeans {
     pub(crate) fn add(&mut self, info: &TcpInfo) {
         self.cwnd_bytes += f64::from(info.cwnd) * f64::from(info.mss);
         self.cwnd_samples += 1;
@@ -59,13 +59,13 @@ impl Averages {
         (self.cwnd_samples > 0).then(|| self.cwnd_bytes / self.cwnd_samples as f64)
     }
 
-    /// Mean of the smoothed round trip in seconds.
+    /// Mean of the smoothed round-trip time in seconds.
     pub(crate) fn rtt(&self) -> Option<f64> {
         (self.rtt_samples > 0).then(|| self.rtt_secs / self.rtt_samples as f64)
     }
 }
 
-/// As the series have it.
+/// The window of a connection as a point of a time series.
 pub(crate) fn window(info: &TcpInfo) -> Window {
     let bytes = |segments: u32| u64::from(segments) * u64::from(info.mss);
     Window {

@@ -7,9 +7,9 @@ use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Transport};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::control::Controls;
 use crate::error::EmulationError;
-use crate::network::{Address, Family, FlowPlan, Side};
+use crate::kernel_congestion_control::KernelCongestionControls;
+use crate::network::{Address, AddressFamily, FlowEnd, FlowLayout};
 use gridhaul_cc::Algorithm;
 use gridhaul_linux::{
     SocketOption, TcpSocketConfig, begin_connect, bind_free, configure_socket,
@@ -19,10 +19,10 @@ use gridhaul_linux::{
 /// Port at which the `to` end of the first flow listens.
 const FIRST_PORT: u16 = 5_000;
 
-/// Name in the kernel of a stack's congestion control; `None` where no kernel has it.
+/// Name in the kernel of a stack's congestion control; `None` if it is not available.
 pub(crate) fn congestion_name(stack: &StackParams) -> Option<&'static str> {
     match stack.congestion_control {
-        // Those of gridhaul-cc, loaded for the run.
+        // Algorithms of gridhaul-cc, loaded for the run.
         CongestionControlAlgorithm::Vegas => Some(Algorithm::Vegas.name()),
         CongestionControlAlgorithm::Medx => Some(Algorithm::Medx.name()),
         congestion_control => congestion_control_name(congestion_control),
@@ -30,49 +30,49 @@ pub(crate) fn congestion_name(stack: &StackParams) -> Option<&'static str> {
 }
 
 /// The socket of the `from` end of one member, bound to its address. Call it inside the namespace.
-pub(crate) fn near(
-    flow: &FlowPlan,
+pub(crate) fn sender(
+    flow: &FlowLayout,
     number: u16,
     member: u32,
-    controls: &Controls,
+    controls: &KernelCongestionControls,
 ) -> Result<Socket, EmulationError> {
     let socket = open(flow, 0, controls)?;
-    let address = Address { flow: number, side: Side::From, number: member };
+    let address = Address { flow: number, side: FlowEnd::From, number: member };
     bind_free(&socket, SocketAddr::new(address.ip(flow.family), 0))?;
     Ok(socket)
 }
 
 /// The `to` end of TCP: one socket for all members, which listens.
 pub(crate) fn listener(
-    flow: &FlowPlan,
+    flow: &FlowLayout,
     number: u16,
-    controls: &Controls,
+    controls: &KernelCongestionControls,
 ) -> Result<Socket, EmulationError> {
     let socket = open(flow, 1, controls)?;
     let any: IpAddr = match flow.family {
-        Family::V4 => IpAddr::from([0; 4]),
-        Family::V6 => IpAddr::from([0_u16; 8]),
+        AddressFamily::V4 => IpAddr::from([0; 4]),
+        AddressFamily::V6 => IpAddr::from([0_u16; 8]),
     };
     bind_free(&socket, SocketAddr::new(any, FIRST_PORT + number))?;
     socket.listen(i32::from(i16::MAX)).map_err(EmulationError::call("listening"))?;
     Ok(socket)
 }
 
-/// The `to` end of one member for datagrams: bound to its own address, so that answers come from it.
-pub(crate) fn far_datagram(
-    flow: &FlowPlan,
+/// The `to` end of one datagram member: bound to its own address, which is the source of replies.
+pub(crate) fn datagram_receiver(
+    flow: &FlowLayout,
     number: u16,
     member: u32,
-    controls: &Controls,
+    controls: &KernelCongestionControls,
 ) -> Result<Socket, EmulationError> {
     let socket = open(flow, 1, controls)?;
-    let address = Address { flow: number, side: Side::To, number: member };
+    let address = Address { flow: number, side: FlowEnd::To, number: member };
     let port = FIRST_PORT + number;
     bind_free(&socket, SocketAddr::new(address.ip(flow.family), port))?;
     Ok(socket)
 }
 
-/// Limits the receive window that a socket announces; repeated while the first data arrives, as
+/// Limits the receive window that a socket advertises; called again while the first data arrives, as
 /// [`TcpSocketConfig::clamp_window`] explains.
 pub(crate) fn clamp_window(socket: &Socket, stack: &StackParams) -> io::Result<()> {
     socket_config(stack, None).clamp_window(socket)
@@ -83,8 +83,8 @@ pub(crate) fn kernel_mss(stack: &StackParams) -> u32 {
     socket_config(stack, None).max_segment()
 }
 
-/// What a stack sets at its sockets, with a congestion control of this name. Parameters that Linux does not
-/// offer as options were refused.
+/// Socket options of a stack, with this congestion control. Parameters without a socket option in Linux are
+/// unsupported keys.
 fn socket_config<'a>(
     stack: &StackParams,
     congestion_control: Option<&'a str>,
@@ -101,23 +101,32 @@ fn socket_config<'a>(
     }
 }
 
-/// Lets the socket count as writable only when everything before has been sent.
+/// Makes the socket writable only when all previous data has been sent.
 pub(crate) fn write_one_by_one(socket: &Socket) -> Result<(), EmulationError> {
     set_option(socket, SocketOption::NotSentLowWater, 1)
         .map_err(EmulationError::call("setting TCP_NOTSENT_LOWAT"))
 }
 
-/// Begins to connect a member with its `to` end.
-pub(crate) fn connect(socket: &Socket, family: Family, number: u16, member: u32) -> io::Result<()> {
-    let to = Address { flow: number, side: Side::To, number: member };
+/// Starts the handshake of a member with its `to` end.
+pub(crate) fn connect(
+    socket: &Socket,
+    family: AddressFamily,
+    number: u16,
+    member: u32,
+) -> io::Result<()> {
+    let to = Address { flow: number, side: FlowEnd::To, number: member };
     let to = SocketAddr::new(to.ip(family), FIRST_PORT + number);
     begin_connect(socket, to)
 }
 
-fn open(flow: &FlowPlan, end: usize, controls: &Controls) -> Result<Socket, EmulationError> {
+fn open(
+    flow: &FlowLayout,
+    end: usize,
+    controls: &KernelCongestionControls,
+) -> Result<Socket, EmulationError> {
     let domain = match flow.family {
-        Family::V4 => Domain::IPV4,
-        Family::V6 => Domain::IPV6,
+        AddressFamily::V4 => Domain::IPV4,
+        AddressFamily::V6 => Domain::IPV6,
     };
     let tcp = flow.transport == Transport::Tcp;
     let (kind, protocol) =
@@ -128,12 +137,12 @@ fn open(flow: &FlowPlan, end: usize, controls: &Controls) -> Result<Socket, Emul
         let stack = &flow.stacks[end];
         configure_socket(&socket, &socket_config(stack, controls.name(stack)))?;
     } else {
-        // Datagrams are to be lost where the scenario says so, not at a socket.
+        // Datagrams must be lost only on the links of the scenario, not at a socket.
         set_receive_buffer(&socket, DATAGRAM_BUFFER)?;
         set_send_buffer(&socket, DATAGRAM_BUFFER)?;
     }
     Ok(socket)
 }
 
-/// Free space for some tens of milliseconds at 100,000 datagrams a second.
+/// Buffer space for some tens of milliseconds at 100,000 datagrams per second.
 const DATAGRAM_BUFFER: u32 = 4 << 20;

@@ -1,5 +1,5 @@
-//! The two sockets of a connection as byte streams: what the application has written, what the sockets
-//! have taken, and what they have delivered.
+//! The two sockets of a connection as byte streams: bytes written by the application, accepted by the
+//! sockets, and delivered.
 
 use std::io;
 use std::net::Shutdown;
@@ -16,27 +16,28 @@ use super::connection::Observer;
 pub(super) struct Streams {
     /// The `from` end, and the `to` end once it was accepted.
     pub sockets: [Option<Socket>; 2],
-    /// Bytes written at each end by the application, taken by its socket, and delivered there.
+    /// Bytes of each end that the application has written, that its socket has accepted, and that were
+    /// delivered there.
     written: [u64; 2],
-    taken: [u64; 2],
+    accepted: [u64; 2],
     pub delivered: [u64; 2],
-    /// Whether the kernel has opened the connection.
+    /// Whether the connection is established.
     pub is_open: bool,
-    /// Whether the `from` end shuts down once everything written is taken.
+    /// Whether the `from` end shuts down once all written data is accepted.
     closing: bool,
-    /// Whether the kernel has given the connection up, and why.
+    /// The error with which the kernel has aborted the connection, if any.
     pub failure: Option<String>,
 }
 
-/// Payload; nobody looks at it.
+/// Payload; its content is not checked.
 static ZEROS: [u8; 1 << 17] = [0; 1 << 17];
 
 impl Streams {
-    pub(super) fn new(near: Socket) -> Self {
+    pub(super) fn new(sender: Socket) -> Self {
         Self {
-            sockets: [Some(near), None],
+            sockets: [Some(sender), None],
             written: [0; 2],
-            taken: [0; 2],
+            accepted: [0; 2],
             delivered: [0; 2],
             is_open: false,
             closing: false,
@@ -44,20 +45,20 @@ impl Streams {
         }
     }
 
-    /// Lets the socket of an end take what was written. Returns whether it has taken everything.
+    /// Flushes the written data into the socket of an end. Returns whether all of it is accepted.
     pub(super) fn flush(&mut self, end: End) -> bool {
         let index = end as usize;
-        while self.taken[index] < self.written[index] {
-            let Some(taken) = self.offer(end, self.written[index] - self.taken[index]) else {
+        while self.accepted[index] < self.written[index] {
+            let Some(taken) = self.offer(end, self.written[index] - self.accepted[index]) else {
                 return false;
             };
-            self.taken[index] += taken;
+            self.accepted[index] += taken;
         }
         true
     }
 
-    /// Offers so many bytes to the socket of an end. Returns how many it takes; `None` where it takes
-    /// none now.
+    /// Offers `bytes` bytes to the socket of an end. Returns the number that it accepts; `None` if the socket
+    /// would block.
     fn offer(&mut self, end: End, bytes: u64) -> Option<u64> {
         let mut socket = self.sockets[end as usize].as_ref()?;
         let length = usize::try_from(bytes).map_or(ZEROS.len(), |bytes| bytes.min(ZEROS.len()));
@@ -72,10 +73,10 @@ impl Streams {
         }
     }
 
-    /// Shuts the `from` end down if the application has closed it and everything is taken.
+    /// Shuts the `from` end down if the application has closed it and all data is accepted.
     pub(super) fn finish(&self) {
         if self.closing
-            && self.taken[0] == self.written[0]
+            && self.accepted[0] == self.written[0]
             && let Some(socket) = &self.sockets[0]
         {
             // The other end may have reset it meanwhile.
@@ -84,27 +85,27 @@ impl Streams {
     }
 
     pub(super) fn fail(&mut self, error: &io::Error) {
-        // Connecting takes its time; that is no failure.
+        // A handshake in progress is not a failure.
         if error.raw_os_error() != Some(libc::ENOTCONN) && self.failure.is_none() {
             self.failure = Some(error.to_string());
         }
     }
 }
 
-/// Whether a socket only has to be called again later.
+/// Whether an error only means that the call must be tried again later.
 pub(super) fn is_wait(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
         || error.raw_os_error() == Some(libc::ENOTCONN)
 }
 
 /// The streams as the carrier of an application, which reports messages to their row.
-pub(super) struct Carried<'a, T> {
+pub(super) struct StreamCarrier<'a, T> {
     pub streams: &'a mut Streams,
     pub now: Instant,
     pub observer: &'a mut T,
 }
 
-impl<T: Observer> Carrier for Carried<'_, T> {
+impl<T: Observer> Carrier for StreamCarrier<'_, T> {
     type Class = ();
     /// All payload is zeros.
     type Payload = std::convert::Infallible;
@@ -117,15 +118,15 @@ impl<T: Observer> Carrier for Carried<'_, T> {
         self.streams.written[end as usize] += message.bytes;
     }
 
-    /// The kernel knows the low-water mark of its sockets: there is nothing to remember here.
+    /// The kernel applies the low-water mark of its sockets, so no state is needed here.
     fn try_write(&mut self, end: End, message: Message, _refused: bool) -> bool {
         let streams = &mut *self.streams;
         let index = end as usize;
-        if message.bytes == 0 || streams.taken[index] < streams.written[index] {
+        if message.bytes == 0 || streams.accepted[index] < streams.written[index] {
             return false;
         }
         let Some(taken) = streams.offer(end, message.bytes) else { return false };
-        streams.taken[index] += taken;
+        streams.accepted[index] += taken;
         streams.written[index] += message.bytes;
         self.observer.on_ready(message.at);
         true

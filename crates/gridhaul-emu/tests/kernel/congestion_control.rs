@@ -3,36 +3,36 @@
 use gridhaul_scenario::answer::{ColumnData, Metric};
 
 use crate::pair::pair;
-use crate::{ask, close, mean};
+use crate::{close, mean, run};
 
 #[test]
-fn our_vegas_keeps_a_few_segments_in_the_queue() {
-    // Slow start would end with a queue of some segments; then one segment is added or taken away
-    // in a round trip, until between alpha = 2 and beta = 4 of them wait.
+fn vegas_keeps_a_few_segments_in_the_queue() {
+    // Slow start ends with some segments in the queue; then Vegas changes its window by one segment per
+    // round-trip time, until between alpha = 2 and beta = 4 segments are queued.
     let link = "both = { rate = '4 Mbit/s', delay = '20 ms', queue = '100 packets' }";
     let flows = "[stack.v]\ncongestion_control = 'vegas'\nvegas_alpha = 2\nvegas_beta = 4\n\
                  [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 'v'";
     let times = "duration = '8 s'\nwarmup = '4 s'\nrecord = { interval = '20 ms' }";
-    let Some(answer) = ask(times, &pair(link, flows)) else { return };
+    let Some(answer) = run(times, &pair(link, flows)) else { return };
     close(mean(&answer, "up", Metric::Goodput), 4e6 * 1460.0 / 1512.0, 0.02);
     let queue = mean(&answer, "wire.forward", Metric::QueueMean);
-    // The packet on the wire is none that waits.
-    assert!((1.0..=4.0).contains(&queue), "{queue} packets wait");
+    // The packet in transmission does not count as queued.
+    assert!((1.0..=4.0).contains(&queue), "{queue} packets are queued");
     let series = answer.series.iter().find(|series| series.name == "queues").unwrap();
     let ColumnData::Whole(packets) = &series.columns[2].data else { panic!("whole packets") };
     let late = &packets[packets.len() / 2..];
-    assert!(late.iter().all(|packets| *packets <= 6), "at every moment: {late:?}");
+    assert!(late.iter().all(|packets| *packets <= 6), "at all times: {late:?}");
 }
 
 #[test]
-fn what_our_medx_says_of_a_loss_stands_beside_its_cause() {
-    // A queue that overflows, and errors: the kernel says which byte was missing, the wire why.
+fn classifications_by_medx_are_compared_with_the_loss_cause() {
+    // Queue overflows and errors: the kernel reports the missing byte, the link emulator the cause.
     let link = "forward = { rate = '4 Mbit/s', delay = '10 ms', queue = '20 packets', loss = { bernoulli = '4 %' } }\n\
                 reverse = { rate = '4 Mbit/s', delay = '10 ms' }";
     let flows = "[stack.s]\ncongestion_control = 'medx'\n\
                  [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 's'";
     let times = "duration = '8 s'\nwarmup = '1 s'";
-    let Some(answer) = ask(times, &pair(link, flows)) else { return };
+    let Some(answer) = run(times, &pair(link, flows)) else { return };
     let count = |metric| mean(&answer, "up", metric);
     let of_queue =
         count(Metric::QueueLossClassifiedCongestion) + count(Metric::QueueLossClassifiedError);
@@ -42,12 +42,12 @@ fn what_our_medx_says_of_a_loss_stands_beside_its_cause() {
         count(Metric::NoLossClassifiedCongestion) + count(Metric::NoLossClassifiedError);
     let all = format!("{of_queue} by the queue, {of_errors} by errors, {of_nothing} by nothing");
     assert!(of_queue >= 2.0 && of_errors >= 5.0, "{all}");
-    // A segment that is late is missing as well.
+    // A delayed segment is also reported as missing.
     assert!(of_nothing <= 0.2 * (of_queue + of_errors), "{all}");
 }
 
 #[test]
-fn our_medx_keeps_its_window_at_errors() {
+fn medx_does_not_reduce_its_window_at_errors() {
     let link = "forward = { rate = '4 Mbit/s', delay = '20 ms', queue = 'unlimited', loss = { bernoulli = '2 %' } }\n\
                 reverse = { rate = '4 Mbit/s', delay = '20 ms' }";
     let flows = |congestion_control: &str| {
@@ -57,8 +57,8 @@ fn our_medx_keeps_its_window_at_errors() {
         )
     };
     let times = "duration = '8 s'\nwarmup = '1 s'";
-    let Some(medx) = ask(times, &pair(link, &flows("medx"))) else { return };
-    let Some(reno) = ask(times, &pair(link, &flows("reno"))) else { return };
+    let Some(medx) = run(times, &pair(link, &flows("medx"))) else { return };
+    let Some(reno) = run(times, &pair(link, &flows("reno"))) else { return };
     let (errors, congestion) = (
         mean(&medx, "up", Metric::ErrorLossClassifiedError),
         mean(&medx, "up", Metric::ErrorLossClassifiedCongestion),

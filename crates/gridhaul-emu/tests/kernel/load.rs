@@ -4,10 +4,10 @@ use gridhaul_emu::Emu;
 use gridhaul_scenario::answer::{ColumnData, Metric};
 
 use crate::pair::pair;
-use crate::{ask, asked, mean};
+use crate::{mean, run, run_with};
 
 #[test]
-fn bursts_and_questions_of_a_dead_connection_are_due_lost_and_late() {
+fn messages_of_a_failed_connection_are_due_lost_and_late() {
     let link = "both = { rate = '1 Mbit/s', delay = '10 ms', outage = [{ start = '0 s', length = '1 h' }] }";
     let loads = [
         ("on_off = { on = '100 ms', off = '400 ms', size = '200 B', spread = 'fixed' }", 4.0..=6.0),
@@ -16,7 +16,7 @@ fn bursts_and_questions_of_a_dead_connection_are_due_lost_and_late() {
     for (load, due) in loads {
         let flow =
             format!("[flow.up]\nfrom = 'near'\nto = 'far'\ndeadline = '1 s'\nload = {{ {load} }}");
-        let Some(answer) = ask("duration = '2500 ms'", &pair(link, &flow)) else { return };
+        let Some(answer) = run("duration = '2500 ms'", &pair(link, &flow)) else { return };
         let counted = mean(&answer, "up", Metric::MessagesDue);
         assert!(due.contains(&counted), "{load}: {counted}");
         assert_eq!(mean(&answer, "up", Metric::MessageLoss), 1.0, "{load}");
@@ -26,24 +26,27 @@ fn bursts_and_questions_of_a_dead_connection_are_due_lost_and_late() {
 }
 
 #[test]
-fn answers_wait_for_questions() {
+fn responses_follow_requests() {
     let link = "both = { rate = '10 Mbit/s', delay = '10 ms' }";
     let flows = "[flow.poll]\nfrom = 'near'\nto = 'far'\n\
         load = { request_response = { request = '50 B', response = '500 B', think = '5 ms', pause = '75 ms' } }";
-    let Some(answer) = ask("duration = '2 s'\nwarmup = '500 ms'", &pair(link, flows)) else {
+    let Some(answer) = run("duration = '2 s'\nwarmup = '500 ms'", &pair(link, flows)) else {
         return;
     };
     let median = mean(&answer, "poll", Metric::DelayMedian);
-    assert!((0.025..0.0275).contains(&median), "two ways of 10 ms and 5 ms of thought: {median} s");
+    assert!(
+        (0.025..0.0275).contains(&median),
+        "two propagation delays of 10 ms and 5 ms of think time: {median} s"
+    );
     // One round takes 25 ms, then a pause of 75 ms.
     let rounds = mean(&answer, "poll", Metric::Messages);
     assert!((13.0..=15.0).contains(&rounds), "{rounds}");
 }
 
 #[test]
-fn recordings_are_played_and_packets_written_down() {
+fn traces_are_played_and_packets_captured() {
     let folder = tempfile::tempdir().expect("a folder");
-    // The last message comes behind the end of the run.
+    // The last message is after the end of the run.
     let day = folder.path().join("day.csv");
     std::fs::write(
         &day,
@@ -59,11 +62,11 @@ fn recordings_are_played_and_packets_written_down() {
          load = {{ trace = {{ file = '{day}' }} }}",
         day = day.display()
     );
-    let Some(answer) = asked(&text, Emu::default()) else { return };
+    let Some(answer) = run_with(&text, Emu::default()) else { return };
     for flow in ["tcp", "udp"] {
         assert_eq!(mean(&answer, flow, Metric::Messages), 4.0, "{flow}");
     }
-    // The first message of the first member by TCP is on its way from 0.1 s on: 3 segments, about 25 ms.
+    // The first message of the first member by TCP is in transit from 0.1 s on: 3 segments, about 25 ms.
     let delays = answer.series.iter().find(|series| series.name == "delays").expect("delays");
     let (ColumnData::Real(at), ColumnData::Real(delay)) =
         (&delays.columns[0].data, &delays.columns[2].data)

@@ -1,5 +1,5 @@
-//! Runs on the kernel of this machine. They need root, or user namespaces and /dev/net/tun; where
-//! that is missing they say so and pass, but fail where `CI` is set.
+//! Runs on the kernel of this machine. They require root, or user namespaces, and /dev/net/tun. Otherwise
+//! they report this and pass, but fail with `CI` set.
 
 mod congestion_control;
 mod corruption;
@@ -17,29 +17,29 @@ use gridhaul_scenario::answer::{Answer, Metric, Row};
 use gridhaul_scenario::backend::{Backend, Quiet};
 use gridhaul_scenario::scenario::Scenario;
 
-/// The answer of the kernel; `None` where this machine does not let us ask it.
-fn ask(times: &str, text: &str) -> Option<Answer> {
-    asked(&format!("{times}\n{text}"), Emu::default())
+/// Runs a scenario on the kernel; `None` if this machine lacks a prerequisite.
+fn run(times: &str, text: &str) -> Option<Answer> {
+    run_with(&format!("{times}\n{text}"), Emu::default())
 }
 
-/// The same with an emulator of one's own.
-fn asked(text: &str, emu: Emu) -> Option<Answer> {
+/// The same with other options of the emulator.
+fn run_with(text: &str, emu: Emu) -> Option<Answer> {
     let scenario = Scenario::from_toml(text, "test.toml").expect("a scenario");
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    // Real time is a resource: runs beside each other would disturb each other.
+    // Concurrent runs would disturb the timing of each other.
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let mut tries = 5;
     loop {
         match (emu.run(&scenario, &Quiet), std::env::var_os("CI")) {
-            // Packets were late, or the kernel has not run our congestion control each time: this says nothing
-            // about the emulator on a machine that keeps time.
+            // Packets were late, or the kernel has bypassed the congestion control algorithm: the run is not
+            // representative of the emulator on an idle machine.
             (Ok(answer), _) if tries > 1 && !is_trustworthy(&answer) => {
                 tries -= 1;
-                eprintln!("{:?}: once more", answer.warnings);
+                eprintln!("{:?}: trying again", answer.warnings);
             }
             (Ok(answer), _) => return Some(answer),
             (Err(error), None) if error.to_string().contains("gridhaul doctor") => {
-                eprintln!("passed over, this machine lacks what a run needs: {error}");
+                eprintln!("skipped, this machine lacks a prerequisite: {error}");
                 return None;
             }
             (Err(error), _) => panic!("{error}"),
@@ -57,7 +57,7 @@ fn row<'a>(answer: &'a Answer, name: &str) -> &'a Row {
 }
 
 fn mean(answer: &Answer, name: &str, metric: Metric) -> f64 {
-    row(answer, name).mean(metric).unwrap_or_else(|| panic!("{name} knows {metric:?}"))
+    row(answer, name).mean(metric).unwrap_or_else(|| panic!("{name} has no {metric:?}"))
 }
 
 #[track_caller]

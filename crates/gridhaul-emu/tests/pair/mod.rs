@@ -1,6 +1,6 @@
-//! The network of most tests.
+//! The two-node network of most tests.
 
-/// Two nodes and a link between them; `flows` comes behind.
+/// Two nodes and a link between them, followed by `flows`.
 pub(crate) fn pair(link: &str, flows: &str) -> String {
     format!(
         "title = 'test'\n\

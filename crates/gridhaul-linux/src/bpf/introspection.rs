@@ -60,7 +60,7 @@ impl MapInfo {
 /// Opens all links of the system.
 ///
 /// # Errors
-/// The caller lacks a capability (CAP_BPF, CAP_SYS_ADMIN), or the object is gone.
+/// The caller lacks a capability (CAP_BPF, CAP_SYS_ADMIN), or the object was deleted.
 pub fn links() -> io::Result<Vec<OwnedFd>> {
     all(LINK_NEXT, LINK_BY_ID)
 }
@@ -68,7 +68,7 @@ pub fn links() -> io::Result<Vec<OwnedFd>> {
 /// Opens all maps of the system.
 ///
 /// # Errors
-/// The caller lacks a capability (CAP_BPF, CAP_SYS_ADMIN), or the object is gone.
+/// The caller lacks a capability (CAP_BPF, CAP_SYS_ADMIN), or the object was deleted.
 pub fn maps() -> io::Result<Vec<OwnedFd>> {
     all(MAP_NEXT, MAP_BY_ID)
 }
@@ -76,7 +76,7 @@ pub fn maps() -> io::Result<Vec<OwnedFd>> {
 /// Opens the map with this number.
 ///
 /// # Errors
-/// The caller lacks a capability (CAP_BPF, CAP_SYS_ADMIN), or the object is gone.
+/// The caller lacks a capability (CAP_BPF, CAP_SYS_ADMIN), or the object was deleted.
 pub fn map_by_id(id: u32) -> io::Result<OwnedFd> {
     object(MAP_BY_ID, &mut Words([id, 0, 0, 0]))
 }
@@ -114,7 +114,7 @@ fn all(next: u32, by_id: u32) -> io::Result<Vec<OwnedFd>> {
             result => result?,
         };
         let id = ids.0[1];
-        // It may have gone in between.
+        // The object may have been deleted in between.
         found.extend(object(by_id, &mut Words([id, 0, 0, 0])).ok());
         ids = Words([id, 0, 0, 0]);
     }

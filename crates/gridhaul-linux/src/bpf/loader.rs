@@ -38,7 +38,7 @@ pub enum TrafficDirection {
 }
 
 impl<'a> Loader<'a> {
-    /// A loader for an object; `name` stands in errors and in front of the names of programs and maps.
+    /// A loader for an object; `name` appears in errors and as a prefix of the names of programs and maps.
     ///
     /// # Errors
     /// The kernel rejects the type information.
@@ -233,7 +233,7 @@ impl<'a> Loader<'a> {
             relocations: records(&program.relocations),
         };
         sys::program_load(&load, None).map_err(|source| {
-            // The verifier writes its log only when it is asked to.
+            // The verifier writes its log only on request.
             let mut log = vec![0_u8; 1 << 20];
             let _ = sys::program_load(&load, Some(&mut log));
             BpfError::Rejected {

@@ -143,7 +143,7 @@ struct Types {
 #[derive(Default)]
 pub(super) struct Words(pub(super) [u32; 4]);
 
-/// A name as the kernel takes it: 15 bytes at most.
+/// A name for the kernel: at most 15 bytes.
 pub(super) fn object_name(text: &str) -> [u8; 16] {
     let mut name = [0; 16];
     for (to, from) in name.iter_mut().zip(text.bytes().take(15)) {
@@ -156,7 +156,7 @@ pub(super) fn map_create(attributes: &mut MapCreate) -> io::Result<OwnedFd> {
     object(MAP_CREATE, attributes)
 }
 
-/// Writes an entry. The caller knows the sizes of the map.
+/// Writes an entry. The caller ensures the sizes of the map.
 pub(super) fn map_update(map: BorrowedFd<'_>, key: u32, value: &[u8]) -> io::Result<()> {
     let mut attributes = Element {
         map: number(map),
@@ -187,7 +187,7 @@ pub fn map_lookup(map: BorrowedFd<'_>, key: u32, len: usize) -> io::Result<Vec<u
     Ok(value)
 }
 
-/// Loads a program; with `log`, the kernel explains what it finds.
+/// Loads a program; with `log`, the kernel explains its checks.
 pub(super) fn program_load(
     program: &ProgramLoad<'_>,
     log: Option<&mut [u8]>,
@@ -246,7 +246,7 @@ pub(super) fn number(file: BorrowedFd<'_>) -> u32 {
 /// Calls a command that returns a new file descriptor.
 pub(super) fn object<T>(command: u32, attributes: &mut T) -> io::Result<OwnedFd> {
     let file = call(command, attributes)?;
-    // SAFETY: these commands return a new file descriptor, which nobody else knows.
+    // SAFETY: these commands return a new file descriptor, which has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(file) })
 }
 

@@ -14,7 +14,7 @@ pub(super) enum Member {
 }
 
 impl Member {
-    /// How often SYN was retransmitted.
+    /// Retransmissions of SYN.
     pub(super) fn syn_retransmissions(&self, info: &TcpInfo) -> u32 {
         match self {
             Self::Tcp(connection) => connection.syn_retransmissions(info),
@@ -29,17 +29,17 @@ impl Member {
         }
     }
 
-    /// What the kernel says of the sender, once it has begun.
+    /// `TCP_INFO` of the sender, once its handshake has started.
     pub(super) fn info(&self) -> Option<TcpInfo> {
         match self {
             Self::Tcp(connection) if connection.begun => {
-                connection.near().and_then(|socket| TcpInfo::of(socket).ok())
+                connection.sender().and_then(|socket| TcpInfo::of(socket).ok())
             }
             _ => None,
         }
     }
 
-    /// When the application is due, by itself.
+    /// The next deadline of the application.
     pub(super) fn due(&self) -> Instant {
         match self {
             Self::Tcp(connection) => connection.due(),

@@ -1,4 +1,4 @@
-//! Opens the sockets of a run and makes the applications between them.
+//! Opens the sockets of a run and creates its applications.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,9 +13,9 @@ use gridhaul_scenario::scenario::{Flow, Scenario, Transport};
 use socket2::Socket;
 
 use super::{BOTH_ON_CHANGE, LISTENER, Member, PLAYBACK, Traffic};
-use crate::control::Controls;
 use crate::error::EmulationError;
-use crate::network::{Lab, Plan};
+use crate::kernel_congestion_control::KernelCongestionControls;
+use crate::network::{NetworkPlan, Testbed};
 use crate::traffic::connection::Connection;
 use crate::traffic::datagrams::Datagrams;
 use crate::traffic::row::RowTraffic;
@@ -25,8 +25,8 @@ impl<'a> Traffic<'a> {
     /// Opens the sockets of a run, each inside the namespace of its node.
     pub(crate) fn new(
         scenario: &Scenario,
-        plan: &'a Plan,
-        (lab, controls): (&Lab, &'a Controls),
+        plan: &'a NetworkPlan,
+        (testbed, controls): (&Testbed, &'a KernelCongestionControls),
         replication: u32,
     ) -> Result<Self, RunError> {
         let mut traffic = Self {
@@ -37,7 +37,7 @@ impl<'a> Traffic<'a> {
             listeners: Vec::new(),
             rows: Vec::new(),
             playbacks: Vec::new(),
-            judges: Vec::new(),
+            loss_classifiers: Vec::new(),
             due: BinaryHeap::new(),
             poll: Poll::new().map_err(EmulationError::from)?,
             scratch: vec![MaybeUninit::uninit(); 1 << 18],
@@ -48,7 +48,7 @@ impl<'a> Traffic<'a> {
             let seed = |member: u32, purpose: &str| {
                 RandomStream::named(scenario.seed, replication, name, u64::from(member), purpose)
             };
-            traffic.open(number as u16, flow, lab, &seed)?;
+            traffic.open(number as u16, flow, testbed, &seed)?;
             let members = traffic.first[number] as u32..traffic.members.len() as u32;
             if let Some(playback) = Playback::open(scenario, name, members)? {
                 let number = PLAYBACK + traffic.playbacks.len() as u32;
@@ -63,66 +63,71 @@ impl<'a> Traffic<'a> {
         &mut self,
         number: u16,
         flow: &Flow,
-        lab: &Lab,
+        testbed: &Testbed,
         seed: &impl Fn(u32, &str) -> RandomStream,
     ) -> Result<(), EmulationError> {
         let plan = &self.plan.flows[usize::from(number)];
-        let [near, far] = plan.ends.map(|node| &lab.namespaces[node]);
+        let [sender, receiver] = plan.ends.map(|node| &testbed.namespaces[node]);
         let tcp = plan.transport == Transport::Tcp;
-        let opened: Result<Vec<Socket>, EmulationError> = near.enter(|| {
+        let opened: Result<Vec<Socket>, EmulationError> = sender.enter(|| {
             (0..plan.count)
-                .map(|member| socket::near(plan, number, member, self.controls))
+                .map(|member| socket::sender(plan, number, member, self.controls))
                 .collect()
         })?;
-        let near = opened?;
-        let mut far_ends = Vec::new();
+        let sender = opened?;
+        let mut receivers = Vec::new();
         if tcp {
-            let listener = far.enter(|| socket::listener(plan, number, self.controls))??;
+            let listener = receiver.enter(|| socket::listener(plan, number, self.controls))??;
             self.poll.watch(&listener, LISTENER + u64::from(number), EventFlags::IN)?;
             self.listeners.push(Some(listener));
         } else {
             self.listeners.push(None);
-            let opened: Result<Vec<Socket>, EmulationError> = far.enter(|| {
+            let opened: Result<Vec<Socket>, EmulationError> = receiver.enter(|| {
                 (0..plan.count)
-                    .map(|member| socket::far_datagram(plan, number, member, self.controls))
+                    .map(|member| socket::datagram_receiver(plan, number, member, self.controls))
                     .collect()
             })?;
-            far_ends = opened?;
+            receivers = opened?;
         }
         let load = SharedLoad::from(&flow.load);
         let opening = StartSchedule::of(flow, u64::from(plan.count));
-        let mut far_ends = far_ends.into_iter();
-        for (near, member) in near.into_iter().zip(0..) {
-            let mut chance = seed(member, "start");
-            let start = opening.load_begins(&mut chance);
+        let mut receivers = receivers.into_iter();
+        for (sender, member) in sender.into_iter().zip(0..) {
+            let mut random = seed(member, "start");
+            let start = opening.load_begins(&mut random);
             let demand = Demand::of_member(&load, start, seed(member, "load"));
-            let opens = opening.connection_opens(start, &demand, &mut chance);
+            let opens = opening.connection_opens(start, &demand, &mut random);
             let index = self.members.len();
-            let who = (number, member);
-            self.poll.watch(&near, 2 * index as u64, BOTH_ON_CHANGE)?;
-            let made = match (demand, far_ends.next()) {
-                (demand, Some(far)) => {
-                    self.poll.watch(&far, 2 * index as u64 + 1, BOTH_ON_CHANGE)?;
+            let identity = (number, member);
+            self.poll.watch(&sender, 2 * index as u64, BOTH_ON_CHANGE)?;
+            let made = match (demand, receivers.next()) {
+                (demand, Some(receiver)) => {
+                    self.poll.watch(&receiver, 2 * index as u64 + 1, BOTH_ON_CHANGE)?;
                     let echo = plan.transport == Transport::Echo;
-                    // A valid scenario gives datagrams a source or a recording.
+                    // In a valid scenario, datagrams have a source or a trace.
                     let source = match demand {
                         Demand::Open(source) => Some(source),
                         _ => None,
                     };
-                    Member::Datagram(Datagrams::new(who, [near, far], source, (start, echo)))
+                    Member::Datagram(Datagrams::new(
+                        identity,
+                        [sender, receiver],
+                        source,
+                        (start, echo),
+                    ))
                 }
                 (demand, None) => {
                     let application = Application::new(demand, start, ());
                     if application.is_greedy() {
-                        socket::write_one_by_one(&near)?;
+                        socket::write_one_by_one(&sender)?;
                     }
                     self.rows[usize::from(number)].has_messages |= application.has_messages();
-                    Member::Tcp(Connection::new(who, near, application, opens))
+                    Member::Tcp(Connection::new(identity, sender, application, opens))
                 }
             };
-            if plan.judges() {
-                self.judges.push((index, 0));
-                self.rows[usize::from(number)].judgements.get_or_insert_default();
+            if plan.classifies_losses() {
+                self.loss_classifiers.push((index, 0));
+                self.rows[usize::from(number)].classifications.get_or_insert_default();
             }
             self.members.push(made);
             self.schedule(index);

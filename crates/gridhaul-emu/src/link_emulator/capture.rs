@@ -1,0 +1,37 @@
+//! Capture of the packets that are offered to one direction of a link (pcapng).
+
+use gridhaul_data::pcapng::PcapngWriter;
+use gridhaul_scenario::answer::Capture;
+use gridhaul_scenario::units::Instant;
+
+/// Captures packets as they enter a link.
+#[derive(Debug)]
+pub(crate) struct CaptureWriter {
+    writer: PcapngWriter,
+    packets: usize,
+}
+
+/// Snapshot length in bytes: sufficient for all headers.
+const SNAPSHOT_LENGTH: usize = 128;
+
+impl CaptureWriter {
+    /// For a direction of this name.
+    pub(crate) fn new(name: &str) -> Self {
+        Self { writer: PcapngWriter::new(name), packets: 0 }
+    }
+
+    pub(crate) fn on_offered(&mut self, now: Instant, packet: &[u8]) {
+        if self.packets < PcapngWriter::PACKETS_MAX {
+            self.packets += 1;
+            self.writer.push(
+                now,
+                &packet[..packet.len().min(SNAPSHOT_LENGTH)],
+                packet.len() as u32,
+            );
+        }
+    }
+
+    pub(crate) fn into_capture(self) -> Capture {
+        self.writer.into_capture()
+    }
+}

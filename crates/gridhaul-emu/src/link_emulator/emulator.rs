@@ -1,0 +1,314 @@
+//! The emulator loop: reads packets from devices, offers them to links, and writes the packets that arrive.
+
+use gridhaul_core::link::{
+    LinkAccount, LinkObserver, LinkSet, LossCause, PacketTransit, TimedLinks,
+};
+use gridhaul_scenario::answer::{Capture, Recording};
+use gridhaul_scenario::scenario::{Direction, Scenario};
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::capture::CaptureWriter;
+use super::packet_header::{Header, corrupt, corrupt_undetected};
+use super::packet_store::{PacketStore, StoredPacket};
+use super::recorder::Recorder;
+use super::{Lateness, RowCounters};
+use crate::error::EmulationError;
+use crate::network::{Address, LinkDevice, NetworkPlan};
+use crate::thread_wakeup::{Thread, WakeupSchedule};
+use gridhaul_linux::Clock;
+use gridhaul_linux::{EventFlags, Poll, Tun, request_realtime_priority};
+
+/// Forwards the packets of one run.
+#[derive(Debug)]
+pub(crate) struct Emulator<'a> {
+    plan: &'a NetworkPlan,
+    devices: &'a [Tun],
+    links: EmulatedLinks,
+    packets: PacketStore,
+    /// One for each flow of the scenario.
+    counters: Vec<RowCounters>,
+    /// Lost data of flows whose congestion control classifies losses.
+    lost: Vec<LostData>,
+    lateness: Lateness,
+    recorder: Recorder,
+    poll: Poll,
+    buffer: Vec<u8>,
+}
+
+/// The links of a run.
+pub(super) type EmulatedLinks = TimedLinks<StoredPacket, CaptureObserver>;
+
+/// State of one direction in addition to its counters.
+#[derive(Debug)]
+pub(super) struct CaptureObserver {
+    /// Index of the packet that left last. A duplicate of it may follow directly.
+    last_left: Option<u32>,
+    /// Capture of the packets, if requested.
+    capture: Option<CaptureWriter>,
+}
+
+/// Counters at one time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct EmulatorState {
+    /// One for each direction.
+    pub links: Vec<LinkAccount>,
+    /// One for each flow of the scenario.
+    pub flows: Vec<RowCounters>,
+}
+
+/// A segment with data that did not arrive.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LostData {
+    pub at: Instant,
+    pub flow: u16,
+    pub member: u32,
+    pub seq: u32,
+    pub len: u32,
+    pub cause: LossCause,
+}
+
+/// Results of the emulator.
+#[derive(Debug)]
+pub(crate) struct EmulatorOutcome {
+    /// At the end of the warm-up, and at the end.
+    pub before: EmulatorState,
+    pub after: EmulatorState,
+    /// Lost data of flows whose congestion control classifies losses, in order of time.
+    pub lost: Vec<LostData>,
+    /// Lateness of forwarded packets relative to their deadlines.
+    pub lateness: Lateness,
+    /// Queues and throughput over time.
+    pub recording: Recording,
+    pub captures: Vec<Capture>,
+}
+
+/// Largest number of packets that are read from one device before the others are served.
+const BATCH: usize = 64;
+
+impl<'a> Emulator<'a> {
+    pub(crate) fn new(
+        scenario: &Scenario,
+        plan: &'a NetworkPlan,
+        devices: &'a [Tun],
+        replication: u32,
+        interval: Option<Duration>,
+    ) -> Result<Self, EmulationError> {
+        let poll = Poll::new()?;
+        for (device, port) in devices.iter().zip(0..) {
+            poll.watch(device, port, EventFlags::IN)?;
+        }
+        let observer = |name: &str, member, _: &Direction| {
+            let captured = replication == 0 && member == 0 && scenario.record.captures(name);
+            CaptureObserver { last_left: None, capture: captured.then(|| CaptureWriter::new(name)) }
+        };
+        let links = LinkSet::of_scenario(scenario, &plan.directions, replication, observer)
+            .expect("a valid scenario pairs directions that it has");
+        Ok(Self {
+            plan,
+            devices,
+            links: TimedLinks::new(links),
+            packets: PacketStore::default(),
+            counters: vec![RowCounters::default(); plan.flows.len()],
+            lost: Vec::new(),
+            lateness: Lateness::new(),
+            recorder: Recorder::new(&plan.directions, interval),
+            poll,
+            buffer: vec![0; 1 << 16],
+        })
+    }
+
+    /// The network plan of the run.
+    pub(crate) const fn plan(&self) -> &'a NetworkPlan {
+        self.plan
+    }
+
+    /// Forwards packets until the end, or until `stop` returns `true`.
+    pub(crate) fn run(
+        mut self,
+        (clock, wakeups): (Clock, &WakeupSchedule),
+        (warmup, end): (Instant, Instant),
+        stop: impl Fn() -> bool,
+    ) -> Result<EmulatorOutcome, EmulationError> {
+        request_realtime_priority();
+        let mut before = None;
+        loop {
+            let now = clock.now();
+            if before.is_none() && now >= warmup {
+                before = Some(self.state(now));
+            }
+            if now >= end || stop() {
+                break;
+            }
+            self.deliver(clock)?;
+            self.recorder.sample(now, &mut self.links);
+            let limit = before.as_ref().map_or(warmup, |_| end);
+            let due = self.links.next_deadline().min(limit).min(self.recorder.due());
+            let due = wakeups.announce(Thread::Emulator, due, now);
+            self.wait(clock, due)?;
+        }
+        let after = self.state(clock.now());
+        let before = before.unwrap_or_else(|| after.clone());
+        let recording = self.recorder.into_recording();
+        let taps = self.links.links.iter_mut().filter_map(|link| link.observer.capture.take());
+        let captures = taps.map(CaptureWriter::into_capture).collect();
+        let (lost, lateness) = (self.lost, self.lateness);
+        Ok(EmulatorOutcome { before, after, lost, lateness, recording, captures })
+    }
+
+    fn state(&self, now: Instant) -> EmulatorState {
+        EmulatorState {
+            links: self.links.links.accounts(now).collect(),
+            flows: self.counters.clone(),
+        }
+    }
+
+    /// Waits until a device has something to read or a link is due, and reads.
+    fn wait(&mut self, clock: Clock, due: Instant) -> Result<(), EmulationError> {
+        for event in self.poll.wait::<32>(clock.until(due))? {
+            self.read_device(event.data.u64() as usize, clock)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the packets that the kernel has sent through a device.
+    fn read_device(&mut self, number: usize, clock: Clock) -> Result<(), EmulationError> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        for _ in 0..BATCH {
+            let read = self.devices[number].read(&mut buffer);
+            let port = &self.plan.ports[number];
+            match read.map_err(|error| self.device_error(port, "reading from", error))? {
+                None => break,
+                Some(length) => self.enter(number, &buffer[..length], clock.now()),
+            }
+        }
+        self.buffer = buffer;
+        Ok(())
+    }
+
+    /// A packet leaves a node for a link. A packet that belongs to no flow is dropped.
+    fn enter(&mut self, port: usize, packet: &[u8], now: Instant) {
+        let Some((header, direction)) = self.direction_of(port, packet) else { return };
+        let bytes = packet.len() as u32;
+        let flow = usize::from(header.to.flow);
+        let data = header.is_forward() && header.payload > 0;
+        let path = &self.plan.flows[flow].paths[usize::from(!header.is_forward())];
+        if data && path.first() == self.plan.ports[port].leads.as_ref() {
+            self.counters[flow].data.on_sent(bytes);
+        }
+        if let Some(capture) = &mut self.links.links.entry_mut(direction).observer.capture {
+            capture.on_offered(now, packet);
+        }
+        let stored = self.packets.insert(header, packet);
+        if self.links.offer(now, direction, bytes, stored).is_err() {
+            self.record_loss(stored.index, LossCause::Queue, now);
+            self.packets.release(stored.index);
+        }
+    }
+
+    /// Which direction a packet takes that leaves through this device.
+    fn direction_of(&self, port: usize, packet: &[u8]) -> Option<(Header, u32)> {
+        let header = Header::read(packet)?;
+        let flow = self.plan.flows.get(usize::from(header.to.flow))?;
+        let hop = self.plan.ports[port].leads?;
+        let member = u64::from(header.to.number) % flow.group;
+        let direction = self.plan.directions.of(&[hop], member, flow.group).next()?;
+        Some((header, direction))
+    }
+
+    /// Hands on whatever has arrived at the far end of its link.
+    fn deliver(&mut self, clock: Clock) -> Result<(), EmulationError> {
+        let now = clock.now();
+        while let Some((number, transit)) = self.links.poll(now) {
+            let last_left = &mut self.links.links.entry_mut(number).observer.last_left;
+            let previous = last_left.replace(transit.payload.index);
+            if let Some(previous) = previous.filter(|_| !transit.outcome.is_duplicate()) {
+                self.packets.release(previous);
+            }
+            self.leave(number, transit, now)?;
+        }
+        Ok(())
+    }
+
+    /// A packet leaves a direction, or is lost in it.
+    fn leave(
+        &mut self,
+        direction: u32,
+        transit: PacketTransit<StoredPacket>,
+        now: Instant,
+    ) -> Result<(), EmulationError> {
+        let PacketTransit { payload: stored, outcome, offered, left, .. } = transit;
+        if let Some(cause) = outcome.loss_cause() {
+            self.record_loss(stored.index, cause, now);
+        }
+        if !outcome.arrives() {
+            return Ok(());
+        }
+        self.lateness.record(now.since(left));
+        let arrival = self.plan.arrival(direction);
+        let (header, bytes) = self.packets.get_mut(stored.index);
+        let (header, length) = (*header, bytes.len() as u64);
+        if outcome.is_corrupted_undetected() && !outcome.is_duplicate() {
+            corrupt_undetected(bytes);
+        }
+        if outcome.is_corrupted() && !outcome.is_duplicate() {
+            // The packet is forwarded, and its receiver rejects its checksum.
+            corrupt(bytes);
+        }
+        let row_counters = &mut self.counters[usize::from(header.to.flow)];
+        let flow = &self.plan.flows[usize::from(header.to.flow)];
+        let path = &flow.paths[usize::from(!header.is_forward())];
+        let last = path.last().is_some_and(|hop| self.plan.port_number(hop, true) == arrival);
+        let data = header.is_forward() && header.payload > 0;
+        if data && !outcome.is_duplicate() {
+            row_counters.data.delay_ns += left.since(offered).as_nanos();
+        }
+        match (last, header.is_forward()) {
+            (false, _) => {}
+            _ if outcome.is_corrupted() => {}
+            (true, true) => {
+                row_counters.arrived_bytes += length;
+                row_counters.data.arrived += u64::from(data && !outcome.is_duplicate());
+            }
+            (true, false) => row_counters.reverse_bytes += length,
+        }
+        let bytes = self.packets.get_mut(stored.index).1;
+        let written = self.devices[arrival].write(bytes);
+        written.map_err(|error| self.device_error(&self.plan.ports[arrival], "writing to", error))
+    }
+
+    fn record_loss(&mut self, index: u32, cause: LossCause, at: Instant) {
+        let header = *self.packets.header(index);
+        let row_counters = &mut self.counters[usize::from(header.to.flow)];
+        let data = header.is_forward() && header.payload > 0;
+        row_counters.data.lost += u64::from(data);
+        row_counters.lost += u64::from(header.payload > 0);
+        self.record_cause(&header, cause, at);
+    }
+
+    /// Records the cause of the loss of a data segment if its sender classifies losses.
+    fn record_cause(&mut self, header: &Header, cause: LossCause, at: Instant) {
+        let Header { to: Address { flow, number: member, .. }, payload: len, seq } = *header;
+        if header.is_forward() && len > 0 && self.plan.flows[usize::from(flow)].classifies_losses()
+        {
+            self.lost.push(LostData { at, flow, member, seq, len, cause });
+        }
+    }
+
+    /// The error of a device that cannot be read or written.
+    fn device_error(
+        &self,
+        port: &LinkDevice,
+        doing: &str,
+        error: std::io::Error,
+    ) -> EmulationError {
+        let node = self.plan.nodes[port.node].clone();
+        if Tun::is_gone(&error) {
+            return EmulationError::DeviceGone { link: port.link.clone(), node };
+        }
+        EmulationError::call(format!("{doing} the device of link `{}` at `{node}`", port.link))(
+            error,
+        )
+    }
+}
+
+impl LinkObserver<StoredPacket> for CaptureObserver {}

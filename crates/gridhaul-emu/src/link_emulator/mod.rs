@@ -1,0 +1,14 @@
+//! The link emulator: one thread that forwards packets between devices through the links of the
+//! scenario, on the monotonic clock.
+
+mod capture;
+mod emulator;
+mod lateness;
+mod packet_header;
+mod packet_store;
+mod recorder;
+mod row_counters;
+
+pub(crate) use emulator::{Emulator, EmulatorOutcome, LostData};
+pub(crate) use lateness::Lateness;
+pub(crate) use row_counters::RowCounters;

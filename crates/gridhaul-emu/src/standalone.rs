@@ -1,0 +1,124 @@
+//! A network for other programs, which exists until it is stopped.
+
+use std::net::IpAddr;
+
+use gridhaul_scenario::backend::RunError;
+use gridhaul_scenario::scenario::{Record, Scenario};
+use gridhaul_scenario::units::{Duration, Instant};
+
+use crate::error::EmulationError;
+use crate::kernel_congestion_control::KernelCongestionControls;
+use crate::link_emulator::Emulator;
+use crate::network::{Address, FlowEnd, NetworkPlan, Testbed};
+use crate::thread_wakeup::WakeupSchedule;
+use crate::unsupported::unsupported_keys;
+use gridhaul_linux::{
+    Clock, NAMESPACE_NAME_MAX, NamespaceNames, raise_open_file_limit, require_congestion_control,
+};
+
+/// The network of a scenario, for other programs.
+#[derive(Debug)]
+pub struct StandaloneNetwork {
+    scenario: Scenario,
+    plan: NetworkPlan,
+    testbed: Testbed,
+    names: NamespaceNames,
+    /// Algorithms that routes refer to; they stay loaded as long as the routes exist.
+    controls: KernelCongestionControls,
+}
+
+/// Endpoints of a flow of the scenario, for other programs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowEndpoints {
+    /// Name of the flow.
+    pub flow: String,
+    /// Namespace and first address of the `from` end. The addresses of the other members follow.
+    pub from: (String, IpAddr),
+    /// Namespace and first address of the `to` end.
+    pub to: (String, IpAddr),
+    /// Number of members.
+    pub count: u32,
+    /// Whether there is a path from `to` to `from`: not for datagrams over one-way links.
+    pub has_reverse_path: bool,
+    /// Congestion control of TCP connections that `from` and `to` open; `None` if the program
+    /// chooses.
+    pub congestion_control: [Option<String>; 2],
+}
+
+impl StandaloneNetwork {
+    /// Creates the network of a scenario, with namespaces `<prefix>-<node>`. Routes configure the connections
+    /// of programs with the parameters of the stacks, as far as routes support them.
+    ///
+    /// # Errors
+    /// A key that the kernel does not support, a name that exists or is too long, or an error of the machine.
+    pub fn build(scenario: &Scenario, prefix: &str) -> Result<Self, RunError> {
+        let unsupported = unsupported_keys(scenario);
+        if !unsupported.is_empty() {
+            return Err(RunError::Unsupported(unsupported));
+        }
+        raise_open_file_limit();
+        let mut plan = NetworkPlan::new(scenario)?;
+        check_names(prefix, &plan.nodes)?;
+        let controls = KernelCongestionControls::load(&plan)?;
+        plan.configure_routes_for_programs(scenario, |stack| controls.name(stack));
+        for name in plan.flows.iter().flat_map(|flow| &flow.controls).flatten() {
+            require_congestion_control(name).map_err(EmulationError::from)?;
+        }
+        let testbed = Testbed::build(&plan)?;
+        let named = plan.nodes.iter().map(|node| format!("{prefix}-{node}"));
+        let names =
+            NamespaceNames::assign(named.zip(&testbed.namespaces)).map_err(EmulationError::from)?;
+        // Recordings have no reader, and captures would grow as long as the network exists.
+        let scenario = Scenario { record: Record::default(), ..scenario.clone() };
+        Ok(Self { scenario, plan, testbed, names, controls })
+    }
+
+    /// The endpoints of each flow of the scenario.
+    #[must_use]
+    pub fn pairs(&self, prefix: &str) -> Vec<FlowEndpoints> {
+        let pair = |(number, (name, flow)): (usize, (&String, &crate::network::FlowLayout))| {
+            let end = |side: FlowEnd, node: usize| {
+                let first = Address { flow: number as u16, side, number: 0 };
+                (format!("{prefix}-{}", self.plan.nodes[node]), first.ip(flow.family))
+            };
+            FlowEndpoints {
+                flow: name.clone(),
+                from: end(FlowEnd::From, flow.ends[0]),
+                to: end(FlowEnd::To, flow.ends[1]),
+                count: flow.count,
+                has_reverse_path: !flow.paths[1].is_empty(),
+                congestion_control: flow.controls.clone(),
+            }
+        };
+        self.scenario.flow.keys().zip(&self.plan.flows).enumerate().map(pair).collect()
+    }
+
+    /// Forwards packets until `stop` returns `true`; then removes the network.
+    ///
+    /// # Errors
+    /// A device was deleted.
+    pub fn run(self, stop: impl Fn() -> bool) -> Result<(), RunError> {
+        let emulator = Emulator::new(&self.scenario, &self.plan, &self.testbed.devices, 0, None)?;
+        let clock = Clock::starts_in(Duration::ZERO);
+        let outcome =
+            emulator.run((clock, &WakeupSchedule::new()), (Instant::ZERO, Instant::NEVER), stop);
+        drop(self.names);
+        drop(self.controls);
+        outcome?;
+        Ok(())
+    }
+}
+
+/// Checks that no name `<prefix>-<node>` is too long, before any namespace is created.
+fn check_names(prefix: &str, nodes: &[String]) -> Result<(), EmulationError> {
+    let Some(longest) = nodes.iter().max_by_key(|node| node.len()) else { return Ok(()) };
+    let length = prefix.len() + 1 + longest.len();
+    if length > NAMESPACE_NAME_MAX {
+        return Err(EmulationError::NameTooLong {
+            node: longest.clone(),
+            length,
+            most: NAMESPACE_NAME_MAX,
+        });
+    }
+    Ok(())
+}

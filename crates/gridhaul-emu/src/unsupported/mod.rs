@@ -1,0 +1,141 @@
+//! Keys of a scenario that the emulator does not support, with reasons.
+
+mod stack;
+
+use gridhaul_core::tcp::StackParams;
+use gridhaul_scenario::backend::Unsupported;
+use gridhaul_scenario::scenario::{
+    CongestionControlAlgorithm, Flow, Load, ProxyMode, Scenario, Shaper, Transport,
+};
+use gridhaul_scenario::units::BitRate;
+
+use crate::kernel_congestion_control;
+use crate::network::{FLOWS_MAX, MEMBERS_MAX};
+use crate::traffic::NUMBER_BYTES;
+use stack::unsupported_stack_keys;
+
+/// All keys of a scenario that this backend does not support.
+pub(crate) fn unsupported_keys(scenario: &Scenario) -> Vec<Unsupported> {
+    let mut unsupported = Vec::new();
+    let mut reject = |key: String, reason: &str| {
+        unsupported.push(Unsupported { key, reason: reason.to_owned() });
+    };
+    for (name, node) in &scenario.node {
+        if node.aggregator.is_some() {
+            reject(
+                format!("node.{name}.aggregator"),
+                "the emulator has no aggregators yet; use `--on sim`",
+            );
+        }
+        if node.proxy.as_ref().is_some_and(|proxy| proxy.mode != ProxyMode::None) {
+            reject(format!("node.{name}.proxy"), "the emulator has no proxies yet; use `--on sim`");
+        }
+    }
+    if scenario.flow.len() > FLOWS_MAX {
+        reject(
+            "flow".to_owned(),
+            &format!(
+                "the emulator supports at most {FLOWS_MAX} flows; use `count` for equal flows"
+            ),
+        );
+    }
+    for (name, flow) in &scenario.flow {
+        for (key, reason) in unsupported_flow_keys(scenario, flow) {
+            reject(format!("flow.{name}.{key}"), &reason);
+        }
+    }
+    for (name, stack) in &scenario.stack {
+        let used = scenario.flow.values().any(|flow| {
+            flow.transport == Transport::Tcp
+                && [&flow.stack, &flow.to_stack].into_iter().flatten().any(|used| used == name)
+        });
+        for (key, reason) in used.then(|| unsupported_stack_keys(stack)).into_iter().flatten() {
+            reject(format!("stack.{name}.{key}"), &reason);
+        }
+    }
+    for (key, shaper) in scenario.shaper_keys() {
+        for key in slow_rates(shaper).into_iter().map(|rate| format!("{key}.{rate}")) {
+            reject(key, "the kernel counts in bytes per second; expected at least \"8 bit/s\"");
+        }
+    }
+    // A key for both directions is reported once.
+    unsupported.dedup();
+    unsupported.extend(conflicting_stacks(scenario));
+    unsupported
+}
+
+/// Rates of a shaper below one byte per second, the resolution of `sch_htb`.
+fn slow_rates(shaper: &Shaper) -> Vec<String> {
+    let slow = |rate: BitRate| rate.as_bits_per_sec() < 8;
+    let shares = shaper.share.iter().filter(|(_, share)| slow(share.guarantee));
+    let shares = shares.map(|(flow, _)| format!("share.{flow}.guarantee"));
+    slow(shaper.rate).then(|| "rate".to_owned()).into_iter().chain(shares).collect()
+}
+
+fn unsupported_flow_keys(scenario: &Scenario, flow: &Flow) -> Vec<(&'static str, String)> {
+    let mut unsupported = Vec::new();
+    let members = scenario.connections(flow);
+    if members > u64::from(MEMBERS_MAX) {
+        unsupported.push((
+            "count",
+            format!("{members} equal flows; the emulator supports at most {MEMBERS_MAX}"),
+        ));
+    }
+    let size = match &*flow.load.plain() {
+        Load::Periodic(load) => Some(load.size),
+        Load::Poisson(load) => Some(load.size),
+        Load::OnOff(load) => Some(load.size),
+        Load::Burst(load) => Some(load.size),
+        _ => None,
+    };
+    if flow.transport != Transport::Tcp && size.is_some_and(|size| size.get() < NUMBER_BYTES) {
+        unsupported.push((
+            "load",
+            format!("a datagram contains its number; expected at least {NUMBER_BYTES} B"),
+        ));
+    }
+    unsupported
+}
+
+/// Finds stacks with different values of a setting that a kernel has once for all connections.
+fn conflicting_stacks(scenario: &Scenario) -> Option<Unsupported> {
+    let tcp = scenario.flow.iter().filter(|(_, flow)| flow.transport == Transport::Tcp);
+    let stacks = tcp.flat_map(|(name, flow)| {
+        let receiver = flow.to_stack.as_ref().or(flow.stack.as_ref());
+        [(name, flow.ip, flow.stack.as_ref()), (name, flow.ip, receiver)]
+    });
+    let (mut first, mut vegas, mut medx) = (None, None, None);
+    for (name, ip, stack) in stacks {
+        let params = StackParams::named(scenario, stack, ip);
+        let same = match params.congestion_control {
+            CongestionControlAlgorithm::Vegas => {
+                *vegas.get_or_insert(kernel_congestion_control::vegas(&params))
+                    == kernel_congestion_control::vegas(&params)
+            }
+            CongestionControlAlgorithm::Medx => {
+                *medx.get_or_insert(kernel_congestion_control::medx(&params))
+                    == kernel_congestion_control::medx(&params)
+            }
+            _ => true,
+        };
+        if !same {
+            return Some(Unsupported {
+                key: format!("flow.{name}.stack"),
+                reason: "the kernel has one set of parameters of vegas and one of medx: make them \
+                         the same in all stacks"
+                    .to_owned(),
+            });
+        }
+        let shared = (params.sack, params.timestamps, params.restart_after_idle, params.dupthresh);
+        if *first.get_or_insert(shared) != shared {
+            return Some(Unsupported {
+                key: format!("flow.{name}.stack"),
+                reason:
+                    "`sack`, `timestamps`, `restart_after_idle` and `dupthresh` are settings of a \
+                         whole kernel: make them the same in all stacks"
+                        .to_owned(),
+            });
+        }
+    }
+    None
+}
