@@ -69,18 +69,9 @@ pub(crate) fn build(
             let backpressure = wiring.receive(&mut stacks, stage.next, (member, group), sizes);
             let (demand, start, opens) = begin(&seed, &load, &schedule);
             // A connection without a handshake does not open.
-            let opens = if opens_by_handshake(spec, &stacks) { opens } else { start };
-            starts.push(opens);
-            let app = Some(Application::new(demand, start, ()));
-            let ends = ends(&seed, spec, &stacks);
-            let mut flow = Flow {
-                row: row as u32,
-                ends,
-                app,
-                routes: route_starts,
-                notify_at: u64::MAX,
-                cwnd: 0,
-            };
+            starts.push(if opens_by_handshake(spec, &stacks) { opens } else { start });
+            let app = Application::new(demand, start, ());
+            let mut flow = member_flow(&seed, spec, (row as u32, route_starts), &stacks, app);
             proxies.add((flows.len() as u32, row), route_starts, || seed.isns(), &stacks);
             if backpressure && let Ends::Tcp(ends) = &mut flow.ends {
                 ends[1].read_on_demand();
@@ -115,6 +106,18 @@ pub(crate) fn build(
         failure: None,
         recorder,
     })
+}
+
+/// The flow of one member.
+fn member_flow(
+    seed: &MemberSeed<'_>,
+    spec: &FlowSpec,
+    (row, routes): (u32, [u32; 2]),
+    stacks: &Stacks,
+    app: Application,
+) -> Flow {
+    let ends = ends(seed, spec, stacks);
+    Flow { row, ends, app: Some(app), routes, notify_at: u64::MAX, cwnd: 0 }
 }
 
 /// The event queue of a run.

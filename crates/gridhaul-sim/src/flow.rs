@@ -45,7 +45,7 @@ pub(crate) enum Received {
     /// The payload for which the application or the aggregator waits has arrived.
     PayloadReady,
     /// A SYN-ACK has arrived at the end that opens the connection.
-    SynAckReceived,
+    SynAck,
     Other,
 }
 
@@ -69,7 +69,7 @@ impl Flow {
             totals.reverse_segments += 1;
             totals.note_cwnd(now, &mut self.cwnd, end.sender().map_or(0, Sender::cwnd));
             if segment.flags.has(Flags::SYN) {
-                return Received::SynAckReceived;
+                return Received::SynAck;
             }
             return match self.app.as_ref().and_then(Application::watch_response) {
                 Some(notify_at) if end.receiver().delivered() >= notify_at => {

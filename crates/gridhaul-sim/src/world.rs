@@ -172,7 +172,7 @@ impl World {
             // The receiver discards a packet with a wrong checksum silently.
             TransitOutcome::Corrupted => self.on_lost(&packet, LossCause::Error),
             TransitOutcome::Lost(reason) if reason.is_by_queue() => {
-                self.on_lost(&packet, LossCause::Queue)
+                self.on_lost(&packet, LossCause::Queue);
             }
             TransitOutcome::Lost(_) => self.on_lost(&packet, LossCause::Error),
             // The loss of the original is counted.

@@ -104,7 +104,7 @@ impl RealTimeRun {
                     host.connect()?;
                 }
                 (OpenMode::Client, Endpoint::Server) | (OpenMode::Listen, Endpoint::Client) => {
-                    host.listen()?
+                    host.listen()?;
                 }
             }
         }

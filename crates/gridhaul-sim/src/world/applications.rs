@@ -122,7 +122,7 @@ impl World {
     #[cold]
     pub(super) fn on_received(&mut self, now: Instant, end: u32, received: Received) {
         let flow_index = end / 2;
-        if received == Received::SynAckReceived {
+        if received == Received::SynAck {
             let flow = &self.flows[flow_index as usize];
             if let Ends::Tcp([client, _]) = &flow.ends {
                 self.counters.handshakes.on_syn_ack(now, flow_index, flow.row, client);
