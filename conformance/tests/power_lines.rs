@@ -2,7 +2,7 @@
 
 use gridhaul_model::Model;
 use gridhaul_scenario::answer::{Answer, Metric};
-use gridhaul_scenario::backend::{Backend, Quiet, RunError};
+use gridhaul_scenario::backend::{Backend, NoProgress, RunError};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_sim::Sim;
 
@@ -32,7 +32,7 @@ to = "station"
 }
 
 fn ask(backend: &dyn Backend, scenario: &Scenario) -> Answer {
-    backend.run(scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"))
+    backend.run(scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
@@ -81,6 +81,8 @@ fn the_equations_take_short_bursts_with_their_mean() {
     }
     // A level that stays for a second is a standstill, which has no mean.
     let slow = line("class = \"broadband\", shadowing = true", bulk);
-    let Err(RunError::Unsupported(keys)) = Model.run(&slow, &Quiet) else { panic!("no refusal") };
+    let Err(RunError::Unsupported(keys)) = Model.run(&slow, &NoProgress) else {
+        panic!("no refusal")
+    };
     assert_eq!(keys[0].key, "link.line.forward.shadowing.coherence");
 }

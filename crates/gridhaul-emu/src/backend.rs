@@ -75,7 +75,7 @@ impl Backend for Emu {
             let names = (&flows, plan.directions.rows());
             answer.points.push(Point::of_runs(point, names, &runs, TimeBase::Real));
         }
-        answer.warn_of_unopened(scenario);
+        answer.warn_of_failed_connections(scenario);
         answer.warnings.sort();
         answer.warnings.dedup();
         answer.ended(&finished, replications)

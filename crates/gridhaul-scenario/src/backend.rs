@@ -47,9 +47,9 @@ pub trait Progress: Sync {
 
 /// Progress that nobody watches.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Quiet;
+pub struct NoProgress;
 
-impl Progress for Quiet {
+impl Progress for NoProgress {
     fn advance(&self, _done: u64, _total: u64) {}
 }
 

@@ -163,7 +163,7 @@ fn upstream(
 fn judges(scenario: &Scenario, layout: &Layout) -> Vec<Option<Judge>> {
     let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
     let judge = |deadline| Judge::new(deadline, warmup, end);
-    let flows = scenario.flow.values().map(|flow| flow.deadline_in_force().map(judge));
+    let flows = scenario.flow.values().map(|flow| flow.effective_deadline().map(judge));
     let upstream = layout.flows[scenario.flow.len()..].iter().map(|_| None);
     flows.chain(upstream).collect()
 }

@@ -49,9 +49,9 @@ fn message(scenario: &Scenario, name: &str, flow: &Flow) -> Option<&'static str>
 /// section 6.2, step 4).
 fn is_reordered(scenario: &Scenario, flow: &str) -> bool {
     let Ok(routes) = scenario.routes(flow) else { return false };
-    let ways = routes.out.iter().chain(&routes.back).map(|hop| hop.direction(scenario));
+    let ways = routes.forward.iter().chain(&routes.reverse).map(|hop| hop.direction(scenario));
     let round_trip = ways.fold(Duration::ZERO, |sum, direction| sum + direction.delay);
     let quarter = Duration::from_nanos(round_trip.as_nanos() / 4);
-    let mut held_back = routes.out.iter().filter_map(|hop| hop.direction(scenario).reorder);
+    let mut held_back = routes.forward.iter().filter_map(|hop| hop.direction(scenario).reorder);
     held_back.any(|reorder| reorder.delay > quarter)
 }

@@ -209,7 +209,7 @@ fn answer(
         let names = (&layout.flows, layout.directions.rows());
         answer.points.push(Point::of_runs(point, names, &runs, TimeBase::Virtual));
     }
-    answer.warn_of_unopened(scenario);
+    answer.warn_of_failed_connections(scenario);
     answer.warnings.sort();
     answer.warnings.dedup();
     answer.ended(&finished, replications)

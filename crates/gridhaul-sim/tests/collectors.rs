@@ -2,13 +2,13 @@
 //! collecting helps.
 
 use gridhaul_scenario::answer::{Answer, Metric, Point};
-use gridhaul_scenario::backend::{Backend, Quiet, RunError};
+use gridhaul_scenario::backend::{Backend, NoProgress, RunError};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_sim::Sim;
 
 fn answer(text: &str, threads: usize) -> Result<Answer, RunError> {
     let scenario = Scenario::from_toml(text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
-    Sim { threads }.run(&scenario, &Quiet)
+    Sim { threads }.run(&scenario, &NoProgress)
 }
 
 fn run(text: &str) -> Point {

@@ -1,7 +1,7 @@
 //! What senders say of losses, against the cause that the link knows.
 
 use gridhaul_scenario::answer::{Answer, Metric};
-use gridhaul_scenario::backend::{Backend, Quiet};
+use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_sim::Sim;
 
@@ -37,7 +37,7 @@ fn run(congestion_control: &str, forward: &str, reverse: &str) -> Answer {
     );
     let scenario =
         Scenario::from_toml(&text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
-    Sim { threads: 1 }.run(&scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"))
+    Sim { threads: 1 }.run(&scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn value(answer: &Answer, metric: Metric) -> f64 {

@@ -1,6 +1,6 @@
 //! The simulator says of itself where a Linux does something else and it counts.
 
-use gridhaul_scenario::backend::{Backend, Quiet};
+use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_sim::Sim;
 
@@ -14,7 +14,7 @@ fn said(link: &str, stack: &str) -> Vec<String> {
          [flow.up]\nfrom = 'a'\nto = 'b'\nload = 'bulk'\nstack = 's'\n"
     );
     let scenario = Scenario::from_toml(&text, "limits.toml").unwrap();
-    let answer = Sim::default().run(&scenario, &Quiet).unwrap();
+    let answer = Sim::default().run(&scenario, &NoProgress).unwrap();
     assert!(answer.warnings.iter().all(|warning| warning.about == "flow.up"));
     answer.warnings.into_iter().map(|warning| warning.message).collect()
 }

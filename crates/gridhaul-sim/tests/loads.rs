@@ -1,13 +1,13 @@
 //! Loads as the simulator carries them, against schedules worked out by hand.
 
 use gridhaul_scenario::answer::{Answer, Metric};
-use gridhaul_scenario::backend::{Backend, Quiet, RunError};
+use gridhaul_scenario::backend::{Backend, NoProgress, RunError};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_sim::Sim;
 
 fn run(text: &str) -> Result<Answer, RunError> {
     let scenario = Scenario::from_toml(text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
-    Sim { threads: 1 }.run(&scenario, &Quiet)
+    Sim { threads: 1 }.run(&scenario, &NoProgress)
 }
 
 fn metric(answer: &Answer, metric: Metric) -> f64 {

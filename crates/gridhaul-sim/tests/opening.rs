@@ -1,13 +1,13 @@
 //! When connections open, what is counted of it, and what becomes of messages whose connection does not.
 
 use gridhaul_scenario::answer::{Answer, Metric};
-use gridhaul_scenario::backend::{Backend, Quiet};
+use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_scenario::scenario::Scenario;
 use gridhaul_sim::Sim;
 
 fn run(text: &str) -> Answer {
     let scenario = Scenario::from_toml(text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
-    Sim { threads: 1 }.run(&scenario, &Quiet).unwrap_or_else(|error| panic!("{error}"))
+    Sim { threads: 1 }.run(&scenario, &NoProgress).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn maybe(answer: &Answer, row: usize, metric: Metric) -> Option<f64> {

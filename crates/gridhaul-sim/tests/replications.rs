@@ -2,12 +2,12 @@
 
 use gridhaul_scenario::Scenario;
 use gridhaul_scenario::answer::{Answer, Estimate, Metric, Point, Row, Scope};
-use gridhaul_scenario::backend::{Backend, Quiet};
+use gridhaul_scenario::backend::{Backend, NoProgress};
 use gridhaul_sim::Sim;
 
 fn answer(text: &str) -> Answer {
     let scenario = Scenario::from_toml(text, "replications.toml").expect("a scenario");
-    Sim::default().run(&scenario, &Quiet).expect("an answer")
+    Sim::default().run(&scenario, &NoProgress).expect("an answer")
 }
 
 /// A link of 1 Mbit/s between two hosts, with more keys of the file, of the link and of the flow.
@@ -84,7 +84,7 @@ fn what_is_called_deterministic_does_not_depend_on_the_seed() {
                     assert!(scenario.is_deterministic(), "{text}");
                     let mut run = |seed| {
                         scenario.seed = seed;
-                        Sim::default().run(&scenario, &Quiet).expect("an answer").points
+                        Sim::default().run(&scenario, &NoProgress).expect("an answer").points
                     };
                     assert_eq!(run(1), run(2), "{text}");
                 }

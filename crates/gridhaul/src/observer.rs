@@ -1,9 +1,9 @@
 //! What watches the work of the library.
 
 use gridhaul_scenario::answer::Answer;
-use gridhaul_scenario::backend::{Progress, Quiet};
+use gridhaul_scenario::backend::{NoProgress, Progress};
 
-/// Follows a call of the library, for example to draw a progress bar. [`Quiet`] follows nothing.
+/// Follows a call of the library, for example to draw a progress bar. [`NoProgress`] follows nothing.
 pub trait Observer: Sync {
     /// A part of the work begins, such as the run of one backend. The progress is dropped at its end;
     /// [`Progress::is_interrupted`] ends the work early.
@@ -16,7 +16,7 @@ pub trait Observer: Sync {
     fn on_note(&self, _note: &str) {}
 }
 
-impl Observer for Quiet {
+impl Observer for NoProgress {
     fn begin(&self, _part: &str) -> Box<dyn Progress> {
         Box::new(Self)
     }

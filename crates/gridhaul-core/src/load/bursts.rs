@@ -1,6 +1,6 @@
 //! When bursts begin and end.
 
-use gridhaul_scenario::scenario::{self, Spread};
+use gridhaul_scenario::scenario::{self, PeriodDistribution};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use crate::random::RandomStream;
@@ -13,7 +13,7 @@ use crate::random::RandomStream;
 pub struct Bursts {
     on: Duration,
     off: Duration,
-    spread: Spread,
+    spread: PeriodDistribution,
     active: bool,
     until: Instant,
     chance: RandomStream,
@@ -77,17 +77,21 @@ impl Bursts {
     /// of a fixed one any part is left with equal probability.
     fn residual(&mut self, mean: Duration) -> Duration {
         match self.spread {
-            Spread::Fixed => self.chance.uniform(mean),
-            Spread::Exponential => self.chance.exponential(mean),
+            PeriodDistribution::Fixed => self.chance.uniform(mean),
+            PeriodDistribution::Exponential => self.chance.exponential(mean),
         }
     }
 }
 
 /// A length of a burst or a silence.
-pub(super) fn length(spread: Spread, mean: Duration, chance: &mut RandomStream) -> Duration {
+pub(super) fn length(
+    spread: PeriodDistribution,
+    mean: Duration,
+    chance: &mut RandomStream,
+) -> Duration {
     match spread {
-        Spread::Fixed => mean,
-        Spread::Exponential => chance.exponential(mean),
+        PeriodDistribution::Fixed => mean,
+        PeriodDistribution::Exponential => chance.exponential(mean),
     }
 }
 
@@ -96,7 +100,7 @@ mod tests {
     use super::*;
     use gridhaul_scenario::units::Bytes;
 
-    fn bursts(on_ms: u64, off_ms: u64, spread: Spread, member: u64) -> Bursts {
+    fn bursts(on_ms: u64, off_ms: u64, spread: PeriodDistribution, member: u64) -> Bursts {
         let keys = scenario::OnOff {
             on: Duration::from_millis(on_ms),
             off: Duration::from_millis(off_ms),
@@ -115,7 +119,7 @@ mod tests {
     #[test]
     fn at_any_time_the_share_in_a_burst_is_the_stationary_one() {
         // 60,000 members, a quarter of them in a burst: the standard deviation is 106.
-        for spread in [Spread::Fixed, Spread::Exponential] {
+        for spread in [PeriodDistribution::Fixed, PeriodDistribution::Exponential] {
             for now in [0, 1, 130, 5_000] {
                 let active = (0..60_000)
                     .filter(|&member| {
@@ -131,7 +135,7 @@ mod tests {
 
     #[test]
     fn fixed_lengths_alternate_after_the_first() {
-        let mut bursts = bursts(100, 300, Spread::Fixed, 1);
+        let mut bursts = bursts(100, 300, PeriodDistribution::Fixed, 1);
         let (first, was_active) = (bursts.until(), bursts.active());
         assert!(first <= at(if was_active { 100 } else { 300 }));
         bursts.advance(first);
@@ -148,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_burst_of_no_length_never_begins() {
-        let bursts = bursts(0, 300, Spread::Exponential, 0);
+        let bursts = bursts(0, 300, PeriodDistribution::Exponential, 0);
         assert_eq!((bursts.active(), bursts.until()), (false, Instant::NEVER));
     }
 

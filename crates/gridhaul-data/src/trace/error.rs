@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 
-use gridhaul_scenario::scenario::Place;
+use gridhaul_scenario::scenario::SourceLocation;
 use thiserror::Error;
 
 use super::Wrong;
@@ -23,7 +23,7 @@ pub struct TraceError {
 pub(super) struct Details {
     place: Option<(Unit, u64)>,
     /// The line with the wrong cell; of Parquet there is none.
-    excerpt: Option<Place>,
+    excerpt: Option<SourceLocation>,
     column: String,
     message: String,
     remedy: String,
@@ -80,8 +80,8 @@ impl Details {
     /// Points at these bytes of the line.
     pub(super) fn at(mut self: Box<Self>, line: &str, cell: Range<usize>) -> Wrong {
         if let Some((Unit::Line, number)) = self.place {
-            let place = Place::of(line, cell);
-            self.excerpt = Some(Place { line: number as usize, ..place });
+            let place = SourceLocation::of(line, cell);
+            self.excerpt = Some(SourceLocation { line: number as usize, ..place });
         }
         self
     }

@@ -51,7 +51,7 @@ pub fn open(scenario: &Scenario, flow: &str) -> Option<Result<TraceReader, Trace
 
 /// Opens the traces of the flows; where there is a sweep, those of its points and no others.
 fn diagnostics(scenario: &Scenario) -> Vec<Diagnostic> {
-    if scenario.sweep.is_empty() || !scenario.names_a_trace() {
+    if scenario.sweep.is_empty() || !scenario.has_trace() {
         return diagnostics_here(scenario);
     }
     let Ok(all) = scenario.points() else { return Vec::new() };

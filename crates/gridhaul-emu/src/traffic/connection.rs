@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 use std::net::Shutdown;
 
 use gridhaul_core::load::{Application, Arrival, UnderWay};
-use gridhaul_scenario::scenario::End;
+use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::{Duration, Instant};
 use socket2::Socket;
 
@@ -154,7 +154,7 @@ impl Connection {
             self.begin(now, plan, observer);
         }
         if self.begun {
-            self.write(End::From, now, observer);
+            self.write(FlowEnd::From, now, observer);
         }
     }
 
@@ -177,10 +177,10 @@ impl Connection {
 
     /// Lets the socket of an end take what is written. In a burst without rate there is a message whenever
     /// the socket takes one, which it does when all before have been sent.
-    pub(crate) fn write(&mut self, end: End, now: Instant, observer: &mut impl Observer) {
+    pub(crate) fn write(&mut self, end: FlowEnd, now: Instant, observer: &mut impl Observer) {
         self.note_opening();
         while self.streams.flush(end) {
-            if end == End::To {
+            if end == FlowEnd::To {
                 return;
             }
             self.application.advance(now);
@@ -195,7 +195,7 @@ impl Connection {
     /// Reads what has reached an end. Returns whether the application is due anew.
     pub(crate) fn read(
         &mut self,
-        end: End,
+        end: FlowEnd,
         plan: &FlowPlan,
         scratch: &mut [MaybeUninit<u8>],
         clock: impl Fn() -> Instant,
@@ -207,7 +207,7 @@ impl Connection {
             match socket.recv(scratch) {
                 Ok(0) => {
                     // Nothing more will come; the socket must not wake the loop again.
-                    if end == End::To {
+                    if end == FlowEnd::To {
                         let _ = socket.shutdown(Shutdown::Write);
                     }
                     break;
@@ -231,7 +231,7 @@ impl Connection {
         self.application.next_deadline() != before
     }
 
-    fn on_delivered(&mut self, end: End, now: Instant, observer: &mut impl Observer) {
+    fn on_delivered(&mut self, end: FlowEnd, now: Instant, observer: &mut impl Observer) {
         loop {
             let mut carrier = Carried { streams: &mut self.streams, now, observer: &mut *observer };
             let message =

@@ -50,7 +50,7 @@ impl RowTraffic {
             warmup,
             delays: Delays::new(),
             messages: Vec::new(),
-            judge: flow.deadline_in_force().map(|deadline| Judge::new(deadline, warmup, end)),
+            judge: flow.effective_deadline().map(|deadline| Judge::new(deadline, warmup, end)),
             has_messages: flow.transport != Transport::Tcp,
             lateness: Lateness::new(),
             before: Vec::new(),

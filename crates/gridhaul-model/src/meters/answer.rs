@@ -46,7 +46,7 @@ pub(super) fn add(answer: &mut Answer, point: &ScenarioPoint, layout: &Layout, w
 fn deadline_checks(layout: &Layout, rows: &[Row]) -> Vec<DeadlineCheck> {
     let judged = layout.flows.iter().zip(rows).filter_map(|(place, row)| {
         let deadline = place.deadline?;
-        Some(DeadlineCheck::on_deadline(&place.name, deadline, row.mean(Metric::DeadlineMet)))
+        Some(DeadlineCheck::of_deadline(&place.name, deadline, row.mean(Metric::DeadlineMet)))
     });
     judged.collect()
 }

@@ -157,7 +157,7 @@ impl Layout {
             Load::Periodic(_) => Every::Fixed,
             _ => Every::Random,
         };
-        let (name, deadline) = (name.to_owned(), flow.deadline_in_force());
+        let (name, deadline) = (name.to_owned(), flow.effective_deadline());
         self.flows.push(FlowPlace { name, upstream, class, count, sizes, every, deadline });
     }
 
@@ -221,13 +221,13 @@ impl Place<'_> {
             noise: 0.0,
             feed,
         };
-        for hop in &stage.out {
+        for hop in &stage.forward {
             let direction = hop.direction(scenario);
             class.out += direction.delay.as_secs_f64();
             class.noise = 1.0 - (1.0 - class.noise) * (1.0 - noise(direction));
             class.path.push(self.queue(scenario, *hop, sizes.segment));
         }
-        for hop in &stage.back {
+        for hop in &stage.reverse {
             let direction = hop.direction(scenario);
             let rate = direction.rate.as_bits_per_sec().max(1) as f64;
             class.back += direction.delay.as_secs_f64() + sizes.ack / rate;

@@ -5,7 +5,7 @@
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::Unsupported;
-use gridhaul_scenario::scenario::{Proxy, ProxyMode, Scenario, Stage, Waypoint};
+use gridhaul_scenario::scenario::{Proxy, ProxyMode, ProxyPosition, Scenario, Stage};
 
 use super::buffers::{self, Buffer};
 use super::demand::{Demand, Limit};
@@ -42,7 +42,7 @@ impl<'s> Course<'s> {
             ));
         };
         let points = scenario
-            .waypoints(name)
+            .proxy_positions(name)
             .map_err(|diagnostic| one(diagnostic.key.clone(), &diagnostic.message))?;
         refuse(scenario, &points)?;
         let cuts = Cuts { scenario, stage, points: &points };
@@ -61,7 +61,7 @@ impl<'s> Course<'s> {
     fn joined(
         scenario: &Scenario,
         mut pieces: Vec<Demand<'s>>,
-        points: &[Waypoint],
+        points: &[ProxyPosition],
         buffers: &[Buffer],
     ) -> Self {
         let rates = pieces.iter().map(Demand::arriving).zip(0_usize..);
@@ -117,7 +117,7 @@ impl<'s> Course<'s> {
 struct Cuts<'a, 's> {
     scenario: &'s Scenario,
     stage: &'a Stage,
-    points: &'a [Waypoint],
+    points: &'a [ProxyPosition],
 }
 
 impl Cuts<'_, '_> {
@@ -126,16 +126,16 @@ impl Cuts<'_, '_> {
     fn piece(&self, index: usize) -> (Stage, StackParams) {
         let (start, end) =
             (index.checked_sub(1).map(|index| &self.points[index]), self.points.get(index));
-        let out = start.map_or(0, |point| point.after[0])
-            ..end.map_or(self.stage.out.len(), |point| point.after[0]);
+        let out = start.map_or(0, |point| point.hops_before[0])
+            ..end.map_or(self.stage.forward.len(), |point| point.hops_before[0]);
         // The way back begins at the far end.
-        let back = end.map_or(0, |point| point.after[1])
-            ..start.map_or(self.stage.back.len(), |point| point.after[1]);
-        let name = |point: &Waypoint| self.scenario.node[point.node].proxy.as_ref();
+        let back = end.map_or(0, |point| point.hops_before[1])
+            ..start.map_or(self.stage.reverse.len(), |point| point.hops_before[1]);
+        let name = |point: &ProxyPosition| self.scenario.node[point.node].proxy.as_ref();
         let own = start.and_then(name).and_then(|proxy| proxy.stack.clone());
         let stage = Stage {
-            out: self.stage.out[out].to_vec(),
-            back: self.stage.back[back].to_vec(),
+            forward: self.stage.forward[out].to_vec(),
+            reverse: self.stage.reverse[back].to_vec(),
             stack: own.or_else(|| self.stage.stack.clone()),
             ..self.stage.clone()
         };
@@ -170,7 +170,7 @@ impl Cuts<'_, '_> {
 }
 
 /// Names what has no formula of the proxies on a way.
-fn refuse(scenario: &Scenario, points: &[Waypoint]) -> Result<(), Vec<Unsupported>> {
+fn refuse(scenario: &Scenario, points: &[ProxyPosition]) -> Result<(), Vec<Unsupported>> {
     let mut unsupported = Vec::new();
     for point in points {
         let Some((node, found)) = scenario.node.get_index(point.node) else { continue };
@@ -179,7 +179,7 @@ fn refuse(scenario: &Scenario, points: &[Waypoint]) -> Result<(), Vec<Unsupporte
             let key = format!("node.{node}.proxy.{key}");
             unsupported.push(Unsupported { key, reason: reason.to_owned() });
         };
-        if !mode.ends_connections() {
+        if !mode.terminates_connections() {
             refuse("mode", "no published law is used for this kind of proxy; ask `--on sim`");
         }
         if !crash.is_empty() {

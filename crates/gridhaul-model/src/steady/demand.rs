@@ -80,7 +80,7 @@ impl<'s> Demand<'s> {
     ) -> Result<Self, Vec<Unsupported>> {
         refuse(scenario, name, flow)?;
         let one = |key: String, reason: &str| vec![Unsupported { key, reason: reason.to_owned() }];
-        let way = Way::of(scenario, (&stage.out, &stage.back), stage.connections, &stack)?;
+        let way = Way::of(scenario, (&stage.forward, &stage.reverse), stage.connections, &stack)?;
         let connection = Connection::of(&stack, &way, rules);
         let key = match &stage.stack {
             Some(stack) => format!("stack.{stack}.congestion_control"),

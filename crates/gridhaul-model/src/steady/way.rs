@@ -220,7 +220,7 @@ fn refuse(key: &str, direction: &Direction, unsupported: &mut Vec<Unsupported>) 
             reason: format!("the formulas of the steady state know no {what}; ask `--on sim`"),
         });
     }
-    if direction.working_shaper().is_some() {
+    if direction.active_shaper().is_some() {
         unsupported.push(Unsupported {
             key: format!("{key}.shaper"),
             reason: "the formulas of the steady state know no shapers; ask `--on emu`".to_owned(),

@@ -1,15 +1,15 @@
 //! What is answered: one schema for all backends.
 
 mod capture;
+mod deadline_check;
 mod delay;
 mod estimate;
-mod idle;
+mod ineffective_keys;
 mod metric;
 mod recording;
-mod runs;
+mod replications;
 mod series;
-mod unopened;
-mod verdict;
+mod unopened_connections;
 
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -19,13 +19,13 @@ use serde_json::json;
 use crate::backend::RunError;
 
 pub use capture::Capture;
+pub use deadline_check::DeadlineCheck;
 pub use delay::{DelayCounts, DelayDistribution};
 pub use estimate::Estimate;
 pub use metric::{Metric, MetricInfo, Scope};
-pub use recording::{Recording, Window};
-pub use runs::{Metrics, RowNames, RunRows, TimeBase};
+pub use recording::{Recording, WindowSample};
+pub use replications::{Metrics, RowNames, RunRows, TimeBase};
 pub use series::{Column, ColumnData, ColumnInfo, Series, SeriesInfo};
-pub use verdict::DeadlineCheck;
 
 /// The answer of one backend to one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

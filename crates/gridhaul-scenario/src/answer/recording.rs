@@ -15,7 +15,7 @@ pub struct Recording {
 
 /// A look at the sender of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
+pub struct WindowSample {
     /// Congestion window in bytes.
     pub cwnd: u64,
     /// Slow-start threshold in bytes; `None` where there is none yet.
@@ -67,7 +67,7 @@ const DELAYS_MAX: usize = 1_000_000;
 
 impl Recording {
     /// A look at the sender of a flow.
-    pub fn on_window(&mut self, at: Instant, flow: u32, look: Window) {
+    pub fn on_window(&mut self, at: Instant, flow: u32, look: WindowSample) {
         let windows = &mut self.windows;
         windows.time.push(at.as_secs_f64());
         windows.flow.push(flow);
@@ -182,7 +182,7 @@ mod tests {
     fn the_tables_are_those_of_the_reference() {
         let mut recording = Recording::default();
         let (now, delay) = (Instant::from_nanos(7), Duration::from_nanos(3));
-        let look = Window { cwnd: 1, ssthresh: None, in_flight: 1, srtt: None, rto: delay };
+        let look = WindowSample { cwnd: 1, ssthresh: None, in_flight: 1, srtt: None, rto: delay };
         recording.on_window(now, 0, look);
         recording.on_queue(now, 0, (1, 2));
         recording.on_throughput(now, 0, 1.0);

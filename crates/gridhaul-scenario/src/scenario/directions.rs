@@ -60,7 +60,7 @@ impl Directions {
         hops.iter().map(move |hop| {
             let first = self.first[hop.link][usize::from(!hop.forward)].unwrap_or(0);
             let row = self.row_of[first as usize] as usize;
-            first + dealt(member, group, self.rows[row].1) as u32
+            first + assigned_member(member, group, self.rows[row].1) as u32
         })
     }
 
@@ -100,6 +100,6 @@ impl Directions {
 
 /// Member `member` of a group of `of` goes with this one of `over` others: ⌊i·k/n⌋.
 #[must_use]
-pub const fn dealt(member: u64, of: u64, over: u64) -> u64 {
+pub const fn assigned_member(member: u64, of: u64, over: u64) -> u64 {
     member * over / of
 }

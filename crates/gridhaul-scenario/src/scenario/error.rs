@@ -26,12 +26,12 @@ pub struct Diagnostic {
     /// What to do about it; empty where the message says it.
     pub remedy: String,
     /// Where it stands in the file, where that is known.
-    pub place: Option<Place>,
+    pub place: Option<SourceLocation>,
 }
 
 /// A place in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceLocation {
     /// Line, counted from 1; 0 in an argument of the command line.
     pub line: usize,
     /// Column in characters, counted from 1.
@@ -69,7 +69,7 @@ impl Diagnostic {
     }
 }
 
-impl Place {
+impl SourceLocation {
     /// Where bytes `span` of `text` stand. A span of several lines is cut at the end of its first.
     #[must_use]
     pub fn of(text: &str, span: Range<usize>) -> Self {

@@ -64,7 +64,7 @@ pub struct Flow {
 impl Flow {
     /// The deadline of the messages: the flow's own, or the one of its application profile.
     #[must_use]
-    pub fn deadline_in_force(&self) -> Option<Duration> {
+    pub fn effective_deadline(&self) -> Option<Duration> {
         let of_profile = || match &self.load {
             Load::Application(application) => application.profile.deadline(),
             _ => None,

@@ -286,7 +286,7 @@ impl Link {
 impl Direction {
     /// The shaper in front of it, if it works.
     #[must_use]
-    pub fn working_shaper(&self) -> Option<&Shaper> {
+    pub fn active_shaper(&self) -> Option<&Shaper> {
         self.shaper.as_ref().filter(|shaper| shaper.on)
     }
     /// A plain wire with the default queue.

@@ -102,7 +102,7 @@ pub struct OnOff {
     pub size: Bytes,
     /// Whether lengths are fixed or exponentially distributed.
     #[serde(default)]
-    pub spread: Spread,
+    pub spread: PeriodDistribution,
     /// All members of a group open their connections together, at the start of the flow. Their
     /// bursts stay independent.
     #[serde(default)]
@@ -112,7 +112,7 @@ pub struct OnOff {
 /// Distribution of the lengths of bursts and silences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Spread {
+pub enum PeriodDistribution {
     /// Every length is the mean.
     Fixed,
     /// Exponential.

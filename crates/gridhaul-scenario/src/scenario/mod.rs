@@ -2,14 +2,14 @@
 
 mod application;
 mod aqm;
-mod channel;
 mod check;
 mod directions;
+mod end_of_run;
 mod error;
 mod file;
 mod flow;
 mod ip;
-mod late;
+mod line_noise;
 mod link;
 mod load;
 mod node;
@@ -34,27 +34,29 @@ use crate::units::Duration;
 
 pub use application::{Application, ApplicationProfile};
 pub use aqm::{Aqm, Codel, FqCodel, Pie, Red};
-pub use channel::{Noise, NoiseTiming, Shadowing};
-pub use directions::{Directions, dealt};
-pub use error::{Diagnostic, Place, ScenarioError};
+pub use directions::{Directions, assigned_member};
+pub use error::{Diagnostic, ScenarioError, SourceLocation};
 pub use file::{ScenarioFile, reworded};
 pub use flow::{Flow, Transport};
 pub use ip::IpVersion;
+pub use line_noise::{Noise, NoiseTiming, Shadowing};
 pub use link::{
     Direction, GilbertElliott, Jitter, JitterShape, Link, LoadLatency, Loss, Outage, OutageMode,
     PACKET_MAX, Reorder,
 };
-pub use load::{Burst, Load, OnOff, Periodic, Poisson, RequestResponse, Spread, Trace, Transfer};
-pub use node::{Aggregator, Node, WhenFull};
-pub use plan::{Limit, Plan};
+pub use load::{
+    Burst, Load, OnOff, PeriodDistribution, Periodic, Poisson, RequestResponse, Trace, Transfer,
+};
+pub use node::{Aggregator, FullBufferPolicy, Node};
+pub use plan::{PlanLimit, PlanSpecification};
 pub use points::{Choice, Choices, ScenarioPoint};
 pub use power_line::{PowerLine, PowerLineClass};
-pub use proxy::{Bypass, Crash, End, Proxy, ProxyMode, Waypoint};
+pub use proxy::{Crash, FlowEnd, PacketsWhileDown, Proxy, ProxyMode, ProxyPosition};
 pub use route::{Hop, Routes};
-pub use shaper::{Shaper, Share};
+pub use shaper::{Shaper, ShaperShare};
 pub use stack::{CongestionControlAlgorithm, Profile, Recovery, Stack};
 pub use stage::{Stage, upstream_name};
-pub use sweep::{Range, Sweep, Values};
+pub use sweep::{Sweep, ValueRange, Values};
 
 /// A network, what is sent over it, and how long it is watched.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -99,7 +101,7 @@ pub struct Scenario {
     /// What `gridhaul plan` may choose, what it costs and what must hold. Other commands answer the
     /// scenario as it stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub plan: Option<Plan>,
+    pub plan: Option<PlanSpecification>,
 }
 
 /// What is recorded over time.

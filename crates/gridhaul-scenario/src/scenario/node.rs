@@ -39,7 +39,7 @@ pub struct Aggregator {
     pub ip: Option<IpVersion>,
     /// What happens to data for which the buffer has no room.
     #[serde(default)]
-    pub when_full: WhenFull,
+    pub when_full: FullBufferPolicy,
     /// The upstream connections of several equal collectors open at a random time, evenly distributed
     /// from the start of the run up to this, or with the first data if that comes earlier; `"0 s"`: all at the
     /// start of the run. Absent: 1 s.
@@ -50,7 +50,7 @@ pub struct Aggregator {
 /// What a collector does when its buffer is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum WhenFull {
+pub enum FullBufferPolicy {
     /// Segments that do not fit are dropped without acknowledgement; their sender repeats them.
     #[default]
     Drop,

@@ -10,7 +10,8 @@ use crate::units::{Duration, Probability};
 /// What `gridhaul plan` looks for: the cheapest choice that keeps every limit.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
+#[schemars(rename = "Plan")]
+pub struct PlanSpecification {
     /// Currency of the costs, such as `"EUR"`; only shown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub currency: String,
@@ -28,13 +29,13 @@ pub struct Plan {
     pub cost: IndexMap<String, f64>,
     /// Limits that must be kept, by the name of the flow.
     #[serde(default)]
-    pub limit: IndexMap<String, Limit>,
+    pub limit: IndexMap<String, PlanLimit>,
 }
 
 /// Limits of a flow. Every one that is given must be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Limit {
+pub struct PlanLimit {
     /// Most that may be lost of the data segments, over all stages (`segment_loss_total_ratio`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Probability>,

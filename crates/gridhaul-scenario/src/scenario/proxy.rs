@@ -29,7 +29,7 @@ pub struct Proxy {
     /// `snoop`, `ack`: the end of the flow whose side is served. `snoop` repeats what is lost on
     /// the way to it, `ack` thins the acknowledgements that travel to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub toward: Option<End>,
+    pub toward: Option<FlowEnd>,
     /// Names of the flows that it serves; the others pass. Absent: all TCP flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<Vec<String>>,
@@ -72,7 +72,7 @@ impl ProxyMode {
     /// Whether connections end at it, and what they deliver goes on over another one: it then
     /// acknowledges in place of the receiver, and uses no timestamps.
     #[must_use]
-    pub const fn ends_connections(self) -> bool {
+    pub const fn terminates_connections(self) -> bool {
         matches!(self, Self::Split | Self::Reflect)
     }
 }
@@ -80,7 +80,7 @@ impl ProxyMode {
 /// One of the ends of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum End {
+pub enum FlowEnd {
     /// Its `from` end.
     From,
     /// Its `to` end.
@@ -98,13 +98,13 @@ pub struct Crash {
     pub down: Duration,
     /// What becomes of packets while it is down.
     #[serde(default)]
-    pub packets: Bypass,
+    pub packets: PacketsWhileDown,
 }
 
 /// What becomes of packets at a proxy that is down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Bypass {
+pub enum PacketsWhileDown {
     /// They are forwarded: the program has died, the regenerator works.
     #[default]
     Forward,
@@ -114,22 +114,22 @@ pub enum Bypass {
 
 /// A proxy on the way of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Waypoint {
+pub struct ProxyPosition {
     /// Index of its node in [`Scenario::node`].
     pub node: usize,
     /// Hops before it on the way out and on the way back.
-    pub after: [usize; 2],
+    pub hops_before: [usize; 2],
 }
 
 impl Proxy {
     /// The end that `snoop` and `ack` serve: as written, or else where data flows to (`snoop`) and
     /// comes from (`ack`) in a flow from `from` to `to`.
     #[must_use]
-    pub const fn served(&self) -> End {
+    pub const fn served(&self) -> FlowEnd {
         match (self.toward, self.mode) {
             (Some(end), _) => end,
-            (None, ProxyMode::Ack) => End::From,
-            (None, _) => End::To,
+            (None, ProxyMode::Ack) => FlowEnd::From,
+            (None, _) => FlowEnd::To,
         }
     }
 
@@ -192,8 +192,8 @@ impl Scenario {
         for (name, flow) in network.iter().flat_map(|_| &self.flow) {
             let Some(network) = network.as_ref().filter(|_| !idle.is_empty()) else { break };
             // A flow without a way is told elsewhere.
-            let Ok(ways) = network.routes(name, flow) else { continue };
-            for (node, _) in self.served_at(name, flow, &ways.out) {
+            let Ok(routes) = network.routes(name, flow) else { continue };
+            for (node, _) in self.served_at(name, flow, &routes.forward) {
                 idle.retain(|(idle, _)| self.node.get_index_of(*idle) != Some(node));
             }
         }
@@ -205,18 +205,18 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::routes`]; or the way back does not pass the same proxies in reverse order
     /// (RFC 3135, section 4.2: a proxy must see both directions).
-    pub fn waypoints(&self, flow: &str) -> Result<Vec<Waypoint>, Diagnostic> {
-        let ways = self.routes(flow)?;
-        self.waypoints_on(flow, &self.flow[flow], &ways.out, &ways.back)
+    pub fn proxy_positions(&self, flow: &str) -> Result<Vec<ProxyPosition>, Diagnostic> {
+        let routes = self.routes(flow)?;
+        self.proxy_positions_on(flow, &self.flow[flow], &routes.forward, &routes.reverse)
     }
 
-    pub(super) fn waypoints_on(
+    pub(super) fn proxy_positions_on(
         &self,
         name: &str,
         flow: &Flow,
         out: &[Hop],
         back: &[Hop],
-    ) -> Result<Vec<Waypoint>, Diagnostic> {
+    ) -> Result<Vec<ProxyPosition>, Diagnostic> {
         let there = self.served_at(name, flow, out);
         let mut home = self.served_at(name, flow, back);
         home.reverse();
@@ -230,7 +230,9 @@ impl Scenario {
             ));
         }
         let both = there.into_iter().zip(home);
-        Ok(both.map(|((node, out), (_, back))| Waypoint { node, after: [out, back] }).collect())
+        Ok(both
+            .map(|((node, out), (_, back))| ProxyPosition { node, hops_before: [out, back] })
+            .collect())
     }
 
     /// Nodes with a proxy that serves the flow, and the hops before them.

@@ -18,9 +18,9 @@ pub struct Hop {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Routes {
     /// From `from` to `to`.
-    pub out: Vec<Hop>,
+    pub forward: Vec<Hop>,
     /// From `to` back to `from`; empty for datagrams, which nobody answers.
-    pub back: Vec<Hop>,
+    pub reverse: Vec<Hop>,
 }
 
 impl Hop {
@@ -78,8 +78,8 @@ impl Scenario {
     /// The way from the `to` end of a flow back to its `from` end, for datagrams too: programs of one's
     /// own may answer them. `None` where the links have none.
     #[must_use]
-    pub fn way_back(&self, flow: &str) -> Option<Vec<Hop>> {
-        Network::new(self).back(flow, self.flow.get(flow)?).ok()
+    pub fn reverse_path(&self, flow: &str) -> Option<Vec<Hop>> {
+        Network::new(self).reverse_path(flow, self.flow.get(flow)?).ok()
     }
 }
 
@@ -91,7 +91,7 @@ pub(super) struct Network<'s> {
 }
 
 /// One of the two ways of a flow, for search and for messages.
-struct Way<'a> {
+struct PathRequest<'a> {
     key: String,
     from: &'a str,
     to: &'a str,
@@ -116,22 +116,22 @@ impl<'s> Network<'s> {
     }
 
     pub(super) fn routes(&self, name: &str, flow: &Flow) -> Result<Routes, Diagnostic> {
-        let out = self.way(&Way {
+        let forward = self.path(&PathRequest {
             key: format!("flow.{name}.route"),
             from: &flow.from,
             to: &flow.to,
             written: flow.route.as_deref(),
             members: self.members(flow),
         })?;
-        let back = match flow.transport {
+        let reverse = match flow.transport {
             Transport::Datagram => Vec::new(),
-            Transport::Tcp | Transport::Echo => self.back(name, flow)?,
+            Transport::Tcp | Transport::Echo => self.reverse_path(name, flow)?,
         };
-        Ok(Routes { out, back })
+        Ok(Routes { forward, reverse })
     }
 
-    fn back(&self, name: &str, flow: &Flow) -> Result<Vec<Hop>, Diagnostic> {
-        self.way(&Way {
+    fn reverse_path(&self, name: &str, flow: &Flow) -> Result<Vec<Hop>, Diagnostic> {
+        self.path(&PathRequest {
             key: format!("flow.{name}.reverse_route"),
             from: &flow.to,
             to: &flow.from,
@@ -144,35 +144,39 @@ impl<'s> Network<'s> {
         self.scenario.members(&flow.from, &flow.to).unwrap_or(1)
     }
 
-    fn way(&self, way: &Way<'_>) -> Result<Vec<Hop>, Diagnostic> {
-        if let Some(written) = way.written {
-            return self.follow(way, written);
+    fn path(&self, request: &PathRequest<'_>) -> Result<Vec<Hop>, Diagnostic> {
+        if let Some(written) = request.written {
+            return self.follow(request, written);
         }
-        if let Some(found) = self.search(way, |node| self.passable(node, way.members)) {
+        if let Some(found) = self.search(request, |node| self.passable(node, request.members)) {
             return Ok(found);
         }
-        let message = format!("there is no way from `{}` to `{}`", way.from, way.to);
-        if self.search(way, |_| true).is_some() {
+        let message = format!("there is no way from `{}` to `{}`", request.from, request.to);
+        if self.search(request, |_| true).is_some() {
             return Err(Diagnostic::new(
-                &way.key,
+                &request.key,
                 format!("{message} except through a group, where the member is not determined"),
                 "a flow passes only groups that are not larger than its own; put a single node in \
                  between",
             ));
         }
-        let remedy = match self.search(&way.reversed(), |_| true) {
+        let remedy = match self.search(&request.reversed(), |_| true) {
             Some(_) => "the links between them are one-way: give one of them its other direction",
             None => "add a link between them, or links over other nodes",
         };
-        Err(Diagnostic::new(&way.key, message, remedy))
+        Err(Diagnostic::new(&request.key, message, remedy))
     }
 
     /// Follows a written way from link to link.
-    fn follow(&self, way: &Way<'_>, written: &[String]) -> Result<Vec<Hop>, Diagnostic> {
-        let (mut at, mut hops) = (way.from, Vec::new());
+    fn follow(
+        &self,
+        request: &PathRequest<'_>,
+        written: &[String],
+    ) -> Result<Vec<Hop>, Diagnostic> {
+        let (mut at, mut hops) = (request.from, Vec::new());
         for (index, name) in written.iter().enumerate() {
             let fail = |message: String, remedy: String| {
-                Err(Diagnostic::new(format!("{}[{index}]", way.key), message, remedy))
+                Err(Diagnostic::new(format!("{}[{index}]", request.key), message, remedy))
             };
             let Some((number, _, link)) = self.scenario.link.get_full(name) else {
                 let known: Vec<_> = self.scenario.link.keys().map(String::as_str).collect();
@@ -184,7 +188,7 @@ impl<'s> Network<'s> {
                         "link `{name}` joins `{}` and `{}`, but the route is at `{at}` here",
                         link.from, link.to
                     ),
-                    format!("name the links from `{}` to `{}` in order", way.from, way.to),
+                    format!("name the links from `{}` to `{}` in order", request.from, request.to),
                 );
             };
             let direction = if forward { link.forward() } else { link.reverse() };
@@ -199,7 +203,7 @@ impl<'s> Network<'s> {
             }
             let last = index + 1 == written.len();
             let node = self.scenario.node.get_index_of(next);
-            if !last && node.is_some_and(|node| !self.passable(node, way.members)) {
+            if !last && node.is_some_and(|node| !self.passable(node, request.members)) {
                 return fail(
                     format!("the route passes the group `{next}`, but not which of its members"),
                     "a flow passes only groups that are not larger than its own".into(),
@@ -208,20 +212,24 @@ impl<'s> Network<'s> {
             hops.push(Hop { link: number, forward });
             at = next;
         }
-        if at != way.to || hops.is_empty() {
+        if at != request.to || hops.is_empty() {
             return Err(Diagnostic::new(
-                &way.key,
-                format!("the route ends at `{at}`, not at `{}`", way.to),
-                format!("name all links from `{}` to `{}` in order", way.from, way.to),
+                &request.key,
+                format!("the route ends at `{at}`, not at `{}`", request.to),
+                format!("name all links from `{}` to `{}` in order", request.from, request.to),
             ));
         }
         Ok(hops)
     }
 
     /// Breadth first: the fewest links, and of these the first in the file.
-    fn search(&self, way: &Way<'_>, passable: impl Fn(usize) -> bool) -> Option<Vec<Hop>> {
-        let start = self.scenario.node.get_index_of(way.from)?;
-        let goal = self.scenario.node.get_index_of(way.to)?;
+    fn search(
+        &self,
+        request: &PathRequest<'_>,
+        passable: impl Fn(usize) -> bool,
+    ) -> Option<Vec<Hop>> {
+        let start = self.scenario.node.get_index_of(request.from)?;
+        let goal = self.scenario.node.get_index_of(request.to)?;
         let mut reached: Vec<Option<(Hop, usize)>> = vec![None; self.leaving.len()];
         let mut waiting = VecDeque::from([start]);
         while let Some(node) = waiting.pop_front() {
@@ -248,7 +256,7 @@ impl<'s> Network<'s> {
     }
 }
 
-impl Way<'_> {
+impl PathRequest<'_> {
     fn reversed(&self) -> Self {
         Self { key: String::new(), from: self.to, to: self.from, written: None, ..*self }
     }

@@ -31,13 +31,13 @@ pub struct Shaper {
     /// Shares of flows, by their names: of all packets that cross here, data or acknowledgements. The
     /// other flows share what is left.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub share: IndexMap<String, Share>,
+    pub share: IndexMap<String, ShaperShare>,
 }
 
 /// What a flow has of a shaper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Share {
+pub struct ShaperShare {
     /// Rate that it has whatever the others send.
     pub guarantee: BitRate,
     /// Rate that it does not exceed, even alone. Absent: the rate of the shaper.
@@ -51,7 +51,7 @@ impl Scenario {
         self.link.iter().enumerate().flat_map(|(index, (name, link))| {
             let ways = [("forward", link.forward(), true), ("reverse", link.reverse(), false)];
             ways.into_iter().filter_map(move |(way, direction, forward)| {
-                let shaper = direction?.working_shaper()?;
+                let shaper = direction?.active_shaper()?;
                 let way = if link.both.is_some() { "both" } else { way };
                 Some((format!("link.{name}.{way}.shaper"), Hop { link: index, forward }, shaper))
             })
@@ -63,7 +63,7 @@ impl Scenario {
         self.link.iter().flat_map(|(name, link)| {
             let given = link.given();
             given.filter_map(move |(way, direction)| {
-                Some((format!("link.{name}.{way}.shaper"), direction.working_shaper()?))
+                Some((format!("link.{name}.{way}.shaper"), direction.active_shaper()?))
             })
         })
     }

@@ -149,7 +149,7 @@ impl Profile {
 /// Calls a macro with the list of TCP variants: this list is the one place that names them all.
 /// A new variant is one line here and one file in `gridhaul-core/src/tcp/congestion/`.
 #[macro_export]
-macro_rules! for_each_variant {
+macro_rules! for_each_congestion_control {
     ($callback:ident) => {
         $callback! {
             /// Tahoe (Jacobson 1988): every loss restarts from one segment.
@@ -180,7 +180,7 @@ macro_rules! for_each_variant {
     };
 }
 
-macro_rules! variant_enum {
+macro_rules! congestion_control_enum {
     ($($(#[$doc:meta])* $name:ident, $module:ident;)*) => {
         /// A TCP variant.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -203,7 +203,7 @@ macro_rules! variant_enum {
         }
     };
 }
-for_each_variant!(variant_enum);
+for_each_congestion_control!(congestion_control_enum);
 
 /// How lost data is found and repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

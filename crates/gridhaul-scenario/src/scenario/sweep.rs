@@ -30,13 +30,13 @@ pub enum Values {
     /// These, as they would be written in the file.
     List(#[schemars(with = "Vec<serde_json::Value>")] Vec<toml::Value>),
     /// From one value to another.
-    Range(Range),
+    Range(ValueRange),
 }
 
 /// Values from one to another, both included.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Range {
+pub struct ValueRange {
     /// First and last value, in equal steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<[serde_json::Value; 2]>")]

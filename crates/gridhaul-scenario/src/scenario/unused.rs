@@ -49,8 +49,9 @@ impl Scenario {
         for (name, flow) in tcp {
             let Some(network) = network.as_ref().filter(|_| !idle.is_empty()) else { break };
             // A flow without a path is refused elsewhere.
-            let Ok(stages) =
-                network.routes(name, flow).and_then(|routes| self.cut(name, flow, routes))
+            let Ok(stages) = network
+                .routes(name, flow)
+                .and_then(|routes| self.split_at_aggregators(name, flow, routes))
             else {
                 continue;
             };

@@ -54,14 +54,14 @@ impl Plan {
                 let to_stack = flow.to_stack.clone().filter(|_| last);
                 Some(plan.group(stage, to_stack, next))
             });
-            plan.flows.push(Way { to: first.to, out: first.out, back: first.back, next });
+            plan.flows.push(Way { to: first.to, out: first.forward, back: first.reverse, next });
         }
         Ok(plan)
     }
 
     /// The number of the group of this stage: flows that go the same way share it.
     fn group(&mut self, stage: Stage, to_stack: Option<String>, next: Option<usize>) -> usize {
-        let Stage { from, to, out, back, connections, stack, ip } = stage;
+        let Stage { from, to, forward: out, reverse: back, connections, stack, ip } = stage;
         let to_stack = to_stack.or_else(|| stack.clone());
         let (collector, count) = (from, connections);
         let group = Group { collector, to, out, back, stack, to_stack, ip, count, next };

@@ -2,7 +2,7 @@
 
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::Unsupported;
-use gridhaul_scenario::scenario::{Aggregator, Flow, Load, Scenario, Stage, WhenFull};
+use gridhaul_scenario::scenario::{Aggregator, Flow, FullBufferPolicy, Load, Scenario, Stage};
 use gridhaul_scenario::units::BufferLimit;
 
 use super::sizes;
@@ -53,7 +53,7 @@ fn refusal(scenario: &Scenario, name: &str, flow: &Flow, stages: &[Stage]) -> Op
 /// Why the messages of a flow do not fit into a collector.
 fn misfit(scenario: &Scenario, flow: &Flow, collector: &Aggregator) -> Option<String> {
     let params = StackParams::named(scenario, flow.stack.as_ref(), flow.ip);
-    let waits = collector.when_full == WhenFull::Backpressure;
+    let waits = collector.when_full == FullBufferPolicy::Backpressure;
     let counted = matches!(collector.buffer, BufferLimit::Messages(_));
     if matches!(flow.load, Load::Trace(_)) && (waits || !counted) {
         return Some(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gridhaul_core::pep::aggregate::{self, window_share};
 use gridhaul_core::tcp::StackParams;
-use gridhaul_scenario::scenario::{Aggregator, Scenario, WhenFull, dealt};
+use gridhaul_scenario::scenario::{Aggregator, FullBufferPolicy, Scenario, assigned_member};
 use gridhaul_scenario::units::Duration;
 
 use super::{Collectors, Group, Machine, NO_OUTLET, Outlet, Plan, sizes};
@@ -53,7 +53,7 @@ impl<'a> Wiring<'a> {
     pub(crate) fn outlet_for(&self, next: Option<usize>, member: u64, of: u64) -> u32 {
         next.map_or(NO_OUTLET, |group| {
             let count = self.plan.groups[group].count;
-            (self.outlet[group] + dealt(member, of, count)) as u32
+            (self.outlet[group] + assigned_member(member, of, count)) as u32
         })
     }
 
@@ -69,10 +69,10 @@ impl<'a> Wiring<'a> {
         let Some(next) = next else { return false };
         let group = &self.plan.groups[next];
         let keys = self.keys(group);
-        if keys.when_full != WhenFull::Backpressure {
+        if keys.when_full != FullBufferPolicy::Backpressure {
             return false;
         }
-        let machine = self.machine[next] + dealt(member, of, group.count);
+        let machine = self.machine[next] + assigned_member(member, of, group.count);
         let members = u64::from(self.members[machine as usize]);
         let share = window_share(keys.buffer, members, sizes());
         let receive_window = u64::from(stacks.0.receive_window).min(share) as u32;
@@ -124,7 +124,7 @@ impl<'a> Wiring<'a> {
         Machine {
             aggregate: aggregate::SegmentAggregator::new(keys.buffer, slots),
             audit: CollectorAudit::new(keys.buffer, slots),
-            waits: keys.when_full == WhenFull::Backpressure,
+            waits: keys.when_full == FullBufferPolicy::Backpressure,
         }
     }
 
@@ -143,7 +143,7 @@ impl<'a> Wiring<'a> {
             .plan
             .groups
             .iter()
-            .any(|group| self.keys(group).when_full == WhenFull::Backpressure)
+            .any(|group| self.keys(group).when_full == FullBufferPolicy::Backpressure)
         {
             return;
         }
@@ -157,7 +157,8 @@ impl<'a> Wiring<'a> {
         for (next, of, each) in own.chain(upstream) {
             let Some(next) = next else { continue };
             for member in 0..of {
-                let machine = self.machine[next] + dealt(member, of, self.plan.groups[next].count);
+                let machine =
+                    self.machine[next] + assigned_member(member, of, self.plan.groups[next].count);
                 self.members[machine as usize] += each;
             }
         }

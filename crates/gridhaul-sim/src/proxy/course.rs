@@ -2,7 +2,7 @@
 
 use gridhaul_core::link::Cause;
 use gridhaul_core::pep::{Outgoing, Side};
-use gridhaul_scenario::scenario::Bypass;
+use gridhaul_scenario::scenario::PacketsWhileDown;
 use gridhaul_scenario::units::Instant;
 
 use super::{Proxies, Unit};
@@ -40,8 +40,8 @@ impl Context<'_> {
         let index = self.proxies.index(packet, ordinal);
         let unit = &self.proxies.units[index as usize];
         match unit.down {
-            Some((_, Bypass::Drop)) => Passage::Lost,
-            Some((_, Bypass::Forward)) => {
+            Some((_, PacketsWhileDown::Drop)) => Passage::Lost,
+            Some((_, PacketsWhileDown::Forward)) => {
                 let next = unit.next[side_of(packet).other().index()];
                 Passage::Passed(Packet { next, ..*packet })
             }
@@ -54,7 +54,7 @@ impl Context<'_> {
     pub(crate) fn on_taken_in(&mut self, now: Instant, taken: TakenIn) {
         let passed = self.pump_unit(now, taken.unit, Some(taken.sent));
         let unit = &self.proxies.units[taken.unit as usize];
-        if taken.is_data && unit.ends_connections() && !passed {
+        if taken.is_data && unit.terminates_connections() && !passed {
             // It ends here: what goes on is another packet.
             let row = self.flows[unit.flow as usize].row as usize;
             self.ledger.crossings[row].on_arrived(now.since(taken.sent));
@@ -173,6 +173,6 @@ impl Unit {
         }
         let repeated = !beyond && !passed;
         self.repeated += u64::from(repeated);
-        repeated || !passed && self.ends_connections()
+        repeated || !passed && self.terminates_connections()
     }
 }

@@ -11,7 +11,7 @@ mod refuse;
 mod wire;
 
 use gridhaul_core::pep::{Held, Level, Proxy, Side};
-use gridhaul_scenario::scenario::Bypass;
+use gridhaul_scenario::scenario::PacketsWhileDown;
 use gridhaul_scenario::units::Instant;
 
 pub(crate) use course::{Context, Passage, TakenIn};
@@ -38,9 +38,9 @@ pub(crate) struct Unit {
     next: [u32; 2],
     /// Crashes that are still to come, the next one last: when, until when, and what becomes of
     /// packets meanwhile.
-    crashes: Vec<(Instant, Instant, Bypass)>,
+    crashes: Vec<(Instant, Instant, PacketsWhileDown)>,
     /// While it is down: until when, and what becomes of packets.
-    down: Option<(Instant, Bypass)>,
+    down: Option<(Instant, PacketsWhileDown)>,
     /// Payload of both directions of which the only copy is here.
     bytes_at_risk: Level,
     /// How often it has crashed.
@@ -62,8 +62,8 @@ impl Unit {
     }
 
     /// Whether what arrives ends here and goes on over another connection.
-    const fn ends_connections(&self) -> bool {
-        self.recipe.mode.ends_connections()
+    const fn terminates_connections(&self) -> bool {
+        self.recipe.mode.terminates_connections()
     }
 
     /// What it has of the payload from one side, if it takes over any; `sent` is how much was sent
@@ -71,7 +71,7 @@ impl Unit {
     pub(crate) fn forwarded(&self, from: Side, sent: u64) -> Option<Held> {
         let held = self.machine.held(from);
         // A unit that only lets pass has received nothing yet.
-        if !self.ends_connections() || held.received == 0 {
+        if !self.terminates_connections() || held.received == 0 {
             return None;
         }
         let Some(first) = self.machine.first(from) else { return Some(held) };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gridhaul_core::pep::{Level, Side};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::RunError;
-use gridhaul_scenario::scenario::{End, Flow, Proxy, Scenario, Waypoint};
+use gridhaul_scenario::scenario::{Flow, FlowEnd, Proxy, ProxyPosition, Scenario};
 use gridhaul_scenario::units::Instant;
 
 use super::recipe::Recipe;
@@ -27,14 +27,15 @@ struct Place<'s> {
     params: Arc<StackParams>,
     /// The same with its buffer as window, if it ends connections: what its neighbours are offered.
     offers: Option<Arc<StackParams>>,
-    point: Waypoint,
+    point: ProxyPosition,
 }
 
 impl<'s> ProxyWiring<'s> {
     pub(crate) fn new(scenario: &'s Scenario) -> Result<Self, RunError> {
         let rows = scenario.flow.iter().map(|(name, flow)| {
-            let points =
-                scenario.waypoints(name).map_err(|error| RunError::Invalid(error.to_string()))?;
+            let points = scenario
+                .proxy_positions(name)
+                .map_err(|error| RunError::Invalid(error.to_string()))?;
             Ok(points.into_iter().filter_map(|point| place(scenario, flow, point)).collect())
         });
         Ok(Self { rows: rows.collect::<Result<_, RunError>>()?, proxies: Proxies::default() })
@@ -45,7 +46,7 @@ impl<'s> ProxyWiring<'s> {
     pub(crate) fn marks(&self, row: usize, way: usize) -> Vec<(usize, u32)> {
         let places = self.rows[row].iter().zip(AT_PROXY..);
         let mut marks: Vec<_> =
-            places.map(|(place, mark)| (place.point.after[way], mark)).collect();
+            places.map(|(place, mark)| (place.point.hops_before[way], mark)).collect();
         marks.sort_by_key(|&(after, _)| after);
         marks
     }
@@ -68,11 +69,11 @@ impl<'s> ProxyWiring<'s> {
             // Before it on the way out stand its hops and the marks of the proxies before it; on
             // the way back those of the proxies behind it.
             let behind = self.rows[row].len() - 1 - index;
-            let right = begins[0] + (place.point.after[0] + index + 1) as u32;
-            let left = begins[1] + (place.point.after[1] + behind + 1) as u32;
+            let right = begins[0] + (place.point.hops_before[0] + index + 1) as u32;
+            let left = begins[1] + (place.point.hops_before[1] + behind + 1) as u32;
             let toward = match place.proxy.served() {
-                End::From => Side::Left,
-                End::To => Side::Right,
+                FlowEnd::From => Side::Left,
+                FlowEnd::To => Side::Right,
             };
             let recipe = Recipe {
                 mode: place.proxy.mode,
@@ -115,11 +116,11 @@ impl<'s> ProxyWiring<'s> {
     }
 }
 
-fn place<'s>(scenario: &'s Scenario, flow: &Flow, point: Waypoint) -> Option<Place<'s>> {
+fn place<'s>(scenario: &'s Scenario, flow: &Flow, point: ProxyPosition) -> Option<Place<'s>> {
     let proxy = scenario.node[point.node].proxy.as_ref()?;
     let stack = proxy.stack.as_ref().or(flow.stack.as_ref());
     let params = StackParams::named(scenario, stack, flow.ip);
     let offered = || StackParams { receive_window: proxy.window(), ..params.clone() };
-    let offers = proxy.mode.ends_connections().then(|| Arc::new(offered()));
+    let offers = proxy.mode.terminates_connections().then(|| Arc::new(offered()));
     Some(Place { proxy, params: Arc::new(params), offers, point })
 }

@@ -3,7 +3,7 @@
 use std::ops::Range as Span;
 use std::str::FromStr;
 
-use gridhaul_scenario::scenario::{Range, Values};
+use gridhaul_scenario::scenario::{ValueRange, Values};
 use toml::Value;
 
 /// A key and the value that it is given: `link.uplink.forward.rate=3 Mbit/s`.
@@ -98,7 +98,7 @@ fn range(text: &str, log: bool) -> Result<Values, String> {
     let points = points.parse().map_err(|_| format!("{points:?} is not a number of points"))?;
     let ends = Some([value_of(first), value_of(last)]);
     let (linear, log) = if log { (None, ends) } else { (ends, None) };
-    Ok(Values::Range(Range { linear, log, points }))
+    Ok(Values::Range(ValueRange { linear, log, points }))
 }
 
 /// The pieces between commas that stand outside quotes and brackets.

@@ -1,6 +1,6 @@
 //! Errors of a changed scenario in the words of the command line.
 
-use gridhaul_scenario::scenario::{Diagnostic, Place, Scenario, ScenarioError};
+use gridhaul_scenario::scenario::{Diagnostic, Scenario, ScenarioError, SourceLocation};
 
 use super::argument::{Setting, Vary, Written};
 
@@ -59,11 +59,11 @@ impl Argument {
         // A single value is meant by its key, too.
         let whole = self.written.values.first().zip(self.written.values.last());
         diagnostic.place = match (value.and_then(|value| self.written.values.get(value)), whole) {
-            (Some(span), _) => Some(Place::in_argument(argument, span.clone(), below)),
+            (Some(span), _) => Some(SourceLocation::in_argument(argument, span.clone(), below)),
             (None, Some((first, last))) if rest.starts_with('.') => {
-                Some(Place::of_argument(argument, first.start..last.end))
+                Some(SourceLocation::of_argument(argument, first.start..last.end))
             }
-            _ => Some(Place::of_argument(argument, self.written.key.clone())),
+            _ => Some(SourceLocation::of_argument(argument, self.written.key.clone())),
         };
     }
 }

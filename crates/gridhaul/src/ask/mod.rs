@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::{anyhow, bail};
 use gridhaul_data::trace;
-use gridhaul_scenario::scenario::{Plan, Scenario, Sweep, Values};
+use gridhaul_scenario::scenario::{PlanSpecification, Scenario, Sweep, Values};
 use gridhaul_scenario::units::Duration;
 use indexmap::IndexMap;
 use toml::Value;
@@ -51,7 +51,7 @@ pub fn load(
     let (mut scenario, notes) = change(scenario, &shown, changes, vary)?;
     if is_changed {
         // A trace may be new. An own folder is a whole path already.
-        scenario.lies_in(Scenario::folder_of(file));
+        scenario.set_folder(Scenario::folder_of(file));
         let blame = Blame::of_axes(&scenario, vary);
         trace::check(&scenario).map_err(|error| named(error, &shown, &blame))?;
     }
@@ -140,7 +140,11 @@ fn set(mut scenario: Scenario, file: &str, settings: &[Setting]) -> anyhow::Resu
 }
 
 /// The plan with one key set. What is chosen and what costs are keys with dots of their own.
-fn planned(plan: &Plan, key: &str, value: &Value) -> anyhow::Result<Plan> {
+fn planned(
+    plan: &PlanSpecification,
+    key: &str,
+    value: &Value,
+) -> anyhow::Result<PlanSpecification> {
     let mut tree = Value::try_from(plan)?;
     let steps: Vec<_> = match key.split_once('.') {
         Some((table @ ("choose" | "cost"), rest)) => vec![table, rest.trim_matches('"')],

@@ -219,7 +219,7 @@ fn undelivered(row: &Row, measured: f64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use gridhaul_scenario::backend::{Backend, Quiet};
+    use gridhaul_scenario::backend::{Backend, NoProgress};
 
     use super::super::fake::{Fake, district, plan_of, point};
     use super::super::limits::limits;
@@ -233,7 +233,7 @@ mod tests {
         for (seed, loss) in (1..).zip(losses) {
             let run = Scenario { seed, ..scenario.clone() };
             let backend = Fake::new(|_: &Scenario| Some(*loss));
-            evidence.add(backend.run(&run, &Quiet).unwrap());
+            evidence.add(backend.run(&run, &NoProgress).unwrap());
         }
         evidence.decision(&limits(&scenario, &plan), last)
     }
@@ -293,7 +293,7 @@ mod tests {
         for (seed, loss) in [(4, 0.01), (5, 0.02), (6, 0.03)] {
             let backend = Fake::new(move |_: &Scenario| Some(loss));
             let run = Scenario { seed, ..scenario.clone() };
-            evidence.add(backend.run(&run, &Quiet).unwrap());
+            evidence.add(backend.run(&run, &NoProgress).unwrap());
         }
         let answer = evidence.answer().unwrap();
         let estimate = answer.points[0].flows[0].metrics[&Metric::SegmentLossTotal];

@@ -30,8 +30,8 @@ use anyhow::anyhow;
 use gridhaul_model::Model;
 use gridhaul_report::{NamedChart, TextTable};
 use gridhaul_scenario::answer::Answer;
-use gridhaul_scenario::backend::{Backend, Quiet};
-use gridhaul_scenario::scenario::{Choice, Choices, Plan, Scenario};
+use gridhaul_scenario::backend::{Backend, NoProgress};
+use gridhaul_scenario::scenario::{Choice, Choices, PlanSpecification, Scenario};
 
 use crate::error::Error;
 use bench::Checked;
@@ -48,7 +48,7 @@ use verify::{Verified, verify};
 /// What planning found out.
 #[derive(Debug)]
 pub struct Outcome {
-    pub(crate) plan: Plan,
+    pub(crate) plan: PlanSpecification,
     pub(crate) choices: Choices,
     pub(crate) limits: Vec<Limit>,
     /// Number of candidates, and of those that the equations judged.
@@ -139,7 +139,7 @@ impl Outcome {
     /// The equations do not answer.
     pub fn answers(&self) -> Result<Vec<Answer>, Error> {
         let Some(choice) = self.choice() else { return Ok(Vec::new()) };
-        let mut answers = vec![Model.run(choice, &Quiet)?];
+        let mut answers = vec![Model.run(choice, &NoProgress)?];
         answers.extend(self.simulation());
         Ok(answers)
     }

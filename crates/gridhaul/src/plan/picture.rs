@@ -4,7 +4,7 @@ use gridhaul_report::chart::{
     Axis, Cell, CellState, DataPoint, LineChart, LineSeries, Reference, RegionChart,
 };
 use gridhaul_report::{NamedChart, format, quantity};
-use gridhaul_scenario::scenario::{Choice, Plan};
+use gridhaul_scenario::scenario::{Choice, PlanSpecification};
 
 use super::judge::CandidateError;
 use super::limits::{Limit, State};
@@ -16,7 +16,7 @@ use crate::error::Error;
 pub(crate) fn pictures(
     search: &mut Search<'_>,
     limits: &[Limit],
-    plan: &Plan,
+    plan: &PlanSpecification,
     anchor: &Candidate,
     wins: bool,
 ) -> Result<Vec<NamedChart>, Error> {
@@ -39,7 +39,7 @@ pub(crate) fn pictures(
 fn region(
     search: &mut Search<'_>,
     limits: &[Limit],
-    plan: &Plan,
+    plan: &PlanSpecification,
     anchor: &Candidate,
     (x, y): (usize, usize),
     wins: bool,
@@ -82,7 +82,7 @@ fn region(
 fn cell(
     search: &mut Search<'_>,
     limits: &[Limit],
-    plan: &Plan,
+    plan: &PlanSpecification,
     trial: &Trial,
     cost: f64,
 ) -> Result<(CellState, String), Error> {
@@ -165,7 +165,7 @@ fn axis(choice: &Choice) -> Axis {
 }
 
 /// An amount of money.
-pub(crate) fn money(cost: f64, plan: &Plan) -> String {
+pub(crate) fn money(cost: f64, plan: &PlanSpecification) -> String {
     // Cents are never wrong, and digits below them never wanted.
     format::value((cost * 100.0).round() / 100.0, &plan.currency)
 }

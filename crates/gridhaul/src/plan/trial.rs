@@ -1,7 +1,7 @@
 //! Candidates: values of the chosen keys, and what they cost.
 
 use gridhaul_report::quantity;
-use gridhaul_scenario::scenario::{Choice, Plan, Scenario};
+use gridhaul_scenario::scenario::{Choice, PlanSpecification, Scenario};
 
 /// Values of the chosen keys, in their order; `None` where a key is not chosen.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,10 +63,14 @@ fn told(key: &str, value: &str, choices: &[Choice]) -> String {
 }
 
 /// All candidates, the cheapest first; equally expensive ones in the order of the file.
-pub(crate) fn candidates(scenario: &Scenario, plan: &Plan, choices: &[Choice]) -> Vec<Candidate> {
+pub(crate) fn candidates(
+    scenario: &Scenario,
+    plan: &PlanSpecification,
+    choices: &[Choice],
+) -> Vec<Candidate> {
     let mut trials = combined(choices, |_| true, true);
     if plan.without_aggregators {
-        trials.extend(combined(choices, |choice| !choice.of_collectors, false));
+        trials.extend(combined(choices, |choice| !choice.of_aggregators, false));
     }
     let prices = Prices::new(scenario, plan, choices);
     let mut candidates: Vec<_> =
@@ -98,7 +102,7 @@ fn combined(choices: &[Choice], chosen: impl Fn(&Choice) -> bool, collectors: bo
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Prices<'a> {
     scenario: &'a Scenario,
-    plan: &'a Plan,
+    plan: &'a PlanSpecification,
     choices: &'a [Choice],
 }
 
@@ -115,7 +119,11 @@ pub(crate) struct Item {
 }
 
 impl<'a> Prices<'a> {
-    pub(crate) const fn new(scenario: &'a Scenario, plan: &'a Plan, choices: &'a [Choice]) -> Self {
+    pub(crate) const fn new(
+        scenario: &'a Scenario,
+        plan: &'a PlanSpecification,
+        choices: &'a [Choice],
+    ) -> Self {
         Self { scenario, plan, choices }
     }
 

@@ -182,7 +182,7 @@ fn untried(
 
 #[cfg(test)]
 mod tests {
-    use gridhaul_scenario::backend::Quiet;
+    use gridhaul_scenario::backend::NoProgress;
     use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Scenario};
 
     use super::super::evidence::Decision;
@@ -233,7 +233,7 @@ mod tests {
             prices: Prices::new(&scenario, &plan, choices.keys()),
             judge: Judge::new(&model, &choices, &limits),
         };
-        let progress = |_: &str| Box::new(Quiet) as Box<dyn Progress>;
+        let progress = |_: &str| Box::new(NoProgress) as Box<dyn Progress>;
         let how = Verification {
             simulator: &simulator,
             depth,

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use gridhaul_scenario::scenario::End;
+use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
 /// A message that an application hands to its carrier. `C` and `P` have no size where the carrier has but one
@@ -39,29 +39,29 @@ pub trait Carrier {
     type Payload;
 
     /// Writes a message at an end. What the transport does not take at once waits in the send buffer.
-    fn write(&mut self, end: End, message: Message<Self::Class, Self::Payload>);
+    fn write(&mut self, end: FlowEnd, message: Message<Self::Class, Self::Payload>);
 
     /// Writes a message if the transport takes its first byte at once, as a non-blocking socket does;
     /// returns whether it does. `refused` says whether the last message was refused: a socket that was
     /// full becomes writable only at its low-water mark (tcp(7), `TCP_NOTSENT_LOWAT`).
     fn try_write(
         &mut self,
-        end: End,
+        end: FlowEnd,
         message: Message<Self::Class, Self::Payload>,
         refused: bool,
     ) -> bool;
 
     /// Writes so many bytes in which there are no messages; [`u64::MAX`] for a stream without end.
-    fn write_stream(&mut self, end: End, bytes: u64);
+    fn write_stream(&mut self, end: FlowEnd, bytes: u64);
 
     /// The application will write no more at this end: FIN follows what is written.
-    fn close(&mut self, end: End);
+    fn close(&mut self, end: FlowEnd);
 
     /// Bytes written at an end so far.
-    fn written(&self, end: End) -> u64;
+    fn written(&self, end: FlowEnd) -> u64;
 
     /// Bytes of the other end's stream that were delivered in order at this end.
-    fn delivered(&self, end: End) -> u64;
+    fn delivered(&self, end: FlowEnd) -> u64;
 
     /// Whether the connection is open for data.
     fn is_open(&self) -> bool;

@@ -1,7 +1,7 @@
 //! A request, its response, a pause (`request_response`): turns what each end has received into the next
 //! message.
 
-use gridhaul_scenario::scenario::End;
+use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
 use super::{Carrier, Delivered, other, write};
@@ -12,7 +12,7 @@ use crate::load::{Arrival, RequestResponse};
 pub(super) struct Dialogue {
     load: RequestResponse,
     /// The message that is written next, and at which end.
-    next: Option<(End, Arrival)>,
+    next: Option<(FlowEnd, Arrival)>,
     /// Bytes delivered at the `from` and at the `to` end with which the message under way is whole there;
     /// [`u64::MAX`] at an end to which none is.
     whole: [u64; 2],
@@ -21,7 +21,7 @@ pub(super) struct Dialogue {
 impl Dialogue {
     pub(super) const fn new(load: RequestResponse) -> Self {
         let first = load.first_request();
-        Self { load, next: Some((End::From, first)), whole: [u64::MAX; 2] }
+        Self { load, next: Some((FlowEnd::From, first)), whole: [u64::MAX; 2] }
     }
 
     /// When the next message is written; [`Instant::NEVER`] while one is under way.
@@ -31,13 +31,13 @@ impl Dialogue {
 
     /// Bytes delivered at an end with which the message under way is whole there.
     #[inline]
-    pub(super) const fn watch(&self, end: End) -> u64 {
+    pub(super) const fn watch(&self, end: FlowEnd) -> u64 {
         self.whole[end as usize]
     }
 
     /// When the request was ready that has no whole response yet; `None` in a pause.
     pub(super) fn unanswered(&self) -> Option<Instant> {
-        let is_pause = matches!(self.next, Some((End::From, _)));
+        let is_pause = matches!(self.next, Some((FlowEnd::From, _)));
         (!is_pause).then(|| self.load.asked())
     }
 
@@ -57,7 +57,7 @@ impl Dialogue {
     pub(super) fn poll_delivered(
         &mut self,
         now: Instant,
-        end: End,
+        end: FlowEnd,
         carrier: &impl Carrier,
     ) -> Option<Delivered> {
         let whole = &mut self.whole[end as usize];
@@ -68,10 +68,10 @@ impl Dialogue {
         let asked = self.load.asked();
         // The load is notified of the whole message in one piece.
         let next = match end {
-            End::To => self.load.handle_request_bytes(now, u64::MAX / 2),
-            End::From => self.load.handle_response_bytes(now, u64::MAX / 2),
+            FlowEnd::To => self.load.handle_request_bytes(now, u64::MAX / 2),
+            FlowEnd::From => self.load.handle_response_bytes(now, u64::MAX / 2),
         };
         self.next = next.map(|arrival| (end, arrival));
-        matches!(end, End::From).then_some(Delivered { id, at: asked })
+        matches!(end, FlowEnd::From).then_some(Delivered { id, at: asked })
     }
 }

@@ -1,7 +1,7 @@
 //! Messages at times of their own, whatever the network does (`periodic`, `poisson`, `burst`, `on_off`
 //! with a rate).
 
-use gridhaul_scenario::scenario::End;
+use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
 use super::under_way::{Outbox, UnderWay};
@@ -25,7 +25,7 @@ impl OpenLoop {
         under_way: &mut UnderWay,
     ) {
         while let Some(arrival) = self.source.next_message_by(now) {
-            let end = write(carrier, End::From, arrival, (class, None));
+            let end = write(carrier, FlowEnd::From, arrival, (class, None));
             self.outbox.push(arrival.at, end, under_way);
         }
     }

@@ -18,9 +18,14 @@ impl Report<'_> {
                 Transport::Datagram | Transport::Echo => self.datagrams(&key, flow),
             }
             if let (true, false, Some(network)) = (ends, self.is_full(), network) {
-                let found = network.routes(name, flow).and_then(|ways| {
-                    let points = self.scenario.waypoints_on(name, flow, &ways.out, &ways.back)?;
-                    Ok((self.scenario.cut(name, flow, ways)?, points))
+                let found = network.routes(name, flow).and_then(|routes| {
+                    let points = self.scenario.proxy_positions_on(
+                        name,
+                        flow,
+                        &routes.forward,
+                        &routes.reverse,
+                    )?;
+                    Ok((self.scenario.split_at_aggregators(name, flow, routes)?, points))
                 });
                 match found {
                     Ok((stages, points)) if flow.transport == Transport::Tcp => {

@@ -1,7 +1,7 @@
 //! Contradictions between the version of IP of a flow and the headers of its stacks.
 
 use super::Report;
-use crate::scenario::{Flow, IpVersion, PACKET_MAX, Scenario, Stack, Stage, Waypoint};
+use crate::scenario::{Flow, IpVersion, PACKET_MAX, ProxyPosition, Scenario, Stack, Stage};
 
 impl Report<'_> {
     /// Checks every stack that sends packets of a flow, those of aggregators and proxies included.
@@ -10,7 +10,7 @@ impl Report<'_> {
         name: &str,
         flow: &Flow,
         stages: &[Stage],
-        waypoints: &[Waypoint],
+        proxy_positions: &[ProxyPosition],
     ) {
         let own = (format!("flow.{name}.ip"), flow.ip);
         let mut senders = vec![(own.clone(), &flow.stack), (own.clone(), &flow.to_stack)];
@@ -18,7 +18,7 @@ impl Report<'_> {
             let key = self.key_of_upstream(&stage.from, name);
             senders.push(((key, stage.ip), &stage.stack));
         }
-        for point in waypoints {
+        for point in proxy_positions {
             let proxy = self.scenario.node[point.node].proxy.as_ref();
             senders.extend(proxy.map(|proxy| (own.clone(), &proxy.stack)));
         }

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use super::Report;
-use crate::scenario::{Limit, Load, Plan, Values, suggest};
+use crate::scenario::{Load, PlanLimit, PlanSpecification, Values, suggest};
 use crate::units::{self, Probability};
 
 impl Report<'_> {
@@ -43,7 +43,7 @@ impl Report<'_> {
         }
     }
 
-    fn costs(&mut self, plan: &Plan) {
+    fn costs(&mut self, plan: &PlanSpecification) {
         for (key, cost) in &plan.cost {
             let place = format!("plan.cost.{key:?}");
             if !(cost.is_finite() && *cost >= 0.0) {
@@ -81,13 +81,13 @@ impl Report<'_> {
         self.refuse(place, "this key is not chosen by the plan", remedy);
     }
 
-    fn limit(&mut self, name: &str, limit: &Limit) {
+    fn limit(&mut self, name: &str, limit: &PlanLimit) {
         let place = format!("plan.limit.{name}");
         let Some(flow) = self.scenario.flow.get(name) else {
             self.unknown(&place, "flow", name, &self.scenario.flow);
             return;
         };
-        if *limit == Limit::default() {
+        if *limit == PlanLimit::default() {
             self.refuse(
                 place,
                 "this limits nothing",
@@ -118,7 +118,7 @@ impl Report<'_> {
                 );
             }
         }
-        if limit.deadline && flow.deadline_in_force().is_none() {
+        if limit.deadline && flow.effective_deadline().is_none() {
             self.refuse(
                 format!("{place}.deadline"),
                 format!("flow `{name}` has no deadline"),

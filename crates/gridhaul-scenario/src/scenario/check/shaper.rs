@@ -105,8 +105,8 @@ impl Report<'_> {
         for name in shaper.share.keys() {
             let Some(flow) = self.scenario.flow.get(name) else { continue };
             // A flow without a way is told elsewhere.
-            let Ok(ways) = network.routes(name, flow) else { continue };
-            if !ways.out.iter().chain(&ways.back).any(|hop| hops.contains(hop)) {
+            let Ok(routes) = network.routes(name, flow) else { continue };
+            if !routes.forward.iter().chain(&routes.reverse).any(|hop| hops.contains(hop)) {
                 self.refuse(
                     format!("{key}.share.{name}"),
                     format!(

@@ -1,7 +1,7 @@
 //! The errors of the TOML reader in the words of the scenario file.
 
 use super::locate::Document;
-use crate::scenario::error::{Diagnostic, Place};
+use crate::scenario::error::{Diagnostic, SourceLocation};
 use crate::scenario::suggest;
 
 /// A text that is not TOML.
@@ -15,7 +15,7 @@ pub(super) fn syntax(error: &toml::de::Error, text: &str) -> Diagnostic {
         _ => "",
     };
     let mut diagnostic = Diagnostic::new("", format!("this is not TOML: {message}"), remedy);
-    diagnostic.place = error.span().map(|span| Place::of(text, span));
+    diagnostic.place = error.span().map(|span| SourceLocation::of(text, span));
     diagnostic
 }
 

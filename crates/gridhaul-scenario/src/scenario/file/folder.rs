@@ -10,9 +10,9 @@ impl Scenario {
     /// Says that the scenario lies in this folder: paths of its traces begin there, or in the
     /// [`Scenario::folder`] that it names, which becomes a whole path. Nothing happens where no
     /// flow and no sweep names a trace.
-    pub fn lies_in(&mut self, folder: &Path) {
+    pub fn set_folder(&mut self, folder: &Path) {
         let own = Path::new(self.folder.as_deref().unwrap_or_default());
-        if self.names_a_trace()
+        if self.has_trace()
             && let Ok(whole) = match own.as_os_str().is_empty() {
                 true => path::absolute(folder),
                 false => path::absolute(folder.join(own)),
@@ -24,7 +24,7 @@ impl Scenario {
 
     /// Whether a flow, a sweep or a plan names a trace.
     #[must_use]
-    pub fn names_a_trace(&self) -> bool {
+    pub fn has_trace(&self) -> bool {
         let swept = self.sweep.iter().flat_map(|sweep| &sweep.vary);
         let chosen = self.plan.iter().flat_map(|plan| &plan.choose);
         self.flow.values().any(|flow| matches!(flow.load, Load::Trace(_)))

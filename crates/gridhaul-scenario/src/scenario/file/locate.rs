@@ -5,7 +5,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::scenario::error::Place;
+use crate::scenario::error::SourceLocation;
 
 /// A parsed text that knows where each of its keys stands.
 pub(super) struct Document<'t> {
@@ -25,9 +25,9 @@ impl<'t> Document<'t> {
         Self { text, root: DeValue::Table(table.into_inner()) }
     }
 
-    /// Place of a key such as `link.a.both.outage[0].length`, or of the nearest key above it that
+    /// SourceLocation of a key such as `link.a.both.outage[0].length`, or of the nearest key above it that
     /// is written in the text (a default is written nowhere).
-    pub(super) fn place(&self, path: &str) -> Option<Place> {
+    pub(super) fn place(&self, path: &str) -> Option<SourceLocation> {
         let mut found = None;
         let mut value = &self.root;
         for step in steps(path) {
@@ -44,9 +44,9 @@ impl<'t> Document<'t> {
         Some(self.place_of(span))
     }
 
-    /// Place of some bytes of the text.
-    pub(super) fn place_of(&self, span: Range<usize>) -> Place {
-        Place::of(self.text, span)
+    /// SourceLocation of some bytes of the text.
+    pub(super) fn place_of(&self, span: Range<usize>) -> SourceLocation {
+        SourceLocation::of(self.text, span)
     }
 
     /// Path of the innermost key whose name or value covers these bytes.

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use toml::de::DeTable;
 
-use super::error::{Diagnostic, Place, ScenarioError};
+use super::error::{Diagnostic, ScenarioError, SourceLocation};
 use super::{Scenario, check, points};
 use locate::Document;
 
@@ -59,7 +59,7 @@ impl Scenario {
         }
         if diagnostics.is_empty() {
             if let Some(folder) = folder {
-                scenario.lies_in(folder);
+                scenario.set_folder(folder);
             }
             return Ok(scenario);
         }
@@ -194,7 +194,7 @@ fn without_null(tree: &serde_json::Value) -> Option<toml::Value> {
     })
 }
 
-impl Place {
+impl SourceLocation {
     /// Where a key stands in a value that is an argument of the command line: `path` leads from the
     /// value to the key, such as `.periodic.size`. The whole value where the path leads nowhere.
     #[must_use]

@@ -6,7 +6,7 @@ use super::axis::{Axis, varied};
 use super::setting::{self, Setting};
 use super::{base, failed, with};
 use crate::scenario::error::{Diagnostic, ScenarioError};
-use crate::scenario::{Plan, Scenario};
+use crate::scenario::{PlanSpecification, Scenario};
 
 /// Most candidates of a plan: what equations answer in some seconds.
 const CANDIDATES_MAX: usize = 20_000;
@@ -30,7 +30,7 @@ pub struct Choice {
     /// Values as text, such as `2 Mbit/s`; each once.
     pub values: Vec<String>,
     /// Whether this belongs to collectors: without them it is not chosen.
-    pub of_collectors: bool,
+    pub of_aggregators: bool,
 }
 
 impl Scenario {
@@ -47,7 +47,7 @@ impl Scenario {
         let mut choices = Vec::new();
         for varied in axes.into_iter().flat_map(|axis| axis.keys) {
             choices.push(Choice {
-                of_collectors: self.of_collectors(&varied.key),
+                of_aggregators: self.of_aggregators(&varied.key),
                 values: varied.values.iter().map(setting::text).collect(),
                 key: varied.key,
             });
@@ -57,7 +57,7 @@ impl Scenario {
     }
 
     /// Whether a key does nothing where there are no collectors.
-    fn of_collectors(&self, key: &str) -> bool {
+    fn of_aggregators(&self, key: &str) -> bool {
         let steps: Vec<_> = key.split('.').collect();
         match steps[..] {
             ["node", name, ..] => self.node.get(name).is_some_and(|node| node.aggregator.is_some()),
@@ -116,7 +116,7 @@ impl Choices {
 
 /// The axes of a plan, each of one key.
 pub(super) fn axes(scenario: &Scenario) -> Result<Vec<Axis>, Diagnostic> {
-    let Some(Plan { choose, .. }) = &scenario.plan else { return Ok(Vec::new()) };
+    let Some(PlanSpecification { choose, .. }) = &scenario.plan else { return Ok(Vec::new()) };
     let base = base(scenario);
     let mut axes = Vec::new();
     for (key, values) in choose {

@@ -3,14 +3,14 @@
 use serde_json::Value as Json;
 
 use super::{POINTS_MAX, Refusal, setting};
-use crate::scenario::Range;
+use crate::scenario::ValueRange;
 use crate::units;
 
 /// The values of a range.
 ///
 /// # Errors
 /// The path below the range that is wrong, such as `.linear[1]`, and why.
-pub(super) fn values(range: &Range) -> Result<Vec<Json>, (String, Refusal)> {
+pub(super) fn values(range: &ValueRange) -> Result<Vec<Json>, (String, Refusal)> {
     let whole = |refusal: Refusal| (String::new(), refusal);
     let (ends, log) = match (&range.linear, &range.log) {
         (Some(ends), None) => (ends, false),

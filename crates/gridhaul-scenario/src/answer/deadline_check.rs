@@ -27,7 +27,7 @@ impl DeadlineCheck {
     /// The verdict on a deadline. `in_time` is the share of the messages that arrived within it;
     /// `None` where none could be judged.
     #[must_use]
-    pub fn on_deadline(flow: &str, deadline: Duration, in_time: Option<f64>) -> Self {
+    pub fn of_deadline(flow: &str, deadline: Duration, in_time: Option<f64>) -> Self {
         Self {
             flow: flow.to_owned(),
             limit: format!("{} % of messages within {deadline}", Self::SHARE * 100.0),
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn a_deadline_is_met_from_98_percent_on() {
-        let verdict = |share| DeadlineCheck::on_deadline("reading", Duration::from_secs(15), share);
+        let verdict = |share| DeadlineCheck::of_deadline("reading", Duration::from_secs(15), share);
         assert_eq!(verdict(Some(0.98)).limit, "98 % of messages within 15 s");
         let met = [Some(0.979), Some(0.98), None].map(|share| verdict(share).met);
         assert_eq!(met, [Some(false), Some(true), None]);

@@ -6,7 +6,7 @@ use crate::scenario::Scenario;
 impl Answer {
     /// Adds a warning for each row in which connections that were to open failed, once all points are
     /// there. What such a connection was to carry is late or lost.
-    pub fn warn_of_unopened(&mut self, scenario: &Scenario) {
+    pub fn warn_of_failed_connections(&mut self, scenario: &Scenario) {
         let points = self.points.len();
         let mut warnings: Vec<Warning> = Vec::new();
         let rows = self.points.iter().flat_map(|point| &point.flows);
@@ -76,7 +76,7 @@ mod tests {
             point(vec![row("f", &[0.0]), row("hub>b", &[7.0])]),
             point(vec![row("f", &[3.0])]),
         ];
-        answer.warn_of_unopened(&scenario);
+        answer.warn_of_failed_connections(&scenario);
         let begins = |of: &str, with: &str| {
             let found = answer.warnings.iter().find(|warning| warning.about == of).unwrap();
             assert!(found.message.starts_with(with), "{}", found.message);
@@ -91,7 +91,7 @@ mod tests {
         );
         answer.warnings.clear();
         answer.points.truncate(1);
-        answer.warn_of_unopened(&scenario);
+        answer.warn_of_failed_connections(&scenario);
         let [only] = &answer.warnings[..] else { panic!("{:?}", answer.warnings) };
         assert!(only.message.starts_with("on average 0.5 of 500 connections"), "{}", only.message);
     }

@@ -96,7 +96,7 @@ impl RunRows {
             };
             let silent = value(Metric::Goodput) == Some(0.0);
             let unjudged =
-                flow.deadline_in_force().is_some() && value(Metric::DeadlineMet).is_none();
+                flow.effective_deadline().is_some() && value(Metric::DeadlineMet).is_none();
             if unjudged && !silent {
                 warnings.push(Warning {
                     about: format!("flow.{name}.deadline"),
@@ -145,8 +145,8 @@ impl RunRows {
 fn deadline_checks(scenario: &Scenario, flows: &[Row]) -> Vec<DeadlineCheck> {
     let limited = scenario.flow.iter().zip(flows);
     let check = |((name, flow), row): ((&String, &Flow), &Row)| {
-        let deadline = flow.deadline_in_force()?;
-        Some(DeadlineCheck::on_deadline(name, deadline, row.mean(Metric::DeadlineMet)))
+        let deadline = flow.effective_deadline()?;
+        Some(DeadlineCheck::of_deadline(name, deadline, row.mean(Metric::DeadlineMet)))
     };
     limited.filter_map(check).collect()
 }
