@@ -57,7 +57,7 @@ fn the_line_loses_what_the_formulas_say_and_names_the_cause() {
             assert!((found - expected).abs() < 4.0 * deviation, "{keys}: {found} for {expected}");
         };
         near(count(Metric::DropsShadowing) / packets, shadowing, 7_200.0);
-        // A packet that meets both is lost to attenuation.
+        // A packet that meets both is lost to shadowing.
         let others = packets - count(Metric::DropsShadowing);
         near(count(Metric::DropsNoise) / others, noise, others);
         assert_eq!(count(Metric::DropsLoss) + count(Metric::DropsQueue), 0.0);

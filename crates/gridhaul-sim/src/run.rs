@@ -203,7 +203,7 @@ fn answer(
         }
         if let Some(first) = runs.first_mut() {
             let recorded = (mem::take(&mut first.series), mem::take(&mut first.captures));
-            answer.keep(points.len() > 1, recorded);
+            answer.add_recordings(points.len() > 1, recorded);
         }
         let runs: Vec<RunRows> = runs.into_iter().map(|run| run.rows).collect();
         let names = (&layout.flows, layout.directions.rows());
@@ -212,5 +212,5 @@ fn answer(
     answer.warn_of_failed_connections(scenario);
     answer.warnings.sort();
     answer.warnings.dedup();
-    answer.ended(&finished, replications)
+    answer.with_finished(&finished, replications)
 }

@@ -92,7 +92,7 @@ fn a_synchronised_start_collides_and_is_told() {
         assert_eq!(opened + failed, 500.0, "{load}");
         assert!(opened < 300.0, "{load}: {opened}");
         assert_eq!(maybe(&answer, 0, Metric::HandshakeTimeP98), None, "{load}");
-        let told = format!("{failed} of 500 connections were to open and never did");
+        let told = format!("{failed} of 500 connections failed to open");
         let is_told = answer.warnings.iter().any(|it| it.message.starts_with(&told));
         assert!(is_told, "{load}: {:?}", answer.warnings);
     }

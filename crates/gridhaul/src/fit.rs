@@ -235,8 +235,13 @@ mod tests {
         }
     }
 
-    const METRICS: [&str; 5] =
-        ["link.a.forward.rate", "flow", "goodput (kbit/s)", "round trip, mean (ms)", "fairness"];
+    const METRICS: [&str; 5] = [
+        "link.a.forward.rate",
+        "flow",
+        "goodput (kbit/s)",
+        "round-trip time, mean (ms)",
+        "fairness",
+    ];
 
     #[test]
     fn headings_are_broken_before_anything_is_left_out() {

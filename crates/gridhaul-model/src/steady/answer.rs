@@ -79,7 +79,7 @@ pub fn answer(
     answer.points = answered;
     answer.warnings.extend(heard.warnings(points.len()));
     let finished: Vec<_> = (0..points.len()).map(|point| usize::from(point < finished)).collect();
-    answer.ended(&finished, 1)
+    answer.with_finished(&finished, 1)
 }
 
 /// What was said, and at which points.

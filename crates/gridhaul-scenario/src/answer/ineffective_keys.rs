@@ -1,16 +1,16 @@
-//! What of a scenario changes nothing, as warnings.
+//! Warnings about keys of a scenario that have no effect.
 
 use super::Warning;
 use crate::scenario::Scenario;
 
 impl Scenario {
-    /// Parts of the scenario that no flow uses, and keys without effect. They are no contradictions: a
-    /// scenario is answered with them, but its author probably meant something else.
+    /// Warnings about parts of the scenario that no flow uses and about keys without effect. The scenario
+    /// is valid, but its author probably intended something else.
     #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
-        let keys = self.idle_proxy_keys().map(|(about, mode)| Warning {
+        let keys = self.ineffective_proxy_keys().map(|(about, mode)| Warning {
             about,
-            message: format!("a proxy in mode `{mode}` has no use for it: it changes nothing"),
+            message: format!("this key has no effect: a proxy in mode `{mode}` does not use it"),
         });
         let each = |names: Vec<String>, about: fn(&str) -> String, message: &'static str| {
             names
@@ -18,29 +18,29 @@ impl Scenario {
                 .map(move |name| Warning { about: about(&name), message: message.to_owned() })
         };
         keys.chain(each(
-            self.idle_proxies(),
+            self.unused_proxies(),
             |node| format!("node.{node}.proxy"),
-            "no TCP flow that it serves goes on from here: it changes nothing",
+            "this proxy has no effect: no TCP flow that it serves passes this node",
         ))
         .chain(each(
-            self.idle_aggregators(),
+            self.unused_aggregators(),
             |node| format!("node.{node}.aggregator"),
-            "no TCP flow goes on from here: it changes nothing",
+            "this aggregator has no effect: no TCP flow passes this node",
         ))
         .chain(each(
             self.isolated_nodes(),
             |node| format!("node.{node}"),
-            "no link begins or ends here: it changes nothing",
+            "this node has no effect: no link connects it",
         ))
         .chain(each(
             self.unused_stacks(),
             |stack| format!("stack.{stack}"),
-            "no flow, aggregator or proxy names it: it changes nothing",
+            "this stack has no effect: no flow, aggregator or proxy uses it",
         ))
         .chain(each(
-            self.late_keys(),
+            self.keys_after_end(),
             str::to_owned,
-            "it begins when the run has ended (`duration`): it changes nothing",
+            "this event has no effect: it starts after the end of the run (`duration`)",
         ))
         .collect()
     }

@@ -58,7 +58,8 @@ impl Argument {
         let argument = &self.written.text;
         // A single value is meant by its key, too.
         let whole = self.written.values.first().zip(self.written.values.last());
-        diagnostic.place = match (value.and_then(|value| self.written.values.get(value)), whole) {
+        diagnostic.location = match (value.and_then(|value| self.written.values.get(value)), whole)
+        {
             (Some(span), _) => Some(SourceLocation::in_argument(argument, span.clone(), below)),
             (None, Some((first, last))) if rest.starts_with('.') => {
                 Some(SourceLocation::of_argument(argument, first.start..last.end))

@@ -157,7 +157,7 @@ fn planned(
     }
     *place = value.clone();
     tree.try_into().map_err(|error: toml::de::Error| {
-        let (message, remedy) = gridhaul_scenario::scenario::reworded(error.message());
+        let (message, remedy) = gridhaul_scenario::scenario::in_toml_terms(error.message());
         let help = if remedy.is_empty() { String::new() } else { format!("\n  help: {remedy}") };
         anyhow!("{message}{help}")
     })

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 use gridhaul_scenario::answer::Answer;
-use gridhaul_scenario::scenario::reworded;
+use gridhaul_scenario::scenario::in_toml_terms;
 
 use crate::error::Error;
 
@@ -27,7 +27,7 @@ fn read(path: &Path) -> anyhow::Result<Answer> {
         // The reader's words without its own place.
         let message = error.to_string();
         let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
-        let (reason, _) = reworded(message);
+        let (reason, _) = in_toml_terms(message);
         anyhow!(
             "{shown}:{line}:{column}: this is not an answer of gridhaul: {reason}\n  \
              help: name a results folder, an answer.json or a scenario"
