@@ -91,8 +91,8 @@ impl Chain {
     }
 
     fn scenario(&self) -> Scenario {
-        let mut text = "title = \"chain\"\nduration = \"140 s\"\nwarmup = \"20 s\"\nrepeat = 2\n\
-                        [stack.reno]\nprofile = \"ns2\"\nvariant = \"reno\"\nhandshake = false\n\
+        let mut text = "title = \"chain\"\nduration = \"140 s\"\nwarmup = \"20 s\"\nreplications = 2\n\
+                        [stack.reno]\nprofile = \"ns2\"\ncongestion_control = \"reno\"\nhandshake = false\n\
                         delayed_ack = \"0 s\"\nreceive_window = \"20000 segments\"\n\
                         [flow.file]\nfrom = \"n0\"\nto = \"n4\"\nstack = \"reno\"\nload = \"bulk\"\n\
                         [node.n0]\n[node.n4]\n"

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use gridhaul_core::pep::{AckThin, Pass, Proxy, Reflect, Side, Snoop, Split};
+use gridhaul_core::pep::{AckFilter, PassThrough, Proxy, Reflect, Side, Snoop, Split};
 use gridhaul_core::tcp::{Flags, SackBlocks, Segment, StackParams};
 use gridhaul_scenario::scenario::Stack;
 use gridhaul_scenario::units::{Bytes, Duration, Instant};
@@ -19,14 +19,14 @@ const OUTGOING_MAX: usize = BUFFER as usize + 8;
 fuzz_target!(|bytes: &[u8]| {
     let mut input = Input(bytes);
     let Some(kind) = input.byte() else { return };
-    let toward = if kind & 1 == 0 { Side::Left } else { Side::Right };
+    let toward = if kind & 1 == 0 { Side::Client } else { Side::Server };
     let (buffer, hold) = (Bytes::new(BUFFER), Duration::from_millis(50));
     let params = || Arc::new(StackParams::resolve(&Stack::default()));
     let isns = [0, 0];
     match kind >> 1 & 7 {
-        0 => check(input, Pass::default()),
+        0 => check(input, PassThrough::default()),
         1 => check(input, Snoop::new(toward, buffer)),
-        2 => check(input, AckThin::new(toward, hold)),
+        2 => check(input, AckFilter::new(toward, hold)),
         3 => check(input, Snoop::new(toward, Bytes::new(200))),
         4 => check(input, Split::new(params(), buffer, isns)),
         5 => check(input, Split::established(params(), buffer, isns, [&params(), &params()])),
@@ -58,7 +58,7 @@ fn drain(proxy: &mut impl Proxy, now: Instant) {
     let sent = std::iter::from_fn(|| proxy.poll_transmit(now)).take(OUTGOING_MAX + 1).count();
     assert!(sent <= OUTGOING_MAX, "{sent} segments for one");
     for from in Side::BOTH {
-        let held = proxy.held(from);
+        let held = proxy.buffer_status(from);
         assert!(held.bytes <= BUFFER, "{held:?}");
         assert!(held.bytes_at_risk <= held.bytes, "{held:?}");
     }
@@ -87,7 +87,7 @@ impl Input<'_> {
     fn step(&mut self) -> Option<(Duration, Side, Segment)> {
         let shape = self.byte()?;
         let anywhere = shape & 0b111 == 0b111;
-        let from = if shape & 0b1000 == 0 { Side::Left } else { Side::Right };
+        let from = if shape & 0b1000 == 0 { Side::Client } else { Side::Server };
         let unit = [10_000, 1_000_000, 100_000_000, 10_000_000_000][usize::from(shape >> 4 & 3)];
         let wait = Duration::from_nanos(u64::from(self.byte()?) * unit);
         let bits = self.byte()?;

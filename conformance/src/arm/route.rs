@@ -80,7 +80,7 @@ impl<T: Copy> Route<T> {
         let mut arrived = Vec::new();
         while let Some((link, passage)) = self.links.poll(now) {
             let (packet, fate) = passage.payload;
-            if !passage.fate.arrives() || passage.fate.is_damaged() {
+            if !passage.outcome.arrives() || passage.outcome.is_corrupted() {
                 continue;
             }
             if !self.is_last(link) {

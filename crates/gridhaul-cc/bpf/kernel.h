@@ -12,8 +12,8 @@
  * under the GPL (`check_struct_ops_btf_id`). The files of this folder are, beside the licence of the
  * rest. */
 
-#include "known.h"
-#include "plain.h"
+#include "window_check.h"
+#include "types.h"
 
 /* Tests without a kernel have stand-ins of their own. */
 #ifdef __bpf__
@@ -121,7 +121,7 @@ inlined int is_used(const struct tcp_sock *tcp)
 }
 
 /* What was put right. */
-enum { MENDED_WINDOW = 1, MENDED_THRESHOLD = 2 };
+enum { CORRECTED_WINDOW = 1, CORRECTED_THRESHOLD = 2 };
 
 inlined void note(struct known *known, const struct tcp_sock *tcp)
 {
@@ -132,20 +132,20 @@ inlined void note(struct known *known, const struct tcp_sock *tcp)
 
 /* With each acknowledgement: puts right what a program that was not run has left behind, if it has.
  * `threshold` is what it would have said about the window before the loss. */
-inlined u32 mend(struct known *known, struct tcp_sock *tcp, u32 threshold)
+inlined u32 correct_window(struct known *known, struct tcp_sock *tcp, u32 threshold)
 {
-    u32 before = tcp->prior_cwnd, mended = 0;
+    u32 before = tcp->prior_cwnd, corrected = 0;
     u8 state = state_of(tcp);
     if (threshold_is_wrong(known, tcp->snd_ssthresh, before, state))
-        mended |= MENDED_THRESHOLD;
+        corrected |= CORRECTED_THRESHOLD;
     if (window_is_wrong(known, tcp->snd_cwnd, before, state))
-        mended |= MENDED_WINDOW;
-    if (mended & MENDED_THRESHOLD)
+        corrected |= CORRECTED_WINDOW;
+    if (corrected & CORRECTED_THRESHOLD)
         tcp->snd_ssthresh = threshold;
-    if (mended & MENDED_WINDOW)
+    if (corrected & CORRECTED_WINDOW)
         set_window(tcp, larger(before, 2));
     note(known, tcp);
-    return mended;
+    return corrected;
 }
 
 /* One segment more for each window that was acknowledged (RFC 5681, section 3.1, counted in segments

@@ -13,7 +13,7 @@
  * Two programs share a connection's memory: one for all connections of a control group writes and reads
  * the option of the header (`delays`), one is the congestion control (`medx_*`).
  */
-#include "judge.h"
+#include "loss_classification.h"
 #include "option.h"
 
 struct counters {
@@ -22,15 +22,15 @@ struct counters {
     /* Acknowledgements of new data that came with a delay, and without. */
     u64 delays;
     u64 without_delay;
-    /* Losses, by what they were judged to be; `unjudged` are taken for congestion. */
+    /* Losses, by what they were judged to be; `unclassified` are taken for congestion. */
     u64 error;
     u64 congestion;
-    u64 unjudged;
+    u64 unclassified;
     /* Timeouts among them. */
     u64 timeouts;
     /* Judgements for which an offset between the clocks was taken out. */
     u64 offset_removed;
-    u64 mended;
+    u64 corrected;
 };
 
 array_of(struct settings) settings SEC(".maps");
@@ -181,9 +181,9 @@ inlined enum cause judge_loss(struct connection *mine)
     const struct settings *chosen = the_entry(settings);
     struct counters *all = the_entry(counters);
     if (!mine || !chosen)
-        return UNJUDGED;
+        return UNCLASSIFIED;
     enum cause cause = judge(mine, chosen);
-    if (cause != UNJUDGED && !clocks_agree(mine))
+    if (cause != UNCLASSIFIED && !clocks_agree(mine))
         count(all, offset_removed);
     return cause;
 }
@@ -210,8 +210,8 @@ inlined void count_cause(struct connection *mine, const struct tcp_sock *tcp, en
         count(all, congestion);
         count(mine, congestion);
     } else {
-        count(all, unjudged);
-        count(mine, unjudged);
+        count(all, unclassified);
+        count(mine, unclassified);
     }
 }
 
@@ -247,11 +247,11 @@ int medx_pkts_acked(u64 *context)
     struct connection *mine = connection_of(context);
     struct counters *all = the_entry(counters);
     /* As if for a loss that was not judged. */
-    u32 mended = mend(&medx->known, tcp, halved(tcp->prior_cwnd));
-    if (mended & MENDED_THRESHOLD)
+    u32 corrected = correct_window(&medx->known, tcp, halved(tcp->prior_cwnd));
+    if (corrected & CORRECTED_THRESHOLD)
         medx->window = tcp->snd_ssthresh;
-    if (mended)
-        count(all, mended);
+    if (corrected)
+        count(all, corrected);
     if (mine && mine->heard) {
         mine->heard = 0;
         count(all, delays);
@@ -280,7 +280,7 @@ int medx_cong_avoid(u64 *context)
     return 0;
 }
 
-/* What is out the kernel brings down in the proportion of threshold and window (RFC 6937, section 2.1), so
+/* What is out the kernel brings down in the proportion of threshold and window (RFC 6937, section 3), so
  * after a burst beyond the window as much would stay out from error to error. The threshold with which
  * `wanted` is out at the end. */
 inlined u32 proportion(u32 wanted, u32 window, u32 out)

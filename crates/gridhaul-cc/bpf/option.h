@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
  *
  * The TCP option of MEDX, as gridhaul's simulator writes it (`OneWayDelay` in
- * crates/gridhaul-core/src/tcp/segment.rs): an experimental kind (RFC 4727, section 2.5) with an
+ * crates/gridhaul-core/src/tcp/segment.rs): an experimental kind (RFC 4727, section 7.3) with an
  * identifier (RFC 6994, section 3), when the segment was sent, and how long the newest segment with data
  * was on its way to here; both in microseconds, in network order.
  */

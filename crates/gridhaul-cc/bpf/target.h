@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "plain.h"
+#include "types.h"
 
 #define FIELDS_BY_NAME                                                                             \
     _Pragma("clang attribute push(__attribute__((preserve_access_index)), apply_to = record)")

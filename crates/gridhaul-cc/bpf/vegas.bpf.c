@@ -24,7 +24,7 @@ struct counters {
     u64 shrunk;
     u64 losses;
     u64 timeouts;
-    u64 mended;
+    u64 corrected;
 };
 
 array_of(struct settings) settings SEC(".maps");
@@ -127,10 +127,10 @@ int vegas_pkts_acked(u64 *context)
 {
     struct tcp_sock *tcp = sender(context);
     struct vegas *vegas = memory(context);
-    if (mend(&vegas->known, tcp, reduced(tcp->prior_cwnd))) {
+    if (correct_window(&vegas->known, tcp, reduced(tcp->prior_cwnd))) {
         struct counters *all = the_entry(counters);
         end_slow_start(vegas);
-        count(all, mended);
+        count(all, corrected);
     }
     const struct ack_sample *sample = (void *)context[1];
     s32 rtt_us = sample->rtt_us;

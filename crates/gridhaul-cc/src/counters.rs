@@ -29,7 +29,7 @@ pub struct VegasCounters {
     /// Timeouts.
     pub timeouts: u64,
     /// Windows and thresholds put right that no rule leads to: the kernel had not run a program.
-    pub mended: u64,
+    pub corrected: u64,
 }
 
 /// What MEDX did.
@@ -48,13 +48,13 @@ pub struct MedxCounters {
     /// Losses judged to be congestion: the window was halved, or collapsed by a timeout.
     pub congestion: u64,
     /// Losses that could not be judged for want of delays, and were taken for congestion.
-    pub unjudged: u64,
+    pub unclassified: u64,
     /// Timeouts among the losses.
     pub timeouts: u64,
     /// Judgements before which an offset between the clocks was taken out.
     pub offset_removed: u64,
     /// As with Vegas.
-    pub mended: u64,
+    pub corrected: u64,
 }
 
 /// What MEDX did for one connection.
@@ -69,19 +69,19 @@ pub struct ConnectionCounters {
     /// Losses judged to be congestion.
     pub congestion: u32,
     /// Losses that could not be judged.
-    pub unjudged: u32,
+    pub unclassified: u32,
     /// As receiver: how long the newest segment with data was on its way by the two clocks, in microseconds mod
     /// 2^32; `None` before the first.
     pub own_delay_us: Option<u32>,
     /// Losses that were judged so far.
     pub judged: u32,
-    /// The newest of them; see [`Self::judged_since`].
-    said: [Judged; SAID_MAX],
+    /// The newest of them; see [`Self::classifications_since`].
+    said: [LossClassification; SAID_MAX],
 }
 
 /// A loss that MEDX has judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Judged {
+pub struct LossClassification {
     /// Number of the first byte that was missing, as it stands in the packets.
     pub missing: u32,
     /// Taken for congestion, also for want of delays; otherwise for an error.
@@ -101,10 +101,10 @@ impl Counters {
 
     /// How often a window or a threshold was put right that the kernel had made up.
     #[must_use]
-    pub const fn mended(&self) -> u64 {
+    pub const fn corrected(&self) -> u64 {
         match self {
-            Self::Vegas(it) => it.mended,
-            Self::Medx(it) => it.mended,
+            Self::Vegas(it) => it.corrected,
+            Self::Medx(it) => it.corrected,
         }
     }
 
@@ -121,7 +121,7 @@ impl Counters {
                 ("window shrank", it.shrunk),
                 ("recoveries", it.losses),
                 ("timeouts", it.timeouts),
-                ("wrong windows mended", it.mended),
+                ("wrong windows corrected", it.corrected),
             ],
             Self::Medx(it) => vec![
                 ("connections open", self.open()),
@@ -130,10 +130,10 @@ impl Counters {
                 ("acknowledgements without", it.without_delay),
                 ("losses judged errors", it.error),
                 ("losses judged congestion", it.congestion),
-                ("losses not judged", it.unjudged),
+                ("losses not judged", it.unclassified),
                 ("timeouts among them", it.timeouts),
                 ("judged with clocks apart", it.offset_removed),
-                ("wrong windows mended", it.mended),
+                ("wrong windows corrected", it.corrected),
             ],
         }
     }
@@ -160,7 +160,7 @@ impl VegasCounters {
             shrunk: at(5),
             losses: at(6),
             timeouts: at(7),
-            mended: at(8),
+            corrected: at(8),
         }
     }
 }
@@ -175,10 +175,10 @@ impl MedxCounters {
             without_delay: at(3),
             error: at(4),
             congestion: at(5),
-            unjudged: at(6),
+            unclassified: at(6),
             timeouts: at(7),
             offset_removed: at(8),
-            mended: at(9),
+            corrected: at(9),
         }
     }
 }
@@ -188,14 +188,17 @@ const ERROR: u32 = 1;
 
 impl ConnectionCounters {
     /// The judgements behind the first `seen` ones, oldest first; no more than the 16 newest.
-    pub fn judged_since(&self, seen: u32) -> impl Iterator<Item = Judged> + '_ {
+    pub fn classifications_since(
+        &self,
+        seen: u32,
+    ) -> impl Iterator<Item = LossClassification> + '_ {
         let kept = self.judged.saturating_sub(SAID_MAX as u32);
         (seen.max(kept)..self.judged).map(|number| self.said[number as usize % SAID_MAX])
     }
 
     pub(crate) fn read(bytes: &[u8]) -> Self {
         let at = |offset: usize| gridhaul_linux::bpf::read_u32(bytes, offset).unwrap_or(0);
-        let said = |index: usize| Judged {
+        let said = |index: usize| LossClassification {
             missing: at(88 + 8 * index),
             congestion: at(92 + 8 * index) != ERROR,
         };
@@ -205,7 +208,7 @@ impl ConnectionCounters {
             without_delay: at(68),
             error: at(72),
             congestion: at(76),
-            unjudged: at(80),
+            unclassified: at(80),
             judged: at(84),
             said: std::array::from_fn(said),
         }
@@ -232,11 +235,11 @@ mod tests {
             put(place + 4, if number == 17 { 2 } else { ERROR });
         }
         let read = ConnectionCounters::read(&bytes);
-        let since = |seen| read.judged_since(seen).collect::<Vec<_>>();
+        let since = |seen| read.classifications_since(seen).collect::<Vec<_>>();
         assert_eq!(since(18), []);
         let [before, last] = since(16)[..] else { panic!("{:?}", since(16)) };
-        assert_eq!(before, Judged { missing: 16_000, congestion: false });
-        assert_eq!(last, Judged { missing: 17_000, congestion: true });
+        assert_eq!(before, LossClassification { missing: 16_000, congestion: false });
+        assert_eq!(last, LossClassification { missing: 17_000, congestion: true });
         assert_eq!((since(0).len(), since(0)[0].missing), (SAID_MAX, 2_000));
     }
 }

@@ -7,14 +7,14 @@
 //! The programs are in `bpf/`; the build compiles them if it finds clang, and goes on without. The loader is
 //! Rust alone: it makes the maps, hands the compiler's notes on accesses to structures on to the kernel, which
 //! fills in the offsets of its own (CO-RE, from Linux 5.17 on in the kernel itself), and registers the result
-//! by a link. What a process has loaded ends with it, however it ends; what it has [pinned](Loaded::pin) stays
+//! by a link. What a process has loaded ends with it, however it ends; what it has [pinned](LoadedAlgorithms::pin) stays
 //! until [`unload`].
 
 #![forbid(unsafe_code)]
 
 mod counters;
 mod load;
-mod machine;
+mod requirements;
 mod settings;
 mod status;
 
@@ -24,11 +24,11 @@ use std::path::PathBuf;
 
 use gridhaul_linux::bpf::BpfError;
 
-pub use counters::{ConnectionCounters, Counters, Judged, MedxCounters, VegasCounters};
-pub use load::Loaded;
-pub use machine::{Missing, missing, missing_for};
-pub use settings::{Chosen, MedxSettings, Settings, VegasSettings};
-pub use status::{Holder, Status, status, unload};
+pub use counters::{ConnectionCounters, Counters, LossClassification, MedxCounters, VegasCounters};
+pub use load::LoadedAlgorithms;
+pub use requirements::{MissingRequirement, missing_requirements, missing_requirements_for};
+pub use settings::{LoadedSettings, MedxSettings, Settings, VegasSettings};
+pub use status::{HolderProcess, Status, status, unload};
 
 /// An algorithm that can be loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,7 +59,7 @@ impl Algorithm {
 ///
 /// # Errors
 /// The file of the lock cannot be made or locked.
-pub fn take_turn() -> io::Result<File> {
+pub fn acquire_lock() -> io::Result<File> {
     let path = std::env::temp_dir().join("gridhaul-cc.lock");
     // Where another user's run has made it, the kernel lets nobody but them create it (`fs.protected_regular`),
     // root neither; to read is enough for a lock.
@@ -74,7 +74,7 @@ pub fn take_turn() -> io::Result<File> {
 pub enum Error {
     /// Something is not there; all of it, with remedies.
     #[error("{}", list(.0))]
-    Missing(Vec<Missing>),
+    Missing(Vec<MissingRequirement>),
     /// Another process has registered it, or it was kept.
     #[error("{name} is loaded already, {by}")]
     Registered {
@@ -146,7 +146,7 @@ impl Error {
     fn kernel_types(error: BpfError) -> Self {
         match error {
             BpfError::Call { operation: doing, source } => Self::System { doing, source },
-            error => Self::Missing(vec![Missing {
+            error => Self::Missing(vec![MissingRequirement {
                 what: error.to_string(),
                 remedy: "a kernel built with CONFIG_DEBUG_INFO_BTF=y and CONFIG_BPF_JIT=y".into(),
             }]),
@@ -160,7 +160,7 @@ impl Error {
     }
 }
 
-fn list(missing: &[Missing]) -> String {
+fn list(missing: &[MissingRequirement]) -> String {
     let lines = missing.iter().map(|it| format!("\n  {}: {}", it.what, it.remedy));
     format!("congestion control for the kernel needs what is missing here:{}", {
         lines.collect::<String>()

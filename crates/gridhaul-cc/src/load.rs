@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use gridhaul_linux::bpf::{self, BpfError, Loader, MapKind, Object, Types};
 
 use crate::counters::{CONNECTION_LEN, COUNTERS_LEN, SETTINGS_LEN};
-use crate::machine;
+use crate::requirements;
 use crate::{
-    Algorithm, Chosen, ConnectionCounters, Counters, Error, MedxCounters, Settings, VegasCounters,
-    status,
+    Algorithm, ConnectionCounters, Counters, Error, LoadedSettings, MedxCounters, Settings,
+    VegasCounters, status,
 };
 
 mod compiled {
@@ -24,7 +24,7 @@ mod compiled {
 ///
 /// Connections that use an algorithm when it goes keep it until they close; new ones do not get it.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedAlgorithms {
     parts: BTreeMap<Algorithm, Part>,
 }
 
@@ -39,14 +39,15 @@ struct Part {
     connections: Option<OwnedFd>,
 }
 
-impl Loaded {
+impl LoadedAlgorithms {
     /// Loads algorithms: all of them or none.
     ///
     /// # Errors
     /// With all that is missing ([`Error::Missing`]), if one is [registered](Error::Registered) already, or
     /// with what the kernel said.
     pub fn load(algorithms: &[Algorithm], settings: &Settings) -> Result<Self, Error> {
-        let missing = machine::missing_for(algorithms, settings.cgroup.as_deref());
+        let missing =
+            requirements::missing_requirements_for(algorithms, settings.cgroup.as_deref());
         if !missing.is_empty() {
             return Err(Error::Missing(missing));
         }
@@ -54,7 +55,7 @@ impl Loaded {
         let mut parts = BTreeMap::new();
         for &algorithm in algorithms {
             let Entry::Vacant(place) = parts.entry(algorithm) else { continue };
-            if machine::is_registered(&settings.name(algorithm)?) {
+            if requirements::is_registered(&settings.name(algorithm)?) {
                 return Err(status::registered(algorithm));
             }
             place.insert(Part::load(algorithm, settings, &kernel)?);
@@ -137,10 +138,10 @@ fn shortened(map: &str) -> &str {
     if map == "connection" { "conn" } else { &map[..map.len().min(5)] }
 }
 
-pub(crate) fn read_settings(map: BorrowedFd<'_>, of: Algorithm) -> Result<Chosen, Error> {
+pub(crate) fn read_settings(map: BorrowedFd<'_>, of: Algorithm) -> Result<LoadedSettings, Error> {
     let bytes = bpf::map_lookup(map, 0, SETTINGS_LEN).map_err(Error::system("reading settings"))?;
     let word = |index: usize| bpf::read_u32(&bytes, 4 * index).unwrap_or(0);
-    Ok(Chosen::read([word(0), word(1), word(2)], of))
+    Ok(LoadedSettings::read([word(0), word(1), word(2)], of))
 }
 
 pub(crate) fn read_counters(map: BorrowedFd<'_>, of: Algorithm) -> Result<Counters, Error> {
@@ -199,7 +200,7 @@ fn attach_option(
     algorithm: Algorithm,
     chosen: Option<&Path>,
 ) -> Result<OwnedFd, Error> {
-    let path = chosen.map(PathBuf::from).or_else(machine::cgroup_root).unwrap_or_default();
+    let path = chosen.map(PathBuf::from).or_else(requirements::cgroup_root).unwrap_or_default();
     let operation = format!("opening the control group {}", path.display());
     let cgroup = File::open(&path).map_err(Error::system(operation))?;
     let program = format!("{}_delays", prefix(algorithm));

@@ -147,14 +147,14 @@ impl Settings {
 
 /// What an algorithm that is in the kernel was loaded with.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Chosen {
+pub enum LoadedSettings {
     /// Of Vegas.
     Vegas(VegasSettings),
     /// Of MEDX, its shares to the thousandth.
     Medx(MedxSettings),
 }
 
-impl Chosen {
+impl LoadedSettings {
     /// From what its program reads: the reverse of [`Settings::words`].
     pub(crate) fn read([first, second, third]: [u32; 3], of: Algorithm) -> Self {
         let share = |thousandths: u32| f64::from(thousandths) / 1000.0;
@@ -195,9 +195,9 @@ mod tests {
         let vegas = VegasSettings { alpha: 2, beta: 4, gamma: 0 };
         let medx = MedxSettings { alpha: 0.875, beta: 1.05, buffer: 8 };
         let settings = Settings { vegas, medx, ..Settings::default() };
-        let read = |of| Chosen::read(settings.words(of).unwrap(), of);
-        assert_eq!(read(Algorithm::Vegas), Chosen::Vegas(vegas));
-        assert_eq!(read(Algorithm::Medx), Chosen::Medx(medx));
+        let read = |of| LoadedSettings::read(settings.words(of).unwrap(), of);
+        assert_eq!(read(Algorithm::Vegas), LoadedSettings::Vegas(vegas));
+        assert_eq!(read(Algorithm::Medx), LoadedSettings::Medx(medx));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use gridhaul_linux::bpf;
 
 use crate::load::{map_name, read_counters, read_settings};
-use crate::{Algorithm, Chosen, Counters, Error, machine};
+use crate::{Algorithm, Counters, Error, LoadedSettings, requirements};
 
 /// An algorithm that is in the kernel.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,18 +20,18 @@ pub struct Status {
     /// New connections can have it; if not, it was unloaded, and connections that had it go on with it.
     pub registered: bool,
     /// Kept beyond the process that loaded it (`gridhaul cc load`).
-    pub kept: bool,
+    pub pinned: bool,
     /// Processes that hold it.
-    pub holders: Vec<Holder>,
+    pub holders: Vec<HolderProcess>,
     /// What it was loaded with; `None` if the kernel does not say.
-    pub settings: Option<Chosen>,
+    pub settings: Option<LoadedSettings>,
     /// What it has counted; `None` if the kernel does not say.
     pub counters: Option<Counters>,
 }
 
 /// A process that holds an algorithm.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
+pub struct HolderProcess {
     /// Its number.
     pub pid: u32,
     /// Its name.
@@ -43,7 +43,7 @@ pub struct Holder {
 /// # Errors
 /// Without permission to look at other people's links (CAP_SYS_ADMIN).
 pub fn status() -> Result<Vec<Status>, Error> {
-    if let Some(missing) = machine::missing_permission() {
+    if let Some(missing) = requirements::missing_permission() {
         return Err(Error::Missing(vec![missing]));
     }
     let mut found = Vec::new();
@@ -62,7 +62,7 @@ pub fn status() -> Result<Vec<Status>, Error> {
         found.push(Status {
             algorithm,
             registered: true,
-            kept: kept_link(algorithm) == Some(info.id),
+            pinned: pinned_link(algorithm) == Some(info.id),
             holders: holders(info.id),
             settings: newest_settings(algorithm),
             counters: newest_counters(algorithm),
@@ -71,16 +71,16 @@ pub fn status() -> Result<Vec<Status>, Error> {
     for algorithm in Algorithm::ALL {
         let counters = newest_counters(algorithm);
         if counters.is_some() && found.iter().all(|it| it.algorithm != algorithm) {
-            let (registered, kept, holders) = (false, false, Vec::new());
+            let (registered, pinned, holders) = (false, false, Vec::new());
             let settings = newest_settings(algorithm);
-            found.push(Status { algorithm, registered, kept, holders, settings, counters });
+            found.push(Status { algorithm, registered, pinned, holders, settings, counters });
         }
     }
     found.sort_by_key(|status| status.algorithm);
     Ok(found)
 }
 
-/// Ends the keeping of algorithms. Returns which of them were kept.
+/// Ends the keeping of algorithms. Returns which of them were pinned.
 ///
 /// # Errors
 /// If a pin cannot be removed, or an algorithm stays registered, because a process holds it.
@@ -100,14 +100,14 @@ pub fn unload(algorithms: &[Algorithm]) -> Result<Vec<Algorithm>, Error> {
     Ok(ended)
 }
 
-/// Whether something is kept. Those who may not look must not be told that there is nothing.
+/// Whether something is pinned. Those who may not look must not be told that there is nothing.
 fn is_there(folder: &Path) -> Result<bool, Error> {
     folder.try_exists().map_err(|source| refused("looking for", folder, source))
 }
 
 /// Whether others may look into the file system of BPF is a matter of how it was mounted; they may not remove.
 fn refused(doing: &str, folder: &Path, source: io::Error) -> Error {
-    match machine::missing_permission() {
+    match requirements::missing_permission() {
         Some(missing) if source.kind() == io::ErrorKind::PermissionDenied => {
             Error::Missing(vec![missing])
         }
@@ -143,9 +143,11 @@ pub(crate) fn registered(algorithm: Algorithm) -> Error {
     let status = status().unwrap_or_default();
     let status = status.into_iter().find(|it| it.algorithm == algorithm && it.registered);
     let by = match status {
-        Some(status) if status.kept => "and kept: `gridhaul cc unload` ends that".into(),
+        Some(status) if status.pinned => "and kept: `gridhaul cc unload` ends that".into(),
         Some(status) => match status.holders.first() {
-            Some(Holder { pid, name }) => format!("by process {pid} ({name}): end that first"),
+            Some(HolderProcess { pid, name }) => {
+                format!("by process {pid} ({name}): end that first")
+            }
             None => "by a process that cannot be seen from here: end that first".into(),
         },
         None => "by something else than gridhaul: unload that first".into(),
@@ -159,21 +161,21 @@ pub(crate) fn registered(algorithm: Algorithm) -> Error {
 fn wait_for_end(algorithm: Algorithm) -> Result<(), Error> {
     for _ in 0..200 {
         let used = newest_counters(algorithm).map(|counters| counters.open());
-        if !machine::is_registered(algorithm.name()) && used != Some(0) {
+        if !requirements::is_registered(algorithm.name()) && used != Some(0) {
             return Ok(());
         }
         thread::sleep(Duration::from_millis(10));
     }
-    if machine::is_registered(algorithm.name()) { Err(registered(algorithm)) } else { Ok(()) }
+    if requirements::is_registered(algorithm.name()) { Err(registered(algorithm)) } else { Ok(()) }
 }
 
-fn kept_link(algorithm: Algorithm) -> Option<u32> {
+fn pinned_link(algorithm: Algorithm) -> Option<u32> {
     let link = bpf::pinned(&folder(algorithm).join("control")).ok()?;
     Some(bpf::link_info(link.as_fd()).ok()?.id)
 }
 
 /// Processes with a file that is this link.
-fn holders(link: u32) -> Vec<Holder> {
+fn holders(link: u32) -> Vec<HolderProcess> {
     let mine = format!("link_id:\t{link}");
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -186,14 +188,14 @@ fn holders(link: u32) -> Vec<Holder> {
     let mut found: Vec<_> = pids.filter(holds).collect();
     found.sort_unstable();
     let name = |pid| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    found.into_iter().map(|pid| Holder { pid, name: name(pid).trim().to_owned() }).collect()
+    found.into_iter().map(|pid| HolderProcess { pid, name: name(pid).trim().to_owned() }).collect()
 }
 
 fn newest_counters(algorithm: Algorithm) -> Option<Counters> {
     read_counters(newest(algorithm, "counters")?.as_fd(), algorithm).ok()
 }
 
-fn newest_settings(algorithm: Algorithm) -> Option<Chosen> {
+fn newest_settings(algorithm: Algorithm) -> Option<LoadedSettings> {
     read_settings(newest(algorithm, "settings")?.as_fd(), algorithm).ok()
 }
 

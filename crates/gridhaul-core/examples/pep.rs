@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time;
 
-use gridhaul_core::pep::{AckThin, Pass, Proxy, Reflect, Side, Snoop, Split};
+use gridhaul_core::pep::{AckFilter, PassThrough, Proxy, Reflect, Side, Snoop, Split};
 use gridhaul_core::random::RandomStream;
 use gridhaul_core::tcp::{Connection, Flags, Segment, StackParams};
 use gridhaul_scenario::scenario::{Profile, Stack};
@@ -35,11 +35,11 @@ fn main() {
 fn machine(name: &str) -> Box<dyn Proxy> {
     let buffer = Bytes::new(1_000_000);
     match name {
-        "snoop" => Box::new(Snoop::new(Side::Right, buffer)),
+        "snoop" => Box::new(Snoop::new(Side::Server, buffer)),
         "split" => Box::new(Split::new(stack(), buffer, [3, 4])),
         "reflect" => Box::new(Reflect::new(stack(), buffer)),
-        "ack" => Box::new(AckThin::new(Side::Left, DELAY)),
-        _ => Box::new(Pass::default()),
+        "ack" => Box::new(AckFilter::new(Side::Client, DELAY)),
+        _ => Box::new(PassThrough::default()),
     }
 }
 
@@ -80,7 +80,7 @@ struct Transfer {
     to_proxy: Flying,
     to_host: Flying,
     loss: Probability,
-    chance: RandomStream,
+    random: RandomStream,
     spent: time::Duration,
     handled: u32,
 }
@@ -97,7 +97,7 @@ impl Transfer {
             to_proxy: VecDeque::new(),
             to_host: VecDeque::new(),
             loss: Probability::new(loss).expect("a probability"),
-            chance: RandomStream::named(1, 0, "hop", 0, "loss"),
+            random: RandomStream::named(1, 0, "hop", 0, "loss"),
             spent: time::Duration::ZERO,
             handled: 0,
         }
@@ -126,8 +126,8 @@ impl Transfer {
             }
         }
         while let Some((side, segment)) = due(&mut self.to_host, now) {
-            let lossy = side == Side::Right && !segment.flags.has(Flags::SYN);
-            if !(lossy && self.chance.hit(self.loss.into())) {
+            let lossy = side == Side::Server && !segment.flags.has(Flags::SYN);
+            if !(lossy && self.random.occurs(self.loss.into())) {
                 self.hosts[side.index()].handle_segment(now, &segment);
             }
         }

@@ -1,60 +1,60 @@
-//! RandomStream as an argument: named streams of one portable generator.
+//! Random number streams: each is named, and all use one portable generator.
 //!
-//! Every use of chance has a name (`seed`, `replication`, `entity`, `member`, `purpose`), and the name
-//! alone decides its stream. Adding an entity, a member or an impairment therefore never shifts
-//! the chance of another, and two scenarios that differ in one value see the same chance
-//! elsewhere (common random numbers).
+//! The name of a stream (`seed`, `replication`, `entity`, `member`, `purpose`) alone determines its
+//! numbers. An additional entity, member or impairment therefore never changes the random numbers of
+//! another, and two scenarios that differ in one value use the same random numbers elsewhere
+//! (common random numbers).
 //!
-//! Values are equal on every platform: the generator is integer arithmetic, and what is not
-//! uniform uses only the operations that IEEE 754 defines to the last bit (+ − × ÷ √). `ln` and
-//! `exp` of the platform are not among them; `rand_distr` calls these as soon as any crate of the
-//! build switches `num-traits` to `std`, which is why its samplers are not used here.
+//! The numbers are equal on every platform: the generator uses integer arithmetic, and non-uniform
+//! distributions use only the operations that IEEE 754 rounds correctly (+ − × ÷ √). The platform's `ln`
+//! and `exp` are not among them; the samplers of `rand_distr` call these as soon as any crate of the
+//! build enables the `std` feature of `num-traits`, and are therefore not used.
 
 use gridhaul_scenario::units::{Duration, Probability};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// One stream of chance.
+/// A stream of random numbers.
 #[derive(Debug, Clone)]
 pub struct RandomStream(Pcg64Mcg);
 
-/// Everything of a stream's name but its purpose: what one entity draws its streams from.
+/// The name of the streams of one entity, without the purpose.
 #[derive(Debug, Clone, Copy)]
 pub struct RandomStreamName(u64);
 
-/// A probability, prepared so that asking takes one comparison of integers.
+/// A probability as an integer, so that a trial takes one comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Threshold(u64);
 
-/// A question with its own stream, asked once for each packet.
+/// A Bernoulli trial with its own random stream, sampled once for each packet.
 #[derive(Debug, Clone)]
 pub struct BernoulliTrial {
     threshold: Threshold,
-    chance: RandomStream,
+    random: RandomStream,
 }
 
 impl RandomStream {
-    /// The stream of this name. `member` tells the members of a group apart.
+    /// The stream of this name. `member` is the index within a group.
     #[must_use]
     pub fn named(seed: u64, replication: u32, entity: &str, member: u64, purpose: &str) -> Self {
         RandomStreamName::new(seed, replication, entity, member).stream(purpose)
     }
 
-    /// Whether something of this probability happens. Always takes one draw, also where the
-    /// probability is 0 or 1, so that a changed probability does not shift the stream.
+    /// Samples an event of this probability. Always uses one random number, also for the
+    /// probabilities 0 and 1, so that a changed probability does not shift the stream.
     #[inline]
-    pub fn hit(&mut self, threshold: Threshold) -> bool {
-        // 63 bits, so that 2^63 can stand for "always".
+    pub fn occurs(&mut self, threshold: Threshold) -> bool {
+        // 63 bits, so that 2^63 represents probability 1.
         self.0.next_u64() >> 1 < threshold.0
     }
 
-    /// Evenly distributed from 0 (possible) to 1 (impossible), in steps of 2^-53.
+    /// Uniformly distributed from 0 (included) to 1 (excluded), in steps of 2^-53.
     #[inline]
-    pub fn unit(&mut self) -> f64 {
+    pub fn standard_uniform(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * TWO_POW_MINUS_53
     }
 
-    /// A whole number from 0 to `n` − 1, each equally likely; 0 for `n` = 0.
+    /// A uniformly distributed integer from 0 to `n` − 1; 0 for `n` = 0.
     ///
     /// Lemire 2019, "Fast random integer generation in an interval", algorithm 5.
     #[inline]
@@ -74,21 +74,21 @@ impl RandomStream {
 
     /// An exponentially distributed time, by inversion; at most 36.7 times the mean.
     pub fn exponential(&mut self, mean: Duration) -> Duration {
-        nanos(-ln(1.0 - self.unit()) * mean.as_nanos() as f64)
+        nanos(-ln(1.0 - self.standard_uniform()) * mean.as_nanos() as f64)
     }
 
-    /// A time evenly distributed from zero to `max`, both included.
+    /// A uniformly distributed time from zero to `max`, both included.
     pub fn uniform(&mut self, max: Duration) -> Duration {
         Duration::from_nanos(self.below(max.as_nanos().saturating_add(1)))
     }
 
-    /// A normal variable of mean zero and standard deviation one.
+    /// A standard normal variable.
     ///
-    /// Marsaglia and Bray 1964, the polar method; the second variable of the pair is not used,
-    /// so that a draw leaves nothing behind but the state of the generator.
+    /// Marsaglia and Bray 1964, the polar method; the second variable of each pair is discarded, so that
+    /// the state of the stream is only that of the generator.
     pub fn normal(&mut self) -> f64 {
         loop {
-            let (x, y) = (2.0 * self.unit() - 1.0, 2.0 * self.unit() - 1.0);
+            let (x, y) = (2.0 * self.standard_uniform() - 1.0, 2.0 * self.standard_uniform() - 1.0);
             let square = x * x + y * y;
             if square > 0.0 && square < 1.0 {
                 return x * (-2.0 * ln(square) / square).sqrt();
@@ -109,7 +109,7 @@ impl RandomStreamName {
         let hash = fnv1a(FNV_OFFSET, &seed.to_le_bytes());
         let hash = fnv1a(hash, &replication.to_le_bytes());
         let hash = fnv1a(hash, entity.as_bytes());
-        // No text holds this byte: ("ab", "c") and ("a", "bc") stay different.
+        // No text contains this byte: ("ab", "c") and ("a", "bc") stay different.
         let hash = fnv1a(hash, &[END_OF_TEXT]);
         Self(fnv1a(hash, &member.to_le_bytes()))
     }
@@ -120,8 +120,8 @@ impl RandomStreamName {
         from_hash(fnv1a(self.0, purpose.as_bytes()))
     }
 
-    /// The stream for the `number`th of many things of one purpose, such as intervals of time: each
-    /// is drawn alike whether or not the others ever are.
+    /// The `number`th stream of one purpose, for example one for each interval of time: streams are
+    /// independent of whether the others are used.
     #[must_use]
     pub fn numbered_stream(self, purpose: &str, number: u64) -> RandomStream {
         let hash = fnv1a(fnv1a(self.0, purpose.as_bytes()), &[END_OF_TEXT]);
@@ -130,22 +130,22 @@ impl RandomStreamName {
 }
 impl From<Probability> for Threshold {
     fn from(probability: Probability) -> Self {
-        // 2^63 × ratio: exact, since it only moves the exponent; 1 becomes 2^63.
+        // 2^63 × ratio is exact, since it only changes the exponent; 1 becomes 2^63.
         Self((probability.ratio() * 9_223_372_036_854_775_808.0) as u64)
     }
 }
 
 impl BernoulliTrial {
-    /// A question that is answered yes with this probability.
+    /// A trial with this probability of success.
     #[must_use]
-    pub fn new(probability: Probability, chance: RandomStream) -> Self {
-        Self { threshold: probability.into(), chance }
+    pub fn new(probability: Probability, random: RandomStream) -> Self {
+        Self { threshold: probability.into(), random }
     }
 
-    /// Asks it once.
+    /// Samples the trial once.
     #[inline]
-    pub fn flip(&mut self) -> bool {
-        self.chance.hit(self.threshold)
+    pub fn sample(&mut self) -> bool {
+        self.random.occurs(self.threshold)
     }
 }
 
@@ -153,7 +153,7 @@ const TWO_POW_MINUS_53: f64 = 1.0 / 9_007_199_254_740_992.0;
 const END_OF_TEXT: u8 = 0xff;
 
 fn from_hash(hash: u64) -> RandomStream {
-    // FNV-1a spreads its last bytes badly; splitmix64 mixes them into all 128 bits of state.
+    // The last bytes of FNV-1a are badly mixed; splitmix64 spreads them over all 128 bits of state.
     let high = splitmix64(hash);
     let low = splitmix64(high);
     RandomStream(Pcg64Mcg::from_seed(((u128::from(high) << 64) | u128::from(low)).to_le_bytes()))
@@ -179,7 +179,7 @@ fn nanos(nanos: f64) -> Duration {
     Duration::from_nanos(nanos.round().min(Duration::MAX.as_nanos() as f64) as u64)
 }
 
-/// Natural logarithm of a normal number above zero, to about one unit in the last place and the
+/// Natural logarithm of a normal number above zero, to about one standard_uniform in the last place and the
 /// same on every platform.
 ///
 /// With x = m · 2^e and m in [√½, √2): ln x = e ln 2 + 2 artanh((m − 1) / (m + 1)), the series of
@@ -204,27 +204,27 @@ mod tests {
 
     const N: u32 = 200_000;
 
-    fn chance(purpose: &str) -> RandomStream {
+    fn random(purpose: &str) -> RandomStream {
         RandomStream::named(7, 0, "link.forward", 3, purpose)
     }
 
-    fn mean_of(draws: impl Iterator<Item = f64>) -> f64 {
-        draws.sum::<f64>() / f64::from(N)
+    fn mean_of(samples: impl Iterator<Item = f64>) -> f64 {
+        samples.sum::<f64>() / f64::from(N)
     }
 
     #[test]
-    fn a_name_decides_its_stream_for_ever() {
-        // These numbers are part of every stored answer: they may not change.
-        let mut loss = chance("loss");
-        let drawn = [loss.below(1_000_000), loss.below(1_000_000), loss.below(1_000_000)];
-        assert_eq!(drawn, [518_787, 674_824, 720_327]);
+    fn the_numbers_of_a_stream_name_never_change() {
+        // Every stored answer depends on these numbers: they must not change.
+        let mut loss = random("loss");
+        let samples = [loss.below(1_000_000), loss.below(1_000_000), loss.below(1_000_000)];
+        assert_eq!(samples, [518_787, 674_824, 720_327]);
         let second = Duration::from_secs(1);
         let times = [loss.exponential(second), loss.half_normal(second), loss.uniform(second)];
         assert_eq!(times.map(Duration::as_nanos), [1_157_622_273, 1_862_200_961, 474_553_935]);
     }
 
     #[test]
-    fn every_part_of_a_name_counts() {
+    fn every_part_of_a_name_changes_the_stream() {
         let streams = [
             RandomStream::named(1, 0, "a", 0, "loss"),
             RandomStream::named(2, 0, "a", 0, "loss"),
@@ -243,39 +243,39 @@ mod tests {
     }
 
     #[test]
-    fn never_and_always_have_no_exception() {
-        let mut chance = chance("edge");
+    fn probabilities_zero_and_one_are_exact() {
+        let mut random = random("edge");
         let never = Threshold::from(Probability::ZERO);
         let always = Threshold::from(Probability::new(1.0).unwrap());
-        assert!((0..N).all(|_| !chance.hit(never) && chance.hit(always)));
+        assert!((0..N).all(|_| !random.occurs(never) && random.occurs(always)));
     }
 
     #[test]
-    fn a_probability_is_met_within_four_deviations() {
+    fn the_success_rate_is_within_four_standard_deviations() {
         let p = 0.003;
-        let mut coin = BernoulliTrial::new(Probability::new(p).unwrap(), chance("p"));
-        let hits = (0..N).filter(|_| coin.flip()).count() as f64;
+        let mut trial = BernoulliTrial::new(Probability::new(p).unwrap(), random("p"));
+        let successes = (0..N).filter(|_| trial.sample()).count() as f64;
         let deviation = (f64::from(N) * p * (1.0 - p)).sqrt();
-        assert!((hits - f64::from(N) * p).abs() < 4.0 * deviation, "{hits}");
+        assert!((successes - f64::from(N) * p).abs() < 4.0 * deviation, "{successes}");
     }
 
     #[test]
-    fn below_is_even_and_below() {
-        let mut chance = chance("below");
+    fn below_is_uniform_and_within_its_bound() {
+        let mut random = random("below");
         let mut seen = [0_u32; 7];
-        (0..N).for_each(|_| seen[chance.below(7) as usize] += 1);
+        (0..N).for_each(|_| seen[random.below(7) as usize] += 1);
         assert!(seen.iter().all(|n| n.abs_diff(N / 7) < 700), "{seen:?}");
-        assert_eq!(chance.below(0), 0);
-        assert_eq!(chance.below(1), 0);
+        assert_eq!(random.below(0), 0);
+        assert_eq!(random.below(1), 0);
     }
 
     #[test]
-    fn times_have_their_means() {
-        let mut chance = chance("means");
+    fn random_times_have_the_requested_means() {
+        let mut random = random("means");
         let second = Duration::from_secs(1);
-        let exponential = mean_of((0..N).map(|_| chance.exponential(second).as_secs_f64()));
-        let uniform = mean_of((0..N).map(|_| chance.uniform(second).as_secs_f64()));
-        let half_normal = mean_of((0..N).map(|_| chance.half_normal(second).as_secs_f64()));
+        let exponential = mean_of((0..N).map(|_| random.exponential(second).as_secs_f64()));
+        let uniform = mean_of((0..N).map(|_| random.uniform(second).as_secs_f64()));
+        let half_normal = mean_of((0..N).map(|_| random.half_normal(second).as_secs_f64()));
         assert!((exponential - 1.0).abs() < 0.01, "{exponential}");
         assert!((uniform - 0.5).abs() < 0.003, "{uniform}");
         // Mean of a half-normal variable: sd √(2/π).
@@ -285,17 +285,17 @@ mod tests {
 
     #[test]
     fn normal_variables_have_their_moments_and_tails() {
-        let mut chance = chance("normal");
-        let drawn: Vec<f64> = (0..N).map(|_| chance.normal()).collect();
-        assert!(mean_of(drawn.iter().copied()).abs() < 0.01);
-        assert!((mean_of(drawn.iter().map(|x| x * x)) - 1.0).abs() < 0.013);
+        let mut random = random("normal");
+        let samples: Vec<f64> = (0..N).map(|_| random.normal()).collect();
+        assert!(mean_of(samples.iter().copied()).abs() < 0.01);
+        assert!((mean_of(samples.iter().map(|x| x * x)) - 1.0).abs() < 0.013);
         // Q(2.5) = 0.00621 (Abramowitz and Stegun 1964, table 26.1).
-        let below = mean_of(drawn.iter().map(|x| f64::from(u8::from(*x < -2.5))));
+        let below = mean_of(samples.iter().map(|x| f64::from(u8::from(*x < -2.5))));
         assert!((below - 0.00621).abs() < 4.0 * (0.00621 / f64::from(N)).sqrt(), "{below}");
     }
 
     #[test]
-    fn the_logarithm_is_right() {
+    fn the_logarithm_is_accurate() {
         for x in [f64::MIN_POSITIVE, 1e-9, 0.25, 0.7, 0.999_999, 1.0, 1.5, 2.0, 1e12] {
             assert!((ln(x) - x.ln()).abs() <= 4e-16 * x.ln().abs(), "{x}");
         }

@@ -56,8 +56,8 @@ fn values(profile: Profile) -> BTreeMap<&'static str, Vec<String>> {
         Profile::Rfc => quoted(&format!("{} B", params.initial_window)),
         _ => window(params.initial_window, double.initial_window),
     };
-    let headers =
-        IpVersion::ALL.map(|ip| StackParams::over(&Stack { profile, ..Stack::default() }, ip));
+    let headers = IpVersion::ALL
+        .map(|ip| StackParams::resolve_for_ip(&Stack { profile, ..Stack::default() }, ip));
     let mut delayed_ack = vec![time(params.delayed_ack)];
     if params.delayed_ack_max != params.delayed_ack {
         delayed_ack.push(time(params.delayed_ack_max));

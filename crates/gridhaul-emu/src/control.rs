@@ -7,7 +7,9 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use gridhaul_cc::{Algorithm, ConnectionCounters, Loaded, MedxSettings, Settings, VegasSettings};
+use gridhaul_cc::{
+    Algorithm, ConnectionCounters, LoadedAlgorithms, MedxSettings, Settings, VegasSettings,
+};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_linux::{Namespace, require_congestion_control};
 use gridhaul_scenario::scenario::{CongestionControlAlgorithm, IpVersion, Scenario, Transport};
@@ -20,7 +22,7 @@ use crate::traffic::congestion_name;
 /// What was loaded, and goes when this does.
 #[derive(Debug)]
 pub(crate) struct Controls {
-    vegas: Option<Loaded>,
+    vegas: Option<LoadedAlgorithms>,
     medx: Option<Arc<Medx>>,
 }
 
@@ -30,7 +32,7 @@ pub(crate) struct Controls {
 struct Medx {
     settings: MedxSettings,
     /// Goes before the turn ends.
-    loaded: Loaded,
+    loaded: LoadedAlgorithms,
     _turn: File,
 }
 
@@ -64,7 +66,7 @@ fn require_own(algorithm: Algorithm) -> Result<(), EmulationError> {
 
 /// What this machine and this build lack to load an algorithm, if anything.
 pub(crate) fn missing_text(algorithm: Algorithm) -> Option<String> {
-    let missing = gridhaul_cc::missing_for(&[algorithm], None);
+    let missing = gridhaul_cc::missing_requirements_for(&[algorithm], None);
     let missing: Vec<_> =
         missing.iter().map(|missing| format!("{}: {}", missing.what, missing.remedy)).collect();
     (!missing.is_empty()).then(|| missing.join("; "))
@@ -95,7 +97,8 @@ impl Controls {
             }
         }
         let medx = with_medx.then(|| Medx::shared(settings.medx)).transpose()?;
-        let vegas = with_vegas.then(|| Loaded::load(&[Algorithm::Vegas], &settings)).transpose();
+        let vegas =
+            with_vegas.then(|| LoadedAlgorithms::load(&[Algorithm::Vegas], &settings)).transpose();
         let vegas = vegas.map_err(EmulationError::Control)?;
         Ok(Self { vegas, medx })
     }
@@ -117,7 +120,7 @@ impl Controls {
             // What a run has measured is not given up for a counter that cannot be read.
             loaded.counters(algorithm).ok().flatten()
         });
-        counters.map(|counters| counters.mended()).sum()
+        counters.map(|counters| counters.corrected()).sum()
     }
 
     /// What MEDX has judged on the connection of this socket.
@@ -133,10 +136,11 @@ impl Medx {
         if let Some(medx) = known.upgrade().filter(|medx| medx.settings == settings) {
             return Ok(medx);
         }
-        let turn = gridhaul_cc::take_turn()
+        let turn = gridhaul_cc::acquire_lock()
             .map_err(EmulationError::call("waiting for another run's algorithms"))?;
         let all = Settings { medx: settings, ..Settings::default() };
-        let loaded = Loaded::load(&[Algorithm::Medx], &all).map_err(EmulationError::Control)?;
+        let loaded =
+            LoadedAlgorithms::load(&[Algorithm::Medx], &all).map_err(EmulationError::Control)?;
         let medx = Arc::new(Self { settings, loaded, _turn: turn });
         *known = Arc::downgrade(&medx);
         Ok(medx)

@@ -1,7 +1,7 @@
 //! From what the wire and the sockets have shown to the rows of an answer.
 
 use gridhaul_core::link::LinkAccount;
-use gridhaul_core::load::{Goodputs, Judge, message_loss};
+use gridhaul_core::load::{DeadlineCounter, Goodputs, message_loss};
 use gridhaul_scenario::answer::{Metric, Metrics, RunRows, Warning};
 use gridhaul_scenario::scenario::{Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
@@ -64,7 +64,7 @@ fn flow_row(
     data.metrics(secs, tcp, &mut metrics);
     if tcp {
         sender_metrics(row, &mut metrics);
-        gridhaul_core::link::Crossings::totals(&[data], &mut metrics);
+        gridhaul_core::link::PathCounters::totals(&[data], &mut metrics);
     }
     if let Some(openings) = &row.openings {
         openings.metrics(&mut metrics);
@@ -74,8 +74,9 @@ fn flow_row(
         let lost = row.unsent + if tcp { 0 } else { after.lost - before.lost };
         metrics.extend(message_loss(lost, row.ready).map(|loss| (Metric::MessageLoss, loss)));
         row.delays.metrics(&row.waiting, &mut metrics);
-        metrics
-            .extend(row.judge.as_ref().and_then(Judge::share).map(|it| (Metric::DeadlineMet, it)));
+        metrics.extend(
+            row.judge.as_ref().and_then(DeadlineCounter::share).map(|it| (Metric::DeadlineMet, it)),
+        );
     }
     metrics
 }

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use gridhaul_cc::Judged;
-use gridhaul_core::link::{Called, Confusion, Losses};
+use gridhaul_cc::LossClassification;
+use gridhaul_core::link::{ClassificationCounts, ConfusionMatrix, UnclassifiedLosses};
 use gridhaul_scenario::units::Instant;
 
 use crate::wire::LostData;
@@ -15,7 +15,7 @@ pub(crate) struct Judgement {
     /// When it was known: at the next look behind it.
     pub at: Instant,
     pub member: u32,
-    pub judged: Judged,
+    pub judged: LossClassification,
 }
 
 /// The judgements of a flow from `begin` on by their cause. Both lists are in the order of time.
@@ -23,9 +23,9 @@ pub(crate) fn confusion<'a>(
     judgements: &[Judgement],
     lost: impl Iterator<Item = &'a LostData>,
     begin: Instant,
-) -> Confusion {
-    let mut confusion = Confusion::default();
-    let mut members: BTreeMap<u32, Losses> = BTreeMap::new();
+) -> ConfusionMatrix {
+    let mut confusion = ConfusionMatrix::default();
+    let mut members: BTreeMap<u32, UnclassifiedLosses> = BTreeMap::new();
     let mut lost = lost.peekable();
     for Judgement { at, member, judged } in judgements {
         while let Some(loss) = lost.next_if(|loss| loss.at <= *at) {
@@ -34,7 +34,7 @@ pub(crate) fn confusion<'a>(
         let cause = members.entry(*member).or_default().take(judged.missing);
         if *at >= begin {
             let congestion = u64::from(judged.congestion);
-            confusion.add(cause, Called { congestion, error: 1 - congestion });
+            confusion.add(cause, ClassificationCounts { congestion, error: 1 - congestion });
         }
     }
     confusion
@@ -42,7 +42,7 @@ pub(crate) fn confusion<'a>(
 
 #[cfg(test)]
 mod tests {
-    use gridhaul_core::link::Cause;
+    use gridhaul_core::link::LossCause;
     use gridhaul_scenario::answer::{Metric, Metrics};
     use gridhaul_scenario::units::Duration;
 
@@ -52,20 +52,20 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
-    fn lost(at_ms: u64, member: u32, seq: u32, cause: Cause) -> LostData {
+    fn lost(at_ms: u64, member: u32, seq: u32, cause: LossCause) -> LostData {
         LostData { at: ms(at_ms), flow: 0, member, seq, len: 100, cause }
     }
 
     fn said(at_ms: u64, member: u32, missing: u32, congestion: bool) -> Judgement {
-        Judgement { at: ms(at_ms), member, judged: Judged { missing, congestion } }
+        Judgement { at: ms(at_ms), member, judged: LossClassification { missing, congestion } }
     }
 
     #[test]
     fn a_judgement_is_put_beside_the_newest_loss_before_it() {
         let losses = [
-            lost(10, 0, 500, Cause::Error),
-            lost(11, 1, 500, Cause::Queue),
-            lost(30, 0, 500, Cause::Queue),
+            lost(10, 0, 500, LossCause::Error),
+            lost(11, 1, 500, LossCause::Queue),
+            lost(30, 0, 500, LossCause::Queue),
         ];
         let judgements = [
             said(20, 0, 500, false), // the error, although that segment will be lost once more

@@ -19,9 +19,9 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 const SCENARIO: &str = "title = 'programs'\nduration = '1 s'\n\
     [node]\nnear = {}\nfar = {}\n\
     [link.wire]\nfrom = 'near'\nto = 'far'\nboth = { rate = '10 Mbit/s', delay = '5 ms' }\n\
-    [stack.quick]\nvariant = 'reno'\nmss = '500 B'\nrto_min = '50 ms'\n\
-    [stack.slow]\nvariant = 'cubic'\nmss = '800 B'\n\
-    [stack.six]\nvariant = 'cubic'\nrto_min = '1 s'\n\
+    [stack.quick]\ncongestion_control = 'reno'\nmss = '500 B'\nrto_min = '50 ms'\n\
+    [stack.slow]\ncongestion_control = 'cubic'\nmss = '800 B'\n\
+    [stack.six]\ncongestion_control = 'cubic'\nrto_min = '1 s'\n\
     [flow.plain]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\n\
     [flow.both]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 'quick'\nto_stack = 'slow'\n\
     [flow.long]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 'six'\nip = 6\n";

@@ -10,7 +10,7 @@ use pair::pair;
 #[test]
 fn what_a_kernel_cannot_do_is_named() {
     let link = "both = { rate = '1 Mbit/s' }";
-    let flows = "[stack.old]\nprofile = 'ns2'\nvariant = 'tahoe'\nack_every = 4\n\
+    let flows = "[stack.old]\nprofile = 'ns2'\ncongestion_control = 'tahoe'\nack_every = 4\n\
         initial_ssthresh = '9 segments'\nprr = false\nhystart = false\n\
         [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 'old'";
     let text = format!("duration = '1 s'\n{}", pair(link, flows));

@@ -67,7 +67,7 @@ impl<P: Proxy> PacketProxy<P> {
     ) -> Result<bool, WireError> {
         let Some((ip, tcp, header)) = parse(packet) else { return Ok(false) };
         let flow = Flow::of(ip.addresses(), &header);
-        let opens = from == Side::Left && header.flags.has(Flags::SYN);
+        let opens = from == Side::Client && header.flags.has(Flags::SYN);
         if opens && self.flow.is_none() {
             self.flow = Some(flow);
         }
@@ -217,15 +217,15 @@ impl<P: Proxy> PacketProxy<P> {
     }
 
     fn flow_from(&self, side: Side) -> Option<Flow> {
-        self.flow.map(|flow| if side == Side::Left { flow } else { flow.reversed() })
+        self.flow.map(|flow| if side == Side::Client { flow } else { flow.reversed() })
     }
 
     /// Releases the payload that the proxy has released.
     fn release(&mut self) {
         for from in Side::BOTH {
             let direction = &mut self.directions[from.index()];
-            if let Some(first) = self.proxy.first(from).or(direction.first) {
-                let released = self.proxy.held(from).released as u32;
+            if let Some(first) = self.proxy.first_sequence_number(from).or(direction.first) {
+                let released = self.proxy.buffer_status(from).released as u32;
                 direction.store.release_to(first.wrapping_add(released));
             }
         }

@@ -1,6 +1,6 @@
 //! The application of a flow on its connection.
 
-use gridhaul_core::load::{Application, Arrival, Carrier, Delivered, Message, UnderWay};
+use gridhaul_core::load::{Application, Arrival, Carrier, Delivered, InFlightMessages, Message};
 use gridhaul_core::tcp::Connection;
 use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
@@ -13,7 +13,7 @@ impl Flow {
     pub(crate) fn on_due(
         &mut self,
         now: Instant,
-        under_way: &mut UnderWay,
+        under_way: &mut InFlightMessages,
         on_ready: impl FnMut(Instant),
     ) -> Instant {
         let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else {
@@ -34,7 +34,7 @@ impl Flow {
     pub(crate) fn poll_write(
         &mut self,
         now: Instant,
-        under_way: &mut UnderWay,
+        under_way: &mut InFlightMessages,
         on_ready: impl FnMut(Instant),
     ) -> bool {
         let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else { return false };
@@ -49,7 +49,7 @@ impl Flow {
     pub(crate) fn on_recorded(
         &mut self,
         arrival: Arrival,
-        under_way: &mut UnderWay,
+        under_way: &mut InFlightMessages,
         on_ready: impl FnMut(Instant),
     ) {
         let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else { return };
@@ -69,7 +69,7 @@ impl Flow {
         &mut self,
         now: Instant,
         end: FlowEnd,
-        under_way: &mut UnderWay,
+        under_way: &mut InFlightMessages,
     ) -> Option<Delivered> {
         let (Ends::Tcp(ends), Some(app)) = (&mut self.ends, &mut self.app) else { return None };
         let mut carrier = Carried { ends, on_ready: |_| {} };
@@ -99,7 +99,7 @@ impl<R: FnMut(Instant)> Carrier for Carried<'_, R> {
     }
 
     fn try_write(&mut self, end: FlowEnd, message: Message, refused: bool) -> bool {
-        let takes = self.ends[end as usize].takes(message.bytes, refused);
+        let takes = self.ends[end as usize].accepts_write(message.bytes, refused);
         if takes {
             self.write(end, message);
         }

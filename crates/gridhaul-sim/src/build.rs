@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use gridhaul_core::link::LinkSet;
 use gridhaul_core::load::{
-    Application, DEFAULT_START_SPREAD, Demand, Judge, Opening, SharedLoad, UnderWay,
+    Application, DEFAULT_START_SPREAD, DeadlineCounter, Demand, InFlightMessages, SharedLoad,
+    StartSchedule,
 };
 use gridhaul_core::random::RandomStream;
 use gridhaul_core::tcp::Connection;
@@ -51,7 +52,7 @@ pub(crate) fn build(
         let names = [spec.stack.as_ref(), to_stack.or(spec.stack.as_ref())];
         let mut stacks = stacks(scenario, names, spec.ip);
         let load = SharedLoad::from(&spec.load);
-        let opening = Opening::of(spec, scenario.connections(spec));
+        let opening = StartSchedule::of(spec, scenario.connections(spec));
         let marks = [0, 1].map(|way| proxies.marks(row, way));
         let mut begins = [u32::MAX; 2];
         flows.reserve_exact((group * u64::from(spec.count)) as usize);
@@ -98,7 +99,7 @@ pub(crate) fn build(
         before: None,
         collect: wiring.build(into, first),
         flows,
-        under_way: UnderWay::default(),
+        under_way: InFlightMessages::default(),
         starts,
         proxies,
         playbacks,
@@ -160,9 +161,9 @@ fn upstream(
 }
 
 /// Who judges the messages of each flow, if they have a deadline.
-fn judges(scenario: &Scenario, layout: &Layout) -> Vec<Option<Judge>> {
+fn judges(scenario: &Scenario, layout: &Layout) -> Vec<Option<DeadlineCounter>> {
     let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
-    let judge = |deadline| Judge::new(deadline, warmup, end);
+    let judge = |deadline| DeadlineCounter::new(deadline, warmup, end);
     let flows = scenario.flow.values().map(|flow| flow.effective_deadline().map(judge));
     let upstream = layout.flows[scenario.flow.len()..].iter().map(|_| None);
     flows.chain(upstream).collect()
@@ -259,7 +260,7 @@ fn connections(seed: &MemberSeed<'_>, stacks: &Stacks) -> [Connection; 2] {
 fn begin(
     seed: &MemberSeed<'_>,
     load: &SharedLoad<'_>,
-    opening: &Opening,
+    opening: &StartSchedule,
 ) -> (Demand, Instant, Instant) {
     let mut chance = seed.chance("start");
     let begins = opening.load_begins(&mut chance);

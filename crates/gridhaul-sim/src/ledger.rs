@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use gridhaul_core::link::{Cause, Crossings};
-use gridhaul_core::load::{Delays, Judge};
+use gridhaul_core::link::{LossCause, PathCounters};
+use gridhaul_core::load::{DeadlineCounter, MessageDelays};
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -16,16 +16,16 @@ use crate::truth::Truth;
 #[derive(Debug)]
 pub(crate) struct Ledger {
     /// Message delays of each row of flows.
-    pub delays: Vec<Delays>,
+    pub delays: Vec<MessageDelays>,
     /// The account of each row of flows.
     pub accounts: Vec<RowAccount>,
     /// How the data packets of each row of flows cross its stage.
-    pub crossings: Vec<Crossings>,
+    pub crossings: Vec<PathCounters>,
     /// Payload of each flow that was delivered apart from its own connection: datagrams, and what
     /// aggregators have forwarded. Empty where there are neither.
     pub apart: Vec<u64>,
     /// Deadline checks of the messages of each row of flows that has a deadline.
-    pub judges: Vec<Option<Judge>>,
+    pub judges: Vec<Option<DeadlineCounter>>,
     /// Which datagrams have arrived and are lost, where links make copies of packets.
     pub copies: Option<Copies>,
     /// How senders classify losses, beside the ground truth.
@@ -39,16 +39,16 @@ impl Ledger {
     /// One row for each of the judges: `None` where there is no deadline. `apart` has a zero for
     /// each flow, if some of their payload will arrive apart from connections.
     pub(crate) fn new(
-        judges: Vec<Option<Judge>>,
+        judges: Vec<Option<DeadlineCounter>>,
         apart: Vec<u64>,
         truth: Truth,
         measured: Range<Instant>,
     ) -> Self {
         let rows = judges.len();
         Self {
-            delays: (0..rows).map(|_| Delays::new()).collect(),
+            delays: (0..rows).map(|_| MessageDelays::new()).collect(),
             accounts: vec![RowAccount::default(); rows],
-            crossings: vec![Crossings::default(); rows],
+            crossings: vec![PathCounters::default(); rows],
             apart,
             judges,
             copies: None,
@@ -60,7 +60,13 @@ impl Ledger {
 
     /// A data segment of a flow is lost, and why.
     #[inline]
-    pub(crate) fn on_segment_lost(&mut self, row: u32, flow: u32, segment: &Segment, cause: Cause) {
+    pub(crate) fn on_segment_lost(
+        &mut self,
+        row: u32,
+        flow: u32,
+        segment: &Segment,
+        cause: LossCause,
+    ) {
         self.crossings[row as usize].lost += 1;
         self.truth.on_lost(flow, segment, cause);
     }

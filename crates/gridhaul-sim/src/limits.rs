@@ -1,7 +1,7 @@
 //! What a reader must know where a host with the stack of a flow does something else than the simulator
 //! (docs/limitations/tcp.md), and it counts.
 
-use gridhaul_core::tcp::{Rules, StackParams};
+use gridhaul_core::tcp::{AlgorithmRules, StackParams};
 use gridhaul_scenario::answer::{Metric, RunRows, Warning};
 use gridhaul_scenario::scenario::{Flow, Scenario, Transport};
 use gridhaul_scenario::units::Duration;
@@ -30,7 +30,7 @@ pub(crate) fn gave_up(flow: &str) -> Warning {
 
 fn message(scenario: &Scenario, name: &str, flow: &Flow) -> Option<&'static str> {
     let stack = StackParams::named(scenario, flow.stack.as_ref(), flow.ip);
-    if flow.transport != Transport::Tcp || stack.policy.algorithms != Rules::Linux {
+    if flow.transport != Transport::Tcp || stack.policy.algorithms != AlgorithmRules::Linux {
         return None;
     }
     if !stack.sack {

@@ -2,8 +2,10 @@
 
 mod undelivered;
 
-use gridhaul_core::link::{Confusion, Crossings, LinkAccount};
-use gridhaul_core::load::{Application, Goodputs, Judge, Transfers, UnderWay, message_loss};
+use gridhaul_core::link::{ConfusionMatrix, LinkAccount, PathCounters};
+use gridhaul_core::load::{
+    Application, DeadlineCounter, Goodputs, InFlightMessages, Transfers, message_loss,
+};
 use gridhaul_scenario::answer::{DelayCounts, Metric, Metrics, RunRows};
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -21,7 +23,7 @@ use crate::proxy::{Proxies, ProxySums};
 pub(crate) struct State<'a> {
     pub net: &'a Network,
     pub flows: &'a [Flow],
-    pub under_way: &'a UnderWay,
+    pub under_way: &'a InFlightMessages,
     pub collect: &'a Collectors,
     pub proxies: &'a Proxies,
     pub ledger: &'a Ledger,
@@ -42,8 +44,8 @@ pub(crate) struct Before {
     levels: Vec<Levels>,
     /// What the proxies of each row have counted; empty where there are none.
     proxies: Vec<ProxySums>,
-    crossings: Vec<Crossings>,
-    confusions: Vec<Confusion>,
+    crossings: Vec<PathCounters>,
+    confusions: Vec<ConfusionMatrix>,
 }
 
 impl Before {
@@ -51,7 +53,7 @@ impl Before {
     pub(crate) fn new(now: Instant, state: State<'_>) -> Self {
         let State { net, flows, ledger, .. } = state;
         for slot in net.links.iter().map(|link| &link.account) {
-            debug_assert!(slot.arrived <= slot.offered + slot.copies);
+            debug_assert!(slot.arrived <= slot.offered + slot.duplicates);
         }
         let rows = ledger.accounts.len();
         Self {
@@ -114,7 +116,7 @@ pub(crate) fn rows(state: State<'_>, before: Option<&Before>, layout: &Layout) -
     let senders = sender_sums(flows, flow_rows);
     let senders = senders.iter().zip(&before.senders).map(|(now, then)| now.since(then));
     let crossings = ledger.crossings.iter().zip(&before.crossings);
-    let crossings: Vec<Crossings> = crossings.map(|(now, then)| now.since(then)).collect();
+    let crossings: Vec<PathCounters> = crossings.map(|(now, then)| now.since(then)).collect();
     let proxies = state.proxies.sums(end, flows, flow_rows);
     let flow = |(row, senders): (usize, SenderSums)| {
         let stages: Vec<_> = layout.stages(row).iter().map(|&stage| crossings[stage]).collect();
@@ -161,7 +163,7 @@ fn flow_row(
     before: &Before,
     row: usize,
     senders: &SenderSums,
-    (own, stages): (&Crossings, &[Crossings]),
+    (own, stages): (&PathCounters, &[PathCounters]),
     span: Duration,
 ) -> Metrics {
     let secs = span.as_secs_f64();
@@ -180,7 +182,7 @@ fn flow_row(
     members.rates(account, earlier, secs, &mut metrics);
     own.metrics(secs, members.tcp, &mut metrics);
     if members.tcp && !stages.is_empty() {
-        Crossings::totals(stages, &mut metrics);
+        PathCounters::totals(stages, &mut metrics);
     }
     if let Some(openings) = state.ledger.handshakes.of(row) {
         openings.metrics(&mut metrics);
@@ -208,7 +210,9 @@ fn flow_row(
         metrics.extend(message_loss(lost, of).map(|loss| (Metric::MessageLoss, loss)));
         state.ledger.delays[row].metrics(&members.undelivered.waiting, &mut metrics);
         let judge = state.ledger.judges[row].as_ref();
-        metrics.extend(judge.and_then(Judge::share).map(|share| (Metric::DeadlineMet, share)));
+        metrics.extend(
+            judge.and_then(DeadlineCounter::share).map(|share| (Metric::DeadlineMet, share)),
+        );
     }
     metrics
 }

@@ -1,6 +1,6 @@
 //! The links of a run, and the routes over them.
 
-use gridhaul_core::link::{LinkEntry, LinkObserver, LinkSet, Passage};
+use gridhaul_core::link::{LinkEntry, LinkObserver, LinkSet, PacketTransit};
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::units::Instant;
 
@@ -58,7 +58,7 @@ impl Network {
     #[inline(always)]
     pub(crate) fn place_segment(&mut self, now: Instant, next: u32, to: u32) -> &mut Segment {
         let link = self.routes[next as usize];
-        let packet = match self.links.place(link, Packet::blank) {
+        let packet = match self.links.packet_slot(link, Packet::blank) {
             Some(place) => place,
             None => &mut self.detached,
         };
@@ -73,7 +73,7 @@ impl Network {
         let link = self.routes[next as usize];
         let events = &mut self.events;
         let schedule = |deadline| events.schedule_link(link, deadline);
-        match self.links.offer_placed(now, link, bytes, schedule) {
+        match self.links.offer_slot(now, link, bytes, schedule) {
             Some(accepted) => accepted.is_ok(),
             None => self.offer_detached(now, next, bytes),
         }
@@ -102,7 +102,7 @@ impl LinkObserver<Packet> for Observer {
     }
 
     #[inline]
-    fn on_passage(&mut self, now: Instant, passage: &Passage<Packet>) {
-        self.audit.on_passage(now, passage);
+    fn on_transit(&mut self, now: Instant, passage: &PacketTransit<Packet>) {
+        self.audit.on_transit(now, passage);
     }
 }

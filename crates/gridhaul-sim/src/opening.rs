@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gridhaul_core::load::Openings;
+use gridhaul_core::load::HandshakeTimes;
 use gridhaul_core::tcp::{Connection, State};
 use gridhaul_scenario::units::Instant;
 
@@ -11,7 +11,7 @@ use crate::flow::Flow;
 /// The handshakes of all flows.
 #[derive(Debug, Default)]
 pub(crate) struct Handshakes {
-    rows: Vec<Option<Openings>>,
+    rows: Vec<Option<HandshakeTimes>>,
     /// When each connection that is opening sent its first SYN, by the number of its flow. Most are
     /// open after a round trip: a column for all flows would cost more memory.
     opening: BTreeMap<u32, Instant>,
@@ -56,11 +56,11 @@ impl Handshakes {
     }
 
     /// The handshakes of a row; `None` where no connection began to open.
-    pub(crate) fn of(&self, row: usize) -> Option<&Openings> {
+    pub(crate) fn of(&self, row: usize) -> Option<&HandshakeTimes> {
         self.rows[row].as_ref()
     }
 
-    fn row(&mut self, row: u32) -> &mut Openings {
+    fn row(&mut self, row: u32) -> &mut HandshakeTimes {
         self.rows[row as usize].get_or_insert_default()
     }
 }

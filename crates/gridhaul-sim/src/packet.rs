@@ -1,6 +1,6 @@
 //! What travels over the links.
 
-use gridhaul_core::link::Payload;
+use gridhaul_core::link::LinkPayload;
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::units::Instant;
 
@@ -68,7 +68,7 @@ impl Packet {
     }
 }
 
-impl Payload for Packet {
+impl LinkPayload for Packet {
     /// Both ends of each flow send a flow of their own.
     fn flow(&self) -> u64 {
         u64::from(self.to)

@@ -2,13 +2,13 @@
 //! that tells causes apart called the loss.
 //!
 //! Of flows whose control judges, every lost data packet is remembered with its cause
-//! (`gridhaul_core::link::Losses`). Losses that a recovery repairs without asking are not judged, and so not
+//! (`gridhaul_core::link::UnclassifiedLosses`). Losses that a recovery repairs without asking are not judged, and so not
 //! counted. Behind a proxy on the way, losses count as the sender's although the proxy may repair them.
 
 use std::collections::BTreeMap;
 
-use gridhaul_core::link::{Called, Cause, Confusion, Losses};
-use gridhaul_core::tcp::congestion::Verdicts;
+use gridhaul_core::link::{ClassificationCounts, ConfusionMatrix, LossCause, UnclassifiedLosses};
+use gridhaul_core::tcp::congestion::LossClassifications;
 use gridhaul_core::tcp::{Connection, Segment};
 
 use crate::flow::{Ends, Flow};
@@ -18,15 +18,15 @@ use crate::flow::{Ends, Flow};
 pub(crate) struct Truth {
     flows: BTreeMap<u32, Watched>,
     /// Judgements of each row.
-    rows: Vec<Confusion>,
+    rows: Vec<ConfusionMatrix>,
 }
 
 /// A flow whose control judges.
 #[derive(Debug, Default)]
 struct Watched {
     row: u32,
-    losses: Losses,
-    verdicts: Verdicts,
+    losses: UnclassifiedLosses,
+    verdicts: LossClassifications,
 }
 
 impl Truth {
@@ -40,7 +40,7 @@ impl Truth {
             .map(|(number, flow)| (number, Watched { row: flow.row, ..Watched::default() }))
             .collect();
         let rows = if watched.is_empty() { 0 } else { rows };
-        Self { flows: watched, rows: vec![Confusion::default(); rows] }
+        Self { flows: watched, rows: vec![ConfusionMatrix::default(); rows] }
     }
 
     /// Whether any flow judges.
@@ -51,14 +51,14 @@ impl Truth {
 
     /// A data packet of a flow is lost.
     #[inline]
-    pub(crate) fn on_lost(&mut self, flow: u32, segment: &Segment, cause: Cause) {
+    pub(crate) fn on_lost(&mut self, flow: u32, segment: &Segment, cause: LossCause) {
         if self.is_asked() {
             self.remember(flow, segment, cause);
         }
     }
 
     #[cold]
-    fn remember(&mut self, flow: u32, segment: &Segment, cause: Cause) {
+    fn remember(&mut self, flow: u32, segment: &Segment, cause: LossCause) {
         let Some(watched) = self.flows.get_mut(&flow) else { return };
         watched.losses.add(segment.seq, segment.len, cause);
     }
@@ -72,7 +72,7 @@ impl Truth {
             return;
         }
         let cause = watched.losses.take(ends[0].first_unacknowledged());
-        let called = Called {
+        let called = ClassificationCounts {
             congestion: u64::from(now.congestion.wrapping_sub(then.congestion)),
             error: u64::from(now.error.wrapping_sub(then.error)),
         };
@@ -80,7 +80,7 @@ impl Truth {
     }
 
     /// The judgements of all rows so far; empty where nobody judges.
-    pub(crate) fn rows(&self) -> &[Confusion] {
+    pub(crate) fn rows(&self) -> &[ConfusionMatrix] {
         &self.rows
     }
 
@@ -90,6 +90,6 @@ impl Truth {
     }
 }
 
-fn verdicts(end: &Connection) -> Option<Verdicts> {
-    end.sender()?.estimator_counters()?.verdicts
+fn verdicts(end: &Connection) -> Option<LossClassifications> {
+    end.sender()?.estimator_counters()?.loss_classifications
 }

@@ -3,8 +3,8 @@
 mod applications;
 mod nodes;
 
-use gridhaul_core::link::{Cause, Fate};
-use gridhaul_core::load::UnderWay;
+use gridhaul_core::link::{LossCause, TransitOutcome};
+use gridhaul_core::load::InFlightMessages;
 use gridhaul_core::tcp::{Flags, Segment, Sender};
 use gridhaul_data::trace::Playback;
 use gridhaul_scenario::answer::RunRows;
@@ -28,7 +28,7 @@ pub(crate) struct World {
     pub net: Network,
     pub flows: Vec<Flow>,
     /// The messages of all flows.
-    pub under_way: UnderWay,
+    pub under_way: InFlightMessages,
     /// When the application of each flow starts; empty once the run has begun.
     pub starts: Vec<Instant>,
     pub collect: Collectors,
@@ -115,7 +115,7 @@ impl World {
             let Some(passage) = slot.front(now) else { break };
             let packet = &passage.payload;
             let next = self.net.routes[packet.next as usize];
-            let whole = matches!(passage.fate, Fate::Arrived);
+            let whole = matches!(passage.outcome, TransitOutcome::Arrived);
             if let Body::Tcp(segment) = &packet.body
                 && whole
                 && next == ARRIVED
@@ -152,26 +152,31 @@ impl World {
                 self.on_taken_in(now, taken);
                 continue;
             }
-            let (packet, fate) = (*packet, passage.fate);
+            let (packet, outcome) = (*packet, passage.outcome);
             slot.direction.drop_front();
-            self.on_passed(now, fate, packet);
+            self.on_passed(now, outcome, packet);
         }
         let deadline = self.net.links.entry(link).direction.next_deadline();
         self.net.events.schedule_link(link, deadline);
     }
 
     /// A packet has left a link and is not a segment at its end, or it is impaired.
-    fn on_passed(&mut self, now: Instant, fate: Fate, packet: Packet) {
-        match fate {
-            Fate::Arrived | Fate::Copy | Fate::Garbled | Fate::GarbledCopy => {
+    fn on_passed(&mut self, now: Instant, outcome: TransitOutcome, packet: Packet) {
+        match outcome {
+            TransitOutcome::Arrived
+            | TransitOutcome::Duplicate
+            | TransitOutcome::CorruptedUndetected
+            | TransitOutcome::CorruptedUndetectedDuplicate => {
                 self.forward(now, packet);
             }
             // The receiver's checksum rejects what is damaged; nothing answers it.
-            Fate::Damaged => self.on_lost(&packet, Cause::Error),
-            Fate::Lost(reason) if reason.is_by_queue() => self.on_lost(&packet, Cause::Queue),
-            Fate::Lost(_) => self.on_lost(&packet, Cause::Error),
+            TransitOutcome::Corrupted => self.on_lost(&packet, LossCause::Error),
+            TransitOutcome::Lost(reason) if reason.is_by_queue() => {
+                self.on_lost(&packet, LossCause::Queue)
+            }
+            TransitOutcome::Lost(_) => self.on_lost(&packet, LossCause::Error),
             // The original is counted.
-            Fate::DamagedCopy => {}
+            TransitOutcome::CorruptedDuplicate => {}
         }
     }
 
@@ -185,7 +190,7 @@ impl World {
         if next != ARRIVED {
             let bytes = packet.body.wire_bytes();
             if !self.net.offer(now, packet.next, bytes, |next| Packet { next, ..packet }) {
-                self.on_lost(&packet, Cause::Queue);
+                self.on_lost(&packet, LossCause::Queue);
             }
             return;
         }
@@ -250,7 +255,7 @@ impl World {
             // TCP finds out about a refused segment.
             if !self.net.send(now, next, bytes) && data {
                 let segment = Segment { seq, len, flags, ..Segment::default() };
-                self.ledger.on_segment_lost(flow.row, end / 2, &segment, Cause::Queue);
+                self.ledger.on_segment_lost(flow.row, end / 2, &segment, LossCause::Queue);
             }
             if last || data && !in_burst && connection.has_filled_window() {
                 break connection.next_deadline();
@@ -282,7 +287,7 @@ impl World {
         self.pump_apart(now, end);
     }
 
-    fn on_lost(&mut self, packet: &Packet, cause: Cause) {
+    fn on_lost(&mut self, packet: &Packet, cause: LossCause) {
         let flow = &mut self.flows[packet.flow() as usize];
         match &packet.body {
             Body::Datagram(datagram) => self.ledger.on_datagram_lost(flow.row, datagram.number),
@@ -334,7 +339,7 @@ fn poll_write(
     now: Instant,
     flow: &mut Flow,
     ledger: &mut Ledger,
-    under_way: &mut UnderWay,
+    under_way: &mut InFlightMessages,
 ) -> bool {
     let row = flow.row;
     flow.poll_write(now, under_way, |ready| ledger.on_ready(row, ready))

@@ -311,7 +311,7 @@ fn the_answer_does_not_depend_on_the_threads() {
     let greedy = r#"on_off = { on = "100 ms", off = "600 ms", size = "200 B" }"#;
     let text = paper(7, greedy)
         .replace("count = 4000", "count = 300")
-        .replace("title = \"paper\"", "title = \"paper\"\nrepeat = 3");
+        .replace("title = \"paper\"", "title = \"paper\"\nreplications = 3");
     assert_eq!(answer(&text, 1).unwrap(), answer(&text, 2).unwrap());
 }
 

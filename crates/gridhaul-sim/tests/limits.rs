@@ -10,7 +10,7 @@ fn said(link: &str, stack: &str) -> Vec<String> {
         "title = 'limits'\nduration = '10 s'\nnode.a = {{}}\nnode.b = {{}}\n\
          [link.l]\nfrom = 'a'\nto = 'b'\n\
          both = {{ rate = '2 Mbit/s', delay = '20 ms', queue = '40 packets'{link} }}\n\
-         [stack.s]\nvariant = 'reno'\n{stack}\n\
+         [stack.s]\ncongestion_control = 'reno'\n{stack}\n\
          [flow.up]\nfrom = 'a'\nto = 'b'\nload = 'bulk'\nstack = 's'\n"
     );
     let scenario = Scenario::from_toml(&text, "limits.toml").unwrap();

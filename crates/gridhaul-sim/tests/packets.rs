@@ -29,7 +29,8 @@ const FILE: &str = "[flow.file]\nfrom = 'a'\nto = 'b'\nload.transfer.size = '146
 #[test]
 fn segments_sent_are_segments_with_data() {
     for profile in ["rfc", "linux", "ns2"] {
-        let stack = format!("stack = 's'\n[stack.s]\nprofile = '{profile}'\nvariant = 'reno'\n");
+        let stack =
+            format!("stack = 's'\n[stack.s]\nprofile = '{profile}'\ncongestion_control = 'reno'\n");
         let flow = FILE.to_owned() + &stack;
         let answer = run("", &flow);
         assert_eq!(mean(&answer, "file", Metric::SegmentsSent), 10.0, "{profile}");

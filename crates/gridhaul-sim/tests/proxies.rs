@@ -157,7 +157,7 @@ fn wherever_a_run_ends_the_books_of_its_units_agree() {
         "ack_every = 10",
         "receive_window = \"1 segments\"",
         "congestion_control = \"cubic\"",
-        "profile = \"linux\"\nvariant = \"bbr\"",
+        "profile = \"linux\"\ncongestion_control = \"bbr\"",
     ];
     for (mode, stack) in ["reflect", "split"].iter().flat_map(|mode| stacks.map(|it| (mode, it))) {
         for buffer in ["4 kB", "64 KiB"] {
@@ -195,7 +195,10 @@ fn a_long_timeout_on_a_lossy_line_ends_no_connection() {
             ("2 MB", "14.6 MB"),
             ("5 Mbit/s", "130 kbit/s"),
             ("100 packets", "50 packets"),
-            ("profile = \"rfc\"\nvariant = \"sack\"", "profile = \"ns2\"\nvariant = \"reno\""),
+            (
+                "profile = \"rfc\"\ncongestion_control = \"sack\"",
+                "profile = \"ns2\"\ncongestion_control = \"reno\"",
+            ),
             ("1000 segments\"", "20000 segments\"\nhandshake = false"),
         ],
     );
@@ -269,8 +272,8 @@ fn random_chain(seed: u64) -> String {
     let units: usize = one_of(&["1", "2", "3", "4"]).parse().expect("a number");
     let same = one_of(&["reflect", "split", "reflect", "mixed"]);
     let mut text = format!(
-        "title = \"chain\"\nduration = \"{duration}\"\nseed = {seed}\nrepeat = 2\n[stack.s]\n\
-         profile = \"{profile}\"\nvariant = \"{congestion_control}\"\nhandshake = {handshake}\n\
+        "title = \"chain\"\nduration = \"{duration}\"\nseed = {seed}\nreplications = 2\n[stack.s]\n\
+         profile = \"{profile}\"\ncongestion_control = \"{congestion_control}\"\nhandshake = {handshake}\n\
          timestamps = false\nreceive_window = \"{window}\"\ndelayed_ack = \"{delayed}\"\n\
          [flow.file]\nfrom = \"n0\"\nto = \"n{}\"\nstack = \"s\"\n{load}\n\
          [node.n0]\n[node.n{}]\n",

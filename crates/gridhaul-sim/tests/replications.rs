@@ -33,7 +33,8 @@ fn up(point: &Point, metric: Metric) -> Estimate {
 
 #[test]
 fn replications_without_random_numbers_are_deterministic() {
-    let point = point("duration = '5 s'\nrepeat = 3", "queue = '10 packets'", "load = 'bulk'");
+    let point =
+        point("duration = '5 s'\nreplications = 3", "queue = '10 packets'", "load = 'bulk'");
     assert!(point.deterministic);
     assert!(estimates(&point).all(|estimate| estimate.ci95.is_none()));
     assert_eq!(up(&point, Metric::Goodput).n, 3);
@@ -43,7 +44,7 @@ fn replications_without_random_numbers_are_deterministic() {
 fn equal_replications_of_a_random_run_are_not_deterministic() {
     // A loss so rare that none of three short runs meets it.
     let rare = "loss = { bernoulli = '0.0000001 %' }";
-    let point = point("duration = '5 s'\nrepeat = 3", rare, "load = 'bulk'");
+    let point = point("duration = '5 s'\nreplications = 3", rare, "load = 'bulk'");
     assert!(!point.deterministic);
     assert_eq!(up(&point, Metric::Goodput).ci95, Some(0.0));
     assert!(up(&point, Metric::Goodput).mean.is_some_and(|mean| mean > 0.0));
@@ -53,7 +54,7 @@ fn equal_replications_of_a_random_run_are_not_deterministic() {
 fn an_equal_count_does_not_make_a_random_run_deterministic() {
     // Ten messages in each replication, at random times.
     let periodic = "load.periodic = { size = '100 B', every = '1 s' }";
-    let point = point("duration = '12 s'\nwarmup = '2 s'\nrepeat = 5", "", periodic);
+    let point = point("duration = '12 s'\nwarmup = '2 s'\nreplications = 5", "", periodic);
     assert!(!point.deterministic);
     let messages = up(&point, Metric::Messages);
     assert!(messages.ci95.is_some() && messages.n == 5, "{messages:?}");
@@ -75,7 +76,7 @@ fn what_is_called_deterministic_does_not_depend_on_the_seed() {
             for link in links {
                 for load in loads {
                     let flow = format!(
-                        "stack = 's'\n{load}\n[stack.s]\nprofile = '{profile}'\nvariant = '{congestion_control}'\n{phase}"
+                        "stack = 's'\n{load}\n[stack.s]\nprofile = '{profile}'\ncongestion_control = '{congestion_control}'\n{phase}"
                     );
                     let text = line("duration = '4 s'", link, &flow);
                     let Ok(mut scenario) = Scenario::from_toml(&text, "seed.toml") else {
@@ -98,9 +99,9 @@ fn what_is_called_deterministic_does_not_depend_on_the_seed() {
 fn replications_of_ns2_differ_in_the_phase_of_their_clocks() {
     let loss = "loss = { packets = [41, 42, 43] }";
     let answer = |phase| {
-        let stack = format!("[stack.s]\nprofile = 'ns2'\nvariant = 'reno'\n{phase}");
+        let stack = format!("[stack.s]\nprofile = 'ns2'\ncongestion_control = 'reno'\n{phase}");
         let flow = format!("stack = 's'\nload.transfer.size = '60 kB'\n{stack}");
-        point("duration = '30 s'\nrepeat = 5", loss, &flow)
+        point("duration = '30 s'\nreplications = 5", loss, &flow)
     };
     let (random, fixed) = (answer(""), answer("clock_phase = '3 ms'"));
     for point in [&random, &fixed] {
@@ -159,7 +160,7 @@ fn goodput_of_several_transfers_does_not_exceed_the_link() {
 #[test]
 fn a_completion_time_without_the_unfinished_is_censored() {
     // Those that start late have no time left.
-    let keys = "duration = '6 s'\nrepeat = 6";
+    let keys = "duration = '6 s'\nreplications = 6";
     let flow = "count = 4\nstart_spread = '6 s'\nload.transfer.size = '150 kB'";
     let answer = answer(&line(keys, "", flow));
     let point = &answer.points[0];
@@ -177,7 +178,7 @@ fn a_completion_time_without_the_unfinished_is_censored() {
 fn n_is_the_number_of_replications_in_which_a_quantity_exists() {
     // One message a minute from a random phase on: some runs of 30 s have none.
     let flow = "transport = 'datagram'\nload.periodic = { size = '100 B', every = '60 s' }";
-    let point = point("duration = '30 s'\nrepeat = 12", "", flow);
+    let point = point("duration = '30 s'\nreplications = 12", "", flow);
     let delay = up(&point, Metric::DelayMean);
     assert!((1..12).contains(&delay.n), "{delay:?}");
     let loss = up(&point, Metric::MessageLoss);

@@ -2,6 +2,7 @@
 //!
 //! The cheap steps come first, cargo's own tests last, so that their result ends the output.
 
+mod background;
 mod licences;
 mod peers;
 mod python;
@@ -17,6 +18,7 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use clap::Args;
 
+use self::background::Background;
 use crate::shell::{self, cargo, in_ci, program, root, target};
 
 /// Arguments of `test`.
@@ -34,6 +36,7 @@ const RANDOM_SEED: &str = "PROPTEST_RNG_SEED";
 
 struct Step {
     name: &'static str,
+    /// Left out by `--quick`, and run in the background otherwise, unless it is chosen by name.
     slow: bool,
     run: fn() -> anyhow::Result<()>,
 }
@@ -55,20 +58,28 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     for name in &options.steps {
         ensure!(STEPS.iter().any(|step| step.name == name), "there is no step {name:?}");
     }
+    let all = options.steps.is_empty();
     let mut times = Vec::new();
+    let mut background = None;
     for step in &STEPS {
-        let chosen = options.steps.is_empty() || options.steps.iter().any(|name| name == step.name);
-        if !chosen {
-            continue;
-        }
-        if step.slow && options.quick {
-            println!("\n== {}: left out with --quick", step.name);
+        let chosen = all || options.steps.iter().any(|name| name == step.name);
+        if !chosen || all && step.slow {
             continue;
         }
         println!("\n== {}", step.name);
         let begun = Instant::now();
         (step.run)().with_context(|| format!("step `{}`", step.name))?;
         times.push(format!("{} {:.0} s", step.name, begun.elapsed().as_secs_f64()));
+        // The programs that the slow steps use are there now.
+        if all && !options.quick && step.name == "tools" {
+            let slow: Vec<_> = STEPS.iter().filter(|it| it.slow).map(|it| it.name).collect();
+            background = Some(Background::start(&slow)?);
+        }
+    }
+    if let Some(background) = background {
+        let begun = Instant::now();
+        background.finish()?;
+        times.push(format!("waiting for the background {:.0} s", begun.elapsed().as_secs_f64()));
     }
     println!("\ndone: {}", times.join(", "));
     Ok(())
@@ -141,7 +152,7 @@ fn fuzz_target(target_name: &str) -> anyhow::Result<String> {
     fs::create_dir_all(folder.join("artifacts"))?;
     let mut run = fuzz_cargo("run");
     run.args(["--bin", target_name]);
-    run.args(["--quiet", "--", "-max_total_time=10", "-max_len=8192", "-timeout=10"]);
+    run.args(["--quiet", "--", "-max_total_time=10", "-max_len=8192", "-timeout=60"]);
     run.args(["-seed=1", "-verbosity=0", "-print_final_stats=1", "-artifact_prefix=artifacts/"]);
     let output = run.args([corpus, format!("seeds/{target_name}")]).output()?;
     let printed = String::from_utf8_lossy(&output.stderr);

@@ -2,14 +2,14 @@
 
 use std::fs::File;
 
-use gridhaul_cc::{Algorithm, Loaded, MedxSettings, Settings, VegasSettings};
+use gridhaul_cc::{Algorithm, LoadedAlgorithms, MedxSettings, Settings, VegasSettings};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 
 /// Algorithms of gridhaul-cc that are registered in the kernel as long as this lives.
 #[derive(Debug)]
 pub struct RegisteredAlgorithms {
-    _loaded: Loaded,
+    _loaded: LoadedAlgorithms,
     /// Released after the algorithms are gone: their names are the machine's, and other processes wait.
     _turn: File,
 }
@@ -41,9 +41,10 @@ impl RegisteredAlgorithms {
         if algorithms.is_empty() {
             return Ok(None);
         }
-        let turn = gridhaul_cc::take_turn()
+        let turn = gridhaul_cc::acquire_lock()
             .map_err(|error| format!("waiting for another run's algorithms: {error}"))?;
-        let loaded = Loaded::load(&algorithms, &settings).map_err(|error| error.with_sources())?;
+        let loaded =
+            LoadedAlgorithms::load(&algorithms, &settings).map_err(|error| error.with_sources())?;
         Ok(Some(Self { _loaded: loaded, _turn: turn }))
     }
 }

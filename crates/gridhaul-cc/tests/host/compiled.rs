@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// The answers of the program `name`.c of this folder, a line for each of `text`. `None` without clang, which
 /// in CI is an error.
-pub(crate) fn ask(name: &'static str, text: String) -> Option<Vec<String>> {
+pub(crate) fn run_program(name: &'static str, text: String) -> Option<Vec<String>> {
     let mut child =
         Command::new(program(name)?).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();

@@ -1,6 +1,6 @@
 //! What the programs of `bpf/` do with numbers, without a kernel: compiled for this machine.
 
 mod compiled;
-mod judgement;
-mod known;
+mod loss_classification;
 mod medx;
+mod window_check;

@@ -13,13 +13,13 @@
  *   u=0            the loss was none
  *
  * Writes window, threshold, and how many losses were called error, congestion, and nothing, timeouts, and how
- * often something was mended.
+ * often something was corrected.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../bpf/plain.h"
+#include "../../bpf/types.h"
 
 /* --- stand-ins for bpf/target.h ---------------------------------------------------------------- */
 
@@ -126,7 +126,7 @@ int main(void)
             act(word[0], strtoul(word + 2, NULL, 10));
         const struct counters *all = &host.counters;
         printf("%u %u %llu %llu %llu %llu %llu\n", host.tcp.snd_cwnd, host.tcp.snd_ssthresh, all->error,
-               all->congestion, all->unjudged, all->timeouts, all->mended);
+               all->congestion, all->unclassified, all->timeouts, all->corrected);
     }
     return 0;
 }

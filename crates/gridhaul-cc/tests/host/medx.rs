@@ -1,20 +1,20 @@
 //! `bpf/medx.bpf.c` on a socket that is none: what becomes of window and threshold. The words of a sender stand
-//! in `medx.c`; states are those of `bpf/known.h`.
+//! in `medx.c`; states are those of `bpf/window_check.h`.
 
-use crate::compiled::ask;
+use crate::compiled::run_program;
 
 /// Delays that fall: an error. Delays that rise: congestion.
 const FALL: &str = "d=40 d=30 d=20 d=10";
 const RISE: &str = "d=10 d=20 d=30 d=40";
 
-/// What is expected: window, threshold, losses called error, congestion and nothing, timeouts, times mended.
+/// What is expected: window, threshold, losses called error, congestion and nothing, timeouts, times corrected.
 type Expected = [u32; 7];
 
 fn check(cases: &[(&str, Expected)]) {
     let line = |(words, _): &(&str, Expected)| {
         format!("{}\n", words.replace("FALL", FALL).replace("RISE", RISE))
     };
-    let Some(said) = ask("medx", cases.iter().map(line).collect()) else { return };
+    let Some(said) = run_program("medx", cases.iter().map(line).collect()) else { return };
     assert_eq!(said.len(), cases.len());
     for ((words, expected), said) in cases.iter().zip(said) {
         let numbers: Vec<u32> =
@@ -62,7 +62,7 @@ fn a_timeout_by_error_gets_its_window_back() {
     check(&[
         ("w=20 o=20 FALL s=4", [20, 20, 1, 0, 0, 1, 0]),
         ("w=20 o=20 RISE s=4", [1, 10, 0, 1, 0, 1, 0]),
-        // Within a recovery the kernel does not ask.
+        // Within a recovery the kernel does not run_program.
         ("w=20 o=20 FALL s=3 w=1 n=4", [1, 10, 1, 0, 1, 1, 0]),
         ("w=20 o=20 FALL s=3 w=1 d=5 n=4", [20, 20, 2, 0, 0, 1, 0]),
     ]);

@@ -11,8 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use gridhaul_cc::{
-    Algorithm, Counters, Error, Loaded, MedxCounters, MedxSettings, Settings, VegasCounters,
-    VegasSettings,
+    Algorithm, Counters, Error, LoadedAlgorithms, MedxCounters, MedxSettings, Settings,
+    VegasCounters, VegasSettings,
 };
 use network::{Network, permit};
 
@@ -32,10 +32,10 @@ fn vegas_holds_its_queue_and_reno_fills_it() {
     let vegas = |alpha, beta| {
         let vegas = VegasSettings { alpha, beta, gamma: 1 };
         let settings = Settings { vegas, ..Settings::default() };
-        let loaded = Loaded::load(&[Algorithm::Vegas], &settings).unwrap();
+        let loaded = LoadedAlgorithms::load(&[Algorithm::Vegas], &settings).unwrap();
         let sent = Network::new(RATE, QUEUE).send("gh_vegas", RUN);
         let counted = vegas_counters(&loaded);
-        ((sent, counted), counted.mended)
+        ((sent, counted), counted.corrected)
     };
     let (small, counted) = undisturbed(|| vegas(1, 3));
     // Slow start ends early, so the window has to grow to α step by step.
@@ -60,16 +60,16 @@ fn medx_keeps_its_window_at_errors() {
         network
     };
     let (loaded, medx, (lost, overflowed), counted) = undisturbed(|| {
-        let loaded = Loaded::load(&[Algorithm::Medx], &Settings::default()).unwrap();
+        let loaded = LoadedAlgorithms::load(&[Algorithm::Medx], &Settings::default()).unwrap();
         let network = lossy();
         let medx = network.send("gh_medx", RUN);
         let counted = medx_counters(&loaded);
-        ((loaded, medx, network.lost(), counted), counted.mended)
+        ((loaded, medx, network.lost(), counted), counted.corrected)
     });
     // The queue did not overflow, so every loss was an error.
     assert!(lost >= 15 && overflowed == 0, "{lost} {overflowed}");
     assert!(counted.error >= 4, "{counted:?}");
-    assert!(counted.congestion + counted.unjudged <= counted.error / 4, "{counted:?}");
+    assert!(counted.congestion + counted.unclassified <= counted.error / 4, "{counted:?}");
     // Beside four SACK blocks there is no room for a delay.
     assert!(counted.delays > 4 * counted.without_delay, "{counted:?}");
     assert_eq!(counted.offset_removed, 0, "one clock");
@@ -98,7 +98,7 @@ fn medx_keeps_its_window_at_errors() {
 #[test]
 fn medx_serves_over_ipv6_and_outlives_its_unloading() {
     let Some(_permit) = permit() else { return };
-    let loaded = Loaded::load(&[Algorithm::Medx], &Settings::default()).unwrap();
+    let loaded = LoadedAlgorithms::load(&[Algorithm::Medx], &Settings::default()).unwrap();
     let network = Network::new(RATE, QUEUE);
     let [mut server, mut client] = network.serve("gh_medx", 120_000);
     let sender = loaded.connection(server.as_fd()).unwrap().unwrap();
@@ -123,11 +123,11 @@ fn medx_reduces_its_window_at_congestion() {
     let Some(_permit) = permit() else { return };
     let one = |medx: MedxSettings| {
         let settings = Settings { medx, ..Settings::default() };
-        let loaded = Loaded::load(&[Algorithm::Medx], &settings).unwrap();
+        let loaded = LoadedAlgorithms::load(&[Algorithm::Medx], &settings).unwrap();
         let network = Network::new(RATE, "30000");
         network.send("gh_medx", RUN);
         let counted = medx_counters(&loaded);
-        ([network.lost().1, counted.error, counted.congestion], counted.mended)
+        ([network.lost().1, counted.error, counted.congestion], counted.corrected)
     };
     let all = |medx| -> [u64; 3] {
         let counts: Vec<_> = (0..CONNECTIONS).map(|_| undisturbed(|| one(medx))).collect();
@@ -145,7 +145,7 @@ fn medx_reduces_its_window_at_congestion() {
 #[test]
 fn a_timeout_is_judged_once_and_then_collapses_the_window() {
     let Some(_permit) = permit() else { return };
-    let loaded = Loaded::load(&[Algorithm::Medx], &Settings::default()).unwrap();
+    let loaded = LoadedAlgorithms::load(&[Algorithm::Medx], &Settings::default()).unwrap();
     let network = Network::new(RATE, QUEUE);
     let sent = thread::scope(|scope| {
         scope.spawn(|| {
@@ -159,20 +159,20 @@ fn a_timeout_is_judged_once_and_then_collapses_the_window() {
     let counted = medx_counters(&loaded);
     // Nothing comes back, so the second timeout has no delay to be judged by.
     let judged = counted.error + counted.congestion;
-    assert!(counted.timeouts >= 2 && judged >= 1 && counted.unjudged >= 1, "{counted:?}");
+    assert!(counted.timeouts >= 2 && judged >= 1 && counted.unclassified >= 1, "{counted:?}");
     assert!(sent.bytes > LEAST_BYTES, "it goes on afterwards: {sent:?}");
 }
 
 #[test]
 fn what_is_not_kept_ends_with_its_holder() {
     let Some(_permit) = permit() else { return };
-    let loaded = Loaded::load(&Algorithm::ALL, &Settings::default()).unwrap();
+    let loaded = LoadedAlgorithms::load(&Algorithm::ALL, &Settings::default()).unwrap();
     let status = gridhaul_cc::status().unwrap();
-    let seen: Vec<_> = status.iter().map(|it| (it.algorithm, it.registered, it.kept)).collect();
+    let seen: Vec<_> = status.iter().map(|it| (it.algorithm, it.registered, it.pinned)).collect();
     assert_eq!(seen, [(Algorithm::Vegas, true, false), (Algorithm::Medx, true, false)]);
     assert_eq!(status[0].holders[0].pid, std::process::id());
 
-    let again = Loaded::load(&[Algorithm::Vegas], &Settings::default()).unwrap_err();
+    let again = LoadedAlgorithms::load(&[Algorithm::Vegas], &Settings::default()).unwrap_err();
     assert!(matches!(again, Error::Registered { .. }), "{again}");
     let text = again.to_string();
     let expected = format!("gh_vegas is loaded already, by process {}", std::process::id());
@@ -184,13 +184,14 @@ fn what_is_not_kept_ends_with_its_holder() {
 #[test]
 fn what_is_kept_stays_until_it_is_unloaded() {
     let Some(_permit) = permit() else { return };
-    Loaded::load(&Algorithm::ALL, &Settings::default()).unwrap().pin().unwrap();
+    LoadedAlgorithms::load(&Algorithm::ALL, &Settings::default()).unwrap().pin().unwrap();
     let status = gridhaul_cc::status().unwrap();
     assert!(
-        status.iter().all(|it| it.registered && it.kept && it.holders.is_empty()),
+        status.iter().all(|it| it.registered && it.pinned && it.holders.is_empty()),
         "{status:?}"
     );
-    let again = Loaded::load(&Algorithm::ALL, &Settings::default()).unwrap_err().to_string();
+    let again =
+        LoadedAlgorithms::load(&Algorithm::ALL, &Settings::default()).unwrap_err().to_string();
     assert_eq!(again, "gh_vegas is loaded already, and kept: `gridhaul cc unload` ends that");
     assert_eq!(gridhaul_cc::unload(&Algorithm::ALL).unwrap(), Algorithm::ALL);
     assert_nothing_is_left();
@@ -201,11 +202,11 @@ fn what_is_kept_stays_until_it_is_unloaded() {
 /// leaves them out whenever it handles a packet while it interrupts that (docs/limitations/kernel.md).
 fn undisturbed<T>(send: impl Fn() -> (T, u64)) -> T {
     for _ in 0..5 {
-        let (sent, mended) = send();
-        if mended == 0 {
+        let (sent, corrected) = send();
+        if corrected == 0 {
             return sent;
         }
-        println!("the kernel has not run its programs, mended {mended} times: once more");
+        println!("the kernel has not run its programs, corrected {corrected} times: once more");
     }
     panic!("this kernel does not run its programs: five times of five");
 }
@@ -226,14 +227,14 @@ fn assert_nothing_is_left() {
     assert!(!Path::new("/sys/fs/bpf/gridhaul").exists());
 }
 
-fn vegas_counters(loaded: &Loaded) -> VegasCounters {
+fn vegas_counters(loaded: &LoadedAlgorithms) -> VegasCounters {
     match loaded.counters(Algorithm::Vegas).unwrap() {
         Some(Counters::Vegas(counters)) => counters,
         other => panic!("{other:?}"),
     }
 }
 
-fn medx_counters(loaded: &Loaded) -> MedxCounters {
+fn medx_counters(loaded: &LoadedAlgorithms) -> MedxCounters {
     match loaded.counters(Algorithm::Medx).unwrap() {
         Some(Counters::Medx(counters)) => counters,
         other => panic!("{other:?}"),

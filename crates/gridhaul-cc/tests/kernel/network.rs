@@ -16,14 +16,14 @@ use nix::sched::{CloneFlags, setns};
 /// Names in the kernel are the machine's, so these tests run one after the other. `None`: this machine
 /// cannot run them, which in CI is an error.
 pub(crate) fn permit() -> Option<Permit> {
-    let missing = gridhaul_cc::missing();
+    let missing = gridhaul_cc::missing_requirements();
     if !missing.is_empty() {
         let ci = std::env::var("CI").is_ok_and(|value| value == "true" || value == "1");
         assert!(!ci, "CI needs these: {missing:#?}");
         eprintln!("left out: {missing:#?}");
         return None;
     }
-    Some(Permit { _alone: gridhaul_cc::take_turn().unwrap() })
+    Some(Permit { _alone: gridhaul_cc::acquire_lock().unwrap() })
 }
 
 /// Nobody else loads anything meanwhile, and nothing stays behind a test that fails.

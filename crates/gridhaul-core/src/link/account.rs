@@ -1,84 +1,85 @@
-//! What is counted of a direction of a link, and what that says.
+//! Counters of a direction of a link, and the metrics computed from them.
 
 use gridhaul_scenario::answer::{Metric, Metrics};
 use gridhaul_scenario::scenario::{Direction, Directions};
 use gridhaul_scenario::units::{BitRate, Duration, Instant};
 
-use super::{DropReason, Fate, LinkDirection, Passage, Payload};
+use super::{DropReason, LinkDirection, LinkPayload, PacketTransit, TransitOutcome};
 
-/// What is counted of a direction, from the start of the run. [`LinkSet`](super::LinkSet) counts
-/// `offered`, `refused` and `queue_max` when a packet is offered; the rest is counted when a packet leaves.
+/// Counters of a direction since the start of the run. [`LinkSet`](super::LinkSet) updates `offered`,
+/// `refused` and `queue_max` when a packet is offered; the others are updated when a packet departs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LinkAccount {
-    /// Packets that were handed in.
+    /// Packets offered.
     pub offered: u64,
-    /// Packets that arrived, damaged ones and second copies included, and their bytes.
+    /// Packets that arrived, corrupted packets and duplicates included.
     pub arrived: u64,
-    /// Bytes of these.
+    /// Bytes that arrived.
     pub arrived_bytes: u64,
-    /// Dropped by the queue, on arrival or later.
+    /// Packets dropped by the queue, on arrival or later.
     pub dropped_queue: u64,
-    /// Of these, those that it did not take.
+    /// Packets dropped by the queue on arrival.
     pub refused: u64,
-    /// Lost on the way.
+    /// Packets lost at random or by list.
     pub dropped_loss: u64,
-    /// Lost in outages. This and the next two are narrow: there may be millions of directions, and
-    /// packets of a microsecond that are all lost take an hour to the end of the type.
+    /// Packets lost in outages. This counter and the next two have 32 bits, because there may be millions
+    /// of directions; a loss every microsecond would saturate them after more than an hour.
     pub dropped_outage: u32,
-    /// Lost to attenuation.
+    /// Packets lost to attenuation.
     pub dropped_shadowing: u32,
-    /// Lost to bursts of noise.
+    /// Packets lost to noise bursts.
     pub dropped_noise: u32,
-    /// Arrived damaged.
-    pub damaged: u64,
-    /// Second copies that arrived.
-    pub copies: u64,
-    /// Time that packets waited for the wire, added up.
+    /// Packets that arrived corrupted.
+    pub corrupted: u64,
+    /// Duplicates that arrived.
+    pub duplicates: u64,
+    /// Sum of the queueing delays of all packets.
     pub waited_ns: u64,
-    /// Bytes that the transmitter has sent, whether they arrived or not: counted when a packet
-    /// leaves, and completed at either end of the measured time by [`at`](Self::at).
+    /// Bytes transmitted, whether they arrived or not: counted when a packet departs, and completed at both
+    /// ends of the measured time by [`at`](Self::at).
     pub wire_bytes: u64,
-    /// Time from being handed in to arrival, added up over what arrived, copies left out.
+    /// Sum of the delays from offer to arrival, without duplicates.
     pub delay_ns: u64,
-    /// Most packets that ever waited.
+    /// Maximum queue length in packets.
     pub queue_max: u32,
-    /// Whether there is attenuation that varies, and noise: only then their losses are told.
-    fades: bool,
-    is_noisy: bool,
+    /// Whether the direction has shadowing or noise: only then the metrics include their losses.
+    has_shadowing: bool,
+    has_noise: bool,
 }
 
 impl LinkAccount {
-    /// The account of a direction on which nothing has happened yet.
+    /// The zero counters of a direction.
     #[must_use]
     pub fn of(direction: &Direction) -> Self {
-        let (fades, is_noisy) = (direction.shadowing.is_some(), !direction.noise.is_empty());
-        Self { fades, is_noisy, ..Self::default() }
+        let (has_shadowing, has_noise) =
+            (direction.shadowing.is_some(), !direction.noise.is_empty());
+        Self { has_shadowing, has_noise, ..Self::default() }
     }
 
-    /// The account at `now`, together with what the transmitter has sent of packets that have not
-    /// left yet. Without these bytes a packet sent before the measured time would count in it when
-    /// it arrives, and a saturated link would be used by more than 100 %.
+    /// The counters at `now`, including the bytes transmitted of packets that have not departed yet. Without
+    /// these bytes a packet transmitted before the measured time would be counted within it, and the utilisation
+    /// of a saturated link would exceed 100 %.
     #[must_use]
-    pub fn at<P: Payload>(&self, now: Instant, link: &LinkDirection<P>) -> Self {
+    pub fn at<P: LinkPayload>(&self, now: Instant, link: &LinkDirection<P>) -> Self {
         Self { wire_bytes: self.wire_bytes + link.sent_inside(now), ..*self }
     }
 
-    /// The queue has dropped an offered packet.
+    /// The queue has dropped an offered packet on arrival.
     #[inline]
     pub(super) const fn on_refused(&mut self) {
         self.dropped_queue += 1;
         self.refused += 1;
     }
 
-    /// A packet leaves the direction.
+    /// A packet departs.
     #[inline]
-    pub fn count<P>(&mut self, passage: &Passage<P>) {
-        let Passage { bytes, offered, started, left, fate, .. } = *passage;
-        if !matches!(fate, Fate::Arrived) {
-            self.count_impaired(passage);
+    pub fn count<P>(&mut self, transit: &PacketTransit<P>) {
+        let PacketTransit { bytes, offered, started, left, outcome, .. } = *transit;
+        if !matches!(outcome, TransitOutcome::Arrived) {
+            self.count_impaired(transit);
             return;
         }
-        // The auditor has seen that these times are in order, or the run is an error.
+        // The audit verifies the order of these times, so the subtractions cannot wrap.
         let [offered, started, left] = [offered, started, left].map(Instant::as_nanos);
         self.waited_ns += started.wrapping_sub(offered);
         self.wire_bytes += u64::from(bytes);
@@ -89,34 +90,34 @@ impl LinkAccount {
 
     #[cold]
     #[inline(never)]
-    fn count_impaired<P>(&mut self, passage: &Passage<P>) {
-        let Passage { bytes, offered, started, left, fate, .. } = *passage;
-        if fate.arrives() {
+    fn count_impaired<P>(&mut self, transit: &PacketTransit<P>) {
+        let PacketTransit { bytes, offered, started, left, outcome, .. } = *transit;
+        if outcome.arrives() {
             self.arrived += 1;
             self.arrived_bytes += u64::from(bytes);
         }
-        if fate.is_copy() {
-            // A copy never was on the wire: it only arrives.
-            self.copies += 1;
+        if outcome.is_duplicate() {
+            // A duplicate was not transmitted: it only arrives.
+            self.duplicates += 1;
             return;
         }
-        // What the queue has dropped waited until then, and was never on the wire.
+        // A packet dropped by AQM waited until the drop and was not transmitted.
         self.waited_ns += started.since(offered).as_nanos();
-        if !matches!(fate, Fate::Lost(reason) if reason.is_by_queue()) {
+        if !matches!(outcome, TransitOutcome::Lost(reason) if reason.is_by_queue()) {
             self.wire_bytes += u64::from(bytes);
         }
-        match fate {
-            Fate::Lost(DropReason::Outage) => add_one(&mut self.dropped_outage),
-            Fate::Lost(DropReason::Shadowing) => add_one(&mut self.dropped_shadowing),
-            Fate::Lost(DropReason::Noise) => add_one(&mut self.dropped_noise),
-            Fate::Lost(reason) if reason.is_by_queue() => self.dropped_queue += 1,
-            Fate::Lost(_) => self.dropped_loss += 1,
+        match outcome {
+            TransitOutcome::Lost(DropReason::Outage) => add_one(&mut self.dropped_outage),
+            TransitOutcome::Lost(DropReason::Shadowing) => add_one(&mut self.dropped_shadowing),
+            TransitOutcome::Lost(DropReason::Noise) => add_one(&mut self.dropped_noise),
+            TransitOutcome::Lost(reason) if reason.is_by_queue() => self.dropped_queue += 1,
+            TransitOutcome::Lost(_) => self.dropped_loss += 1,
             _ => self.delay_ns += left.since(offered).as_nanos(),
         }
-        self.damaged += u64::from(fate.is_damaged() || fate.is_garbled());
+        self.corrupted += u64::from(outcome.is_corrupted() || outcome.is_corrupted_undetected());
     }
 
-    /// Adds what was counted between `earlier` and `now`.
+    /// Adds the difference between `now` and `earlier`.
     pub fn add_difference(&mut self, now: &Self, earlier: &Self) {
         self.offered += now.offered - earlier.offered;
         self.arrived += now.arrived - earlier.arrived;
@@ -126,18 +127,18 @@ impl LinkAccount {
         self.dropped_outage += now.dropped_outage - earlier.dropped_outage;
         self.dropped_shadowing += now.dropped_shadowing - earlier.dropped_shadowing;
         self.dropped_noise += now.dropped_noise - earlier.dropped_noise;
-        self.damaged += now.damaged - earlier.damaged;
-        self.copies += now.copies - earlier.copies;
+        self.corrupted += now.corrupted - earlier.corrupted;
+        self.duplicates += now.duplicates - earlier.duplicates;
         self.waited_ns += now.waited_ns - earlier.waited_ns;
         self.wire_bytes += now.wire_bytes - earlier.wire_bytes;
         self.delay_ns += now.delay_ns - earlier.delay_ns;
         self.queue_max = self.queue_max.max(now.queue_max);
-        self.fades |= now.fades;
-        self.is_noisy |= now.is_noisy;
+        self.has_shadowing |= now.has_shadowing;
+        self.has_noise |= now.has_noise;
     }
 
-    /// The metrics of all rows: what each direction has counted `now` and at an earlier time, and
-    /// the row of each.
+    /// The metrics of all rows, from the counters of each direction `now` and `earlier`, and the row of
+    /// each direction.
     pub fn rows(
         now: impl Iterator<Item = Self>,
         earlier: &[Self],
@@ -154,8 +155,8 @@ impl LinkAccount {
         rows.map(|((sum, members), rate)| sum.metrics((members, *rate), span)).collect()
     }
 
-    /// The metrics of a row of so many directions with this rate, of which this is the sum, over the
-    /// measured time.
+    /// The metrics of a row over the measured time, from the summed counters of its `members` directions of
+    /// this rate.
     #[must_use]
     pub fn metrics(&self, (members, rate): (u32, BitRate), span: Duration) -> Metrics {
         let secs = span.as_secs_f64();
@@ -164,9 +165,9 @@ impl LinkAccount {
             + self.dropped_loss
             + in_time.into_iter().map(u64::from).sum::<u64>();
         let per_link = span.as_nanos() as f64 * f64::from(members.max(1));
-        // A standstill in the middle of a packet is no sending: what was sent counts, not from when to when.
+        // Utilisation counts bytes, because an outage within a packet lengthens the time of its transmission.
         let busy_secs = self.wire_bytes as f64 * 8.0 / rate.as_bits_per_sec().max(1) as f64;
-        // Above 1 is rounding: to whole bytes in `at`, and of the emulator's clock to its next look.
+        // A value above 1 is rounding: to whole bytes in `at`, and to the polling interval of the emulator.
         let utilisation = (busy_secs / secs / f64::from(members.max(1))).min(1.0);
         let mut metrics = vec![
             (Metric::LinkThroughput, self.arrived_bytes as f64 * 8.0 / secs),
@@ -176,22 +177,22 @@ impl LinkAccount {
             (Metric::DropsQueue, self.dropped_queue as f64),
             (Metric::DropsLoss, self.dropped_loss as f64),
             (Metric::DropsOutage, f64::from(self.dropped_outage)),
-            (Metric::Corrupted, self.damaged as f64),
-            (Metric::Duplicated, self.copies as f64),
-            // Little's law: packets waiting on average are packets a second times the time each waits.
+            (Metric::Corrupted, self.corrupted as f64),
+            (Metric::Duplicated, self.duplicates as f64),
+            // Little's law: mean queue length = packets per second times mean waiting time.
             (Metric::QueueMean, self.waited_ns as f64 / per_link),
             (Metric::QueueMax, f64::from(self.queue_max)),
         ];
-        if self.fades {
+        if self.has_shadowing {
             metrics.push((Metric::DropsShadowing, f64::from(self.dropped_shadowing)));
         }
-        if self.is_noisy {
+        if self.has_noise {
             metrics.push((Metric::DropsNoise, f64::from(self.dropped_noise)));
         }
         if self.offered > 0 {
             metrics.push((Metric::LossRatio, lost as f64 / self.offered as f64));
         }
-        let originals = self.arrived - self.copies;
+        let originals = self.arrived - self.duplicates;
         if originals > 0 {
             metrics.push((Metric::LinkDelayMean, self.delay_ns as f64 / originals as f64 / 1e9));
         }
@@ -199,7 +200,7 @@ impl LinkAccount {
     }
 }
 
-/// Counts up to where the type ends.
+/// Increments a counter, saturating.
 const fn add_one(count: &mut u32) {
     *count = count.saturating_add(1);
 }

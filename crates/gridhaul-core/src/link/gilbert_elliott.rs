@@ -1,10 +1,10 @@
-//! Loss in bursts: the channel of Gilbert (1960) and Elliott (1963).
+//! Burst losses: the channel of Gilbert (1960) and Elliott (1963).
 
 use gridhaul_scenario::scenario;
 
 use crate::random::{RandomStream, Threshold};
 
-/// A two-state Markov chain that moves once before each packet; each state has a loss of its own.
+/// A two-state Markov chain with one transition before each packet; each state has its own loss probability.
 #[derive(Debug, Clone)]
 pub(super) struct GilbertElliott {
     bad: bool,
@@ -12,8 +12,8 @@ pub(super) struct GilbertElliott {
     bad_to_good: Threshold,
     loss_good: Threshold,
     loss_bad: Threshold,
-    /// Moves of the chain, apart from the losses: changing a loss does not change the states.
-    moves: RandomStream,
+    /// State transitions and losses have separate streams: a changed loss does not change the states.
+    transitions: RandomStream,
     losses: RandomStream,
 }
 
@@ -21,30 +21,30 @@ impl GilbertElliott {
     /// A channel that starts in its stationary state.
     pub(super) fn new(
         channel: &scenario::GilbertElliott,
-        mut moves: RandomStream,
+        mut transitions: RandomStream,
         losses: RandomStream,
     ) -> Self {
         let (to_bad, to_good) = (channel.good_to_bad.ratio(), channel.bad_to_good.ratio());
-        // Stationary probability of the bad state: p / (p + r) (Elliott 1963). A chain that
-        // never moves stays good.
-        let bad = moves.unit() * (to_bad + to_good) < to_bad;
+        // Stationary probability of the bad state: p / (p + r) (Elliott 1963). A chain without
+        // transitions stays good.
+        let bad = transitions.standard_uniform() * (to_bad + to_good) < to_bad;
         Self {
             bad,
             good_to_bad: channel.good_to_bad.into(),
             bad_to_good: channel.bad_to_good.into(),
             loss_good: channel.loss_good.into(),
             loss_bad: channel.loss_bad.into(),
-            moves,
+            transitions,
             losses,
         }
     }
 
-    /// Moves the chain, then decides about the packet.
+    /// Advances the chain, then decides whether the packet is lost.
     pub(super) fn loses(&mut self) -> bool {
         let leaves = if self.bad { self.bad_to_good } else { self.good_to_bad };
-        self.bad ^= self.moves.hit(leaves);
+        self.bad ^= self.transitions.occurs(leaves);
         let loss = if self.bad { self.loss_bad } else { self.loss_good };
-        self.losses.hit(loss)
+        self.losses.occurs(loss)
     }
 }
 
@@ -61,12 +61,12 @@ mod tests {
             loss_good: p(good),
             loss_bad: p(bad),
         };
-        let chance = |purpose| RandomStream::named(11, 0, "ge", 0, purpose);
-        GilbertElliott::new(&channel, chance("state"), chance("loss"))
+        let random = |purpose| RandomStream::named(11, 0, "ge", 0, purpose);
+        GilbertElliott::new(&channel, random("state"), random("loss"))
     }
 
     #[test]
-    fn long_runs_lose_the_stationary_share() {
+    fn the_long_run_loss_is_the_stationary_one() {
         for (p, r, good, bad) in
             [(0.01, 0.2, 0.0, 1.0), (0.05, 0.05, 0.01, 0.5), (0.9, 0.9, 0.0, 1.0)]
         {
@@ -75,19 +75,18 @@ mod tests {
             let lost = (0..packets).filter(|_| channel.loses()).count() as f64;
             let share = p / (p + r);
             let loss = (1.0 - share) * good + share * bad;
-            // Losses in bursts vary more than independent ones: the autocorrelation of the state
-            // after k packets is (1 - p - r)^k, which stretches the binomial variance by at most
-            // this factor.
-            let memory = 1.0 - p - r;
-            let stretch = ((1.0 + memory) / (1.0 - memory)).max(1.0);
-            let deviation = (f64::from(packets) * loss * (1.0 - loss) * stretch).sqrt();
+            // Burst losses vary more than independent ones: the autocorrelation of the state after k packets
+            // is (1 - p - r)^k, which increases the binomial variance by at most this factor.
+            let correlation = 1.0 - p - r;
+            let variance_factor = ((1.0 + correlation) / (1.0 - correlation)).max(1.0);
+            let deviation = (f64::from(packets) * loss * (1.0 - loss) * variance_factor).sqrt();
             let error = lost - f64::from(packets) * loss;
             assert!(error.abs() < 4.0 * deviation, "{p} {r}: {error} against {deviation}");
         }
     }
 
     #[test]
-    fn mean_burst_is_one_over_the_way_back() {
+    fn the_mean_burst_length_is_the_reciprocal_of_the_bad_to_good_probability() {
         let mut channel = channel(0.01, 0.25, 0.0, 1.0);
         let (mut lost, mut bursts, mut before) = (0_u32, 0_u32, false);
         for _ in 0..400_000 {
@@ -101,14 +100,14 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_that_never_moves_stays_good() {
+    fn a_chain_without_transitions_stays_good() {
         let mut channel = channel(0.0, 0.0, 0.0, 1.0);
         assert!((0..1000).all(|_| !channel.loses()));
     }
 
     #[test]
-    fn it_begins_in_its_stationary_state() {
-        // p = r = 0.01: half of the channels begin bad, and one packet changes little.
+    fn the_chain_starts_in_its_stationary_state() {
+        // p = r = 0.01: half of the channels start in the bad state, and one packet changes little.
         let p = |ratio| Probability::new(ratio).unwrap();
         let keys = scenario::GilbertElliott {
             good_to_bad: p(0.01),
@@ -117,11 +116,11 @@ mod tests {
             loss_bad: p(1.0),
         };
         let first_lost = |seed| {
-            let chance = |purpose| RandomStream::named(seed, 0, "ge", 0, purpose);
-            GilbertElliott::new(&keys, chance("state"), chance("loss")).loses()
+            let random = |purpose| RandomStream::named(seed, 0, "ge", 0, purpose);
+            GilbertElliott::new(&keys, random("state"), random("loss")).loses()
         };
         let lost = (0..1_000).filter(|seed| first_lost(*seed)).count();
-        // Four deviations of 16.
+        // Four standard deviations of 16.
         assert!((436..=564).contains(&lost), "{lost} of 1000");
     }
 }

@@ -1,4 +1,4 @@
-//! Everything that a plain link does not do, behind one box.
+//! Impairments: the optional behaviour of a direction, in one allocation.
 
 use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::{Duration, Instant};
@@ -9,14 +9,14 @@ use super::noise::Noise;
 use super::outage::Outages;
 use super::reorder::Reorder;
 use super::shadowing::Shadowing;
-use super::{DropReason, Fate, LinkRandomStreams};
+use super::{DropReason, LinkRandomStreams, TransitOutcome};
 use crate::random::BernoulliTrial;
 
-/// What may happen to packets besides queue, wire, delay and loss.
+/// Impairments of a direction besides queueing, delay and loss.
 ///
-/// Every stream of chance is drawn from once for each packet that the wire takes, whatever becomes
-/// of it, so that one impairment does not shift another. What goes on in time (attenuation, noise)
-/// does so whether there are packets or not.
+/// Each random stream is advanced once for each transmitted packet, whatever its outcome, so that
+/// impairments do not influence each other's random numbers. Processes in time (attenuation, noise)
+/// are independent of the traffic.
 #[derive(Debug, Clone)]
 pub(super) struct Impairments {
     pub(super) outages: Outages,
@@ -28,7 +28,7 @@ pub(super) struct Impairments {
     jitter: Option<Jitter>,
     load_latency: Option<LoadLatency>,
     reorder: Option<Reorder>,
-    /// Latest arrival of a packet that is not held back; none behind it comes earlier.
+    /// Latest arrival time of a packet that was not reordered; later packets do not arrive before it.
     last_in_order: Instant,
 }
 
@@ -36,24 +36,24 @@ pub(super) struct Impairments {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sent {
     pub(super) bytes: u32,
-    /// When load-dependent latency counts it.
+    /// When load-dependent latency counts the packet.
     pub(super) counted: Instant,
     pub(super) started: Instant,
     pub(super) sent: Instant,
-    /// Whether the way loses it.
+    /// Whether the loss process of the direction drops the packet.
     pub(super) lost: bool,
 }
 
-/// What becomes of it.
+/// The outcome of the impairments for a packet.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Verdict {
+pub(super) struct ImpairedPacket {
     pub(super) left: Instant,
-    pub(super) fate: Fate,
+    pub(super) outcome: TransitOutcome,
     pub(super) duplicated: bool,
 }
 
 impl Impairments {
-    /// Whether a direction has none.
+    /// Whether a direction has no impairments.
     pub(super) const fn is_none(direction: &Direction) -> bool {
         direction.outage.is_empty()
             && direction.shadowing.is_none()
@@ -67,21 +67,21 @@ impl Impairments {
     }
 
     /// The impairments of a direction.
-    pub(super) fn new(direction: &Direction, chance: LinkRandomStreams) -> Self {
-        let coin = |probability, purpose| BernoulliTrial::new(probability, chance.stream(purpose));
+    pub(super) fn new(direction: &Direction, random: LinkRandomStreams) -> Self {
+        let trial = |probability, purpose| BernoulliTrial::new(probability, random.stream(purpose));
         Self {
             outages: Outages::new(&direction.outage),
-            shadowing: direction.shadowing.map(|keys| Shadowing::new(keys, chance)),
-            noise: Noise::new(&direction.noise, chance),
-            corrupt: direction.corrupt.map(|p| coin(p, "corrupt")),
-            corrupt_undetected: direction.corrupt_undetected.map(|p| coin(p, "corrupt unnoticed")),
-            duplicate: direction.duplicate.map(|p| coin(p, "duplicate")),
-            jitter: direction.jitter.map(|keys| Jitter::new(&keys, chance.stream("jitter"))),
+            shadowing: direction.shadowing.map(|keys| Shadowing::new(keys, random)),
+            noise: Noise::new(&direction.noise, random),
+            corrupt: direction.corrupt.map(|p| trial(p, "corrupt")),
+            corrupt_undetected: direction.corrupt_undetected.map(|p| trial(p, "corrupt unnoticed")),
+            duplicate: direction.duplicate.map(|p| trial(p, "duplicate")),
+            jitter: direction.jitter.map(|keys| Jitter::new(&keys, random.stream("jitter"))),
             load_latency: direction
                 .load_latency
                 .as_ref()
-                .map(|keys| LoadLatency::new(keys, chance.stream("load latency"))),
-            reorder: direction.reorder.map(|keys| Reorder::new(&keys, chance)),
+                .map(|keys| LoadLatency::new(keys, random.stream("load latency"))),
+            reorder: direction.reorder.map(|keys| Reorder::new(&keys, random)),
             last_in_order: Instant::ZERO,
         }
     }
@@ -93,33 +93,34 @@ impl Impairments {
         }
     }
 
-    /// Decides about a packet whose transmission is over.
-    pub(super) fn judge(&mut self, packet: Sent, delay: Duration) -> Verdict {
-        let damaged = self.corrupt.as_mut().is_some_and(BernoulliTrial::flip);
-        let garbled = self.corrupt_undetected.as_mut().is_some_and(BernoulliTrial::flip);
-        let duplicated = self.duplicate.as_mut().is_some_and(BernoulliTrial::flip);
-        let faded =
+    /// Applies all impairments to a transmitted packet.
+    pub(super) fn apply(&mut self, packet: Sent, delay: Duration) -> ImpairedPacket {
+        let corrupted = self.corrupt.as_mut().is_some_and(BernoulliTrial::sample);
+        let corrupted_undetected =
+            self.corrupt_undetected.as_mut().is_some_and(BernoulliTrial::sample);
+        let duplicated = self.duplicate.as_mut().is_some_and(BernoulliTrial::sample);
+        let shadowed =
             self.shadowing.as_mut().is_some_and(|shadowing| shadowing.is_below(packet.started));
         let destroyed = self.noise.destroys(packet.started, packet.sent);
-        let fate = if self.outages.loses(packet.started, packet.sent) {
-            Fate::Lost(DropReason::Outage)
-        } else if faded {
-            Fate::Lost(DropReason::Shadowing)
+        let outcome = if self.outages.loses(packet.started, packet.sent) {
+            TransitOutcome::Lost(DropReason::Outage)
+        } else if shadowed {
+            TransitOutcome::Lost(DropReason::Shadowing)
         } else if destroyed {
-            Fate::Lost(DropReason::Noise)
+            TransitOutcome::Lost(DropReason::Noise)
         } else if packet.lost {
-            Fate::Lost(DropReason::Loss)
-        } else if damaged {
-            Fate::Damaged
-        } else if garbled {
-            Fate::Garbled
+            TransitOutcome::Lost(DropReason::Loss)
+        } else if corrupted {
+            TransitOutcome::Corrupted
+        } else if corrupted_undetected {
+            TransitOutcome::CorruptedUndetected
         } else {
-            Fate::Arrived
+            TransitOutcome::Arrived
         };
-        Verdict { left: self.arrival(packet, delay), fate, duplicated }
+        ImpairedPacket { left: self.arrival(packet, delay), outcome, duplicated }
     }
 
-    /// When it arrives. Jitter and load latency keep the order; only reordering breaks it.
+    /// Arrival time. Jitter and load latency keep the order of packets; only reordering changes it.
     fn arrival(&mut self, packet: Sent, delay: Duration) -> Instant {
         let mut delay = delay;
         if let Some(jitter) = &mut self.jitter {
@@ -129,8 +130,8 @@ impl Impairments {
             delay += load_latency.addition(packet.counted, packet.bytes);
         }
         self.last_in_order = self.last_in_order.max(packet.sent + delay);
-        match self.reorder.as_mut().and_then(Reorder::hold_back) {
-            Some(by) => self.last_in_order + by,
+        match self.reorder.as_mut().and_then(Reorder::extra_delay) {
+            Some(extra_delay) => self.last_in_order + extra_delay,
             None => self.last_in_order,
         }
     }

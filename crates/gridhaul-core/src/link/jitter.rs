@@ -1,30 +1,30 @@
-//! Random addition to the delay.
+//! Jitter: a random addition to the delay.
 
 use gridhaul_scenario::scenario::{self, JitterShape};
 use gridhaul_scenario::units::Duration;
 
 use crate::random::RandomStream;
 
-/// Draws the addition of each packet.
+/// Generates the additional delay of each packet.
 #[derive(Debug, Clone)]
 pub(super) struct Jitter {
     size: Duration,
     shape: JitterShape,
-    chance: RandomStream,
+    random: RandomStream,
 }
 
 impl Jitter {
-    /// Jitter with its own stream of chance.
-    pub(super) fn new(jitter: &scenario::Jitter, chance: RandomStream) -> Self {
-        Self { size: jitter.size, shape: jitter.shape, chance }
+    /// Jitter with its own random stream.
+    pub(super) fn new(jitter: &scenario::Jitter, random: RandomStream) -> Self {
+        Self { size: jitter.size, shape: jitter.shape, random }
     }
 
-    /// The addition of the next packet.
+    /// The additional delay of the next packet.
     pub(super) fn addition(&mut self) -> Duration {
         match self.shape {
-            JitterShape::Uniform => self.chance.uniform(self.size),
-            JitterShape::HalfNormal => self.chance.half_normal(self.size),
-            JitterShape::Exponential => self.chance.exponential(self.size),
+            JitterShape::Uniform => self.random.uniform(self.size),
+            JitterShape::HalfNormal => self.random.half_normal(self.size),
+            JitterShape::Exponential => self.random.exponential(self.size),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Delay that depends on the load: the GPRS uplink of paper `hybrid`, section 2.
+//! Load-dependent latency: the GPRS uplink of paper `hybrid`, section 2.
 
 use std::collections::VecDeque;
 
@@ -7,32 +7,32 @@ use gridhaul_scenario::units::{BitRate, Duration, Instant};
 
 use crate::random::RandomStream;
 
-/// The addition to the delay of each packet.
+/// The additional delay of each packet.
 ///
-/// Paper `hybrid`, section 2.2, sees two modes of a terminal that uses its uplink only: "a
+/// Paper `hybrid`, section 2.2, reports two modes of a terminal that uses only its uplink: "a
 /// stationary, oscillating mode for throughput lower than 10 kbit/s" (at most 2 s, section 2.3)
 /// and "a quasi-linearly, increasing mode involving a latency jump from 2.4 s to 4 s, for
 /// throughput greater than 10 kbit/s". With the downlink in use as well, latency is "around 1 s
-/// (despite many oscillations)" (section 2.1). Both are taken as they were measured, from
-/// outside; the mechanism within the network is not modelled.
+/// (despite many oscillations)" (section 2.1). The model reproduces these end-to-end measurements; the
+/// mechanism within the network is not modelled.
 #[derive(Debug, Clone)]
 pub(super) struct LoadLatency {
     keys: scenario::LoadLatency,
     load: LoadWindow,
-    /// Since when the load has been above critical, alone.
+    /// Start of the current period above the critical load, without use of the paired direction.
     above_since: Option<Instant>,
     paired_until: Option<Instant>,
     phase: Duration,
 }
 
 impl LoadLatency {
-    /// Latency without load, at a random phase of its oscillation.
-    pub(super) fn new(keys: &scenario::LoadLatency, mut chance: RandomStream) -> Self {
+    /// The state of an idle link, at a random phase of the oscillation.
+    pub(super) fn new(keys: &scenario::LoadLatency, mut random: RandomStream) -> Self {
         Self {
             load: LoadWindow::new(keys.memory),
             above_since: None,
             paired_until: None,
-            phase: chance.uniform(keys.period),
+            phase: random.uniform(keys.period),
             keys: keys.clone(),
         }
     }
@@ -42,7 +42,7 @@ impl LoadLatency {
         self.paired_until = Some(now + self.keys.memory);
     }
 
-    /// The addition of a packet that is accepted at `now`.
+    /// The additional delay of a packet that is accepted at `now`.
     pub(super) fn addition(&mut self, now: Instant, bytes: u32) -> Duration {
         let share = self.load.share_of(self.keys.critical, now);
         self.load.add(now, bytes);
@@ -60,7 +60,7 @@ impl LoadLatency {
         self.above_critical(now, now.since(since))
     }
 
-    /// The drift, and after it the jump.
+    /// The drift, followed by the jump.
     fn above_critical(&self, now: Instant, elapsed: Duration) -> Duration {
         let keys = &self.keys;
         if elapsed < keys.drift_time {
@@ -76,21 +76,21 @@ impl LoadLatency {
         self.keys.stationary.saturating_sub(self.keys.oscillation)
     }
 
-    /// `mean` and the oscillation around it: a triangle, which is the same on every platform
-    /// where a sine is not.
+    /// `mean` plus the oscillation: a triangle wave, because a sine is not the same on every
+    /// platform.
     fn oscillating(&self, mean: Duration, now: Instant) -> Duration {
         if self.keys.period.is_zero() {
             return mean;
         }
         let period = self.keys.period.as_nanos();
-        let place = (now + self.phase).as_nanos() % period;
-        let place = place as f64 / period as f64;
-        let rise = 2.0 - 4.0 * (place - 0.5).abs();
+        let position = (now + self.phase).as_nanos() % period;
+        let position = position as f64 / period as f64;
+        let rise = 2.0 - 4.0 * (position - 0.5).abs();
         (mean + self.keys.oscillation.mul_f64(rise)).saturating_sub(self.keys.oscillation)
     }
 }
 
-/// Bytes of the packets of the last while.
+/// Sliding window over the sizes of recent packets.
 #[derive(Debug, Clone)]
 struct LoadWindow {
     memory: Duration,
@@ -108,8 +108,8 @@ impl LoadWindow {
         self.bytes += u64::from(bytes);
     }
 
-    /// Load over the last `memory` as a share of `rate`. The packet at hand is not in it yet:
-    /// so equally spaced packets of exactly that rate never exceed it.
+    /// Load over the last `memory` as a share of `rate`, without the current packet, so that equally
+    /// spaced packets of exactly that rate do not exceed it.
     fn share_of(&mut self, rate: BitRate, now: Instant) -> f64 {
         while let Some(&(at, bytes)) = self.packets.front()
             && now.since(at) > self.memory

@@ -1,4 +1,4 @@
-//! Loss on the way, after the wire has been used.
+//! Packet loss after transmission.
 
 use std::collections::VecDeque;
 
@@ -8,52 +8,52 @@ use super::LinkRandomStreams;
 use super::gilbert_elliott::GilbertElliott;
 use crate::random::BernoulliTrial;
 
-/// Decides which packets are lost on the way. Asked once for each packet that leaves the wire.
+/// The loss process of a direction, evaluated once for each transmitted packet.
 #[derive(Debug, Clone)]
 pub(super) enum Loss {
-    /// Never loses.
+    /// No loss.
     None,
-    /// Loses each packet independently.
+    /// Independent losses.
     Bernoulli(BernoulliTrial),
-    /// Loses with a memory; apart, to keep plain links small.
+    /// Loss processes with state, boxed to keep plain directions small.
     Other(Box<OtherLoss>),
 }
 
-/// Loss that remembers.
+/// Loss processes with state.
 #[derive(Debug, Clone)]
 pub(super) enum OtherLoss {
-    /// Loses in bursts.
+    /// Burst losses.
     GilbertElliott(GilbertElliott),
-    /// Loses the listed packets.
+    /// Losses of listed packets.
     Listed(Listed),
 }
 
-/// Packets to lose, counted from 1 as they leave the wire.
+/// Numbers of the packets to drop, counted from 1 in order of transmission.
 #[derive(Debug, Clone)]
 pub(super) struct Listed {
     seen: u64,
-    /// In order.
-    to_lose: VecDeque<u64>,
+    /// Sorted.
+    to_drop: VecDeque<u64>,
 }
 
 impl Loss {
     /// The loss of a direction.
-    pub(super) fn new(loss: Option<&scenario::Loss>, chance: LinkRandomStreams) -> Self {
+    pub(super) fn new(loss: Option<&scenario::Loss>, random: LinkRandomStreams) -> Self {
         match loss {
             None => Self::None,
             Some(scenario::Loss::Bernoulli(probability)) => {
-                Self::Bernoulli(BernoulliTrial::new(*probability, chance.stream("loss")))
+                Self::Bernoulli(BernoulliTrial::new(*probability, random.stream("loss")))
             }
             Some(scenario::Loss::GilbertElliott(channel)) => {
-                let (moves, losses) = (chance.stream("loss state"), chance.stream("loss"));
+                let (moves, losses) = (random.stream("loss state"), random.stream("loss"));
                 let channel = GilbertElliott::new(channel, moves, losses);
                 Self::Other(Box::new(OtherLoss::GilbertElliott(channel)))
             }
             Some(scenario::Loss::Packets(numbers)) => {
-                let mut to_lose = numbers.clone();
-                to_lose.sort_unstable();
-                to_lose.dedup();
-                let listed = Listed { seen: 0, to_lose: to_lose.into() };
+                let mut to_drop = numbers.clone();
+                to_drop.sort_unstable();
+                to_drop.dedup();
+                let listed = Listed { seen: 0, to_drop: to_drop.into() };
                 Self::Other(Box::new(OtherLoss::Listed(listed)))
             }
         }
@@ -64,7 +64,7 @@ impl Loss {
     pub(super) fn loses(&mut self) -> bool {
         match self {
             Self::None => false,
-            Self::Bernoulli(coin) => coin.flip(),
+            Self::Bernoulli(trial) => trial.sample(),
             Self::Other(loss) => loss.loses(),
         }
     }
@@ -83,9 +83,9 @@ impl OtherLoss {
 impl Listed {
     fn loses(&mut self) -> bool {
         self.seen += 1;
-        while self.to_lose.front().is_some_and(|number| *number < self.seen) {
-            self.to_lose.pop_front();
+        while self.to_drop.front().is_some_and(|number| *number < self.seen) {
+            self.to_drop.pop_front();
         }
-        self.to_lose.front() == Some(&self.seen)
+        self.to_drop.front() == Some(&self.seen)
     }
 }

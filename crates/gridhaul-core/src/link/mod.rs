@@ -1,49 +1,49 @@
-//! Links: what happens to a packet between two nodes.
+//! Links: queueing, transmission, impairments and propagation of packets between two nodes.
 //!
-//! A [`LinkDirection`] is one direction. In the order in which a packet meets them:
+//! A [`LinkDirection`] is one direction of a link. A packet passes these stages in order:
 //!
-//! 1. **queue**: drop-tail, limited in packets or bytes that wait (`queue`), or one that drops before
-//!    it is full (`aqm`);
-//! 2. **wire**: each packet takes its own time at the link's rate (`wire`); an outage that holds
-//!    stops the wire, also within a packet (`outage`);
-//! 3. **loss**: outages that lose, then attenuation (`shadowing`), bursts of noise (`noise`), and
-//!    Bernoulli, Gilbert–Elliott or listed packets (`loss`); the first of them is the cause;
-//! 4. **damage**, then **duplication**: the copy of a damaged packet is damaged too;
-//! 5. **way**: delay, jitter and load-dependent latency, which keep the order, then packets that
-//!    are held back, which does not (`jitter`, `load_latency`, `reorder`).
+//! 1. **Queue**: drop-tail with a limit in packets or bytes (`queue`), or active queue management
+//!    (`aqm`).
+//! 2. **Transmission** at the rate of the link (`transmitter`). An outage of mode `hold` stops the
+//!    transmitter, also in the middle of a packet (`outage`).
+//! 3. **Loss**: outages of mode `drop`, then attenuation (`shadowing`), noise bursts (`noise`), and
+//!    Bernoulli, Gilbert–Elliott or listed losses (`loss`). The first that applies is the cause.
+//! 4. **Corruption**, then **duplication**: the duplicate of a corrupted packet is corrupted too.
+//! 5. **Propagation**: delay, jitter and load-dependent latency, which keep the order of packets, then
+//!    the extra delay of reordered packets, which does not (`jitter`, `load_latency`, `reorder`).
 //!
-//! Drop-tail, RED and PIE let all of this be decided on arrival: the time at which the wire will be
-//! free is known, so there is no event when a transmission begins. CoDel and FQ-CoDel decide when a
-//! packet is taken out: they hold their packets (`aqm::Kept`) until the wire is free, so that the
-//! end of each transmission is a deadline as well, and what they drop leaves as `Fate::Lost`.
+//! With drop-tail, RED and PIE the complete transit is computed on arrival: the time at which the
+//! transmitter will be free is known, so that the start of a transmission is not an event. CoDel and
+//! FQ-CoDel decide on dequeue: they store packets (`aqm::StoredPackets`) until the transmitter is free, the
+//! end of each transmission is a deadline as well, and dropped packets leave as `TransitOutcome::Lost`.
 //!
-//! A plain direction (drop-tail and loss) is served by `direction`, everything else by `apart`.
+//! A plain direction (drop-tail and loss only) is served by `direction`, every other one by `impaired_path`.
 //!
 //! A [`LinkSet`] holds the directions of a network with their counters and observers; [`TimedLinks`] adds
 //! the deadlines.
 
 mod account;
-mod apart;
 mod aqm;
-mod crossing;
 mod direction;
 mod gilbert_elliott;
+mod impaired_path;
 mod impairments;
 mod jitter;
 mod load_latency;
 mod loss;
+mod loss_cause;
 mod noise;
 mod outage;
-mod passage;
+mod path_counters;
 mod queue;
 mod reorder;
-mod ring;
+mod ring_buffer;
 mod serializer;
 mod set;
 mod shadowing;
 mod timed;
-mod truth;
-mod wire;
+mod transit;
+mod transmitter;
 
 #[cfg(test)]
 mod tests;
@@ -51,24 +51,24 @@ mod tests;
 use crate::random::{RandomStream, RandomStreamName};
 
 pub use account::LinkAccount;
-pub use crossing::Crossings;
 pub use direction::LinkDirection;
-pub use passage::{DropReason, Fate, Passage, Payload};
+pub use loss_cause::{ClassificationCounts, ConfusionMatrix, LossCause, UnclassifiedLosses};
+pub use path_counters::PathCounters;
 pub use serializer::Serializer;
 pub use set::{LinkEntry, LinkObserver, LinkSet};
 pub use timed::TimedLinks;
-pub use truth::{Called, Cause, Confusion, Losses};
+pub use transit::{DropReason, LinkPayload, PacketTransit, TransitOutcome};
 
-/// The chance of one direction: a stream for each purpose, all independent of each other.
+/// The random streams of one direction: one for each purpose, all independent.
 #[derive(Debug, Clone, Copy)]
 pub struct LinkRandomStreams(RandomStreamName);
 
 impl LinkRandomStreams {
-    /// The chance of the direction `entity` (`"<link>.forward"` or `"<link>.reverse"`) of the
-    /// member `member` of a group.
+    /// The random streams of the direction `entity` (`"<link>.forward"` or `"<link>.reverse"`) of the
+    /// group member `member`.
     #[must_use]
     pub fn named(seed: u64, replication: u32, entity: &str, member: u64) -> Self {
-        // A stream is found by its name: with another one, every answer to a seed would change.
+        // The stream name keeps the former spelling: another name would change the results of every seed.
         let stream_name = entity.strip_suffix(".reverse").map(|link| format!("{link}.backward"));
         let entity = stream_name.as_deref().unwrap_or(entity);
         Self(RandomStreamName::new(seed, replication, entity, member))

@@ -1,4 +1,4 @@
-//! Impulsive noise: bursts that go on in time, whether packets are sent or not.
+//! Impulsive noise: bursts in time, independent of the traffic.
 
 use gridhaul_scenario::scenario::{self, NoiseTiming};
 use gridhaul_scenario::units::{Duration, Instant};
@@ -6,61 +6,61 @@ use gridhaul_scenario::units::{Duration, Instant};
 use super::LinkRandomStreams;
 use crate::random::{BernoulliTrial, RandomStream};
 
-/// All noises of a direction.
+/// All noise sources of a direction.
 #[derive(Debug, Clone)]
 pub(super) struct Noise {
     sources: Vec<Source>,
 }
 
-/// One noise.
+/// One noise source.
 #[derive(Debug, Clone)]
 struct Source {
     bursts: Bursts,
-    /// Asked for each burst that a packet meets, until one destroys it.
-    destroys: BernoulliTrial,
+    /// One trial for each burst that overlaps a packet, until one destroys the packet.
+    loss: BernoulliTrial,
 }
 
-/// The bursts of one noise, looked at one after the other.
+/// The burst process of one noise source.
 #[derive(Debug, Clone)]
 struct Bursts {
-    /// The burst at hand: from `begin` up to, and without, `end`.
+    /// The current burst, from `begin` (included) to `end` (excluded).
     begin: Instant,
     end: Instant,
     length: Duration,
     gap: Duration,
     timing: NoiseTiming,
-    chance: RandomStream,
+    random: RandomStream,
 }
 
 impl Noise {
-    /// The noises, each with chance of its own.
-    pub(super) fn new(keys: &[scenario::Noise], chance: LinkRandomStreams) -> Self {
+    /// The noise sources, each with its own random streams.
+    pub(super) fn new(keys: &[scenario::Noise], random: LinkRandomStreams) -> Self {
         let source = |(number, keys): (u64, &scenario::Noise)| Source {
-            bursts: Bursts::new(keys, chance.numbered_stream("noise", number)),
-            destroys: BernoulliTrial::new(keys.loss, chance.numbered_stream("noise loss", number)),
+            bursts: Bursts::new(keys, random.numbered_stream("noise", number)),
+            loss: BernoulliTrial::new(keys.loss, random.numbered_stream("noise loss", number)),
         };
         Self { sources: (0..).zip(keys).map(source).collect() }
     }
 
-    /// Whether a packet that is on the wire from `started` to `sent` is destroyed. To be asked in the
-    /// order of transmissions.
+    /// Whether noise destroys a packet transmitted from `started` to `sent`. Calls must be in the order of
+    /// transmissions.
     pub(super) fn destroys(&mut self, started: Instant, sent: Instant) -> bool {
-        // Each noise is asked: it must not matter to one what another does.
-        self.sources.iter_mut().fold(false, |hit, source| source.destroys(started, sent) | hit)
+        // All sources are evaluated, so that their random numbers do not depend on each other.
+        self.sources.iter_mut().fold(false, |lost, source| source.destroys(started, sent) | lost)
     }
 }
 
 impl Source {
     fn destroys(&mut self, started: Instant, sent: Instant) -> bool {
-        // A packet that stands still for ever never arrives.
+        // A transmission that never ends is not delivered anyway.
         if sent == Instant::NEVER {
             return false;
         }
         self.bursts.skip_to(started);
-        // What takes no time on the wire meets a burst that covers its instant.
+        // A transmission of zero duration is destroyed by a burst that covers its instant.
         let until = sent.max(started + Duration::from_nanos(1));
         while self.bursts.begin < until {
-            if self.destroys.flip() {
+            if self.loss.sample() {
                 return true;
             }
             if self.bursts.end >= until {
@@ -73,24 +73,24 @@ impl Source {
 }
 
 impl Bursts {
-    /// The noise in its stationary state.
-    fn new(keys: &scenario::Noise, mut chance: RandomStream) -> Self {
+    /// The process in its stationary state.
+    fn new(keys: &scenario::Noise, mut random: RandomStream) -> Self {
         let scenario::Noise { length, gap, timing, .. } = *keys;
         let cycle = length + gap;
         let (begin, end) = match timing {
             NoiseTiming::Random => {
-                // A burst is on for this share of the time, and what is left of it, or of a gap, is
-                // distributed like the whole.
+                // The process is in a burst with this probability, and the residual time of an exponential burst
+                // or gap has the same distribution as the whole.
                 let share = length.as_nanos() as f64 / cycle.as_nanos() as f64;
-                let is_on = chance.unit() < share;
-                let wait = if is_on { Duration::ZERO } else { chance.exponential(gap) };
+                let is_on = random.standard_uniform() < share;
+                let wait = if is_on { Duration::ZERO } else { random.exponential(gap) };
                 let begin = Instant::ZERO + wait;
-                (begin, begin + chance.exponential(length))
+                (begin, begin + random.exponential(length))
             }
             NoiseTiming::Periodic => {
-                let phase = Duration::from_nanos(chance.below(cycle.as_nanos()));
+                let phase = Duration::from_nanos(random.below(cycle.as_nanos()));
                 match phase < length {
-                    // One is on, and has been for this time.
+                    // A burst is in progress.
                     true => (Instant::ZERO, Instant::ZERO + (length - phase)),
                     false => {
                         let begin = Instant::ZERO + (cycle - phase);
@@ -99,14 +99,14 @@ impl Bursts {
                 }
             }
         };
-        Self { begin, end, length, gap, timing, chance }
+        Self { begin, end, length, gap, timing, random }
     }
 
-    /// Goes on to the next burst.
+    /// Advances to the next burst.
     fn advance(&mut self) {
         let (gap, length) = match self.timing {
             NoiseTiming::Random => {
-                (self.chance.exponential(self.gap), self.chance.exponential(self.length))
+                (self.random.exponential(self.gap), self.random.exponential(self.length))
             }
             NoiseTiming::Periodic => (self.gap, self.length),
         };
@@ -114,7 +114,7 @@ impl Bursts {
         self.end = self.begin + length;
     }
 
-    /// Goes on to the first burst that ends after `now`.
+    /// Advances to the first burst that ends after `now`.
     fn skip_to(&mut self, now: Instant) {
         if self.timing == NoiseTiming::Periodic && self.end <= now {
             let cycle = self.length + self.gap;
@@ -144,70 +144,70 @@ mod tests {
         Noise::new(keys, LinkRandomStreams::named(seed, 0, "line.forward", 0))
     }
 
-    /// Which packets of a length are destroyed, with one sent at each step.
+    /// Whether each of `count` packets of this length is destroyed, with one transmission per step.
     fn destroyed(noise: &mut Noise, step_us: u64, length_us: u64, count: u64) -> Vec<bool> {
         let at = |us: u64| Instant::from_nanos(us * US);
         let sent = |k| (at(k * step_us), at(k * step_us + length_us));
         (0..count).map(sent).map(|(started, end)| noise.destroys(started, end)).collect()
     }
 
-    fn share(hits: &[bool]) -> f64 {
-        hits.iter().filter(|hit| **hit).count() as f64 / hits.len() as f64
+    fn share(lost: &[bool]) -> f64 {
+        lost.iter().filter(|lost| **lost).count() as f64 / lost.len() as f64
     }
 
     #[test]
-    fn random_bursts_meet_packets_as_often_as_they_should() {
-        // No burst at the start, and none begins: 1 - g / (g + l) exp(-T / g). Packets are so far
-        // apart that they are nearly independent.
+    fn the_loss_by_random_bursts_matches_the_formula() {
+        // Probability of an overlap: 1 - g / (g + l) exp(-T / g). Packets are so far apart that they are
+        // nearly independent.
         for (length, gap, packet) in [(100, 1_000, 1), (100, 1_000, 500), (1_000, 4_000, 3_000)] {
             let mut noise = noise(&[keys(length, gap, 1.0, NoiseTiming::Random)], 3);
-            let hits = destroyed(&mut noise, 20_000, packet, 40_000);
+            let lost = destroyed(&mut noise, 20_000, packet, 40_000);
             let [l, g, t] = [length, gap, packet].map(|us| us as f64);
             let expected = 1.0 - g / (g + l) * (-t / g).exp();
             let deviation = (expected * (1.0 - expected) / 40_000.0).sqrt();
-            let error = share(&hits) - expected;
+            let error = share(&lost) - expected;
             assert!(error.abs() < 4.0 * deviation, "{length} {gap} {packet}: {error}");
         }
     }
 
     #[test]
-    fn periodic_bursts_meet_packets_as_often_as_they_should() {
-        // Bursts of 1 ms every 10 ms. A packet of T meets (T + 1 ms) / 10 ms of them on average, and a
-        // whole number above or below; each is survived by one half. The phase is that of the packets
-        // in steps of 9.37 ms, which come round evenly.
+    fn the_loss_by_periodic_bursts_matches_the_formula() {
+        // Bursts of 1 ms every 10 ms. A packet of length T overlaps (T + 1 ms) / 10 ms bursts on average,
+        // rounded up or down, and survives each with probability 1/2. Steps of 9.37 ms (mod 10 ms) cover all
+        // phases evenly.
         for (packet, expected) in
             [(2_000, 0.3 * 0.5), (9_000, 0.5), (12_000, 0.7 * 0.5 + 0.3 * 0.75)]
         {
             let mut noise = noise(&[keys(1_000, 9_000, 0.5, NoiseTiming::Periodic)], 4);
-            let hits = destroyed(&mut noise, 29_370, packet, 40_000);
+            let lost = destroyed(&mut noise, 29_370, packet, 40_000);
             let deviation = (expected * (1.0 - expected) / 40_000.0_f64).sqrt();
-            let error = share(&hits) - expected;
+            let error = share(&lost) - expected;
             assert!(error.abs() < 4.0 * deviation, "{packet}: {error}");
         }
     }
 
     #[test]
-    fn bursts_last_as_long_whatever_the_rate_of_packets() {
-        // Short packets at two rates sample the same noise: 10 ms on, 40 ms off on average.
+    fn burst_lengths_do_not_depend_on_the_packet_rate() {
+        // Short packets at two rates sample the same noise: bursts of 10 ms, gaps of 40 ms on average.
         let runs = |step: u64| {
             let mut noise = noise(&[keys(10_000, 40_000, 1.0, NoiseTiming::Random)], 9);
-            let hits = destroyed(&mut noise, step, 1, 200_000_000 / step);
-            let bursts = hits.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
-            let time = hits.iter().filter(|hit| **hit).count() as f64 * step as f64;
-            (hits, time / bursts)
+            let lost = destroyed(&mut noise, step, 1, 200_000_000 / step);
+            let bursts = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
+            let time = lost.iter().filter(|lost| **lost).count() as f64 * step as f64;
+            (lost, time / bursts)
         };
         let (often, long) = runs(100);
         let (seldom, longer) = runs(500);
         assert!((long / 10_000.0 - 1.0).abs() < 0.05, "{long}");
-        // Packets 0.5 ms apart miss the shortest bursts: of an exponential length, 5 % at most.
+        // Packets spaced by 0.5 ms miss the shortest bursts: of an exponential length, 5 % at most.
         assert!((longer / long - 1.0).abs() < 0.06, "{long} and {longer}");
-        // And it is the very same noise.
+        // Both runs sample the same bursts.
         let sampled: Vec<bool> = often.iter().step_by(5).copied().collect();
         assert_eq!(sampled, seldom);
     }
 
     #[test]
-    fn a_burst_covers_its_begin_and_not_its_end() {
+    fn a_burst_includes_its_start_and_excludes_its_end() {
         let mut noise = noise(&[keys(30, 70, 1.0, NoiseTiming::Periodic)], 1);
         let begin = noise.sources[0].bursts.begin.as_nanos();
         let (length, cycle) = (30 * US, 100 * US);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn one_noise_does_not_shift_another() {
+    fn noise_sources_are_independent() {
         let random = keys(100, 2_000, 1.0, NoiseTiming::Random);
         let mains = keys(50, 9_950, 0.3, NoiseTiming::Periodic);
         let mut alone = noise(&[random], 6);

@@ -1,4 +1,4 @@
-//! Times at which a direction does not work.
+//! Outages: periods in which the transmitter pauses or all transmitted packets are lost.
 
 use gridhaul_scenario::scenario::{self, OutageMode};
 use gridhaul_scenario::units::{Duration, Instant};
@@ -6,18 +6,18 @@ use gridhaul_scenario::units::{Duration, Instant};
 /// All outages of a direction.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Outages {
-    /// The wire stands still.
+    /// The transmitter pauses.
     hold: Vec<Series>,
-    /// The wire goes on, and what it sends is lost.
-    lose: Vec<Series>,
+    /// The transmitter continues, and packets in transmission are lost.
+    drop: Vec<Series>,
 }
 
-/// One outage, or one that comes again. It covers its begin and not its end.
+/// A single or periodic outage. The interval includes its start and excludes its end.
 #[derive(Debug, Clone, Copy)]
 struct Series {
     start: Instant,
     length: Duration,
-    /// From begin to begin; never zero.
+    /// Period from start to start; never zero.
     every: Option<Duration>,
 }
 
@@ -31,14 +31,13 @@ impl Outages {
                 .map(Series::new)
                 .collect()
         };
-        Self { hold: of(OutageMode::Hold), lose: of(OutageMode::Drop) }
+        Self { hold: of(OutageMode::Hold), drop: of(OutageMode::Drop) }
     }
 
-    /// The earliest time from `from` on at which the wire does not stand still;
-    /// [`Instant::NEVER`] if it does for ever.
+    /// The earliest time from `from` on without a pause; [`Instant::NEVER`] if the outage does not end.
     pub(super) fn release(&self, from: Instant) -> Instant {
         let mut at = from;
-        // Outages may overlap: each end is looked at again until none covers it.
+        // Outages may overlap: repeat until no outage covers the time.
         while let Some(end) = self.hold.iter().filter_map(|series| series.end_around(at)).max() {
             at = end;
             if at == Instant::NEVER {
@@ -48,19 +47,19 @@ impl Outages {
         at
     }
 
-    /// When a transmission that begins at `started` and takes `busy` ends, with all standstills.
+    /// End of a transmission that starts at `started` and takes `busy`, pauses included.
     pub(super) fn end_of_transmission(&self, started: Instant, busy: Duration) -> Instant {
         if started == Instant::NEVER {
             return Instant::NEVER;
         }
         let (mut at, mut left) = (started, busy);
-        while let Some(stop) = self.hold.iter().map(|series| series.next_begin(at)).min() {
-            // Ending at the very instant at which a standstill begins is in time.
-            if at + left <= stop {
+        while let Some(pause) = self.hold.iter().map(|series| series.next_start(at)).min() {
+            // A transmission that ends at the very start of an outage is not affected.
+            if at + left <= pause {
                 break;
             }
-            left = left - stop.since(at);
-            at = self.release(stop);
+            left = left - pause.since(at);
+            at = self.release(pause);
             if at == Instant::NEVER {
                 break;
             }
@@ -68,17 +67,17 @@ impl Outages {
         at + left
     }
 
-    /// Whether an outage that loses covers any part of a transmission.
+    /// Whether an outage of mode `drop` overlaps a transmission.
     pub(super) fn loses(&self, started: Instant, sent: Instant) -> bool {
-        self.lose
+        self.drop
             .iter()
-            .any(|series| series.end_around(started).is_some() || series.next_begin(started) < sent)
+            .any(|series| series.end_around(started).is_some() || series.next_start(started) < sent)
     }
 }
 
 impl Series {
     fn new(outage: &scenario::Outage) -> Self {
-        // One that comes again before it has ended never ends.
+        // An outage whose period is not longer than its length never ends.
         let endless = outage.every.is_some_and(|every| every <= outage.length);
         Self {
             start: Instant::ZERO + outage.start,
@@ -87,18 +86,18 @@ impl Series {
         }
     }
 
-    /// The end of the outage that covers `at`, if one does.
+    /// The end of the outage that covers `at`, if any.
     fn end_around(&self, at: Instant) -> Option<Instant> {
-        let begin = self.last_begin(at)?;
-        (at.since(begin) < self.length).then(|| self.end_of(begin))
+        let start = self.last_start(at)?;
+        (at.since(start) < self.length).then(|| self.end_of(start))
     }
 
-    fn end_of(&self, begin: Instant) -> Instant {
-        if self.length == Duration::MAX { Instant::NEVER } else { begin + self.length }
+    fn end_of(&self, start: Instant) -> Instant {
+        if self.length == Duration::MAX { Instant::NEVER } else { start + self.length }
     }
 
-    /// The last begin at or before `at`.
-    fn last_begin(&self, at: Instant) -> Option<Instant> {
+    /// The last start at or before `at`.
+    fn last_start(&self, at: Instant) -> Option<Instant> {
         if at < self.start {
             return None;
         }
@@ -107,9 +106,9 @@ impl Series {
         Some(self.start + every * rounds)
     }
 
-    /// The first begin after `at`; [`Instant::NEVER`] if there is none.
-    fn next_begin(&self, at: Instant) -> Instant {
-        match (self.last_begin(at), self.every) {
+    /// The first start after `at`; [`Instant::NEVER`] if there is none.
+    fn next_start(&self, at: Instant) -> Instant {
+        match (self.last_start(at), self.every) {
             (None, _) => self.start,
             (Some(last), Some(every)) => last + every,
             (Some(_), None) => Instant::NEVER,
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn begin_is_covered_and_end_is_not() {
+    fn an_outage_includes_its_start_and_excludes_its_end() {
         let outages = Outages::new(&[outage(100, 10, None, OutageMode::Hold)]);
         let cases = [(99, 99), (100, 110), (109, 110), (110, 110), (500, 500)];
         for (from, expected) in cases {
@@ -144,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn overlapping_and_returning_outages_are_one_standstill() {
+    fn overlapping_outages_are_one_pause() {
         let outages = Outages::new(&[
             outage(100, 10, Some(50), OutageMode::Hold),
             outage(108, 5, None, OutageMode::Hold),
@@ -154,24 +153,24 @@ mod tests {
     }
 
     #[test]
-    fn a_transmission_stands_still_and_goes_on() {
+    fn a_transmission_pauses_and_resumes() {
         let outages = Outages::new(&[outage(100, 10, Some(50), OutageMode::Hold)]);
         let cases = [
-            // (begin, length, end): before, up to the begin, across one, across two.
+            // (start, transmission time, end): before, up to the start, across one, across two.
             (80, 10, 90),
             (90, 10, 100),
             (90, 11, 111),
             (90, 70, 180),
             (110, 40, 150),
         ];
-        for (begin, busy, end) in cases {
-            let sent = outages.end_of_transmission(at(begin), Duration::from_nanos(busy));
-            assert_eq!(sent, at(end), "{busy} from {begin}");
+        for (start, busy, end) in cases {
+            let sent = outages.end_of_transmission(at(start), Duration::from_nanos(busy));
+            assert_eq!(sent, at(end), "{busy} from {start}");
         }
     }
 
     #[test]
-    fn any_part_on_the_wire_during_an_outage_is_enough_to_lose() {
+    fn any_overlap_with_an_outage_loses_the_packet() {
         let outages = Outages::new(&[outage(100, 10, None, OutageMode::Drop)]);
         let cases = [
             ((90, 100), false),
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_without_end_holds_for_ever() {
+    fn an_outage_without_end_pauses_for_ever() {
         for every in [0, 10] {
             let outages = Outages::new(&[outage(100, 10, Some(every), OutageMode::Hold)]);
             assert_eq!(outages.release(at(100)), Instant::NEVER);

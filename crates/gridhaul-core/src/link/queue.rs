@@ -1,86 +1,85 @@
-//! The queue before the wire: drop-tail.
+//! The drop-tail queue of a transmitter.
 //!
-//! Under drop-tail a packet's fate in the queue is known on its arrival, and so is the time at
-//! which its transmission begins. The queue therefore holds no packets; it remembers when each
-//! waiting one will begin, and forgets it then.
+//! With drop-tail, the outcome of a packet and the start of its transmission are known on arrival.
+//! The queue therefore stores no packets, only the transmission start of each queued packet, until that
+//! time.
 
 use gridhaul_scenario::units::{Instant, QueueLimit};
 
-use super::ring::Ring;
+use super::ring_buffer::RingBuffer;
 
-/// What waits for the wire, and how much may.
+/// The queued packets and the queue limit.
 #[derive(Debug, Clone)]
 pub(super) struct DropTail {
-    /// In order of `begins`.
-    waiting: Ring<Waiting>,
+    /// In order of transmission start.
+    queued: RingBuffer<QueuedPacket>,
     bytes: u64,
-    limit: Limit,
+    capacity: QueueCapacity,
 }
 
-/// How much may wait.
+/// Maximum queue length.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limit {
+pub(super) struct QueueCapacity {
     packets: usize,
     bytes: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Waiting {
-    begins: Instant,
+struct QueuedPacket {
+    starts: Instant,
     bytes: u32,
 }
 
 impl DropTail {
     /// An empty queue with this limit.
     pub(super) fn new(limit: QueueLimit) -> Self {
-        Self { waiting: Ring::new(), bytes: 0, limit: Limit::new(limit) }
+        Self { queued: RingBuffer::new(), bytes: 0, capacity: QueueCapacity::new(limit) }
     }
 
-    /// Forgets the packets whose transmission has begun by `now`.
+    /// Removes the packets whose transmission has started by `now`.
     #[inline]
     pub(super) fn advance(&mut self, now: Instant) {
-        while let Some(first) = self.waiting.front()
-            && first.begins <= now
+        while let Some(first) = self.queued.front()
+            && first.starts <= now
         {
             self.bytes -= u64::from(first.bytes);
-            self.waiting.drop_front();
+            self.queued.drop_front();
         }
     }
 
-    /// Forgets all packets: a free wire has taken each of them.
+    /// Removes all packets: with an idle transmitter none is queued.
     #[inline]
     pub(super) const fn clear(&mut self) {
-        self.waiting.clear();
+        self.queued.clear();
         self.bytes = 0;
     }
 
-    /// Lets a packet wait until its transmission begins; false where there is no room for it.
-    /// What is on the wire does not count, as in ns-2: with a limit of 50 packets, 51 can be on
-    /// the wire and in the queue together.
+    /// Enqueues a packet until its transmission starts; false if the queue is full. The packet in
+    /// transmission does not count, as in ns-2: with a limit of 50 packets, the link holds at most 51.
     #[inline]
-    pub(super) fn wait(&mut self, begins: Instant, bytes: u32) -> bool {
+    pub(super) fn enqueue(&mut self, starts: Instant, bytes: u32) -> bool {
         let total = self.bytes + u64::from(bytes);
-        let room = self.limit.holds(self.waiting.len() + 1, total);
-        if room {
-            self.waiting.push_back(Waiting { begins, bytes });
+        let fits = self.capacity.admits(self.queued.len() + 1, total);
+        if fits {
+            self.queued.push_back(QueuedPacket { starts, bytes });
             self.bytes = total;
         }
-        room
+        fits
     }
 
-    /// Packets that wait, as of the last change.
+    /// Queue length in packets, as of the last change.
     #[inline]
     pub(super) const fn packets(&self) -> u32 {
-        self.waiting.len() as u32
+        self.queued.len() as u32
     }
 
-    /// Bytes that wait, as of the last change.
+    /// Queue length in bytes, as of the last change.
     pub(super) const fn bytes(&self) -> u64 {
         self.bytes
     }
 }
 
-impl Limit {
+impl QueueCapacity {
     pub(super) const fn new(limit: QueueLimit) -> Self {
         let (packets, bytes) = match limit {
             QueueLimit::Packets(packets) => (packets as usize, u64::MAX),
@@ -90,9 +89,9 @@ impl Limit {
         Self { packets, bytes }
     }
 
-    /// Whether so much may wait.
+    /// Whether a queue of this length is within the limit.
     #[inline]
-    pub(super) const fn holds(self, packets: usize, bytes: u64) -> bool {
+    pub(super) const fn admits(self, packets: usize, bytes: u64) -> bool {
         packets <= self.packets && bytes <= self.bytes
     }
 }

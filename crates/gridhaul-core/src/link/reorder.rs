@@ -1,4 +1,4 @@
-//! Packets that are held back so that later ones overtake them.
+//! Reordering: random packets get an extra delay, so that later packets overtake them.
 
 use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::Duration;
@@ -6,24 +6,24 @@ use gridhaul_scenario::units::Duration;
 use super::LinkRandomStreams;
 use crate::random::BernoulliTrial;
 
-/// Chooses the packets that are held back.
+/// Selects the packets to be delayed.
 #[derive(Debug, Clone)]
 pub(super) struct Reorder {
-    coin: BernoulliTrial,
+    trial: BernoulliTrial,
     delay: Duration,
 }
 
 impl Reorder {
-    /// Reordering with its own stream of chance.
-    pub(super) fn new(reorder: &scenario::Reorder, chance: LinkRandomStreams) -> Self {
+    /// Reordering with its own random stream.
+    pub(super) fn new(reorder: &scenario::Reorder, random: LinkRandomStreams) -> Self {
         Self {
-            coin: BernoulliTrial::new(reorder.probability, chance.stream("reorder")),
+            trial: BernoulliTrial::new(reorder.probability, random.stream("reorder")),
             delay: reorder.delay,
         }
     }
 
-    /// For how long the next packet is held back; `None`: not at all.
-    pub(super) fn hold_back(&mut self) -> Option<Duration> {
-        self.coin.flip().then_some(self.delay)
+    /// The extra delay of the next packet, if it is selected.
+    pub(super) fn extra_delay(&mut self) -> Option<Duration> {
+        self.trial.sample().then_some(self.delay)
     }
 }

@@ -1,42 +1,42 @@
-//! The time that a packet takes on a wire.
+//! Transmission times of packets.
 
 use gridhaul_scenario::units::{BitRate, Duration};
 
-/// Charges packets their time on a wire of one rate, in whole nanoseconds.
+/// Computes transmission times at a fixed rate, in whole nanoseconds.
 ///
-/// A packet that takes 50 µs or more is charged the next whole nanosecond, always the
-/// same. Of a shorter one the fraction of a nanosecond is carried to the next packet, so that a long
-/// busy period of a fast wire keeps its rate.
+/// A transmission time of 50 µs or more is rounded up to a whole nanosecond. Of a shorter one, the fraction
+/// of a nanosecond is carried over to the next packet, so that a long busy period of a high-rate link
+/// keeps its rate.
 #[derive(Debug, Clone, Copy)]
 pub struct Serializer {
     bits_per_sec: u64,
     /// Numerator of the carried fraction; the denominator is the rate.
     carry: u64,
-    /// Size of the packet charged last, and what it takes without the carried fraction: whole
-    /// nanoseconds and the numerator of the rest. Most packets of a wire are of one size, so most
+    /// Size of the previous packet, and its transmission time without the carried fraction: whole
+    /// nanoseconds and the numerator of the rest. Most packets of a link have the same size, so most
     /// need no division.
     last: u32,
     nanos: u64,
     rest: u64,
 }
 
-/// From 50 µs on a whole nanosecond more is at most 0.002 %, and equal packets must take equal times:
-/// with a carried fraction a segment that should arrive as the timer of a delayed acknowledgement
-/// fires came a nanosecond too late, and ns-2 was not followed.
+/// From 50 µs on, rounding up to a nanosecond changes the time by at most 0.002 %. Equal packets must take
+/// equal times: with a carried fraction, a segment that should arrive exactly when a delayed-ACK timer
+/// expires arrived a nanosecond too late, unlike in ns-2.
 const WHOLE_FROM_NS: u64 = 50_000;
 
 impl Serializer {
-    /// A wire of this rate, which must not be zero.
+    /// A serializer of this rate, which must not be zero.
     ///
     /// # Panics
-    /// On a rate of zero.
+    /// If the rate is zero.
     #[must_use]
     pub fn new(rate: BitRate) -> Self {
-        assert!(rate.as_bits_per_sec() > 0, "a wire needs a rate above zero");
+        assert!(rate.as_bits_per_sec() > 0, "a link needs a rate above zero");
         Self { bits_per_sec: rate.as_bits_per_sec(), carry: 0, last: 0, nanos: 0, rest: 0 }
     }
 
-    /// Time that the next packet of `bytes` (at most 64 MB) takes.
+    /// Transmission time of the next packet of `bytes` (at most 64 MB).
     #[inline]
     pub fn charge(&mut self, bytes: u32) -> Duration {
         if bytes != self.last {
@@ -61,7 +61,7 @@ impl Serializer {
         }
     }
 
-    /// Forgets the carried fraction: the wire has been idle.
+    /// Resets the carried fraction: the transmitter has been idle.
     #[inline]
     pub fn idle(&mut self) {
         self.carry = 0;
@@ -73,32 +73,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_busy_fast_wire_keeps_its_rate_to_the_nanosecond() {
+    fn a_busy_high_rate_link_keeps_its_rate_to_the_nanosecond() {
         // 30 Mbit/s does not divide 40 B into whole nanoseconds: 10 666.67 ns each.
-        let mut wire = Serializer::new(BitRate::from_bits_per_sec(30_000_000));
-        let total: u64 = (0..3_000_000).map(|_| wire.charge(40).as_nanos()).sum();
+        let mut serializer = Serializer::new(BitRate::from_bits_per_sec(30_000_000));
+        let total: u64 = (0..3_000_000).map(|_| serializer.charge(40).as_nanos()).sum();
         assert_eq!(total, 32_000_000_000);
     }
 
     #[test]
     fn sizes_share_one_carried_fraction() {
-        // 3 Gbit/s: 1 B takes 2.67 ns, 2 B take twice that; both are never early.
+        // 3 Gbit/s: 1 B takes 2.67 ns, 2 B take twice that; no transmission ends early.
         let rate = 3_000_000_000;
-        let mut wire = Serializer::new(BitRate::from_bits_per_sec(rate));
+        let mut serializer = Serializer::new(BitRate::from_bits_per_sec(rate));
         let (mut work, mut nanos) = (0, 0);
         for bytes in [1, 1, 2, 1, 2, 2, 2, 1, 40, 1] {
             work += u64::from(bytes) * 8_000_000_000;
-            nanos += wire.charge(bytes).as_nanos();
+            nanos += serializer.charge(bytes).as_nanos();
             assert_eq!(nanos, work / rate);
         }
     }
 
     #[test]
-    fn equal_packets_of_a_slow_wire_take_equal_times() {
+    fn equal_packets_of_a_low_rate_link_take_equal_times() {
         // 3 Mbit/s: 40 B take 106 666.67 ns.
-        let mut wire = Serializer::new(BitRate::from_bits_per_sec(3_000_000));
+        let mut serializer = Serializer::new(BitRate::from_bits_per_sec(3_000_000));
         for _ in 0..10 {
-            assert_eq!(wire.charge(40).as_nanos(), 106_667);
+            assert_eq!(serializer.charge(40).as_nanos(), 106_667);
         }
     }
 }

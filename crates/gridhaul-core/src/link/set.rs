@@ -3,13 +3,15 @@
 use gridhaul_scenario::scenario::{Diagnostic, Direction, Directions, Scenario};
 use gridhaul_scenario::units::Instant;
 
-use super::{DropReason, LinkAccount, LinkDirection, LinkRandomStreams, Passage, Payload};
+use super::{
+    DropReason, LinkAccount, LinkDirection, LinkPayload, LinkRandomStreams, PacketTransit,
+};
 
-/// The directions of the links of a network, numbered from 0.
+/// The directions of the links of a network, indexed from 0.
 ///
-/// A packet is offered to a direction by [`offer`](Self::offer), which counts it, notifies the observer of
-/// the direction and the directions that are paired with it. What leaves is taken from the entry
-/// ([`LinkEntry::front`]) when the direction is due. The caller keeps the deadlines: the simulator in its
+/// [`offer`](Self::offer) passes a packet to a direction, counts it, and notifies the observer of the
+/// direction and the directions paired with it. When the direction is due, the caller takes departing
+/// packets from the entry ([`LinkEntry::front`]). The caller schedules the deadlines: the simulator in its
 /// event queue, others in [`TimedLinks`](super::TimedLinks).
 #[derive(Debug, Clone)]
 pub struct LinkSet<P, O = ()> {
@@ -21,23 +23,23 @@ pub struct LinkSet<P, O = ()> {
 pub struct LinkEntry<P, O = ()> {
     /// The direction itself.
     pub direction: LinkDirection<P>,
-    /// What was counted since the start of the run.
+    /// Counters since the start of the run.
     pub account: LinkAccount,
-    /// Sees the packets of the direction.
+    /// Observer of the packets of the direction.
     pub observer: O,
-    /// Directions whose latency depends on whether this one is used.
+    /// Directions whose latency depends on the use of this one.
     paired: Box<[u32]>,
-    /// Whether an offered packet concerns the observer or a paired direction: one comparison decides for
-    /// the directions without either.
+    /// Whether offered packets concern the observer or a paired direction: one comparison covers both
+    /// cases.
     is_observed: bool,
 }
 
-/// Sees the packets of one direction: an audit, a capture. `()` observes nothing.
+/// Observes the packets of one direction, for audits and captures. `()` observes nothing.
 ///
-/// All methods do nothing unless they are overridden.
+/// All methods have empty default implementations.
 pub trait LinkObserver<P> {
-    /// Whether [`on_offered`](Self::on_offered) or [`on_accepted`](Self::on_accepted) do anything. The
-    /// answer may not change after the direction has become part of a set.
+    /// Whether [`on_offered`](Self::on_offered) or [`on_accepted`](Self::on_accepted) are implemented. The
+    /// value must be constant while the direction is part of a set.
     fn observes_offers(&self) -> bool {
         false
     }
@@ -48,18 +50,18 @@ pub trait LinkObserver<P> {
     /// The queue has accepted a packet of `bytes`.
     fn on_accepted(&mut self, _now: Instant, _bytes: u32) {}
 
-    /// A packet leaves the direction at its far end, or is lost.
-    fn on_passage(&mut self, _now: Instant, _passage: &Passage<P>) {}
+    /// A packet departs at the far end of the direction, or is lost.
+    fn on_transit(&mut self, _now: Instant, _transit: &PacketTransit<P>) {}
 }
 
 impl<P> LinkObserver<P> for () {}
 
-impl<P: Payload, O: LinkObserver<P>> LinkSet<P, O> {
+impl<P: LinkPayload, O: LinkObserver<P>> LinkSet<P, O> {
     /// Idle links: every direction of a scenario for each member of its group, in the order of
-    /// `directions`. `observer` makes the observer of a direction of this name and member.
+    /// `directions`. `observer` creates the observer of a direction from its name and member.
     ///
     /// # Errors
-    /// A direction is paired with one that does not exist, which no valid scenario has.
+    /// A direction is paired with an unknown one, which validation of the scenario excludes.
     pub fn of_scenario(
         scenario: &Scenario,
         directions: &Directions,
@@ -69,8 +71,8 @@ impl<P: Payload, O: LinkObserver<P>> LinkSet<P, O> {
         let mut entries = Vec::with_capacity(directions.row_of().len());
         for ((name, members), keys) in directions.rows().iter().zip(Directions::keys(scenario)) {
             for member in 0..*members {
-                let chance = LinkRandomStreams::named(scenario.seed, replication, name, member);
-                entries.push(LinkEntry::new(keys, chance, observer(name, member, keys)));
+                let random = LinkRandomStreams::named(scenario.seed, replication, name, member);
+                entries.push(LinkEntry::new(keys, random, observer(name, member, keys)));
             }
         }
         for (entry, paired) in entries.iter_mut().zip(directions.paired(scenario)?) {
@@ -97,49 +99,49 @@ impl<P: Payload, O: LinkObserver<P>> LinkSet<P, O> {
         self.entries.is_empty()
     }
 
-    /// A direction by its number.
+    /// A direction by its index.
     ///
     /// # Panics
-    /// There is no direction of this number.
+    /// If `link` is out of range.
     #[inline]
     #[must_use]
     pub fn entry(&self, link: u32) -> &LinkEntry<P, O> {
         &self.entries[link as usize]
     }
 
-    /// A direction by its number.
+    /// A direction by its index.
     ///
     /// # Panics
-    /// There is no direction of this number.
+    /// If `link` is out of range.
     #[inline]
     pub fn entry_mut(&mut self, link: u32) -> &mut LinkEntry<P, O> {
         &mut self.entries[link as usize]
     }
 
-    /// All directions in the order of their numbers.
+    /// All directions, in index order.
     pub fn iter(&self) -> std::slice::Iter<'_, LinkEntry<P, O>> {
         self.entries.iter()
     }
 
-    /// All directions in the order of their numbers.
+    /// All directions, in index order.
     pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, LinkEntry<P, O>> {
         self.entries.iter_mut()
     }
 
-    /// What was counted up to `now`, for each direction.
+    /// The counters of each direction up to `now`.
     pub fn accounts(&self, now: Instant) -> impl Iterator<Item = LinkAccount> {
         self.entries.iter().map(move |entry| entry.account.at(now, &entry.direction))
     }
 
-    /// Offers a packet of `bytes` to a direction; `packet` makes the packet in its place. Where the
-    /// deadline of the direction changes, `schedule` is called with the new deadline: a packet that waits
-    /// after others does not change it.
+    /// Offers a packet of `bytes` to a direction; `packet` constructs the packet in place. If the deadline of
+    /// the direction changes, `schedule` is called with the new deadline; a packet queued after others does
+    /// not change it.
     ///
     /// # Errors
-    /// The queue has dropped the packet, for this reason.
+    /// The queue drops the packet, for the returned reason.
     ///
     /// # Panics
-    /// There is no direction of this number.
+    /// If `link` is out of range.
     #[inline(always)]
     pub fn offer(
         &mut self,
@@ -167,25 +169,25 @@ impl<P: Payload, O: LinkObserver<P>> LinkSet<P, O> {
         Ok(())
     }
 
-    /// The place of the next packet of a direction that is neither impaired nor observed, with what was
-    /// there before; `None` for other directions. The caller writes the packet and offers it by
-    /// [`offer_placed`](Self::offer_placed). `filler` is for new memory.
+    /// The buffer slot of the next packet of a direction that is plain and not observed, with its previous
+    /// content; `None` for other directions. The caller writes the packet and offers it with
+    /// [`offer_slot`](Self::offer_slot). `filler` initialises new memory.
     ///
     /// # Panics
-    /// There is no direction of this number.
+    /// If `link` is out of range.
     #[inline(always)]
-    pub fn place(&mut self, link: u32, filler: impl FnOnce() -> P) -> Option<&mut P> {
+    pub fn packet_slot(&mut self, link: u32, filler: impl FnOnce() -> P) -> Option<&mut P> {
         let entry = &mut self.entries[link as usize];
-        entry.is_plain().then(|| entry.direction.place_packet(filler))
+        entry.is_plain().then(|| entry.direction.next_slot(filler))
     }
 
-    /// As [`offer`](Self::offer), for a packet of `bytes` that was written in [`place`](Self::place).
-    /// `None` where the direction has no such place.
+    /// As [`offer`](Self::offer), for a packet of `bytes` written to [`packet_slot`](Self::packet_slot).
+    /// `None` if the direction has no such slot.
     ///
     /// # Panics
-    /// There is no direction of this number.
+    /// If `link` is out of range.
     #[inline(always)]
-    pub fn offer_placed(
+    pub fn offer_slot(
         &mut self,
         now: Instant,
         link: u32,
@@ -198,7 +200,7 @@ impl<P: Payload, O: LinkObserver<P>> LinkSet<P, O> {
         }
         entry.account.offered += 1;
         let before = entry.direction.next_deadline();
-        if !entry.direction.accept_placed(now, bytes) {
+        if !entry.direction.accept_slot(now, bytes) {
             entry.account.on_refused();
             return Some(Err(DropReason::QueueFull));
         }
@@ -218,12 +220,12 @@ impl<P: Payload, O: LinkObserver<P>> LinkSet<P, O> {
     }
 }
 
-impl<P: Payload, O: LinkObserver<P>> LinkEntry<P, O> {
-    /// An idle direction, paired with none.
+impl<P: LinkPayload, O: LinkObserver<P>> LinkEntry<P, O> {
+    /// An idle direction that is not paired.
     #[must_use]
-    pub fn new(direction: &Direction, chance: LinkRandomStreams, observer: O) -> Self {
+    pub fn new(direction: &Direction, random: LinkRandomStreams, observer: O) -> Self {
         Self {
-            direction: LinkDirection::new(direction, chance),
+            direction: LinkDirection::new(direction, random),
             account: LinkAccount::of(direction),
             is_observed: observer.observes_offers(),
             observer,
@@ -231,24 +233,24 @@ impl<P: Payload, O: LinkObserver<P>> LinkEntry<P, O> {
         }
     }
 
-    /// Whether the direction is neither impaired nor observed.
+    /// Whether the direction is plain and not observed.
     #[inline]
     #[must_use]
     pub const fn is_plain(&self) -> bool {
         !self.is_observed && self.direction.is_plain()
     }
 
-    /// The packet that leaves at or before `now`, observed and counted. The packet stays in its place until
-    /// `direction.drop_front()`; call this method once for each packet.
+    /// The packet that departs at or before `now`, after notifying the observer and the counters. The packet stays
+    /// in the buffer until `direction.drop_front()`; call this method once for each packet.
     #[inline]
-    pub fn front(&mut self, now: Instant) -> Option<&Passage<P>> {
-        let passage = self.direction.front(now)?;
-        self.observer.on_passage(now, passage);
-        self.account.count(passage);
-        Some(passage)
+    pub fn front(&mut self, now: Instant) -> Option<&PacketTransit<P>> {
+        let transit = self.direction.front(now)?;
+        self.observer.on_transit(now, transit);
+        self.account.count(transit);
+        Some(transit)
     }
 
-    /// The queue has taken a packet: `before` was the deadline without it.
+    /// The queue has accepted a packet; `before` was the previous deadline.
     #[inline(always)]
     fn on_queued(&mut self, before: Instant, schedule: impl FnOnce(Instant)) {
         self.account.queue_max = self.account.queue_max.max(self.direction.queued_at_last());

@@ -1,34 +1,34 @@
-//! Links with their deadlines, for callers without an event queue.
+//! Links with a deadline queue, for callers without an event queue.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use gridhaul_scenario::units::Instant;
 
-use super::{DropReason, LinkObserver, LinkSet, Passage, Payload};
+use super::{DropReason, LinkObserver, LinkPayload, LinkSet, PacketTransit};
 
-/// A [`LinkSet`] that knows which of its directions is due next.
+/// A [`LinkSet`] with a queue of the deadlines of its directions.
 ///
-/// Call order: [`offer`](Self::offer) packets, never with a `now` before an earlier one; at
-/// [`next_deadline`](Self::next_deadline) take what leaves with [`poll`](Self::poll) until it returns `None`.
+/// Call order: [`offer`](Self::offer) packets, with values of `now` that never decrease; at
+/// [`next_deadline`](Self::next_deadline) take departing packets with [`poll`](Self::poll) until it returns `None`.
 #[derive(Debug, Clone)]
 pub struct TimedLinks<P, O = ()> {
     /// The directions, their counters and observers.
     pub links: LinkSet<P, O>,
     deadlines: Deadlines,
-    /// The direction from which packets are being taken.
+    /// The direction that [`poll`](Self::poll) is draining.
     current: Option<u32>,
 }
 
-/// Deadlines of directions, the earliest first; at equal times the direction with the smallest number.
+/// Deadlines of directions, the earliest first; at equal times, the direction with the smallest index.
 #[derive(Debug, Clone)]
 struct Deadlines {
     heap: BinaryHeap<Reverse<(Instant, u32)>>,
-    /// Time of the valid entry of each direction. Other entries were overtaken by an earlier one.
+    /// Time of the valid entry of each direction. Other entries of the heap are obsolete.
     scheduled: Vec<Instant>,
 }
 
-impl<P: Payload, O: LinkObserver<P>> TimedLinks<P, O> {
+impl<P: LinkPayload, O: LinkObserver<P>> TimedLinks<P, O> {
     /// Idle links.
     #[must_use]
     pub fn new(links: LinkSet<P, O>) -> Self {
@@ -39,10 +39,10 @@ impl<P: Payload, O: LinkObserver<P>> TimedLinks<P, O> {
     /// Offers a packet of `bytes` to a direction.
     ///
     /// # Errors
-    /// The queue has dropped the packet, for this reason.
+    /// The queue drops the packet, for the returned reason.
     ///
     /// # Panics
-    /// There is no direction of this number.
+    /// If `link` is out of range.
     pub fn offer(
         &mut self,
         now: Instant,
@@ -54,21 +54,21 @@ impl<P: Payload, O: LinkObserver<P>> TimedLinks<P, O> {
         self.links.offer(now, link, bytes, || packet, |at| deadlines.schedule(link, at))
     }
 
-    /// A packet that leaves a direction at or before `now`, lost packets included, and the number of the
-    /// direction. Directions take turns in the order of their deadlines, then of their numbers; one
-    /// direction returns all that is due before the next one does.
-    pub fn poll(&mut self, now: Instant) -> Option<(u32, Passage<P>)> {
+    /// The next packet that departs at or before `now`, lost packets included, and the index of its
+    /// direction. Directions are ordered by deadline, then by index; a direction is drained before the next
+    /// one is polled.
+    pub fn poll(&mut self, now: Instant) -> Option<(u32, PacketTransit<P>)> {
         loop {
             let link = match self.current {
                 Some(link) => link,
                 None => self.deadlines.pop(now)?,
             };
             let entry = self.links.entry_mut(link);
-            let passage = entry.front(now).copied();
-            if let Some(passage) = passage {
+            let transit = entry.front(now).copied();
+            if let Some(transit) = transit {
                 entry.direction.drop_front();
                 self.current = Some(link);
-                return Some((link, passage));
+                return Some((link, transit));
             }
             let deadline = entry.direction.next_deadline();
             self.current = None;
@@ -76,8 +76,8 @@ impl<P: Payload, O: LinkObserver<P>> TimedLinks<P, O> {
         }
     }
 
-    /// When [`poll`](Self::poll) is next to be called; it may then return `None`, if the deadline of a
-    /// direction has moved later.
+    /// When [`poll`](Self::poll) is to be called next. The call may return `None` if the deadline of a
+    /// direction has moved to a later time.
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         self.deadlines.first()
@@ -85,7 +85,7 @@ impl<P: Payload, O: LinkObserver<P>> TimedLinks<P, O> {
 }
 
 impl Deadlines {
-    /// The direction is due at `at`, unless it is due earlier anyway.
+    /// Schedules a deadline, unless the direction already has an earlier one.
     fn schedule(&mut self, link: u32, at: Instant) {
         let scheduled = &mut self.scheduled[link as usize];
         if at < *scheduled {
@@ -98,7 +98,7 @@ impl Deadlines {
         self.heap.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at)
     }
 
-    /// Removes the entry of the direction that is due first, if that is by `now`.
+    /// Removes the earliest entry that is due by `now` and returns its direction.
     fn pop(&mut self, now: Instant) -> Option<u32> {
         while self.first() <= now {
             let Some(Reverse((at, link))) = self.heap.pop() else { break };

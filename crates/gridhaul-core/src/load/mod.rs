@@ -1,22 +1,22 @@
-//! Loads: what an application hands to its transport, and when.
+//! Traffic loads: the messages that an application passes to its transport, and their times.
 //!
-//! A load knows sizes and times only. [`Demand`] says what a load is for the transport: a stream without
-//! end, a given amount, messages that come at times of their own whatever the network does (an open
-//! loop), messages as fast as the transport takes them, or a dialogue in which each step waits for the
-//! last. [`Application`] carries a demand out over a [`Carrier`]: simulated connections or sockets.
+//! A load defines only sizes and times. [`Demand`] classifies loads for the transport: an endless stream,
+//! a given amount, messages at times independent of the network (open loop), messages as fast as the
+//! transport accepts them, or a request-response dialogue. [`Application`] executes a demand over a
+//! [`Carrier`]: a simulated connection or a socket.
 
 mod application;
-mod burst;
-mod bursts;
-mod delays;
-mod judge;
+mod deadline;
+mod event_burst;
+mod group_totals;
+mod handshake_times;
+mod message_delays;
 mod on_off;
-mod opening;
-mod openings;
+mod on_off_periods;
 mod periodic;
 mod poisson;
 mod request_response;
-mod totals;
+mod start_schedule;
 
 use std::sync::Arc;
 
@@ -25,76 +25,77 @@ use gridhaul_scenario::units::Instant;
 
 use crate::random::RandomStream;
 
-pub use application::{Application, Carrier, Delivered, Message, Outbox, Transfer, UnderWay};
-pub use burst::Burst;
-pub use bursts::Bursts;
-pub use delays::Delays;
-pub use judge::Judge;
+pub use application::{
+    Application, Carrier, Delivered, InFlightMessages, Message, Outbox, Transfer,
+};
+pub use deadline::DeadlineCounter;
+pub use event_burst::Burst;
+pub use group_totals::{Goodputs, Transfers, message_loss};
+pub use handshake_times::HandshakeTimes;
+pub use message_delays::MessageDelays;
 pub use on_off::OnOff;
-pub use opening::{DEFAULT_START_SPREAD, Opening};
-pub use openings::Openings;
+pub use on_off_periods::OnOffPeriods;
 pub use periodic::Periodic;
 pub use poisson::Poisson;
 pub use request_response::RequestResponse;
-pub use totals::{Goodputs, Transfers, message_loss};
+pub use start_schedule::{DEFAULT_START_SPREAD, StartSchedule};
 
-/// A message arrives at the transport: an event of the arrival process that a load is.
+/// A message arrival: an event of the arrival process of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// When the application hands the message over.
+    /// When the application passes the message to the transport.
     pub at: Instant,
     /// Size of the message in bytes of payload.
     pub bytes: u64,
 }
 
-/// What a load is for the transport that carries it.
+/// The kinds of loads for a transport.
 #[derive(Debug, Clone)]
 pub enum Demand {
-    /// As much as the transport takes (`bulk`).
+    /// As much as the transport accepts (`bulk`).
     Endless,
     /// This many bytes at once, then the end (`transfer`).
     Limited(u64),
-    /// Messages at times of their own (`periodic`, `poisson`, `burst`, `on_off` with a rate).
+    /// Messages at times independent of the network (`periodic`, `poisson`, `burst`, `on_off` with a rate).
     Open(Source),
-    /// Messages as fast as the transport takes them, in bursts (`on_off` without a rate). During a
-    /// burst, a message is ready, and is written, whenever the transport takes one.
+    /// Messages as fast as the transport accepts them, during on periods (`on_off` without a rate).
     Greedy(Greedy),
-    /// Messages of a recording, handed over by whoever reads it (`trace`).
+    /// Messages of a recorded trace, passed on by its reader (`trace`).
     Recorded,
-    /// Each step waits for the one before (`request_response`).
+    /// Requests and responses, each sent after the previous message has arrived (`request_response`).
     Dialogue(RequestResponse),
 }
 
-/// Messages as fast as the transport takes them, in bursts.
+/// Messages as fast as the transport accepts them, during on periods.
 #[derive(Debug, Clone)]
 pub struct Greedy {
     /// Size of a message in bytes of payload.
     pub bytes: u64,
-    /// When to write.
-    pub bursts: Bursts,
-    /// The transport did not take the last message that was offered.
+    /// The on and off periods.
+    pub periods: OnOffPeriods,
+    /// The transport refused the last message.
     pub refused: bool,
 }
 
-/// An open-loop source of messages. Boxed: a row of the simulator has the size of the largest.
+/// An open-loop source of messages. Boxed, because a row of the simulator has the size of the largest.
 #[derive(Debug, Clone)]
 pub enum Source {
-    /// A message at every tick of a clock.
+    /// A message in every period.
     Periodic(Box<Periodic>),
-    /// Messages at random, independent times.
+    /// Messages with exponentially distributed interarrival times.
     Poisson(Box<Poisson>),
-    /// Bursts with silence between them.
+    /// Messages at a fixed rate during on periods.
     OnOff(Box<OnOff>),
     /// Reports after an event.
     Burst(Box<Burst>),
 }
 
-/// A load that many members carry: what is the same for all of them, they share.
+/// A load of many members, which share its constant part.
 #[derive(Debug, Clone)]
 pub enum SharedLoad<'a> {
     /// An on–off load.
     OnOff(Arc<scenario::OnOff>),
-    /// Any other, whose members have their own copies of its keys.
+    /// Any other load; its members have copies of its keys.
     Other(&'a Load),
 }
 
@@ -108,41 +109,41 @@ impl<'a> From<&'a Load> for SharedLoad<'a> {
 }
 
 impl Demand {
-    /// What a member of `load` demands, from `start` on. Give each a stream of chance of its own.
+    /// The demand of a member of `load` from `start` on. Each member needs its own random stream.
     #[must_use]
-    pub fn of_member(load: &SharedLoad<'_>, start: Instant, chance: RandomStream) -> Self {
+    pub fn of_member(load: &SharedLoad<'_>, start: Instant, random: RandomStream) -> Self {
         match load {
             SharedLoad::OnOff(keys) if keys.rate.is_some() => {
                 let keys = Arc::clone(keys);
-                Self::Open(Source::OnOff(Box::new(OnOff::new(keys, start, chance))))
+                Self::Open(Source::OnOff(Box::new(OnOff::new(keys, start, random))))
             }
             SharedLoad::OnOff(keys) => Self::Greedy(Greedy {
                 bytes: keys.size.get(),
-                bursts: Bursts::new(keys, start, chance),
+                periods: OnOffPeriods::new(keys, start, random),
                 refused: false,
             }),
-            SharedLoad::Other(load) => Self::new(load, start, chance),
+            SharedLoad::Other(load) => Self::new(load, start, random),
         }
     }
 
-    /// What `load` demands, from `start` on. Give each flow a stream of chance of its own.
+    /// The demand of `load` from `start` on. Each flow needs its own random stream.
     #[must_use]
-    pub fn new(load: &Load, start: Instant, chance: RandomStream) -> Self {
+    pub fn new(load: &Load, start: Instant, random: RandomStream) -> Self {
         match load {
             Load::Bulk => Self::Endless,
             Load::Transfer(keys) => Self::Limited(keys.size.get()),
             Load::Periodic(keys) => {
-                Self::Open(Source::Periodic(Box::new(Periodic::new(keys, start, chance))))
+                Self::Open(Source::Periodic(Box::new(Periodic::new(keys, start, random))))
             }
             Load::Poisson(keys) => {
-                Self::Open(Source::Poisson(Box::new(Poisson::new(keys, start, chance))))
+                Self::Open(Source::Poisson(Box::new(Poisson::new(keys, start, random))))
             }
-            Load::OnOff(_) => Self::of_member(&load.into(), start, chance),
+            Load::OnOff(_) => Self::of_member(&load.into(), start, random),
             Load::Burst(keys) => {
-                Self::Open(Source::Burst(Box::new(Burst::new(keys, start, chance))))
+                Self::Open(Source::Burst(Box::new(Burst::new(keys, start, random))))
             }
             Load::Trace(_) => Self::Recorded,
-            Load::Application(keys) => Self::new(&keys.load(), start, chance),
+            Load::Application(keys) => Self::new(&keys.load(), start, random),
             Load::RequestResponse(keys) => Self::Dialogue(RequestResponse::new(keys, start)),
         }
     }
@@ -151,26 +152,26 @@ impl Demand {
 impl Source {
     /// The source of an open-loop load from `start` on; `None` for any other load.
     #[must_use]
-    pub fn new(load: &Load, start: Instant, chance: RandomStream) -> Option<Self> {
-        match Demand::new(load, start, chance) {
+    pub fn new(load: &Load, start: Instant, random: RandomStream) -> Option<Self> {
+        match Demand::new(load, start, random) {
             Demand::Open(source) => Some(source),
             _ => None,
         }
     }
 
-    /// When the next message comes; [`Instant::NEVER`] where none will (a rate of zero).
+    /// When the next message arrives; [`Instant::NEVER`] if none will (a rate of zero).
     #[inline]
     #[must_use]
-    pub fn coming(&self) -> Instant {
+    pub fn next_time(&self) -> Instant {
         match self {
-            Self::Periodic(source) => source.coming(),
-            Self::Poisson(source) => source.coming(),
-            Self::OnOff(source) => source.coming(),
-            Self::Burst(source) => source.coming(),
+            Self::Periodic(source) => source.next_time(),
+            Self::Poisson(source) => source.next_time(),
+            Self::OnOff(source) => source.next_time(),
+            Self::Burst(source) => source.next_time(),
         }
     }
 
-    /// The next message, in order of time; `None` where none will ever come.
+    /// The next message, in order of time; `None` if none will ever arrive.
     #[inline]
     pub fn next_message(&mut self) -> Option<Arrival> {
         match self {
@@ -181,10 +182,10 @@ impl Source {
         }
     }
 
-    /// The next message, if it comes at `now` or before.
+    /// The next message, if it arrives at or before `now`.
     #[inline]
     pub fn next_message_by(&mut self, now: Instant) -> Option<Arrival> {
-        if self.coming() <= now { self.next_message() } else { None }
+        if self.next_time() <= now { self.next_message() } else { None }
     }
 }
 
@@ -194,14 +195,14 @@ mod tests {
 
     #[test]
     fn the_schedule_of_a_meter_is_small() {
-        // A million meters have one each.
+        // There may be a million meters, each with one schedule.
         assert!(size_of::<Source>() <= 96, "{}", size_of::<Source>());
         assert!(size_of::<OnOff>() <= 48, "{}", size_of::<OnOff>());
         assert!(size_of::<Demand>() <= 112, "{}", size_of::<Demand>());
     }
 
     #[test]
-    fn applications_are_the_periodic_loads_of_their_table() {
+    fn application_profiles_are_periodic_loads() {
         use gridhaul_scenario::scenario::{Application, ApplicationProfile};
         let application = Load::Application(Application {
             profile: ApplicationProfile::WideAreaMeasurement,
@@ -209,8 +210,8 @@ mod tests {
             size: None,
             synchronised: true,
         });
-        let chance = RandomStream::named(1, 0, "pmu", 0, "load");
-        let mut source = Source::new(&application, Instant::ZERO, chance).unwrap();
+        let random = RandomStream::named(1, 0, "pmu", 0, "load");
+        let mut source = Source::new(&application, Instant::ZERO, random).unwrap();
         let messages: Vec<_> = std::iter::from_fn(|| source.next_message())
             .map(|message| (message.at.as_nanos() / 1_000_000, message.bytes))
             .take(3)

@@ -1,95 +1,95 @@
-//! Bursts with silence between them.
+//! An on-off source with a fixed rate during on periods.
 
 use std::sync::Arc;
 
 use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{BitRate, Duration, Instant};
 
-use super::bursts::length;
-use super::{Arrival, Bursts};
+use super::on_off_periods::length;
+use super::{Arrival, OnOffPeriods};
 use crate::random::RandomStream;
 
-/// An on–off source.
+/// An on-off source.
 ///
-/// In a burst, payload comes into being at `rate`; whenever `size` bytes have come together, a
-/// message is handed over. So messages of a burst are `size / rate` apart, and the part of a
-/// message that a burst leaves over is kept for the next burst: neither rounded up nor lost, also
-/// where most bursts are shorter than one message. Over long runs the offered load is therefore
-/// exactly `rate × on / (on + off)`. (The simulators differ here: ns-2's `Exponential` rounds
-/// each burst to whole messages, at least one, and so offers more than the formula where bursts are
-/// short; ns-3's `OnOffApplication` keeps the bits that a burst leaves over, as here.)
+/// During on periods, payload is generated at `rate`; when `size` bytes are complete, they are sent as
+/// a message. So messages of an on period are `size / rate` apart, and an incomplete message at its end
+/// is continued in the next on period: neither rounded up nor lost, also where most on periods are
+/// shorter than one message. Over long runs the offered load is therefore exactly
+/// `rate × on / (on + off)`. (The simulators differ here: ns-2's `Exponential` rounds each on period
+/// to whole messages, at least one, and so offers more than the formula where on periods are short;
+/// ns-3's `OnOffApplication` keeps the residual bits, as here.)
 ///
-/// The source starts in its stationary state: within a burst with probability
-/// `on / (on + off)`, at a random place of it, and with a random part of a message together.
+/// The source starts in its stationary state: in an on period with probability `on / (on + off)`, at a
+/// uniformly distributed position, and with a random part of a message complete.
 ///
-/// The keys are shared by all members of a row, and a member always knows its next message, so that
-/// it need not remember more than four times and its chance.
+/// The members of a row share the keys, and the time of the next message is computed in advance, so that
+/// the state of a member is two times, the carried fraction and the random stream.
 #[derive(Debug, Clone)]
 pub struct OnOff {
     keys: Arc<scenario::OnOff>,
-    /// When the next message comes; within the burst that ends at `until`. [`Instant::NEVER`]
-    /// without bursts or without rate.
+    /// When the next message arrives, within the on period that ends at `until`. [`Instant::NEVER`]
+    /// without on periods or without rate.
     due: Instant,
     until: Instant,
     /// Carried fraction of a nanosecond, as a numerator over the rate.
     carry: u64,
-    chance: RandomStream,
+    random: RandomStream,
 }
 
 impl OnOff {
-    /// A source that runs from `start` on, in its stationary state. Without a rate it never has a
-    /// message; see [`Demand::Greedy`](super::Demand::Greedy).
+    /// A source from `start` on, in its stationary state. Without a rate it never has a message; see
+    /// [`Demand::Greedy`](super::Demand::Greedy).
     #[must_use]
-    pub fn new(keys: Arc<scenario::OnOff>, start: Instant, mut chance: RandomStream) -> Self {
+    pub fn new(keys: Arc<scenario::OnOff>, start: Instant, mut random: RandomStream) -> Self {
         let (mut carry, mut needed) = (0, Duration::ZERO);
         let never = bits_per_sec(&keys) == 0 || keys.on.is_zero();
         if !never {
-            needed = chance.uniform(spacing(&keys, &mut carry));
+            needed = random.uniform(spacing(&keys, &mut carry));
         }
-        let bursts = Bursts::new(&keys, start, chance);
-        let (active, until) = (bursts.active(), bursts.until());
-        let chance = bursts.into_random();
+        let periods = OnOffPeriods::new(&keys, start, random);
+        let (active, until) = (periods.active(), periods.until());
+        let random = periods.into_random();
         if never {
-            return Self { keys, due: Instant::NEVER, until, carry, chance };
+            return Self { keys, due: Instant::NEVER, until, carry, random };
         }
         let begins = if active { start } else { until };
-        let mut source = Self { keys, due: begins + needed, until, carry, chance };
+        let mut source = Self { keys, due: begins + needed, until, carry, random };
         if !active {
-            source.begin_burst();
+            source.start_on_period();
         }
-        source.leave_silences();
+        source.skip_off_periods();
         source
     }
 
-    /// When the next message comes; [`Instant::NEVER`] without bursts or without rate.
+    /// When the next message arrives; [`Instant::NEVER`] without on periods or without rate.
     #[must_use]
-    pub const fn coming(&self) -> Instant {
+    pub const fn next_time(&self) -> Instant {
         self.due
     }
 
-    /// The next message; `None` for a source without bursts or without rate.
+    /// The next message; `None` for a source without on periods or without rate.
     pub fn next_message(&mut self) -> Option<Arrival> {
         if self.due == Instant::NEVER {
             return None;
         }
         let at = self.due;
         self.due += spacing(&self.keys, &mut self.carry);
-        self.leave_silences();
+        self.skip_off_periods();
         Some(Arrival { at, bytes: self.keys.size.get() })
     }
 
-    /// Bursts end, and what the next message still needs is kept, until one is long enough.
-    fn leave_silences(&mut self) {
+    /// Skips off periods until an on period is long enough to complete the next message.
+    fn skip_off_periods(&mut self) {
         while self.due > self.until && self.due < Instant::NEVER {
-            let silence = length(self.keys.spread, self.keys.off, &mut self.chance);
-            self.until += silence;
-            self.due += silence;
-            self.begin_burst();
+            let off = length(self.keys.spread, self.keys.off, &mut self.random);
+            self.until += off;
+            self.due += off;
+            self.start_on_period();
         }
     }
 
-    fn begin_burst(&mut self) {
-        self.until += length(self.keys.spread, self.keys.on, &mut self.chance);
+    fn start_on_period(&mut self) {
+        self.until += length(self.keys.spread, self.keys.on, &mut self.random);
     }
 }
 
@@ -97,7 +97,7 @@ fn bits_per_sec(keys: &scenario::OnOff) -> u64 {
     keys.rate.map_or(0, BitRate::as_bits_per_sec)
 }
 
-/// Time in a burst from one message to the next; at least a nanosecond, so that time goes on.
+/// Generation time of a message; at least a nanosecond, so that time advances.
 fn spacing(keys: &scenario::OnOff, carry: &mut u64) -> Duration {
     let rate = u128::from(bits_per_sec(keys));
     let work = u128::from(keys.size.get()) * 8_000_000_000 + u128::from(*carry);
@@ -135,8 +135,8 @@ mod tests {
     }
 
     #[test]
-    fn offered_load_over_long_runs_is_the_formula() {
-        // A message takes 26.25 ms of a burst: bursts of many messages, of one, of a tenth.
+    fn the_long_run_offered_load_matches_the_formula() {
+        // A message takes 26.25 ms: on periods of many messages, of one, of a tenth.
         for (on, off) in [(500, 500), (26, 100), (3, 30), (1_000, 0)] {
             for (spread, tolerance) in
                 [(PeriodDistribution::Fixed, 0.0005), (PeriodDistribution::Exponential, 0.02)]
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_start_is_stationary() {
-        // Many members, the first 100 ms only: the mean load is that of any other time.
+        // Many members over the first 100 ms: the mean load is that of any other interval.
         for spread in [PeriodDistribution::Fixed, PeriodDistribution::Exponential] {
             let keys = keys(400, 1_200, spread);
             let members = 20_000;
@@ -169,21 +169,21 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_a_burst_are_evenly_spaced_and_the_rest_is_kept() {
+    fn messages_are_evenly_spaced_and_incomplete_ones_are_continued() {
         let keys = keys(100, 1_000, PeriodDistribution::Fixed);
         let mut source = source(&keys, 0);
         let times: Vec<u64> =
             (0..200).map(|_| source.next_message().unwrap().at.as_nanos()).collect();
         let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        // Either the spacing of a burst, or that and exactly one silence.
+        // Either the spacing within an on period, or that plus exactly one off period.
         assert!(gaps.iter().all(|gap| *gap == 26_250_000 || *gap == 1_026_250_000), "{gaps:?}");
-        // 100 ms hold 3.81 messages: of 200 gaps every 3.81th crosses a silence.
+        // 100 ms contain 3.81 messages: of 200 gaps every 3.81th crosses an off period.
         let silences = gaps.iter().filter(|gap| **gap > 1_000_000_000).count();
         assert!((51..=53).contains(&silences), "{silences}");
     }
 
     #[test]
-    fn without_bursts_or_rate_nothing_ever_comes() {
+    fn without_on_periods_or_rate_there_are_no_messages() {
         let mut dead = keys(0, 10, PeriodDistribution::Fixed);
         assert!(source(&dead, 0).next_message().is_none());
         dead = scenario::OnOff { rate: None, ..keys(10, 10, PeriodDistribution::Fixed) };

@@ -1,4 +1,4 @@
-//! A message at every tick of a clock.
+//! Periodic messages with optional jitter.
 
 use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{Duration, Instant};
@@ -6,61 +6,61 @@ use gridhaul_scenario::units::{Duration, Instant};
 use super::Arrival;
 use crate::random::RandomStream;
 
-/// Ticks `every` from a phase on; each message follows its tick by a random time up to `jitter`.
+/// Messages with the period `every` and a phase; each message is delayed by a random time up to `jitter`.
 ///
-/// The phase is zero for synchronised members, so that all tick together from `start` on, and
-/// otherwise evenly distributed over one period. Jitter does not add up: message k is due within
-/// `jitter` of its own tick. Where `jitter` is longer than `every`, a message that would overtake
-/// the one before it is handed over together with it.
+/// The phase is zero for synchronised members, which all start at `start`, and uniformly distributed over
+/// one period otherwise. Jitter does not accumulate: message k is due within `jitter` of its own period
+/// start. If `jitter` is longer than `every`, a message that would overtake the previous one is sent
+/// together with it.
 #[derive(Debug, Clone)]
 pub struct Periodic {
     bytes: u64,
     every: Duration,
     jitter: Duration,
     next_tick: Instant,
-    coming: Instant,
-    chance: RandomStream,
+    next_time: Instant,
+    random: RandomStream,
 }
 
 impl Periodic {
     /// A clock that runs from `start` on.
     #[must_use]
-    pub fn new(keys: &scenario::Periodic, start: Instant, mut chance: RandomStream) -> Self {
-        // A period of zero would never get anywhere.
+    pub fn new(keys: &scenario::Periodic, start: Instant, mut random: RandomStream) -> Self {
+        // With a period of zero, time would not advance.
         let every = keys.every.max(Duration::from_nanos(1));
         let last_phase = every - Duration::from_nanos(1);
-        let phase = if keys.synchronised { Duration::ZERO } else { chance.uniform(last_phase) };
+        let phase = if keys.synchronised { Duration::ZERO } else { random.uniform(last_phase) };
         let mut periodic = Self {
             bytes: keys.size.get(),
             every,
             jitter: keys.jitter,
             next_tick: start + phase,
-            coming: start,
-            chance,
+            next_time: start,
+            random,
         };
         periodic.tick();
         periodic
     }
 
-    /// When the next message comes.
+    /// When the next message arrives.
     #[must_use]
-    pub const fn coming(&self) -> Instant {
-        self.coming
+    pub const fn next_time(&self) -> Instant {
+        self.next_time
     }
 
     /// The next message.
     #[inline]
     pub fn next_message(&mut self) -> Arrival {
-        let message = Arrival { at: self.coming, bytes: self.bytes };
+        let message = Arrival { at: self.next_time, bytes: self.bytes };
         self.tick();
         message
     }
 
     #[inline]
     fn tick(&mut self) {
-        let before = std::mem::replace(&mut self.coming, self.next_tick);
+        let before = std::mem::replace(&mut self.next_time, self.next_tick);
         if !self.jitter.is_zero() {
-            self.coming = before.max(self.next_tick + self.chance.uniform(self.jitter));
+            self.next_time = before.max(self.next_tick + self.random.uniform(self.jitter));
         }
         self.next_tick += self.every;
     }
@@ -82,8 +82,8 @@ mod tests {
 
     fn times(keys: &scenario::Periodic, member: u64, count: usize) -> Vec<u64> {
         let start = Instant::ZERO + Duration::from_secs(1);
-        let chance = RandomStream::named(1, 0, "meters", member, "load");
-        let mut source = Periodic::new(keys, start, chance);
+        let random = RandomStream::named(1, 0, "meters", member, "load");
+        let mut source = Periodic::new(keys, start, random);
         (0..count).map(|_| source.next_message().at.as_nanos()).collect()
     }
 
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_is_bounded_does_not_add_up_and_keeps_the_order() {
+    fn jitter_is_bounded_and_keeps_the_order() {
         for jitter in [30, 100, 350] {
             let times = times(&keys(jitter, true), 0, 10_000);
             assert!(times.is_sorted());

@@ -1,15 +1,15 @@
-//! A question, then its answer, then a pause.
+//! A request-response dialogue: a request, its response, then a pause.
 
 use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::Arrival;
 
-/// Both ends of a dialogue. One question is open at a time.
+/// Both ends of a dialogue with one outstanding request.
 ///
-/// Call order: send [`first_request`](Self::first_request) from `from`; tell
-/// [`handle_request_bytes`](Self::handle_request_bytes) what reaches the application at `to`, and
-/// [`handle_response_bytes`](Self::handle_response_bytes) what reaches the one at `from`; send
+/// Call order: send [`first_request`](Self::first_request) from `from`; call
+/// [`handle_request_bytes`](Self::handle_request_bytes) when data are delivered at `to`, and
+/// [`handle_response_bytes`](Self::handle_response_bytes) when data are delivered at `from`; send
 /// the messages that these return from the same end, at their time.
 #[derive(Debug, Clone)]
 pub struct RequestResponse {
@@ -17,68 +17,68 @@ pub struct RequestResponse {
     response: u64,
     think: Duration,
     pause: Duration,
-    asked: Instant,
-    /// Bytes of the open question that `to` has, then of its answer that `from` has.
+    requested_at: Instant,
+    /// Bytes of the outstanding request received at `to`, and of its response received at `from`.
     request_received: u64,
     response_received: u64,
     completed: u64,
 }
 
 impl RequestResponse {
-    /// A dialogue whose first question is asked at `start`.
+    /// A dialogue whose first request is sent at `start`.
     #[must_use]
     pub fn new(keys: &scenario::RequestResponse, start: Instant) -> Self {
         Self {
-            // An empty question or answer could not be noticed on a byte stream.
+            // The arrival of an empty message could not be detected on a byte stream.
             request: keys.request.get().max(1),
             response: keys.response.get().max(1),
             think: keys.think,
             pause: keys.pause,
-            asked: start,
+            requested_at: start,
             request_received: 0,
             response_received: 0,
             completed: 0,
         }
     }
 
-    /// The first question.
+    /// The first request.
     #[must_use]
     pub const fn first_request(&self) -> Arrival {
-        Arrival { at: self.asked, bytes: self.request }
+        Arrival { at: self.requested_at, bytes: self.request }
     }
 
-    /// `bytes` of the question have reached `to`. Returns the answer once the question is whole.
+    /// `bytes` of the request have been delivered at `to`. Returns the response once the request is complete.
     pub fn handle_request_bytes(&mut self, now: Instant, bytes: u64) -> Option<Arrival> {
         let whole = completes(&mut self.request_received, bytes, self.request);
         whole.then(|| Arrival { at: now + self.think, bytes: self.response })
     }
 
-    /// `bytes` of the answer have reached `from`. Returns the next question once the answer is
-    /// whole.
+    /// `bytes` of the response have been delivered at `from`. Returns the next request once the response is
+    /// complete.
     pub fn handle_response_bytes(&mut self, now: Instant, bytes: u64) -> Option<Arrival> {
         if !completes(&mut self.response_received, bytes, self.response) {
             return None;
         }
         self.completed += 1;
         (self.request_received, self.response_received) = (0, 0);
-        self.asked = now + self.pause;
-        Some(Arrival { at: self.asked, bytes: self.request })
+        self.requested_at = now + self.pause;
+        Some(Arrival { at: self.requested_at, bytes: self.request })
     }
 
-    /// When the open question is (or will be) asked.
+    /// When the outstanding request was (or will be) sent.
     #[must_use]
-    pub const fn asked(&self) -> Instant {
-        self.asked
+    pub const fn requested_at(&self) -> Instant {
+        self.requested_at
     }
 
-    /// Questions that have been answered in full.
+    /// Number of requests with a complete response.
     #[must_use]
     pub const fn completed(&self) -> u64 {
         self.completed
     }
 }
 
-/// Adds what was received; true at the moment at which the whole is there, and only then.
+/// Adds received bytes; true only for the call that completes the message.
 fn completes(received: &mut u64, bytes: u64, whole: u64) -> bool {
     let before = *received;
     *received += bytes;
@@ -108,8 +108,8 @@ mod tests {
         assert_eq!(dialogue.handle_response_bytes(at(1_031), 1_460), None);
         let next = dialogue.handle_response_bytes(at(1_032), 80);
         assert_eq!(next, Some(Arrival { at: at(1_082), bytes: 100 }));
-        assert_eq!((dialogue.asked(), dialogue.completed()), (at(1_082), 1));
-        // The second round starts from nothing.
+        assert_eq!((dialogue.requested_at(), dialogue.completed()), (at(1_082), 1));
+        // The counters of the second request start at zero.
         assert_eq!(dialogue.handle_request_bytes(at(1_090), 99), None);
     }
 }

@@ -1,23 +1,24 @@
-//! Proxies that enhance performance (RFC 3135): what stands on the way of a connection and does
-//! more than forward packets.
+//! Performance-enhancing proxies (RFC 3135): nodes on the path of a connection that do more than
+//! forward packets.
 //!
-//! `aggregator` is a collector of many connections. The others serve one connection each, stand
-//! anywhere on its way, and are a [`Proxy`]: both ends' segments come in, segments to both ends go
-//! out. They hold no payload. Their carrier keeps what a proxy accepts ([`Proxy::accepts`]) in a
-//! [`Payload`], reads the bytes of an outgoing segment there by its sequence numbers, and releases
-//! them when the proxy does ([`Held::released`]). The simulator carries no payload at all.
+//! [`aggregation`] forwards the messages of many connections over few upstream connections. The
+//! other modes serve one connection each, run anywhere on its path, and implement [`Proxy`]:
+//! segments of both endpoints come in, and segments to both endpoints go out. A proxy holds no
+//! payload. Its caller keeps the payload that the proxy accepts ([`Proxy::accepts`]) in a
+//! [`Payload`], reads the payload of an outgoing segment by its sequence numbers, and releases
+//! payload when the proxy does ([`BufferStatus::released`]). The simulator keeps no payload at all.
 
-mod ack;
-pub mod aggregate;
+mod ack_filter;
+pub mod aggregation;
 mod coupling;
-mod level;
-mod pass;
+mod pass_through;
 mod payload;
 mod reflect;
 mod snoop;
 mod split;
 #[cfg(test)]
 mod tests;
+mod time_average;
 
 use std::fmt;
 
@@ -25,38 +26,38 @@ use gridhaul_scenario::units::Instant;
 
 use crate::tcp::Segment;
 
-pub use ack::AckThin;
-pub use level::Level;
-pub use pass::Pass;
+pub use ack_filter::AckFilter;
+pub use pass_through::PassThrough;
 pub use payload::Payload;
 pub use reflect::Reflect;
 pub use snoop::Snoop;
 pub use split::Split;
+pub use time_average::TimeAverage;
 
-/// One of the two ends of a connection, as seen from a proxy on its way.
+/// One of the two directions in which segments leave a proxy, named after the endpoint it leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
-    /// The end that opens the connection.
-    Left,
-    /// The end that is asked.
-    Right,
+    /// Toward the endpoint that opens the connection (active open, RFC 9293, section 3.3).
+    Client,
+    /// Toward the endpoint that accepts the connection (passive open).
+    Server,
 }
 
 impl Side {
-    /// Both, the left one first.
-    pub const BOTH: [Self; 2] = [Self::Left, Self::Right];
+    /// Both sides, the client's first.
+    pub const BOTH: [Self; 2] = [Self::Client, Self::Server];
 
-    /// The other one.
+    /// The opposite side.
     #[inline]
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
-            Self::Left => Self::Right,
-            Self::Right => Self::Left,
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
         }
     }
 
-    /// 0 for the left one, 1 for the right one.
+    /// 0 for the client side, 1 for the server side.
     #[inline]
     #[must_use]
     pub const fn index(self) -> usize {
@@ -67,23 +68,23 @@ impl Side {
 /// A segment that leaves a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outgoing {
-    /// Where it goes.
+    /// The side to which the segment is sent.
     pub to: Side,
-    /// What goes.
+    /// Header fields and payload length.
     pub segment: Segment,
-    /// Where its header and its payload come from.
+    /// The source of header and payload.
     pub origin: Origin,
 }
 
 impl Outgoing {
-    /// A segment that goes on, of the one that has just come in.
+    /// The segment that is being handled, forwarded with the header of `segment`.
     pub(crate) fn forward(to: Side, segment: Segment, incoming: &Segment) -> Self {
         let is_same = segment == *incoming;
         let origin = if is_same { Origin::Forwarded } else { Origin::Rewritten };
         Self { to, segment, origin }
     }
 
-    /// Whether it is the segment that has just come in, with whatever header.
+    /// Whether this is the segment that is being handled, with the same or with another header.
     #[inline]
     #[must_use]
     pub fn is_forwarded(&self) -> bool {
@@ -91,121 +92,125 @@ impl Outgoing {
     }
 }
 
-/// What a carrier sends for an outgoing segment.
+/// How the caller builds the packet of an outgoing segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// The packet that has just come in, bit by bit, with options that no machine here knows.
+    /// The packet that has just arrived, unchanged, with options that gridhaul does not parse.
     Forwarded,
-    /// That packet with another header; the payload is that of the packet, or the part of it that
-    /// the sequence numbers name.
+    /// The packet that has just arrived with another header. Its payload is that of the packet, or
+    /// the part of it that the sequence numbers of the segment cover.
     Rewritten,
-    /// A new packet: the proxy has made the header, and the payload is what was kept.
+    /// A new packet: the header is the proxy's, and the payload was stored by the caller.
     Proxy,
 }
 
 /// Counters of a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Statistics {
-    /// Payload that the next hop has acknowledged, by the side that has sent it.
+    /// Payload bytes that the next hop has acknowledged, by the side that has sent them.
     pub released: [u64; 2],
-    /// Payload that was acknowledged to its sender and not by the next hop ([`Held::bytes_at_risk`]).
+    /// Payload bytes that were acknowledged to their sender and not by the next hop
+    /// ([`BufferStatus::bytes_at_risk`]).
     pub at_risk: u64,
-    /// Payload that was acknowledged and will not be delivered ([`Proxy::lost`]).
+    /// Payload bytes that were acknowledged and will not be delivered ([`Proxy::lost`]).
     pub lost: u64,
-    /// Segments that were retransmitted toward each side.
+    /// Segments retransmitted toward each side.
     pub retransmissions: [u64; 2],
     /// Expirations of the retransmission timer toward each side.
     pub timeouts: [u64; 2],
 }
 
-/// A proxy on the way of one connection.
+/// A proxy on the path of one connection.
 ///
-/// Call order: after every `handle_*`, [`poll_transmit`](Self::poll_transmit) until `None`; then
-/// [`next_deadline`](Self::next_deadline) says when [`handle_timeout`](Self::handle_timeout) is
-/// wanted. Times never go back.
+/// Call order: after every `handle_*`, [`poll_transmit`](Self::poll_transmit) until `None`, and
+/// [`handle_timeout`](Self::handle_timeout) at [`next_deadline`](Self::next_deadline). Times never
+/// decrease.
 pub trait Proxy: fmt::Debug {
-    /// A segment from one of the ends, or from the next proxy on its side.
+    /// Handles a segment from an endpoint, or from the next proxy on its side.
     fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment);
 
-    /// What is to be sent now, if anything.
+    /// The next segment to send now, if any.
     fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing>;
 
-    /// When something is to be done without a segment.
+    /// Time of the next timeout; [`Instant::NEVER`] if no timer runs.
     fn next_deadline(&self) -> Instant {
         Instant::NEVER
     }
 
-    /// Time has come to a deadline.
+    /// Handles all timers that have expired.
     fn handle_timeout(&mut self, _now: Instant) {}
 
-    /// What is kept here of the payload that `from` has sent.
-    fn held(&self, _from: Side) -> Held {
-        Held::default()
+    /// State of the buffer for the payload that `from` has sent.
+    fn buffer_status(&self, _from: Side) -> BufferStatus {
+        BufferStatus::default()
     }
 
-    /// Payload of both directions of which the only copy is here.
+    /// Payload bytes of both directions that were acknowledged to their sender and are not yet
+    /// acknowledged by the next hop.
     fn bytes_at_risk(&self) -> u64 {
-        self.held(Side::Left).bytes_at_risk + self.held(Side::Right).bytes_at_risk
+        self.buffer_status(Side::Client).bytes_at_risk
+            + self.buffer_status(Side::Server).bytes_at_risk
     }
 
-    /// Bytes that were acknowledged to their sender and will never be delivered, as far as this
-    /// proxy has noticed: it gave the connection up, or found them missing after the restart of
-    /// another proxy.
+    /// Payload bytes that were acknowledged to their sender and will never be delivered, as far as
+    /// this proxy has detected: the proxy has aborted the connection, or has found the bytes
+    /// missing after the restart of another proxy.
     fn lost(&self) -> u64 {
         0
     }
 
-    /// The payload of a segment that the proxy would keep if it came in now: sequence number of the
-    /// first byte, and length. To be asked before [`Self::handle_segment`]; the carrier keeps these
-    /// bytes.
+    /// The payload of a segment that the proxy would store if the segment arrived now: sequence
+    /// number of the first byte, and length. To be called before [`Self::handle_segment`]; the
+    /// caller stores these bytes.
     fn accepts(&self, _from: Side, _segment: &Segment) -> Option<(u32, u32)> {
         None
     }
 
-    /// Whether a fresh proxy would do as well in this place: no connection is open here, nothing is
-    /// held, and nothing is to be sent. The state may be discarded. Ask when
+    /// Whether a new proxy would behave in the same way: no connection is open here, the buffer is
+    /// empty, and no segment is waiting. The state may be discarded. To be called when
     /// [`poll_transmit`](Self::poll_transmit) has returned `None`.
     fn is_finished(&self) -> bool;
 
-    /// Ends the connection from outside, as if both ends had reset it: both sides are sent RST by
-    /// a proxy that knows their sequence numbers. Others ignore it.
+    /// Resets the connection: RST is sent to both sides by a proxy that has their sequence numbers.
+    /// Other proxies ignore the call.
     fn reset(&mut self) {}
 
     /// Segments toward this side carry their windows in units of 2^`shift` bytes (RFC 7323, section
     /// 2.3). From now on windows are rounded down to whole units before they are offered, so that
-    /// the peer reads what the proxy believes that it has offered. Windows of SYN are never scaled;
-    /// those of incoming segments are handed over in bytes.
+    /// the peer reads exactly the window that the proxy has offered. Windows of SYN are never
+    /// scaled; those of incoming segments are passed in bytes.
     fn set_window_shift(&mut self, _toward: Side, _shift: u8) {}
 
     /// Counters so far.
     fn statistics(&self) -> Statistics {
         Statistics {
-            released: Side::BOTH.map(|from| self.held(from).released),
+            released: Side::BOTH.map(|from| self.buffer_status(from).released),
             at_risk: self.bytes_at_risk(),
             lost: self.lost(),
             ..Statistics::default()
         }
     }
 
-    /// Sequence number of the byte of `from` that [`Self::held`] counts as the first: `None` where
-    /// it is the one behind SYN.
-    fn first(&self, _from: Side) -> Option<u32> {
+    /// Sequence number of the first byte of `from` that [`Self::buffer_status`] counts: `None` if
+    /// this is the byte after SYN.
+    fn first_sequence_number(&self, _from: Side) -> Option<u32> {
         None
     }
 }
 
-/// Payload in a proxy, in bytes.
+/// State of the buffer for one direction, in bytes of payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Held {
-    /// In the buffer, copies too.
+pub struct BufferStatus {
+    /// Bytes in the buffer, copies of forwarded segments included.
     pub bytes: u64,
-    /// Acknowledged to its sender and not acknowledged by the next hop: lost with this proxy (RFC
-    /// 3135, section 4.1.2, fate sharing).
+    /// Acknowledged to the sender and not acknowledged by the next hop: lost if this proxy fails
+    /// (RFC 3135, section 4.1.2, fate sharing).
     pub bytes_at_risk: u64,
-    /// Received in order from the beginning, and handed on. The acknowledgement may come later.
+    /// Received in order since the beginning, and passed on for transmission. The acknowledgement
+    /// may follow later.
     pub received: u64,
-    /// Acknowledged to its sender from the beginning.
-    pub taken: u64,
-    /// Acknowledged by the next hop from the beginning.
+    /// Acknowledged to the sender since the beginning.
+    pub acknowledged: u64,
+    /// Acknowledged by the next hop since the beginning.
     pub released: u64,
 }

@@ -1,73 +1,73 @@
-//! Payload of one direction of a connection, kept for a proxy by whoever carries real bytes.
+//! Payload of one direction of a connection, stored for a proxy by a caller with real packets.
 //!
-//! A machine of this module sees lengths only. Its carrier keeps the payload that the machine has
-//! accepted ([`Proxy::accepts`](super::Proxy::accepts)), reads it again when the machine sends or
+//! A [`Proxy`](super::Proxy) sees lengths only. Its caller stores the payload that the proxy has
+//! accepted ([`Proxy::accepts`](super::Proxy::accepts)), reads it when the proxy sends or
 //! retransmits it, and releases it when the next hop has acknowledged it
-//! ([`Held::released`](super::Held::released)).
+//! ([`BufferStatus::released`](super::BufferStatus::released)).
 //!
-//! Chunks are slices of the buffers in which they arrived ([`Bytes`]): nothing is copied on the way
-//! in, and a reader gets slices of the same buffers. Short chunks are the exception. They are copied
-//! behind each other, because a slice keeps its whole buffer alive, and because a sender of single
-//! bytes would else cost a hundred bytes for each of them.
+//! Chunks are slices of the buffers in which they arrived ([`Bytes`]): nothing is copied on arrival,
+//! and a reader gets slices of the same buffers. Short chunks are an exception. They are copied into
+//! a common buffer, because a slice keeps its whole buffer alive, and because a sender of single
+//! bytes would otherwise cost a hundred bytes of memory for each.
 
 use std::collections::BTreeMap;
 
 use bytes::{Buf, Bytes, BytesMut};
 
-/// Chunks below this length are copied: bookkeeping for one takes about as much.
+/// Chunks below this length are copied: the memory to manage a chunk is about as large.
 const SHORT: usize = 128;
-/// Short chunks are copied behind each other up to this length.
+/// Short chunks are joined up to this length.
 const JOINED: usize = 2048;
 
-/// Bytes by their sequence numbers, some of them missing, up to a limit.
+/// A reassembly buffer: bytes by their sequence numbers, possibly with gaps, up to a limit.
 ///
-/// Sequence numbers wrap; those that are in use at a time lie within 2³¹ of each other, as windows
-/// do (RFC 7323, section 2.3).
+/// Sequence numbers wrap. At any time, all of them must lie within 2³¹ of each other, as windows do
+/// (RFC 7323, section 2.3).
 #[derive(Debug, Clone)]
 pub struct Payload {
-    /// By the position of their first byte. They do not overlap, and none is empty.
+    /// Chunks by the position of their first byte. They do not overlap, and none is empty.
     chunks: BTreeMap<u64, Bytes>,
     bytes: usize,
     limit: usize,
     /// Everything before this position is released.
     released: u64,
-    /// A position and its sequence number, from which others are counted.
+    /// A position and its sequence number, from which other positions are computed.
     reference: Option<(u64, u32)>,
 }
 
-/// Position of the first number that is seen, so that earlier ones have a position as well.
-const MIDDLE: u64 = 1 << 32;
+/// Position of the first sequence number, so that earlier ones have a position as well.
+const FIRST_POSITION: u64 = 1 << 32;
 
 impl Payload {
-    /// An empty store for at most `limit` bytes.
+    /// An empty buffer for at most `limit` bytes.
     #[must_use]
     pub const fn new(limit: usize) -> Self {
         Self { chunks: BTreeMap::new(), bytes: 0, limit, released: 0, reference: None }
     }
 
-    /// Bytes that are kept.
+    /// Number of stored bytes.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.bytes
     }
 
-    /// Whether nothing is kept.
+    /// Whether no bytes are stored.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// Keeps `data`, which begins at this sequence number. Bytes that are kept already stay as they
-    /// are, released ones are left out, and so is what exceeds the limit. Returns how many bytes were
-    /// added.
+    /// Stores `data`, which begins at this sequence number. Bytes that are stored already are not
+    /// overwritten; released bytes and those beyond the limit are ignored. Returns the number of
+    /// bytes that were added.
     pub fn insert(&mut self, seq: u32, data: &Bytes) -> usize {
         let begin = self.position(seq);
         let end = begin + data.len() as u64;
         let before = self.bytes;
         let mut at = begin.max(self.released);
         while at < end && self.bytes < self.limit {
-            if let Some(kept_to) = self.kept_to(at) {
-                at = kept_to;
+            if let Some(stored_to) = self.stored_to(at) {
+                at = stored_to;
                 continue;
             }
             let gap_end = self.chunks.range(at..).next().map_or(end, |(&start, _)| start.min(end));
@@ -79,15 +79,15 @@ impl Payload {
         self.bytes - before
     }
 
-    /// The `len` bytes from this sequence number on, in slices; `None` if not all of them are kept.
+    /// The `len` bytes from this sequence number on, in slices; `None` unless all of them are stored.
     #[must_use]
     pub fn read(&self, seq: u32, len: usize) -> Option<impl Iterator<Item = &[u8]>> {
         let (position, reference) = self.reference?;
-        let begin = near(position, reference, seq);
+        let begin = closest_position(position, reference, seq);
         let end = begin + len as u64;
         let mut at = begin;
         while at < end {
-            at = self.kept_to(at)?;
+            at = self.stored_to(at)?;
         }
         let first = self.chunks.range(..=begin).next_back().map_or(begin, |(&start, _)| start);
         Some(self.chunks.range(first..end).map(move |(&start, chunk)| {
@@ -97,7 +97,7 @@ impl Payload {
         }))
     }
 
-    /// Forgets everything before this sequence number.
+    /// Discards all bytes before this sequence number, and ignores them from now on.
     pub fn release_to(&mut self, seq: u32) {
         let position = self.position(seq);
         if position <= self.released {
@@ -122,7 +122,7 @@ impl Payload {
         }
     }
 
-    /// Forgets everything from this sequence number on.
+    /// Discards all bytes from this sequence number on.
     pub fn discard_from(&mut self, seq: u32) {
         let position = self.position(seq);
         let mut discarded = self.chunks.split_off(&position);
@@ -136,20 +136,20 @@ impl Payload {
 
     /// The position of a sequence number, which becomes the reference for the next one.
     fn position(&mut self, seq: u32) -> u64 {
-        let (position, reference) = *self.reference.get_or_insert((MIDDLE, seq));
-        let position = near(position, reference, seq);
+        let (position, reference) = *self.reference.get_or_insert((FIRST_POSITION, seq));
+        let position = closest_position(position, reference, seq);
         self.reference = Some((position, seq));
         position
     }
 
-    /// End of the chunk in which this position is kept.
-    fn kept_to(&self, position: u64) -> Option<u64> {
+    /// End of the chunk that contains this position.
+    fn stored_to(&self, position: u64) -> Option<u64> {
         let (start, chunk) = self.chunks.range(..=position).next_back()?;
         let end = start + chunk.len() as u64;
         (position < end).then_some(end)
     }
 
-    /// Adds a chunk that overlaps no other.
+    /// Adds a chunk that does not overlap another.
     fn add(&mut self, position: u64, data: Bytes) {
         self.bytes += data.len();
         if data.len() >= SHORT {
@@ -164,7 +164,7 @@ impl Payload {
             self.chunks.insert(position, Bytes::copy_from_slice(&data));
             return;
         };
-        // Extends its buffer where nobody else reads it and it has capacity left.
+        // Extends the buffer of the chunk if it is not shared and has capacity left.
         let mut joined = std::mem::take(chunk).try_into_mut().unwrap_or_else(|shared| {
             let mut copy = BytesMut::with_capacity(JOINED);
             copy.extend_from_slice(&shared);
@@ -175,8 +175,8 @@ impl Payload {
     }
 }
 
-/// The position of a sequence number, of all that it may stand for the one next to a known one.
-fn near(position: u64, reference: u32, seq: u32) -> u64 {
+/// The position of a sequence number that is closest to a position whose number is known.
+fn closest_position(position: u64, reference: u32, seq: u32) -> u64 {
     position.wrapping_add_signed(i64::from(seq.wrapping_sub(reference).cast_signed()))
 }
 
@@ -187,22 +187,22 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Clone)]
-    enum Step {
+    enum Operation {
         Insert(u64, Vec<u8>),
         Release(u64),
         Read(u64, usize),
     }
 
-    fn steps() -> impl Strategy<Value = Vec<Step>> {
+    fn operations() -> impl Strategy<Value = Vec<Operation>> {
         let length = prop_oneof![3 => 0..12_usize, 1 => 0..400_usize];
         let data = prop_oneof![0..12_usize, 0..400_usize]
             .prop_flat_map(|len| prop::collection::vec(any::<u8>(), len));
-        let step = prop_oneof![
-            6 => (0..1_500_u64, data).prop_map(|(at, data)| Step::Insert(at, data)),
-            1 => (0..1_500_u64).prop_map(Step::Release),
-            2 => (0..1_500_u64, length).prop_map(|(at, len)| Step::Read(at, len)),
+        let operation = prop_oneof![
+            6 => (0..1_500_u64, data).prop_map(|(at, data)| Operation::Insert(at, data)),
+            1 => (0..1_500_u64).prop_map(Operation::Release),
+            2 => (0..1_500_u64, length).prop_map(|(at, len)| Operation::Read(at, len)),
         ];
-        prop::collection::vec(step, 0..80)
+        prop::collection::vec(operation, 0..80)
     }
 
     fn joined(payload: &Payload, seq: u32, len: usize) -> Option<Vec<u8>> {
@@ -210,19 +210,19 @@ mod tests {
     }
 
     proptest! {
-        /// Against a map with one entry for each byte.
+        /// Compares the buffer with a map that has one entry for each byte.
         #[test]
-        fn it_keeps_what_a_map_of_bytes_keeps(
-            steps in steps(),
+        fn buffer_agrees_with_a_map_of_bytes(
+            operations in operations(),
             isn: u32,
             limit in prop_oneof![Just(usize::MAX), 0..900_usize],
         ) {
             let (mut payload, mut map) = (Payload::new(limit), BTreeMap::new());
             let mut released = 0;
             let seq = |at: u64| isn.wrapping_add(at as u32);
-            for step in steps {
-                match step {
-                    Step::Insert(at, data) => {
+            for operation in operations {
+                match operation {
+                    Operation::Insert(at, data) => {
                         let before = map.len();
                         for (at, &byte) in (at..).zip(&data) {
                             if at >= released && map.len() < limit {
@@ -232,16 +232,16 @@ mod tests {
                         let added = payload.insert(seq(at), &data.into());
                         prop_assert_eq!(added, map.len() - before);
                     }
-                    Step::Release(at) => {
+                    Operation::Release(at) => {
                         released = released.max(at);
                         map.retain(|&at, _| at >= released);
                         payload.release_to(seq(at));
                     }
-                    Step::Read(at, len) => {
+                    Operation::Read(at, len) => {
                         let bytes = (at..at + len as u64).map(|at| map.get(&at).copied());
                         let expected: Option<Vec<u8>> = bytes.collect();
                         let read = joined(&payload, seq(at), len);
-                        // Nothing has a number before the first one is seen.
+                        // Without a first sequence number, an empty read returns `None`.
                         prop_assert!(read == expected || len == 0, "{:?} {:?}", read, expected);
                     }
                 }
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_segments_are_not_copied() {
+    fn full_segments_are_not_copied() {
         let mut payload = Payload::new(usize::MAX);
         let segment = Bytes::from(vec![7; 1_460]);
         payload.insert(u32::MAX - 99, &segment);
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn discarding_keeps_what_comes_before() {
+    fn discarding_keeps_earlier_bytes() {
         let mut payload = Payload::new(1_000);
         payload.insert(u32::MAX - 9, &Bytes::from(vec![1; 300]));
         payload.insert(400, &Bytes::from(vec![2; 50]));
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn single_bytes_share_a_chunk() {
+    fn single_bytes_are_joined_into_chunks() {
         let mut payload = Payload::new(10_000);
         for at in 0..5_000_u32 {
             payload.insert(at, &Bytes::from(vec![at as u8]));

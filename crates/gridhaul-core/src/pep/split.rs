@@ -1,5 +1,5 @@
-//! A split connection (RFC 3135, section 2.4): the proxy ends the connection of each side, and
-//! what arrives over one goes out over the other.
+//! A split connection (RFC 3135, section 2.4): the proxy terminates the connection of each side,
+//! and forwards data that arrives over one connection over the other.
 //!
 //! Trade-offs are listed in `docs/limitations/split.md`.
 
@@ -7,37 +7,38 @@ use std::sync::Arc;
 
 use gridhaul_scenario::units::{Bytes, Instant};
 
-use super::coupling::{Coupling, Manner, unit_params};
-use super::{Held, Outgoing, Proxy, Side, Statistics};
+use super::coupling::{Coupling, CouplingMode, proxy_params};
+use super::{BufferStatus, Outgoing, Proxy, Side, Statistics};
 use crate::tcp::{Connection, Segment, StackParams, State};
 
 /// Two connections with a buffer between them.
 ///
-/// The left one is accepted at once, and the right one is opened at once when SYN comes from the
-/// left. If the right side refuses, resets or does not answer for 100 s (RFC 1122, section
-/// 4.2.3.5), the left one is reset, and the reverse. Each side may close while the other goes on.
-/// Segments that belong to no connection, as after a restart of the proxy, are answered by resets.
+/// When SYN arrives from the client, the proxy accepts the client's connection and opens the
+/// server's at once. If the server refuses the connection, resets it or does not answer for 100 s
+/// (RFC 1122, section 4.2.3.5), the client's connection is reset, and vice versa. Each direction may
+/// be closed while the other continues. Segments that belong to no connection, as after a restart
+/// of the proxy, are answered by resets.
 #[derive(Debug, Clone)]
 pub struct Split {
     coupling: Coupling,
-    /// For the right end, when SYN comes: its initial sequence number.
-    dial: Option<(Arc<StackParams>, u32)>,
+    /// Parameters and initial sequence number of the server's connection, until it is opened.
+    pending_server: Option<(Arc<StackParams>, u32)>,
 }
 
 impl Split {
-    /// A proxy that waits for SYN. It keeps up to `buffer` of each direction; `isns` are its own
-    /// initial sequence numbers towards the left and the right.
+    /// A proxy that waits for SYN. It buffers up to `buffer` bytes of each direction; `isns` are its
+    /// own initial sequence numbers toward the client and the server.
     #[must_use]
     pub fn new(params: Arc<StackParams>, buffer: Bytes, isns: [u32; 2]) -> Self {
-        let params = unit_params(params, buffer);
-        let ends = isns.map(|isn| Connection::listen(params.clone(), isn));
-        let dial = Some((params, isns[Side::Right.index()]));
-        Self { coupling: Coupling::new(ends, Manner::Apart, [0; 2]), dial }
+        let params = proxy_params(params, buffer);
+        let connections = isns.map(|isn| Connection::listen(params.clone(), isn));
+        let pending_server = Some((params, isns[Side::Server.index()]));
+        Self { coupling: Coupling::new(connections, CouplingMode::Split, [0; 2]), pending_server }
     }
 
-    /// A proxy in a connection that exists from the start, without handshake: it stands in for
-    /// the right host towards the left and the reverse, with their initial sequence numbers
-    /// `isns`. `next` are the stacks of the next hops on both sides: what they offer at the start.
+    /// A proxy in a connection that exists from the start, without handshake: it impersonates the
+    /// server toward the client and vice versa, with their initial sequence numbers `isns`. `next`
+    /// are the parameters of the next hops on both sides, which determine their first windows.
     #[must_use]
     pub fn established(
         params: Arc<StackParams>,
@@ -45,28 +46,31 @@ impl Split {
         isns: [u32; 2],
         next: [&StackParams; 2],
     ) -> Self {
-        let params = unit_params(params, buffer);
-        let ends = Side::BOTH.map(|side| {
+        let params = proxy_params(params, buffer);
+        let connections = Side::BOTH.map(|side| {
             let (own, peer) = (isns[side.other().index()], isns[side.index()]);
             Connection::established(params.clone(), own, next[side.index()], peer)
         });
-        Self { coupling: Coupling::new(ends, Manner::Apart, [0; 2]), dial: None }
+        Self {
+            coupling: Coupling::new(connections, CouplingMode::Split, [0; 2]),
+            pending_server: None,
+        }
     }
 
-    /// The end that faces a side.
+    /// The connection toward a side.
     #[must_use]
-    pub fn end(&self, side: Side) -> &Connection {
-        self.coupling.end(side)
+    pub fn connection(&self, side: Side) -> &Connection {
+        self.coupling.connection(side)
     }
 }
 
 impl Proxy for Split {
     fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
         self.coupling.handle_segment(now, from, segment);
-        if self.coupling.end(Side::Left).state() != State::Listen
-            && let Some((params, isn)) = self.dial.take()
+        if self.coupling.connection(Side::Client).state() != State::Listen
+            && let Some((params, isn)) = self.pending_server.take()
         {
-            self.coupling.replace(Side::Right, Connection::connect(params, isn));
+            self.coupling.replace(Side::Server, Connection::connect(params, isn));
         }
     }
 
@@ -80,13 +84,13 @@ impl Proxy for Split {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.coupling.handle_timeout(now);
-        if self.coupling.is_deserted(now) {
+        if self.coupling.exceeds_r2(now) {
             self.coupling.abort();
         }
     }
 
-    fn held(&self, from: Side) -> Held {
-        self.coupling.held(from)
+    fn buffer_status(&self, from: Side) -> BufferStatus {
+        self.coupling.buffer_status(from)
     }
 
     fn bytes_at_risk(&self) -> u64 {
@@ -115,7 +119,7 @@ impl Proxy for Split {
 
     fn statistics(&self) -> Statistics {
         let mut statistics = Statistics {
-            released: Side::BOTH.map(|from| self.held(from).released),
+            released: Side::BOTH.map(|from| self.buffer_status(from).released),
             at_risk: self.bytes_at_risk(),
             lost: self.lost(),
             ..Statistics::default()

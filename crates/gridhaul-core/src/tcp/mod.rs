@@ -1,8 +1,9 @@
-//! TCP as state machines: no clock, no sockets, no entropy.
+//! TCP as state machines without a clock, sockets or a source of randomness.
 //!
-//! A [`Connection`] is one end. It is handed `now` and segments ([`Connection::handle_segment`]),
-//! returns segments ([`Connection::poll_transmit`]) and says when it next wants to be woken
-//! ([`Connection::next_deadline`]). Call order: after every `handle_*`, poll until `None`.
+//! A [`Connection`] is one endpoint. The caller passes `now` and received segments
+//! ([`Connection::handle_segment`]); the connection returns segments to send ([`Connection::poll_transmit`])
+//! and its next timer deadline ([`Connection::next_deadline`]). Call order: after every `handle_*`, poll
+//! until `None`.
 
 pub mod congestion;
 mod connection;
@@ -11,14 +12,14 @@ mod profile;
 mod rate;
 mod receiver;
 mod recovery;
+mod retransmission_queue;
 mod rtt;
 mod segment;
 mod sender;
-mod sent;
 
 pub use connection::{Connection, PendingSegment, State};
 pub use params::StackParams;
-pub use profile::{Growth, HalvingBasis, IdleRestart, OptionBytes, Policy, Rules};
+pub use profile::{AlgorithmRules, ByteCounting, HalvingBasis, IdleRestart, OptionBytes, Policy};
 pub use rate::RateSample;
 pub use receiver::Receiver;
 pub use rtt::RttEstimator;
@@ -35,37 +36,41 @@ mod tests {
 
     use super::*;
 
-    /// A simulation holds one of each for every meter, a million of them: a field more here is
-    /// megabytes there.
+    /// A simulation holds one of each for every meter, up to a million: each additional field costs
+    /// megabytes.
     #[test]
     fn the_state_of_a_connection_stays_small() {
-        assert!(size_of::<Connection>() <= 112, "an end: {}", size_of::<Connection>());
-        assert!(size_of::<Sender>() <= 296, "its sender: {}", size_of::<Sender>());
+        assert!(size_of::<Connection>() <= 112, "connection: {}", size_of::<Connection>());
+        assert!(size_of::<Sender>() <= 296, "sender: {}", size_of::<Sender>());
         let vegas = size_of::<congestion::vegas::Vegas>();
-        assert!(vegas <= 112, "what a Vegas sender holds apart: {vegas}");
-        assert!(size_of::<sent::Sent>() <= 24, "a segment out: {}", size_of::<sent::Sent>());
+        assert!(vegas <= 112, "boxed state of Vegas: {vegas}");
+        assert!(
+            size_of::<retransmission_queue::OutstandingSegment>() <= 24,
+            "outstanding segment: {}",
+            size_of::<retransmission_queue::OutstandingSegment>()
+        );
     }
 
-    /// Where SYN is not acknowledged on its own, as between ns-2's agents, an end that only receives
-    /// may wait for its first data all the time.
+    /// Where SYN is not acknowledged separately, as between ns-2's agents, a receive-only endpoint may wait
+    /// for its first data indefinitely.
     #[test]
-    fn an_end_that_only_receives_keeps_no_sender() {
+    fn a_receive_only_endpoint_keeps_no_sender() {
         for profile in [Profile::Ns2, Profile::Rfc] {
             let stack = Stack { profile, ..Stack::default() };
             let params = Arc::new(StackParams::resolve(&stack));
-            let mut near = Connection::connect(Arc::clone(&params), 3);
-            let mut far = Connection::listen(params, 7);
-            far.receive_only();
-            let mut answer = |near: &mut Connection| {
-                let segment = near.poll_transmit(Instant::ZERO)?;
-                far.handle_segment(Instant::ZERO, &segment);
-                std::iter::from_fn(|| far.poll_transmit(Instant::ZERO)).last()
+            let mut client = Connection::connect(Arc::clone(&params), 3);
+            let mut server = Connection::listen(params, 7);
+            server.receive_only();
+            let mut answer = |client: &mut Connection| {
+                let segment = client.poll_transmit(Instant::ZERO)?;
+                server.handle_segment(Instant::ZERO, &segment);
+                std::iter::from_fn(|| server.poll_transmit(Instant::ZERO)).last()
             };
-            while let Some(segment) = answer(&mut near) {
-                near.handle_segment(Instant::ZERO, &segment);
+            while let Some(segment) = answer(&mut client) {
+                client.handle_segment(Instant::ZERO, &segment);
             }
-            assert_eq!(near.state(), State::Established);
-            assert!(far.sender().is_none(), "{profile:?}: in {:?}", far.state());
+            assert_eq!(client.state(), State::Established);
+            assert!(server.sender().is_none(), "{profile:?}: in {:?}", server.state());
         }
     }
 }

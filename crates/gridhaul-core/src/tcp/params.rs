@@ -1,4 +1,4 @@
-//! The small print of a stack, resolved from its profile and its keys in the scenario.
+//! TCP parameters of a stack, resolved from its profile and its keys in the scenario.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use gridhaul_scenario::scenario::{
 };
 use gridhaul_scenario::units::{Bytes, Duration, WindowSize};
 
-use super::profile::{self, Growth, HalvingBasis, OptionBytes, Policy};
+use super::profile::{self, ByteCounting, HalvingBasis, OptionBytes, Policy};
 
-/// A TCP stack with every parameter decided.
+/// A TCP stack with all parameters resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StackParams {
-    /// The variant.
+    /// Congestion control algorithm.
     pub congestion_control: CongestionControlAlgorithm,
     /// Loss recovery.
     pub recovery: Recovery,
@@ -26,92 +26,92 @@ pub struct StackParams {
     pub initial_window: u32,
     /// Initial slow-start threshold in bytes.
     pub initial_ssthresh: u32,
-    /// Window of the variant `fixed`, in bytes.
+    /// Window of the congestion control `fixed`, in bytes.
     pub fixed_window: u32,
-    /// Whether connections are opened and closed.
+    /// Whether connections are opened by a handshake and closed by FIN.
     pub handshake: bool,
-    /// Time that an acknowledgement may wait; zero: never waits.
+    /// Delayed-ACK timer; zero: no delay.
     pub delayed_ack: Duration,
-    /// The same where the receiver adapts it ([`Policy::adaptive_delayed_ack`]): the longest that comes of it.
+    /// Maximum of the delayed-ACK timer where the receiver adapts it ([`Policy::adaptive_delayed_ack`]).
     pub delayed_ack_max: Duration,
-    /// Segments after which a waiting acknowledgement goes.
+    /// Number of segments after which a delayed acknowledgement is sent.
     pub ack_every: u32,
-    /// Segments at the start that are acknowledged at once.
+    /// Number of segments at the start of the connection that are acknowledged at once.
     pub quick_ack: u32,
     /// Timestamps option.
     pub timestamps: bool,
-    /// The option of TCP-MEDX in its place.
+    /// The one-way delay option of TCP-MEDX instead of timestamps.
     pub one_way_delay: bool,
     /// Selective acknowledgements.
     pub sack: bool,
-    /// Duplicate acknowledgements that mean loss.
+    /// Number of duplicate acknowledgements that indicate a loss.
     pub dupthresh: u32,
     /// Limited transmit.
     pub limited_transmit: bool,
-    /// First RTO.
+    /// Initial RTO.
     pub rto_initial: Duration,
-    /// Least RTO.
+    /// Minimum RTO.
     pub rto_min: Duration,
-    /// Largest RTO.
+    /// Maximum RTO.
     pub rto_max: Duration,
     /// Clock granularity of round-trip measurements; zero: exact.
     pub clock_granularity: Duration,
-    /// Time of the last tick before time zero, where one segment at a time is timed with a clock that
-    /// ticks; absent: another one for each connection.
+    /// Phase of the coarse clock: time of the last tick before time zero, where one segment at a time is
+    /// timed; absent: a different phase for each connection.
     pub clock_phase: Option<Duration>,
     /// Whether `rto_min` bounds the variance term (Linux) instead of the whole RTO (RFC 6298).
     pub rto_floor_on_variance: bool,
-    /// Whether every segment is timed, or one at a time (as BSD and ns-2 did).
+    /// Whether every segment is timed, or one segment at a time (BSD and ns-2).
     pub time_every_segment: bool,
     /// Slow start again after an idle RTO.
     pub restart_after_idle: bool,
     /// Nagle's algorithm.
     pub nagle: bool,
-    /// How the window grows.
-    pub growth: Growth,
-    /// Whether the window grows only while it is the limit (RFC 7661; Linux).
+    /// How acknowledgements are counted for the growth of the window.
+    pub byte_counting: ByteCounting,
+    /// Whether the window grows only while it limits the sender (RFC 7661; Linux).
     pub grow_only_when_limited: bool,
-    /// Whether recovery follows proportional rate reduction (RFC 9937), where it is `rack`.
+    /// Whether loss recovery `rack` uses proportional rate reduction (RFC 9937).
     pub prr: bool,
-    /// Whether CUBIC leaves slow start by HyStart.
+    /// Whether CUBIC uses HyStart to leave slow start.
     pub hystart: bool,
-    /// What is halved.
+    /// The quantity that a loss halves.
     pub halving: HalvingBasis,
     /// Whether the slow-start threshold is a whole number of segments (ns-2: `ssthresh_` is an
     /// integer; Linux).
     pub whole_ssthresh: bool,
-    /// What TCP options add to the size of a segment on the wire.
+    /// Size that TCP options add to a segment.
     pub option_bytes: OptionBytes,
-    /// Repetitions of SYN after which data still begins with the initial window.
-    pub syn_repeats: u32,
-    /// Repetitions of SYN before the distance between them begins to double.
-    pub syn_linear: u32,
-    /// Vegas: α, β and γ in segments. Shared: all connections of a stack look at the same.
+    /// Number of SYN retransmissions after which data still starts with the initial window.
+    pub syn_retransmissions_keeping_window: u32,
+    /// Number of SYN retransmissions before the RTO begins to double (Linux, `tcp_syn_linear_timeouts`).
+    pub syn_linear_timeouts: u32,
+    /// Vegas: α, β and γ in segments, shared by all connections of a stack.
     pub vegas: Arc<(f64, f64, f64)>,
-    /// MEDX: α, β, and how many delays are kept.
+    /// MEDX: α, β, and the length of the delay list.
     pub medx: (f64, f64, u32),
-    /// Behaviour of the profile that has no key.
+    /// Behaviour of the profile that no key sets.
     pub policy: Policy,
 }
 
 impl StackParams {
-    /// The stack of this name, or the default one, over this version of IP.
+    /// Resolves the stack of this name, or the default stack, over this version of IP.
     #[must_use]
     pub fn named(scenario: &Scenario, name: Option<&String>, ip: IpVersion) -> Self {
         let stack = name.and_then(|name| scenario.stack.get(name));
-        Self::over(stack.unwrap_or(&Stack::default()), ip)
+        Self::resolve_for_ip(stack.unwrap_or(&Stack::default()), ip)
     }
 
-    /// Decides every parameter of a stack over IPv4.
+    /// Resolves all parameters of a stack over IPv4.
     #[must_use]
     pub fn resolve(stack: &Stack) -> Self {
-        Self::over(stack, IpVersion::V4)
+        Self::resolve_for_ip(stack, IpVersion::V4)
     }
 
-    /// Decides every parameter of a stack; the version of IP decides the size of the headers where the
-    /// stack does not.
+    /// Resolves all parameters of a stack; the version of IP determines the header size unless the stack sets
+    /// it.
     #[must_use]
-    pub fn over(stack: &Stack, ip: IpVersion) -> Self {
+    pub fn resolve_for_ip(stack: &Stack, ip: IpVersion) -> Self {
         let mut params = profile::defaults(stack.profile);
         let mss = stack.mss.map_or(params.mss, clamp_bytes);
         params.mss = mss;
@@ -120,7 +120,7 @@ impl StackParams {
         params.recovery =
             stack.recovery.unwrap_or_else(|| profile::loss_recovery(stack.profile, &params));
         if params.recovery == Recovery::Rack && !params.sack {
-            // It lives on selective acknowledgements.
+            // RACK requires selective acknowledgements.
             params.recovery = Recovery::NewReno;
         }
         profile::adapt(stack, &mut params);
@@ -175,9 +175,8 @@ impl StackParams {
         self.clock_phase = stack.clock_phase;
     }
 
-    /// Paper `medx`, section 2: the receiver reports the delay of every segment, and "acknowledges
-    /// every incoming packet" without delay. A stack that asks for something else is refused when
-    /// the scenario is read.
+    /// Paper `medx`, section 2: the receiver reports the delay of every segment, and "acknowledges every
+    /// incoming packet" without delay. Scenario validation rejects a stack with other settings.
     fn report_delays(&mut self) {
         self.one_way_delay = true;
         self.timestamps = false;
@@ -185,22 +184,22 @@ impl StackParams {
         self.delayed_ack_max = Duration::ZERO;
     }
 
-    /// What is added to times before ticks are counted, for a connection with this initial sequence
-    /// number. ns-2 draws the phase of each agent's clock (`boot_time_`); here it comes from the number,
-    /// which is drawn for each connection in each replication.
+    /// Clock phase of a connection with this initial sequence number, added to times before ticks are
+    /// counted. ns-2 chooses the phase of each agent's clock at random (`boot_time_`); here it is derived
+    /// from the sequence number, which is random for each connection and replication.
     #[inline]
     pub(crate) fn clock_phase(&self, isn: u32) -> Duration {
         if self.time_every_segment {
             return Duration::ZERO;
         }
         self.clock_phase.unwrap_or_else(|| {
-            // Evenly distributed over one tick.
+            // Uniform over one tick.
             let product = u128::from(self.clock_granularity.as_nanos()) * u128::from(isn);
             Duration::from_nanos((product >> 32) as u64)
         })
     }
 
-    /// Whether segments carry an option with times, of either kind.
+    /// Whether segments carry a timestamp option of either kind.
     #[must_use]
     pub const fn has_clock_option(&self) -> bool {
         self.timestamps || self.one_way_delay

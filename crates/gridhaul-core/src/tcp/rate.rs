@@ -1,40 +1,40 @@
-//! Delivery-rate samples (draft-ietf-ccwg-bbr, section 4.1.1): how fast the path delivered the
-//! data that an acknowledgement covers.
+//! Delivery-rate samples (draft-ietf-ccwg-bbr, section 4.1.1): the rate at which the path delivered the data
+//! that an acknowledgement covers.
 
 use std::collections::VecDeque;
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::sent::Sent;
+use super::retransmission_queue::OutstandingSegment;
 
-/// What is noted with each segment when it is sent.
+/// Connection state at the transmission of a segment.
 #[derive(Debug, Clone, Copy, Default)]
 struct RateStamp {
-    /// Bytes delivered on the connection when it was sent.
+    /// Bytes delivered on the connection when the segment was sent.
     delivered: u64,
-    /// When they were.
+    /// Time of the last delivery before that.
     delivered_at: Instant,
-    /// When the first segment of the flight that they end was sent.
+    /// Send time of the first segment of the flight that this delivery ended.
     first_sent_at: Instant,
-    /// Whether the application, not the window, was the limit.
+    /// Whether the application, not the window, limited the sender.
     app_limited: bool,
 }
 
 /// Delivery rate over the last acknowledged flight.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateSample {
-    /// Bytes delivered between the sending of the segment and its acknowledgement.
+    /// Bytes delivered between the transmission of the segment and its acknowledgement.
     pub delivered: u64,
-    /// Total delivered when that segment was sent.
+    /// Total bytes delivered when that segment was sent.
     pub prior_delivered: u64,
-    /// The longer of the times in which they were sent and acknowledged.
+    /// The longer of the send interval and the acknowledgement interval.
     pub interval: Duration,
-    /// Whether the application was the limit.
+    /// Whether the sender was application-limited.
     pub app_limited: bool,
 }
 
 impl RateSample {
-    /// Bytes per second; 0 over no time.
+    /// Bytes per second; 0 for an empty interval.
     #[must_use]
     pub fn bytes_per_sec(&self) -> f64 {
         if self.interval.is_zero() {
@@ -45,24 +45,24 @@ impl RateSample {
     }
 }
 
-/// The account of a connection from which samples are made.
+/// Delivery accounting of a connection, the source of rate samples.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RateAccount {
     delivered: u64,
-    /// Bytes found lost, each time that they were.
+    /// Bytes marked lost, each time that they were.
     pub(super) lost: u64,
     delivered_at: Instant,
     first_sent_at: Instant,
-    /// Data sent before more than this was delivered is limited by the application (`C.app_limited`); 0:
-    /// none is.
+    /// Data sent until more than this number of bytes is delivered is application-limited (`C.app_limited`);
+    /// 0: not application-limited.
     app_limited_until: u64,
     newest: Option<(Instant, RateStamp)>,
-    /// When a controller that paces lets the next segment leave.
+    /// Earliest time of the next transmission under pacing.
     pub(super) paced_until: Instant,
-    /// When the last burst left, and how many more segments belong to it.
+    /// Time of the last burst, and the number of segments left in it.
     pub(super) burst_at: Instant,
     pub(super) burst_left: u32,
-    /// One for each segment that is sent and not yet acknowledged, in their order.
+    /// One stamp for each outstanding segment, in queue order.
     stamps: VecDeque<RateStamp>,
 }
 
@@ -74,31 +74,36 @@ impl RateAccount {
         self.stamps.push_back(stamp);
     }
 
-    /// A probe of a closed window counts as sent after all; it says nothing about the rate.
+    /// A probe of a closed window becomes outstanding; it carries no rate information.
     pub(super) fn on_probe(&mut self) {
         self.stamps.push_back(RateStamp::default());
     }
 
-    /// The segment at this place of the queue is sent again.
-    pub(super) fn on_sent_again(&mut self, now: Instant, index: usize, nothing_in_flight: bool) {
+    /// The segment at this index of the queue is retransmitted.
+    pub(super) fn on_retransmitted_at(
+        &mut self,
+        now: Instant,
+        index: usize,
+        nothing_in_flight: bool,
+    ) {
         let stamp = self.stamp(now, nothing_in_flight);
         if let Some(place) = self.stamps.get_mut(index) {
             *place = stamp;
         }
     }
 
-    /// The first segment is acknowledged and leaves the queue. It is delivered by this, unless it
-    /// was selectively acknowledged before.
+    /// The first segment is acknowledged and leaves the queue. The acknowledgement delivers it, unless it was
+    /// selectively acknowledged before.
     #[inline]
-    pub(super) fn on_acknowledged(&mut self, now: Instant, sent: &Sent) {
+    pub(super) fn on_acknowledged(&mut self, now: Instant, sent: &OutstandingSegment) {
         let stamp = self.stamps.pop_front().unwrap_or_default();
         if !sent.sacked {
             self.on_delivered(now, sent, stamp);
         }
     }
 
-    /// The segment at this place of the queue is selectively acknowledged.
-    pub(super) fn on_sacked(&mut self, now: Instant, index: usize, sent: &Sent) {
+    /// The segment at this index of the queue is selectively acknowledged.
+    pub(super) fn on_sacked(&mut self, now: Instant, index: usize, sent: &OutstandingSegment) {
         let stamp = self.stamps.get(index).copied().unwrap_or_default();
         self.on_delivered(now, sent, stamp);
     }
@@ -120,7 +125,7 @@ impl RateAccount {
 
     /// A segment was delivered (acknowledged or selectively acknowledged for the first time).
     #[inline]
-    fn on_delivered(&mut self, now: Instant, sent: &Sent, stamp: RateStamp) {
+    fn on_delivered(&mut self, now: Instant, sent: &OutstandingSegment, stamp: RateStamp) {
         self.delivered += u64::from(sent.len);
         self.delivered_at = now;
         if self.newest.is_none_or(|(_, newest)| stamp.delivered >= newest.delivered) {
@@ -129,7 +134,7 @@ impl RateAccount {
         }
     }
 
-    /// The sample of this acknowledgement, if it delivered anything.
+    /// The sample of this acknowledgement, if it delivered data.
     #[inline]
     pub(super) fn take_sample(&mut self) -> Option<RateSample> {
         let (sent_at, stamp) = self.newest.take()?;
@@ -143,13 +148,13 @@ impl RateAccount {
         })
     }
 
-    /// The application has nothing more to send while `in_flight` bytes are out.
+    /// The application has no more data to send while `in_flight` bytes are in flight.
     #[inline]
     pub(super) fn on_app_limited(&mut self, in_flight: u64) {
         self.app_limited_until = (self.delivered + in_flight).max(1);
     }
 
-    /// Bytes delivered in all.
+    /// Total number of bytes delivered.
     #[inline]
     pub(super) const fn delivered(&self) -> u64 {
         self.delivered
@@ -164,38 +169,40 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
-    /// Sends and has acknowledged a message of so many segments; tells whether its samples are limited.
+    /// Sends a message of `segments` segments and acknowledges it; returns whether its samples are
+    /// application-limited.
     fn message(account: &mut RateAccount, at_ms: u64, from: u64, segments: u64) -> Vec<bool> {
-        let sent: Vec<_> =
-            (0..segments).map(|index| Sent::new(from + 100 * index, 100, at(at_ms))).collect();
+        let sent: Vec<_> = (0..segments)
+            .map(|index| OutstandingSegment::new(from + 100 * index, 100, at(at_ms)))
+            .collect();
         for index in 0..segments {
             account.on_sent(at(at_ms), index == 0);
         }
         account.on_app_limited(100 * segments);
-        let limited = |sent: &Sent| {
+        let limited = |sent: &OutstandingSegment| {
             account.on_acknowledged(at(at_ms + 50), sent);
             account.take_sample().unwrap().app_limited
         };
         sent.iter().map(limited).collect()
     }
 
-    /// draft-ietf-ccwg-bbr, section 4.1.1.4: the mark goes when more than what was out then is delivered, so
-    /// what follows an idle time still bears it.
+    /// draft-ietf-ccwg-bbr, section 4.1.1.4: the mark is cleared when more than the data then outstanding is
+    /// delivered, so the first flight after an idle time still has it.
     #[test]
-    fn a_message_after_an_idle_time_is_limited_by_the_application() {
+    fn a_message_after_an_idle_time_is_application_limited() {
         let mut account = RateAccount::default();
         assert_eq!(message(&mut account, 0, 1, 3), [false; 3]);
         assert_eq!(message(&mut account, 500, 301, 2), [true; 2]);
-        // Data without end: the first flight only.
+        // An unlimited supply of data: only the first flight is application-limited.
         for _ in 0..2 {
             account.on_sent(at(1000), false);
         }
-        account.on_acknowledged(at(1050), &Sent::new(501, 100, at(0)));
+        account.on_acknowledged(at(1050), &OutstandingSegment::new(501, 100, at(0)));
         assert!(account.take_sample().unwrap().app_limited);
         account.on_sent(at(1050), false);
-        account.on_acknowledged(at(1060), &Sent::new(601, 100, at(0)));
+        account.on_acknowledged(at(1060), &OutstandingSegment::new(601, 100, at(0)));
         account.take_sample();
-        account.on_acknowledged(at(1100), &Sent::new(701, 100, at(0)));
+        account.on_acknowledged(at(1100), &OutstandingSegment::new(701, 100, at(0)));
         assert!(!account.take_sample().unwrap().app_limited);
     }
 }

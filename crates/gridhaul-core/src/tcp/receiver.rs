@@ -6,7 +6,7 @@ mod reassembly;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use self::delayed_ack_timer::DelayedAckTimer;
-use self::reassembly::Reassembly;
+use self::reassembly::ReassemblyQueue;
 use super::params::StackParams;
 use super::segment::SackBlocks;
 
@@ -15,24 +15,23 @@ use super::segment::SackBlocks;
 pub struct Receiver {
     /// Next byte expected.
     next: u64,
-    /// Right edge of the window that was offered last.
+    /// Right edge of the last offered window.
     offered: u64,
     ack_at: Instant,
-    /// What has arrived beyond a gap.
-    beyond: Option<Box<Reassembly>>,
-    /// Bytes that the application has not taken yet.
+    /// Data received beyond a gap.
+    out_of_order: Option<Box<ReassemblyQueue>>,
+    /// Bytes that the application has not read yet.
     unread: u32,
-    /// How long acknowledgements wait, where that adapts.
+    /// The adaptive delayed-ACK timer of Linux.
     delayed_ack_timer: DelayedAckTimer,
     unacknowledged: u16,
-    quick_left: u16,
-    /// Whether the application takes everything at once.
-    eager: bool,
+    quick_acks_left: u16,
+    /// Whether the application reads all data at once.
+    reads_at_once: bool,
     ack_now: bool,
     /// FIN and everything before it has arrived.
     finished: bool,
-    /// Window scale of the segments that carry the offer, where they are real ones; here to use a byte
-    /// that alignment leaves.
+    /// Window scale of offered windows where segments are encoded; stored here to use a byte of padding.
     pub(super) window_shift: u8,
 }
 
@@ -44,20 +43,20 @@ impl Receiver {
             next: 0,
             offered: 0,
             ack_at: Instant::NEVER,
-            beyond: None,
+            out_of_order: None,
             window_shift: 0,
             unread: 0,
             delayed_ack_timer: DelayedAckTimer::default(),
             unacknowledged: 0,
-            quick_left: quick(params),
-            eager: true,
+            quick_acks_left: initial_quick_acks(params),
+            reads_at_once: true,
             ack_now: false,
             finished: false,
         }
     }
 
-    /// Takes a segment that covers `start..end` of the stream. Returns whether data or FIN moved
-    /// the cumulative acknowledgement forward.
+    /// Handles a segment that covers `start..end` of the stream. Returns whether data or FIN advanced the
+    /// cumulative acknowledgement.
     pub fn handle_data(
         &mut self,
         now: Instant,
@@ -67,38 +66,38 @@ impl Receiver {
         params: &StackParams,
     ) -> bool {
         if end <= self.next || self.finished {
-            // RFC 9293, 3.10.7.4: an old segment is answered at once with an acknowledgement. Behind
-            // FIN there is nothing: "Ignore the segment text."
+            // RFC 9293, 3.10.7.4: an old segment is acknowledged at once. Data after FIN is ignored: "Ignore
+            // the segment text."
             self.finished |= fin;
-            let last = end == self.next && self.beyond.is_none();
+            let last = end == self.next && self.out_of_order.is_none();
             if params.policy.delays_ack_of_last_duplicate && last && !params.delayed_ack.is_zero() {
-                self.delay_last_again(now, params);
+                self.delay_ack_of_duplicate(now, params);
                 return false;
             }
             self.ack_now = true;
             if params.policy.adaptive_delayed_ack {
-                self.begin_quick(params);
+                self.enter_quick_ack_mode(params);
             }
             return false;
         }
         if start > self.next {
             // RFC 5681, section 4.2: out of order data is acknowledged at once.
-            self.beyond.get_or_insert_with(Reassembly::new).insert(start, end, fin);
+            self.out_of_order.get_or_insert_with(ReassemblyQueue::new).insert(start, end, fin);
             self.ack_now = true;
             return false;
         }
         let before = self.next;
         self.next = end;
         self.finished |= fin;
-        let filled = self.beyond.is_some();
+        let filled = self.out_of_order.is_some();
         if fin {
-            self.beyond = None;
+            self.out_of_order = None;
         } else if filled {
             self.absorb();
         }
-        if !self.eager {
-            let news = u32::try_from(self.next - before).unwrap_or(u32::MAX);
-            self.unread = self.unread.saturating_add(news);
+        if !self.reads_at_once {
+            let received = u32::try_from(self.next - before).unwrap_or(u32::MAX);
+            self.unread = self.unread.saturating_add(received);
         }
         // RFC 5681, section 4.2: a segment that fills all or part of a gap is acknowledged at once.
         self.schedule_ack(now, filled || fin, params);
@@ -110,29 +109,28 @@ impl Receiver {
         self.next = 1;
     }
 
-    /// The application takes data only when it says so ([`Self::consume`]).
-    pub fn set_lazy(&mut self) {
-        self.eager = false;
+    /// From now on the application reads data only by [`Self::consume`].
+    pub fn read_on_demand(&mut self) {
+        self.reads_at_once = false;
     }
 
-    /// The application takes `bytes`. Returns whether the window has opened so far that the other
-    /// end is told.
+    /// The application reads `bytes`. Returns whether the window has opened far enough for a window update.
     pub fn consume(&mut self, bytes: u64, params: &StackParams) -> bool {
         self.unread = u64::from(self.unread).saturating_sub(bytes) as u32;
-        let told = self.edge(params) > self.offered;
-        self.ack_now |= told;
-        told
+        let sends_update = self.edge(params) > self.offered;
+        self.ack_now |= sends_update;
+        sends_update
     }
 
-    /// As [`Self::consume`], but the other end is told with the next acknowledgement only.
+    /// Like [`Self::consume`], but without a separate window update.
     pub(crate) fn release(&mut self, bytes: u64) {
         self.unread = u64::from(self.unread).saturating_sub(bytes) as u32;
     }
 
     /// Payload bytes beyond gaps.
     #[inline]
-    pub(crate) fn beyond_gaps(&self) -> u64 {
-        self.beyond.as_ref().map_or(0, |beyond| beyond.payload())
+    pub(crate) fn out_of_order_bytes(&self) -> u64 {
+        self.out_of_order.as_ref().map_or(0, |out_of_order| out_of_order.payload())
     }
 
     /// Next byte expected.
@@ -161,26 +159,26 @@ impl Receiver {
         self.edge(params).saturating_sub(self.next) as u32
     }
 
-    /// The window that was offered last, as it stands at the next byte expected.
+    /// The last offered window, relative to the next byte expected.
     #[inline]
     pub(crate) const fn offered_window(&self) -> u32 {
         self.offered.saturating_sub(self.next) as u32
     }
 
-    /// Whether a position is within the window that was offered last, and so within any later one.
+    /// Whether a position is within the last offered window, and so within any later one.
     #[inline]
     pub(crate) const fn has_offered(&self, end: u64) -> bool {
         end <= self.offered
     }
 
-    /// Whether data has arrived beyond a gap.
+    /// Whether data was received beyond a gap.
     #[inline]
     pub(crate) const fn has_gap(&self) -> bool {
-        self.beyond.is_some()
+        self.out_of_order.is_some()
     }
 
-    /// Lowers the offer just made to whole units of the window scale: the value that the peer reads (RFC
-    /// 7323, section 2.3).
+    /// Rounds the offered window down to whole units of the window scale: the value that the peer decodes
+    /// (RFC 7323, section 2.3).
     #[inline]
     pub(crate) fn round_offer(&mut self) {
         if self.window_shift > 0 {
@@ -212,11 +210,11 @@ impl Receiver {
     pub const fn ack_deadline(&self) -> Instant {
         self.ack_at
     }
-    /// Asks for an acknowledgement at once.
+    /// Requests an immediate acknowledgement.
     pub fn request_ack(&mut self) {
         self.ack_now = true;
     }
-    /// The round trip of SYN and its answer, where it was measured.
+    /// Notes the round trip of SYN and SYN-ACK, where it was measured.
     pub(crate) fn note_handshake_rtt(&mut self, rtt: Duration) {
         self.delayed_ack_timer.note_handshake_rtt(rtt);
     }
@@ -224,7 +222,7 @@ impl Receiver {
     #[inline]
     pub fn on_ack_sent(&mut self, now: Instant, params: &StackParams) {
         if self.ack_at <= now && !self.ack_now {
-            self.delayed_ack_timer.on_waited();
+            self.delayed_ack_timer.on_expired();
         }
         self.offered = self.edge(params);
         self.ack_now = false;
@@ -232,13 +230,13 @@ impl Receiver {
         self.ack_at = Instant::NEVER;
     }
 
-    /// Ranges for the SACK option as numbers on the wire, most recent first.
+    /// Ranges for the SACK option as sequence numbers, most recent first.
     #[inline]
     #[must_use]
     pub fn sack_blocks(&self, isn: u32, max: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        if let Some(beyond) = &self.beyond {
-            beyond.fill_blocks(&mut blocks, isn, max);
+        if let Some(out_of_order) = &self.out_of_order {
+            out_of_order.fill_blocks(&mut blocks, isn, max);
         }
         blocks
     }
@@ -246,12 +244,12 @@ impl Receiver {
     fn schedule_ack(&mut self, now: Instant, at_once: bool, params: &StackParams) {
         self.unacknowledged = self.unacknowledged.saturating_add(1);
         if params.policy.adaptive_delayed_ack && self.delayed_ack_timer.on_data(now) {
-            self.begin_quick(params);
+            self.enter_quick_ack_mode(params);
         }
-        let quick = self.quick_left > 0;
-        self.quick_left = self.quick_left.saturating_sub(1);
+        let initial_quick_acks = self.quick_acks_left > 0;
+        self.quick_acks_left = self.quick_acks_left.saturating_sub(1);
         if at_once
-            || quick
+            || initial_quick_acks
             || u32::from(self.unacknowledged) >= params.ack_every
             || params.delayed_ack.is_zero()
         {
@@ -266,9 +264,10 @@ impl Receiver {
         }
     }
 
-    /// The last segment in order has arrived again. ns-2's `DelAckSink` treats it as a new one.
+    /// The last in-order segment was received again. ns-2's `DelAckSink` delays its acknowledgement as for
+    /// new data.
     #[cold]
-    fn delay_last_again(&mut self, now: Instant, params: &StackParams) {
+    fn delay_ack_of_duplicate(&mut self, now: Instant, params: &StackParams) {
         if self.ack_at == Instant::NEVER {
             self.ack_at = now + params.delayed_ack;
             self.unacknowledged += 1;
@@ -277,30 +276,32 @@ impl Receiver {
         }
     }
 
-    /// Linux after a silence and an old segment: the other end may be in slow start, and wait
-    /// (`tcp_enter_quickack_mode`). 16, where the opening of a connection gives one more.
-    fn begin_quick(&mut self, params: &StackParams) {
-        self.quick_left = self.quick_left.max(quick(params).saturating_sub(1));
+    /// Linux after a pause and after an old segment: the peer may be in slow start and wait for
+    /// acknowledgements (`tcp_enter_quickack_mode`). The number is 16, one less than at the start of a
+    /// connection.
+    fn enter_quick_ack_mode(&mut self, params: &StackParams) {
+        self.quick_acks_left =
+            self.quick_acks_left.max(initial_quick_acks(params).saturating_sub(1));
     }
 
-    /// Takes what the cumulative acknowledgement has reached.
+    /// Advances the cumulative acknowledgement over ranges that it has reached.
     fn absorb(&mut self) {
-        let Some(beyond) = &mut self.beyond else { return };
-        self.next = beyond.absorb(self.next);
-        if let Some(end) = beyond.end
+        let Some(out_of_order) = &mut self.out_of_order else { return };
+        self.next = out_of_order.absorb(self.next);
+        if let Some(end) = out_of_order.end
             && self.next >= end
         {
             self.next = end;
             self.finished = true;
         }
-        if beyond.ranges.is_empty() || self.finished {
-            self.beyond = None;
+        if out_of_order.ranges.is_empty() || self.finished {
+            self.out_of_order = None;
         }
     }
 }
 
-/// Segments that are acknowledged at once.
-fn quick(params: &StackParams) -> u16 {
+/// Number of segments that are acknowledged at once.
+fn initial_quick_acks(params: &StackParams) -> u16 {
     u16::try_from(params.quick_ack).unwrap_or(u16::MAX)
 }
 
@@ -321,8 +322,8 @@ mod tests {
     }
 
     #[test]
-    fn first_sack_block_holds_the_segment_that_came_last() {
-        // RFC 2018, section 4: the first block MUST hold the segment that triggered the ACK.
+    fn the_first_sack_block_contains_the_segment_received_last() {
+        // RFC 2018, section 4: the first block MUST contain the segment that triggered the ACK.
         let (mut receiver, params) = receiver();
         data(&mut receiver, &params, 101, 201);
         data(&mut receiver, &params, 301, 401);
@@ -333,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_that_changes_again_pushes_no_other_out() {
+    fn an_updated_range_displaces_no_other_sack_block() {
         // RFC 2018, section 4: the blocks that were reported most recently are repeated.
         let (mut receiver, params) = receiver();
         for start in [101, 301, 501, 701] {
@@ -345,11 +346,11 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_below_a_segment_is_announced_by_halves() {
+    fn a_buffer_below_one_segment_is_offered_in_halves() {
         // RFC 9293, 3.8.6.2.2: min(Fr * RCV.BUFF, Eff.snd.MSS), with Fr of a half.
         let (mut receiver, params) = receiver();
         let params = StackParams { mss: 1_000, receive_window: 600, ..params };
-        receiver.set_lazy();
+        receiver.read_on_demand();
         receiver.on_ack_sent(Instant::ZERO, &params);
         data(&mut receiver, &params, 1, 601);
         assert_eq!((receiver.window(&params), receiver.consume(299, &params)), (0, false));
@@ -358,21 +359,21 @@ mod tests {
     }
 
     #[test]
-    fn nothing_comes_behind_fin() {
+    fn data_after_fin_is_ignored() {
         let (mut receiver, params) = receiver();
         data(&mut receiver, &params, 301, 401);
         receiver.handle_data(Instant::ZERO, 101, 201, true, &params);
         data(&mut receiver, &params, 201, 301);
         data(&mut receiver, &params, 1, 101);
         data(&mut receiver, &params, 401, 501);
-        // FIN takes the last position.
+        // FIN occupies the last position.
         assert!(receiver.finished());
         assert_eq!((receiver.next(), receiver.delivered()), (201, 199));
         assert!(receiver.sack_blocks(0, 4).is_empty());
     }
 
     #[test]
-    fn ranges_join_and_are_absorbed() {
+    fn adjacent_ranges_merge_and_are_delivered_in_order() {
         let (mut receiver, params) = receiver();
         data(&mut receiver, &params, 101, 201);
         data(&mut receiver, &params, 301, 401);

@@ -1,38 +1,38 @@
 //! Round-trip estimate and retransmission timeout (RFC 6298).
 
-mod deviation;
+mod mean_deviation;
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use self::deviation::{Deviation, Flight};
+use self::mean_deviation::{MeanDeviation, OutstandingRange};
 use super::params::StackParams;
 
 /// Smoothed round-trip time, its variation, and the timeout with its back-off.
 #[derive(Debug, Clone, Copy)]
 pub struct RttEstimator {
     srtt_ns: u64,
-    variation: Variation,
-    /// The least round trip in microseconds.
-    min_us: u32,
+    variation: RttVariation,
+    /// The minimum RTT in microseconds.
+    min_rtt_us: u32,
     measured: bool,
-    /// SYN had to be repeated.
-    syn_repeated: bool,
+    /// SYN was retransmitted at least once.
+    syn_retransmitted: bool,
     backoff: u8,
 }
 
-/// The variation in whatever form the stack keeps it; its parameters say which, so that the estimate of
-/// each of many connections needs no word for it.
+/// The variation in the representation that the parameters of the stack select; a tag would cost memory in
+/// each of many connections.
 #[derive(Debug, Clone, Copy, Default)]
-struct Variation([u32; 4]);
+struct RttVariation([u32; 4]);
 
-/// RFC 6298, 5.7: the timeout with which data begins after SYN had to be repeated.
+/// RFC 6298, 5.7: initial timeout for data after SYN was retransmitted.
 const RTO_AFTER_SYN_LOSS: Duration = Duration::from_secs(3);
 
-/// The longest round trip in ticks, so that the estimate in eighths stays in 32 bits.
+/// Maximum round trip in ticks, so that eight times the estimate fits in 32 bits.
 const TICKS_MAX: u64 = 1 << 27;
 
-/// The estimate in whole ticks of a coarse clock, as BSD and ns-2 keep it: eight times the smoothed
-/// round trip and four times its variation.
+/// The estimate in whole ticks of a coarse clock, as in BSD and ns-2: eight times the smoothed round trip and
+/// four times its variation.
 #[derive(Debug, Clone, Copy, Default)]
 struct Ticks {
     srtt8: u32,
@@ -40,21 +40,21 @@ struct Ticks {
 }
 
 impl RttEstimator {
-    /// Nothing measured yet.
+    /// An estimator without measurements.
     #[must_use]
     pub const fn new() -> Self {
         Self {
             srtt_ns: 0,
-            variation: Variation([0; 4]),
-            min_us: u32::MAX,
+            variation: RttVariation([0; 4]),
+            min_rtt_us: u32::MAX,
             measured: false,
-            syn_repeated: false,
+            syn_retransmitted: false,
             backoff: 0,
         }
     }
 
-    /// Takes a measurement of a segment sent at `sent` and acknowledged at `now`, with the first
-    /// unacknowledged position after that and the one that is sent next.
+    /// Adds a sample from a segment sent at `sent` and acknowledged at `now`; `una` and `next` are the first
+    /// unacknowledged position after that acknowledgement and the position that is sent next.
     #[inline]
     pub fn measure(
         &mut self,
@@ -64,29 +64,29 @@ impl RttEstimator {
     ) -> Duration {
         let rtt = now.since(sent);
         let sample = quantise(sent, now, params.clock_granularity);
-        if counts_ticks(params) {
+        if uses_coarse_clock(params) {
             let mut ticks = self.variation.ticks();
             ticks.measure(sample / params.clock_granularity.as_nanos());
             self.variation.set_ticks(ticks);
         }
-        let flight = Flight { una: una as u32, next: next as u32 };
+        let outstanding = OutstandingRange { una: una as u32, next: next as u32 };
         let before = self.srtt_ns;
         // RFC 6298, 2.2 and 2.3: alpha = 1/8.
         self.srtt_ns = if self.measured { before - before / 8 + sample / 8 } else { sample };
         if params.rto_floor_on_variance {
             let floor = in_micros(params.rto_min.as_nanos());
             let deviation = if self.measured {
-                let mut deviation = Deviation::of(self.variation.0);
+                let mut deviation = MeanDeviation::of(self.variation.0);
                 let error = i64::from(in_micros(sample)) - i64::from(in_micros(before));
-                deviation.measure(error, floor, flight);
+                deviation.measure(error, floor, outstanding);
                 deviation
             } else {
-                Deviation::first(in_micros(sample), floor, flight)
+                MeanDeviation::first(in_micros(sample), floor, outstanding)
             };
             self.variation.0 = deviation.words();
-        } else if !counts_ticks(params) {
+        } else if !uses_coarse_clock(params) {
             let rttvar = self.variation.rttvar_ns();
-            // RFC 6298, 2.2 and 2.3: beta = 1/4, with SRTT as it was before.
+            // RFC 6298, 2.2 and 2.3: beta = 1/4, with SRTT before the update.
             self.variation.set_rttvar_ns(if self.measured {
                 rttvar - rttvar / 4 + before.abs_diff(sample) / 4
             } else {
@@ -97,34 +97,34 @@ impl RttEstimator {
         rtt
     }
 
-    /// Notes the round trip of the newest segment of an acknowledgement: the least of them is how long
-    /// the way takes.
+    /// Updates the minimum RTT, an estimate of the path's round trip without queueing, with the round trip of
+    /// the newest segment of an acknowledgement.
     #[inline]
-    pub fn note_least(&mut self, rtt: Duration) {
-        self.min_us = self.min_us.min(in_micros(rtt.as_nanos()));
+    pub fn update_min_rtt(&mut self, rtt: Duration) {
+        self.min_rtt_us = self.min_rtt_us.min(in_micros(rtt.as_nanos()));
     }
 
     /// The timeout, back-off included.
     #[inline]
     #[must_use]
     pub fn rto(&self, params: &StackParams) -> Duration {
-        let base = if self.measured && counts_ticks(params) {
+        let base = if self.measured && uses_coarse_clock(params) {
             let ticks = self.variation.ticks().rto() * params.clock_granularity.as_nanos();
             ticks.max(params.rto_min.as_nanos())
         } else if self.measured && params.rto_floor_on_variance {
-            // Linux, __tcp_set_rto: the floor is within the variation.
-            self.srtt_ns + u64::from(Deviation::of(self.variation.0).rttvar) * 1_000
+            // Linux, __tcp_set_rto: the minimum is part of the variation.
+            self.srtt_ns + u64::from(MeanDeviation::of(self.variation.0).rttvar) * 1_000
         } else if self.measured {
-            // RFC 6298, 2.3 and 2.4: SRTT + max(G, 4 * RTTVAR), at least the minimum.
+            // RFC 6298, 2.3 and 2.4: SRTT + max(G, 4 * RTTVAR), at min_rtt the minimum.
             let variance = 4 * self.variation.rttvar_ns();
             let spread = variance.max(params.clock_granularity.as_nanos());
             (self.srtt_ns + spread).max(params.rto_min.as_nanos())
-        } else if self.syn_repeated {
+        } else if self.syn_retransmitted {
             params.rto_initial.max(RTO_AFTER_SYN_LOSS).as_nanos()
         } else {
             params.rto_initial.as_nanos()
         };
-        // RFC 6298, 5.5: doubled for each timeout, up to a maximum.
+        // RFC 6298, 5.5: doubled with each timeout, up to a maximum.
         let rto = Duration::from_nanos(base) * (1 << self.backoff);
         rto.min(params.rto_max)
     }
@@ -132,30 +132,34 @@ impl RttEstimator {
     /// The timer has fired: doubles the timeout (RFC 6298, 5.5).
     pub fn back_off(&mut self, params: &StackParams) {
         self.backoff = (self.backoff + 1).min(16);
-        if counts_ticks(params) && self.backoff > 3 {
+        if uses_coarse_clock(params) && self.backoff > 3 {
             let mut ticks = self.variation.ticks();
-            ticks.clobber();
+            ticks.fold_into_variation();
             self.variation.set_ticks(ticks);
         }
     }
 
-    /// SYN had to be repeated: data begins without back-off, but with a timeout of at least three
-    /// seconds until a round trip is measured (RFC 6298, 5.7).
-    pub fn begin_anew(&mut self) {
+    /// SYN was retransmitted: data starts without back-off, but with a timeout of at least three seconds
+    /// until a round trip is measured (RFC 6298, 5.7).
+    pub fn restart_after_syn_loss(&mut self) {
         self.backoff = 0;
-        self.syn_repeated = true;
+        self.syn_retransmitted = true;
     }
 
-    /// New data was acknowledged and measured: the back-off ends (RFC 6298, 5.7).
+    /// New data was acknowledged and its round trip measured: resets the back-off (RFC 6298, 5.7).
     #[inline]
     pub fn reset_backoff(&mut self) {
         self.backoff = 0;
     }
 
-    /// The least round trip, in whole microseconds; zero before the first measurement.
+    /// The minimum RTT, in whole microseconds; zero before the first measurement.
     #[must_use]
-    pub fn least(&self) -> Duration {
-        if self.measured { Duration::from_micros(u64::from(self.min_us)) } else { Duration::ZERO }
+    pub fn min_rtt(&self) -> Duration {
+        if self.measured {
+            Duration::from_micros(u64::from(self.min_rtt_us))
+        } else {
+            Duration::ZERO
+        }
     }
 
     /// Smoothed round-trip time, if one was measured.
@@ -171,7 +175,7 @@ impl Default for RttEstimator {
     }
 }
 
-impl Variation {
+impl RttVariation {
     /// RFC 6298: RTTVAR in nanoseconds.
     #[inline]
     const fn rttvar_ns(self) -> u64 {
@@ -192,7 +196,7 @@ impl Variation {
     }
 }
 
-/// Whole microseconds; what is longer than an hour stays so.
+/// Whole microseconds, saturated at about 71 minutes.
 #[inline]
 fn in_micros(ns: u64) -> u32 {
     u32::try_from(ns / 1_000).unwrap_or(u32::MAX)
@@ -200,7 +204,7 @@ fn in_micros(ns: u64) -> u32 {
 
 /// Whether one segment at a time is timed with a coarse clock: then the estimate is kept in ticks.
 #[inline]
-fn counts_ticks(params: &StackParams) -> bool {
+fn uses_coarse_clock(params: &StackParams) -> bool {
     !params.time_every_segment && params.clock_granularity > Duration::from_nanos(1)
 }
 
@@ -224,15 +228,16 @@ impl Ticks {
         (8 * self.rttvar4 as u64 + self.srtt8 as u64) >> 3
     }
 
-    /// Backed off far: the estimate has become doubtful, and its spread holds what it was.
-    const fn clobber(&mut self) {
+    /// After several back-offs the smoothed round trip is unreliable: it moves into the variation and is
+    /// measured again (BSD, ns-2).
+    const fn fold_into_variation(&mut self) {
         self.rttvar4 += self.srtt8 >> 3;
         self.srtt8 = 0;
     }
 }
 
-/// A measurement with a clock that ticks: the number of ticks between the two, at least one.
-/// (ns-2, `TcpAgent::rtt_update`; BSD's slow timer counted in the same way.)
+/// A sample measured with a coarse clock: the number of ticks between both times, at least one. (ns-2,
+/// `TcpAgent::rtt_update`; BSD's slow timer counted in the same way.)
 #[inline]
 fn quantise(sent: Instant, now: Instant, granularity: Duration) -> u64 {
     let step = granularity.as_nanos();

@@ -13,17 +13,17 @@ impl Flags {
     pub const SYN: Self = Self(0x02);
     /// Reset the connection.
     pub const RST: Self = Self(0x04);
-    /// The receiver shall deliver the data at once.
+    /// Push: the receiver delivers the data to the application at once.
     pub const PSH: Self = Self(0x08);
-    /// The acknowledgement number counts.
+    /// The acknowledgement number is valid.
     pub const ACK: Self = Self(0x10);
-    /// The urgent pointer counts.
+    /// The urgent pointer is valid.
     pub const URG: Self = Self(0x20);
     /// ECN echo (RFC 3168, section 6.1).
     pub const ECE: Self = Self(0x40);
     /// Congestion window reduced (RFC 3168, section 6.1).
     pub const CWR: Self = Self(0x80);
-    /// None of them.
+    /// No flag.
     pub const NONE: Self = Self(0);
 
     /// Whether all bits of `other` are set.
@@ -32,13 +32,13 @@ impl Flags {
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
-    /// Both sets together.
+    /// The union of both sets.
     #[inline]
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
-    /// Those of `self` that are not set in `other`.
+    /// The flags of `self` that are not set in `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
@@ -49,14 +49,14 @@ impl Flags {
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits)
     }
-    /// The bits as on the wire.
+    /// The bits as encoded in the header.
     #[must_use]
     pub const fn bits(self) -> u8 {
         self.0
     }
 }
 
-/// Up to four selectively acknowledged ranges (RFC 2018), as sequence numbers on the wire.
+/// Up to four selectively acknowledged ranges (RFC 2018), as 32-bit sequence numbers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SackBlocks {
     blocks: [(u32, u32); 4],
@@ -78,13 +78,14 @@ impl SackBlocks {
         self.count = 0;
     }
 
-    /// Most blocks that fit beside a timestamps option, and without one (RFC 2018, section 3).
+    /// Maximum number of blocks in an option: three beside a timestamps option, four without (RFC 2018,
+    /// section 3).
     pub const MAX: usize = 4;
 
     /// Adds a range, from its first byte to the byte after its last.
     ///
     /// # Panics
-    /// When four ranges are already in.
+    /// When the option already has four ranges.
     pub fn push(&mut self, left: u32, right: u32) {
         self.blocks[usize::from(self.count)] = (left, right);
         self.count += 1;
@@ -95,7 +96,7 @@ impl SackBlocks {
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.count)]
     }
-    /// Whether there is none.
+    /// Whether there are no ranges.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
@@ -103,21 +104,20 @@ impl SackBlocks {
     }
 }
 
-/// What the two numbers of [`Segment::timestamps`] are. Both options take 12 bytes on the wire.
+/// Meaning of the two numbers of [`Segment::timestamps`]. Both options take 12 bytes of the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ClockOption {
-    /// RFC 7323, section 3: kind 8, the time of the sender in milliseconds and the one that it
-    /// echoes.
+    /// RFC 7323, section 3: kind 8, the sender's timestamp in milliseconds and the timestamp that it echoes.
     #[default]
     Timestamps,
-    /// What paper `medx` needs: when the segment was sent, and how long the newest segment with
-    /// data was on its way to here ([`OneWayDelay`]), both in microseconds.
+    /// The option of paper `medx`: the send time of the segment, and the one-way delay of the newest data
+    /// segment received ([`OneWayDelay`]), both in microseconds.
     OneWayDelay,
 }
 
-/// The option of TCP-MEDX (paper `medx`, section 2: "the propagation delay is attached to the
-/// corresponding acknowledgement"). The paper gives no layout; this is ours, an experimental option
-/// (RFC 6994, section 3; its identifier is not registered):
+/// The option of TCP-MEDX (paper `medx`, section 2: "the propagation delay is attached to the corresponding
+/// acknowledgement"). The paper gives no layout; gridhaul defines an experimental option (RFC 6994, section
+/// 3; its identifier is not registered):
 ///
 /// ```text
 ///   0                   1                   2                   3
@@ -131,37 +131,37 @@ pub enum ClockOption {
 ///  +---------------------------------------------------------------+
 /// ```
 ///
-/// **Clocks.** A delay is the receiver's time minus the sender's, so it holds the offset between
-/// their clocks. Criterion II compares delays with each other, and the offset cancels. Criterion I
-/// is a ratio, and it does not: a receiver that is ahead makes queues look small beside the offset.
-/// Both ends must therefore count from one epoch (PTP or GPS; a simulation has one clock). A
-/// negative delay proves that they do not: the sender leaves it out, and judges nothing by it.
+/// **Clocks.** A delay is the receiver's time minus the sender's, so it includes the offset between their
+/// clocks. Criterion II compares delays with each other, and the offset cancels. Criterion I is a ratio, and
+/// the offset does not cancel: if the receiver's clock is ahead, queueing delays are small compared with the
+/// offset. Both endpoints must therefore count from one epoch (PTP or GPS; a simulation has one clock). A
+/// negative delay proves that they do not: the sender discards it and bases no decision on it.
 ///
-/// **Round trips.** The receiver answers a segment with data at once. So the time in its answer less
-/// the delay in it is the sender's own time of sending, whatever the offset: with that the sender
-/// measures repeated segments, as it does with RFC 7323.
+/// **Round trips.** The receiver acknowledges a data segment at once. The timestamp of the acknowledgement
+/// minus the reported delay is therefore the sender's own send time, whatever the clock offset. With it the
+/// sender measures the round trip of retransmitted segments, as it does with RFC 7323.
 #[derive(Debug, Clone, Copy)]
 pub struct OneWayDelay;
 
 impl OneWayDelay {
-    /// Kind of the option: an experiment (RFC 4727, section 2.5).
+    /// Kind of the option: an experiment (RFC 4727, section 7.3).
     pub const KIND: u8 = 253;
-    /// Its bytes on the wire.
+    /// Length of the option in bytes.
     pub const LEN: u8 = 12;
     /// Identifier of the experiment: "MX".
     pub const IDENTIFIER: u16 = 0x4d58;
-    /// Stands where no segment with data has arrived yet; as a number it is negative.
+    /// Value before the first data segment has arrived; negative as a signed number.
     pub const UNKNOWN: u32 = u32::MAX;
 
-    /// What is written into a segment sent at `now`: microseconds, which wrap after 71 minutes.
+    /// Timestamp of a segment sent at `now`: microseconds, which wrap after 71 minutes.
     #[inline]
     #[must_use]
     pub const fn stamp(now: Instant) -> u32 {
         (now.as_nanos() / 1_000) as u32
     }
 
-    /// When the segment was sent that an acknowledgement with these two numbers answers; `None` where
-    /// that is unknown.
+    /// Send time of the segment that triggered an acknowledgement with these two numbers; `None` where it is
+    /// unknown.
     #[must_use]
     pub fn answered(now: Instant, (stamp, delay): (u32, u32)) -> Option<Instant> {
         let ago = Self::stamp(now).wrapping_sub(stamp.wrapping_sub(delay));
@@ -179,25 +179,25 @@ impl OneWayDelay {
     }
 }
 
-/// A TCP segment without its payload bytes: what the machines need to know of it.
+/// Header fields of a TCP segment and the length of its payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Segment {
     /// Sequence number of the first byte (or of SYN).
     pub seq: u32,
-    /// Next byte expected from the other end; counts with [`Flags::ACK`].
+    /// Next byte expected from the peer; counts with [`Flags::ACK`].
     pub ack: u32,
     /// Bytes of payload.
     pub len: u32,
     /// Free receive buffer in bytes, already scaled (RFC 7323, section 2).
     pub window: u32,
-    /// Timestamp of the sender in milliseconds, and the one it echoes (RFC 7323, section 3); or what
-    /// [`Self::clock`] says.
+    /// The sender's timestamp in milliseconds, and the timestamp that it echoes (RFC 7323, section 3); with another
+    /// [`Self::clock`], the fields of that option.
     pub timestamps: Option<(u32, u32)>,
     /// Selective acknowledgements.
     pub sack: SackBlocks,
-    /// With SYN: this end takes part in selective acknowledgements (RFC 2018, section 2).
+    /// SACK-permitted option of a SYN segment (RFC 2018, section 2).
     pub sack_permitted: bool,
-    /// Which option `timestamps` are.
+    /// The option that `timestamps` belong to.
     pub clock: ClockOption,
     /// Control bits.
     pub flags: Flags,
@@ -206,13 +206,13 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Bytes on the wire: headers and payload.
+    /// Size of the packet in bytes: headers and payload.
     #[inline]
     #[must_use]
     pub const fn wire_bytes(&self) -> u32 {
         self.len + self.header as u32
     }
-    /// Sequence space that the segment takes: payload, SYN and FIN.
+    /// Sequence space of the segment: payload, SYN and FIN.
     #[inline]
     #[must_use]
     pub const fn sequence_len(&self) -> u32 {
@@ -220,11 +220,11 @@ impl Segment {
     }
 }
 
-/// Finds the 64-bit stream position that a 32-bit number on the wire stands for: the one nearest
-/// to `near`. `isn` is the initial sequence number, which stands for position 0.
+/// Converts a 32-bit sequence number to the 64-bit stream position that is nearest to `near`. `isn` is the
+/// initial sequence number, which corresponds to position 0.
 ///
-/// Positions never wrap, so the machines compare them as plain integers. Right as long as less
-/// than 2 GiB lie between the two (RFC 9293, 3.4: windows are below that).
+/// Positions never wrap, so they are compared as plain integers. The conversion is correct while the position
+/// is less than 2 GiB from `near` (RFC 9293, 3.4: windows are smaller).
 #[inline]
 #[must_use]
 pub const fn expand(wire: u32, isn: u32, near: u64) -> Option<u64> {
@@ -237,7 +237,7 @@ pub const fn expand(wire: u32, isn: u32, near: u64) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Every packet in a queue of a simulation holds one.
+    /// Every packet in a queue of a simulation holds one segment.
     #[test]
     fn a_segment_stays_small() {
         assert!(size_of::<Segment>() <= 68, "{}", size_of::<Segment>());
@@ -246,10 +246,10 @@ mod tests {
     #[test]
     fn delays_are_differences_of_clocks_that_wrap() {
         let at = |us: u64| OneWayDelay::stamp(Instant::from_nanos(us * 1_000));
-        // Sent 5 us before the clock wraps, received 20 us behind it.
+        // Sent 5 us before the clock wraps, received 20 us after it.
         let (sent, received) = (at((1 << 32) - 5), at((1 << 32) + 20));
         assert_eq!(OneWayDelay::known(received.wrapping_sub(sent)), Some(25));
-        // The receiver's clock is behind by more than the way takes.
+        // The receiver's clock is behind by more than the path delay.
         assert_eq!(OneWayDelay::known(at(10).wrapping_sub(at(30))), None);
         assert_eq!(OneWayDelay::known(OneWayDelay::UNKNOWN), None);
     }
@@ -257,8 +257,8 @@ mod tests {
     #[test]
     fn a_round_trip_does_not_depend_on_the_receivers_clock() {
         let at = |us: u64| Instant::from_nanos(us * 1_000);
-        // Sent at 100, received and answered at 140, the answer here at 170; the receiver's clock is
-        // behind, right, and ahead.
+        // Sent at 100, received and answered at 140, the acknowledgement received at 170; the receiver's
+        // clock is behind, correct, and ahead.
         for offset in [-120_i32, 0, 5_000] {
             let received = 140_u32.wrapping_add_signed(offset);
             let delay = received.wrapping_sub(100);
@@ -269,19 +269,19 @@ mod tests {
             );
         }
         assert_eq!(OneWayDelay::answered(at(170), (140, OneWayDelay::UNKNOWN)), None);
-        // An answer to what is sent only later.
+        // An acknowledgement of a segment with a later send time.
         assert_eq!(OneWayDelay::answered(at(170), (240, 40)), None);
     }
 
     #[test]
-    fn positions_go_on_where_numbers_wrap() {
+    fn positions_continue_where_sequence_numbers_wrap() {
         let isn = u32::MAX - 5;
         assert_eq!(expand(isn, isn, 0), Some(0));
         assert_eq!(expand(10, isn, 0), Some(16));
         let far = (5 << 32) + 7;
         assert_eq!(expand(isn.wrapping_add(9), isn, far), Some(far + 2));
         assert_eq!(expand(isn.wrapping_add(5), isn, far), Some(far - 2));
-        // Before the beginning of the stream there is nothing.
+        // No position precedes the start of the stream.
         assert_eq!(expand(isn.wrapping_sub(1), isn, 0), None);
     }
 }

@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
 
-use gridhaul_core::load::{Application, Arrival, UnderWay};
+use gridhaul_core::load::{Application, Arrival, InFlightMessages};
 use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::{Duration, Instant};
 use socket2::Socket;
@@ -22,7 +22,7 @@ pub(crate) struct Connection {
     pub application: Application,
     streams: Streams,
     /// Messages from both ends that are under way.
-    under_way: UnderWay,
+    under_way: InFlightMessages,
     /// When the connection is to open; [`Instant::NEVER`] where a recording opens it.
     opens: Instant,
     /// Whether it has begun to connect, and when.
@@ -61,7 +61,7 @@ impl Connection {
             member,
             application,
             streams: Streams::new(near),
-            under_way: UnderWay::default(),
+            under_way: InFlightMessages::default(),
             opens,
             begun: false,
             begun_at: Instant::NEVER,

@@ -57,7 +57,7 @@ impl Datagrams {
     pub(crate) fn due(&self) -> Instant {
         match &self.source {
             _ if !self.begun => self.start,
-            Some(source) => source.coming(),
+            Some(source) => source.next_time(),
             None => Instant::NEVER,
         }
     }

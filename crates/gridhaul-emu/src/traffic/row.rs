@@ -1,6 +1,6 @@
 //! What the traffic of one row has shown at the sockets.
 
-use gridhaul_core::load::{Delays, Judge, Openings, Transfers};
+use gridhaul_core::load::{DeadlineCounter, HandshakeTimes, MessageDelays, Transfers};
 use gridhaul_scenario::scenario::{Flow, Scenario, Transport};
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -13,10 +13,10 @@ use crate::wire::Lateness;
 #[derive(Debug)]
 pub(crate) struct RowTraffic {
     warmup: Instant,
-    pub delays: Delays,
+    pub delays: MessageDelays,
     /// The first of them one by one: when the message was ready, and its delay.
     pub messages: Vec<(u32, Instant, Duration)>,
-    pub judge: Option<Judge>,
+    pub judge: Option<DeadlineCounter>,
     pub has_messages: bool,
     /// How late applications handed over their messages.
     pub lateness: Lateness,
@@ -33,7 +33,7 @@ pub(crate) struct RowTraffic {
     /// Those that are complete.
     pub transfers: Transfers,
     /// How connections opened; nothing for datagrams.
-    pub openings: Option<Openings>,
+    pub openings: Option<HandshakeTimes>,
     /// How long messages have waited that were ready in the measured time and have not arrived, and how
     /// many of them were never sent: their connection failed to open, or the socket did not take them.
     pub waiting: Vec<Duration>,
@@ -48,9 +48,11 @@ impl RowTraffic {
         let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
         Self {
             warmup,
-            delays: Delays::new(),
+            delays: MessageDelays::new(),
             messages: Vec::new(),
-            judge: flow.effective_deadline().map(|deadline| Judge::new(deadline, warmup, end)),
+            judge: flow
+                .effective_deadline()
+                .map(|deadline| DeadlineCounter::new(deadline, warmup, end)),
             has_messages: flow.transport != Transport::Tcp,
             lateness: Lateness::new(),
             before: Vec::new(),
@@ -60,7 +62,7 @@ impl RowTraffic {
             judgements: None,
             ready: 0,
             transfers: Transfers::default(),
-            openings: (flow.transport == Transport::Tcp).then(Openings::default),
+            openings: (flow.transport == Transport::Tcp).then(HandshakeTimes::default),
             waiting: Vec::new(),
             unsent: 0,
             failed: 0,

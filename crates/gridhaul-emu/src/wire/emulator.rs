@@ -1,6 +1,8 @@
 //! The loop: read from devices, hand to links, write what arrives.
 
-use gridhaul_core::link::{Cause, LinkAccount, LinkObserver, LinkSet, Passage, TimedLinks};
+use gridhaul_core::link::{
+    LinkAccount, LinkObserver, LinkSet, LossCause, PacketTransit, TimedLinks,
+};
 use gridhaul_scenario::answer::{Capture, Recording};
 use gridhaul_scenario::scenario::{Direction, Scenario};
 use gridhaul_scenario::units::{Duration, Instant};
@@ -62,7 +64,7 @@ pub(crate) struct LostData {
     pub member: u32,
     pub seq: u32,
     pub len: u32,
-    pub cause: Cause,
+    pub cause: LossCause,
 }
 
 /// What a run has shown on the wire.
@@ -195,7 +197,7 @@ impl<'a> Emulator<'a> {
         }
         let frame = self.frames.keep(header, packet);
         if self.links.offer(now, direction, bytes, frame).is_err() {
-            self.note_lost(frame.place, Cause::Queue, now);
+            self.note_lost(frame.place, LossCause::Queue, now);
             self.frames.release(frame.place);
         }
     }
@@ -216,7 +218,7 @@ impl<'a> Emulator<'a> {
         while let Some((number, passage)) = self.links.poll(now) {
             let last_left = &mut self.links.links.entry_mut(number).observer.last_left;
             let previous = last_left.replace(passage.payload.place);
-            if let Some(previous) = previous.filter(|_| !passage.fate.is_copy()) {
+            if let Some(previous) = previous.filter(|_| !passage.outcome.is_duplicate()) {
                 self.frames.release(previous);
             }
             self.leave(number, passage, now)?;
@@ -228,24 +230,24 @@ impl<'a> Emulator<'a> {
     fn leave(
         &mut self,
         direction: u32,
-        passage: Passage<Frame>,
+        passage: PacketTransit<Frame>,
         now: Instant,
     ) -> Result<(), EmulationError> {
-        let Passage { payload: frame, fate, offered, left, .. } = passage;
-        if let Some(cause) = fate.loss_cause() {
+        let PacketTransit { payload: frame, outcome, offered, left, .. } = passage;
+        if let Some(cause) = outcome.loss_cause() {
             self.note_lost(frame.place, cause, now);
         }
-        if !fate.arrives() {
+        if !outcome.arrives() {
             return Ok(());
         }
         self.lateness.record(now.since(left));
         let arrival = self.plan.arrival(direction);
         let (header, bytes) = self.frames.get_mut(frame.place);
         let (header, length) = (*header, bytes.len() as u64);
-        if fate.is_garbled() && !fate.is_copy() {
+        if outcome.is_corrupted_undetected() && !outcome.is_duplicate() {
             garble(bytes);
         }
-        if fate.is_damaged() && !fate.is_copy() {
+        if outcome.is_corrupted() && !outcome.is_duplicate() {
             // The packet travels on, and its receiver's checksum rejects it.
             damage(bytes);
         }
@@ -254,15 +256,15 @@ impl<'a> Emulator<'a> {
         let way = &flow.ways[usize::from(!header.goes_out())];
         let last = way.last().is_some_and(|hop| self.plan.port_number(hop, true) == arrival);
         let data = header.goes_out() && header.payload > 0;
-        if data && !fate.is_copy() {
+        if data && !outcome.is_duplicate() {
             tally.data.delay_ns += left.since(offered).as_nanos();
         }
         match (last, header.goes_out()) {
             (false, _) => {}
-            _ if fate.is_damaged() => {}
+            _ if outcome.is_corrupted() => {}
             (true, true) => {
                 tally.arrived_bytes += length;
-                tally.data.arrived += u64::from(data && !fate.is_copy());
+                tally.data.arrived += u64::from(data && !outcome.is_duplicate());
             }
             (true, false) => tally.returned_bytes += length,
         }
@@ -271,7 +273,7 @@ impl<'a> Emulator<'a> {
         written.map_err(|error| self.lost(&self.plan.ports[arrival], "writing to", error))
     }
 
-    fn note_lost(&mut self, place: u32, cause: Cause, at: Instant) {
+    fn note_lost(&mut self, place: u32, cause: LossCause, at: Instant) {
         let header = *self.frames.header(place);
         let tally = &mut self.tallies[usize::from(header.to.flow)];
         let data = header.goes_out() && header.payload > 0;
@@ -281,7 +283,7 @@ impl<'a> Emulator<'a> {
     }
 
     /// Remembers why a segment with data is not there, where its sender judges.
-    fn note_cause(&mut self, header: &Header, cause: Cause, at: Instant) {
+    fn note_cause(&mut self, header: &Header, cause: LossCause, at: Instant) {
         let Header { to: Address { flow, number: member, .. }, payload: len, seq } = *header;
         if header.goes_out() && len > 0 && self.plan.flows[usize::from(flow)].judges() {
             self.lost.push(LostData { at, flow, member, seq, len, cause });

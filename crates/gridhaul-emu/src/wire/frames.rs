@@ -1,6 +1,6 @@
 //! Packets inside the emulator: their bytes stand in one place, links carry their numbers.
 
-use gridhaul_core::link::Payload;
+use gridhaul_core::link::LinkPayload;
 
 use super::packet::Header;
 
@@ -13,7 +13,7 @@ pub(crate) struct Frame {
     flow: u64,
 }
 
-impl Payload for Frame {
+impl LinkPayload for Frame {
     fn flow(&self) -> u64 {
         self.flow
     }

@@ -10,7 +10,7 @@ fn our_vegas_keeps_a_few_segments_in_the_queue() {
     // Slow start would end with a queue of some segments; then one segment is added or taken away
     // in a round trip, until between alpha = 2 and beta = 4 of them wait.
     let link = "both = { rate = '4 Mbit/s', delay = '20 ms', queue = '100 packets' }";
-    let flows = "[stack.v]\nvariant = 'vegas'\nvegas_alpha = 2\nvegas_beta = 4\n\
+    let flows = "[stack.v]\ncongestion_control = 'vegas'\nvegas_alpha = 2\nvegas_beta = 4\n\
                  [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 'v'";
     let times = "duration = '8 s'\nwarmup = '4 s'\nrecord = { interval = '20 ms' }";
     let Some(answer) = ask(times, &pair(link, flows)) else { return };
@@ -29,7 +29,7 @@ fn what_our_medx_says_of_a_loss_stands_beside_its_cause() {
     // A queue that overflows, and errors: the kernel says which byte was missing, the wire why.
     let link = "forward = { rate = '4 Mbit/s', delay = '10 ms', queue = '20 packets', loss = { bernoulli = '4 %' } }\n\
                 reverse = { rate = '4 Mbit/s', delay = '10 ms' }";
-    let flows = "[stack.s]\nvariant = 'medx'\n\
+    let flows = "[stack.s]\ncongestion_control = 'medx'\n\
                  [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 's'";
     let times = "duration = '8 s'\nwarmup = '1 s'";
     let Some(answer) = ask(times, &pair(link, flows)) else { return };
@@ -52,7 +52,7 @@ fn our_medx_keeps_its_window_at_errors() {
                 reverse = { rate = '4 Mbit/s', delay = '20 ms' }";
     let flows = |congestion_control: &str| {
         format!(
-            "[stack.s]\nvariant = '{congestion_control}'\nreceive_window = '60 kB'\n\
+            "[stack.s]\ncongestion_control = '{congestion_control}'\nreceive_window = '60 kB'\n\
              [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 's'"
         )
     };

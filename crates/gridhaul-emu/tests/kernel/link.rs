@@ -9,7 +9,7 @@ use crate::{ask, asked, close, mean, row};
 #[test]
 fn a_bulk_flow_fills_its_link() {
     let link = "both = { rate = '2 Mbit/s', delay = '10 ms', queue = '100 packets' }";
-    let flows = "[stack.s]\nvariant = 'cubic'\nreceive_window = '60 kB'\n\
+    let flows = "[stack.s]\ncongestion_control = 'cubic'\nreceive_window = '60 kB'\n\
                  [flow.up]\nfrom = 'near'\nto = 'far'\nload = 'bulk'\nstack = 's'";
     let Some(answer) = ask("duration = '5 s'\nwarmup = '2 s'", &pair(link, flows)) else { return };
     // Full segments: 1460 B in packets of 1460 + 40 + 12 B of timestamps.

@@ -1,7 +1,7 @@
 //! Finite buffers of proxies: what the data that waits in a proxy leaves of the window before it.
 //!
 //! A proxy that ends connections keeps each byte until the next hop has acknowledged it, because
-//! until then the byte may have to be retransmitted from the proxy (`core/src/pep/coupling.rs`).
+//! until then the byte may have to be retransmitted from the proxy (`core/src/pep/coupling/`).
 //! The window that the proxy offers is what its buffer has free, so its buffer of `n` segments is
 //! shared by those that are on their way to the proxy (outstanding on the hop before it, `w`) and
 //! those that it holds (outstanding on the hop after it, `h`):

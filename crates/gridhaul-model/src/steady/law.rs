@@ -1,6 +1,6 @@
 //! Which published law stands for which variant.
 
-use gridhaul_core::tcp::{Growth, StackParams};
+use gridhaul_core::tcp::{ByteCounting, StackParams};
 use gridhaul_scenario::scenario::CongestionControlAlgorithm;
 
 use super::own_queue::mean_round_s;
@@ -173,7 +173,8 @@ impl Connection {
     /// What a stack makes of a way. By the paper's rules a round trip is delays alone (paper `plc`,
     /// Table II: they stand for the time that units need).
     pub(super) fn of(stack: &StackParams, way: &Way, rules: Rules) -> Self {
-        let is_delayed = !stack.delayed_ack.is_zero() && stack.growth != Growth::PerAcked;
+        let is_delayed =
+            !stack.delayed_ack.is_zero() && stack.byte_counting != ByteCounting::PerAcked;
         // The first segment that an acknowledgement covers waits for the last one.
         let company = f64::from(stack.ack_every.saturating_sub(1)) * way.slowest_s;
         let rtt_s = match rules {

@@ -87,7 +87,7 @@ pub(crate) fn scenario(number: u64) -> (String, Scenario) {
         let profile = chance.one(&["ns2", "rfc", "linux"]);
         let congestion_control = chance.one(&["reno", "vegas"]);
         text += &format!(
-            "[stack.{name}]\nprofile = \"{profile}\"\nvariant = \"{congestion_control}\"\nmss = \"200 B\"\n\
+            "[stack.{name}]\nprofile = \"{profile}\"\ncongestion_control = \"{congestion_control}\"\nmss = \"200 B\"\n\
              receive_window = \"{window} segments\"\n"
         );
     }

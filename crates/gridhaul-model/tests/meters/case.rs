@@ -54,9 +54,9 @@ impl Case {
              [node]\nmeter = {{ count = {meters} }}\nhead = {{}}\n{collector}\
              [link.wan]\nfrom = \"{from}\"\nto = \"head\"\nshared = true\n\
              both = {{ rate = \"{rate}\", delay = \"{delay} us\", queue = \"{room} packets\" }}\n\
-             [stack.meter]\nprofile = \"ns2\"\nvariant = \"{congestion_control}\"\nmss = \"200 B\"\n\
+             [stack.meter]\nprofile = \"ns2\"\ncongestion_control = \"{congestion_control}\"\nmss = \"200 B\"\n\
              receive_window = \"2 segments\"\nrestart_after_idle = {restart}\nrto_min = \"{rto_min}\"\n\
-             [stack.upstream]\nprofile = \"ns2\"\nvariant = \"{congestion_control}\"\nmss = \"200 B\"\n\
+             [stack.upstream]\nprofile = \"ns2\"\ncongestion_control = \"{congestion_control}\"\nmss = \"200 B\"\n\
              receive_window = \"64 segments\"\nrto_min = \"{rto_min}\"\n\
              [flow.reading]\nfrom = \"meter\"\nto = \"head\"\nstack = \"meter\"\n\
              load.on_off = {{ on = \"100 ms\", off = \"1 min\", size = \"200 B\" }}\n"

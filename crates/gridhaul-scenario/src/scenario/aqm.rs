@@ -125,14 +125,14 @@ const fn red_packet() -> Bytes {
 const fn yes() -> bool {
     true
 }
-// RFC 8289, section 4.4; RFC 8290, section 5.2, has the same values.
+// RFC 8289, sections 4.2 (INTERVAL) and 4.3 (TARGET); RFC 8290, section 5.2, has the same values.
 const fn codel_target() -> Duration {
     Duration::from_millis(5)
 }
 const fn codel_interval() -> Duration {
     Duration::from_millis(100)
 }
-// RFC 8033, section 4.2 (alpha, beta, T_UPDATE), 4.1 and 4.4 (QDELAY_REF, MAX_BURST).
+// RFC 8033, sections 4.2 (alpha, beta, T_UPDATE, QDELAY_REF) and 4.4 (MAX_BURST).
 const fn pie_target() -> Duration {
     Duration::from_millis(15)
 }
@@ -148,7 +148,7 @@ const fn pie_alpha() -> f64 {
 const fn pie_beta() -> f64 {
     1.25
 }
-// RFC 8290, sections 5.2.3 and 5.2.4.
+// RFC 8290, sections 5.2.4 (quantum) and 5.2.5 (flows).
 const fn fq_quantum() -> Bytes {
     Bytes::new(1_514)
 }

@@ -76,7 +76,7 @@ impl Aqm {
         match self {
             Self::Red(_) | Self::Pie(_) => true,
             Self::Codel(_) => false,
-            // The hash that assigns connections to queues is random (RFC 8290, section 4.1.1).
+            // The hash that assigns connections to queues is random (RFC 8290, section 4.1).
             Self::FqCodel(keys) => shares_queues && keys.flows > 1,
         }
     }

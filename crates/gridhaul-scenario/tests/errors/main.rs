@@ -83,7 +83,7 @@ const MEANING: &[(&str, &str, &str)] = &[
     ("title of two lines", "\"One meter\"", "\"One\\nmeter\""),
     ("no duration", "\"60 s\"", "\"0 s\""),
     ("warm-up too long", "\"60 s\"", "\"60 s\"\nwarmup = \"1 min\""),
-    ("no replications", "\"60 s\"", "\"60 s\"\nrepeat = 0"),
+    ("no replications", "\"60 s\"", "\"60 s\"\nreplications = 0"),
     ("no nodes", "[node.meter]\n\n[node.head]", "[node]"),
     ("recording step of nothing", "\"60 s\"", "\"60 s\"\nrecord.interval = \"0 s\""),
     ("recording too often", "\"60 s\"", "\"60 s\"\nrecord.interval = \"1 ns\""),

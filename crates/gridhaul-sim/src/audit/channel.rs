@@ -1,6 +1,6 @@
 //! Losses by attenuation and noise happen where there is such a thing, and as it would.
 
-use gridhaul_core::link::{DropReason, Fate, Passage};
+use gridhaul_core::link::{DropReason, PacketTransit, TransitOutcome};
 use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -31,14 +31,14 @@ impl ChannelCheck {
     }
 
     /// A passage that is no copy comes out.
-    pub(super) fn on_passage<P>(&mut self, passage: &Passage<P>) -> Result<(), LinkRule> {
-        let is_too_low = match passage.fate {
-            Fate::Lost(DropReason::Shadowing) => true,
-            Fate::Lost(DropReason::Noise) if !self.is_noisy => {
+    pub(super) fn on_transit<P>(&mut self, passage: &PacketTransit<P>) -> Result<(), LinkRule> {
+        let is_too_low = match passage.outcome {
+            TransitOutcome::Lost(DropReason::Shadowing) => true,
+            TransitOutcome::Lost(DropReason::Noise) if !self.is_noisy => {
                 return Err(LinkRule::LossWithoutCause);
             }
             // An outage is named first, and what a queue drops never began.
-            Fate::Lost(DropReason::Outage | DropReason::QueueFull | DropReason::Aqm) => {
+            TransitOutcome::Lost(DropReason::Outage | DropReason::QueueFull | DropReason::Aqm) => {
                 return Ok(());
             }
             _ => false,

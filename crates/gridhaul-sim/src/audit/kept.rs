@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use gridhaul_core::link::{Fate, Passage, Payload};
+use gridhaul_core::link::{LinkPayload, PacketTransit, TransitOutcome};
 use gridhaul_scenario::scenario::{Aqm, Direction};
 use gridhaul_scenario::units::{Instant, QueueLimit};
 
@@ -60,12 +60,12 @@ impl KeptCheck {
     }
 
     /// A packet comes out, sent or dropped; sent ones in the order of the wire if `in_order`.
-    pub(super) fn on_passage<P: Payload>(
+    pub(super) fn on_transit<P: LinkPayload>(
         &mut self,
-        passage: &Passage<P>,
+        passage: &PacketTransit<P>,
         in_order: bool,
     ) -> Result<(), LinkRule> {
-        let Passage { bytes, offered, started, fate, .. } = *passage;
+        let PacketTransit { bytes, offered, started, outcome, .. } = *passage;
         // Packets of one size that went in at the same time need not be told apart.
         let at = self.pending.partition_point(|entry| entry.offered < offered);
         let entry = self
@@ -77,7 +77,7 @@ impl KeptCheck {
             return Err(LinkRule::NeverAccepted);
         };
         entry.begun = Some(started);
-        let was_sent = !matches!(fate, Fate::Lost(reason) if reason.is_by_queue());
+        let was_sent = !matches!(outcome, TransitOutcome::Lost(reason) if reason.is_by_queue());
         if was_sent && in_order {
             let flow = if self.by_flow { passage.payload.flow() } else { 0 };
             let last = self.last.entry(flow).or_insert(offered);

@@ -14,7 +14,7 @@ mod tests;
 mod violation;
 mod wire;
 
-use gridhaul_core::link::{DropReason, Fate, Passage, Payload};
+use gridhaul_core::link::{DropReason, LinkPayload, PacketTransit, TransitOutcome};
 use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::Instant;
 
@@ -82,10 +82,10 @@ impl LinkAudit {
 
     /// A passage comes out, at the far end or as a loss.
     #[inline]
-    pub(crate) fn on_passage<P: Payload>(&mut self, now: Instant, passage: &Passage<P>) {
+    pub(crate) fn on_transit<P: LinkPayload>(&mut self, now: Instant, passage: &PacketTransit<P>) {
         self.out += 1;
         let is_common = self.kept.is_none() && self.channel.is_none();
-        if !is_common || !matches!(passage.fate, Fate::Arrived) {
+        if !is_common || !matches!(passage.outcome, TransitOutcome::Arrived) {
             self.on_uncommon(now, passage);
         } else if self.is_ordered(now, passage) {
             self.check_way(now, passage);
@@ -94,31 +94,31 @@ impl LinkAudit {
 
     /// A packet that does not simply arrive, or comes from a queue that holds its packets.
     #[inline(never)]
-    fn on_uncommon<P: Payload>(&mut self, now: Instant, passage: &Passage<P>) {
-        if passage.fate.is_copy() || !self.is_ordered(now, passage) {
+    fn on_uncommon<P: LinkPayload>(&mut self, now: Instant, passage: &PacketTransit<P>) {
+        if passage.outcome.is_duplicate() || !self.is_ordered(now, passage) {
             return;
         }
         if let Some(kept) = &mut self.kept {
-            let checked = kept.on_passage(passage, self.in_order);
+            let checked = kept.on_transit(passage, self.in_order);
             self.note(checked, now, passage);
         }
-        let explained = match (&mut self.channel, passage.fate) {
-            (Some(channel), _) => channel.on_passage(passage),
-            (None, Fate::Lost(DropReason::Shadowing | DropReason::Noise)) => {
+        let explained = match (&mut self.channel, passage.outcome) {
+            (Some(channel), _) => channel.on_transit(passage),
+            (None, TransitOutcome::Lost(DropReason::Shadowing | DropReason::Noise)) => {
                 Err(LinkRule::LossWithoutCause)
             }
             (None, _) => Ok(()),
         };
         self.note(explained, now, passage);
-        match passage.fate {
-            Fate::Lost(reason) if reason.is_by_queue() => self.check_drop(now, passage),
+        match passage.outcome {
+            TransitOutcome::Lost(reason) if reason.is_by_queue() => self.check_drop(now, passage),
             _ => self.check_way(now, passage),
         }
     }
 
     #[inline]
-    fn is_ordered<P>(&mut self, now: Instant, passage: &Passage<P>) -> bool {
-        let Passage { offered, started, sent, left, .. } = *passage;
+    fn is_ordered<P>(&mut self, now: Instant, passage: &PacketTransit<P>) -> bool {
+        let PacketTransit { offered, started, sent, left, .. } = *passage;
         let ordered = offered <= started && started <= sent && sent <= left && left <= now;
         if !ordered {
             self.violate(LinkRule::TimesOutOfOrder, now, passage);
@@ -128,8 +128,8 @@ impl LinkAudit {
 
     /// The wire and the way of a packet whose times are in order.
     #[inline(always)]
-    fn check_way<P>(&mut self, now: Instant, passage: &Passage<P>) {
-        let Passage { bytes, offered, started, sent, left, .. } = *passage;
+    fn check_way<P>(&mut self, now: Instant, passage: &PacketTransit<P>) {
+        let PacketTransit { bytes, offered, started, sent, left, .. } = *passage;
         if left.as_nanos() - sent.as_nanos() < self.delay {
             self.violate(LinkRule::FasterThanDelay, now, passage);
         }
@@ -163,7 +163,7 @@ impl LinkAudit {
     /// A queue drops at once, and without the wire; one that decides on arrival takes nothing that
     /// it drops.
     #[cold]
-    fn check_drop<P>(&mut self, now: Instant, passage: &Passage<P>) {
+    fn check_drop<P>(&mut self, now: Instant, passage: &PacketTransit<P>) {
         if self.kept.is_none() {
             self.violate(LinkRule::DroppedAfterAcceptance, now, passage);
         } else if passage.sent != passage.started || passage.left != passage.sent {
@@ -172,7 +172,7 @@ impl LinkAudit {
     }
 
     #[inline]
-    fn note<P>(&mut self, checked: Result<(), LinkRule>, now: Instant, passage: &Passage<P>) {
+    fn note<P>(&mut self, checked: Result<(), LinkRule>, now: Instant, passage: &PacketTransit<P>) {
         if let Err(rule) = checked {
             self.violate(rule, now, passage);
         }
@@ -180,7 +180,7 @@ impl LinkAudit {
 
     #[cold]
     #[inline(never)]
-    fn violate<P>(&mut self, rule: LinkRule, now: Instant, passage: &Passage<P>) {
+    fn violate<P>(&mut self, rule: LinkRule, now: Instant, passage: &PacketTransit<P>) {
         self.violation.get_or_insert_with(|| Box::new(Violation::of_passage(rule, now, passage)));
     }
 }

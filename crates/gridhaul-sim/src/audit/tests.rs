@@ -1,6 +1,6 @@
 //! Every check is fed a forged passage that it alone must reject.
 
-use gridhaul_core::link::{DropReason, Fate, Passage, Payload};
+use gridhaul_core::link::{DropReason, LinkPayload, PacketTransit, TransitOutcome};
 use gridhaul_scenario::scenario::{
     Aqm, Codel, Direction, FqCodel, Noise, NoiseTiming, Reorder, Shadowing,
 };
@@ -19,21 +19,32 @@ fn direction(queue: QueueLimit) -> Direction {
 /// Times in nanoseconds: offered, started, sent, left.
 type Times = [u64; 4];
 
-fn passage(times: Times) -> Passage<()> {
+fn passage(times: Times) -> PacketTransit<()> {
     let [offered, started, sent, left] = times.map(Instant::from_nanos);
-    Passage { payload: (), bytes: 10, offered, started, sent, left, fate: Fate::Arrived }
+    PacketTransit {
+        payload: (),
+        bytes: 10,
+        offered,
+        started,
+        sent,
+        left,
+        outcome: TransitOutcome::Arrived,
+    }
 }
 
 /// What the audit says of these passages when each comes out on time.
-fn verdict<P: Payload>(direction: &Direction, passages: &[Passage<P>]) -> Result<(), Violation> {
+fn verdict<P: LinkPayload>(
+    direction: &Direction,
+    passages: &[PacketTransit<P>],
+) -> Result<(), Violation> {
     let mut audit = LinkAudit::new(direction);
     let mut went_in: Vec<_> = passages.iter().map(|p| (p.offered, p.bytes)).collect();
     went_in.sort_unstable();
     went_in.into_iter().for_each(|(offered, bytes)| audit.on_accepted(offered, bytes));
     for passage in passages {
-        audit.on_passage(passage.left, passage);
+        audit.on_transit(passage.left, passage);
     }
-    let offered = passages.iter().filter(|passage| !passage.fate.is_copy()).count() as u64;
+    let offered = passages.iter().filter(|passage| !passage.outcome.is_duplicate()).count() as u64;
     let copies = passages.len() as u64 - offered;
     audit.finish(Account { offered, refused: 0, copies, inside: 0 })
 }
@@ -71,7 +82,7 @@ fn times_have_an_order() {
     }
     // Nothing comes out before it leaves.
     let mut audit = LinkAudit::new(&direction(UNLIMITED));
-    audit.on_passage(Instant::from_nanos(4_332), &passage([0, 0, 3_333, 4_333]));
+    audit.on_transit(Instant::from_nanos(4_332), &passage([0, 0, 3_333, 4_333]));
     let account = Account { offered: 1, refused: 0, copies: 0, inside: 0 };
     assert_blamed(&audit.finish(account), words);
 }
@@ -88,10 +99,10 @@ fn no_packet_is_faster_than_the_wire() {
     let times = [0, 0, 3_332, 4_332];
     assert_blamed(&of_times(&direction(UNLIMITED), &[times]), words);
     // One that is lost has used the wire like any other, and of another size another time.
-    let lost = Passage { fate: Fate::Lost(DropReason::Loss), ..passage(times) };
+    let lost = PacketTransit { outcome: TransitOutcome::Lost(DropReason::Loss), ..passage(times) };
     assert_blamed(&verdict(&direction(UNLIMITED), &[lost]), words);
     let small = passage([0, 0, 3_333, 4_333]);
-    let large = Passage { bytes: 11, ..passage([3_333, 3_333, 6_998, 7_998]) };
+    let large = PacketTransit { bytes: 11, ..passage([3_333, 3_333, 6_998, 7_998]) };
     assert_blamed(&verdict(&direction(UNLIMITED), &[small, large]), words);
 }
 
@@ -168,8 +179,9 @@ fn nothing_is_created_or_destroyed() {
     let books = |account| {
         let mut audit = LinkAudit::new(&direction(UNLIMITED));
         let first = passage([0, 0, 3_334, 4_334]);
-        audit.on_passage(first.left, &first);
-        audit.on_passage(first.left, &Passage { fate: Fate::Copy, ..first });
+        audit.on_transit(first.left, &first);
+        audit
+            .on_transit(first.left, &PacketTransit { outcome: TransitOutcome::Duplicate, ..first });
         audit.finish(account)
     };
     let right = Account { offered: 5, refused: 1, copies: 2, inside: 4 };
@@ -189,7 +201,7 @@ fn nothing_is_created_or_destroyed() {
 #[derive(Debug, Clone, Copy)]
 struct Of(u64);
 
-impl Payload for Of {
+impl LinkPayload for Of {
     fn flow(&self) -> u64 {
         self.0
     }
@@ -202,12 +214,13 @@ fn kept(queue: QueueLimit) -> [Direction; 2] {
 }
 
 /// Sent as [`passage`], or dropped by the queue when it would have begun.
-fn of(flow: u64, [offered, started, ..]: Times, sent: bool) -> Passage<Of> {
+fn of(flow: u64, [offered, started, ..]: Times, sent: bool) -> PacketTransit<Of> {
     let end = if sent { [started + 3_334, started + 4_334] } else { [started, started] };
-    let Passage { bytes, offered, started, sent: last, left, .. } =
+    let PacketTransit { bytes, offered, started, sent: last, left, .. } =
         passage([offered, started, end[0], end[1]]);
-    let fate = if sent { Fate::Arrived } else { Fate::Lost(DropReason::Aqm) };
-    Passage { payload: Of(flow), bytes, offered, started, sent: last, left, fate }
+    let outcome =
+        if sent { TransitOutcome::Arrived } else { TransitOutcome::Lost(DropReason::Aqm) };
+    PacketTransit { payload: Of(flow), bytes, offered, started, sent: last, left, outcome }
 }
 
 #[test]
@@ -246,12 +259,12 @@ fn what_a_queue_drops_was_in_it_and_never_on_the_wire() {
     let dropped = of(0, [0, 5_000, 0, 0], false);
     for direction in kept(UNLIMITED) {
         assert_eq!(verdict(&direction, &[dropped]), Ok(()));
-        let late = Passage { left: Instant::from_nanos(6_000), ..dropped };
+        let late = PacketTransit { left: Instant::from_nanos(6_000), ..dropped };
         let words = "a packet that the queue dropped was on the wire";
         assert_blamed(&verdict(&direction, &[late]), words);
         let mut audit = LinkAudit::new(&direction);
         audit.on_accepted(dropped.offered, 11);
-        audit.on_passage(dropped.left, &dropped);
+        audit.on_transit(dropped.left, &dropped);
         let account = Account { offered: 1, refused: 0, copies: 0, inside: 0 };
         assert_blamed(&audit.finish(account), "a packet came out that did not go in");
     }
@@ -261,7 +274,8 @@ fn what_a_queue_drops_was_in_it_and_never_on_the_wire() {
 
 #[test]
 fn attenuation_and_noise_are_where_they_should_be() {
-    let lost = |reason, times| Passage { fate: Fate::Lost(reason), ..passage(times) };
+    let lost =
+        |reason, times| PacketTransit { outcome: TransitOutcome::Lost(reason), ..passage(times) };
     let [first, second] = [[0, 0, 3_334, 4_334], [3_334, 3_334, 6_668, 7_668]];
     let plain = direction(UNLIMITED);
     let words = "a packet was lost to attenuation or noise that is not there";

@@ -1,6 +1,6 @@
 //! The rules that a run can break.
 
-use gridhaul_core::link::Passage;
+use gridhaul_core::link::PacketTransit;
 use gridhaul_scenario::units::Instant;
 use thiserror::Error;
 
@@ -22,15 +22,15 @@ pub enum Violation {
     /// A packet passed a direction of a link as no packet can.
     #[error(
         "{rule} (now {now:?}, {} B, offered {:?}, started {:?}, sent {:?}, left {:?}, {:?})",
-        .packet.bytes, .packet.offered, .packet.started, .packet.sent, .packet.left, .packet.fate
+        .packet.bytes, .packet.offered, .packet.started, .packet.sent, .packet.left, .packet.outcome
     )]
     Link {
         /// The rule.
         rule: LinkRule,
         /// When the packet left.
         now: Instant,
-        /// Times and fate of the packet.
-        packet: Box<Passage<()>>,
+        /// Times and outcome of the packet.
+        packet: Box<PacketTransit<()>>,
     },
     /// Packets were created or have vanished in a direction of a link.
     #[error(
@@ -204,9 +204,10 @@ pub enum CollectorRule {
 
 impl Violation {
     /// A packet that broke a rule of a link when it left.
-    pub(super) fn of_passage<P>(rule: LinkRule, now: Instant, passage: &Passage<P>) -> Self {
-        let Passage { bytes, offered, started, sent, left, fate, .. } = *passage;
-        let packet = Box::new(Passage { payload: (), bytes, offered, started, sent, left, fate });
+    pub(super) fn of_passage<P>(rule: LinkRule, now: Instant, passage: &PacketTransit<P>) -> Self {
+        let PacketTransit { bytes, offered, started, sent, left, outcome, .. } = *passage;
+        let packet =
+            Box::new(PacketTransit { payload: (), bytes, offered, started, sent, left, outcome });
         Self::Link { rule, now, packet }
     }
 }

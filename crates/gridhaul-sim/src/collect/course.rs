@@ -1,7 +1,7 @@
 //! What happens at the collectors of a run.
 
-use gridhaul_core::link::Cause;
-use gridhaul_core::load::{Application, UnderWay};
+use gridhaul_core::link::LossCause;
+use gridhaul_core::load::{Application, InFlightMessages};
 use gridhaul_core::tcp::{Flags, Segment};
 use gridhaul_scenario::units::Instant;
 
@@ -14,7 +14,7 @@ use crate::parcel::Parcel;
 pub(crate) struct Context<'a> {
     pub collect: &'a mut Collectors,
     pub flows: &'a mut [Flow],
-    pub under_way: &'a mut UnderWay,
+    pub under_way: &'a mut InFlightMessages,
     pub ledger: &'a mut Ledger,
 }
 
@@ -32,7 +32,7 @@ impl Context<'_> {
         let row = self.flows[flow_index as usize].row as usize;
         let Some(taken) = self.admit(now, flow_index, segment) else {
             // As if it had been lost on the way: its sender will repeat it.
-            self.ledger.on_segment_lost(row as u32, flow_index, segment, Cause::Queue);
+            self.ledger.on_segment_lost(row as u32, flow_index, segment, LossCause::Queue);
             return [None, None];
         };
         self.ledger.crossings[row].on_arrived(now.since(sent));
@@ -92,7 +92,7 @@ impl Context<'_> {
             let Collectors { machines, outlets, .. } = &mut *self.collect;
             let size =
                 machines[machine].aggregate.handle_message(now, (flow_index, slot), parcel.end);
-            let end = machines[machine].aggregate.handed_over(slot);
+            let end = machines[machine].aggregate.written(slot);
             let parcel = Parcel { end, ..parcel };
             machines[machine].audit.on_message(slot, &parcel, size);
             outlets[into as usize].parcels.push_back(parcel);
@@ -175,13 +175,13 @@ impl Context<'_> {
         let Upstream { machine, slot, sent, .. } = self.upstream(flow_index)?;
         let machine = &mut self.collect.machines[machine];
         while let Some(departed) = machine.aggregate.poll_departed(now, slot, sent) {
-            let member = &mut self.flows[departed.member as usize];
-            self.ledger.crossings[member.row as usize].on_waited(departed.waited);
+            let member = &mut self.flows[departed.connection as usize];
+            self.ledger.crossings[member.row as usize].on_aggregator_wait(departed.waited);
             if machine.waits
                 && let Ends::Tcp(ends) = &mut member.ends
             {
                 ends[1].read(departed.bytes);
-                return Some(2 * departed.member + 1);
+                return Some(2 * departed.connection + 1);
             }
         }
         None

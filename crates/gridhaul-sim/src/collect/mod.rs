@@ -2,7 +2,7 @@
 //!
 //! `plan.rs` finds out from the scenario which there are, `wire.rs` builds them, `course.rs` is
 //! what happens at them, and `refuse.rs` names what cannot be collected. The rules are those of
-//! [`gridhaul_core::pep::aggregate`]; here is what only a simulation knows: whose message it is
+//! [`gridhaul_core::pep::aggregation`]; here is what only a simulation knows: whose message it is
 //! that comes out at the far end.
 
 mod course;
@@ -13,7 +13,7 @@ mod wire;
 
 use std::collections::VecDeque;
 
-use gridhaul_core::pep::aggregate::SegmentAggregator;
+use gridhaul_core::pep::aggregation::SegmentAggregator;
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::scenario::Load;
 

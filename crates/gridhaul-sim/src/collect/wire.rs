@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use gridhaul_core::pep::aggregate::{self, window_share};
+use gridhaul_core::pep::aggregation::{SegmentAggregator, window_share};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::{Aggregator, FullBufferPolicy, Scenario, assigned_member};
 use gridhaul_scenario::units::Duration;
@@ -122,7 +122,7 @@ impl<'a> Wiring<'a> {
     fn machine(&self, group: &Group, slots: usize) -> Machine {
         let keys = self.keys(group);
         Machine {
-            aggregate: aggregate::SegmentAggregator::new(keys.buffer, slots),
+            aggregate: SegmentAggregator::new(keys.buffer, slots),
             audit: CollectorAudit::new(keys.buffer, slots),
             waits: keys.when_full == FullBufferPolicy::Backpressure,
         }

@@ -1,6 +1,6 @@
 //! What happens at the proxies of a run.
 
-use gridhaul_core::link::Cause;
+use gridhaul_core::link::LossCause;
 use gridhaul_core::pep::{Outgoing, Side};
 use gridhaul_scenario::scenario::PacketsWhileDown;
 use gridhaul_scenario::units::Instant;
@@ -89,7 +89,7 @@ impl Context<'_> {
             let Outgoing { to, segment, .. } = outgoing;
             let sent = sent.filter(|_| outgoing.is_forwarded()).unwrap_or(now);
             let own = segment.len > 0 && unit.note_sent(outgoing);
-            let data = segment.len > 0 && *to == Side::Right;
+            let data = segment.len > 0 && *to == Side::Server;
             if data && own {
                 self.ledger.crossings[row as usize].on_sent(segment.wire_bytes());
             }
@@ -97,7 +97,7 @@ impl Context<'_> {
             let (to, next) = (2 * flow + to.index() as u32, unit.next[to.index()]);
             let packet = |next| Packet { to, next, sent, body: Body::Tcp(*segment) };
             if !self.net.offer(now, next, segment.wire_bytes(), packet) && data {
-                self.ledger.on_segment_lost(row, flow, segment, Cause::Queue);
+                self.ledger.on_segment_lost(row, flow, segment, LossCause::Queue);
             }
         }
         unit.note_held(now);
@@ -146,7 +146,7 @@ impl Proxies {
 /// Where a packet comes from.
 #[inline]
 const fn side_of(packet: &Packet) -> Side {
-    if packet.returning() { Side::Right } else { Side::Left }
+    if packet.returning() { Side::Server } else { Side::Client }
 }
 
 impl Unit {

@@ -10,7 +10,7 @@ mod recipe;
 mod refuse;
 mod wire;
 
-use gridhaul_core::pep::{Held, Level, Proxy, Side};
+use gridhaul_core::pep::{BufferStatus, Proxy, Side, TimeAverage};
 use gridhaul_scenario::scenario::PacketsWhileDown;
 use gridhaul_scenario::units::Instant;
 
@@ -42,7 +42,7 @@ pub(crate) struct Unit {
     /// While it is down: until when, and what becomes of packets.
     down: Option<(Instant, PacketsWhileDown)>,
     /// Payload of both directions of which the only copy is here.
-    bytes_at_risk: Level,
+    bytes_at_risk: TimeAverage,
     /// How often it has crashed.
     crashed: u32,
     /// Data segments that it has sent again.
@@ -68,21 +68,21 @@ impl Unit {
 
     /// What it has of the payload from one side, if it takes over any; `sent` is how much was sent
     /// to it. The proxy counts from where it entered the connection, this from the beginning.
-    pub(crate) fn forwarded(&self, from: Side, sent: u64) -> Option<Held> {
-        let held = self.machine.held(from);
+    pub(crate) fn forwarded(&self, from: Side, sent: u64) -> Option<BufferStatus> {
+        let held = self.machine.buffer_status(from);
         // A unit that only lets pass has received nothing yet.
         if !self.terminates_connections() || held.received == 0 {
             return None;
         }
-        let Some(first) = self.machine.first(from) else { return Some(held) };
+        let Some(first) = self.machine.first_sequence_number(from) else { return Some(held) };
         let behind_syn = self.recipe.isns[from.index()].wrapping_add(1);
         // Sequence numbers wrap: of all positions with this number, the one next to what was sent.
         let received = first.wrapping_add(held.received as u32).wrapping_sub(behind_syn);
         let lag = (sent as u32).wrapping_sub(received).cast_signed();
         let entered = sent.saturating_add_signed(-i64::from(lag)).saturating_sub(held.received);
         let received = held.received + entered;
-        let (taken, released) = (held.taken + entered, held.released + entered);
-        Some(Held { received, taken, released, ..held })
+        let (taken, released) = (held.acknowledged + entered, held.released + entered);
+        Some(BufferStatus { received, acknowledged: taken, released, ..held })
     }
 
     fn note_held(&mut self, now: Instant) {

@@ -1,6 +1,6 @@
 //! What a run says of its proxies: metrics, and whether the auditor agrees.
 
-use gridhaul_core::pep::{Held, Side};
+use gridhaul_core::pep::{BufferStatus, Side};
 use gridhaul_scenario::answer::{Metric, Metrics};
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -74,16 +74,16 @@ impl Proxies {
             return Ok(());
         }
         let Some((left, right)) = flow.books() else { return Ok(()) };
-        for (from, near, far) in [(Side::Left, left, right), (Side::Right, right, left)] {
+        for (from, near, far) in [(Side::Client, left, right), (Side::Server, right, left)] {
             let way: Vec<_> = match from {
-                Side::Left => units.clone(),
-                Side::Right => units.iter().rev().copied().collect(),
+                Side::Client => units.clone(),
+                Side::Server => units.iter().rev().copied().collect(),
             };
             // Of the one before: what it has sent on, and what it knows to be acknowledged.
             let (mut sent, mut acknowledged) = (near.sent, near.acknowledged);
             for unit in way {
                 let Some(held) = unit.forwarded(from, sent) else { continue };
-                let Held { received, taken, released, .. } = held;
+                let BufferStatus { received, acknowledged: taken, released, .. } = held;
                 if received > sent || taken > received || acknowledged > taken {
                     return Err(Violation::ProxyInput { sent, acknowledged, received, taken });
                 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gridhaul_core::pep::{AckThin, Pass, Proxy, Reflect, Side, Snoop, Split};
+use gridhaul_core::pep::{AckFilter, PassThrough, Proxy, Reflect, Side, Snoop, Split};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::scenario::ProxyMode;
 use gridhaul_scenario::units::{Bytes, Duration};
@@ -37,7 +37,7 @@ impl Recipe {
     pub(super) fn anew(&self) -> Box<dyn Proxy> {
         let params = Arc::clone(&self.params);
         match self.mode {
-            ProxyMode::None => Box::new(Pass::default()),
+            ProxyMode::None => Box::new(PassThrough::default()),
             // Toward each side it stands in for the other: any number does, why not theirs.
             ProxyMode::Split => {
                 let isns = [self.isns[1], self.isns[0]];
@@ -45,7 +45,7 @@ impl Recipe {
             }
             ProxyMode::Reflect => Box::new(Reflect::new(params, self.buffer)),
             ProxyMode::Snoop => Box::new(Snoop::new(self.toward, self.buffer)),
-            ProxyMode::Ack => Box::new(AckThin::new(self.toward, self.hold)),
+            ProxyMode::Ack => Box::new(AckFilter::new(self.toward, self.hold)),
         }
     }
 }

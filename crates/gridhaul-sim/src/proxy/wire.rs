@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gridhaul_core::pep::{Level, Side};
+use gridhaul_core::pep::{Side, TimeAverage};
 use gridhaul_core::tcp::StackParams;
 use gridhaul_scenario::backend::RunError;
 use gridhaul_scenario::scenario::{Flow, FlowEnd, Proxy, ProxyPosition, Scenario};
@@ -72,8 +72,8 @@ impl<'s> ProxyWiring<'s> {
             let right = begins[0] + (place.point.hops_before[0] + index + 1) as u32;
             let left = begins[1] + (place.point.hops_before[1] + behind + 1) as u32;
             let toward = match place.proxy.served() {
-                FlowEnd::From => Side::Left,
-                FlowEnd::To => Side::Right,
+                FlowEnd::From => Side::Client,
+                FlowEnd::To => Side::Server,
             };
             let recipe = Recipe {
                 mode: place.proxy.mode,
@@ -100,7 +100,7 @@ impl<'s> ProxyWiring<'s> {
                 next: [left, right],
                 crashes: crashes.collect(),
                 down: None,
-                bytes_at_risk: Level::default(),
+                bytes_at_risk: TimeAverage::default(),
                 crashed: 0,
                 repeated: 0,
                 sent_up_to: [None; 2],

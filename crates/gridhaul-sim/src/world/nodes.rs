@@ -1,6 +1,6 @@
 //! Nodes that do more than forward: aggregators and proxies.
 
-use gridhaul_core::link::Cause;
+use gridhaul_core::link::LossCause;
 use gridhaul_core::tcp::Segment;
 use gridhaul_scenario::units::Instant;
 
@@ -50,7 +50,7 @@ impl World {
         match self.proxying().on_packet(now, packet, ordinal) {
             Passage::TakenIn => {}
             Passage::Passed(packet) => self.forward(now, packet),
-            Passage::Lost => self.on_lost(packet, Cause::Error),
+            Passage::Lost => self.on_lost(packet, LossCause::Error),
         }
     }
 

@@ -5,7 +5,8 @@ use std::sync::mpsc;
 
 use anyhow::{Context, bail};
 use gridhaul_cc::{
-    Algorithm, Chosen, Counters, Error, Loaded, MedxSettings, Settings, Status, VegasSettings,
+    Algorithm, Counters, Error, LoadedAlgorithms, LoadedSettings, MedxSettings, Settings, Status,
+    VegasSettings,
 };
 use gridhaul_report::TextTable;
 
@@ -32,7 +33,7 @@ fn load(args: &CcLoadArgs) -> Result<(), CommandError> {
     if args.hold {
         ctrlc::set_handler(move || _ = end.send(())).context("waiting for Ctrl-C")?;
     }
-    let loaded = Loaded::load(&algorithms, &settings)?;
+    let loaded = LoadedAlgorithms::load(&algorithms, &settings)?;
     let names = names(&algorithms);
     if args.hold {
         print(&format!("loaded until Ctrl-C: {names}\n"))?;
@@ -137,7 +138,7 @@ fn status() -> Result<(), CommandError> {
         title: format!("{}: {}", status.algorithm.name(), state(status)),
         headers: ["chosen and counted", ""].map(String::from).to_vec(),
         rows: {
-            let chosen = status.settings.iter().flat_map(Chosen::rows);
+            let chosen = status.settings.iter().flat_map(LoadedSettings::rows);
             let counters = status.counters.iter().flat_map(Counters::rows);
             let counted = counters.map(|(name, number)| (name, number.to_string()));
             let row = |(name, number): (&str, String)| vec![name.to_owned(), number];
@@ -153,7 +154,7 @@ fn state(status: &Status) -> String {
     if !status.registered {
         return "unloaded, but still in use".into();
     }
-    if status.kept {
+    if status.pinned {
         return "loaded until `gridhaul cc unload`".into();
     }
     let holders = status.holders.iter().map(|it| format!("process {} ({})", it.pid, it.name));

@@ -23,7 +23,7 @@ struct Offer<'a> {
 
 /// Prints one line for each thing: there or not, for what, and how to get it.
 pub(crate) fn run() -> Result<(), CommandError> {
-    let lacking = gridhaul_cc::missing();
+    let lacking = gridhaul_cc::missing_requirements();
     let lacking: Vec<_> = lacking.into_iter().map(|it| it.remedy).collect();
     let lacking = lacking.join("; ");
     let row = |offer: &Offer<'_>| {

@@ -114,7 +114,8 @@ fn bpf_of(process: u32) -> BTreeSet<(String, String)> {
 
 /// Whether this machine takes our congestion control, and lists what it has taken.
 fn may_load() -> bool {
-    let mut missing: Vec<_> = gridhaul_cc::missing().iter().map(|it| it.what.clone()).collect();
+    let mut missing: Vec<_> =
+        gridhaul_cc::missing_requirements().iter().map(|it| it.what.clone()).collect();
     if !succeeds("bpftool", &["version"]) {
         missing.push("bpftool".into());
     }
@@ -142,7 +143,7 @@ fn a_killed_run_leaves_no_device_no_discipline_and_no_program_in_the_kernel() {
         return;
     }
     let shaped = SMALL.replace("both = {", "both = { shaper.rate = \"500 kbit/s\",");
-    let vegas = shaped + "stack = \"vegas\"\n[stack.vegas]\nvariant = \"vegas\"\n";
+    let vegas = shaped + "stack = \"vegas\"\n[stack.vegas]\ncongestion_control = \"vegas\"\n";
     let desk = Desk::new().file("small.toml", vegas);
     let before = devices();
     let mut child =
@@ -377,7 +378,9 @@ fn without_rights_our_congestion_control_is_refused_with_what_is_missing() {
         return;
     }
     for congestion_control in ["vegas", "medx"] {
-        let stack = format!("stack = \"own\"\n[stack.own]\nvariant = \"{congestion_control}\"\n");
+        let stack = format!(
+            "stack = \"own\"\n[stack.own]\ncongestion_control = \"{congestion_control}\"\n"
+        );
         let desk = Desk::new().file("small.toml", SMALL.to_owned() + &stack);
         let (code, err) = as_nobody(&desk, OPEN);
         assert_eq!(code, Some(2), "{err}");

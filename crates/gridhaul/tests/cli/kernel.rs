@@ -25,9 +25,9 @@ fn in_network(line: &str) -> bool {
 /// Names in the kernel are the machine's, so tests that load something run one after the other. `None`: this
 /// machine cannot run them, which in CI is an error.
 fn permit() -> Option<Permit> {
-    let missing = gridhaul_cc::missing();
+    let missing = gridhaul_cc::missing_requirements();
     let missing: Vec<_> = missing.iter().map(|it| format!("{} ({})", it.what, it.remedy)).collect();
-    has_all(&missing).then(|| Permit { _alone: gridhaul_cc::take_turn().unwrap() })
+    has_all(&missing).then(|| Permit { _alone: gridhaul_cc::acquire_lock().unwrap() })
 }
 
 /// Nobody else loads anything meanwhile, and nothing stays behind a test that fails.

@@ -1,38 +1,38 @@
-//! Packets in the order in which they came.
+//! A first-in, first-out queue.
 
 use gridhaul_scenario::units::Instant;
 
-use crate::link::ring::Ring;
+use crate::link::ring_buffer::RingBuffer;
 
-/// A packet that waits.
+/// A stored packet.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::link) struct Held<P> {
+pub(in crate::link) struct StoredPacket<P> {
     pub(in crate::link) payload: P,
     pub(in crate::link) bytes: u32,
-    /// When it came.
+    /// When the packet was offered.
     pub(in crate::link) offered: Instant,
 }
 
-/// First in, first out, with what CoDel wants to know of it.
+/// A first-in, first-out queue with the statistics that CoDel needs.
 #[derive(Debug, Clone)]
 pub(super) struct Fifo<P> {
-    packets: Ring<Held<P>>,
+    packets: RingBuffer<StoredPacket<P>>,
     bytes: u64,
     largest: u32,
 }
 
 impl<P: Copy> Fifo<P> {
     pub(super) const fn new() -> Self {
-        Self { packets: Ring::new(), bytes: 0, largest: 0 }
+        Self { packets: RingBuffer::new(), bytes: 0, largest: 0 }
     }
 
-    pub(super) fn push(&mut self, held: Held<P>) {
-        self.packets.push_back(held);
-        self.bytes += u64::from(held.bytes);
-        self.largest = self.largest.max(held.bytes);
+    pub(super) fn push(&mut self, packet: StoredPacket<P>) {
+        self.packets.push_back(packet);
+        self.bytes += u64::from(packet.bytes);
+        self.largest = self.largest.max(packet.bytes);
     }
 
-    pub(super) fn pop(&mut self) -> Option<Held<P>> {
+    pub(super) fn pop(&mut self) -> Option<StoredPacket<P>> {
         let first = self.packets.front().copied()?;
         self.packets.drop_front();
         self.bytes -= u64::from(first.bytes);
@@ -47,7 +47,7 @@ impl<P: Copy> Fifo<P> {
         self.bytes
     }
 
-    /// Size of the largest packet that was ever in it.
+    /// Size of the largest packet so far.
     pub(super) const fn largest(&self) -> u32 {
         self.largest
     }

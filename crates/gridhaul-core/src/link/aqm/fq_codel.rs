@@ -6,17 +6,17 @@ use gridhaul_scenario::scenario;
 use gridhaul_scenario::units::Instant;
 
 use super::codel::Codel;
-use super::fifo::{Fifo, Held};
-use crate::link::Payload;
+use super::fifo::{Fifo, StoredPacket};
+use crate::link::LinkPayload;
 use crate::random::splitmix64;
 
-/// Queues that take turns (RFC 8290, section 4).
+/// Flow queues served by deficit round robin (RFC 8290, section 4).
 #[derive(Debug, Clone)]
 pub(super) struct FqCodel<P> {
     keys: scenario::FqCodel,
-    /// Makes which flows share a queue a matter of chance (section 4.1.1).
+    /// Perturbs the hash of flows, so that queue collisions are random (section 4.1.1).
     perturbation: u64,
-    /// Those that were ever used: a link with few flows takes little memory.
+    /// Only queues that were ever used: a link with few flows needs little memory.
     queues: BTreeMap<u32, FlowQueue<P>>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
@@ -28,13 +28,13 @@ pub(super) struct FqCodel<P> {
 struct FlowQueue<P> {
     fifo: Fifo<P>,
     codel: Codel,
-    /// Bytes that it may still send in this turn; below zero where the last packet was longer.
+    /// Remaining credits of the queue in bytes; below zero after a packet larger than the credits.
     credits: i64,
-    /// Whether it stands in one of the two lists.
+    /// Whether the queue is in the list of new or of old queues.
     listed: bool,
 }
 
-impl<P: Payload> FqCodel<P> {
+impl<P: LinkPayload> FqCodel<P> {
     pub(super) const fn new(keys: scenario::FqCodel, perturbation: u64) -> Self {
         Self {
             keys,
@@ -55,9 +55,9 @@ impl<P: Payload> FqCodel<P> {
         self.bytes
     }
 
-    /// Section 4.1: into the queue of its flow, which is a new one if it stood in no list.
-    pub(super) fn push(&mut self, held: Held<P>) {
-        let number = self.number_of(held.payload.flow());
+    /// Section 4.1: enqueues a packet in the queue of its flow, which becomes a new queue if it was in no list.
+    pub(super) fn push(&mut self, packet: StoredPacket<P>) {
+        let number = self.number_of(packet.payload.flow());
         let keys = self.keys;
         let queue = self.queues.entry(number).or_insert_with(|| FlowQueue {
             fifo: Fifo::new(),
@@ -65,22 +65,26 @@ impl<P: Payload> FqCodel<P> {
             credits: 0,
             listed: false,
         });
-        queue.fifo.push(held);
+        queue.fifo.push(packet);
         self.packets += 1;
-        self.bytes += u64::from(held.bytes);
+        self.bytes += u64::from(packet.bytes);
         if !queue.listed {
             (queue.listed, queue.credits) = (true, quantum(&keys));
             self.new.push_back(number);
         }
     }
 
-    /// Section 4.2: the next packet of the queue whose turn it is.
-    pub(super) fn take(&mut self, now: Instant, dropped: &mut Vec<Held<P>>) -> Option<Held<P>> {
+    /// Section 4.2: dequeues the next packet.
+    pub(super) fn take(
+        &mut self,
+        now: Instant,
+        dropped: &mut Vec<StoredPacket<P>>,
+    ) -> Option<StoredPacket<P>> {
         loop {
             let is_new = !self.new.is_empty();
             let list = if is_new { &mut self.new } else { &mut self.old };
             let number = *list.front()?;
-            let queue = self.queues.get_mut(&number).expect("what is listed is kept");
+            let queue = self.queues.get_mut(&number).expect("listed queues exist");
             if queue.credits <= 0 {
                 queue.credits += quantum(&self.keys);
                 list.pop_front();
@@ -91,12 +95,12 @@ impl<P: Payload> FqCodel<P> {
             let taken = queue.codel.take(now, &mut queue.fifo, dropped);
             self.packets -= packets - queue.fifo.packets();
             self.bytes -= bytes - queue.fifo.bytes();
-            if let Some(held) = taken {
-                queue.credits -= i64::from(held.bytes);
-                return Some(held);
+            if let Some(packet) = taken {
+                queue.credits -= i64::from(packet.bytes);
+                return Some(packet);
             }
-            // A new queue that is empty takes one more turn with the old ones, or a flow that
-            // sends little could always come first and starve the others.
+            // An empty new queue becomes an old one first; otherwise a flow that sends little could always
+            // take precedence and starve the others.
             list.pop_front();
             if is_new {
                 self.old.push_back(number);
@@ -106,16 +110,16 @@ impl<P: Payload> FqCodel<P> {
         }
     }
 
-    /// Section 4.1.2: the oldest packet of the queue with the most bytes. The queue stays in its
+    /// Section 4.1.2: drops the oldest packet of the queue with the most bytes. The queue stays in its
     /// list.
-    pub(super) fn shed(&mut self) -> Option<Held<P>> {
+    pub(super) fn drop_from_longest(&mut self) -> Option<StoredPacket<P>> {
         let longest = self.queues.values_mut().reduce(|longest, queue| {
             if queue.fifo.bytes() > longest.fifo.bytes() { queue } else { longest }
         })?;
-        let held = longest.fifo.pop()?;
+        let packet = longest.fifo.pop()?;
         self.packets -= 1;
-        self.bytes -= u64::from(held.bytes);
-        Some(held)
+        self.bytes -= u64::from(packet.bytes);
+        Some(packet)
     }
 
     fn number_of(&self, flow: u64) -> u32 {
@@ -124,7 +128,7 @@ impl<P: Payload> FqCodel<P> {
 }
 
 fn quantum(keys: &scenario::FqCodel) -> i64 {
-    // At least 1, or nobody's turn would ever come.
+    // At least 1: with a quantum of zero no queue would ever be served.
     i64::try_from(keys.quantum.get().max(1)).unwrap_or(i64::MAX / 2)
 }
 
@@ -134,11 +138,11 @@ mod tests {
 
     use super::*;
 
-    /// Number of the flow, number of the packet.
+    /// Flow index and packet number.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     struct Of(u64, u32);
 
-    impl Payload for Of {
+    impl LinkPayload for Of {
         fn flow(&self) -> u64 {
             self.0
         }
@@ -150,17 +154,18 @@ mod tests {
     }
 
     fn push(fq: &mut FqCodel<Of>, flow: u64, number: u32, bytes: u32) {
-        fq.push(Held { payload: Of(flow, number), bytes, offered: Instant::ZERO });
+        fq.push(StoredPacket { payload: Of(flow, number), bytes, offered: Instant::ZERO });
     }
 
     fn take(fq: &mut FqCodel<Of>, count: usize) -> Vec<(u64, u32)> {
         let now = Instant::ZERO + Duration::from_millis(1);
-        let mut one = || fq.take(now, &mut Vec::new()).map(|held| (held.payload.0, held.payload.1));
+        let mut one =
+            || fq.take(now, &mut Vec::new()).map(|packet| (packet.payload.0, packet.payload.1));
         (0..count).map_while(|_| one()).collect()
     }
 
     #[test]
-    fn flows_take_turns_by_bytes() {
+    fn flows_are_served_by_bytes() {
         // A quantum of 1,000 B: flow 1 sends two of 500 B where flow 2 sends one of 1,000 B.
         let mut fq = fq_codel(1_000);
         (0..4).for_each(|number| push(&mut fq, 1, number, 500));
@@ -172,27 +177,27 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_had_nothing_comes_first_and_only_once() {
-        // A turn is two packets of flow 1, which has sent one of them when flow 2 comes.
+    fn a_new_flow_takes_precedence_only_once() {
+        // A turn is two packets of flow 1, which has sent one of them when a packet of flow 2 arrives.
         let mut fq = fq_codel(1_000);
         (0..6).for_each(|number| push(&mut fq, 1, number, 500));
         assert_eq!(take(&mut fq, 1), [(1, 0)]);
         push(&mut fq, 2, 0, 400);
         assert_eq!(take(&mut fq, 3), [(1, 1), (2, 0), (1, 2)]);
-        // Once empty it goes round with the old ones: now flow 1 ends its turn first.
+        // Its emptied queue then becomes an old one: flow 1 finishes its turn first.
         push(&mut fq, 2, 1, 400);
         assert_eq!(take(&mut fq, 3), [(1, 3), (2, 1), (1, 4)]);
     }
 
     #[test]
-    fn the_longest_queue_pays_for_all() {
+    fn the_longest_queue_drops_when_the_limit_is_reached() {
         let mut fq = fq_codel(1_000);
         (0..3).for_each(|number| push(&mut fq, 1, number, 100));
         push(&mut fq, 2, 0, 400);
-        assert_eq!(fq.shed().map(|held| held.payload), Some(Of(2, 0)));
-        assert_eq!(fq.shed().map(|held| held.payload), Some(Of(1, 0)));
+        assert_eq!(fq.drop_from_longest().map(|packet| packet.payload), Some(Of(2, 0)));
+        assert_eq!(fq.drop_from_longest().map(|packet| packet.payload), Some(Of(1, 0)));
         assert_eq!(take(&mut fq, 9), [(1, 1), (1, 2)]);
-        assert_eq!(fq.shed().map(|held| held.payload), None);
+        assert_eq!(fq.drop_from_longest().map(|packet| packet.payload), None);
     }
 
     #[test]

@@ -1,77 +1,83 @@
-//! Queues that drop before they are full.
+//! Active queue management (RFC 7567).
 //!
-//! RED and PIE decide when a packet arrives ([`Early`]): all else stays as under drop-tail. CoDel
-//! and FQ-CoDel decide when one is taken out ([`Kept`]), so they hold their packets.
+//! RED and PIE decide on arrival ([`EnqueueAqm`]) and otherwise use the drop-tail queue. CoDel and
+//! FQ-CoDel decide on dequeue, and therefore store packets ([`StoredPackets`]).
 
 mod codel;
 mod fifo;
 mod fq_codel;
-mod kept;
 mod pie;
 mod red;
+mod stored_packets;
 
 use gridhaul_scenario::scenario::{Aqm, Direction};
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::LinkRandomStreams;
-pub(super) use fifo::Held;
-pub(super) use kept::Kept;
+pub(super) use fifo::StoredPacket;
 use pie::Pie;
 use red::Red;
+pub(super) use stored_packets::StoredPackets;
 
-/// How a queue decides what to drop.
+/// The queue discipline of a direction.
 #[derive(Debug, Clone)]
 pub(super) enum Discipline<P> {
-    /// Only what finds it full.
+    /// Drops only when the queue is full.
     DropTail,
-    /// On arrival.
-    Early(Early),
-    /// On leaving the queue.
-    Kept(Kept<P>),
+    /// Drops on enqueue.
+    Enqueue(EnqueueAqm),
+    /// Drops on dequeue.
+    Dequeue(StoredPackets<P>),
 }
 
-/// Decides on arrival.
+/// Algorithms that drop on enqueue.
 #[derive(Debug, Clone)]
-pub(super) enum Early {
+pub(super) enum EnqueueAqm {
     Red(Red),
     Pie(Pie),
 }
 
-/// What a packet finds.
+/// The state of the queue when a packet arrives.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arrival {
     pub(super) now: Instant,
-    /// Its own size.
+    /// Size of the arriving packet.
     pub(super) bytes: u32,
-    /// When the wire has sent all that came before it.
+    /// End of the last transmission of the queued packets.
     pub(super) free_at: Instant,
-    /// Whether it would have to wait.
+    /// Whether the packet would be queued.
     pub(super) waits: bool,
-    /// What waits already.
+    /// Queue length without the packet.
     pub(super) queue_packets: u32,
     pub(super) queue_bytes: u64,
 }
 
-impl<P: super::Payload> Discipline<P> {
+impl<P: super::LinkPayload> Discipline<P> {
     /// The discipline of a direction.
-    pub(super) fn new(direction: &Direction, chance: LinkRandomStreams) -> Self {
+    pub(super) fn new(direction: &Direction, random: LinkRandomStreams) -> Self {
         match &direction.aqm {
             None => Self::DropTail,
             Some(Aqm::Red(red)) => {
-                Self::Early(Early::Red(Red::new(red, direction.rate, chance.stream("red"))))
+                Self::Enqueue(EnqueueAqm::Red(Red::new(red, direction.rate, random.stream("red"))))
             }
-            Some(Aqm::Pie(pie)) => Self::Early(Early::Pie(Pie::new(pie, chance.stream("pie")))),
-            Some(Aqm::Codel(codel)) => Self::Kept(Kept::codel(codel, direction.queue)),
+            Some(Aqm::Pie(pie)) => {
+                Self::Enqueue(EnqueueAqm::Pie(Pie::new(pie, random.stream("pie"))))
+            }
+            Some(Aqm::Codel(codel)) => Self::Dequeue(StoredPackets::codel(codel, direction.queue)),
             Some(Aqm::FqCodel(keys)) => {
-                let mut chance = chance.stream("flow queues");
-                Self::Kept(Kept::fq_codel(keys, direction.queue, chance.below(u64::MAX)))
+                let mut random = random.stream("flow queues");
+                Self::Dequeue(StoredPackets::fq_codel(
+                    keys,
+                    direction.queue,
+                    random.below(u64::MAX),
+                ))
             }
         }
     }
 }
 
-impl Early {
-    /// Whether the packet is dropped. Asked once for each packet that arrives, and draws once.
+impl EnqueueAqm {
+    /// Whether the packet is dropped. Called once for each arriving packet; uses one random number.
     pub(super) fn drops(&mut self, arrival: &Arrival) -> bool {
         match self {
             Self::Red(red) => red.drops(arrival),
@@ -79,7 +85,7 @@ impl Early {
         }
     }
 
-    /// The packet that it would have let in found no room.
+    /// The queue was full for a packet that the algorithm did not drop.
     pub(super) const fn on_full(&mut self) {
         match self {
             Self::Red(red) => red.on_full(),
@@ -89,7 +95,7 @@ impl Early {
 }
 
 impl Arrival {
-    /// How long the packet would wait.
+    /// Queueing delay of the packet if it is accepted.
     fn wait(&self) -> Duration {
         self.free_at.since(self.now)
     }

@@ -17,19 +17,19 @@ pub(in crate::link) struct Red {
     weight: f64,
     max_probability: f64,
     gentle: bool,
-    /// What a typical small packet takes on the wire: `s` of the paper.
+    /// Transmission time of a typical small packet: `s` of the paper.
     packet_time: Duration,
     average: f64,
-    /// Packets since the last one that was dropped, or −1: `count` of the paper.
+    /// Packets since the last drop, or −1: `count` of the paper.
     count: i64,
-    /// Until when idle time is in the average.
-    counted_until: Instant,
-    chance: RandomStream,
+    /// The end of the idle time already included in the average.
+    idle_counted_until: Instant,
+    random: RandomStream,
 }
 
 impl Red {
-    /// RED before a wire of this rate, with its own stream of chance.
-    pub(super) fn new(red: &scenario::Red, rate: BitRate, chance: RandomStream) -> Self {
+    /// RED for a link of this rate, with its own random stream.
+    pub(super) fn new(red: &scenario::Red, rate: BitRate, random: RandomStream) -> Self {
         let number = |limit| match limit {
             QueueLimit::Packets(packets) => f64::from(packets),
             QueueLimit::Bytes(bytes) => bytes.get() as f64,
@@ -46,33 +46,33 @@ impl Red {
             packet_time: Serializer::new(rate).charge(packet),
             average: 0.0,
             count: -1,
-            counted_until: Instant::ZERO,
-            chance,
+            idle_counted_until: Instant::ZERO,
+            random,
         }
     }
 
     /// Whether the packet is dropped.
     pub(super) fn drops(&mut self, arrival: &Arrival) -> bool {
         self.update_average(arrival);
-        let chance = self.chance.unit();
+        let random_number = self.random.standard_uniform();
         if self.average < self.min {
             self.count = -1;
             return false;
         }
         self.count += 1;
-        // Not in the paper, but in ns-2's RED: while at most one packet waits nothing is dropped.
-        // Without it a queue that often runs empty drops 30 % more than there.
+        // Not in the paper, but in ns-2's RED: nothing is dropped while at most one packet is queued.
+        // Without this rule a queue that is often empty drops 30 % more packets than in ns-2.
         if arrival.queue_packets <= 1 {
             return false;
         }
-        let drops = chance < self.spread(self.probability());
+        let drops = random_number < self.spread(self.probability());
         if drops {
             self.count = 0;
         }
         drops
     }
 
-    /// Counts a packet without room as dropped, as ns-2 does.
+    /// Counts a packet that finds the queue full as dropped, as ns-2 does.
     pub(super) const fn on_full(&mut self) {
         self.count = 0;
     }
@@ -88,8 +88,8 @@ impl Red {
             self.average += self.weight * (queue - self.average);
             return;
         }
-        let idle = arrival.now.since(arrival.free_at.max(self.counted_until));
-        self.counted_until = arrival.now;
+        let idle = arrival.now.since(arrival.free_at.max(self.idle_counted_until));
+        self.idle_counted_until = arrival.now;
         let packets = idle.as_nanos() / self.packet_time.as_nanos().max(1);
         self.average *= power(1.0 - self.weight, packets);
     }
@@ -134,15 +134,15 @@ mod tests {
 
     /// Packets of 500 B take 1 ms.
     fn red(keys: &scenario::Red) -> Red {
-        let chance = RandomStream::named(1, 0, "link.forward", 0, "red");
-        Red::new(keys, BitRate::from_bits_per_sec(4_000_000), chance)
+        let random = RandomStream::named(1, 0, "link.forward", 0, "red");
+        Red::new(keys, BitRate::from_bits_per_sec(4_000_000), random)
     }
 
     fn keys(weight: f64) -> scenario::Red {
         scenario::Red { weight, ..scenario::Red::default() }
     }
 
-    fn finds(queue: u32) -> Arrival {
+    fn arrival(queue: u32) -> Arrival {
         Arrival {
             now: Instant::ZERO,
             bytes: 500,
@@ -158,7 +158,7 @@ mod tests {
         let mut red = red(&keys(0.25));
         let mut averages = Vec::new();
         for queue in [4, 4, 8, 0] {
-            red.drops(&finds(queue));
+            red.drops(&arrival(queue));
             averages.push(red.average);
         }
         // 0 + 4/4; 1 + 3/4; 1.75 + 6.25/4; then three quarters of it.
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_time_counts_as_packets_that_found_nothing() {
+    fn idle_time_counts_as_arrivals_at_an_empty_queue() {
         // Idle from 2 ms on; 3.5 packets of 1 ms fit: (1 − 1/2)^3.
         let mut red = red(&keys(0.5));
         red.average = 8.0;
@@ -174,7 +174,7 @@ mod tests {
             now: Instant::ZERO + Duration::from_micros(now_us),
             free_at: Instant::ZERO + Duration::from_millis(2),
             waits: false,
-            ..finds(0)
+            ..arrival(0)
         };
         red.drops(&idle(5_500));
         assert_eq!(red.average, 1.0);
@@ -204,14 +204,14 @@ mod tests {
 
     #[test]
     fn drops_are_spread_evenly() {
-        // The average is held at 10 of 5 to 15: p_b = 5 %. The packets from drop to drop are then
-        // uniform (section 7 of the paper): from 1 to 19, since figure 2 gives the packet behind a
-        // drop the count 1 and drops for certain at count · p_b = 1 − p_b. Their mean is 10.
+        // With a constant average of 10 between 5 and 15, p_b = 5 %. The distance between drops is then
+        // uniform (section 7 of the paper): from 1 to 19, since figure 2 gives the first packet after a
+        // drop the count 1 and always drops at count · p_b = 1 − p_b. The mean is 10.
         let mut red = red(&keys(1.0));
         let (mut since, mut gaps) = (0, Vec::new());
         for _ in 0..20_000 {
             since += 1;
-            if red.drops(&finds(10)) {
+            if red.drops(&arrival(10)) {
                 gaps.push(since);
                 since = 0;
             }
@@ -222,22 +222,22 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_with_at_most_one_packet_is_spared() {
+    fn a_queue_with_at_most_one_packet_is_not_dropped_from() {
         let mut red = red(&keys(0.001));
         (red.average, red.gentle) = (100.0, false);
-        assert!(!red.drops(&finds(1)));
-        assert!(red.drops(&finds(2)));
+        assert!(!red.drops(&arrival(1)));
+        assert!(red.drops(&arrival(2)));
     }
 
     #[test]
-    fn below_the_minimum_nothing_is_dropped_and_above_everything() {
+    fn all_packets_are_accepted_below_the_minimum_and_dropped_above_the_maximum() {
         let keys = scenario::Red {
             max_probability: Probability::new(1.0).unwrap(),
             gentle: false,
             ..keys(1.0)
         };
         let mut red = red(&keys);
-        assert!((0..1_000).all(|_| !red.drops(&finds(4))));
-        assert!((0..1_000).all(|_| red.drops(&finds(15))));
+        assert!((0..1_000).all(|_| !red.drops(&arrival(4))));
+        assert!((0..1_000).all(|_| red.drops(&arrival(15))));
     }
 }

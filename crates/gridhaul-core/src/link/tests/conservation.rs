@@ -1,4 +1,4 @@
-//! What holds for every link under every schedule.
+//! Invariants of all links under random schedules.
 
 use gridhaul_scenario::scenario::{
     Aqm, Codel, FqCodel, GilbertElliott, Jitter, JitterShape, LoadLatency, Loss, Noise,
@@ -7,20 +7,20 @@ use gridhaul_scenario::scenario::{
 use gridhaul_scenario::units::{Bytes, Decibel};
 use proptest::prelude::*;
 
-use super::super::{DropReason, Fate};
+use super::super::{DropReason, TransitOutcome};
 use super::*;
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// Offer a packet of so many bytes after so many microseconds.
+    /// After this many microseconds, offer a packet of this many bytes.
     Offer(u64, u32),
-    /// Take what has left by now.
+    /// Poll the packets that have departed.
     Poll,
     /// Use the paired direction.
     Paired,
 }
 
-/// All disciplines, with times that suit packets of some milliseconds.
+/// All queue disciplines, with parameters for transmission times of some milliseconds.
 fn aqm() -> impl Strategy<Value = Option<Aqm>> {
     let times = || (1_u64..3_000, 1_u64..20_000);
     let micros = Duration::from_micros;
@@ -61,10 +61,10 @@ fn aqm() -> impl Strategy<Value = Option<Aqm>> {
 }
 
 fn directions() -> impl Strategy<Value = Direction> {
-    (undisciplined(), aqm()).prop_map(|(direction, aqm)| Direction { aqm, ..direction })
+    (drop_tail_directions(), aqm()).prop_map(|(direction, aqm)| Direction { aqm, ..direction })
 }
 
-fn undisciplined() -> impl Strategy<Value = Direction> {
+fn drop_tail_directions() -> impl Strategy<Value = Direction> {
     let queue = prop_oneof![
         (0_u32..20).prop_map(QueueLimit::Packets),
         (0_u64..20_000).prop_map(|bytes| QueueLimit::Bytes(Bytes::new(bytes))),
@@ -174,48 +174,48 @@ fn schedules() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..200)
 }
 
-/// Adds up what leaves, and checks each passage alone.
+/// Counts departing packets, and checks each transit.
 #[derive(Default)]
-struct Books {
+struct TransitChecker {
     accepted: usize,
     returned: usize,
     copies: u64,
     last: Instant,
-    passages: Vec<Passage<u32>>,
+    transits: Vec<PacketTransit<u32>>,
 }
 
-impl Books {
+impl TransitChecker {
     fn take(&mut self, link: &mut LinkDirection<u32>, now: Instant, direction: &Direction) {
-        while let Some(passage) = link.poll_output(now) {
+        while let Some(transit) = link.poll_output(now) {
             self.returned += 1;
-            self.copies += u64::from(passage.fate.is_copy());
-            assert!(self.last <= passage.left && passage.left <= now, "order of leaving");
-            self.last = passage.left;
-            self.passages.push(passage);
-            if is_dropped(&passage) {
+            self.copies += u64::from(transit.outcome.is_duplicate());
+            assert!(self.last <= transit.left && transit.left <= now, "order of departure");
+            self.last = transit.left;
+            self.transits.push(transit);
+            if is_dropped(&transit) {
                 assert!(direction.aqm.is_some(), "drop-tail drops nothing that it has taken");
-                assert_eq!((passage.sent, passage.left), (passage.started, passage.started));
-                assert!(passage.offered <= passage.left);
+                assert_eq!((transit.sent, transit.left), (transit.started, transit.started));
+                assert!(transit.offered <= transit.left);
                 continue;
             }
-            assert!(passage.offered <= passage.started && passage.started <= passage.sent);
-            assert!(passage.left >= passage.sent + direction.delay, "faster than the delay");
-            if passage.sent == Instant::NEVER {
-                // An outage without end holds it for ever.
+            assert!(transit.offered <= transit.started && transit.started <= transit.sent);
+            assert!(transit.left >= transit.sent + direction.delay, "faster than the delay");
+            if transit.sent == Instant::NEVER {
+                // An outage without end delays the packet for ever.
                 continue;
             }
-            let bits = f64::from(passage.bytes) * 8.0;
+            let bits = f64::from(transit.bytes) * 8.0;
             let needed = bits / direction.rate.as_bits_per_sec() as f64 * 1e9;
-            assert!(passage.sent.since(passage.started).as_nanos() as f64 > needed - 1.001);
+            assert!(transit.sent.since(transit.started).as_nanos() as f64 > needed - 1.001);
         }
         assert!(link.next_deadline() > now || link.next_deadline() == Instant::NEVER);
         assert_eq!(self.accepted as u64 + link.copies(), (self.returned + link.inside()) as u64);
     }
 }
 
-/// Whether the queue dropped it: it never was on the wire.
-fn is_dropped(passage: &Passage<u32>) -> bool {
-    matches!(passage.fate, Fate::Lost(reason) if reason.is_by_queue())
+/// Whether the queue dropped the packet, so that it was not transmitted.
+fn is_dropped(transit: &PacketTransit<u32>) -> bool {
+    matches!(transit.outcome, TransitOutcome::Lost(reason) if reason.is_by_queue())
 }
 
 fn check_limit(link: &mut LinkDirection<u32>, now: Instant, limit: QueueLimit) {
@@ -228,16 +228,16 @@ fn check_limit(link: &mut LinkDirection<u32>, now: Instant, limit: QueueLimit) {
 
 proptest! {
     #[test]
-    fn every_link_conserves(direction in directions(), schedule in schedules()) {
+    fn packets_are_conserved(direction in directions(), schedule in schedules()) {
         let mut link = link(&direction);
-        let mut books = Books::default();
+        let mut checker = TransitChecker::default();
         let (mut now, mut offered, mut refused) = (Instant::ZERO, 0_u32, 0_usize);
         for step in schedule {
             match step {
                 Step::Offer(gap, bytes) => {
                     now += Duration::from_micros(gap);
                     match link.handle_packet(now, bytes, offered) {
-                        Ok(()) => books.accepted += 1,
+                        Ok(()) => checker.accepted += 1,
                         Err(DropReason::QueueFull | DropReason::Aqm) => refused += 1,
                         Err(reason) => unreachable!("the queue does not lose by {reason:?}"),
                     }
@@ -245,34 +245,34 @@ proptest! {
                     prop_assert_eq!(link.queued_at_last(), link.queue_packets(now));
                     check_limit(&mut link, now, direction.queue);
                 }
-                Step::Poll => books.take(&mut link, now, &direction),
+                Step::Poll => checker.take(&mut link, now, &direction),
                 Step::Paired => link.note_paired_use(now),
             }
         }
-        books.take(&mut link, Instant::NEVER, &direction);
+        checker.take(&mut link, Instant::NEVER, &direction);
         prop_assert_eq!(link.inside(), 0);
-        prop_assert_eq!(offered as usize, books.accepted + refused);
-        prop_assert_eq!(books.copies, link.copies());
-        let sent = |passage: &&Passage<u32>| !passage.fate.is_copy() && !is_dropped(passage);
-        let mut originals: Vec<_> = books.passages.iter().filter(sent).collect();
+        prop_assert_eq!(offered as usize, checker.accepted + refused);
+        prop_assert_eq!(checker.copies, link.copies());
+        let sent = |transit: &&PacketTransit<u32>| !transit.outcome.is_duplicate() && !is_dropped(transit);
+        let mut originals: Vec<_> = checker.transits.iter().filter(sent).collect();
         let in_turn = matches!(direction.aqm, Some(Aqm::FqCodel(_)));
         if direction.reorder.is_none() {
-            prop_assert!(originals.is_sorted_by_key(|passage| passage.sent), "overtaken");
+            prop_assert!(originals.is_sorted_by_key(|transit| transit.sent), "overtaken");
         }
-        originals.sort_by_key(|passage| (passage.sent, passage.payload));
+        originals.sort_by_key(|transit| (transit.sent, transit.payload));
         for flow in 0..3 {
-            // Flows that take turns overtake each other, but no packet one of its own flow.
+            // Flow queues change the order of flows, but not the order within a flow.
             let mut of_flow =
-                originals.iter().filter(|passage| !in_turn || passage.payload.flow() == flow);
-            prop_assert!(of_flow.clone().is_sorted_by_key(|passage| passage.payload), "overtaken");
-            prop_assert!(of_flow.all(|passage| passage.started >= passage.offered));
+                originals.iter().filter(|transit| !in_turn || transit.payload.flow() == flow);
+            prop_assert!(of_flow.clone().is_sorted_by_key(|transit| transit.payload), "overtaken");
+            prop_assert!(of_flow.all(|transit| transit.started >= transit.offered));
         }
-        // One packet at a time on the wire.
+        // Only one packet is in transmission at a time.
         prop_assert!(originals.windows(2).all(|pair| pair[0].sent <= pair[1].started));
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_passages(direction in directions(), schedule in schedules()) {
+    fn the_same_seed_gives_the_same_transits(direction in directions(), schedule in schedules()) {
         let run = || {
             let (mut link, mut now) = (link(&direction), Instant::ZERO);
             for step in &schedule {
@@ -287,7 +287,7 @@ proptest! {
     }
 
     #[test]
-    fn one_impairment_does_not_shift_another(schedule in schedules()) {
+    fn impairments_are_independent(schedule in schedules()) {
         let plain = Direction {
             loss: Some(Loss::Bernoulli(p(0.3))),
             queue: QueueLimit::Unlimited,
@@ -306,10 +306,10 @@ proptest! {
                     link.handle_packet(now, *bytes, number).unwrap();
                 }
             }
-            let passages = std::iter::from_fn(move || link.poll_output(Instant::NEVER));
-            passages
-                .filter(|passage| matches!(passage.fate, Fate::Lost(_)))
-                .map(|passage| passage.payload)
+            let transits = std::iter::from_fn(move || link.poll_output(Instant::NEVER));
+            transits
+                .filter(|transit| matches!(transit.outcome, TransitOutcome::Lost(_)))
+                .map(|transit| transit.payload)
                 .collect::<Vec<_>>()
         };
         prop_assert_eq!(lost(&plain), lost(&jittered));

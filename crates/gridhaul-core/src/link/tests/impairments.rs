@@ -1,15 +1,15 @@
-//! Each impairment alone.
+//! Each impairment in isolation.
 
 use gridhaul_scenario::scenario::{
     Jitter, JitterShape, Loss, Noise, NoiseTiming, Outage, OutageMode, Reorder, Shadowing,
 };
 use gridhaul_scenario::units::Decibel;
 
-use super::super::{DropReason, Fate};
+use super::super::{DropReason, TransitOutcome};
 use super::*;
 
 /// Offers a packet of 10 B every 10 µs and drains the link.
-fn stream(direction: &Direction, packets: u32) -> Vec<Passage<u32>> {
+fn stream(direction: &Direction, packets: u32) -> Vec<PacketTransit<u32>> {
     let mut link = link(direction);
     for number in 0..packets {
         link.handle_packet(at(u64::from(number) * 10), 10, number).unwrap();
@@ -21,138 +21,143 @@ fn clean() -> Direction {
     one_byte_a_microsecond(1_000, QueueLimit::Unlimited)
 }
 
-/// Whether a share of `n` is the expected one within four deviations of a binomial variable.
-fn is_share(hits: usize, n: u32, expected: f64) -> bool {
+/// Whether `count` of `n` deviates from a binomial variable by less than four standard deviations.
+fn is_share(count: usize, n: u32, expected: f64) -> bool {
     let n = f64::from(n);
-    (hits as f64 - n * expected).abs() <= 4.0 * (n * expected * (1.0 - expected)).sqrt()
+    (count as f64 - n * expected).abs() <= 4.0 * (n * expected * (1.0 - expected)).sqrt()
 }
 
 #[test]
-fn bernoulli_loss_uses_the_wire_and_has_its_share() {
+fn bernoulli_loss_follows_transmission_with_its_probability() {
     let direction = Direction { loss: Some(Loss::Bernoulli(p(0.2))), ..clean() };
-    let passages = stream(&direction, 50_000);
-    assert_eq!(passages.len(), 50_000);
-    assert_eq!(passages.last().unwrap().sent, at(500_000));
-    let lost = passages.iter().filter(|passage| passage.fate == Fate::Lost(DropReason::Loss));
+    let transits = stream(&direction, 50_000);
+    assert_eq!(transits.len(), 50_000);
+    assert_eq!(transits.last().unwrap().sent, at(500_000));
+    let lost =
+        transits.iter().filter(|transit| transit.outcome == TransitOutcome::Lost(DropReason::Loss));
     assert!(is_share(lost.count(), 50_000, 0.2));
 }
 
 #[test]
 fn exactly_the_listed_packets_are_lost() {
     let direction = Direction { loss: Some(Loss::Packets(vec![7, 1, 3, 3])), ..clean() };
-    let passages = stream(&direction, 10);
-    let lost = passages.iter().filter(|passage| !passage.fate.arrives());
-    // Counted from 1 in the scenario, from 0 here.
-    assert_eq!(lost.map(|passage| passage.payload).collect::<Vec<_>>(), [0, 2, 6]);
+    let transits = stream(&direction, 10);
+    let lost = transits.iter().filter(|transit| !transit.outcome.arrives());
+    // Numbered from 1 in the scenario, from 0 here.
+    assert_eq!(lost.map(|transit| transit.payload).collect::<Vec<_>>(), [0, 2, 6]);
 }
 
 #[test]
-fn damage_and_duplication_have_their_shares() {
+fn corruption_and_duplication_have_their_probabilities() {
     let direction = Direction { corrupt: Some(p(0.1)), duplicate: Some(p(0.05)), ..clean() };
-    let passages = stream(&direction, 50_000);
-    let count = |fate| passages.iter().filter(|passage| passage.fate == fate).count();
-    assert!(is_share(count(Fate::Damaged), 50_000, 0.1));
-    assert!(is_share(count(Fate::Copy), 50_000, 0.045));
-    assert!(is_share(count(Fate::DamagedCopy), 50_000, 0.005));
-    for pair in passages.windows(2).filter(|pair| pair[1].fate.is_copy()) {
+    let transits = stream(&direction, 50_000);
+    let count = |outcome| transits.iter().filter(|transit| transit.outcome == outcome).count();
+    assert!(is_share(count(TransitOutcome::Corrupted), 50_000, 0.1));
+    assert!(is_share(count(TransitOutcome::Duplicate), 50_000, 0.045));
+    assert!(is_share(count(TransitOutcome::CorruptedDuplicate), 50_000, 0.005));
+    for pair in transits.windows(2).filter(|pair| pair[1].outcome.is_duplicate()) {
         assert_eq!((pair[0].payload, pair[0].left), (pair[1].payload, pair[1].left));
-        assert_eq!(pair[0].fate.of_copy(), Some(pair[1].fate));
+        assert_eq!(pair[0].outcome.of_duplicate(), Some(pair[1].outcome));
     }
 }
 
 #[test]
-fn damage_that_nobody_notices_has_its_share_and_gives_way_to_damage() {
+fn undetected_corruption_has_its_probability_and_yields_to_detected() {
     let direction =
         Direction { corrupt: Some(p(0.5)), corrupt_undetected: Some(p(0.1)), ..clean() };
-    let passages = stream(&direction, 50_000);
-    let count = |fate| passages.iter().filter(|passage| passage.fate == fate).count();
-    assert!(is_share(count(Fate::Damaged), 50_000, 0.5));
-    assert!(is_share(count(Fate::Garbled), 50_000, 0.05));
-    assert!(passages.iter().all(|passage| passage.fate.arrives()));
+    let transits = stream(&direction, 50_000);
+    let count = |outcome| transits.iter().filter(|transit| transit.outcome == outcome).count();
+    assert!(is_share(count(TransitOutcome::Corrupted), 50_000, 0.5));
+    assert!(is_share(count(TransitOutcome::CorruptedUndetected), 50_000, 0.05));
+    assert!(transits.iter().all(|transit| transit.outcome.arrives()));
 }
 
 #[test]
 fn jitter_adds_up_to_its_size_and_keeps_the_order() {
     let size = Duration::from_micros(300);
     let jitter = Some(Jitter { size, shape: JitterShape::Uniform });
-    let passages = stream(&Direction { jitter, ..clean() }, 20_000);
-    assert!(passages.is_sorted_by_key(|passage| passage.payload));
-    let extra = |passage: &Passage<u32>| passage.left.since(passage.sent).as_nanos() - 1_000_000;
-    assert!(passages.iter().all(|passage| extra(passage) <= 300_000));
-    // Packets 10 µs apart push each other: most come close behind a late one.
-    assert!(passages.iter().any(|passage| extra(passage) < 100_000));
+    let transits = stream(&Direction { jitter, ..clean() }, 20_000);
+    assert!(transits.is_sorted_by_key(|transit| transit.payload));
+    let extra =
+        |transit: &PacketTransit<u32>| transit.left.since(transit.sent).as_nanos() - 1_000_000;
+    assert!(transits.iter().all(|transit| extra(transit) <= 300_000));
+    // Packets 10 µs apart delay each other: most arrive closely after a late one.
+    assert!(transits.iter().any(|transit| extra(transit) < 100_000));
 }
 
 #[test]
-fn packets_held_back_are_overtaken_by_those_within_the_time() {
+fn reordered_packets_are_overtaken_within_the_extra_delay() {
     let reorder = Some(Reorder { probability: p(0.01), delay: Duration::from_micros(25) });
-    let passages = stream(&Direction { reorder, ..clean() }, 10_000);
-    let held: Vec<_> = passages
+    let transits = stream(&Direction { reorder, ..clean() }, 10_000);
+    let held: Vec<_> = transits
         .iter()
         .enumerate()
-        .filter(|(_, passage)| passage.left.since(passage.sent) > Duration::from_micros(1_000))
+        .filter(|(_, transit)| transit.left.since(transit.sent) > Duration::from_micros(1_000))
         .collect();
     assert!(is_share(held.len(), 10_000, 0.01));
-    for (place, passage) in held {
-        assert_eq!(passage.left, passage.sent + Duration::from_micros(1_025));
-        // 25 µs at a packet every 10 µs: two overtake (fewer at the end, or held themselves).
-        let overtakers = passages[..place].iter().filter(|other| other.payload > passage.payload);
-        assert!((1..=2).contains(&overtakers.count()) || passage.payload > 9_996);
+    for (place, transit) in held {
+        assert_eq!(transit.left, transit.sent + Duration::from_micros(1_025));
+        // 25 µs with a packet every 10 µs: two packets overtake (fewer at the end, or if delayed themselves).
+        let overtakers = transits[..place].iter().filter(|other| other.payload > transit.payload);
+        assert!((1..=2).contains(&overtakers.count()) || transit.payload > 9_996);
     }
 }
 
 #[test]
-fn an_outage_loses_what_is_on_the_wire_and_a_hold_delays_it() {
+fn a_drop_outage_loses_and_a_hold_outage_delays_packets_in_transmission() {
     let outage = |mode| {
         let (start, length) = (Duration::from_micros(105), Duration::from_micros(20));
         Direction { outage: vec![Outage { start, length, every: None, mode }], ..clean() }
     };
     let lost = stream(&outage(OutageMode::Drop), 20);
-    let lost = lost.iter().filter(|passage| passage.fate == Fate::Lost(DropReason::Outage));
-    // Packet 10 is on the wire from 100 to 110 µs, packet 12 from 120 to 130 µs.
-    assert_eq!(lost.map(|passage| passage.payload).collect::<Vec<_>>(), [10, 11, 12]);
+    let lost =
+        lost.iter().filter(|transit| transit.outcome == TransitOutcome::Lost(DropReason::Outage));
+    // Packet 10 is in transmission from 100 to 110 µs, packet 12 from 120 to 130 µs.
+    assert_eq!(lost.map(|transit| transit.payload).collect::<Vec<_>>(), [10, 11, 12]);
 
     let held = stream(&outage(OutageMode::Hold), 20);
     let times = |number: usize| (held[number].started, held[number].sent);
     assert_eq!(times(9), (at(90), at(100)));
     assert_eq!(times(10), (at(100), at(130)));
     assert_eq!(times(11), (at(130), at(140)));
-    assert!(held.iter().all(|passage| passage.fate == Fate::Arrived));
+    assert!(held.iter().all(|transit| transit.outcome == TransitOutcome::Arrived));
 }
 
 #[test]
-fn in_a_hold_packets_wait_in_the_queue() {
+fn packets_wait_in_the_queue_during_a_hold_outage() {
     let (start, length) = (Duration::ZERO, Duration::from_micros(50));
     let outage = vec![Outage { start, length, every: None, mode: OutageMode::Hold }];
     let limit = QueueLimit::Packets(2);
     let mut link = link(&Direction { outage, ..one_byte_a_microsecond(0, limit) });
-    // The wire stands still, so it takes none out of the queue: two fit, not three.
+    // The transmitter pauses, so the queue is not drained: two packets fit, not three.
     let accepted = (0..3).map(|n| link.handle_packet(at(10), 10, n).is_ok()).collect::<Vec<_>>();
     assert_eq!(accepted, [true, true, false]);
     assert_eq!((link.queue_packets(at(49)), link.queue_packets(at(50))), (2, 1));
 }
 
-/// A level that changes every millisecond and is below the threshold half of the time.
+/// Shadowing that changes every millisecond, with the signal below the threshold half of the time.
 fn shadowing() -> Shadowing {
     let coherence = Some(Duration::from_micros(1_000));
     Shadowing { margin: Decibel::ZERO, deviation: Decibel::new(4), coherence, spans: 1 }
 }
 
 #[test]
-fn attenuation_takes_whole_intervals_of_a_millisecond() {
-    // A packet every 10 µs: a hundred of them share a level, and the wire is used by all.
-    let passages = stream(&Direction { shadowing: Some(shadowing()), ..clean() }, 20_000);
-    assert_eq!(passages.last().unwrap().sent, at(200_000));
-    let faded = |passage: &Passage<u32>| passage.fate == Fate::Lost(DropReason::Shadowing);
-    let below = passages.chunks(100).filter(|interval| {
-        assert!(interval.iter().all(|passage| faded(passage) == faded(&interval[0])));
+fn shadowing_loses_whole_coherence_intervals() {
+    // A packet every 10 µs: one hundred share an interval, and all are transmitted.
+    let transits = stream(&Direction { shadowing: Some(shadowing()), ..clean() }, 20_000);
+    assert_eq!(transits.last().unwrap().sent, at(200_000));
+    let faded = |transit: &PacketTransit<u32>| {
+        transit.outcome == TransitOutcome::Lost(DropReason::Shadowing)
+    };
+    let below = transits.chunks(100).filter(|interval| {
+        assert!(interval.iter().all(|transit| faded(transit) == faded(&interval[0])));
         faded(&interval[0])
     });
     assert!(is_share(below.count(), 200, 0.5));
 }
 
 #[test]
-fn the_first_cause_is_named_and_none_shifts_another() {
+fn the_first_cause_is_reported_and_causes_are_independent() {
     let noise = Noise {
         length: Duration::from_micros(100),
         gap: Duration::from_micros(900),
@@ -167,7 +172,7 @@ fn the_first_cause_is_named_and_none_shifts_another() {
     };
     let plain = Direction { loss: Some(Loss::Bernoulli(p(0.2))), ..clean() };
     let alone = |direction: &Direction| -> Vec<bool> {
-        stream(direction, 20_000).iter().map(|passage| !passage.fate.arrives()).collect()
+        stream(direction, 20_000).iter().map(|transit| !transit.outcome.arrives()).collect()
     };
     let causes = [
         (DropReason::Outage, alone(&Direction { outage: vec![outage], ..clean() })),
@@ -181,9 +186,9 @@ fn the_first_cause_is_named_and_none_shifts_another() {
         noise: vec![noise],
         ..plain
     };
-    for (number, passage) in stream(&all, 20_000).iter().enumerate() {
+    for (number, transit) in stream(&all, 20_000).iter().enumerate() {
         let cause = causes.iter().find(|(_, lost)| lost[number]).map(|(reason, _)| *reason);
-        let expected = cause.map_or(Fate::Arrived, Fate::Lost);
-        assert_eq!(passage.fate, expected, "{number}");
+        let expected = cause.map_or(TransitOutcome::Arrived, TransitOutcome::Lost);
+        assert_eq!(transit.outcome, expected, "{number}");
     }
 }

@@ -1,4 +1,4 @@
-//! The GPRS uplink of paper `hybrid`, figures 2 and 3, as a table that a person can judge.
+//! The GPRS uplink of paper `hybrid`, figures 2 and 3, as readable tables.
 
 use std::fmt::Write as _;
 
@@ -41,7 +41,7 @@ fn ping(kbit_per_sec: f64, seconds: f64, paired: bool) -> Vec<(f64, f64)> {
         link.handle_packet(now, 84, 0).unwrap();
         now += gap;
     }
-    let latency = |passage: &Passage<u32>| passage.left.since(passage.offered).as_secs_f64();
+    let latency = |transit: &PacketTransit<u32>| transit.left.since(transit.offered).as_secs_f64();
     drain(&mut link).iter().map(|p| (p.offered.as_secs_f64(), latency(p))).collect()
 }
 
@@ -51,7 +51,7 @@ fn latency_by_load_at_steady_state() {
     for rate in [2.5, 5.0, 7.5, 10.0, 12.5, 15.0, 20.0, 25.0] {
         write!(table, "{rate:>6.1} ").unwrap();
         for (paired, indent) in [(false, 7), (true, 10)] {
-            // The last minute of three.
+            // The last of three minutes.
             let all = ping(rate, 180.0, paired);
             let late: Vec<f64> = all.iter().filter(|p| p.0 >= 120.0).map(|p| p.1).collect();
             let least = late.iter().copied().fold(f64::MAX, f64::min);
@@ -75,7 +75,7 @@ fn latency_by_load_at_steady_state() {
 }
 
 #[test]
-fn above_critical_alone_it_drifts_and_then_jumps() {
+fn above_the_critical_load_the_latency_drifts_and_then_jumps() {
     let mut table = String::new();
     let all = ping(15.0, 100.0, false);
     for second in [1, 5, 10, 20, 30, 33, 35, 60, 90] {
@@ -96,10 +96,10 @@ fn above_critical_alone_it_drifts_and_then_jumps() {
 }
 
 #[test]
-fn it_falls_back_when_the_load_does_or_when_the_pair_is_used() {
+fn the_latency_falls_with_the_load_or_when_the_paired_direction_is_used() {
     let keys = uplink().load_latency.unwrap();
-    let chance = LinkRandomStreams::named(1, 0, "uplink", 0).stream("load latency");
-    let mut latency = super::super::load_latency::LoadLatency::new(&keys, chance);
+    let random = LinkRandomStreams::named(1, 0, "uplink", 0).stream("load latency");
+    let mut latency = super::super::load_latency::LoadLatency::new(&keys, random);
     let mut now = Instant::ZERO;
     let mut run = |seconds: u64, gap_ms: u64, paired: bool| {
         let mut last = Duration::ZERO;
@@ -117,7 +117,7 @@ fn it_falls_back_when_the_load_does_or_when_the_pair_is_used() {
     assert!(run(6, 100, false) <= 2.0);
     assert!(run(60, 40, false) >= 4.0);
     assert!(run(1, 40, true) <= 1.2);
-    // The use counts for `memory`; then the drift begins anew.
+    // The use counts for `memory`; then the drift starts again.
     assert!(run(4, 40, false) <= 1.2);
     assert!((1.8..2.4).contains(&run(10, 40, false)));
 }

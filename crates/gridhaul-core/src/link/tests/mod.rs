@@ -1,4 +1,4 @@
-//! Links as their users see them: packets in, passages out.
+//! Tests of directions and link sets through their public interface.
 
 mod aqm;
 mod conservation;
@@ -10,10 +10,10 @@ mod timing;
 use gridhaul_scenario::scenario::Direction;
 use gridhaul_scenario::units::{BitRate, Duration, Instant, Probability, QueueLimit};
 
-use super::{LinkDirection, LinkRandomStreams, Passage, Payload};
+use super::{LinkDirection, LinkPayload, LinkRandomStreams, PacketTransit};
 
 /// Numbered packets of three flows.
-impl Payload for u32 {
+impl LinkPayload for u32 {
     fn flow(&self) -> u64 {
         u64::from(*self) % 3
     }
@@ -37,11 +37,11 @@ fn p(ratio: f64) -> Probability {
     Probability::new(ratio).unwrap()
 }
 
-/// Everything that leaves, in order.
-fn drain(link: &mut LinkDirection<u32>) -> Vec<Passage<u32>> {
+/// All departing packets, in order.
+fn drain(link: &mut LinkDirection<u32>) -> Vec<PacketTransit<u32>> {
     let mut left = Vec::new();
-    while let Some(passage) = link.poll_output(link.next_deadline()) {
-        left.push(passage);
+    while let Some(transit) = link.poll_output(link.next_deadline()) {
+        left.push(transit);
     }
     left
 }

@@ -6,15 +6,15 @@ use proptest::prelude::*;
 use super::super::{DropReason, LinkEntry, LinkObserver, LinkSet, TimedLinks};
 use super::*;
 
-/// Counts what it is notified of.
+/// Counts the notifications.
 #[derive(Debug, Default)]
-struct Counting {
+struct CountingObserver {
     offered: u64,
     accepted_bytes: u64,
-    passages: u64,
+    transits: u64,
 }
 
-impl LinkObserver<u32> for Counting {
+impl LinkObserver<u32> for CountingObserver {
     fn observes_offers(&self) -> bool {
         true
     }
@@ -24,8 +24,8 @@ impl LinkObserver<u32> for Counting {
     fn on_accepted(&mut self, _now: Instant, bytes: u32) {
         self.accepted_bytes += u64::from(bytes);
     }
-    fn on_passage(&mut self, _now: Instant, _passage: &Passage<u32>) {
-        self.passages += 1;
+    fn on_transit(&mut self, _now: Instant, _transit: &PacketTransit<u32>) {
+        self.transits += 1;
     }
 }
 
@@ -68,7 +68,7 @@ fn at_equal_deadlines_the_smallest_number_comes_first() {
 }
 
 #[test]
-fn a_deadline_is_reported_once_and_not_for_packets_that_wait_after_others() {
+fn a_packet_queued_after_others_reports_no_deadline() {
     let plain = one_byte_a_microsecond(10, QueueLimit::Packets(3));
     let entry = LinkEntry::new(&plain, LinkRandomStreams::named(1, 0, "link.forward", 0), ());
     let mut links: LinkSet<u32> = LinkSet::of_entries([entry]);
@@ -80,14 +80,14 @@ fn a_deadline_is_reported_once_and_not_for_packets_that_wait_after_others() {
 }
 
 #[test]
-fn a_packet_written_in_its_place_is_counted_like_others() {
+fn a_packet_written_in_place_is_counted_like_others() {
     let plain = one_byte_a_microsecond(10, QueueLimit::Packets(1));
     let entry = |number| LinkEntry::new(&plain, LinkRandomStreams::named(1, 0, "link", number), ());
     let mut links: LinkSet<u32> = LinkSet::of_entries([0, 1].map(entry));
     for number in 0..3 {
         let offered = links.offer(at(0), 0, 100, || number, |_| ());
-        *links.place(1, || 0).expect("a plain direction") = number;
-        let placed = links.offer_placed(at(0), 1, 100, |_| ());
+        *links.packet_slot(1, || 0).expect("a plain direction") = number;
+        let placed = links.offer_slot(at(0), 1, 100, |_| ());
         assert_eq!(placed, Some(offered));
     }
     let [first, second] = [0, 1].map(|link| format!("{:?}", links.entry(link).account));
@@ -96,14 +96,14 @@ fn a_packet_written_in_its_place_is_counted_like_others() {
 }
 
 #[test]
-fn an_observed_direction_has_no_place_for_a_packet() {
-    let mut links = timed(Counting::default).links;
-    assert!(links.place(0, || 0).is_none());
-    assert_eq!(links.offer_placed(at(0), 0, 100, |_| ()), None);
+fn an_observed_direction_has_no_packet_slot() {
+    let mut links = timed(CountingObserver::default).links;
+    assert!(links.packet_slot(0, || 0).is_none());
+    assert_eq!(links.offer_slot(at(0), 0, 100, |_| ()), None);
 }
 
 #[test]
-fn a_packet_uses_the_directions_that_are_paired_with_its_own() {
+fn paired_directions_are_notified_of_use() {
     let scenario = Scenario::from_toml(
         r#"
         title = "One radio link"
@@ -144,12 +144,12 @@ fn a_packet_uses_the_directions_that_are_paired_with_its_own() {
 }
 
 proptest! {
-    /// Together they do what each does alone, and the counters add up.
+    /// The directions of a set behave as they do alone, and the counters are consistent.
     #[test]
     fn links_of_a_set_are_independent(
         steps in prop::collection::vec((0_u32..4, 0_u64..120, 1_u32..300, any::<bool>()), 1..200),
     ) {
-        let mut links = timed(Counting::default);
+        let mut links = timed(CountingObserver::default);
         let mut alone = Vec::from_iter((0..).zip(&directions()).map(|(number, direction)| {
             LinkDirection::new(direction, LinkRandomStreams::named(1, 0, "link.forward", number))
         }));
@@ -163,24 +163,24 @@ proptest! {
             prop_assert_eq!(offered, expected);
             bytes_in[link as usize] += offered.map_or(0, |()| u64::from(bytes));
             if polls {
-                while let Some((from, passage)) = links.poll(at(now)) {
-                    left[from as usize].push(passage);
+                while let Some((from, transit)) = links.poll(at(now)) {
+                    left[from as usize].push(transit);
                 }
                 prop_assert!(links.next_deadline() > at(now));
             }
         }
-        while let Some((from, passage)) = links.poll(at(10_000_000)) {
-            left[from as usize].push(passage);
+        while let Some((from, transit)) = links.poll(at(10_000_000)) {
+            left[from as usize].push(transit);
         }
         for (number, direction) in alone.iter_mut().enumerate() {
             let entry = links.links.entry(number as u32);
-            let Counting { offered, accepted_bytes, passages } = entry.observer;
+            let CountingObserver { offered, accepted_bytes, transits } = entry.observer;
             prop_assert_eq!(offered, entry.account.offered);
             prop_assert_eq!(accepted_bytes, bytes_in[number]);
-            prop_assert_eq!(passages, left[number].len() as u64);
+            prop_assert_eq!(transits, left[number].len() as u64);
             let inside = entry.direction.inside() as u64;
             let made = entry.account.offered + entry.direction.copies();
-            prop_assert_eq!(made, entry.account.refused + passages + inside);
+            prop_assert_eq!(made, entry.account.refused + transits + inside);
             if direction.is_plain() {
                 prop_assert_eq!(&left[number], &drain(direction));
             }

@@ -1,4 +1,4 @@
-//! Times that can be worked out by hand.
+//! Times that can be verified by hand.
 
 use gridhaul_scenario::units::{BitRate, Bytes};
 
@@ -6,8 +6,8 @@ use super::super::DropReason;
 use super::*;
 
 #[test]
-fn a_packet_takes_its_wire_time_and_then_the_delay() {
-    // (offered, bytes, started, sent, left) in µs, all on one wire.
+fn a_packet_takes_its_transmission_time_and_then_the_delay() {
+    // (offered, bytes, started, sent, left) in µs, all on one link.
     let cases = [
         (0, 100, 0, 100, 600),
         (50, 100, 100, 200, 700),         // waits for the first
@@ -20,30 +20,30 @@ fn a_packet_takes_its_wire_time_and_then_the_delay() {
     }
     assert_eq!(link.next_deadline(), at(600));
     assert_eq!(link.poll_output(at(599)), None);
-    let passages = drain(&mut link);
-    for (passage, &(offered, _, started, sent, left)) in passages.iter().zip(&cases) {
-        let times = (passage.offered, passage.started, passage.sent, passage.left);
+    let transits = drain(&mut link);
+    for (transit, &(offered, _, started, sent, left)) in transits.iter().zip(&cases) {
+        let times = (transit.offered, transit.started, transit.sent, transit.left);
         assert_eq!(times, (at(offered), at(started), at(sent), at(left)));
     }
-    assert_eq!((passages.len(), link.next_deadline()), (4, Instant::NEVER));
+    assert_eq!((transits.len(), link.next_deadline()), (4, Instant::NEVER));
 }
 
 #[test]
-fn ties_and_limits() {
+fn queue_limits_hold_at_equal_times() {
     let packets = QueueLimit::Packets;
     let bytes = |bytes| QueueLimit::Bytes(Bytes::new(bytes));
     // Packets of 100 µs each: (limit, times of offer in µs, accepted or not).
     let cases: &[(QueueLimit, &[u64], &[bool])] = &[
-        // Without room to wait, only a free wire accepts; it is free when the last bit has left.
+        // Without queue space, only an idle transmitter accepts; it is idle when the last bit is sent.
         (packets(0), &[0, 0, 99, 100], &[true, false, false, true]),
-        // One may wait; it stops waiting at the instant at which its transmission begins.
+        // One packet may wait, until the instant at which its transmission starts.
         (packets(1), &[0, 0, 0, 99, 100, 100], &[true, true, false, false, true, false]),
-        // Bytes count what waits: two packets of 100 B fit into 299 B, not three.
+        // The limit counts queued bytes: two packets of 100 B fit into 299 B, not three.
         (bytes(299), &[0, 0, 0, 0], &[true, true, true, false]),
         (bytes(300), &[0, 0, 0, 0], &[true, true, true, true]),
-        // What waited has left when the wire is found free again.
+        // The queue is empty when the transmitter is idle again.
         (bytes(100), &[0, 0, 0, 900, 900, 900], &[true, true, false, true, true, false]),
-        // A free wire takes a packet that is larger than the queue.
+        // An idle transmitter accepts a packet that is larger than the queue limit.
         (bytes(99), &[0, 50, 100], &[true, false, true]),
     ];
     for (limit, offers, expected) in cases {
@@ -58,7 +58,7 @@ fn ties_and_limits() {
 
 #[test]
 fn a_limit_of_fifty_packets_holds_fifty_one() {
-    // As ns-2: the packet on the wire does not count.
+    // As in ns-2: the packet in transmission does not count.
     let mut link = link(&one_byte_a_microsecond(0, QueueLimit::Packets(50)));
     let accepted = (0..100).filter(|n| link.handle_packet(at(0), 100, *n).is_ok()).count();
     assert_eq!(accepted, 51);
@@ -71,7 +71,7 @@ fn a_limit_of_fifty_packets_holds_fifty_one() {
 
 #[test]
 fn a_long_busy_period_keeps_the_rate_to_the_nanosecond() {
-    // 40 B at 30 Mbit/s take 10,666.67 ns: the third has to come out even.
+    // 40 B at 30 Mbit/s take 10,666.67 ns: three packets take a whole number of nanoseconds.
     let rate = BitRate::from_bits_per_sec(30_000_000);
     let mut link = link(&Direction::new(rate, Duration::ZERO));
     let (mut now, mut last) = (Instant::ZERO, Instant::ZERO);
@@ -79,7 +79,7 @@ fn a_long_busy_period_keeps_the_rate_to_the_nanosecond() {
     for number in 0..packets {
         link.handle_packet(now, 40, number).unwrap();
         if number % 10 == 9 {
-            // As an acknowledgement clock does: the next ones come as the last bit leaves.
+            // As with ACK clocking: the next packets are offered when the last bit is sent.
             last = drain(&mut link).last().unwrap().sent;
             now = last;
         }
@@ -97,5 +97,5 @@ fn sent_bytes_are_counted_at_their_time_and_not_at_their_arrival() {
     let sent = [0, 40, 100, 150, 200, 599].map(|micros| link.sent_inside(at(micros)));
     assert_eq!(sent, [0, 40, 100, 150, 200, 200]);
     assert!(link.poll_output(at(600)).is_some());
-    assert_eq!(link.sent_inside(at(600)), 100, "the first has left");
+    assert_eq!(link.sent_inside(at(600)), 100, "the first packet has departed");
 }

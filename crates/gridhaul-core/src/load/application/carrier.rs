@@ -1,12 +1,12 @@
-//! What carries the messages of an application: a connection of the simulator, or a socket.
+//! The transport connection of an application: simulated, or a socket.
 
 use std::convert::Infallible;
 
 use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
-/// A message that an application hands to its carrier. `C` and `P` have no size where the carrier has but one
-/// class and counts bytes instead of carrying them, as the simulator does.
+/// A message that an application writes to its carrier. `C` and `P` have size zero if the carrier has only
+/// one class and counts bytes without payload, as the simulator does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message<C = (), P = Infallible> {
     /// Identifies the message among those of one end: the position after its last byte in the stream of
@@ -14,36 +14,36 @@ pub struct Message<C = (), P = Infallible> {
     pub id: u64,
     /// Class or priority of the application, such as a DSCP.
     pub class: C,
-    /// When the message was ready.
+    /// When the message became ready.
     pub at: Instant,
     /// Size in bytes of payload.
     pub bytes: u64,
-    /// The payload, where somebody has given it; a carrier of real bytes makes that of generated messages.
+    /// The payload, if given; a carrier of real bytes generates it otherwise.
     pub payload: Option<P>,
 }
 
-/// A message that is whole at the other end.
+/// A message that has been delivered completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivered {
     /// [`Message::id`].
     pub id: u64,
-    /// When the message was ready; of a response, when its request was.
+    /// When the message became ready; for a response, when its request did.
     pub at: Instant,
 }
 
-/// A byte stream in both directions (RFC 9293, section 3.9.1), with a send buffer without limit.
+/// A byte stream in both directions (RFC 9293, section 3.9.1), with an unlimited send buffer.
 pub trait Carrier {
     /// Class or priority of messages.
     type Class: Copy;
     /// Payload of messages.
     type Payload;
 
-    /// Writes a message at an end. What the transport does not take at once waits in the send buffer.
+    /// Writes a message at an end. Data that the transport does not accept at once wait in the send buffer.
     fn write(&mut self, end: FlowEnd, message: Message<Self::Class, Self::Payload>);
 
-    /// Writes a message if the transport takes its first byte at once, as a non-blocking socket does;
-    /// returns whether it does. `refused` says whether the last message was refused: a socket that was
-    /// full becomes writable only at its low-water mark (tcp(7), `TCP_NOTSENT_LOWAT`).
+    /// Writes a message if the transport accepts its first byte at once, as a non-blocking socket does;
+    /// returns whether it was written. `refused` states whether the previous message was refused: a full socket
+    /// becomes writable only at its low-water mark (tcp(7), `TCP_NOTSENT_LOWAT`).
     fn try_write(
         &mut self,
         end: FlowEnd,
@@ -51,18 +51,18 @@ pub trait Carrier {
         refused: bool,
     ) -> bool;
 
-    /// Writes so many bytes in which there are no messages; [`u64::MAX`] for a stream without end.
+    /// Writes this many bytes without message boundaries; [`u64::MAX`] for an endless stream.
     fn write_stream(&mut self, end: FlowEnd, bytes: u64);
 
-    /// The application will write no more at this end: FIN follows what is written.
+    /// Closes an end for writing: a FIN follows the data.
     fn close(&mut self, end: FlowEnd);
 
     /// Bytes written at an end so far.
     fn written(&self, end: FlowEnd) -> u64;
 
-    /// Bytes of the other end's stream that were delivered in order at this end.
+    /// Bytes of the other end's stream delivered in order at this end.
     fn delivered(&self, end: FlowEnd) -> u64;
 
-    /// Whether the connection is open for data.
+    /// Whether the connection is established and accepts data.
     fn is_open(&self) -> bool;
 }

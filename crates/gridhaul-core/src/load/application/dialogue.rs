@@ -1,5 +1,5 @@
-//! A request, its response, a pause (`request_response`): turns what each end has received into the next
-//! message.
+//! Request-response dialogues (`request_response`): derives the next message from the data delivered at
+//! each end.
 
 use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
@@ -7,14 +7,14 @@ use gridhaul_scenario::units::Instant;
 use super::{Carrier, Delivered, other, write};
 use crate::load::{Arrival, RequestResponse};
 
-/// Both ends of a dialogue. Either a message is under way, or one is to be written.
+/// Both ends of a dialogue. Either a message is in flight, or one is to be written.
 #[derive(Debug)]
 pub(super) struct Dialogue {
     load: RequestResponse,
-    /// The message that is written next, and at which end.
+    /// The next message, and the end that writes it.
     next: Option<(FlowEnd, Arrival)>,
-    /// Bytes delivered at the `from` and at the `to` end with which the message under way is whole there;
-    /// [`u64::MAX`] at an end to which none is.
+    /// Delivered bytes at the `from` and at the `to` end at which the message in flight is complete;
+    /// [`u64::MAX`] at an end without one.
     whole: [u64; 2],
 }
 
@@ -24,21 +24,21 @@ impl Dialogue {
         Self { load, next: Some((FlowEnd::From, first)), whole: [u64::MAX; 2] }
     }
 
-    /// When the next message is written; [`Instant::NEVER`] while one is under way.
+    /// When the next message is written; [`Instant::NEVER`] while one is in flight.
     pub(super) fn next_deadline(&self) -> Instant {
         self.next.map_or(Instant::NEVER, |(_, arrival)| arrival.at)
     }
 
-    /// Bytes delivered at an end with which the message under way is whole there.
+    /// Delivered bytes at an end at which the message in flight is complete.
     #[inline]
     pub(super) const fn watch(&self, end: FlowEnd) -> u64 {
         self.whole[end as usize]
     }
 
-    /// When the request was ready that has no whole response yet; `None` in a pause.
+    /// When the request without complete response was ready; `None` during a pause.
     pub(super) fn unanswered(&self) -> Option<Instant> {
         let is_pause = matches!(self.next, Some((FlowEnd::From, _)));
-        (!is_pause).then(|| self.load.asked())
+        (!is_pause).then(|| self.load.requested_at())
     }
 
     pub(super) fn handle_timeout<A: Carrier>(
@@ -53,7 +53,7 @@ impl Dialogue {
         self.whole[other(end) as usize] = write(carrier, end, arrival, (class, None));
     }
 
-    /// More was delivered at an end. Returns the response that is whole there now.
+    /// More data were delivered at an end. Returns the response if it is complete now.
     pub(super) fn poll_delivered(
         &mut self,
         now: Instant,
@@ -65,13 +65,13 @@ impl Dialogue {
             return None;
         }
         let id = std::mem::replace(whole, u64::MAX);
-        let asked = self.load.asked();
-        // The load is notified of the whole message in one piece.
+        let requested_at = self.load.requested_at();
+        // The load gets the whole message at once.
         let next = match end {
             FlowEnd::To => self.load.handle_request_bytes(now, u64::MAX / 2),
             FlowEnd::From => self.load.handle_response_bytes(now, u64::MAX / 2),
         };
         self.next = next.map(|arrival| (end, arrival));
-        matches!(end, FlowEnd::From).then_some(Delivered { id, at: asked })
+        matches!(end, FlowEnd::From).then_some(Delivered { id, at: requested_at })
     }
 }

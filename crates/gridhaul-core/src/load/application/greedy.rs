@@ -1,48 +1,48 @@
-//! Messages as fast as the transport takes them, in bursts (`on_off` without a rate).
+//! Messages as fast as the transport accepts them, during on periods (`on_off` without a rate).
 
 use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
-use super::under_way::{Outbox, UnderWay};
+use super::in_flight::{InFlightMessages, Outbox};
 use super::{Carrier, message, write};
 use crate::load::{Arrival, Greedy};
 
-/// A greedy load and its messages under way.
+/// A greedy load and its messages in flight.
 #[derive(Debug)]
 pub(super) struct GreedySender {
-    /// Boxed: a million applications have the size of the largest kind.
+    /// Boxed: each of a million applications has the size of the largest kind.
     pub load: Box<Greedy>,
     pub outbox: Outbox,
 }
 
 impl GreedySender {
-    /// A burst begins or ends. A burst that finds the connection closed has a message ready all the same,
-    /// which waits in the send buffer; the others come when the connection takes them.
+    /// An on or off period begins. If the connection is not established at the start of an on period, one
+    /// message is written to the send buffer; the others follow when the connection accepts them.
     pub(super) fn handle_timeout<A: Carrier>(
         &mut self,
         now: Instant,
         class: A::Class,
         carrier: &mut A,
-        under_way: &mut UnderWay,
+        in_flight: &mut InFlightMessages,
     ) {
-        self.load.bursts.advance(now);
-        if self.load.bursts.active() && !carrier.is_open() {
+        self.load.periods.advance(now);
+        if self.load.periods.active() && !carrier.is_open() {
             let arrival = Arrival { at: now, bytes: self.load.bytes };
             let end = write(carrier, FlowEnd::From, arrival, (class, None));
-            self.outbox.push(now, end, under_way);
+            self.outbox.push(now, end, in_flight);
         }
     }
 
-    /// Writes a message if a burst is under way and the transport takes one. Returns whether it did.
+    /// Writes a message during an on period if the transport accepts one. Returns whether it did.
     #[inline]
     pub(super) fn poll_write<A: Carrier>(
         &mut self,
         now: Instant,
         class: A::Class,
         carrier: &mut A,
-        under_way: &mut UnderWay,
+        in_flight: &mut InFlightMessages,
     ) -> bool {
-        if !self.load.bursts.active() {
+        if !self.load.periods.active() {
             return false;
         }
         let arrival = Arrival { at: now, bytes: self.load.bytes };
@@ -52,7 +52,7 @@ impl GreedySender {
         if self.load.refused {
             return false;
         }
-        self.outbox.push(now, end, under_way);
+        self.outbox.push(now, end, in_flight);
         true
     }
 }

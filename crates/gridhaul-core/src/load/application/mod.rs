@@ -1,20 +1,20 @@
-//! Applications: carry out what a load demands, over whatever transports it.
+//! Applications: execute the demand of a load over a transport.
 //!
-//! The caller drives an [`Application`]: [`handle_timeout`](Application::handle_timeout) when the connection
-//! is to be opened and at each [`next_deadline`](Application::next_deadline),
-//! [`poll_write`](Application::poll_write) while the connection may take more, and
-//! [`poll_delivered`](Application::poll_delivered) until it returns `None` when data was delivered. Messages
-//! go to a [`Carrier`], which notes at the same time that they are ready. Those under way are kept in
-//! [`UnderWay`], which applications share.
+//! The caller drives an [`Application`]: it calls [`handle_timeout`](Application::handle_timeout) when the
+//! connection is to be opened and at each [`next_deadline`](Application::next_deadline),
+//! [`poll_write`](Application::poll_write) while the connection may accept data, and
+//! [`poll_delivered`](Application::poll_delivered) until it returns `None` when data were delivered. Messages
+//! are written to a [`Carrier`], which also records when they became ready. Messages in flight are stored in
+//! [`InFlightMessages`], which applications share.
 
 mod carrier;
 mod dialogue;
 mod greedy;
+mod in_flight;
 mod open_loop;
 #[cfg(test)]
 mod tests;
 mod transfer;
-mod under_way;
 
 use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
@@ -25,8 +25,8 @@ use self::open_loop::OpenLoop;
 use super::{Arrival, Demand};
 
 pub use carrier::{Carrier, Delivered, Message};
+pub use in_flight::{InFlightMessages, Outbox};
 pub use transfer::Transfer;
-pub use under_way::{Outbox, UnderWay};
 
 /// The application of a connection, at both of its ends.
 #[derive(Debug)]
@@ -35,21 +35,21 @@ pub struct Application<C = ()> {
     behaviour: Behaviour,
 }
 
-/// One kind of application. Most are boxed: a million meters have the size of the largest each.
+/// The kinds of applications. Most are boxed, because each of a million meters has the size of the largest.
 #[derive(Debug)]
 enum Behaviour {
-    /// Writes without end.
+    /// Writes an endless stream.
     Bulk,
     Transfer(Box<Transfer>),
     OpenLoop(OpenLoop),
     Greedy(GreedySender),
-    /// Writes messages when a recording has them.
+    /// Writes messages of a recorded trace.
     Recorded(Outbox),
     Dialogue(Box<Dialogue>),
 }
 
 impl<C: Copy> Application<C> {
-    /// Carries out a demand from `start` on, with messages of this class.
+    /// Executes a demand from `start` on, with messages of this class.
     #[must_use]
     pub fn new(demand: Demand, start: Instant, class: C) -> Self {
         let behaviour = match demand {
@@ -67,91 +67,91 @@ impl<C: Copy> Application<C> {
         Self { class, behaviour }
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is due; [`Instant::NEVER`] where nothing is.
+    /// When [`handle_timeout`](Self::handle_timeout) is due; [`Instant::NEVER`] without a deadline.
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         match &self.behaviour {
             Behaviour::Bulk | Behaviour::Transfer(_) | Behaviour::Recorded(_) => Instant::NEVER,
-            Behaviour::OpenLoop(open_loop) => open_loop.source.coming(),
-            Behaviour::Greedy(greedy) => greedy.load.bursts.until(),
+            Behaviour::OpenLoop(open_loop) => open_loop.source.next_time(),
+            Behaviour::Greedy(greedy) => greedy.load.periods.until(),
             Behaviour::Dialogue(dialogue) => dialogue.next_deadline(),
         }
     }
 
-    /// Writes what is ready by now. Call it once when the connection is to be opened, which may be before
-    /// the load begins, and then at each deadline.
+    /// Writes the messages that are ready by now. Call this method once when the connection is to be opened,
+    /// which may be before the load starts, and then at each deadline.
     pub fn handle_timeout<A: Carrier<Class = C>>(
         &mut self,
         now: Instant,
         carrier: &mut A,
-        under_way: &mut UnderWay,
+        in_flight: &mut InFlightMessages,
     ) {
         let class = self.class;
         match &mut self.behaviour {
             Behaviour::Bulk => carrier.write_stream(FlowEnd::From, u64::MAX),
             Behaviour::Transfer(transfer) => transfer.write(carrier),
             Behaviour::OpenLoop(open_loop) => {
-                open_loop.handle_timeout(now, class, carrier, under_way);
+                open_loop.handle_timeout(now, class, carrier, in_flight);
             }
-            Behaviour::Greedy(greedy) => greedy.handle_timeout(now, class, carrier, under_way),
+            Behaviour::Greedy(greedy) => greedy.handle_timeout(now, class, carrier, in_flight),
             Behaviour::Recorded(_) => {}
             Behaviour::Dialogue(dialogue) => dialogue.handle_timeout(now, class, carrier),
         }
     }
 
-    /// A recording has a message for the application; no other application takes one.
+    /// Writes a message of a recorded trace; other applications ignore it.
     pub fn handle_recorded<A: Carrier<Class = C>>(
         &mut self,
         arrival: Arrival,
         payload: Option<A::Payload>,
         carrier: &mut A,
-        under_way: &mut UnderWay,
+        in_flight: &mut InFlightMessages,
     ) {
         if let Behaviour::Recorded(outbox) = &mut self.behaviour {
             let end = write(carrier, FlowEnd::From, arrival, (self.class, payload));
-            outbox.push(arrival.at, end, under_way);
+            outbox.push(arrival.at, end, in_flight);
         }
     }
 
-    /// Takes bursts that have begun or ended by now, for a caller that writes before it handles a deadline
-    /// that has passed.
+    /// Advances over on and off periods that have ended by now, for a caller that writes before it handles
+    /// an overdue deadline.
     pub fn advance(&mut self, now: Instant) {
         if let Behaviour::Greedy(greedy) = &mut self.behaviour {
-            greedy.load.bursts.advance(now);
+            greedy.load.periods.advance(now);
         }
     }
 
-    /// Whether the application writes whenever the transport takes a message.
+    /// Whether the application writes whenever the transport accepts a message.
     #[inline]
     #[must_use]
     pub fn is_in_burst(&self) -> bool {
-        matches!(&self.behaviour, Behaviour::Greedy(greedy) if greedy.load.bursts.active())
+        matches!(&self.behaviour, Behaviour::Greedy(greedy) if greedy.load.periods.active())
     }
 
-    /// Writes a message if a burst is under way and the transport takes one. Returns whether it did: call
-    /// it until it does not.
+    /// Writes a message during an on period if the transport accepts one. Returns whether a message was
+    /// written; call this method until it returns false.
     #[inline]
     pub fn poll_write<A: Carrier<Class = C>>(
         &mut self,
         now: Instant,
         carrier: &mut A,
-        under_way: &mut UnderWay,
+        in_flight: &mut InFlightMessages,
     ) -> bool {
         match &mut self.behaviour {
-            Behaviour::Greedy(greedy) => greedy.poll_write(now, self.class, carrier, under_way),
+            Behaviour::Greedy(greedy) => greedy.poll_write(now, self.class, carrier, in_flight),
             _ => false,
         }
     }
 
-    /// Data was delivered at an end: returns a message that is whole there, in the order of the stream. The
-    /// deadline of a dialogue changes.
+    /// Data were delivered at an end: returns the next completely delivered message, in the order of the
+    /// stream. May change the deadline of a dialogue.
     #[inline]
     pub fn poll_delivered<A: Carrier<Class = C>>(
         &mut self,
         now: Instant,
         end: FlowEnd,
         carrier: &mut A,
-        under_way: &mut UnderWay,
+        in_flight: &mut InFlightMessages,
     ) -> Option<Delivered> {
         match (&mut self.behaviour, end) {
             (Behaviour::Transfer(transfer), FlowEnd::To) => {
@@ -159,27 +159,27 @@ impl<C: Copy> Application<C> {
                 None
             }
             (Behaviour::Dialogue(dialogue), _) => dialogue.poll_delivered(now, end, carrier),
-            (_, FlowEnd::To) => self.outbox_mut()?.pop(carrier.delivered(FlowEnd::To), under_way),
+            (_, FlowEnd::To) => self.outbox_mut()?.pop(carrier.delivered(FlowEnd::To), in_flight),
             (_, FlowEnd::From) => None,
         }
     }
 
-    /// Bytes delivered at the `to` end from which [`poll_delivered`](Self::poll_delivered) has work there;
-    /// [`u64::MAX`] where nothing is awaited.
+    /// Bytes delivered at the `to` end at which [`poll_delivered`](Self::poll_delivered) has to be called;
+    /// [`u64::MAX`] if no message is in flight.
     #[inline]
     #[must_use]
-    pub fn watch(&self, under_way: &UnderWay) -> u64 {
+    pub fn watch(&self, in_flight: &InFlightMessages) -> u64 {
         match &self.behaviour {
             Behaviour::Bulk => u64::MAX,
             Behaviour::Transfer(transfer) => transfer.watch(),
             Behaviour::OpenLoop(OpenLoop { outbox, .. })
             | Behaviour::Greedy(GreedySender { outbox, .. })
-            | Behaviour::Recorded(outbox) => outbox.watch(under_way),
+            | Behaviour::Recorded(outbox) => outbox.watch(in_flight),
             Behaviour::Dialogue(dialogue) => dialogue.watch(FlowEnd::To),
         }
     }
 
-    /// The same for the `from` end, where only a dialogue awaits something: the response.
+    /// The same for the `from` end, where only a dialogue expects data: the response.
     #[inline]
     #[must_use]
     pub const fn watch_response(&self) -> Option<u64> {
@@ -197,7 +197,7 @@ impl<C> Application<C> {
         !matches!(self.behaviour, Behaviour::Bulk | Behaviour::Transfer(_))
     }
 
-    /// Whether messages are written as fast as the transport takes them.
+    /// Whether messages are written as fast as the transport accepts them.
     #[must_use]
     pub const fn is_greedy(&self) -> bool {
         matches!(self.behaviour, Behaviour::Greedy(_))
@@ -209,12 +209,12 @@ impl<C> Application<C> {
         if let Behaviour::Transfer(transfer) = &self.behaviour { Some(transfer) } else { None }
     }
 
-    /// The transfer, for a caller that finds out by other means that it is complete.
+    /// The transfer, for a caller that determines its completion itself.
     pub fn transfer_mut(&mut self) -> Option<&mut Transfer> {
         if let Behaviour::Transfer(transfer) = &mut self.behaviour { Some(transfer) } else { None }
     }
 
-    /// The messages under way; `None` for a byte stream and for a dialogue.
+    /// The messages in flight; `None` for a byte stream and for a dialogue.
     #[must_use]
     pub const fn outbox(&self) -> Option<&Outbox> {
         match &self.behaviour {
@@ -225,7 +225,7 @@ impl<C> Application<C> {
         }
     }
 
-    /// The messages under way, for a caller that finds out by other means that they are whole.
+    /// The messages in flight, for a caller that determines their delivery itself.
     pub const fn outbox_mut(&mut self) -> Option<&mut Outbox> {
         match &mut self.behaviour {
             Behaviour::OpenLoop(OpenLoop { outbox, .. })
@@ -235,7 +235,7 @@ impl<C> Application<C> {
         }
     }
 
-    /// The next arrival of an open loop, if it is ready by now, for a caller that sends datagrams.
+    /// The next open-loop message, if it is ready by now, for a caller that sends datagrams.
     pub fn poll_arrival(&mut self, now: Instant) -> Option<Arrival> {
         match &mut self.behaviour {
             Behaviour::OpenLoop(open_loop) => open_loop.source.next_message_by(now),
@@ -243,19 +243,19 @@ impl<C> Application<C> {
         }
     }
 
-    /// When the messages were ready that have not been delivered whole; of a dialogue, the request without
+    /// Times at which the undelivered messages became ready; for a dialogue, the request without complete
     /// response.
-    pub fn undelivered(&self, under_way: &UnderWay) -> impl Iterator<Item = Instant> {
+    pub fn undelivered(&self, in_flight: &InFlightMessages) -> impl Iterator<Item = Instant> {
         let request = match &self.behaviour {
             Behaviour::Dialogue(dialogue) => dialogue.unanswered(),
             _ => None,
         };
-        let messages = self.outbox().into_iter().flat_map(|outbox| outbox.ready(under_way));
+        let messages = self.outbox().into_iter().flat_map(|outbox| outbox.ready(in_flight));
         messages.chain(request)
     }
 }
 
-/// The message of an arrival as the carrier gets it at this end.
+/// The message of an arrival, with its identifier at this end.
 fn message<A: Carrier>(
     carrier: &A,
     end: FlowEnd,
@@ -266,7 +266,7 @@ fn message<A: Carrier>(
     Message { id: carrier.written(end).saturating_add(bytes), class, at, bytes, payload }
 }
 
-/// Writes a message at an end. Returns its identifier, the position after its last byte.
+/// Writes a message at an end. Returns its identifier, the stream position after its last byte.
 fn write<A: Carrier>(
     carrier: &mut A,
     end: FlowEnd,

@@ -1,14 +1,14 @@
-//! Messages at times of their own, whatever the network does (`periodic`, `poisson`, `burst`, `on_off`
-//! with a rate).
+//! Open-loop messages, at times independent of the network (`periodic`, `poisson`, `burst`, `on_off` with a
+//! rate).
 
 use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
-use super::under_way::{Outbox, UnderWay};
+use super::in_flight::{InFlightMessages, Outbox};
 use super::{Carrier, write};
 use crate::load::Source;
 
-/// An open-loop source and its messages under way.
+/// An open-loop source and its messages in flight.
 #[derive(Debug)]
 pub(super) struct OpenLoop {
     pub source: Source,
@@ -22,11 +22,11 @@ impl OpenLoop {
         now: Instant,
         class: A::Class,
         carrier: &mut A,
-        under_way: &mut UnderWay,
+        in_flight: &mut InFlightMessages,
     ) {
         while let Some(arrival) = self.source.next_message_by(now) {
             let end = write(carrier, FlowEnd::From, arrival, (class, None));
-            self.outbox.push(arrival.at, end, under_way);
+            self.outbox.push(arrival.at, end, in_flight);
         }
     }
 }

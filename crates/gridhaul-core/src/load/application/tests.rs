@@ -1,4 +1,4 @@
-//! Applications on a carrier that delivers what a test lets it deliver.
+//! Applications on a fake carrier whose deliveries the test controls.
 
 use gridhaul_scenario::scenario::{self, Load, PeriodDistribution};
 use gridhaul_scenario::units::{BitRate, Bytes, Duration, Probability};
@@ -10,26 +10,26 @@ use crate::random::RandomStream;
 /// Class of messages in these tests.
 type Class = u8;
 
-/// A connection that delivers when [`Fake::deliver`] says so, and takes so many bytes at once.
+/// A connection that delivers on [`FakeCarrier::deliver`] and accepts a limited number of messages.
 #[derive(Default)]
-struct Fake {
+struct FakeCarrier {
     /// Messages written at the `from` and at the `to` end.
     messages: [Vec<Message<Class, &'static str>>; 2],
     written: [u64; 2],
     delivered: [u64; 2],
     closed: [bool; 2],
     open: bool,
-    /// Messages that [`Carrier::try_write`] takes before it refuses.
-    takes: u32,
+    /// Messages that [`Carrier::try_write`] accepts before it refuses.
+    accepts: u32,
     refused: Vec<bool>,
 }
 
-impl Fake {
+impl FakeCarrier {
     fn open() -> Self {
         Self { open: true, ..Self::default() }
     }
 
-    /// Delivers up to so many bytes of what was written at the other end.
+    /// Delivers up to this many bytes written at the other end.
     fn deliver(&mut self, end: FlowEnd, bytes: u64) {
         let delivered = &mut self.delivered[end as usize];
         *delivered = delivered.saturating_add(bytes).min(self.written[other(end) as usize]);
@@ -40,7 +40,7 @@ impl Fake {
     }
 }
 
-impl Carrier for Fake {
+impl Carrier for FakeCarrier {
     type Class = Class;
     type Payload = &'static str;
 
@@ -57,12 +57,12 @@ impl Carrier for Fake {
         refused: bool,
     ) -> bool {
         self.refused.push(refused);
-        let takes = self.open && self.takes > 0;
-        if takes {
-            self.takes -= 1;
+        let accepts = self.open && self.accepts > 0;
+        if accepts {
+            self.accepts -= 1;
             self.write(end, message);
         }
-        takes
+        accepts
     }
 
     fn write_stream(&mut self, end: FlowEnd, bytes: u64) {
@@ -93,86 +93,100 @@ fn at(millis: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(millis)
 }
 
-fn chance(seed: u64) -> RandomStream {
+fn random(seed: u64) -> RandomStream {
     RandomStream::named(seed, 0, "flow", 0, "load")
 }
 
 fn application(load: &Load) -> Application<Class> {
     let start = at(1_000);
-    Application::new(Demand::new(load, start, chance(1)), start, 7)
+    Application::new(Demand::new(load, start, random(1)), start, 7)
 }
 
-/// All messages that are whole at an end.
-fn whole(
+/// All completely delivered messages at an end.
+fn delivered_messages(
     application: &mut Application<Class>,
     now: Instant,
-    (end, carrier): (FlowEnd, &mut Fake),
-    under_way: &mut UnderWay,
+    (end, carrier): (FlowEnd, &mut FakeCarrier),
+    in_flight: &mut InFlightMessages,
 ) -> Vec<Delivered> {
-    std::iter::from_fn(|| application.poll_delivered(now, end, carrier, under_way)).collect()
+    std::iter::from_fn(|| application.poll_delivered(now, end, carrier, in_flight)).collect()
 }
 
 #[test]
 fn applications_stay_small() {
-    // A million meters have one each; most of a flow's other state is smaller.
+    // There may be a million meters; most of a flow's other state is smaller.
     assert!(size_of::<Application>() <= 24, "{}", size_of::<Application>());
     assert!(size_of::<Option<Application>>() <= 24, "{}", size_of::<Option<Application>>());
-    // What the simulator does not use has no size.
+    // Parameters that the simulator does not use have size zero.
     assert_eq!(size_of::<Message>(), 24);
 }
 
 #[test]
 fn bulk_writes_without_end_and_has_no_messages() {
-    let (mut bulk, mut carrier) = (application(&Load::Bulk), Fake::open());
-    let mut under_way = UnderWay::default();
-    bulk.handle_timeout(at(1_000), &mut carrier, &mut under_way);
+    let (mut bulk, mut carrier) = (application(&Load::Bulk), FakeCarrier::open());
+    let mut in_flight = InFlightMessages::default();
+    bulk.handle_timeout(at(1_000), &mut carrier, &mut in_flight);
     assert_eq!((carrier.written, carrier.closed), ([u64::MAX, 0], [false; 2]));
     assert_eq!((bulk.next_deadline(), bulk.has_messages()), (Instant::NEVER, false));
     carrier.deliver(FlowEnd::To, 1 << 40);
-    assert_eq!(whole(&mut bulk, at(2_000), (FlowEnd::To, &mut carrier), &mut under_way), []);
-    assert_eq!(bulk.watch(&under_way), u64::MAX);
+    assert_eq!(
+        delivered_messages(&mut bulk, at(2_000), (FlowEnd::To, &mut carrier), &mut in_flight),
+        []
+    );
+    assert_eq!(bulk.watch(&in_flight), u64::MAX);
 }
 
 #[test]
 fn a_transfer_closes_after_its_last_byte() {
     let load = Load::Transfer(scenario::Transfer { size: Bytes::new(5_000) });
-    let (mut app, mut carrier) = (application(&load), Fake::open());
-    let mut under_way = UnderWay::default();
-    app.handle_timeout(at(1_000), &mut carrier, &mut under_way);
+    let (mut app, mut carrier) = (application(&load), FakeCarrier::open());
+    let mut in_flight = InFlightMessages::default();
+    app.handle_timeout(at(1_000), &mut carrier, &mut in_flight);
     assert_eq!((carrier.written, carrier.closed), ([5_000, 0], [true, false]));
-    assert_eq!(app.watch(&under_way), 5_000);
+    assert_eq!(app.watch(&in_flight), 5_000);
     carrier.deliver(FlowEnd::To, 4_999);
-    assert_eq!(whole(&mut app, at(3_000), (FlowEnd::To, &mut carrier), &mut under_way), []);
+    assert_eq!(
+        delivered_messages(&mut app, at(3_000), (FlowEnd::To, &mut carrier), &mut in_flight),
+        []
+    );
     assert!(!app.transfer().unwrap().is_complete() && !carrier.closed[1]);
     carrier.deliver(FlowEnd::To, 1);
     for now in [at(4_000), at(5_000)] {
-        // The second call finds the transfer complete.
-        assert_eq!(whole(&mut app, now, (FlowEnd::To, &mut carrier), &mut under_way), []);
+        // At the second call the transfer is already complete.
+        assert_eq!(
+            delivered_messages(&mut app, now, (FlowEnd::To, &mut carrier), &mut in_flight),
+            []
+        );
     }
     let transfer = app.transfer().unwrap();
     assert_eq!((transfer.start, transfer.completed), (at(1_000), at(4_000)));
-    assert_eq!((carrier.closed, app.watch(&under_way)), ([true; 2], u64::MAX));
+    assert_eq!((carrier.closed, app.watch(&in_flight)), ([true; 2], u64::MAX));
 }
 
 #[test]
-fn a_recording_hands_payload_over() {
+fn a_recorded_trace_passes_payload_on() {
     let start = at(1_000);
     let mut recorded = Application::new(Demand::Recorded, start, 7);
-    let (mut carrier, mut under_way) = (Fake::open(), UnderWay::default());
-    recorded.handle_timeout(start, &mut carrier, &mut under_way);
-    assert_eq!(recorded.next_deadline(), Instant::NEVER, "the reader of the recording knows");
+    let (mut carrier, mut in_flight) = (FakeCarrier::open(), InFlightMessages::default());
+    recorded.handle_timeout(start, &mut carrier, &mut in_flight);
+    assert_eq!(
+        recorded.next_deadline(),
+        Instant::NEVER,
+        "the reader of the recording has the deadlines"
+    );
     let arrival = Arrival { at: at(1_500), bytes: 3 };
-    recorded.handle_recorded(arrival, Some("abc"), &mut carrier, &mut under_way);
+    recorded.handle_recorded(arrival, Some("abc"), &mut carrier, &mut in_flight);
     let expected = Message { id: 3, class: 7, at: at(1_500), bytes: 3, payload: Some("abc") };
     assert_eq!(carrier.messages[0], [expected]);
-    assert_eq!(recorded.undelivered(&under_way).collect::<Vec<_>>(), [at(1_500)]);
+    assert_eq!(recorded.undelivered(&in_flight).collect::<Vec<_>>(), [at(1_500)]);
     carrier.deliver(FlowEnd::To, 3);
-    let delivered = whole(&mut recorded, at(2_000), (FlowEnd::To, &mut carrier), &mut under_way);
+    let delivered =
+        delivered_messages(&mut recorded, at(2_000), (FlowEnd::To, &mut carrier), &mut in_flight);
     assert_eq!(delivered, [Delivered { id: 3, at: at(1_500) }]);
-    assert_eq!(recorded.undelivered(&under_way).count(), 0);
+    assert_eq!(recorded.undelivered(&in_flight).count(), 0);
 }
 
-/// Bursts of a second, then a second of silence; messages of 100 B as fast as the carrier takes them.
+/// On periods of a second, then off periods of a second; messages of 100 B as fast as the carrier accepts them.
 fn greedy() -> Application<Class> {
     application(&Load::OnOff(scenario::OnOff {
         size: Bytes::new(100),
@@ -184,50 +198,52 @@ fn greedy() -> Application<Class> {
     }))
 }
 
-/// Lets a silence pass, if the greedy application begins with one.
-fn into_burst(
+/// Advances over an off period, if the greedy application starts with one.
+fn advance_to_on_period(
     app: &mut Application<Class>,
-    carrier: &mut Fake,
-    under_way: &mut UnderWay,
+    carrier: &mut FakeCarrier,
+    in_flight: &mut InFlightMessages,
 ) -> Instant {
     let mut now = at(1_000);
-    app.handle_timeout(now, carrier, under_way);
+    app.handle_timeout(now, carrier, in_flight);
     while !app.is_in_burst() {
         now = app.next_deadline();
-        app.handle_timeout(now, carrier, under_way);
+        app.handle_timeout(now, carrier, in_flight);
     }
     now
 }
 
 #[test]
-fn a_burst_without_rate_writes_when_the_carrier_takes_it() {
-    let (mut app, mut carrier, mut under_way) = (greedy(), Fake::open(), UnderWay::default());
-    let now = into_burst(&mut app, &mut carrier, &mut under_way);
+fn an_on_period_without_rate_writes_when_the_carrier_accepts_messages() {
+    let (mut app, mut carrier, mut in_flight) =
+        (greedy(), FakeCarrier::open(), InFlightMessages::default());
+    let now = advance_to_on_period(&mut app, &mut carrier, &mut in_flight);
     assert!(
         carrier.ids(FlowEnd::From).is_empty(),
         "an open connection is written to by poll_write"
     );
-    carrier.takes = 2;
-    let mut poll = |carrier: &mut Fake| app.poll_write(now, carrier, &mut under_way);
+    carrier.accepts = 2;
+    let mut poll = |carrier: &mut FakeCarrier| app.poll_write(now, carrier, &mut in_flight);
     assert_eq!([(); 4].map(|()| poll(&mut carrier)), [true, true, false, false]);
-    carrier.takes = 1;
+    carrier.accepts = 1;
     assert!(poll(&mut carrier));
-    // Each try says whether the one before was refused.
+    // Each call states whether the previous message was refused.
     assert_eq!(carrier.refused, [false, false, false, true, true]);
     assert_eq!(carrier.ids(FlowEnd::From), [100, 200, 300]);
     app.advance(app.next_deadline());
     assert!(!app.is_in_burst());
-    carrier.takes = 1;
-    assert!(!app.poll_write(now, &mut carrier, &mut under_way), "silence");
+    carrier.accepts = 1;
+    assert!(!app.poll_write(now, &mut carrier, &mut in_flight), "off period");
 }
 
 #[test]
-fn a_burst_that_finds_the_connection_closed_has_one_message_ready() {
-    let (mut app, mut carrier, mut under_way) = (greedy(), Fake::default(), UnderWay::default());
-    let now = into_burst(&mut app, &mut carrier, &mut under_way);
+fn an_on_period_before_the_connection_is_established_writes_one_message() {
+    let (mut app, mut carrier, mut in_flight) =
+        (greedy(), FakeCarrier::default(), InFlightMessages::default());
+    let now = advance_to_on_period(&mut app, &mut carrier, &mut in_flight);
     assert_eq!(carrier.ids(FlowEnd::From), [100]);
     assert_eq!(carrier.messages[0][0].at, now);
-    assert!(!app.poll_write(now, &mut carrier, &mut under_way));
+    assert!(!app.poll_write(now, &mut carrier, &mut in_flight));
 }
 
 #[test]
@@ -239,27 +255,34 @@ fn a_dialogue_alternates_and_waits() {
         pause: Duration::from_millis(50),
     };
     let mut app = application(&Load::RequestResponse(keys));
-    let (mut carrier, mut under_way) = (Fake::open(), UnderWay::default());
-    app.handle_timeout(at(900), &mut carrier, &mut under_way);
-    assert_eq!((carrier.written, app.next_deadline()), ([0, 0], at(1_000)), "it is not yet time");
-    assert_eq!(app.undelivered(&under_way).count(), 0, "a pause has no open request");
-    app.handle_timeout(at(1_000), &mut carrier, &mut under_way);
+    let (mut carrier, mut in_flight) = (FakeCarrier::open(), InFlightMessages::default());
+    app.handle_timeout(at(900), &mut carrier, &mut in_flight);
+    assert_eq!((carrier.written, app.next_deadline()), ([0, 0], at(1_000)), "the start is later");
+    assert_eq!(app.undelivered(&in_flight).count(), 0, "no request is outstanding in a pause");
+    app.handle_timeout(at(1_000), &mut carrier, &mut in_flight);
     assert_eq!((carrier.written, app.next_deadline()), ([100, 0], Instant::NEVER));
-    assert_eq!((app.watch(&under_way), app.watch_response()), (100, Some(u64::MAX)));
+    assert_eq!((app.watch(&in_flight), app.watch_response()), (100, Some(u64::MAX)));
     carrier.deliver(FlowEnd::To, 99);
-    assert_eq!(whole(&mut app, at(1_010), (FlowEnd::To, &mut carrier), &mut under_way), []);
+    assert_eq!(
+        delivered_messages(&mut app, at(1_010), (FlowEnd::To, &mut carrier), &mut in_flight),
+        []
+    );
     assert_eq!(app.next_deadline(), Instant::NEVER);
     carrier.deliver(FlowEnd::To, 1);
-    assert_eq!(whole(&mut app, at(1_020), (FlowEnd::To, &mut carrier), &mut under_way), []);
-    assert_eq!(app.next_deadline(), at(1_025), "the request is a message only with its response");
-    assert_eq!(app.undelivered(&under_way).collect::<Vec<_>>(), [at(1_000)]);
-    app.handle_timeout(at(1_025), &mut carrier, &mut under_way);
+    assert_eq!(
+        delivered_messages(&mut app, at(1_020), (FlowEnd::To, &mut carrier), &mut in_flight),
+        []
+    );
+    assert_eq!(app.next_deadline(), at(1_025), "a request is reported only with its response");
+    assert_eq!(app.undelivered(&in_flight).collect::<Vec<_>>(), [at(1_000)]);
+    app.handle_timeout(at(1_025), &mut carrier, &mut in_flight);
     assert_eq!((carrier.written, app.watch_response()), ([100, 3_000], Some(3_000)));
     carrier.deliver(FlowEnd::From, 3_000);
-    let delivered = whole(&mut app, at(1_040), (FlowEnd::From, &mut carrier), &mut under_way);
+    let delivered =
+        delivered_messages(&mut app, at(1_040), (FlowEnd::From, &mut carrier), &mut in_flight);
     assert_eq!(delivered, [Delivered { id: 3_000, at: at(1_000) }]);
     assert_eq!(app.next_deadline(), at(1_090));
-    app.handle_timeout(at(1_090), &mut carrier, &mut under_way);
+    app.handle_timeout(at(1_090), &mut carrier, &mut in_flight);
     assert_eq!(
         (carrier.ids(FlowEnd::From), carrier.ids(FlowEnd::To)),
         (vec![100, 200], vec![3_000])
@@ -291,14 +314,14 @@ fn loads() -> impl Strategy<Value = Load> {
     prop_oneof![periodic, poisson, on_off, burst, dialogue]
 }
 
-/// What happens at a carrier.
+/// Events at a carrier.
 #[derive(Debug, Clone)]
 enum Step {
-    /// So many milliseconds pass.
+    /// This many milliseconds pass.
     Wait(u64),
-    /// So many bytes are delivered at an end.
+    /// This many bytes are delivered at an end.
     Deliver(FlowEnd, u64),
-    /// The carrier opens, and takes so many messages.
+    /// The carrier opens and accepts this many messages.
     Take(u32),
 }
 
@@ -313,48 +336,48 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Whatever the carrier does: identifiers are unique, messages are delivered once, in the order in which
-    /// they were written, and the ends of a dialogue alternate.
+    /// For any behaviour of the carrier: identifiers are unique, messages are delivered once and in the order
+    /// in which they were written, and the ends of a dialogue alternate.
     #[test]
     fn messages_are_delivered_in_order(load in loads(), steps in steps()) {
-        let (mut app, mut carrier) = (application(&load), Fake::default());
-        let mut under_way = UnderWay::default();
+        let (mut app, mut carrier) = (application(&load), FakeCarrier::default());
+        let mut in_flight = InFlightMessages::default();
         let is_dialogue = matches!(load, Load::RequestResponse(_));
         let (mut now, mut delivered) = (at(500), [Vec::new(), Vec::new()]);
-        app.handle_timeout(now, &mut carrier, &mut under_way);
+        app.handle_timeout(now, &mut carrier, &mut in_flight);
         for step in steps {
             match step {
                 Step::Wait(millis) => {
                     let until = now + Duration::from_millis(millis);
                     while app.next_deadline() <= until {
                         now = now.max(app.next_deadline());
-                        app.handle_timeout(now, &mut carrier, &mut under_way);
-                        prop_assert!(app.next_deadline() > now, "it would be due for ever");
+                        app.handle_timeout(now, &mut carrier, &mut in_flight);
+                        prop_assert!(app.next_deadline() > now, "the deadline must advance");
                     }
                     now = until;
                 }
                 Step::Deliver(end, bytes) => {
                     carrier.deliver(end, bytes);
                     let watch = match end {
-                        FlowEnd::To => app.watch(&under_way),
+                        FlowEnd::To => app.watch(&in_flight),
                         FlowEnd::From => app.watch_response().unwrap_or(u64::MAX),
                     };
-                    let new = whole(&mut app, now, (end, &mut carrier), &mut under_way);
+                    let new = delivered_messages(&mut app, now, (end, &mut carrier), &mut in_flight);
                     prop_assert!(new.is_empty() || carrier.delivered(end) >= watch);
                     delivered[other(end) as usize].extend(new);
                 }
                 Step::Take(messages) => {
-                    (carrier.open, carrier.takes) = (true, messages);
-                    while app.poll_write(now, &mut carrier, &mut under_way) {}
+                    (carrier.open, carrier.accepts) = (true, messages);
+                    while app.poll_write(now, &mut carrier, &mut in_flight) {}
                 }
             }
             let sent = carrier.messages.each_ref().map(Vec::len);
             if is_dialogue {
-                // A response follows its request, and a request the response before.
+                // A response follows its request, and a request follows the previous response.
                 prop_assert!(sent[0] == sent[1] || sent[0] == sent[1] + 1);
                 prop_assert!(delivered[1].len() <= sent[1]);
             } else {
-                let open = app.undelivered(&under_way).count();
+                let open = app.undelivered(&in_flight).count();
                 prop_assert_eq!(sent[0], delivered[0].len() + open);
             }
         }
@@ -363,7 +386,7 @@ proptest! {
             prop_assert!(sent.is_sorted_by(|a, b| a.id < b.id && a.at <= b.at), "unique, in order");
             prop_assert!(sent.iter().all(|message| message.class == 7));
             let reached = carrier.delivered(other(end));
-            // The requests of a dialogue are no messages of their own: their responses are.
+            // The requests of a dialogue are not reported as messages, only their responses.
             let is_counted = !is_dialogue || end == FlowEnd::To;
             let expected = sent.iter().filter(|message| is_counted && message.id <= reached);
             let ids = |message: &Delivered| message.id;

@@ -1,16 +1,16 @@
-//! An amount at once, then the end (`transfer`).
+//! A transfer of a given amount (`transfer`).
 
 use gridhaul_scenario::scenario::FlowEnd;
 use gridhaul_scenario::units::Instant;
 
 use super::Carrier;
 
-/// An amount to be sent from the `from` end.
+/// A transfer from the `from` end.
 #[derive(Debug, Clone)]
 pub struct Transfer {
     /// Amount in bytes.
     pub bytes: u64,
-    /// When the load begins.
+    /// When the load starts.
     pub start: Instant,
     /// When the last byte was delivered; [`Instant::NEVER`] before.
     pub completed: Instant,
@@ -32,7 +32,7 @@ impl Transfer {
         carrier.close(FlowEnd::From);
     }
 
-    /// Bytes delivered at the `to` end with which the transfer is complete.
+    /// Delivered bytes at the `to` end at which the transfer is complete.
     pub(super) fn watch(&self) -> u64 {
         if self.is_complete() { u64::MAX } else { self.bytes }
     }

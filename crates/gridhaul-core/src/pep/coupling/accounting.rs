@@ -1,19 +1,19 @@
-//! What a coupling holds, has lost and has counted.
+//! Buffer occupancy, losses and counters of coupled connections.
 
 use super::Coupling;
-use crate::pep::{Held, Side, Statistics};
+use crate::pep::{BufferStatus, Side, Statistics};
 use crate::tcp::{Connection, State};
 
 impl Coupling {
-    /// Bytes that were acknowledged to their sender and given up with the connections.
+    /// Bytes that were acknowledged to their sender and discarded when the connections were aborted.
     pub(in crate::pep) const fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Adds what the ends have counted.
+    /// Adds the counters of both connections.
     pub(in crate::pep) fn count(&self, statistics: &mut Statistics) {
         for side in Side::BOTH {
-            if let Some(sender) = self.end(side).sender() {
+            if let Some(sender) = self.connection(side).sender() {
                 let stats = sender.stats();
                 statistics.retransmissions[side.index()] += u64::from(stats.retransmissions);
                 statistics.timeouts[side.index()] += u64::from(stats.timeouts);
@@ -21,41 +21,55 @@ impl Coupling {
         }
     }
 
-    /// Whether both connections are over, TIME-WAIT included, or none has begun.
+    /// Whether both connections are closed and have left TIME-WAIT, or none was opened.
     pub(in crate::pep) fn is_finished(&self) -> bool {
-        let idle = |end: &Connection| matches!(end.state(), State::Closed | State::Listen);
-        self.ends.iter().all(idle)
+        let is_idle =
+            |connection: &Connection| matches!(connection.state(), State::Closed | State::Listen);
+        self.connections.iter().all(is_idle)
     }
 
-    /// Whether both connections are over.
+    /// Whether both connections are closed or in TIME-WAIT.
     pub(in crate::pep) fn is_over(&self) -> bool {
-        self.ends.iter().all(|end| matches!(end.state(), State::Closed | State::TimeWait))
+        self.connections
+            .iter()
+            .all(|connection| matches!(connection.state(), State::Closed | State::TimeWait))
     }
 
+    /// Sum of [`BufferStatus::bytes_at_risk`] over both directions.
     #[inline]
     pub(in crate::pep) fn bytes_at_risk(&self) -> u64 {
-        self.only_copy_of(Side::Left) + self.only_copy_of(Side::Right)
+        self.bytes_at_risk_from(Side::Client) + self.bytes_at_risk_from(Side::Server)
     }
 
-    /// As much as [`Held::bytes_at_risk`].
+    /// [`BufferStatus::bytes_at_risk`] of the data from one side.
     #[inline]
-    fn only_copy_of(&self, from: Side) -> u64 {
+    fn bytes_at_risk_from(&self, from: Side) -> u64 {
         if self.aborted {
             return 0;
         }
-        let (end, way) = (self.end(from), &self.ways[from.index()]);
-        end.last_ack().saturating_sub(1).min(way.moved).saturating_sub(way.released)
+        let (connection, direction) = (self.connection(from), &self.directions[from.index()]);
+        connection
+            .last_ack()
+            .saturating_sub(1)
+            .min(direction.transferred)
+            .saturating_sub(direction.released)
     }
 
-    pub(in crate::pep) fn held(&self, from: Side) -> Held {
-        let (end, way) = (self.end(from), &self.ways[from.index()]);
-        // Position 0 is SYN; FIN follows the data.
-        let taken = end.last_ack().saturating_sub(1).min(way.moved);
-        let passed = Held { received: way.moved, taken, released: way.released, ..Held::default() };
+    pub(in crate::pep) fn buffer_status(&self, from: Side) -> BufferStatus {
+        let (connection, direction) = (self.connection(from), &self.directions[from.index()]);
+        // Stream position 0 is SYN, and FIN follows the data.
+        let acknowledged = connection.last_ack().saturating_sub(1).min(direction.transferred);
+        let transferred = BufferStatus {
+            received: direction.transferred,
+            acknowledged,
+            released: direction.released,
+            ..BufferStatus::default()
+        };
         if self.aborted {
-            return passed;
+            return transferred;
         }
-        let bytes = way.moved - way.released + end.receiver().beyond_gaps();
-        Held { bytes, bytes_at_risk: self.only_copy_of(from), ..passed }
+        let bytes =
+            direction.transferred - direction.released + connection.receiver().out_of_order_bytes();
+        BufferStatus { bytes, bytes_at_risk: self.bytes_at_risk_from(from), ..transferred }
     }
 }

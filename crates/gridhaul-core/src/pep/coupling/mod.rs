@@ -1,8 +1,8 @@
-//! Two ends of TCP back to back: what arrives at one is sent by the other.
+//! Two TCP connections back to back: data that arrives over one is sent over the other.
 //!
-//! The room that data takes is given back only when the next hop has acknowledged it, because until
-//! then it may have to be sent again from here. So the buffer of a direction holds all there is of
-//! it in the proxy, and the window that is offered can never be more than its free room.
+//! Buffer space is released only when the next hop has acknowledged the data, because until then
+//! the proxy may have to retransmit it. The buffer of a direction therefore contains all data of
+//! this direction in the proxy, and the offered window never exceeds the free buffer space.
 
 mod accounting;
 mod unanswered;
@@ -16,62 +16,63 @@ use self::unanswered::Unanswered;
 use super::{Origin, Outgoing, Side};
 use crate::tcp::{Connection, Flags, Segment, StackParams, State};
 
-/// What the two ends tell about each other.
+/// Whether the endpoints see two connections or one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manner {
-    /// Nothing: they are two connections.
-    Apart,
-    /// They are one connection: the window offered is not larger than the one that the next hop
-    /// offers, and FIN is acknowledged when the next hop has acknowledged it.
-    AsOne,
+pub(super) enum CouplingMode {
+    /// Two connections with independent windows and closes.
+    Split,
+    /// One connection: the offered window does not exceed the window of the next hop, and FIN is
+    /// acknowledged when the next hop has acknowledged it.
+    EndToEnd,
 }
 
-/// Two ends, the left one facing the left side.
+/// Two connections, indexed by the side that they lead to.
 #[derive(Debug, Clone)]
 pub(super) struct Coupling {
-    ends: [Connection; 2],
-    /// By the side it came from.
-    ways: [Way; 2],
-    manner: Manner,
-    /// Both ends were reset: nobody waits for what is held.
+    connections: [Connection; 2],
+    /// By the side that sends the data.
+    directions: [Direction; 2],
+    mode: CouplingMode,
+    /// Both connections were reset: the buffered data has no receiver any more.
     aborted: bool,
-    /// Bytes at risk when both ends were reset.
+    /// Bytes at risk when both connections were reset.
     lost: u64,
-    /// How many ends have nothing more to send, the left one first. One more when it was noted who
-    /// owes an answer.
-    asked: u8,
+    /// Number of connections that were polled until they had nothing more to send, the client's
+    /// first; 3 when [`Self::update_unanswered`] has run as well.
+    polled: u8,
 }
 
-/// The data of one direction, and what its sender was told.
+/// Data of one direction, and the window that was offered to its sender.
 #[derive(Debug, Clone, Copy)]
-struct Way {
-    /// Payload bytes that were handed to the other end, and those that the next hop has
+struct Direction {
+    /// Payload bytes that were passed to the opposite connection, and those that the next hop has
     /// acknowledged.
-    moved: u64,
+    transferred: u64,
     released: u64,
-    /// FIN was handed on; the next hop has acknowledged it.
-    closed: bool,
-    close_acknowledged: bool,
-    /// Window that was offered last.
+    /// FIN was passed to the opposite connection; the next hop has acknowledged it.
+    fin_transferred: bool,
+    fin_acknowledged: bool,
+    /// Window that was offered in the last segment.
     offered: u32,
-    /// Set while this side owes an answer to what was sent to it.
+    /// Set while this side owes an acknowledgement.
     unanswered: Option<Unanswered>,
 }
 
-impl Way {
+impl Direction {
     const NEW: Self = Self {
-        moved: 0,
+        transferred: 0,
         released: 0,
-        closed: false,
-        close_acknowledged: false,
+        fin_transferred: false,
+        fin_acknowledged: false,
         offered: u32::MAX,
         unanswered: None,
     };
 }
 
-/// A unit's own stack with its buffer for the receive window. Nagle's algorithm would hold a small
-/// segment back for a round trip at every unit: it is for applications that write bytes one by one.
-pub(super) fn unit_params(params: Arc<StackParams>, buffer: Bytes) -> Arc<StackParams> {
+/// TCP parameters of a proxy, with its buffer as the receive window. Nagle's algorithm is disabled:
+/// it is meant for applications that write single bytes, and would delay a small segment by one
+/// round trip at every proxy.
+pub(super) fn proxy_params(params: Arc<StackParams>, buffer: Bytes) -> Arc<StackParams> {
     let receive_window = u32::try_from(buffer.get()).unwrap_or(u32::MAX);
     if params.receive_window == receive_window && !params.nagle {
         return params;
@@ -80,109 +81,125 @@ pub(super) fn unit_params(params: Arc<StackParams>, buffer: Bytes) -> Arc<StackP
 }
 
 impl Coupling {
-    /// `window_shifts` are those of [`Proxy::set_window_shift`](super::Proxy::set_window_shift), by side.
-    pub(super) fn new(mut ends: [Connection; 2], manner: Manner, window_shifts: [u8; 2]) -> Self {
-        ends.iter_mut().for_each(Connection::read_on_demand);
-        for (end, shift) in ends.iter_mut().zip(window_shifts) {
-            end.set_window_shift(shift);
+    /// `window_shifts` are those of
+    /// [`Proxy::set_window_shift`](super::Proxy::set_window_shift), by side.
+    pub(super) fn new(
+        mut connections: [Connection; 2],
+        mode: CouplingMode,
+        window_shifts: [u8; 2],
+    ) -> Self {
+        connections.iter_mut().for_each(Connection::read_on_demand);
+        for (connection, shift) in connections.iter_mut().zip(window_shifts) {
+            connection.set_window_shift(shift);
         }
-        Self { ends, ways: [Way::NEW; 2], manner, aborted: false, lost: 0, asked: 0 }
+        Self {
+            connections,
+            directions: [Direction::NEW; 2],
+            mode,
+            aborted: false,
+            lost: 0,
+            polled: 0,
+        }
     }
 
-    /// Puts another end into the place of one that has not begun.
-    pub(super) fn replace(&mut self, side: Side, mut end: Connection) {
-        end.read_on_demand();
-        self.ends[side.index()] = end;
-        self.asked = 0;
+    /// Replaces a connection that was not opened yet.
+    pub(super) fn replace(&mut self, side: Side, mut connection: Connection) {
+        connection.read_on_demand();
+        self.connections[side.index()] = connection;
+        self.polled = 0;
     }
 
-    pub(super) const fn end(&self, side: Side) -> &Connection {
-        &self.ends[side.index()]
+    pub(super) const fn connection(&self, side: Side) -> &Connection {
+        &self.connections[side.index()]
     }
 
-    pub(super) fn end_mut(&mut self, side: Side) -> &mut Connection {
-        self.asked = 0;
-        &mut self.ends[side.index()]
+    pub(super) fn connection_mut(&mut self, side: Side) -> &mut Connection {
+        self.polled = 0;
+        &mut self.connections[side.index()]
     }
 
-    /// Until [`Self::poll_transmit`] has returned `None`, nothing is known about who owes an answer.
+    /// [`Self::exceeds_r2`] is valid again after [`Self::poll_transmit`] has returned `None`.
     pub(super) fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
-        self.ends[from.index()].handle_segment(now, segment);
-        self.ways[from.index()].unanswered = None;
-        // It brings data of this side, and acknowledges data of the other one.
-        self.take_data(from);
-        self.give_back(now, from.other());
-        self.settle(now);
+        self.connections[from.index()].handle_segment(now, segment);
+        self.directions[from.index()].unanswered = None;
+        // The segment carries data of this side, and acknowledges data of the other side.
+        self.transfer_data(from);
+        self.release_acknowledged(now, from.other());
+        self.propagate(now);
     }
 
     #[inline]
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing> {
-        // What one end sends changes nothing for the other: none is asked twice for nothing.
-        if self.asked == 0 {
-            let outgoing = self.ask(now, Side::Left);
+        // Sending over one connection does not change the other, so that neither is polled again.
+        if self.polled == 0 {
+            let outgoing = self.poll_connection(now, Side::Client);
             if outgoing.is_some() {
                 return outgoing;
             }
         }
-        if self.asked == 1 {
-            let outgoing = self.ask(now, Side::Right);
+        if self.polled == 1 {
+            let outgoing = self.poll_connection(now, Side::Server);
             if outgoing.is_some() {
                 return outgoing;
             }
         }
-        if self.asked == 2 {
-            self.note_unanswered(now);
-            self.asked = 3;
+        if self.polled == 2 {
+            self.update_unanswered(now);
+            self.polled = 3;
         }
         None
     }
 
-    /// Asks an end for a segment, and goes on to the next one behind its last.
+    /// Polls a connection for a segment, and counts it as polled after its last one.
     #[inline(always)]
-    fn ask(&mut self, now: Instant, to: Side) -> Option<Outgoing> {
-        let end = &mut self.ends[to.index()];
-        if !end.may_send() {
-            return self.ask_in_other_states(now, to);
+    fn poll_connection(&mut self, now: Instant, to: Side) -> Option<Outgoing> {
+        let connection = &mut self.connections[to.index()];
+        if !connection.may_send() {
+            return self.poll_in_other_states(now, to);
         }
-        // Made where it is handed over: to move what was just written takes longer than to write it.
-        let Some(range) = end.poll_range(now) else {
-            self.asked += 1;
+        // The segment is built in place: moving it takes longer than writing it.
+        let Some(range) = connection.poll_range(now) else {
+            self.polled += 1;
             return None;
         };
-        let segment = end.segment(now, range);
-        Some(self.hand_out(to, segment))
+        let segment = connection.segment(now, range);
+        Some(self.outgoing_segment(to, segment))
     }
 
     #[cold]
-    fn ask_in_other_states(&mut self, now: Instant, to: Side) -> Option<Outgoing> {
-        let Some(segment) = self.ends[to.index()].poll_transmit(now) else {
-            self.asked += 1;
+    fn poll_in_other_states(&mut self, now: Instant, to: Side) -> Option<Outgoing> {
+        let Some(segment) = self.connections[to.index()].poll_transmit(now) else {
+            self.polled += 1;
             return None;
         };
-        Some(self.hand_out(to, segment))
+        Some(self.outgoing_segment(to, segment))
     }
 
     #[inline(always)]
-    fn hand_out(&mut self, to: Side, mut segment: Segment) -> Outgoing {
-        // An end that has data to send sends it before it acknowledges without, unless that
-        // acknowledges nothing but SYN.
-        let opens = self.end(to).receiver().next() == 1;
-        self.asked += u8::from(segment.len == 0 && segment.flags == Flags::ACK && !opens);
-        self.adapt(to, &mut segment);
+    fn outgoing_segment(&mut self, to: Side, mut segment: Segment) -> Outgoing {
+        // A connection sends data before a pure acknowledgement, unless the acknowledgement covers
+        // nothing but SYN. After a pure acknowledgement it has therefore nothing more to send.
+        let opens = self.connection(to).receiver().next() == 1;
+        self.polled += u8::from(segment.len == 0 && segment.flags == Flags::ACK && !opens);
+        self.adjust_header(to, &mut segment);
         Outgoing { to, segment, origin: Origin::Proxy }
     }
 
     #[inline]
     pub(super) fn next_deadline(&self) -> Instant {
-        self.due(Side::Left).min(self.due(Side::Right))
+        self.due(Side::Client).min(self.due(Side::Server))
     }
 
     #[inline]
     fn due(&self, side: Side) -> Instant {
-        let end = self.end(side);
-        let own = if end.state() == State::Closed { Instant::NEVER } else { end.next_deadline() };
-        match self.ways[side.index()].unanswered {
-            // Otherwise the next timer of the end is the earliest time to give up.
+        let connection = self.connection(side);
+        let own = if connection.state() == State::Closed {
+            Instant::NEVER
+        } else {
+            connection.next_deadline()
+        };
+        match self.directions[side.index()].unanswered {
+            // Otherwise R2 cannot be reached before the next timeout of the connection.
             Some(Unanswered { until, remaining: 0 }) => own.min(until),
             _ => own,
         }
@@ -190,123 +207,129 @@ impl Coupling {
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         for side in Side::BOTH {
-            if self.withholds_close(side) {
-                self.ends[side.index()].linger(now);
+            if self.withholds_fin_ack(side) {
+                self.connections[side.index()].restart_time_wait(now);
             }
-            let end = &mut self.ends[side.index()];
-            if end.state() != State::Closed && end.next_deadline() <= now {
-                if let Some(unanswered) = &mut self.ways[side.index()].unanswered
-                    && end.is_timing_out(now)
+            let connection = &mut self.connections[side.index()];
+            if connection.state() != State::Closed && connection.next_deadline() <= now {
+                if let Some(unanswered) = &mut self.directions[side.index()].unanswered
+                    && connection.is_timing_out(now)
                 {
                     unanswered.remaining = unanswered.remaining.saturating_sub(1);
                 }
-                end.handle_timeout(now);
+                connection.handle_timeout(now);
             }
         }
-        self.settle(now);
+        self.propagate(now);
     }
 
     /// Resets both connections.
     pub(super) fn abort(&mut self) {
-        self.asked = 0;
+        self.polled = 0;
         self.lost += self.bytes_at_risk();
         self.aborted = true;
         for side in Side::BOTH {
-            // TIME-WAIT of an end that withholds an acknowledgement is none for its peer.
-            let owes = self.withholds_close(side);
-            self.ends[side.index()].abort(owes);
+            // The peer of a connection whose acknowledgement of FIN is withheld is not in TIME-WAIT.
+            let withholds_ack = self.withholds_fin_ack(side);
+            self.connections[side.index()].abort(withholds_ack);
         }
-        self.ways.iter_mut().for_each(|way| way.unanswered = None);
+        self.directions.iter_mut().for_each(|direction| direction.unanswered = None);
     }
 
-    /// What an end would keep of the payload of a segment: sequence number and length.
+    /// The payload of a segment that would be accepted: sequence number and length.
     pub(super) fn accepts(&self, from: Side, segment: &Segment) -> Option<(u32, u32)> {
-        let end = self.end(from);
-        let taken = end.incoming(segment)?;
-        Some((end.sequence_of(taken.start), (taken.end - taken.start) as u32))
+        let connection = self.connection(from);
+        let accepted = connection.incoming(segment)?;
+        Some((connection.sequence_of(accepted.start), (accepted.end - accepted.start) as u32))
     }
 
     pub(super) fn set_window_shift(&mut self, toward: Side, shift: u8) {
-        self.end_mut(toward).set_window_shift(shift);
+        self.connection_mut(toward).set_window_shift(shift);
     }
 
-    /// Behind each event: a connection that is over ends the other one, and a window that has opened
-    /// is told.
-    fn settle(&mut self, now: Instant) {
-        self.asked = 0;
-        let is_closed = |end: &Connection| end.state() == State::Closed;
-        if self.ends.iter().any(is_closed) && !self.outlives_closed(now) {
+    /// Called after each event: resets the other connection if one has failed, and requests window
+    /// updates.
+    fn propagate(&mut self, now: Instant) {
+        self.polled = 0;
+        let is_closed = |connection: &Connection| connection.state() == State::Closed;
+        if self.connections.iter().any(is_closed) && !self.closed_in_order(now) {
             self.abort();
             return;
         }
-        Side::BOTH.into_iter().for_each(|side| self.reopen(side));
+        Side::BOTH.into_iter().for_each(|side| self.update_window(side));
     }
 
-    /// Whether what is closed was closed in order, so that the rest goes on.
+    /// Whether all closed connections were closed by FIN, so that the other direction continues.
     #[cold]
-    fn outlives_closed(&mut self, now: Instant) -> bool {
+    fn closed_in_order(&mut self, now: Instant) -> bool {
         for side in Side::BOTH {
-            let end = self.end(side);
-            if end.state() == State::Closed && !end.is_finished() {
+            let connection = self.connection(side);
+            if connection.state() == State::Closed && !connection.is_finished() {
                 return false;
             }
-            if end.state() == State::Closed && self.withholds_close(side) && !self.aborted {
-                // The last acknowledgement is still to come from here.
-                self.ends[side.index()].linger(now);
+            if connection.state() == State::Closed && self.withholds_fin_ack(side) && !self.aborted
+            {
+                // The acknowledgement of FIN is still to be sent.
+                self.connections[side.index()].restart_time_wait(now);
             }
         }
         true
     }
 
-    /// The two ends of a direction: the one that takes its data in, and the one that sends it on.
+    /// The two connections of a direction: the receiving one and the sending one.
     #[inline]
-    const fn ends_of(ends: &mut [Connection; 2], from: Side) -> (&mut Connection, &mut Connection) {
-        match (ends, from) {
-            ([left, right], Side::Left) => (left, right),
-            ([left, right], Side::Right) => (right, left),
+    const fn connections_of(
+        connections: &mut [Connection; 2],
+        from: Side,
+    ) -> (&mut Connection, &mut Connection) {
+        match (connections, from) {
+            ([left, right], Side::Client) => (left, right),
+            ([left, right], Side::Server) => (right, left),
         }
     }
 
-    /// Hands on what has come from a side.
+    /// Passes data and FIN that have arrived from a side to the opposite connection.
     #[inline]
-    fn take_data(&mut self, from: Side) {
-        let (source, sink) = Self::ends_of(&mut self.ends, from);
-        let way = &mut self.ways[from.index()];
+    fn transfer_data(&mut self, from: Side) {
+        let (source, sink) = Self::connections_of(&mut self.connections, from);
+        let direction = &mut self.directions[from.index()];
         let delivered = source.receiver().delivered();
-        if delivered > way.moved {
-            sink.write(delivered - way.moved);
-            way.moved = delivered;
+        if delivered > direction.transferred {
+            sink.write(delivered - direction.transferred);
+            direction.transferred = delivered;
         }
-        if source.receiver().finished() && !way.closed {
-            way.closed = true;
+        if source.receiver().finished() && !direction.fin_transferred {
+            direction.fin_transferred = true;
             sink.close();
         }
     }
 
-    /// Frees what the next hop has acknowledged of the data of a side.
+    /// Releases data of a side that the next hop has acknowledged.
     #[inline]
-    fn give_back(&mut self, now: Instant, from: Side) {
-        let (source, sink) = Self::ends_of(&mut self.ends, from);
-        let way = &mut self.ways[from.index()];
+    fn release_acknowledged(&mut self, now: Instant, from: Side) {
+        let (source, sink) = Self::connections_of(&mut self.connections, from);
+        let direction = &mut self.directions[from.index()];
         let (_, una) = sink.sent_and_acknowledged();
-        let released = una.saturating_sub(1).min(way.moved);
-        if released > way.released {
-            source.release(released - way.released);
-            way.released = released;
+        let released = una.saturating_sub(1).min(direction.transferred);
+        if released > direction.released {
+            source.release(released - direction.released);
+            direction.released = released;
         }
-        if way.closed && !way.close_acknowledged && sink.fin_acknowledged() {
-            way.close_acknowledged = true;
-            if self.manner == Manner::AsOne {
-                source.linger(now);
+        if direction.fin_transferred && !direction.fin_acknowledged && sink.fin_acknowledged() {
+            direction.fin_acknowledged = true;
+            if self.mode == CouplingMode::EndToEnd {
+                source.restart_time_wait(now);
                 source.request_ack();
             }
         }
     }
 
-    /// Whether FIN from this side has come and is not to be acknowledged yet.
+    /// Whether FIN from this side has arrived and must not be acknowledged yet.
     #[inline]
-    fn withholds_close(&self, from: Side) -> bool {
-        let way = &self.ways[from.index()];
-        self.manner == Manner::AsOne && way.closed && !way.close_acknowledged
+    fn withholds_fin_ack(&self, from: Side) -> bool {
+        let direction = &self.directions[from.index()];
+        self.mode == CouplingMode::EndToEnd
+            && direction.fin_transferred
+            && !direction.fin_acknowledged
     }
 }

@@ -1,4 +1,4 @@
-//! How long a side may leave data unanswered (RFC 1122, section 4.2.3.5).
+//! Limits for data that a side does not acknowledge (R2 of RFC 1122, section 4.2.3.5).
 
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -6,60 +6,64 @@ use super::Coupling;
 use crate::pep::Side;
 use crate::tcp::State;
 
-/// How long, and for how many retransmissions, a side may leave data unanswered before the
-/// connection is given up (R2 of RFC 1122, section 4.2.3.5).
+/// Time and number of retransmissions after which a connection is aborted (R2 of RFC 1122, section
+/// 4.2.3.5).
 ///
-/// RFC 1122 asks for at least 100 s, which is a minimum. Time alone does not tell a dead peer from
-/// a lossy link: where the retransmission timeout is many seconds, 100 s contain three or four
-/// retransmissions, all of which are lost now and then. So the number that Linux requires is
-/// required as well (`tcp_retries2`).
-const R2: Limit = Limit { time: Duration::from_secs(100), retransmissions: 15 };
-/// The same for SYN: at least three minutes (RFC 1122), and `tcp_syn_retries` of Linux.
-const R2_SYN: Limit = Limit { time: Duration::from_secs(180), retransmissions: 6 };
+/// RFC 1122 requires at least 100 s. Time alone does not distinguish a dead peer from a lossy link:
+/// with a retransmission timeout of many seconds, 100 s contain three or four retransmissions, all
+/// of which may be lost. The number of retransmissions that Linux requires (`tcp_retries2`) is
+/// therefore required as well.
+const R2: RetransmissionLimit =
+    RetransmissionLimit { time: Duration::from_secs(100), retransmissions: 15 };
+/// R2 for SYN: at least three minutes (RFC 1122), and `tcp_syn_retries` of Linux.
+const R2_SYN: RetransmissionLimit =
+    RetransmissionLimit { time: Duration::from_secs(180), retransmissions: 6 };
 
 #[derive(Debug, Clone, Copy)]
-struct Limit {
+struct RetransmissionLimit {
     time: Duration,
     retransmissions: u32,
 }
 
-/// Data or SYN that a side has not answered.
+/// Data or SYN for which a side owes an acknowledgement.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unanswered {
-    /// When the time of `R2` is over.
+    /// End of the time limit.
     pub(super) until: Instant,
-    /// Expirations of the timer after which the retransmissions of `R2` are used up.
+    /// Expirations of the retransmission timer that are left before the limit is reached.
     pub(super) remaining: u32,
 }
 
 impl Coupling {
-    /// Whether a side has left data unanswered for longer than R2 (RFC 1122, section 4.2.3.5).
-    pub(in crate::pep) fn is_deserted(&self, now: Instant) -> bool {
-        let unanswered = self.ways.iter().filter_map(|way| way.unanswered);
-        let mut used_up = unanswered.filter(|unanswered| unanswered.remaining == 0);
-        used_up.any(|unanswered| unanswered.until <= now)
+    /// Whether a side has not answered within R2 (RFC 1122, section 4.2.3.5).
+    pub(in crate::pep) fn exceeds_r2(&self, now: Instant) -> bool {
+        let unanswered = self.directions.iter().filter_map(|direction| direction.unanswered);
+        let mut expired = unanswered.filter(|unanswered| unanswered.remaining == 0);
+        expired.any(|unanswered| unanswered.until <= now)
     }
 
-    /// Notes who owes an answer. A side that answers without taking data, because its window is
-    /// closed, does answer (RFC 1122, section 4.2.2.17).
+    /// Updates which sides owe an acknowledgement. A side that acknowledges without accepting data,
+    /// because its window is closed, does answer (RFC 1122, section 4.2.2.17).
     #[inline]
-    pub(super) fn note_unanswered(&mut self, now: Instant) {
+    pub(super) fn update_unanswered(&mut self, now: Instant) {
         for side in Side::BOTH {
-            let end = self.end(side);
-            let source = &self.ways[side.other().index()];
-            let (next, una) = end.sent_and_acknowledged();
-            let open = !matches!(end.state(), State::Closed | State::Listen | State::TimeWait);
-            let waits = una < next || source.released < source.moved;
-            let owes = open && (waits || source.closed && !end.fin_acknowledged());
-            let way = &mut self.ways[side.index()];
+            let connection = self.connection(side);
+            let source = &self.directions[side.other().index()];
+            let (next, una) = connection.sent_and_acknowledged();
+            let is_open =
+                !matches!(connection.state(), State::Closed | State::Listen | State::TimeWait);
+            let has_unacknowledged = una < next || source.released < source.transferred;
+            let owes = is_open
+                && (has_unacknowledged || source.fin_transferred && !connection.fin_acknowledged());
+            let direction = &mut self.directions[side.index()];
             if !owes {
-                way.unanswered = None;
-            } else if way.unanswered.is_none() {
-                // No answer at all has come if not even SYN is acknowledged.
+                direction.unanswered = None;
+            } else if direction.unanswered.is_none() {
+                // Nothing was received from this side if not even SYN is acknowledged.
                 let limit = if una == 0 { R2_SYN } else { R2 };
-                // The expiration after the last permitted retransmission ends the connection.
+                // The timer expires once more after the last permitted retransmission.
                 let remaining = limit.retransmissions + 1;
-                way.unanswered = Some(Unanswered { until: now + limit.time, remaining });
+                direction.unanswered = Some(Unanswered { until: now + limit.time, remaining });
             }
         }
     }

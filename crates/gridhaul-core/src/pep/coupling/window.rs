@@ -1,69 +1,73 @@
-//! The window that each side is offered.
+//! Receive windows that are offered to both sides.
 
-use super::{Coupling, Manner};
+use super::{Coupling, CouplingMode};
 use crate::pep::Side;
 use crate::tcp::{Flags, Segment};
 
 impl Coupling {
-    /// The window for a side.
+    /// The window to offer to a side.
     #[inline]
     fn window(&self, to: Side) -> u32 {
-        let end = self.end(to);
-        let own = end.receiver().window(end.params());
-        match self.manner {
-            Manner::Apart => end.carried_window(own),
-            Manner::AsOne => end.carried_window(own.min(self.end(to.other()).peer_window())),
+        let connection = self.connection(to);
+        let own = connection.receiver().window(connection.params());
+        match self.mode {
+            CouplingMode::Split => connection.scaled_window(own),
+            CouplingMode::EndToEnd => {
+                connection.scaled_window(own.min(self.connection(to.other()).peer_window()))
+            }
         }
     }
 
-    /// Tells a side that its window is open again: a segment after less than one, or half the
-    /// buffer more (RFC 9293, 3.8.6.2.2).
+    /// Requests a window update for a side whose window has opened: by one segment after less than
+    /// one segment, or by half of the buffer (RFC 9293, section 3.8.6.2.2).
     #[inline]
-    pub(super) fn reopen(&mut self, side: Side) {
-        let offered = self.ways[side.index()].offered;
+    pub(super) fn update_window(&mut self, side: Side) {
+        let offered = self.directions[side.index()].offered;
         let window = self.window(side);
         if window <= offered {
             return;
         }
-        let params = self.end(side).params();
+        let params = self.connection(side).params();
         let half = params.receive_window / 2;
         let step = params.mss.min(half);
-        let wider = offered < step && window >= step || window - offered >= half;
-        if wider && !self.keeps_window(side) {
-            self.end_mut(side).request_ack();
+        let has_opened = offered < step && window >= step || window - offered >= half;
+        if has_opened && !self.must_keep_window(side) {
+            self.connection_mut(side).request_ack();
         }
     }
 
-    /// Whether a side has to be told the same window again. While something is missing, only an
-    /// acknowledgement that repeats the window counts as a duplicate (RFC 5681, section 2), and room
-    /// that becomes free meanwhile would make each of them look like news.
+    /// Whether the window offered to a side must stay the same. While segments are missing, only an
+    /// acknowledgement with an unchanged window counts as a duplicate (RFC 5681, section 2). A
+    /// window that grew with the free buffer space would hide duplicates from the sender.
     #[inline]
-    fn keeps_window(&self, side: Side) -> bool {
-        let (end, way) = (self.end(side), &self.ways[side.index()]);
-        let told = end.last_ack() == end.receiver().next();
-        end.receiver().beyond_gaps() > 0 && told && way.offered >= end.params().mss
+    fn must_keep_window(&self, side: Side) -> bool {
+        let (connection, direction) = (self.connection(side), &self.directions[side.index()]);
+        let is_acknowledged = connection.last_ack() == connection.receiver().next();
+        connection.receiver().out_of_order_bytes() > 0
+            && is_acknowledged
+            && direction.offered >= connection.params().mss
     }
 
-    /// Makes of a segment what its receiver is to see.
+    /// Adjusts acknowledgement number and window of an outgoing segment.
     #[inline(always)]
-    pub(super) fn adapt(&mut self, to: Side, segment: &mut Segment) {
+    pub(super) fn adjust_header(&mut self, to: Side, segment: &mut Segment) {
         if segment.flags.has(Flags::RST) {
             return;
         }
-        if self.withholds_close(to) {
+        if self.withholds_fin_ack(to) {
             segment.ack = segment.ack.wrapping_sub(1);
         }
         let mut window = segment.window;
-        if self.manner == Manner::AsOne {
-            window = window.min(self.end(to.other()).peer_window());
+        if self.mode == CouplingMode::EndToEnd {
+            window = window.min(self.connection(to.other()).peer_window());
         }
-        if self.keeps_window(to) {
-            window = window.min(self.ways[to.index()].offered);
+        if self.must_keep_window(to) {
+            window = window.min(self.directions[to.index()].offered);
         }
         if !segment.flags.has(Flags::SYN) {
-            window = self.end(to).carried_window(window);
+            window = self.connection(to).scaled_window(window);
         }
         segment.window = window;
-        self.ways[to.index()].offered = window;
+        self.directions[to.index()].offered = window;
     }
 }

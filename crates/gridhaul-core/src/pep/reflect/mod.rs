@@ -1,89 +1,90 @@
-//! A reflection and regeneration unit: BR²U of paper `plc`, sections II.D.3 and III.
+//! A reflecting proxy: the "reflection and regeneration unit" BR²U of paper `plc`, sections II.D.3
+//! and III.
 //!
-//! It copies what comes, forwards it, and acknowledges it back at once, with the smaller of its
-//! own window and the one that the next hop has reported. The acknowledgement of the next hop,
-//! which may be such a unit too, frees the copy; until then, what is lost is sent again from here.
+//! The proxy stores and forwards each segment, and acknowledges it at once, with the smaller of its
+//! own window and the window of the next hop. The acknowledgement of the next hop, which may be
+//! another reflecting proxy, releases the copy; until then, the proxy retransmits lost segments.
 //! Both hosts see one connection with one set of sequence numbers.
 //!
 //! Trade-offs are listed in `docs/limitations/reflect.md`.
 
-mod repeats;
-mod watch;
+mod crash_loss_detection;
+mod monitor;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use gridhaul_scenario::units::{Bytes, Instant};
 
-use super::coupling::{Coupling, Manner, unit_params};
-use super::{Held, Origin, Outgoing, Proxy, Side, Statistics};
+use super::coupling::{Coupling, CouplingMode, proxy_params};
+use super::{BufferStatus, Origin, Outgoing, Proxy, Side, Statistics};
 use crate::tcp::{Connection, Flags, Segment, StackParams};
 
-use self::repeats::Repeats;
-use self::watch::{Entry, Watch};
+use self::crash_loss_detection::CrashLossDetector;
+use self::monitor::{EntryState, HandshakeMonitor};
 
-/// A reflection unit.
+/// A reflecting proxy.
 ///
-/// SYN and its answer pass, without the timestamps option and with no more window than the
-/// unit's. With the first segment of the left host behind them the unit enters the connection.
-/// A unit that comes to an open connection, after a restart or a change of the path, lets everything
-/// pass and enters when all that has passed is acknowledged in both directions; never where
-/// timestamps are used or FIN has passed.
+/// SYN and SYN-ACK are forwarded without the timestamps option, and with a window that is at most
+/// the buffer of the proxy. The proxy engages with the first segment of the client after the
+/// handshake. When it meets an open connection, after a restart or a change of the path, it forwards
+/// all segments and engages when all forwarded data is acknowledged in both directions; never if
+/// timestamps are in use or FIN was forwarded.
 ///
-/// FIN goes on behind the data, and is acknowledged to its sender when the next hop has
-/// acknowledged it: so a close means the same from end to end as without units. A reset passes on at
+/// FIN is forwarded after the data, and acknowledged to its sender when the next hop has
+/// acknowledged it: a close has the same end-to-end meaning as without proxies. RST is forwarded at
 /// once. If a side does not answer for 100 s and 15 retransmissions (R2 of RFC 1122, section
-/// 4.2.3.5), the unit gives the connection up: it resets both hosts if it holds bytes that it has
-/// acknowledged, because nobody else can deliver them; otherwise it lets the connection pass.
+/// 4.2.3.5), the proxy disengages: it resets both hosts if it has bytes at risk, because no other
+/// node can deliver them; otherwise it forwards all further segments.
 ///
-/// If it shows that bytes which a unit has acknowledged are gone (it has crashed, or the path goes
-/// past it), both hosts are reset instead of waiting for ever.
+/// If bytes that another proxy has acknowledged are found to be lost (that proxy has crashed, or the
+/// path no longer contains it), both hosts are reset instead of waiting for ever.
 #[derive(Debug, Clone)]
 pub struct Reflect {
     params: Arc<StackParams>,
     phase: Phase,
-    /// By the side that repeats.
-    repeats: [Repeats; 2],
+    /// By the side that retransmits.
+    loss_detectors: [CrashLossDetector; 2],
     /// See [`Proxy::set_window_shift`].
     window_shifts: [u8; 2],
-    /// What passes, and resets of its own.
-    leaving: VecDeque<Outgoing>,
-    /// Bytes that another proxy had acknowledged and that were found to be gone, and those that
+    /// Forwarded segments, and resets of the proxy.
+    queue: VecDeque<Outgoing>,
+    /// Bytes that another proxy had acknowledged and that were found to be lost, and those that
     /// were lost with earlier connections.
     lost: u64,
 }
 
 #[derive(Debug, Clone)]
 enum Phase {
-    Passing(Watch),
+    Forwarding(HandshakeMonitor),
     Engaged(Box<Engaged>),
 }
 
 #[derive(Debug, Clone)]
 struct Engaged {
     coupling: Coupling,
-    /// Sequence number of the first byte of each side that was taken in.
+    /// Sequence number of the first byte of each side that the proxy has accepted.
     first: [u32; 2],
 }
 
 impl Reflect {
-    /// A unit that keeps up to `buffer` of each direction. `params` is the stack that it sends
-    /// with; its MSS must not be larger than those of the hosts.
+    /// A proxy that buffers up to `buffer` bytes of each direction and sends with the TCP parameters
+    /// `params`, whose MSS must not exceed those of the hosts.
     #[must_use]
     pub fn new(params: Arc<StackParams>, buffer: Bytes) -> Self {
         Self {
-            params: unit_params(params, buffer),
-            phase: Phase::Passing(Watch::default()),
-            repeats: Default::default(),
+            params: proxy_params(params, buffer),
+            phase: Phase::Forwarding(HandshakeMonitor::default()),
+            loss_detectors: Default::default(),
             window_shifts: [0; 2],
-            leaving: VecDeque::new(),
+            queue: VecDeque::new(),
             lost: 0,
         }
     }
 
-    /// A unit in a connection that exists from the start, without handshake and timestamps.
-    /// `isns` are the hosts' initial sequence numbers, `next` the stacks of the next hops on both
-    /// sides: what they offer at the start.
+    /// A proxy in a connection that exists from the start, without handshake and timestamps. `isns`
+    /// are the initial sequence numbers of client and server, `next` the parameters of the next hops
+    /// on both sides, which determine their first windows.
     #[must_use]
     pub fn engaged(
         params: Arc<StackParams>,
@@ -91,75 +92,74 @@ impl Reflect {
         isns: [u32; 2],
         next: [&StackParams; 2],
     ) -> Self {
-        let mut unit = Self::new(params, buffer);
+        let mut proxy = Self::new(params, buffer);
         let windows = next.map(|stack| stack.receive_window);
         let sack = next.iter().all(|stack| stack.sack);
-        unit.phase = unit.enter(Entry { isns, windows, sack });
-        unit
+        proxy.phase = proxy.engage(EntryState { isns, windows, sack });
+        proxy
     }
 
-    /// The end that faces a side, while the unit takes part in the connection.
+    /// The connection toward a side, while the proxy is engaged.
     #[must_use]
-    pub fn end(&self, side: Side) -> Option<&Connection> {
+    pub fn connection(&self, side: Side) -> Option<&Connection> {
         match &self.phase {
-            Phase::Passing(_) => None,
-            Phase::Engaged(engaged) => Some(engaged.coupling.end(side)),
+            Phase::Forwarding(_) => None,
+            Phase::Engaged(engaged) => Some(engaged.coupling.connection(side)),
         }
     }
 
-    fn enter(&self, entry: Entry) -> Phase {
-        let ends = Side::BOTH.map(|side| {
+    fn engage(&self, entry: EntryState) -> Phase {
+        let connections = Side::BOTH.map(|side| {
             let (own, peer) = (entry.isns[side.other().index()], entry.isns[side.index()]);
             let window = entry.windows[side.index()];
             let params = self.params.clone();
             Connection::adopted(params, own, peer, window, entry.sack)
         });
-        let coupling = Coupling::new(ends, Manner::AsOne, self.window_shifts);
+        let coupling = Coupling::new(connections, CouplingMode::EndToEnd, self.window_shifts);
         let first = entry.isns.map(|isn| isn.wrapping_add(1));
         Phase::Engaged(Box::new(Engaged { coupling, first }))
     }
 
-    fn pass(&mut self, now: Instant, from: Side, segment: &Segment) {
+    fn forward(&mut self, now: Instant, from: Side, segment: &Segment) {
         let (header, buffer) = (self.params.header as u8, self.params.receive_window);
-        let Phase::Passing(watch) = &mut self.phase else { return };
-        if let Some(entry) = watch.opened_by(from, segment, buffer) {
-            self.phase = self.enter(entry);
+        let Phase::Forwarding(monitor) = &mut self.phase else { return };
+        if let Some(entry) = monitor.handshake_completed_by(from, segment, buffer) {
+            self.phase = self.engage(entry);
             if let Phase::Engaged(engaged) = &mut self.phase {
-                // The right host still waits for the end of the handshake.
-                engaged.coupling.end_mut(Side::Right).request_ack();
+                // The server still waits for the ACK of its SYN-ACK.
+                engaged.coupling.connection_mut(Side::Server).request_ack();
                 engaged.coupling.handle_segment(now, from, segment);
             }
             return;
         }
         let incoming = segment;
         let mut segment = *segment;
-        watch.pass(from, &mut segment, header, buffer);
-        let expected = watch.expected_from(from);
-        self.leaving.push_back(Outgoing::forward(from.other(), segment, incoming));
-        if let Some(entry) = watch.settled() {
-            self.phase = self.enter(entry);
+        monitor.on_forward(from, &mut segment, header, buffer);
+        let expected = monitor.expected_from(from);
+        self.queue.push_back(Outgoing::forward(from.other(), segment, incoming));
+        if let Some(entry) = monitor.all_acknowledged() {
+            self.phase = self.engage(entry);
         } else if let Some(expected) = expected {
-            self.look_for_loss(now, from, &segment, expected);
+            self.detect_loss(now, from, &segment, expected);
         }
     }
 
-    /// The unit has come in at the wrong moment, behind old copies of segments.
-    fn leave(&mut self, now: Instant, from: Side, segment: &Segment) {
-        if self.give_up() {
-            self.pass(now, from, segment);
+    /// The proxy has engaged with wrong sequence numbers, which it has read from old duplicates.
+    fn on_unsent_acknowledged(&mut self, now: Instant, from: Side, segment: &Segment) {
+        if self.disengage() {
+            self.forward(now, from, segment);
         }
     }
 
-    /// Ends the unit's part in the connection. If the unit holds bytes at risk (acknowledged to
-    /// their sender and not to the unit), both hosts are reset: their sender considers them
-    /// delivered, and nobody else has them. Otherwise the connection passes from now on, which
-    /// is returned.
-    fn give_up(&mut self) -> bool {
+    /// Disengages. If the proxy has bytes at risk (acknowledged to their sender and not yet by the
+    /// next hop), both hosts are reset: the sender considers these bytes delivered, and no other
+    /// node stores them. Otherwise all segments are forwarded from now on, and true is returned.
+    fn disengage(&mut self) -> bool {
         let Phase::Engaged(engaged) = &mut self.phase else { return true };
         match engaged.coupling.bytes_at_risk() {
             0 => {
-                self.phase = Phase::Passing(Watch::default());
-                self.repeats = Default::default();
+                self.phase = Phase::Forwarding(HandshakeMonitor::default());
+                self.loss_detectors = Default::default();
                 true
             }
             _ => {
@@ -170,81 +170,79 @@ impl Reflect {
     }
 
     #[inline]
-    fn look_for_loss(&mut self, now: Instant, from: Side, segment: &Segment, expected: u32) {
+    fn detect_loss(&mut self, now: Instant, from: Side, segment: &Segment, expected: u32) {
         let counts = segment.sequence_len() > 0 && !segment.flags.has(Flags::SYN);
         if !counts {
             return;
         }
-        let repeats = &mut self.repeats[from.index()];
-        if let Some(gone) = repeats.note(now, segment.seq, expected) {
-            self.on_gone(gone);
+        let detector = &mut self.loss_detectors[from.index()];
+        if let Some(missing) = detector.on_segment(now, segment.seq, expected) {
+            self.on_bytes_lost(missing);
         }
     }
 
-    /// So many bytes were acknowledged, and nobody has them: both hosts are reset.
+    /// Resets both hosts, because acknowledged bytes are stored nowhere any more.
     #[cold]
-    fn on_gone(&mut self, gone: u32) {
-        self.lost += u64::from(gone);
-        self.repeats = Default::default();
+    fn on_bytes_lost(&mut self, missing: u32) {
+        self.lost += u64::from(missing);
+        self.loss_detectors = Default::default();
         self.reset_both();
     }
 
     fn reset_both(&mut self) {
         match &mut self.phase {
             Phase::Engaged(engaged) => engaged.coupling.abort(),
-            Phase::Passing(watch) => {
-                let numbers = Side::BOTH.map(|side| watch.expected_from(side));
-                *watch = Watch::default();
-                self.leaving.extend(resets(numbers, self.params.header as u8));
+            Phase::Forwarding(monitor) => {
+                let numbers = Side::BOTH.map(|side| monitor.expected_from(side));
+                *monitor = HandshakeMonitor::default();
+                self.queue.extend(resets(numbers, self.params.header as u8));
             }
         }
     }
 }
 
 impl Engaged {
-    /// Whether a host acknowledges what it was never sent from here.
+    /// Whether a host acknowledges data that the proxy has never sent.
     #[inline]
-    fn is_misled(&self, from: Side, segment: &Segment) -> bool {
+    fn acknowledges_unsent(&self, from: Side, segment: &Segment) -> bool {
         let answers = segment.flags.has(Flags::ACK)
             && !segment.flags.has(Flags::RST)
             && !segment.flags.has(Flags::SYN);
-        answers && self.coupling.end(from).is_unsent(segment.ack)
+        answers && self.coupling.connection(from).is_unsent(segment.ack)
     }
 }
 
 impl Proxy for Reflect {
     fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
         if let Phase::Engaged(engaged) = &mut self.phase {
-            if engaged.is_misled(from, segment) {
-                self.leave(now, from, segment);
+            if engaged.acknowledges_unsent(from, segment) {
+                self.on_unsent_acknowledged(now, from, segment);
                 return;
             }
             let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
-            if !(opens && from == Side::Left && engaged.coupling.is_over()) {
+            if !(opens && from == Side::Client && engaged.coupling.is_over()) {
                 engaged.coupling.handle_segment(now, from, segment);
-                let expected = engaged.coupling.end(from).expected();
-                self.look_for_loss(now, from, segment, expected);
+                let expected = engaged.coupling.connection(from).expected();
+                self.detect_loss(now, from, segment, expected);
                 return;
             }
-            // The next connection between the same ports.
+            // A new connection with the same addresses and ports begins.
             self.lost += engaged.coupling.lost();
-            self.phase = Phase::Passing(Watch::default());
+            self.phase = Phase::Forwarding(HandshakeMonitor::default());
         }
-        self.pass(now, from, segment);
+        self.forward(now, from, segment);
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing> {
         match &mut self.phase {
-            Phase::Engaged(engaged) if self.leaving.is_empty() => {
-                engaged.coupling.poll_transmit(now)
-            }
-            _ => self.leaving.pop_front(),
+            Phase::Engaged(engaged) if self.queue.is_empty() => engaged.coupling.poll_transmit(now),
+            _ => self.queue.pop_front(),
         }
     }
 
     fn next_deadline(&self) -> Instant {
         match &self.phase {
-            Phase::Passing(_) => Instant::NEVER,
+            Phase::Forwarding(_) => Instant::NEVER,
             Phase::Engaged(engaged) => engaged.coupling.next_deadline(),
         }
     }
@@ -252,21 +250,21 @@ impl Proxy for Reflect {
     fn handle_timeout(&mut self, now: Instant) {
         let Phase::Engaged(engaged) = &mut self.phase else { return };
         engaged.coupling.handle_timeout(now);
-        if engaged.coupling.is_deserted(now) {
-            self.give_up();
+        if engaged.coupling.exceeds_r2(now) {
+            self.disengage();
         }
     }
 
-    fn held(&self, from: Side) -> Held {
+    fn buffer_status(&self, from: Side) -> BufferStatus {
         match &self.phase {
-            Phase::Passing(_) => Held::default(),
-            Phase::Engaged(engaged) => engaged.coupling.held(from),
+            Phase::Forwarding(_) => BufferStatus::default(),
+            Phase::Engaged(engaged) => engaged.coupling.buffer_status(from),
         }
     }
 
     fn bytes_at_risk(&self) -> u64 {
         match &self.phase {
-            Phase::Passing(_) => 0,
+            Phase::Forwarding(_) => 0,
             Phase::Engaged(engaged) => engaged.coupling.bytes_at_risk(),
         }
     }
@@ -274,8 +272,8 @@ impl Proxy for Reflect {
     fn accepts(&self, from: Side, segment: &Segment) -> Option<(u32, u32)> {
         match &self.phase {
             Phase::Engaged(engaged) => engaged.coupling.accepts(from, segment),
-            Phase::Passing(watch) => {
-                watch.opened_by(from, segment, self.params.receive_window)?;
+            Phase::Forwarding(monitor) => {
+                monitor.handshake_completed_by(from, segment, self.params.receive_window)?;
                 (segment.len > 0).then_some((segment.seq, segment.len))
             }
         }
@@ -283,17 +281,17 @@ impl Proxy for Reflect {
 
     fn is_finished(&self) -> bool {
         let is_idle = match &self.phase {
-            Phase::Passing(watch) => watch.is_idle(),
+            Phase::Forwarding(monitor) => monitor.is_idle(),
             Phase::Engaged(engaged) => engaged.coupling.is_finished(),
         };
-        is_idle && self.leaving.is_empty()
+        is_idle && self.queue.is_empty()
     }
 
     fn reset(&mut self) {
         self.reset_both();
     }
 
-    /// To be set anew for each connection, when its handshake has passed.
+    /// To be called for each connection, after its handshake was forwarded.
     fn set_window_shift(&mut self, toward: Side, shift: u8) {
         self.window_shifts[toward.index()] = shift;
         if let Phase::Engaged(engaged) = &mut self.phase {
@@ -303,7 +301,7 @@ impl Proxy for Reflect {
 
     fn statistics(&self) -> Statistics {
         let mut statistics = Statistics {
-            released: Side::BOTH.map(|from| self.held(from).released),
+            released: Side::BOTH.map(|from| self.buffer_status(from).released),
             at_risk: self.bytes_at_risk(),
             lost: self.lost(),
             ..Statistics::default()
@@ -316,21 +314,21 @@ impl Proxy for Reflect {
 
     fn lost(&self) -> u64 {
         match &self.phase {
-            Phase::Passing(_) => self.lost,
+            Phase::Forwarding(_) => self.lost,
             Phase::Engaged(engaged) => self.lost + engaged.coupling.lost(),
         }
     }
 
-    fn first(&self, from: Side) -> Option<u32> {
+    fn first_sequence_number(&self, from: Side) -> Option<u32> {
         match &self.phase {
-            Phase::Passing(_) => None,
+            Phase::Forwarding(_) => None,
             Phase::Engaged(engaged) => Some(engaged.first[from.index()]),
         }
     }
 }
 
-/// Resets for both hosts, with the numbers that they expect: `numbers` are those that are expected
-/// of the left host and of the right one.
+/// Resets for both hosts, with the sequence numbers that they expect: `numbers` are those that are
+/// expected from the client and from the server.
 fn resets(numbers: [Option<u32>; 2], header: u8) -> impl Iterator<Item = Outgoing> {
     Side::BOTH.into_iter().filter_map(move |from| {
         let seq = numbers[from.index()]?;

@@ -1,13 +1,14 @@
-//! `snoop`: repairs the losses of the last hop from a cache and keeps them from the sender
+//! `snoop`: repairs losses of the last hop from a cache and hides them from the sender
 //! (Balakrishnan, Seshan, Amir and Katz, MobiCom 1995; RFC 3135, section 3.1.3, local
-//! retransmission). Whoever acknowledges is still the receiver: the proxy makes no acknowledgement,
-//! and a crash of it loses nothing.
+//! retransmission). Only the receiver acknowledges data: the proxy generates no acknowledgements,
+//! and a crash of the proxy loses no data.
 //!
-//! `cache.rs` keeps segments, `repair.rs` reads acknowledgements, `timer.rs` says when one is
-//! overdue, `hold.rs` how much may be on the hop at a time. docs/limitations/snoop.md lists the trade-offs.
+//! `cache.rs` stores segments, `repair.rs` handles acknowledgements, `timer.rs` is the
+//! retransmission timer, and `hop_window.rs` limits the segments in flight on the hop.
+//! docs/limitations/snoop.md lists the trade-offs.
 
 mod cache;
-mod hold;
+mod hop_window;
 mod repair;
 mod timer;
 
@@ -15,90 +16,90 @@ use std::collections::VecDeque;
 
 use gridhaul_scenario::units::{Bytes, Instant};
 
-use super::{Held, Origin, Outgoing, Proxy, Side};
+use super::{BufferStatus, Origin, Outgoing, Proxy, Side};
 use crate::tcp::{Flags, Segment, expand};
 
-use self::cache::{Cache, Entry, Place};
-use self::hold::HopWindow;
+use self::cache::{Cache, CachedSegment, Insertion};
+use self::hop_window::HopWindow;
 use self::timer::HopTimer;
 
-/// Keeps copies of what goes over a lossy last hop, and sends them again when they are missing.
+/// Caches segments sent over a lossy last hop, and retransmits those that are lost.
 #[derive(Debug, Clone)]
 pub struct Snoop {
-    /// The end behind the lossy hop.
+    /// The side of the lossy hop.
     toward: Side,
     cache: Cache,
     timer: HopTimer,
     window: HopWindow,
-    out: VecDeque<Outgoing>,
-    view: View,
-    /// Both ends speak of selective acknowledgements, by side; or such have been seen.
+    queue: VecDeque<Outgoing>,
+    state: HopState,
+    /// Whether each side has sent the SACK-permitted option; whether SACK is in use.
     sack_permitted: [bool; 2],
     sack: bool,
-    /// Payload that the receiver has acknowledged, and the number up to which.
+    /// Number of payload bytes that the receiver has acknowledged, and the highest acknowledgement.
     released: u64,
     released_to: Option<u32>,
 }
 
-/// What is known of the stream that goes over the hop. Positions count from `anchor`.
+/// State of the stream that is sent over the hop. Positions count from `anchor`.
 #[derive(Debug, Clone)]
-struct View {
-    /// The sequence number of position 0; `None`: nothing has been seen.
+struct HopState {
+    /// Sequence number of position 0; `None` before the first segment.
     anchor: Option<u32>,
-    /// End of what has come for the receiver, and of what has gone over the hop.
+    /// End of the data that was received from the sender, and of the data sent over the hop.
     highest: u64,
-    gone_to: u64,
-    /// What the receiver expects next, and the right edge of its window.
+    sent_to: u64,
+    /// Next position that the receiver expects, and the right edge of its window.
     una: Option<u64>,
     edge: u64,
     window: u32,
-    /// Segments that have gone over the hop, copies too.
-    order: u64,
-    /// The latest of these that has arrived.
+    /// Number of transmissions over the hop, retransmissions included.
+    transmissions: u64,
+    /// Number of the latest transmission that has arrived.
     arrived: u64,
     /// End of the highest selectively acknowledged range.
     sacked_to: u64,
-    /// Duplicates of the acknowledgement of `una`, and how many are needed for a copy.
+    /// Duplicate acknowledgements of `una`, and how many of them trigger a retransmission.
     duplicates: u64,
-    needed: u64,
-    /// Segments beyond `una` that have arrived, as far as duplicates tell.
-    beyond: u64,
-    /// Copies that were sent in vain: each brings a duplicate that means nothing.
-    vain: u32,
+    duplicate_threshold: u64,
+    /// Number of segments after `una` that have arrived, according to duplicate acknowledgements.
+    arrived_beyond: u64,
+    /// Spurious retransmissions, each of which causes a duplicate acknowledgement without a loss.
+    spurious: u32,
 }
 
-/// Position of the first number that is seen, so that earlier ones have a position as well.
-const MIDDLE: u64 = 1 << 31;
+/// Position of the first sequence number, so that earlier ones have a position as well.
+const FIRST_POSITION: u64 = 1 << 31;
 
-impl View {
+impl HopState {
     const fn new() -> Self {
         Self {
             anchor: None,
-            highest: MIDDLE,
-            gone_to: 0,
+            highest: FIRST_POSITION,
+            sent_to: 0,
             una: None,
             edge: u64::MAX,
             window: 0,
-            order: 0,
+            transmissions: 0,
             arrived: 0,
             sacked_to: 0,
             duplicates: 0,
-            needed: 0,
-            beyond: 0,
-            vain: 0,
+            duplicate_threshold: 0,
+            arrived_beyond: 0,
+            spurious: 0,
         }
     }
 
-    /// The position of a sequence number, the one nearest to what was seen last.
-    fn position(&mut self, wire: u32) -> Option<u64> {
-        let anchor = *self.anchor.get_or_insert(wire.wrapping_sub(MIDDLE as u32));
-        expand(wire, anchor, self.highest)
+    /// The position of a sequence number that is closest to the highest position so far.
+    fn position(&mut self, seq: u32) -> Option<u64> {
+        let anchor = *self.anchor.get_or_insert(seq.wrapping_sub(FIRST_POSITION as u32));
+        expand(seq, anchor, self.highest)
     }
 }
 
 impl Snoop {
-    /// For a connection whose end `toward` is behind a lossy hop. The cache takes `buffer` bytes,
-    /// headers included; what does not fit goes on without a copy.
+    /// For a connection with a lossy hop on the side `toward`. The cache has `buffer` bytes, headers
+    /// included; segments that do not fit are forwarded without a copy.
     #[must_use]
     pub fn new(toward: Side, buffer: Bytes) -> Self {
         Self {
@@ -106,8 +107,8 @@ impl Snoop {
             cache: Cache::new(buffer.get()),
             timer: HopTimer::new(),
             window: HopWindow::new(),
-            out: VecDeque::new(),
-            view: View::new(),
+            queue: VecDeque::new(),
+            state: HopState::new(),
             sack_permitted: [false; 2],
             sack: false,
             released: 0,
@@ -115,115 +116,116 @@ impl Snoop {
         }
     }
 
-    /// A segment towards the lossy hop, without SYN. Returns what goes on at once.
+    /// Handles a segment toward the lossy hop, without SYN. Returns the segment to forward at once.
     fn on_data(&mut self, now: Instant, segment: &Segment) -> Option<Segment> {
-        let passing = Some(*segment);
-        let Some(start) = self.view.position(segment.seq) else { return passing };
+        let forwarded = Some(*segment);
+        let Some(start) = self.state.position(segment.seq) else { return forwarded };
         let end = start + u64::from(segment.sequence_len());
         let floor = self.floor().unwrap_or(0);
         if end <= floor || start < floor && start == end {
-            // The sender asks for an answer, and gets each that comes.
-            self.view.vain = 0;
-            return passing;
+            // The sender probes the connection, and must receive every acknowledgement.
+            self.state.spurious = 0;
+            return forwarded;
         }
-        // Outside the window, the receiver takes nothing. A probe stands at its edge.
-        if start == end || start > self.view.edge {
-            return passing;
+        // The receiver accepts no data outside its window. A zero-window probe begins at its edge.
+        if start == end || start > self.state.edge {
+            return forwarded;
         }
-        self.view.highest = self.view.highest.max(end);
+        self.state.highest = self.state.highest.max(end);
         let entry = self.entry(now, start, segment).trimmed(floor);
         let was_empty = self.cache.is_empty();
-        let fits = entry.payload_end() <= self.view.edge;
-        let passing = match if fits { self.cache.insert(entry) } else { Place::None } {
-            Place::New { gone: false } => {
-                self.release(now, self.allowed(), Some(start));
+        let fits = entry.payload_end() <= self.state.edge;
+        let forwarded = match if fits { self.cache.insert(entry) } else { Insertion::NotCached } {
+            Insertion::New { sent: false } => {
+                self.send_waiting(now, self.hop_limit(), Some(start));
                 None
             }
-            Place::New { gone: true } => passing,
-            Place::Known { gone: true } => {
+            Insertion::New { sent: true } => forwarded,
+            Insertion::AlreadyCached { sent: true } => {
                 self.timer.stop();
-                passing
+                forwarded
             }
-            // Its sender has lost patience.
-            Place::Known { gone: false } => {
-                self.release(now, u64::MAX, None);
+            // The sender has retransmitted a segment that still waits here.
+            Insertion::AlreadyCached { sent: false } => {
+                self.send_waiting(now, u64::MAX, None);
                 None
             }
-            // Nothing overtakes what waits.
-            Place::None => {
-                self.release(now, u64::MAX, None);
-                passing
+            // The segment must not overtake waiting ones.
+            Insertion::NotCached => {
+                self.send_waiting(now, u64::MAX, None);
+                forwarded
             }
         };
-        if passing.is_some() {
-            self.view.order += 1;
-            self.view.gone_to = self.view.gone_to.max(end);
+        if forwarded.is_some() {
+            self.state.transmissions += 1;
+            self.state.sent_to = self.state.sent_to.max(end);
         }
         if was_empty {
-            self.timer.hear(now);
-        } else if self.cache.out() == 2 {
-            // The first one is no longer alone.
+            self.timer.on_progress(now);
+        } else if self.cache.outstanding() == 2 {
+            // The timeout without the delayed-ACK allowance applies from the second segment on.
             self.timer.stop();
         }
-        self.keep_time(now);
-        passing
+        self.update_timer(now);
+        forwarded
     }
 
-    /// What would be kept of a segment that goes now.
-    fn entry(&self, now: Instant, start: u64, segment: &Segment) -> Entry {
-        Entry {
+    /// The cache entry of a segment that is sent now.
+    fn entry(&self, now: Instant, start: u64, segment: &Segment) -> CachedSegment {
+        CachedSegment {
             start,
             end: start + u64::from(segment.sequence_len()),
             segment: *segment,
-            gone: false,
-            first: self.view.order + 1,
-            latest: self.view.order + 1,
-            out: u64::MAX,
+            sent: false,
+            first_transmission: self.state.transmissions + 1,
+            latest_transmission: self.state.transmissions + 1,
+            outstanding: u64::MAX,
             sent_at: now,
-            copied: false,
-            repeated: false,
+            retransmitted: false,
+            retransmitted_by_sender: false,
             sacked: false,
         }
     }
 
-    /// How many segments may be on the hop. Nothing is held where no acknowledgement is seen: they
-    /// may go another way, or the hop may be down.
-    fn allowed(&self) -> u64 {
-        if self.view.una.is_none() || self.timer.is_silent() {
+    /// Maximum number of outstanding segments on the hop. There is no limit while no
+    /// acknowledgements are seen: they may use another path, or the hop may be down.
+    fn hop_limit(&self) -> u64 {
+        if self.state.una.is_none() || self.timer.has_timed_out_twice() {
             u64::MAX
         } else {
             self.window.segments()
         }
     }
 
-    /// Lets go what waits while fewer than `allowed` are on the hop. `fresh` is the position of the
-    /// segment that has just come in.
-    fn release(&mut self, now: Instant, allowed: u64, fresh: Option<u64>) {
+    /// Sends waiting segments while fewer than `limit` are outstanding. `fresh` is the position of the
+    /// segment that has just arrived.
+    fn send_waiting(&mut self, now: Instant, limit: u64, fresh: Option<u64>) {
         loop {
-            // A duplicate says that a segment has left the hop, not which.
-            let left = if self.sack { 0 } else { self.view.beyond };
-            let out = (self.cache.out() as u64).saturating_sub(left);
-            if out >= allowed {
+            // A duplicate acknowledgement reports that a segment has left the hop, but not which one.
+            let left = if self.sack { 0 } else { self.state.arrived_beyond };
+            let outstanding = (self.cache.outstanding() as u64).saturating_sub(left);
+            if outstanding >= limit {
                 return;
             }
             let Some(entry) = self.cache.next_waiting() else { return };
-            self.view.order += 1;
-            self.view.gone_to = self.view.gone_to.max(entry.end);
-            (entry.first, entry.latest) = (self.view.order, self.view.order);
-            (entry.sent_at, entry.out) = (now, out + 1);
-            // Bytes that the receiver has are cut off from what was just kept.
+            self.state.transmissions += 1;
+            self.state.sent_to = self.state.sent_to.max(entry.end);
+            (entry.first_transmission, entry.latest_transmission) =
+                (self.state.transmissions, self.state.transmissions);
+            (entry.sent_at, entry.outstanding) = (now, outstanding + 1);
+            // A fresh segment was trimmed by the bytes that the receiver has already acknowledged.
             let origin = match fresh == Some(entry.start) {
                 true => Origin::Rewritten,
                 false => Origin::Proxy,
             };
-            self.out.push_back(Outgoing { to: self.toward, segment: entry.segment, origin });
+            self.queue.push_back(Outgoing { to: self.toward, segment: entry.segment, origin });
         }
     }
 
-    /// A connection begins (or its beginning is repeated).
+    /// Handles SYN, which may be a retransmission.
     fn on_syn(&mut self, now: Instant, from: Side, segment: &Segment) {
         let acknowledges = segment.flags.has(Flags::ACK);
-        self.forget(now);
+        self.clear(now);
         if !acknowledges {
             self.sack_permitted = [false; 2];
             self.sack = false;
@@ -232,30 +234,30 @@ impl Snoop {
         self.sack |= self.sack_permitted == [true; 2];
         if from != self.toward {
             let first = segment.seq.wrapping_add(1);
-            // Beyond all that has arrived: another connection, and no repeat of what began this.
+            // After all acknowledged data: SYN of a new connection, not a retransmission.
             if self.released_to.is_none_or(|to| to.wrapping_sub(first).cast_signed() < 0) {
                 self.released_to = Some(first);
             }
-            if let Some(start) = self.view.position(segment.seq) {
-                self.view.highest = start + u64::from(segment.sequence_len());
-                self.view.una = Some(start + 1);
+            if let Some(start) = self.state.position(segment.seq) {
+                self.state.highest = start + u64::from(segment.sequence_len());
+                self.state.una = Some(start + 1);
             }
         } else if acknowledges {
             self.released_to.get_or_insert(segment.ack);
-            self.view.una = self.view.position(segment.ack);
-            self.view.window = segment.window;
-            self.view.edge = self.view.highest + u64::from(segment.window);
+            self.state.una = self.state.position(segment.ack);
+            self.state.window = segment.window;
+            self.state.edge = self.state.highest + u64::from(segment.window);
         }
-        self.view.una = self.view.una.max(self.floor());
+        self.state.una = self.state.una.max(self.floor());
     }
 
-    /// Position up to which everything has arrived, whatever else was forgotten.
+    /// Position up to which all data has arrived, also after [`Self::clear`].
     fn floor(&mut self) -> Option<u64> {
         let released_to = self.released_to?;
-        self.view.una.max(self.view.position(released_to))
+        self.state.una.max(self.state.position(released_to))
     }
 
-    /// What comes before this number has arrived; the first one counts from where.
+    /// Counts the payload that is acknowledged up to this number; the first number is the origin.
     fn release_to(&mut self, ack: u32) {
         let more = ack.wrapping_sub(*self.released_to.get_or_insert(ack));
         if more.cast_signed() > 0 {
@@ -264,20 +266,20 @@ impl Snoop {
         }
     }
 
-    /// Starts from nothing, as a fresh proxy in mid-connection.
-    fn forget(&mut self, now: Instant) {
-        self.release(now, u64::MAX, None);
+    /// Discards all state, like a new proxy in an open connection.
+    fn clear(&mut self, now: Instant) {
+        self.send_waiting(now, u64::MAX, None);
         self.cache.clear();
         self.timer.stop();
-        self.view = View::new();
+        self.state = HopState::new();
     }
 
-    /// Starts the timer if it is wanted and does not run; stops it if it is not.
-    fn keep_time(&mut self, now: Instant) {
-        if self.overdue().is_none() {
+    /// Starts the timer if a segment needs it, and stops it otherwise.
+    fn update_timer(&mut self, now: Instant) {
+        if self.timer_target().is_none() {
             self.timer.stop();
         } else if !self.timer.is_running() {
-            self.timer.start(now, self.cache.out() == 1);
+            self.timer.start(now, self.cache.outstanding() == 1);
         }
     }
 }
@@ -285,28 +287,28 @@ impl Snoop {
 impl Proxy for Snoop {
     fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
         let incoming = segment;
-        let mut passing = Some(*segment);
+        let mut forwarded = Some(*segment);
         if segment.flags.has(Flags::RST) {
-            self.forget(now);
+            self.clear(now);
         } else if segment.flags.has(Flags::SYN) {
             self.on_syn(now, from, segment);
         } else if from != self.toward {
-            passing = self.on_data(now, segment);
+            forwarded = self.on_data(now, segment);
         } else if segment.flags.has(Flags::ACK) {
-            passing = self.on_acknowledgement(now, segment);
+            forwarded = self.on_acknowledgement(now, segment);
         }
-        if let Some(segment) = passing {
-            self.out.push_back(Outgoing::forward(from.other(), segment, incoming));
+        if let Some(segment) = forwarded {
+            self.queue.push_back(Outgoing::forward(from.other(), segment, incoming));
         }
         if from == self.toward {
             self.repair(now);
-            self.release(now, self.allowed(), None);
-            self.keep_time(now);
+            self.send_waiting(now, self.hop_limit(), None);
+            self.update_timer(now);
         }
     }
 
     fn poll_transmit(&mut self, _now: Instant) -> Option<Outgoing> {
-        self.out.pop_front()
+        self.queue.pop_front()
     }
 
     fn next_deadline(&self) -> Instant {
@@ -317,36 +319,42 @@ impl Proxy for Snoop {
         if self.timer.deadline() > now {
             return;
         }
-        match self.overdue() {
+        match self.timer_target() {
             None => self.timer.stop(),
-            Some(_) if self.timer.is_hopeless(now) => self.forget(now),
+            Some(_) if self.timer.exceeds_r2(now) => self.clear(now),
             Some(start) => {
                 self.timer.back_off();
-                self.copy(now, start);
-                self.release(now, self.allowed(), None);
-                self.timer.start(now, self.cache.out() == 1);
+                self.retransmit(now, start);
+                self.send_waiting(now, self.hop_limit(), None);
+                self.timer.start(now, self.cache.outstanding() == 1);
             }
         }
     }
 
-    /// What goes over the lossy hop may have to be retransmitted.
+    /// All payload toward the lossy hop, as it may have to be retransmitted.
     fn accepts(&self, from: Side, segment: &Segment) -> Option<(u32, u32)> {
         let first = segment.seq.wrapping_add(u32::from(segment.flags.has(Flags::SYN)));
         (from != self.toward && segment.len > 0).then_some((first, segment.len))
     }
 
     fn is_finished(&self) -> bool {
-        self.cache.is_empty() && self.out.is_empty()
+        self.cache.is_empty() && self.queue.is_empty()
     }
 
-    /// Nothing is acknowledged here: what the receiver acknowledges counts as taken and released at
-    /// once.
-    fn held(&self, from: Side) -> Held {
+    /// The proxy generates no acknowledgements: data acknowledged by the receiver counts as
+    /// acknowledged and released at once.
+    fn buffer_status(&self, from: Side) -> BufferStatus {
         if from == self.toward {
-            return Held::default();
+            return BufferStatus::default();
         }
-        let known = self.released;
+        let acknowledged = self.released;
         let bytes = self.cache.payload();
-        Held { bytes, bytes_at_risk: 0, received: known, taken: known, released: known }
+        BufferStatus {
+            bytes,
+            bytes_at_risk: 0,
+            received: acknowledged,
+            acknowledged,
+            released: acknowledged,
+        }
     }
 }

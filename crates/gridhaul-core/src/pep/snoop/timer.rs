@@ -2,37 +2,36 @@
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-/// Round trips over the hop, and when a lost segment is given up for the local copy.
+/// Round-trip time of the hop, and the timer of the local retransmission.
 #[derive(Debug, Clone)]
 pub(super) struct HopTimer {
     srtt_ns: u64,
     rttvar_ns: u64,
-    /// The shortest round trip; [`u64::MAX`] before the first.
+    /// Minimum round-trip time; [`u64::MAX`] before the first sample.
     min_ns: u64,
     backoff: u8,
-    at: Instant,
-    /// When something was last heard that was new.
-    heard: Instant,
+    deadline: Instant,
+    /// Time of the last acknowledgement of new data.
+    last_progress: Instant,
 }
 
-/// RFC 6298, 2.1: before a round trip is measured.
-const INITIAL: Duration = Duration::from_secs(1);
+/// RFC 6298, section 2.1: before the first round-trip time sample.
+const INITIAL_RTO: Duration = Duration::from_secs(1);
 
-/// RFC 6298, 2.4 asks for one second end to end. This is one hop, whose way has no other traffic of
-/// ours to spare; twice the 10 ms of a coarse host clock keeps jitter of the host from looking like
-/// loss.
-const LEAST: Duration = Duration::from_millis(20);
+/// RFC 6298, section 2.4, recommends one second end to end. On a single hop, twice the 10 ms of a
+/// coarse host clock suffices to tolerate scheduling jitter of the host.
+const MIN_RTO: Duration = Duration::from_millis(20);
 
-/// RFC 6298, 2.5 allows a maximum of 60 s or more. One segment a second over a hop that is down
-/// costs nothing, and the connection goes on soon after the hop is back.
-const MOST: Duration = Duration::from_secs(1);
+/// RFC 6298, section 2.5, allows a maximum of 60 s or more. One segment per second over a hop that is
+/// down costs little, and the connection resumes soon after the hop is up again.
+const MAX_RTO: Duration = Duration::from_secs(1);
 
-/// RFC 8985, section 7.2 (`TLP.max_ack_delay`, 200 ms): the acknowledgement of a segment that
-/// nothing follows may be delayed by so much.
+/// RFC 8985, section 7.2 (`TLP.max_ack_delay`, 200 ms): the delay of the acknowledgement of a single
+/// outstanding segment.
 const ACK_DELAY: Duration = Duration::from_millis(200);
 
-/// RFC 1122, 4.2.3.5: R2, after which a connection is given up.
-const GIVE_UP: Duration = Duration::from_secs(100);
+/// R2 of RFC 1122, section 4.2.3.5, after which the proxy stops retransmitting.
+const R2: Duration = Duration::from_secs(100);
 
 impl HopTimer {
     pub(super) const fn new() -> Self {
@@ -41,47 +40,47 @@ impl HopTimer {
             rttvar_ns: 0,
             min_ns: u64::MAX,
             backoff: 0,
-            at: Instant::NEVER,
-            heard: Instant::ZERO,
+            deadline: Instant::NEVER,
+            last_progress: Instant::ZERO,
         }
     }
 
     pub(super) const fn deadline(&self) -> Instant {
-        self.at
+        self.deadline
     }
     pub(super) fn stop(&mut self) {
-        self.at = Instant::NEVER;
+        self.deadline = Instant::NEVER;
     }
     pub(super) fn is_running(&self) -> bool {
-        self.at != Instant::NEVER
+        self.deadline != Instant::NEVER
     }
-    /// Starts anew from now. `alone`: only one segment is out.
-    pub(super) fn start(&mut self, now: Instant, alone: bool) {
-        self.at = now + self.timeout(alone);
+    /// Starts or restarts the timer. `is_single`: only one segment is outstanding.
+    pub(super) fn start(&mut self, now: Instant, is_single: bool) {
+        self.deadline = now + self.timeout(is_single);
     }
 
-    /// Something new was acknowledged, or something is out where nothing was.
-    pub(super) fn hear(&mut self, now: Instant) {
-        self.heard = now;
+    /// New data was acknowledged, or the first segment became outstanding.
+    pub(super) fn on_progress(&mut self, now: Instant) {
+        self.last_progress = now;
         self.backoff = 0;
     }
 
-    /// It has run out: the time doubles (RFC 6298, 5.5).
+    /// The timer has expired: the timeout doubles (RFC 6298, section 5.5).
     pub(super) fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(16);
     }
 
-    /// Whether it has run out twice and nothing new was heard since.
-    pub(super) const fn is_silent(&self) -> bool {
+    /// Whether the timer has expired twice since the last progress.
+    pub(super) const fn has_timed_out_twice(&self) -> bool {
         self.backoff > 1
     }
 
-    /// Whether nothing new has been heard for so long that nothing will come.
-    pub(super) fn is_hopeless(&self, now: Instant) -> bool {
-        now.since(self.heard) >= GIVE_UP
+    /// Whether the last progress is longer ago than R2.
+    pub(super) fn exceeds_r2(&self, now: Instant) -> bool {
+        now.since(self.last_progress) >= R2
     }
 
-    /// What was sent once at `sent` has been acknowledged.
+    /// Adds a round-trip time sample: a segment that was sent once, at `sent`, was acknowledged.
     pub(super) fn measure(&mut self, sent: Instant, now: Instant) {
         let sample = now.since(sent).as_nanos().max(1);
         if self.min_ns == u64::MAX {
@@ -96,22 +95,22 @@ impl HopTimer {
         self.min_ns = self.min_ns.min(sample);
     }
 
-    /// Whether an acknowledgement that comes now can be that of a segment sent at `sent`: not
-    /// sooner than the shortest round trip (RFC 8985, section 6.2, step 2).
+    /// Whether an acknowledgement at `now` may belong to a segment sent at `sent`: at least the
+    /// minimum round-trip time has passed (RFC 8985, section 6.2, step 2).
     pub(super) fn is_plausible(&self, sent: Instant, now: Instant) -> bool {
         self.min_ns != u64::MAX && now.since(sent).as_nanos() >= self.min_ns
     }
 
-    fn timeout(&self, alone: bool) -> Duration {
+    fn timeout(&self, is_single: bool) -> Duration {
         let measured = self.min_ns != u64::MAX;
         // RFC 6298, 2.3: SRTT + 4 * RTTVAR.
         let base = if measured {
-            Duration::from_nanos((self.srtt_ns + 4 * self.rttvar_ns).max(LEAST.as_nanos()))
+            Duration::from_nanos((self.srtt_ns + 4 * self.rttvar_ns).max(MIN_RTO.as_nanos()))
         } else {
-            INITIAL
+            INITIAL_RTO
         };
-        let allowance = if alone && measured { ACK_DELAY } else { Duration::default() };
-        ((base + allowance) * (1 << self.backoff)).min(MOST.max(base + allowance))
+        let allowance = if is_single && measured { ACK_DELAY } else { Duration::default() };
+        ((base + allowance) * (1 << self.backoff)).min(MAX_RTO.max(base + allowance))
     }
 }
 
@@ -124,10 +123,10 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_by_hand() {
+    fn timeouts_follow_rfc_6298() {
         let mut timer = HopTimer::new();
-        let after = |timer: &mut HopTimer, alone| {
-            timer.start(ms(0), alone);
+        let after = |timer: &mut HopTimer, is_single| {
+            timer.start(ms(0), is_single);
             timer.deadline().since(ms(0)).as_nanos() / 1_000_000
         };
         assert_eq!(after(&mut timer, false), 1000);
@@ -145,7 +144,7 @@ mod tests {
             timer.back_off();
         }
         assert_eq!(after(&mut timer, false), 1000);
-        timer.hear(ms(0));
+        timer.on_progress(ms(0));
         for _ in 0..100 {
             timer.measure(ms(0), ms(2));
         }
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn sooner_than_the_shortest_round_trip_is_no_answer() {
+    fn an_acknowledgement_before_the_minimum_round_trip_time_is_implausible() {
         let mut timer = HopTimer::new();
         assert!(!timer.is_plausible(ms(0), ms(1000)));
         timer.measure(ms(0), ms(10));

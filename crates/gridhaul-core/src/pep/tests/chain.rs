@@ -7,10 +7,10 @@ use std::sync::Arc;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::Packet;
-use super::hop::{Luck, arrivals};
-use super::host::{Close, Host, Plan};
-use super::unit::Unit;
-use crate::pep::{Pass, Proxy, Side};
+use super::hop::{Impairments, arrivals};
+use super::host::{Application, Close, Host};
+use super::proxy::CarriedProxy;
+use crate::pep::{PassThrough, Proxy, Side};
 use crate::tcp::{Segment, StackParams, State};
 
 /// Time that a segment takes over each hop.
@@ -24,8 +24,8 @@ const MOST_SENT: u64 = 1_000_000;
 pub(super) struct Chain {
     pub now: Instant,
     pub hosts: [Host; 2],
-    pub units: Vec<Unit>,
-    pub luck: Luck,
+    pub units: Vec<CarriedProxy>,
+    pub impairments: Impairments,
     /// Segments that were sent on all hops.
     pub sent: u64,
     /// Of each direction, what a unit that crashed had as the only one.
@@ -48,39 +48,44 @@ impl Chain {
     /// of each direction.
     pub(super) fn opening(
         params: &Arc<StackParams>,
-        plans: [Plan; 2],
+        plans: [Application; 2],
         proxies: Vec<Box<dyn Proxy>>,
         limit: u64,
-        luck: Luck,
+        impairments: Impairments,
     ) -> Self {
         let hosts = Side::BOTH.map(|side| {
             Host::opening(side, params.clone(), ISNS[side.index()], plans[side.index()])
         });
-        Self::new(hosts, proxies, limit, luck)
+        Self::new(hosts, proxies, limit, impairments)
     }
 
     /// As [`Self::opening`], without handshake.
     pub(super) fn established(
         params: &Arc<StackParams>,
-        plans: [Plan; 2],
+        plans: [Application; 2],
         proxies: Vec<Box<dyn Proxy>>,
         limit: u64,
-        luck: Luck,
+        impairments: Impairments,
     ) -> Self {
         let hosts = Side::BOTH
             .map(|side| Host::established(side, params.clone(), params, ISNS, plans[side.index()]));
-        let mut chain = Self::new(hosts, proxies, limit, luck);
+        let mut chain = Self::new(hosts, proxies, limit, impairments);
         chain.units.iter_mut().for_each(|unit| unit.know(ISNS));
         chain
     }
 
-    fn new(hosts: [Host; 2], proxies: Vec<Box<dyn Proxy>>, limit: u64, luck: Luck) -> Self {
-        let units = proxies.into_iter().map(|proxy| Unit::new(proxy, limit)).collect();
+    fn new(
+        hosts: [Host; 2],
+        proxies: Vec<Box<dyn Proxy>>,
+        limit: u64,
+        impairments: Impairments,
+    ) -> Self {
+        let units = proxies.into_iter().map(|proxy| CarriedProxy::new(proxy, limit)).collect();
         Self {
             now: Instant::ZERO,
             hosts,
             units,
-            luck,
+            impairments,
             sent: 0,
             excused: Default::default(),
             resets: false,
@@ -150,7 +155,7 @@ impl Chain {
     /// The unit loses all that it has, and another proxy takes its place.
     pub(super) fn crash(&mut self, unit: usize, fresh: Box<dyn Proxy>) {
         let limit = self.units[unit].limit;
-        let old = std::mem::replace(&mut self.units[unit], Unit::new(fresh, limit));
+        let old = std::mem::replace(&mut self.units[unit], CarriedProxy::new(fresh, limit));
         for from in Side::BOTH {
             let lost = old.bytes_at_risk(from, ISNS[from.index()]);
             if !lost.is_empty() {
@@ -161,7 +166,7 @@ impl Chain {
 
     /// The path changes: the unit is on it no more.
     pub(super) fn bypass(&mut self, unit: usize) {
-        self.crash(unit, Box::new(Pass::default()));
+        self.crash(unit, Box::new(PassThrough::default()));
     }
 
     /// A segment comes to a unit out of nowhere.
@@ -216,15 +221,15 @@ impl Chain {
         let now = self.now;
         if node == 0 {
             while let Some(packet) = self.hosts[0].poll(now) {
-                self.send(1, Side::Left, packet);
+                self.send(1, Side::Client, packet);
             }
         } else if node == self.units.len() + 1 {
             while let Some(packet) = self.hosts[1].poll(now) {
-                self.send(node - 1, Side::Right, packet);
+                self.send(node - 1, Side::Server, packet);
             }
         } else {
             while let Some((to, packet)) = self.units[node - 1].poll(now) {
-                let next = if to == Side::Left { node - 1 } else { node + 1 };
+                let next = if to == Side::Client { node - 1 } else { node + 1 };
                 self.send(next, to.other(), packet);
             }
         }
@@ -234,7 +239,7 @@ impl Chain {
     fn send(&mut self, node: usize, from: Side, packet: Packet) {
         self.sent += 1;
         assert!(self.sent < MOST_SENT, "no end of sending: {}", self.progress());
-        for (after, packet) in arrivals(packet, self.luck.next(), DELAY) {
+        for (after, packet) in arrivals(packet, self.impairments.next(), DELAY) {
             self.order += 1;
             self.flying.insert((self.now + after, self.order), (node, from, packet));
         }
@@ -242,7 +247,7 @@ impl Chain {
 
     /// What must hold at every time.
     fn check(&mut self) {
-        self.units.iter().for_each(Unit::check);
+        self.units.iter().for_each(CarriedProxy::check);
         for from in Side::BOTH {
             let (write, acknowledged) = {
                 let host = &self.hosts[from.index()];
@@ -267,7 +272,7 @@ impl Chain {
                         self.excused[from.index()].iter().find(|lost| lost.contains(&offset));
                     lost.map(|lost| lost.end)
                 };
-                let held = || self.units.iter().map(|unit| unit.proxy.held(from));
+                let held = || self.units.iter().map(|unit| unit.proxy.buffer_status(from));
                 offset = kept.or_else(excused).unwrap_or_else(|| {
                     panic!(
                         "byte {offset} from {from:?} is acknowledged and kept nowhere: {:?}",

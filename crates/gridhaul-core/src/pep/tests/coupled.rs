@@ -6,8 +6,8 @@ use gridhaul_scenario::units::{Bytes, Duration, Instant};
 use proptest::prelude::*;
 
 use super::chain::{Chain, ISNS};
-use super::hop::{Luck, schedules};
-use super::host::{Close, Plan};
+use super::hop::{Impairments, schedules};
+use super::host::{Application, Close};
 use super::stack;
 use crate::pep::{Proxy, Reflect, Side, Split};
 use crate::tcp::StackParams;
@@ -41,15 +41,15 @@ pub(super) fn chain(
     mode: Mode,
     buffers: &[u32],
     hosts: &Arc<StackParams>,
-    plans: [Plan; 2],
+    plans: [Application; 2],
     handshake: bool,
-    luck: Luck,
+    impairments: Impairments,
 ) -> Chain {
     let limit = u64::from(*buffers.iter().max().expect("a chain has units"));
     let mss = hosts.mss;
     if handshake {
         let machines = buffers.iter().map(|&buffer| machine_of(mode, mss, buffer)).collect();
-        return Chain::opening(hosts, plans, machines, limit, luck);
+        return Chain::opening(hosts, plans, machines, limit, impairments);
     }
     let hosts = Arc::new(StackParams { timestamps: false, ..(**hosts).clone() });
     let stacks: Vec<_> = buffers.iter().map(|&buffer| stack(mss, buffer)).collect();
@@ -65,7 +65,7 @@ pub(super) fn chain(
             Mode::Reflect => Box::new(Reflect::engaged(params, buffer, ISNS, next)),
         }
     });
-    Chain::established(&hosts, plans, machines.collect(), limit, luck)
+    Chain::established(&hosts, plans, machines.collect(), limit, impairments)
 }
 
 pub(super) fn chains() -> impl Strategy<Value = Vec<u32>> {
@@ -87,13 +87,13 @@ fn closes() -> impl Strategy<Value = [Close; 2]> {
     prop::sample::select(&CLOSES[..])
 }
 
-pub(super) fn plans() -> impl Strategy<Value = [Plan; 2]> {
+pub(super) fn plans() -> impl Strategy<Value = [Application; 2]> {
     let reads = || prop::option::weighted(0.2, (60..400_u64, 100..900_u64));
     let size = || 0..3_000_u64;
     (closes(), [size(), size()], [reads(), reads()]).prop_map(|(close, write, reads)| {
-        [0, 1].map(|side| Plan {
+        [0, 1].map(|side| Application {
             reads: reads[side].map(|(bytes, millis)| (bytes, Duration::from_millis(millis))),
-            ..Plan::new(write[side], close[side])
+            ..Application::new(write[side], close[side])
         })
     })
 }
@@ -114,16 +114,16 @@ proptest! {
         window in 150..2_000_u32,
         plans in plans(),
         handshake: bool,
-        luck in schedules(200),
+        impairments in schedules(200),
     ) {
-        let mut chain = chain(mode, &buffers, &stack(MSS, window), plans, handshake, luck);
+        let mut chain = chain(mode, &buffers, &stack(MSS, window), plans, handshake, impairments);
         chain.closes_end_to_end = mode == Mode::Reflect;
         chain.run_to_the_end();
         // The last acknowledgements, sent again if need be: twelve in a row may be lost.
         chain.run(chain.now + Duration::from_secs(60));
         for unit in &chain.units {
             for side in Side::BOTH {
-                prop_assert_eq!(unit.proxy.held(side).bytes_at_risk, 0);
+                prop_assert_eq!(unit.proxy.buffer_status(side).bytes_at_risk, 0);
             }
         }
     }
@@ -132,9 +132,9 @@ proptest! {
 #[test]
 fn a_stream_passes_a_chain_in_the_time_of_its_hops() {
     for mode in MODES {
-        let plans = [Plan::new(900, Close::AtOnce), Plan::new(0, Close::AfterPeer)];
+        let plans = [Application::new(900, Close::AtOnce), Application::new(0, Close::AfterPeer)];
         let hosts = stack(MSS, 4_000);
-        let mut chain = chain(mode, &[4_000; 3], &hosts, plans, true, Luck::good());
+        let mut chain = chain(mode, &[4_000; 3], &hosts, plans, true, Impairments::good());
         chain.run_to_the_end();
         assert!(
             chain.now <= Instant::ZERO + Duration::from_millis(400),

@@ -11,7 +11,7 @@ use crate::tcp::Flags;
 
 /// What happens to one segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum Impairment {
     Arrive,
     Lose,
     /// Arrives twice, the second time so many delays later.
@@ -24,14 +24,14 @@ pub(super) enum Fate {
 
 /// Decides about segments in the order in which they are sent, on whatever hop.
 #[derive(Debug, Clone)]
-pub(super) enum Luck {
+pub(super) enum Impairments {
     /// One after the other; behind the end all arrive.
-    Schedule(VecDeque<Fate>),
+    Schedule(VecDeque<Impairment>),
     /// At random; after so many segments, all arrive.
-    RandomStream { chance: RandomStream, loss: Threshold, other: Threshold, until: u64 },
+    RandomStream { random: RandomStream, loss: Threshold, other: Threshold, until: u64 },
 }
 
-impl Luck {
+impl Impairments {
     /// All arrive.
     pub(super) fn good() -> Self {
         Self::Schedule(VecDeque::new())
@@ -41,27 +41,27 @@ impl Luck {
     /// `other`, up to the segment number `until`.
     pub(super) fn random(seed: u64, loss: f64, other: f64, until: u64) -> Self {
         let threshold = |ratio| Probability::new(ratio).expect("a probability").into();
-        let chance = RandomStream::named(seed, 0, "chain", 0, "hops");
-        Self::RandomStream { chance, loss: threshold(loss), other: threshold(other), until }
+        let random = RandomStream::named(seed, 0, "chain", 0, "hops");
+        Self::RandomStream { random, loss: threshold(loss), other: threshold(other), until }
     }
 
-    pub(super) fn next(&mut self) -> Fate {
+    pub(super) fn next(&mut self) -> Impairment {
         match self {
-            Self::Schedule(fates) => fates.pop_front().unwrap_or(Fate::Arrive),
-            Self::RandomStream { until: 0, .. } => Fate::Arrive,
-            Self::RandomStream { chance, loss, other, until } => {
+            Self::Schedule(fates) => fates.pop_front().unwrap_or(Impairment::Arrive),
+            Self::RandomStream { until: 0, .. } => Impairment::Arrive,
+            Self::RandomStream { random, loss, other, until } => {
                 *until -= 1;
-                if chance.hit(*loss) {
-                    return Fate::Lose;
+                if random.occurs(*loss) {
+                    return Impairment::Lose;
                 }
-                if !chance.hit(*other) {
-                    return Fate::Arrive;
+                if !random.occurs(*other) {
+                    return Impairment::Arrive;
                 }
-                let delays = 1 + chance.below(6) as u8;
-                match chance.below(4) {
-                    0 => Fate::Twice(delays),
-                    1 => Fate::Cut,
-                    _ => Fate::Late(delays),
+                let delays = 1 + random.below(6) as u8;
+                match random.below(4) {
+                    0 => Impairment::Twice(delays),
+                    1 => Impairment::Cut,
+                    _ => Impairment::Late(delays),
                 }
             }
         }
@@ -69,27 +69,31 @@ impl Luck {
 }
 
 /// Schedules of up to `len` segments.
-pub(super) fn schedules(len: usize) -> impl Strategy<Value = Luck> {
+pub(super) fn schedules(len: usize) -> impl Strategy<Value = Impairments> {
     let fate = prop_oneof![
-        6 => Just(Fate::Arrive),
-        3 => Just(Fate::Lose),
-        1 => (0..8_u8).prop_map(Fate::Twice),
-        2 => (1..20_u8).prop_map(Fate::Late),
-        1 => Just(Fate::Cut),
+        6 => Just(Impairment::Arrive),
+        3 => Just(Impairment::Lose),
+        1 => (0..8_u8).prop_map(Impairment::Twice),
+        2 => (1..20_u8).prop_map(Impairment::Late),
+        1 => Just(Impairment::Cut),
     ];
-    prop::collection::vec(fate, 0..len).prop_map(|fates| Luck::Schedule(fates.into()))
+    prop::collection::vec(fate, 0..len).prop_map(|fates| Impairments::Schedule(fates.into()))
 }
 
 /// What arrives of a packet on a hop with this delay, and after what time.
-pub(super) fn arrivals(packet: Packet, fate: Fate, delay: Duration) -> Vec<(Duration, Packet)> {
+pub(super) fn arrivals(
+    packet: Packet,
+    fate: Impairment,
+    delay: Duration,
+) -> Vec<(Duration, Packet)> {
     match fate {
-        Fate::Arrive => vec![(delay, packet)],
-        Fate::Lose => vec![],
-        Fate::Twice(delays) => {
+        Impairment::Arrive => vec![(delay, packet)],
+        Impairment::Lose => vec![],
+        Impairment::Twice(delays) => {
             vec![(delay, packet.clone()), (delay + delay * u64::from(delays), packet)]
         }
-        Fate::Late(delays) => vec![(delay + delay * u64::from(delays), packet)],
-        Fate::Cut => vec![(delay, cut(packet))],
+        Impairment::Late(delays) => vec![(delay + delay * u64::from(delays), packet)],
+        Impairment::Cut => vec![(delay, cut(packet))],
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) enum Close {
 
 /// What an application does.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Plan {
+pub(super) struct Application {
     /// Bytes that it writes at the beginning.
     pub write: u64,
     pub close: Close,
@@ -30,7 +30,7 @@ pub(super) struct Plan {
     pub reads: Option<(u64, Duration)>,
 }
 
-impl Plan {
+impl Application {
     pub(super) const fn new(write: u64, close: Close) -> Self {
         Self { write, close, reads: None }
     }
@@ -40,7 +40,7 @@ impl Plan {
 pub(super) struct Host {
     pub side: Side,
     pub connection: Connection,
-    pub plan: Plan,
+    pub plan: Application,
     /// Window of the segment that came last.
     pub window_seen: Option<u32>,
     isn: u32,
@@ -56,10 +56,15 @@ pub(super) struct Host {
 
 impl Host {
     /// An end that opens the connection (left) or is asked (right).
-    pub(super) fn opening(side: Side, params: Arc<StackParams>, isn: u32, plan: Plan) -> Self {
+    pub(super) fn opening(
+        side: Side,
+        params: Arc<StackParams>,
+        isn: u32,
+        plan: Application,
+    ) -> Self {
         let connection = match side {
-            Side::Left => Connection::connect(params, isn),
-            Side::Right => Connection::listen(params, isn),
+            Side::Client => Connection::connect(params, isn),
+            Side::Server => Connection::listen(params, isn),
         };
         Self::new(side, connection, isn, plan)
     }
@@ -70,14 +75,14 @@ impl Host {
         params: Arc<StackParams>,
         peer: &StackParams,
         isns: [u32; 2],
-        plan: Plan,
+        plan: Application,
     ) -> Self {
         let (isn, peer_isn) = (isns[side.index()], isns[side.other().index()]);
         let connection = Connection::established(params, isn, peer, peer_isn);
         Self::new(side, connection, isn, plan)
     }
 
-    fn new(side: Side, mut connection: Connection, isn: u32, plan: Plan) -> Self {
+    fn new(side: Side, mut connection: Connection, isn: u32, plan: Application) -> Self {
         let mut next_read = Instant::NEVER;
         if let Some((_, interval)) = plan.reads {
             connection.read_on_demand();

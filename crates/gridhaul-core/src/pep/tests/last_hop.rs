@@ -6,7 +6,7 @@ use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Recovery,
 use gridhaul_scenario::units::{BitRate, Bytes, Duration, Instant, WindowSize};
 
 use super::two_hops::{Hop, Outcome, TwoHops};
-use crate::pep::{Pass, Proxy, Side, Snoop};
+use crate::pep::{PassThrough, Proxy, Side, Snoop};
 use crate::tcp::StackParams;
 
 const TIME: Duration = Duration::from_secs(60);
@@ -56,13 +56,13 @@ fn a_lossy_last_hop_costs_what_it_loses_and_the_sender_hears_nothing_of_it() {
     ];
     for (congestion_control, sack) in stacks {
         let params = stack(congestion_control, sack);
-        let (clean, _) = run(&params, Pass::default(), last_hop(0.0, 1));
+        let (clean, _) = run(&params, PassThrough::default(), last_hop(0.0, 1));
         // All that a hop can carry that loses one segment in twenty is 95 %.
         for seed in 1..=3 {
-            let (bare, _) = run(&params, Pass::default(), last_hop(0.05, seed));
+            let (bare, _) = run(&params, PassThrough::default(), last_hop(0.05, seed));
             assert!(bare.delivered < clean.delivered / 10, "{congestion_control:?}: {bare:?}");
 
-            let snoop = Snoop::new(Side::Right, Bytes::new(500_000));
+            let snoop = Snoop::new(Side::Server, Bytes::new(500_000));
             let (outcome, cuts) = run(&params, snoop, last_hop(0.05, seed));
             let case = format!("{congestion_control:?}, SACK {sack}, seed {seed}: {outcome:?}");
             assert!(outcome.delivered * 100 >= clean.delivered * 90, "{case}");
@@ -78,8 +78,8 @@ fn a_lossy_last_hop_costs_what_it_loses_and_the_sender_hears_nothing_of_it() {
 #[test]
 fn without_loss_a_sender_sends_what_it_would_have_sent() {
     let params = stack(CongestionControlAlgorithm::Cubic, true);
-    let (clean, _) = run(&params, Pass::default(), last_hop(0.0, 1));
-    let snoop = Snoop::new(Side::Right, Bytes::new(500_000));
+    let (clean, _) = run(&params, PassThrough::default(), last_hop(0.0, 1));
+    let snoop = Snoop::new(Side::Server, Bytes::new(500_000));
     let (outcome, cuts) = run(&params, snoop, last_hop(0.0, 1));
     assert!(outcome.delivered.abs_diff(clean.delivered) * 200 <= clean.delivered, "{outcome:?}");
     assert_eq!((outcome.stats.retransmissions, cuts), (0, 0));
@@ -90,7 +90,7 @@ fn without_loss_a_sender_sends_what_it_would_have_sent() {
 fn a_small_cache_leaves_congestion_to_the_sender() {
     let params = stack(CongestionControlAlgorithm::Cubic, true);
     let [forth, back] = last_hop(0.0, 1);
-    let snoop = Snoop::new(Side::Right, Bytes::new(100_000));
+    let snoop = Snoop::new(Side::Server, Bytes::new(100_000));
     let hops = [forth.with_queue(RATE, 100_000), back];
     let (outcome, cuts) = run(&params, snoop, hops);
     assert!(cuts > 0 && outcome.stats.fast_retransmits > 0, "{outcome:?}");

@@ -1,7 +1,7 @@
 //! What every proxy is tried on: two hosts, a chain of proxies between them, and hops that lose,
 //! repeat, delay and cut segments, with every byte of payload carried along.
 //!
-//! A machine sees lengths only. Here its carrier keeps the bytes ([`unit::Unit`]), so that a
+//! A machine sees lengths only. Here its carrier keeps the bytes ([`proxy::CarriedProxy`]), so that a
 //! segment which is sent from a unit must find its bytes there. [`chain::Chain`] checks after every
 //! event that
 //!
@@ -10,19 +10,19 @@
 //!   made to crash had the only copy;
 //! - no unit keeps more than it may.
 
-mod ack;
+mod ack_filter;
 mod chain;
 mod coupled;
-mod coupled_edges;
-mod garbage;
+mod coupled_edge_cases;
 mod hop;
 mod host;
 mod last_hop;
-mod pass;
+mod malformed_segments;
+mod pass_through;
+mod proxy;
+mod random_schedules;
 mod snoop;
 mod two_hops;
-mod unit;
-mod very_many;
 
 use std::sync::Arc;
 

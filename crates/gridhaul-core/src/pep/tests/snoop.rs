@@ -4,9 +4,9 @@ use gridhaul_scenario::units::{Bytes, Duration, Instant};
 use proptest::prelude::*;
 
 use super::chain::Chain;
-use super::garbage::segments;
 use super::hop::schedules;
-use super::host::{Close, Plan};
+use super::host::{Application, Close};
+use super::malformed_segments::segments;
 use super::stack;
 use crate::pep::{Proxy, Side, Snoop};
 use crate::tcp::{Flags, SackBlocks, Segment};
@@ -19,7 +19,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        Self { snoop: Snoop::new(Side::Right, Bytes::new(10_000)), now: Instant::ZERO }
+        Self { snoop: Snoop::new(Side::Server, Bytes::new(10_000)), now: Instant::ZERO }
     }
 
     /// A connection in which four segments of 100 bytes have gone over the hop since 100, and the
@@ -34,11 +34,11 @@ impl Bench {
     fn data(&mut self, seq: u32) -> Vec<String> {
         let flags = Flags::ACK;
         let segment = Segment { seq, len: 100, flags, header: 40, ..Segment::default() };
-        self.feed(Side::Left, segment)
+        self.feed(Side::Client, segment)
     }
 
     fn ack(&mut self, ack: u32, blocks: &[(u32, u32)]) -> Vec<String> {
-        self.feed(Side::Right, acknowledgement(ack, blocks))
+        self.feed(Side::Server, acknowledgement(ack, blocks))
     }
 
     fn feed(&mut self, from: Side, segment: Segment) -> Vec<String> {
@@ -65,8 +65,8 @@ impl Bench {
             .map(|out| {
                 let (seq, copy) = (out.segment.seq, if out.is_forwarded() { "" } else { "copy " });
                 match out.to {
-                    Side::Right => format!("{copy}{seq}"),
-                    Side::Left => {
+                    Side::Server => format!("{copy}{seq}"),
+                    Side::Client => {
                         format!("ack {} {:?}", out.segment.ack, out.segment.sack.as_slice())
                     }
                 }
@@ -88,10 +88,10 @@ fn a_fin_in_place_of_the_last_byte_is_not_taken_for_the_same_segment() {
     let mut bench = Bench::with_four_out();
     let flags = Flags::ACK.with(Flags::FIN);
     let fin = Segment { seq: 400, len: 99, flags, header: 40, ..Segment::default() };
-    bench.feed(Side::Left, fin);
-    assert_eq!(bench.snoop.held(Side::Left).bytes, 400, "what is kept stays as it was");
+    bench.feed(Side::Client, fin);
+    assert_eq!(bench.snoop.buffer_status(Side::Client).bytes, 400, "what is kept stays as it was");
     bench.ack(500, &[]);
-    assert_eq!(bench.snoop.held(Side::Left).bytes, 0);
+    assert_eq!(bench.snoop.buffer_status(Side::Client).bytes, 0);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn the_first_selective_acknowledgement_brings_a_copy_and_goes_no_further() {
     bench.wait(Duration::from_millis(1));
     assert_eq!(bench.ack(100, &[(200, 600)]), ["copy 100"]);
     assert_eq!(bench.ack(600, &[]), ["ack 600 []"]);
-    assert_eq!(bench.snoop.held(Side::Left).bytes, 0);
+    assert_eq!(bench.snoop.buffer_status(Side::Client).bytes, 0);
     assert_eq!(bench.snoop.next_deadline(), Instant::NEVER);
 }
 
@@ -133,7 +133,7 @@ fn the_second_duplicate_brings_a_copy_and_none_goes_further() {
 fn what_the_sender_must_know_goes_on() {
     let mut bench = Bench::with_four_out();
     let passes = |bench: &mut Bench, segment: Segment| {
-        assert_eq!(bench.feed(Side::Right, segment), ["ack 100 []"], "{segment:?}");
+        assert_eq!(bench.feed(Side::Server, segment), ["ack 100 []"], "{segment:?}");
     };
     // A window that has changed (RFC 5681, section 2: no duplicate), and its repeat with zero.
     passes(&mut bench, Segment { window: 6000, ..acknowledgement(100, &[]) });
@@ -182,36 +182,36 @@ fn the_timer_sends_the_first_again_until_it_gives_up() {
     assert_eq!(bench.wait(Duration::from_secs(10)).len(), 10);
     bench.wait(Duration::from_secs(100));
     assert_eq!(bench.snoop.next_deadline(), Instant::NEVER);
-    assert_eq!(bench.snoop.held(Side::Left).bytes, 0);
+    assert_eq!(bench.snoop.buffer_status(Side::Client).bytes, 0);
     assert_eq!(bench.ack(300, &[]), ["ack 300 []"]);
 }
 
 #[test]
 fn a_closed_window_stops_copies() {
     let mut bench = Bench::with_four_out();
-    bench.feed(Side::Right, Segment { window: 0, ..acknowledgement(100, &[]) });
+    bench.feed(Side::Server, Segment { window: 0, ..acknowledgement(100, &[]) });
     assert_eq!(bench.wait(Duration::from_secs(5)), NOTHING);
     // A probe and its answer.
     assert_eq!(bench.data(100), ["100"]);
     let answer = Segment { window: 0, ..acknowledgement(100, &[]) };
-    assert_eq!(bench.feed(Side::Right, answer), ["ack 100 []"]);
+    assert_eq!(bench.feed(Side::Server, answer), ["ack 100 []"]);
 }
 
 #[test]
 fn beginnings_and_ends_of_connections_empty_the_cache() {
     let mut bench = Bench::with_four_out();
     let with = |flags| Segment { flags, ..acknowledgement(100, &[]) };
-    assert_eq!(bench.snoop.held(Side::Left).bytes, 400);
-    assert_eq!(bench.feed(Side::Left, with(Flags::RST)), ["0"]);
-    assert_eq!(bench.snoop.held(Side::Left).bytes, 0);
+    assert_eq!(bench.snoop.buffer_status(Side::Client).bytes, 400);
+    assert_eq!(bench.feed(Side::Client, with(Flags::RST)), ["0"]);
+    assert_eq!(bench.snoop.buffer_status(Side::Client).bytes, 0);
     let mut bench = Bench::with_four_out();
-    assert_eq!(bench.feed(Side::Left, with(Flags::SYN)), ["0"]);
-    assert_eq!(bench.snoop.held(Side::Left).bytes, 0);
+    assert_eq!(bench.feed(Side::Client, with(Flags::SYN)), ["0"]);
+    assert_eq!(bench.snoop.buffer_status(Side::Client).bytes, 0);
     // FIN is repaired like data.
     let mut bench = Bench::new();
     bench.ack(100, &[]);
     let fin = Segment { seq: 100, flags: Flags::ACK.with(Flags::FIN), ..Segment::default() };
-    assert_eq!(bench.feed(Side::Left, fin), ["100"]);
+    assert_eq!(bench.feed(Side::Client, fin), ["100"]);
     assert_eq!(bench.wait(Duration::from_secs(1)), ["copy 100"]);
     assert_eq!(bench.ack(101, &[]), ["ack 101 []"]);
 }
@@ -220,7 +220,7 @@ fn beginnings_and_ends_of_connections_empty_the_cache() {
 fn an_acknowledgement_of_what_went_another_way_begins_anew() {
     let mut bench = Bench::with_four_out();
     assert_eq!(bench.ack(900, &[]), ["ack 900 []"]);
-    assert_eq!(bench.snoop.held(Side::Left).bytes, 0);
+    assert_eq!(bench.snoop.buffer_status(Side::Client).bytes, 0);
     bench.data(900);
     bench.data(1000);
     bench.data(1100);
@@ -243,7 +243,7 @@ fn with_eight_waiting() -> Bench {
 fn what_the_hop_cannot_take_waits_and_is_passed_by_copies() {
     let mut bench = with_eight_waiting();
     assert_eq!(bench.ack(200, &[(300, 400)])[..2], ["copy 200", "copy 1200"]);
-    assert_eq!(bench.snoop.held(Side::Left).bytes, 1800);
+    assert_eq!(bench.snoop.buffer_status(Side::Client).bytes, 1800);
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn all_that_waits_goes_in_order_when_the_sender_loses_patience() {
     assert_eq!(with_eight_waiting().data(1900), waiting);
     // And when the connection ends.
     let reset = Segment { flags: Flags::RST, ..Segment::default() };
-    assert_eq!(with_eight_waiting().feed(Side::Left, reset)[..8], waiting);
+    assert_eq!(with_eight_waiting().feed(Side::Client, reset)[..8], waiting);
     // And when nothing is heard of the hop, from the second time on.
     let sent = with_eight_waiting().wait(Duration::from_secs(1));
     assert_eq!(sent[..2], ["copy 200", "copy 200"]);
@@ -262,15 +262,15 @@ fn all_that_waits_goes_in_order_when_the_sender_loses_patience() {
 proptest! {
     #[test]
     fn streams_arrive_through_any_number_of_them(
-        luck in schedules(200),
-        towards in prop::collection::vec(prop_oneof![Just(Side::Left), Just(Side::Right)], 1..4),
+        impairments in schedules(200),
+        towards in prop::collection::vec(prop_oneof![Just(Side::Client), Just(Side::Server)], 1..4),
         sizes in [0..6_000_u64, 0..6_000_u64],
         limit in prop_oneof![Just(0_u64), 100..1_000_u64, Just(20_000_u64)],
         window in 300..4_000_u32,
         handshake: bool,
         sack: bool,
     ) {
-        let plans = [Plan::new(sizes[0], Close::AtOnce), Plan::new(sizes[1], Close::AfterPeer)];
+        let plans = [Application::new(sizes[0], Close::AtOnce), Application::new(sizes[1], Close::AfterPeer)];
         let mut params = (*stack(100, window)).clone();
         params.sack = sack;
         let params = std::sync::Arc::new(params);
@@ -278,24 +278,24 @@ proptest! {
             Box::new(Snoop::new(toward, Bytes::new(limit))) as Box<dyn Proxy>
         }).collect();
         let mut chain = if handshake {
-            Chain::opening(&params, plans, proxies, limit, luck)
+            Chain::opening(&params, plans, proxies, limit, impairments)
         } else {
-            Chain::established(&params, plans, proxies, limit, luck)
+            Chain::established(&params, plans, proxies, limit, impairments)
         };
         chain.run_to_the_end();
     }
 
     #[test]
     fn a_crash_or_a_change_of_path_loses_nothing(
-        luck in schedules(100),
+        impairments in schedules(100),
         at in 0..2_000_u64,
         bypassed: bool,
         size in 1_000..20_000_u64,
     ) {
-        let plans = [Plan::new(size, Close::AtOnce), Plan::new(0, Close::AfterPeer)];
-        let snoop = || Box::new(Snoop::new(Side::Right, Bytes::new(4_000)));
+        let plans = [Application::new(size, Close::AtOnce), Application::new(0, Close::AfterPeer)];
+        let snoop = || Box::new(Snoop::new(Side::Server, Bytes::new(4_000)));
         let mut chain =
-            Chain::opening(&stack(100, 2_000), plans, vec![snoop(), snoop()], 4_000, luck);
+            Chain::opening(&stack(100, 2_000), plans, vec![snoop(), snoop()], 4_000, impairments);
         chain.run(Instant::ZERO + Duration::from_millis(at));
         if bypassed { chain.bypass(1) } else { chain.crash(1, snoop()) }
         chain.run_to_the_end();
@@ -304,7 +304,7 @@ proptest! {
 
     #[test]
     fn garbage_is_bounded(steps in segments(200)) {
-        let mut snoop = Snoop::new(Side::Right, Bytes::new(5_000));
+        let mut snoop = Snoop::new(Side::Server, Bytes::new(5_000));
         let mut now = Instant::ZERO;
         for (wait, from, segment) in steps {
             now += wait;
@@ -314,7 +314,7 @@ proptest! {
             }
             snoop.handle_segment(now, from, &segment);
             while snoop.poll_transmit(now).is_some() {}
-            prop_assert!(snoop.held(Side::Left).bytes <= 5_000);
+            prop_assert!(snoop.buffer_status(Side::Client).bytes <= 5_000);
         }
     }
 }

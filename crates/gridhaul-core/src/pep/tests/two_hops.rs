@@ -19,7 +19,7 @@ pub(super) struct Hop {
     queue: u64,
     waiting: Duration,
     free_at: Instant,
-    chance: RandomStream,
+    random: RandomStream,
 }
 
 impl Hop {
@@ -32,14 +32,14 @@ impl Hop {
             queue: u64::MAX,
             waiting: Duration::default(),
             free_at: Instant::ZERO,
-            chance: RandomStream::named(0, 0, "hop", 0, "loss"),
+            random: RandomStream::named(0, 0, "hop", 0, "loss"),
         }
     }
 
     /// Loses segments with this probability, but none with SYN.
     pub(super) fn losing(mut self, ratio: f64, seed: u64, member: u64) -> Self {
         self.loss = Probability::new(ratio).expect("a probability");
-        self.chance = RandomStream::named(seed, 0, "hop", member, "loss");
+        self.random = RandomStream::named(seed, 0, "hop", member, "loss");
         self
     }
 
@@ -57,7 +57,7 @@ impl Hop {
         }
         let time = self.serializer.charge(segment.wire_bytes());
         self.free_at = self.free_at.max(now) + time;
-        let lost = self.chance.hit(self.loss.into()) && !segment.flags.has(Flags::SYN);
+        let lost = self.random.occurs(self.loss.into()) && !segment.flags.has(Flags::SYN);
         (!lost).then_some(self.free_at + self.delay)
     }
 }
@@ -131,9 +131,9 @@ impl TwoHops {
         {
             let (hop, segment) = entry.remove();
             match hop {
-                0 => self.proxy.handle_segment(now, Side::Left, &segment),
+                0 => self.proxy.handle_segment(now, Side::Client, &segment),
                 1 => self.hosts[1].handle_segment(now, &segment),
-                2 => self.proxy.handle_segment(now, Side::Right, &segment),
+                2 => self.proxy.handle_segment(now, Side::Server, &segment),
                 _ => self.hosts[0].handle_segment(now, &segment),
             }
         }
@@ -144,12 +144,12 @@ impl TwoHops {
             self.send(0, segment);
         }
         while let Some(out) = self.proxy.poll_transmit(self.now) {
-            self.send(if out.to == Side::Right { 1 } else { 3 }, out.segment);
+            self.send(if out.to == Side::Server { 1 } else { 3 }, out.segment);
         }
         while let Some(segment) = self.hosts[1].poll_transmit(self.now) {
             self.send(2, segment);
         }
-        let held = self.proxy.held(Side::Left).bytes;
+        let held = self.proxy.buffer_status(Side::Client).bytes;
         self.outcome.most_held = self.outcome.most_held.max(held);
     }
 

@@ -10,10 +10,10 @@
 //! The draft draws the first phase of the gain cycle at random. Here it is derived from the time at
 //! which the cycle begins: no entropy, and flows that begin at different times still differ.
 
-mod aggregation;
+mod ack_aggregation;
 mod cwnd;
 mod drain;
-mod long_term;
+mod long_term_bandwidth;
 mod min_rtt;
 mod model;
 mod probe_bw;
@@ -26,8 +26,8 @@ mod windowed_filter;
 use gridhaul_scenario::scenario::Recovery as Kind;
 use gridhaul_scenario::units::{Duration, Instant};
 
-use self::aggregation::Aggregation;
-use self::long_term::{LongTerm, Progress};
+use self::ack_aggregation::AckAggregation;
+use self::long_term_bandwidth::{LongTermBandwidth, Progress};
 use self::min_rtt::MinRtt;
 use self::probe_bw::ProbeBw;
 use self::probe_rtt::ProbeRtt;
@@ -45,7 +45,7 @@ pub struct Bbr {
     window: Window,
     initial_window: f64,
     /// Bytes on the wire for each byte of payload in a full segment.
-    wire_per_payload: f64,
+    header_overhead: f64,
     state: State,
     round: Round,
     /// `BtlBw`: largest delivery rate of the last ten rounds, in payload bytes per second. Boxed,
@@ -55,8 +55,8 @@ pub struct Bbr {
     min_rtt: MinRtt,
     full_pipe: FullPipe,
     recovery: Recovery,
-    aggregation: Aggregation,
-    long_term: LongTerm,
+    aggregation: AckAggregation,
+    long_term_bandwidth: LongTermBandwidth,
     /// With the last delivery.
     progress: Progress,
     /// Payload bytes per second.
@@ -65,7 +65,7 @@ pub struct Bbr {
     /// Sending began again from nothing in flight, and nothing was acknowledged since.
     idle_restart: bool,
     /// Range of `RateSample::prior_delivered` that the small window of `ProbeRtt` has limited.
-    slowed: (u64, u64),
+    probe_rtt_limited: (u64, u64),
 }
 
 /// Section 4.3.1.
@@ -78,7 +78,7 @@ enum State {
 }
 
 impl CongestionControl for Bbr {
-    type Held = Box<Self>;
+    type Storage = Box<Self>;
     const RECOVERY: Kind = Kind::Sack;
     const PACED: bool = true;
     const SAMPLES_RATE: bool = true;
@@ -89,22 +89,22 @@ impl CongestionControl for Bbr {
         Self {
             window: Window::new(params),
             initial_window,
-            wire_per_payload: (mss + f64::from(params.header)) / mss,
+            header_overhead: (mss + f64::from(params.header)) / mss,
             state: State::Startup,
             round: Round::new(),
             bandwidth: Box::new(WindowedMax::new()),
             min_rtt: MinRtt::new(),
             full_pipe: FullPipe::new(),
             recovery: Recovery::new(),
-            aggregation: Aggregation::new(),
-            long_term: LongTerm::new(),
+            aggregation: AckAggregation::new(),
+            long_term_bandwidth: LongTermBandwidth::new(),
             progress: Progress { at: Instant::ZERO, delivered: 0, lost: 0 },
             // Section 4.2.1, `BBRInitPacingRate`: the initial window in a millisecond, as long as
             // no round trip is measured.
             pacing_rate: HIGH_GAIN * initial_window / 1e-3,
             rtt_seen: false,
             idle_restart: false,
-            slowed: (0, 0),
+            probe_rtt_limited: (0, 0),
         }
     }
     own_window!();
@@ -141,14 +141,14 @@ impl CongestionControl for Bbr {
     }
 
     /// Linux, `bbr_undo_cwnd`: what the loss seemed to say of the path is forgotten as well.
-    fn on_undone(&mut self, _cwnd: u32, _ssthresh: u32) {
+    fn on_undo(&mut self, _cwnd: u32, _ssthresh: u32) {
         self.leave_recovery();
-        self.full_pipe.begin_anew();
-        self.long_term = LongTerm::new();
+        self.full_pipe.reset_unless_full();
+        self.long_term_bandwidth = LongTermBandwidth::new();
     }
 
-    /// Section 4.2.3.4: one segment after a timeout, until all that was out is acknowledged. In Linux it
-    /// also ends a round, and what the pipe held before says nothing any more.
+    /// Section 4.2.3.4: one segment after a timeout, until all that was outstanding is acknowledged. In Linux
+    /// it also ends a round, and what the pipe held before says nothing any more.
     fn on_timeout(&mut self, loss: &Loss) {
         self.recovery.enter_after_timeout(self.window.cwnd_f64(), self.probing_rtt(), loss.next);
         self.window.set_cwnd(self.window.mss());
@@ -156,7 +156,7 @@ impl CongestionControl for Bbr {
             self.full_pipe.forget_bandwidth();
             let lost = self.progress.lost + loss.in_flight;
             let progress = Progress { lost, ..self.progress };
-            self.look_for_policer(long_term::PathEvent {
+            self.sample_long_term_bandwidth(long_term_bandwidth::PathEvent {
                 progress,
                 lost: true,
                 begins_round: true,
@@ -168,7 +168,7 @@ impl CongestionControl for Bbr {
 
     /// Section 4.3.4.4: pacing alone restrains what follows an idle time; the window stays.
     fn on_idle_restart(&mut self, _now: Instant, _initial_window: u32) {}
-    fn on_unused(&mut self, _cwnd: u32) {}
+    fn on_cwnd_unused(&mut self, _cwnd: u32) {}
 
     /// Section 4.3.4.4, `BBRHandleRestartFromIdle`: at the estimated bandwidth, without gain.
     #[inline]
@@ -183,7 +183,7 @@ impl CongestionControl for Bbr {
 
     #[inline]
     fn pacing_rate(&self) -> Option<f64> {
-        Some(self.pacing_rate * self.wire_per_payload)
+        Some(self.pacing_rate * self.header_overhead)
     }
 
     #[inline]
@@ -208,7 +208,7 @@ impl Bbr {
                 gain,
                 min_rtt: self.min_rtt.get().unwrap_or_default(),
                 lost: ack.lost > 0,
-                prior_in_flight: self.when_next_leaves(ack, ack.prior_in_flight, gain),
+                prior_in_flight: self.in_flight_at_next_departure(ack, ack.prior_in_flight, gain),
                 at_gain: self.inflight(gain),
                 at_one: self.inflight(1.0),
             };
@@ -219,7 +219,7 @@ impl Bbr {
     /// Linux, `bbr_packets_in_net_at_edt`: what will be in the network when pacing lets the next burst
     /// leave; with that burst, where the rate probes upwards.
     #[inline]
-    fn when_next_leaves(&self, ack: &Ack, in_flight: u64, gain: f64) -> f64 {
+    fn in_flight_at_next_departure(&self, ack: &Ack, in_flight: u64, gain: f64) -> f64 {
         let in_flight = in_flight as f64;
         if !self.rules().predicts_departure {
             return in_flight;
@@ -247,7 +247,8 @@ impl Bbr {
             self.state = State::Drain;
         }
         if matches!(self.state, State::Drain)
-            && self.when_next_leaves(ack, ack.in_flight, drain::GAIN) <= self.inflight(1.0)
+            && self.in_flight_at_next_departure(ack, ack.in_flight, drain::GAIN)
+                <= self.inflight(1.0)
         {
             self.state = State::ProbeBw(ProbeBw::enter(ack.now));
         }
@@ -258,12 +259,12 @@ impl Bbr {
         if !self.probing_rtt() && min_rtt_expired && !self.idle_restart {
             self.recovery.save(self.window.cwnd_f64(), false);
             self.state = State::ProbeRtt(ProbeRtt::enter());
-            self.slowed.0 = ack.delivered_total;
+            self.probe_rtt_limited.0 = ack.delivered_total;
         }
         if let State::ProbeRtt(mut probe) = self.state {
-            self.slowed.1 = (ack.delivered_total + ack.in_flight).max(1);
-            let few = ack.in_flight as f64 <= self.min_pipe();
-            if probe.on_ack(ack.now, few, ack.delivered_total, &mut self.round) {
+            self.probe_rtt_limited.1 = (ack.delivered_total + ack.in_flight).max(1);
+            let at_min_cwnd = ack.in_flight as f64 <= self.min_pipe();
+            if probe.on_ack(ack.now, at_min_cwnd, ack.delivered_total, &mut self.round) {
                 self.min_rtt.refresh(ack.now);
                 self.restore_window();
                 self.state = if self.full_pipe.is_full() {
@@ -304,7 +305,7 @@ impl Bbr {
             State::Startup => HIGH_GAIN,
             State::Drain => drain::GAIN,
             // A policer would only take what is more.
-            State::ProbeBw(_) if self.long_term.rate().is_some() => 1.0,
+            State::ProbeBw(_) if self.long_term_bandwidth.rate().is_some() => 1.0,
             State::ProbeBw(cycle) => cycle.gain(),
             State::ProbeRtt(_) => 1.0,
         }

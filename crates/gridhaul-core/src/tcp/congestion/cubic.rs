@@ -3,7 +3,7 @@
 //!
 //! The RFC counts windows in segments and time in seconds. Here windows are bytes: `C` appears as
 //! `C * SMSS`, and "segments_acked / cwnd" as acknowledged bytes over the window in bytes, times
-//! SMSS. Slow start is Reno's, or ends by HyStart where the stack has it (section 4.10 recommends its
+//! SMSS. Slow start is Reno's, or exits_slow_start by HyStart where the stack has it (section 4.10 recommends its
 //! successor HyStart++). Where Linux differs from the RFC, `CubicRules` says how.
 
 mod cube;
@@ -26,9 +26,9 @@ const C: f64 = 0.4;
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// Section 4.2: the target is at most one and a half windows, "not more than the increase of slow
 /// start" would give with delayed acknowledgements.
-const MOST: f64 = 1.5;
+const MAX_TARGET_RATIO: f64 = 1.5;
 /// Linux: before the first loss, a segment more for at most twenty that are acknowledged.
-const UNKNOWN_PLATEAU: f64 = 20.0;
+const MAX_COUNT_BEFORE_LOSS: f64 = 20.0;
 
 /// CUBIC.
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ pub struct Cubic {
     /// Avoidance has been held up by the application or the receiver since then (section 5.8). Linux: data
     /// was last sent.
     idle_since: Option<Instant>,
-    /// The least round trip since the start or the last timeout.
+    /// The minimum RTT since the start or the last timeout.
     min_rtt: Option<Duration>,
     hystart: Option<HyStart>,
     /// Linux: segments acknowledged that have not made the window grow yet.
@@ -64,7 +64,7 @@ struct Epoch {
 }
 
 impl CongestionControl for Cubic {
-    type Held = Box<Self>;
+    type Storage = Box<Self>;
     const RECOVERY: Recovery = Recovery::Sack;
 
     fn new(params: &StackParams) -> Self {
@@ -93,7 +93,7 @@ impl CongestionControl for Cubic {
         self.min_rtt = Some(min_rtt);
         if self.window.in_slow_start()
             && let Some(hystart) = &mut self.hystart
-            && hystart.ends(ack, rtt, min_rtt, self.window.cwnd_f64())
+            && hystart.exits_slow_start(ack, rtt, min_rtt, self.window.cwnd_f64())
         {
             self.window.set_ssthresh(self.window.cwnd_f64());
         }
@@ -111,20 +111,20 @@ impl CongestionControl for Cubic {
             self.end_idle(ack.now);
         }
         if !self.window.in_slow_start() {
-            self.avoid(ack, f64::from(ack.avoidance_credit));
+            self.congestion_avoidance(ack, f64::from(ack.avoidance_credit));
             return;
         }
         self.epoch = None;
         let rest = self.slow_start(ack);
         if self.rules().slow_start_remainder_counts && rest > 0.0 {
-            self.avoid(ack, rest);
+            self.congestion_avoidance(ack, rest);
         }
     }
 
     /// Section 4.6: ssthresh = flight size (or what the stack reduces) * β, and cwnd = ssthresh,
     /// both at least two segments.
     fn on_loss(&mut self, loss: &Loss) {
-        self.remember();
+        self.on_congestion_event();
         self.window.set_ssthresh(f64::from(loss.window) * BETA);
         self.window.set_cwnd(f64::from(self.window.ssthresh()));
     }
@@ -132,17 +132,17 @@ impl CongestionControl for Cubic {
     /// Section 4.8: the window as in RFC 5681, "but sets ssthresh using β_cubic". The stage after
     /// the slow start has K = 0 and its plateau at its own beginning.
     fn on_timeout(&mut self, loss: &Loss) {
-        self.remember();
+        self.on_congestion_event();
         self.w_max = 0.0;
         self.min_rtt = None;
         self.hystart = self.hystart.map(|_| HyStart::default());
-        if !loss.again {
+        if !loss.timed_out_before {
             self.window.set_ssthresh(f64::from(loss.window) * BETA);
         }
         self.window.set_cwnd(self.window.mss());
     }
 
-    /// Linux: idle is when nothing is out (`CA_EVENT_TX_START`).
+    /// Linux: idle is when nothing is outstanding (`CA_EVENT_TX_START`).
     #[inline]
     fn on_sent(&mut self, now: Instant, _next: u64, in_flight: u64) {
         if self.rules().idle_is_nothing_outstanding {
@@ -174,8 +174,8 @@ impl Cubic {
         }
     }
 
-    /// A congestion event: keeps the window that met it, and ends the stage.
-    fn remember(&mut self) {
+    /// A congestion event: keeps the window that met it, and exits_slow_start the stage.
+    fn on_congestion_event(&mut self) {
         let mss = self.window.mss();
         let mut cwnd = self.window.cwnd_f64();
         if self.rules().whole_segment_plateau {
@@ -202,7 +202,7 @@ impl Cubic {
     }
 
     /// Congestion avoidance: section 4.2 on each acknowledgement, of `acked` bytes.
-    fn avoid(&mut self, ack: &Ack, acked: f64) {
+    fn congestion_avoidance(&mut self, ack: &Ack, acked: f64) {
         let (cwnd, mss) = (self.window.cwnd_f64(), self.window.mss());
         let mut epoch = self.epoch.unwrap_or_else(|| Epoch::begin(ack.now, cwnd, self.w_max, mss));
         let elapsed = ack.now.since(epoch.start);
@@ -217,8 +217,8 @@ impl Cubic {
 
         if self.rules().counts_segments {
             let ahead = self.min_rtt.unwrap_or(ack.srtt);
-            let segments = epoch.acks_for_one(elapsed + ahead, cwnd, mss, self.w_max == 0.0);
-            self.step(acked / mss, segments);
+            let segments = epoch.acks_per_segment(elapsed + ahead, cwnd, mss, self.w_max == 0.0);
+            self.grow_per_count(acked / mss, segments);
         } else if epoch.window_at(elapsed, mss) < epoch.w_est {
             // Section 4.3: in the Reno-friendly region cwnd is W_est. A window that is already
             // larger stays: the region must not shrink it.
@@ -226,7 +226,8 @@ impl Cubic {
         } else {
             // Section 4.2: target = W_cubic(t + RTT), within [cwnd, 1.5 cwnd]; sections 4.4, 4.5:
             // cwnd += (target - cwnd) / cwnd for each segment acknowledged.
-            let target = epoch.window_at(elapsed + ack.srtt, mss).clamp(cwnd, MOST * cwnd);
+            let target =
+                epoch.window_at(elapsed + ack.srtt, mss).clamp(cwnd, MAX_TARGET_RATIO * cwnd);
             self.window.set_cwnd(cwnd + (target - cwnd) * share);
         }
     }
@@ -236,7 +237,7 @@ impl Cubic {
     /// Linux, `tcp_cong_avoid_ai`: a segment more for each `count` that are acknowledged. What was put by
     /// while the count was higher is worth one segment at once when it falls, so that the window
     /// follows each step of its target without delay.
-    fn step(&mut self, acked: f64, count: f64) {
+    fn grow_per_count(&mut self, acked: f64, count: f64) {
         let mut more = 0.0;
         if self.credit >= count {
             (self.credit, more) = (0.0, 1.0);
@@ -262,7 +263,7 @@ impl Epoch {
 
     /// Linux counts windows in whole segments, which matters where they are small: for how many
     /// segments acknowledged the window of `cwnd` bytes grows by one.
-    fn acks_for_one(&self, at: Duration, cwnd: f64, mss: f64, no_plateau: bool) -> f64 {
+    fn acks_per_segment(&self, at: Duration, cwnd: f64, mss: f64, no_plateau: bool) -> f64 {
         let cwnd = (cwnd / mss).floor();
         let from_plateau = at.as_secs_f64() - self.k;
         let off = (C * from_plateau * from_plateau * from_plateau).trunc();
@@ -270,7 +271,7 @@ impl Epoch {
         // Without a target above, a hundred windows.
         let mut count = if target > cwnd { (cwnd / (target - cwnd)).floor() } else { 100.0 * cwnd };
         if no_plateau {
-            count = count.min(UNKNOWN_PLATEAU);
+            count = count.min(MAX_COUNT_BEFORE_LOSS);
         }
         // Section 4.3: at least as fast as the Reno-friendly window.
         let ahead = (self.w_est / mss).floor() - cwnd;

@@ -13,12 +13,12 @@ pub struct EstimatorCounters {
     /// Times that it compared a measure with a threshold to decide something.
     pub evaluations: u32,
     /// What it called losses, if it tells their causes apart.
-    pub verdicts: Option<Verdicts>,
+    pub loss_classifications: Option<LossClassifications>,
 }
 
 /// Losses by the cause that a controller gave them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Verdicts {
+pub struct LossClassifications {
     /// A queue was full.
     pub congestion: u32,
     /// The way has lost or damaged the segment.
@@ -32,9 +32,9 @@ pub struct Ack {
     pub now: Instant,
     /// Payload newly delivered: acknowledged, or selectively acknowledged for the first time.
     pub delivered: u32,
-    /// Growth in slow start, in bytes, after the stack's rule of counting.
+    /// ByteCounting in slow start, in bytes, after the stack's rule of counting.
     pub slow_start_credit: u32,
-    /// Growth in congestion avoidance: the window grows by this many bytes per window.
+    /// ByteCounting in congestion avoidance: the window grows by this many bytes per window.
     pub avoidance_credit: u32,
     /// Round-trip time measured by this acknowledgement.
     pub rtt: Option<Duration>,
@@ -82,7 +82,7 @@ pub struct Loss {
     /// Stream position that is sent next.
     pub next: u64,
     /// Whether the timer had run out for the same segment before.
-    pub again: bool,
+    pub timed_out_before: bool,
     /// Full segment.
     pub mss: u32,
 }

@@ -13,7 +13,7 @@ pub struct Fixed {
 }
 
 impl CongestionControl for Fixed {
-    type Held = Self;
+    type Storage = Self;
     const RECOVERY: Recovery = Recovery::Sack;
 
     fn new(params: &StackParams) -> Self {
@@ -26,5 +26,5 @@ impl CongestionControl for Fixed {
     fn on_loss(&mut self, _loss: &Loss) {}
     fn on_timeout(&mut self, _loss: &Loss) {}
     fn on_idle_restart(&mut self, _now: Instant, _initial_window: u32) {}
-    fn on_unused(&mut self, _cwnd: u32) {}
+    fn on_cwnd_unused(&mut self, _cwnd: u32) {}
 }

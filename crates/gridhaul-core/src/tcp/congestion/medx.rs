@@ -12,9 +12,9 @@
 //! - The average begins with the first delay; the list holds four (`medx_buffer`): the three
 //!   duplicates that reveal a loss, and one delay from before.
 //! - A timeout is a loss, too, and is judged. The back-off of the timer stays (RFC 6298, 5.5).
-//! - Nothing is judged without news: as long as the list is not full, and when a timeout follows
-//!   without any delay since the last judgement (a repeated segment was lost, or the way is dead).
-//!   Then a loss is what RFC 5681 makes of it.
+//! - Nothing is judged without has_new_delay: as long as the list is not full, and when a timeout follows
+//!   without any delay since the last judgement (a retransmitted segment was lost, or the way is dead). Then
+//!   a loss is what RFC 5681 makes of it.
 //!
 //! [`OneWayDelay`]: crate::tcp::OneWayDelay
 
@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 
 use gridhaul_scenario::scenario::Recovery;
 
-use super::{CongestionControl, EstimatorCounters, Loss, Verdicts, Window};
+use super::{CongestionControl, EstimatorCounters, Loss, LossClassifications, Window};
 use crate::tcp::params::StackParams;
 
 /// MEDX.
@@ -35,37 +35,37 @@ pub struct Medx {
     average: f64,
     /// The propagation buffer: the newest delays in microseconds, oldest first.
     delays: VecDeque<u32>,
-    kept: usize,
+    list_len: usize,
     /// A delay has come since the last judgement.
-    news: bool,
+    has_new_delay: bool,
     updates: u32,
-    verdicts: Verdicts,
+    loss_classifications: LossClassifications,
 }
 
 /// Why a segment was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cause {
+enum LossCause {
     Congestion,
     Error,
 }
 
 impl CongestionControl for Medx {
-    type Held = Box<Self>;
+    type Storage = Box<Self>;
     const RECOVERY: Recovery = Recovery::NewReno;
 
     fn new(params: &StackParams) -> Self {
-        let (alpha, beta, kept) = params.medx;
-        let kept = kept as usize;
+        let (alpha, beta, list_len) = params.medx;
+        let list_len = list_len as usize;
         Self {
             window: Window::new(params),
             alpha,
             beta,
             average: 0.0,
-            delays: VecDeque::with_capacity(kept),
-            kept,
-            news: false,
+            delays: VecDeque::with_capacity(list_len),
+            list_len,
+            has_new_delay: false,
             updates: 0,
-            verdicts: Verdicts::default(),
+            loss_classifications: LossClassifications::default(),
         }
     }
     own_window!();
@@ -78,63 +78,63 @@ impl CongestionControl for Medx {
         } else {
             self.alpha * self.average + (1.0 - self.alpha) * newest
         };
-        if self.delays.len() == self.kept {
+        if self.delays.len() == self.list_len {
             self.delays.pop_front();
         }
         self.delays.push_back(us);
-        self.news = true;
+        self.has_new_delay = true;
         self.updates += 1;
     }
 
     /// Section 2: "If congestion did occur, it halves its congestion window. Otherwise, TCP-MEDX
     /// assumes that the packet loss is caused by a transmission error and does not change" it.
     fn on_loss(&mut self, loss: &Loss) {
-        if self.judge() == Cause::Congestion {
+        if self.classify_loss() == LossCause::Congestion {
             self.window.halve(loss);
         }
     }
 
     fn on_timeout(&mut self, loss: &Loss) {
-        if self.judge() == Cause::Congestion {
+        if self.classify_loss() == LossCause::Congestion {
             self.window.collapse(loss);
         }
     }
 
     /// Equation 1 with every acknowledgement, the criteria with every judgement.
     fn estimator_counters(&self) -> Option<EstimatorCounters> {
-        let Verdicts { congestion, error } = self.verdicts;
+        let LossClassifications { congestion, error } = self.loss_classifications;
         let evaluations = congestion + error;
         Some(EstimatorCounters {
             updates: Some(self.updates),
             evaluations,
-            verdicts: Some(self.verdicts),
+            loss_classifications: Some(self.loss_classifications),
         })
     }
 }
 
 impl Medx {
     /// Figure 3, `predict_loss_cause`.
-    fn judge(&mut self) -> Cause {
-        if !std::mem::take(&mut self.news) || self.delays.len() < self.kept {
-            return Cause::Congestion;
+    fn classify_loss(&mut self) -> LossCause {
+        if !std::mem::take(&mut self.has_new_delay) || self.delays.len() < self.list_len {
+            return LossCause::Congestion;
         }
-        if self.is_late() && self.keeps_rising() {
-            self.verdicts.congestion += 1;
-            Cause::Congestion
+        if self.exceeds_average() && self.never_falls() {
+            self.loss_classifications.congestion += 1;
+            LossCause::Congestion
         } else {
-            self.verdicts.error += 1;
-            Cause::Error
+            self.loss_classifications.error += 1;
+            LossCause::Error
         }
     }
 
     /// Criterion I: the current delay is beyond `β P̄`.
-    fn is_late(&self) -> bool {
+    fn exceeds_average(&self) -> bool {
         let current = self.delays.back().copied().unwrap_or(0);
         f64::from(current) > self.beta * self.average
     }
 
     /// Criterion II: no delay in the list is below the one before it.
-    fn keeps_rising(&self) -> bool {
+    fn never_falls(&self) -> bool {
         self.delays.iter().is_sorted()
     }
 }
@@ -170,7 +170,7 @@ mod tests {
         samples::loss(MSS, 20)
     }
 
-    /// The window in segments after a loss behind these delays.
+    /// The window in segments after a loss after these delays.
     fn left_after(delays_ms: &[u32]) -> u32 {
         let mut medx = after(delays_ms);
         medx.on_loss(&loss());
@@ -197,9 +197,9 @@ mod tests {
         let mut medx = after(&[10, 10, 10, 12]);
         // Section 2: congestion where the delay is greater than beta times the average.
         (medx.beta, medx.average) = (1.5, 8_000.0);
-        assert!(!medx.is_late());
+        assert!(!medx.exceeds_average());
         medx.average = 7_999.0;
-        assert!(medx.is_late());
+        assert!(medx.exceeds_average());
     }
 
     #[test]
@@ -216,8 +216,8 @@ mod tests {
 
     #[test]
     fn a_long_queue_that_grows_steadily_looks_like_an_error() {
-        // One service time of 1 ms more with each segment. The average lags one step behind, so
-        // P > 1.2 (P - 1 ms) needs P < 6 ms, whatever the queue's length.
+        // One service time of 1 ms more with each segment. The average lags one step after, so P > 1.2 (P - 1
+        // ms) needs P < 6 ms, whatever the queue's length.
         let from = |first: u32| (first..first + 12).collect::<Vec<_>>();
         assert_eq!(left_after(&from(20)), 20, "20 to 31 ms");
         assert_eq!(left_after(&[1, 2, 3, 4]), 10, "a queue that has just begun to grow");
@@ -244,10 +244,10 @@ mod tests {
         medx.window.set_cwnd(f64::from(20 * MSS));
         medx.on_timeout(&loss());
         assert_eq!(medx.window.cwnd(), 20 * MSS);
-        let verdicts = Some(Verdicts { congestion: 0, error: 2 });
+        let loss_classifications = Some(LossClassifications { congestion: 0, error: 2 });
         assert_eq!(
             medx.estimator_counters(),
-            Some(EstimatorCounters { updates: Some(5), evaluations: 2, verdicts })
+            Some(EstimatorCounters { updates: Some(5), evaluations: 2, loss_classifications })
         );
     }
 

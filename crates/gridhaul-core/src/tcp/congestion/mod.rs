@@ -1,6 +1,6 @@
 //! Congestion control: how much may be in flight. One file for each algorithm.
 //!
-//! A controller only decides; what was lost and what is sent again is the business of
+//! A controller only decides; what was lost and what is retransmitted is the business of
 //! [`Recovery`]. The defaults of the trait are Reno's, so that the file of a relative
 //! of Reno shows just what differs.
 
@@ -12,7 +12,7 @@ use gridhaul_scenario::units::{Duration, Instant};
 
 use super::params::StackParams;
 
-pub use event::{Ack, EstimatorCounters, Loss, Verdicts};
+pub use event::{Ack, EstimatorCounters, Loss, LossClassifications};
 pub use window::Window;
 
 /// [`CongestionControl::window`] and its twin, for a state that has it as its field `window`.
@@ -33,7 +33,7 @@ macro_rules! own_window {
 pub trait CongestionControl: Sized {
     /// How a connection holds the state: `Self` in place, or `Box<Self>` where it is much larger than
     /// a [`Window`], so that connections of other variants do not carry its size.
-    type Held: From<Self>;
+    type Storage: From<Self>;
     /// The loss recovery that belongs to the algorithm, where the stack names none.
     const RECOVERY: Recovery;
     /// Whether [`Self::pacing_rate`] ever says anything.
@@ -67,10 +67,10 @@ pub trait CongestionControl: Sized {
     /// A round trip was measured. Called before the loss recovery looks at the acknowledgement,
     /// which may ask [`Self::expired`].
     #[inline]
-    fn on_measured(&mut self, _rtt: Duration) {}
+    fn on_rtt_sample(&mut self, _rtt: Duration) {}
 
-    /// An acknowledgement, of new data or not, reports how long a segment was on its way to the
-    /// other end, in microseconds. Called before anything else is made of that acknowledgement.
+    /// An acknowledgement, of new data or not, reports how long a segment was on its way to the peer, in
+    /// microseconds. Called before anything else is made of that acknowledgement.
     #[inline]
     fn on_one_way_delay(&mut self, _us: u32) {}
 
@@ -82,9 +82,8 @@ pub trait CongestionControl: Sized {
     /// Fast recovery has ended: everything sent before it is acknowledged.
     fn on_recovered(&mut self, _now: Instant) {}
 
-    /// A reduction was needless: window and threshold are at least what they were before it (RFC
-    /// 4015).
-    fn on_undone(&mut self, cwnd: u32, ssthresh: u32) {
+    /// A reduction was spurious: window and threshold are at least what they were before it (RFC 4015).
+    fn on_undo(&mut self, cwnd: u32, ssthresh: u32) {
         let window = self.window_mut();
         window.set_cwnd(window.cwnd_f64().max(f64::from(cwnd)));
         window.set_ssthresh(f64::from(window.ssthresh().max(ssthresh)));
@@ -96,7 +95,7 @@ pub trait CongestionControl: Sized {
         self.window_mut().collapse(loss);
     }
 
-    /// Data is sent again after an idle time longer than the RTO (RFC 5681, section 4.1).
+    /// Data is retransmitted after an idle time longer than the RTO (RFC 5681, section 4.1).
     fn on_idle_restart(&mut self, _now: Instant, initial_window: u32) {
         let window = self.window_mut();
         window.set_cwnd(window.cwnd_f64().min(f64::from(initial_window)));
@@ -104,7 +103,7 @@ pub trait CongestionControl: Sized {
 
     /// The window was not used for so long that it comes down to `cwnd`; three quarters of it stay as the
     /// threshold, if it was lower (RFC 2861, in the whole segments of Linux).
-    fn on_unused(&mut self, cwnd: u32) {
+    fn on_cwnd_unused(&mut self, cwnd: u32) {
         let window = self.window_mut();
         let segments = (window.cwnd_f64() / window.mss()).floor();
         let kept = ((segments / 2.0).floor() + (segments / 4.0).floor()) * window.mss();
@@ -152,7 +151,7 @@ macro_rules! controllers {
         /// One of the algorithms. An enum instead of a trait object: no vtable.
         #[derive(Debug, Clone)]
         pub enum Controller {
-            $($(#[$doc])* $name(<$module::$name as CongestionControl>::Held),)*
+            $($(#[$doc])* $name(<$module::$name as CongestionControl>::Storage),)*
         }
 
         impl Controller {
@@ -236,9 +235,9 @@ impl Controller {
             window.set_cwnd(window.cwnd_f64() + f64::from(bytes));
         });
     }
-    /// See [`CongestionControl::on_undone`].
-    pub fn on_undone(&mut self, cwnd: u32, ssthresh: u32) {
-        dispatch!(self, inner => inner.on_undone(cwnd, ssthresh));
+    /// See [`CongestionControl::on_undo`].
+    pub fn on_undo(&mut self, cwnd: u32, ssthresh: u32) {
+        dispatch!(self, inner => inner.on_undo(cwnd, ssthresh));
     }
     /// See [`CongestionControl::on_delivered`], and [`CongestionControl::on_ack`] where the window
     /// may `grow`.
@@ -251,10 +250,10 @@ impl Controller {
             }
         });
     }
-    /// See [`CongestionControl::on_measured`].
+    /// See [`CongestionControl::on_rtt_sample`].
     #[inline]
-    pub fn on_measured(&mut self, rtt: Duration) {
-        dispatch!(self, inner => inner.on_measured(rtt));
+    pub fn on_rtt_sample(&mut self, rtt: Duration) {
+        dispatch!(self, inner => inner.on_rtt_sample(rtt));
     }
     /// See [`CongestionControl::on_one_way_delay`].
     #[inline]
@@ -282,9 +281,9 @@ impl Controller {
     pub fn on_idle_restart(&mut self, now: Instant, initial_window: u32) {
         dispatch!(self, inner => inner.on_idle_restart(now, initial_window));
     }
-    /// See [`CongestionControl::on_unused`].
-    pub fn on_unused(&mut self, cwnd: u32) {
-        dispatch!(self, inner => inner.on_unused(cwnd));
+    /// See [`CongestionControl::on_cwnd_unused`].
+    pub fn on_cwnd_unused(&mut self, cwnd: u32) {
+        dispatch!(self, inner => inner.on_cwnd_unused(cwnd));
     }
     /// See [`CongestionControl::on_sent`].
     #[inline]
@@ -339,7 +338,7 @@ mod samples {
         }
     }
 
-    /// One of so many segments that are out is lost.
+    /// One of so many segments that are outstanding is lost.
     pub(super) fn loss(mss: u32, segments: u32) -> Loss {
         Loss {
             now: Instant::ZERO,
@@ -348,7 +347,7 @@ mod samples {
             sent_at: Instant::ZERO,
             transmits: 1,
             next: 0,
-            again: false,
+            timed_out_before: false,
             mss,
         }
     }

@@ -12,7 +12,7 @@ pub struct NewReno {
 }
 
 impl CongestionControl for NewReno {
-    type Held = Self;
+    type Storage = Self;
     const RECOVERY: Recovery = Recovery::NewReno;
     const ONLY_GROWS: bool = true;
 

@@ -13,7 +13,7 @@ pub struct Reno {
 }
 
 impl CongestionControl for Reno {
-    type Held = Self;
+    type Storage = Self;
     const RECOVERY: Recovery = Recovery::Reno;
     const ONLY_GROWS: bool = true;
 

@@ -12,7 +12,7 @@ pub struct Sack {
 }
 
 impl CongestionControl for Sack {
-    type Held = Self;
+    type Storage = Self;
     const RECOVERY: Recovery = Recovery::Sack;
     const ONLY_GROWS: bool = true;
 

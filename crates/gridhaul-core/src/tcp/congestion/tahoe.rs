@@ -13,7 +13,7 @@ pub struct Tahoe {
 }
 
 impl CongestionControl for Tahoe {
-    type Held = Self;
+    type Storage = Self;
     const RECOVERY: Recovery = Recovery::GoBackN;
     const ONLY_GROWS: bool = true;
 

@@ -7,11 +7,11 @@
 //! and thresholds of both count segments; here all of them are bytes, divided by the segment
 //! size where a threshold is compared.
 //!
-//! What it needs from its surroundings: `Ack::rtt` is measured exactly (no clock ticks) for the
-//! newest segment of *every* acknowledgement, if that segment was sent once, and is told before the
-//! recovery asks for late segments ([`CongestionControl::on_measured`]); `Ack::in_flight` leaves
-//! out what counts as lost and was not sent again; [`CongestionControl::on_loss`] is called for
-//! every segment that duplicate acknowledgements bring back.
+//! What it needs from its surroundings: `Ack::rtt` is measured exactly (no clock ticks) for the newest
+//! segment of *every* acknowledgement, if that segment was sent once, and is told before the recovery asks
+//! for late segments ([`CongestionControl::on_rtt_sample`]); `Ack::in_flight` leaves out what counts as lost
+//! and was not retransmitted; [`CongestionControl::on_loss`] is called for every segment that duplicate
+//! acknowledgements bring back.
 
 mod fine_timer;
 mod round;
@@ -22,7 +22,7 @@ use gridhaul_scenario::scenario::Recovery;
 use gridhaul_scenario::units::{Duration, Instant};
 
 use self::fine_timer::FineTimer;
-use self::round::{Round, Verdict};
+use self::round::{Round, RoundResult};
 use super::{Ack, CongestionControl, EstimatorCounters, Loss, Window};
 use crate::tcp::params::StackParams;
 
@@ -34,37 +34,37 @@ pub struct Vegas {
     thresholds: Arc<(f64, f64, f64)>,
     round: Round,
     timer: FineTimer,
-    /// Growth by each acknowledgement of this round trip, as a share of what it credits.
+    /// ByteCounting by each acknowledgement of this round trip, as a share of what it credits.
     growth: f64,
     /// When the window was last reduced; [`Instant::NEVER`] if it never was.
     reduced_at: Instant,
-    opening: Opening,
+    startup: Ns2Startup,
     /// In bytes.
     initial_window: u32,
 }
 
 /// How the first two acknowledgements of data are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Opening {
+enum Ns2Startup {
     /// ns-2: slow start begins with one segment, whose round trip is no sample but begins the estimate.
-    First,
+    FirstAck,
     /// ns-2: with the second acknowledgement, the window becomes the initial one
     /// (`delay_growth_`).
-    Second,
+    SecondAck,
     /// As all others.
-    Over,
+    Done,
 }
 
 impl CongestionControl for Vegas {
-    type Held = Box<Self>;
+    type Storage = Box<Self>;
     const RECOVERY: Recovery = Recovery::Vegas;
 
     fn new(params: &StackParams) -> Self {
         let mut window = Window::new(params);
-        let mut opening = Opening::Over;
+        let mut startup = Ns2Startup::Done;
         if params.policy.timer_runs_while_idle && !params.handshake {
             window.set_cwnd(window.mss());
-            opening = Opening::First;
+            startup = Ns2Startup::FirstAck;
         }
         Self {
             window,
@@ -73,23 +73,23 @@ impl CongestionControl for Vegas {
             timer: FineTimer::new(),
             growth: 0.0,
             reduced_at: Instant::NEVER,
-            opening,
+            startup,
             initial_window: params.initial_window,
         }
     }
     own_window!();
 
     #[inline]
-    fn on_measured(&mut self, rtt: Duration) {
-        if self.opening == Opening::First {
+    fn on_rtt_sample(&mut self, rtt: Duration) {
+        if self.startup == Ns2Startup::FirstAck {
             self.timer.begin(rtt);
         } else {
             self.timer.measure(rtt);
         }
     }
 
-    /// While a recovery of several acknowledgements lasts (NewReno, SACK), nothing is judged: the
-    /// round trip begins anew with each. Reno's ends with its first, as ns-2's Vegas does.
+    /// While a recovery of several acknowledgements lasts (NewReno, SACK), nothing is judged: the round trip
+    /// restarts with each. Reno's ends with its first, as ns-2's Vegas does.
     #[inline]
     fn on_delivered(&mut self, ack: &Ack) {
         if ack.in_recovery {
@@ -98,21 +98,21 @@ impl CongestionControl for Vegas {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        let opening = self.opening;
-        match opening {
-            Opening::First => self.opening = Opening::Second,
-            Opening::Second => {
+        let startup = self.startup;
+        match startup {
+            Ns2Startup::FirstAck => self.startup = Ns2Startup::SecondAck,
+            Ns2Startup::SecondAck => {
                 self.window.set_cwnd(f64::from(self.initial_window));
-                self.opening = Opening::Over;
+                self.startup = Ns2Startup::Done;
             }
-            Opening::Over => {}
+            Ns2Startup::Done => {}
         }
-        if let Some(verdict) = self.round.on_ack(ack) {
-            self.judge(verdict);
+        if let Some(result) = self.round.on_ack(ack) {
+            self.adjust_window(result);
         }
         self.grow(ack);
         // ns-2: a measurement counts for the round that it opens, not for the one that it ends.
-        if let Some(rtt) = ack.rtt.filter(|_| opening != Opening::First) {
+        if let Some(rtt) = ack.rtt.filter(|_| startup != Ns2Startup::FirstAck) {
             self.round.measure(rtt);
         }
     }
@@ -121,15 +121,15 @@ impl CongestionControl for Vegas {
     /// after the last decrease". By how much is ns-2's: a quarter, half if the segment was sent
     /// more than once, and to two segments from three or less, all in whole segments.
     fn on_loss(&mut self, loss: &Loss) {
-        let repeated = loss.transmits > 1;
-        self.timer.back_off(repeated);
+        let retransmitted = loss.transmits > 1;
+        self.timer.back_off(retransmitted);
         if self.reduced_at != Instant::NEVER && self.reduced_at >= loss.sent_at {
             return;
         }
         let segments = loss.window / loss.mss.max(1);
         let left = match segments {
             0..=3 => 2,
-            _ if repeated => segments / 2,
+            _ if retransmitted => segments / 2,
             _ => segments - segments / 4,
         };
         self.window.set_cwnd(f64::from(left) * self.window.mss());
@@ -141,9 +141,9 @@ impl CongestionControl for Vegas {
         self.leave_slow_start();
     }
 
-    /// Half of the window, in whole segments, remains as the threshold; slow start begins with two
-    /// segments (ns-2: `v_slowstart_`; section 3.3 starts no lower either). In ns-2 the round trip under
-    /// way goes on, and where it let nothing grow, two segments at a time repair all that was out. Linux
+    /// Half of the window, in whole segments, remains as the threshold; slow start begins with two segments
+    /// (ns-2: `v_slowstart_`; section 3.3 starts no lower either). In ns-2 the round trip under way goes on,
+    /// and where it let nothing grow, two segments at a time repair all that was outstanding. Linux
     /// (`gh_vegas`) begins a new one, which grows.
     fn on_timeout(&mut self, loss: &Loss) {
         let mss = self.window.mss();
@@ -152,7 +152,7 @@ impl CongestionControl for Vegas {
         self.window.set_cwnd(2.0 * mss);
         self.reduced_at = loss.now;
         if self.window.rules().vegas().timeout_begins_round {
-            self.round.start_over();
+            self.round.restart_after_timeout();
             self.growth = 1.0;
         }
     }
@@ -166,8 +166,8 @@ impl CongestionControl for Vegas {
     fn estimator_counters(&self) -> Option<EstimatorCounters> {
         Some(EstimatorCounters {
             updates: None,
-            evaluations: self.round.verdicts(),
-            verdicts: None,
+            evaluations: self.round.evaluated_rounds(),
+            loss_classifications: None,
         })
     }
 
@@ -180,10 +180,10 @@ impl CongestionControl for Vegas {
 
 impl Vegas {
     /// The decision of a round trip.
-    fn judge(&mut self, verdict: Verdict) {
+    fn adjust_window(&mut self, result: RoundResult) {
         let (alpha, beta, gamma) = *self.thresholds;
         let mss = self.window.mss();
-        let queued = verdict.queued_segments(mss);
+        let queued = result.queued_segments(mss);
         if self.window.in_slow_start() {
             // Section 3.3: "Vegas allows exponential growth only every other RTT. In between, the
             // congestion window stays fixed so that a valid comparison [...] can be made."
@@ -208,8 +208,9 @@ impl Vegas {
         }
     }
 
-    /// Growth by one acknowledgement, while the window is used: in ns-2 up to two segments may be missing
-    /// (its count of what is out includes the segment just acknowledged); Linux has a rule for all.
+    /// ByteCounting by one acknowledgement, while the window is used: in ns-2 up to two segments may be
+    /// missing (its count of what is outstanding includes the segment just acknowledged); Linux has a rule
+    /// for all.
     #[inline]
     fn grow(&mut self, ack: &Ack) {
         let slow_start = self.window.in_slow_start();

@@ -5,7 +5,7 @@
 use gridhaul_scenario::scenario::Recovery;
 use gridhaul_scenario::units::Duration;
 
-use super::{Ack, CongestionControl, EstimatorCounters, Loss, Verdicts, Window};
+use super::{Ack, CongestionControl, EstimatorCounters, Loss, LossClassifications, Window};
 use crate::tcp::params::StackParams;
 
 /// Section III: "setting β to 3 segments gives good results".
@@ -16,9 +16,9 @@ const BETA: f64 = 3.0;
 pub struct Veno {
     window: Window,
     /// "BaseRTT", in nanoseconds; 0 before the first measurement.
-    base_ns: u64,
+    base_rtt_ns: u64,
     /// The round trip under way ends when this position is acknowledged.
-    mark: u64,
+    round_end: u64,
     sum_ns: u64,
     samples: u32,
     /// The backlog `N` in segments, as the last round trip showed it.
@@ -27,41 +27,41 @@ pub struct Veno {
     grows: bool,
     updates: u32,
     evaluations: u32,
-    verdicts: Verdicts,
+    loss_classifications: LossClassifications,
 }
 
 impl CongestionControl for Veno {
-    type Held = Box<Self>;
+    type Storage = Box<Self>;
     const RECOVERY: Recovery = Recovery::NewReno;
 
     fn new(params: &StackParams) -> Self {
         Self {
             window: Window::new(params),
-            base_ns: 0,
-            mark: 0,
+            base_rtt_ns: 0,
+            round_end: 0,
             sum_ns: 0,
             samples: 0,
             backlog: 0.0,
             grows: true,
             updates: 0,
             evaluations: 0,
-            verdicts: Verdicts::default(),
+            loss_classifications: LossClassifications::default(),
         }
     }
     own_window!();
 
-    fn on_measured(&mut self, rtt: Duration) {
+    fn on_rtt_sample(&mut self, rtt: Duration) {
         let rtt = rtt.as_nanos().max(1);
-        self.base_ns = if self.base_ns == 0 { rtt } else { self.base_ns.min(rtt) };
+        self.base_rtt_ns = if self.base_rtt_ns == 0 { rtt } else { self.base_rtt_ns.min(rtt) };
         self.sum_ns = self.sum_ns.saturating_add(rtt);
         self.samples += 1;
         self.updates += 1;
     }
 
     fn on_delivered(&mut self, ack: &Ack) {
-        if ack.una > self.mark && self.samples > 0 {
+        if ack.una > self.round_end && self.samples > 0 {
             self.evaluate();
-            self.mark = ack.next;
+            self.round_end = ack.next;
         }
     }
 
@@ -80,12 +80,12 @@ impl CongestionControl for Veno {
     /// Section III-B: a fifth less where the loss is "most likely to have occurred" at random.
     fn on_loss(&mut self, loss: &Loss) {
         if self.backlog < BETA {
-            self.verdicts.error += 1;
+            self.loss_classifications.error += 1;
             let left = f64::from(loss.window) * 0.8;
             self.window.set_ssthresh(left);
             self.window.set_cwnd(left);
         } else {
-            self.verdicts.congestion += 1;
+            self.loss_classifications.congestion += 1;
             self.window.halve(loss);
         }
     }
@@ -93,7 +93,11 @@ impl CongestionControl for Veno {
     /// A round trip with each acknowledgement that measures one, the backlog once in each.
     fn estimator_counters(&self) -> Option<EstimatorCounters> {
         let (updates, evaluations) = (Some(self.updates), self.evaluations);
-        Some(EstimatorCounters { updates, evaluations, verdicts: Some(self.verdicts) })
+        Some(EstimatorCounters {
+            updates,
+            evaluations,
+            loss_classifications: Some(self.loss_classifications),
+        })
     }
 }
 
@@ -103,7 +107,7 @@ impl Veno {
     fn evaluate(&mut self) {
         let rtt = self.sum_ns as f64 / f64::from(self.samples);
         let segments = self.window.cwnd_f64() / self.window.mss();
-        self.backlog = segments * (1.0 - self.base_ns as f64 / rtt);
+        self.backlog = segments * (1.0 - self.base_rtt_ns as f64 / rtt);
         (self.sum_ns, self.samples) = (0, 0);
         self.evaluations += 1;
     }
@@ -133,7 +137,7 @@ mod tests {
             ..StackParams::resolve(&stack)
         });
         for (una, rtt) in [(1, 100), (20_001, rtt_ms)] {
-            veno.on_measured(Duration::from_millis(rtt));
+            veno.on_rtt_sample(Duration::from_millis(rtt));
             veno.on_delivered(&ack(una));
         }
         veno

@@ -10,7 +10,7 @@ use super::{Ack, CongestionControl, EstimatorCounters, Loss, Window};
 use crate::tcp::params::StackParams;
 
 /// Grieco and Mascolo, section 2: the weight of the past in the filter, "α = 0.9".
-const PAST: f64 = 0.9;
+const FILTER_WEIGHT: f64 = 0.9;
 
 /// Westwood+.
 #[derive(Debug, Clone)]
@@ -20,16 +20,16 @@ pub struct Westwood {
     bandwidth: f64,
     /// `RTTmin`.
     rtt_min: Duration,
-    /// Bytes acknowledged in the round trip under way, when it began, and where it ends.
+    /// Bytes acknowledged in the round trip under way, when it round_began, and where it ends.
     acked: u64,
-    began: Instant,
-    mark: u64,
+    round_began: Instant,
+    round_end: u64,
     updates: u32,
     evaluations: u32,
 }
 
 impl CongestionControl for Westwood {
-    type Held = Box<Self>;
+    type Storage = Box<Self>;
     const RECOVERY: Recovery = Recovery::NewReno;
 
     fn new(params: &StackParams) -> Self {
@@ -38,15 +38,15 @@ impl CongestionControl for Westwood {
             bandwidth: 0.0,
             rtt_min: Duration::ZERO,
             acked: 0,
-            began: Instant::ZERO,
-            mark: 0,
+            round_began: Instant::ZERO,
+            round_end: 0,
             updates: 0,
             evaluations: 0,
         }
     }
     own_window!();
 
-    fn on_measured(&mut self, rtt: Duration) {
+    fn on_rtt_sample(&mut self, rtt: Duration) {
         if self.rtt_min.is_zero() || rtt < self.rtt_min {
             self.rtt_min = rtt;
         }
@@ -55,7 +55,7 @@ impl CongestionControl for Westwood {
     fn on_delivered(&mut self, ack: &Ack) {
         self.acked += u64::from(ack.delivered);
         self.updates += 1;
-        if ack.una > self.mark {
+        if ack.una > self.round_end {
             self.sample(ack);
         }
     }
@@ -78,7 +78,7 @@ impl CongestionControl for Westwood {
         Some(EstimatorCounters {
             updates: Some(self.updates),
             evaluations: self.evaluations,
-            verdicts: None,
+            loss_classifications: None,
         })
     }
 }
@@ -87,19 +87,19 @@ impl Westwood {
     /// The bandwidth of a round trip, `d_k / Δ_k`, and the filter
     /// `b̂_k = α b̂_(k-1) + (1 - α) b_k`.
     fn sample(&mut self, ack: &Ack) {
-        let elapsed = ack.now.since(self.began);
+        let elapsed = ack.now.since(self.round_began);
         // A round trip is not shorter than the least one: acknowledgements that come at once after a
         // gap was filled say nothing about the rate of the way.
-        if self.mark > 0 && !elapsed.is_zero() && elapsed >= self.rtt_min {
+        if self.round_end > 0 && !elapsed.is_zero() && elapsed >= self.rtt_min {
             let sample = self.acked as f64 / elapsed.as_secs_f64();
             self.bandwidth = if self.bandwidth > 0.0 {
-                PAST * self.bandwidth + (1.0 - PAST) * sample
+                FILTER_WEIGHT * self.bandwidth + (1.0 - FILTER_WEIGHT) * sample
             } else {
                 sample
             };
             self.evaluations += 1;
         }
-        (self.acked, self.began, self.mark) = (0, ack.now, ack.next);
+        (self.acked, self.round_began, self.round_end) = (0, ack.now, ack.next);
     }
 
     /// `ssthresh = max(2, B̂ RTTmin / seg_size)`; half the window before anything is measured.
@@ -135,7 +135,7 @@ mod tests {
             initial_ssthresh: 40 * MSS,
             ..StackParams::resolve(&stack)
         });
-        westwood.on_measured(Duration::from_millis(50));
+        westwood.on_rtt_sample(Duration::from_millis(50));
         for round in 0..=rounds {
             westwood.on_delivered(&ack(round));
         }

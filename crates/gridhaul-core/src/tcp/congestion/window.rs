@@ -2,7 +2,7 @@
 
 use super::{Ack, Loss};
 use crate::tcp::params::StackParams;
-use crate::tcp::profile::{HalvingBasis, Rules};
+use crate::tcp::profile::{AlgorithmRules, HalvingBasis};
 
 /// Congestion window and slow-start threshold.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,7 @@ pub struct Window {
     /// The window is a whole number of segments, and its fraction what has been acknowledged towards the
     /// next.
     whole_segments: bool,
-    rules: Rules,
+    rules: AlgorithmRules,
 }
 
 impl Window {
@@ -62,7 +62,7 @@ impl Window {
     /// Whose rules are followed.
     #[inline]
     #[must_use]
-    pub const fn rules(&self) -> Rules {
+    pub const fn rules(&self) -> AlgorithmRules {
         self.rules
     }
     /// Whether the window is below the slow-start threshold.
@@ -118,7 +118,7 @@ impl Window {
 
     /// A timeout: ssthresh to half the window and cwnd to one segment.
     pub fn collapse(&mut self, loss: &Loss) {
-        if !loss.again {
+        if !loss.timed_out_before {
             self.set_ssthresh(f64::from(loss.window) / 2.0);
         }
         self.cwnd = self.mss();

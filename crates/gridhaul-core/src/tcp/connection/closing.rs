@@ -1,4 +1,4 @@
-//! The end of a connection: FIN, TIME-WAIT and resets (RFC 9293, 3.6).
+//! Connection termination: FIN, TIME-WAIT and resets (RFC 9293, 3.6).
 
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -6,22 +6,22 @@ use super::{Connection, State};
 use crate::tcp::segment::Segment;
 use crate::tcp::sender::SendRange;
 
-/// What an end needs when the connection is over.
+/// State that an endpoint needs only for termination.
 #[derive(Debug, Clone)]
-pub(super) struct Ending {
-    /// A reset that answers a segment without a connection.
+pub(super) struct ClosingState {
+    /// A reset to send in answer to a segment without a connection.
     pub(super) reset: Option<Segment>,
     pub(super) time_wait_until: Instant,
 }
 
-/// Twice the maximum segment lifetime (RFC 9293, 3.4.2: MSL of 2 minutes; here the 30 s that
-/// Linux waits, TCP_TIMEWAIT_LEN halved).
+/// Twice the maximum segment lifetime (RFC 9293, 3.4.2: MSL of 2 minutes; here 30 s as in Linux, half of
+/// TCP_TIMEWAIT_LEN).
 const TIME_WAIT: Duration = Duration::from_secs(60);
 
 impl Connection {
-    /// The connection ends at once: nothing is retransmitted, and no timer runs.
+    /// Closes the connection at once: no retransmissions and no timers.
     #[cold]
-    pub(super) fn end(&mut self) {
+    pub(super) fn enter_closed(&mut self) {
         self.state = State::Closed;
         self.sending.stop();
         self.receiver.on_ack_sent(Instant::ZERO, &self.params);
@@ -50,17 +50,17 @@ impl Connection {
     }
 
     pub(super) fn time_wait(&mut self, now: Instant) -> State {
-        self.ending().time_wait_until = now + TIME_WAIT;
+        self.closing().time_wait_until = now + TIME_WAIT;
         State::TimeWait
     }
 
-    pub(super) fn ending(&mut self) -> &mut Ending {
-        self.ending.get_or_insert_with(|| {
-            Box::new(Ending { reset: None, time_wait_until: Instant::NEVER })
+    pub(super) fn closing(&mut self) -> &mut ClosingState {
+        self.closing.get_or_insert_with(|| {
+            Box::new(ClosingState { reset: None, time_wait_until: Instant::NEVER })
         })
     }
 
-    /// FIN leaves: the state follows (RFC 9293, figure 5).
+    /// FIN is sent: updates the state (RFC 9293, figure 5).
     #[inline]
     pub(super) fn on_send_range(&mut self, range: SendRange) {
         let Some(fin) = self.sending.fin_position() else { return };

@@ -1,4 +1,4 @@
-//! The common path does what the general path does, whatever is lost and whenever the application writes.
+//! The common path equals the general path, for all loss patterns and write times.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,28 +12,28 @@ use super::*;
 const ONE_WAY: Duration = Duration::from_millis(20);
 const TRANSMISSION: Duration = Duration::from_millis(3);
 
-/// What an application and a path do to a transfer.
+/// A transfer: writes of the application and losses of the path.
 #[derive(Debug, Clone)]
 struct Transfer {
     stack: Stack,
-    /// Bytes written, and how long after the time before.
+    /// Bytes written, and milliseconds since the previous write.
     writes: Vec<(u64, u64)>,
-    /// Data segments that are lost, and acknowledgements, by their number.
+    /// Whether each data segment and each acknowledgement is lost, by number.
     lost: Vec<bool>,
     lost_acks: Vec<bool>,
 }
 
-/// A segment that an end has sent: when, from which end, and the state of the sender after it.
+/// A transmitted segment: time, endpoint, segment, and the state of the sender afterwards.
 type Event = (Instant, usize, Segment, u32, u32);
 
 impl Transfer {
-    /// All segments of a transfer, in order of time.
+    /// All segments of a transfer, in chronological order.
     fn run(&self, common_path: bool) -> Vec<Event> {
         let params = Arc::new(StackParams::resolve(&self.stack));
         let end = |own, peer| Connection::established(params.clone(), own, &params, peer);
         let mut ends = [end(0xffff_f000, 7), end(7, 0xffff_f000)];
         if !common_path {
-            ends[0].sending.wake(&params).leave_common_path();
+            ends[0].sending.activate(&params).leave_common_path();
         }
         let mut writes = VecDeque::new();
         let mut at = Instant::ZERO;
@@ -41,7 +41,7 @@ impl Transfer {
             at += Duration::from_millis(pause_ms);
             writes.push_back((at, bytes));
         }
-        // On their way to each end, in order of time.
+        // Segments in transit to each endpoint, in chronological order.
         let mut paths: [VecDeque<(Instant, Segment)>; 2] = Default::default();
         let (mut free, mut counts, mut events) = (Instant::ZERO, [0, 0], Vec::new());
         let mut now = Instant::ZERO;
@@ -91,20 +91,20 @@ impl Transfer {
     }
 }
 
-/// The first entry, if its time has come.
+/// The first entry, if it is due.
 fn pop_due<T>(queue: &mut VecDeque<(Instant, T)>, now: Instant) -> Option<(Instant, T)> {
     if queue.front()?.0 <= now { queue.pop_front() } else { None }
 }
 
 fn transfers() -> impl Strategy<Value = Transfer> {
-    let variants = [
+    let algorithms = [
         CongestionControlAlgorithm::Tahoe,
         CongestionControlAlgorithm::Reno,
         CongestionControlAlgorithm::NewReno,
         CongestionControlAlgorithm::Sack,
     ];
     let profiles = prop::sample::select(vec![Profile::Rfc, Profile::Ns2]);
-    let stacks = (profiles, prop::sample::select(variants.to_vec()), any::<bool>(), 2_u64..60);
+    let stacks = (profiles, prop::sample::select(algorithms.to_vec()), any::<bool>(), 2_u64..60);
     let stack = stacks.prop_map(|(profile, congestion_control, timestamps, window)| Stack {
         profile,
         congestion_control: Some(congestion_control),

@@ -1,4 +1,4 @@
-//! Segments that arrive on an open connection (RFC 9293, 3.10.7.4).
+//! Processing of segments on an open connection (RFC 9293, 3.10.7.4).
 
 use gridhaul_scenario::units::Instant;
 
@@ -11,7 +11,8 @@ impl Connection {
         let next = self.receiver.next();
         let in_sequence = segment.seq == self.peer_isn.wrapping_add(next as u32);
         if !in_sequence && !self.is_acceptable(segment) {
-            // RFC 9293, 3.10.7.4, first: what is outside the window is answered and dropped.
+            // RFC 9293, 3.10.7.4, first: a segment outside the window is answered with an acknowledgement and
+            // dropped.
             if !segment.flags.has(Flags::RST) {
                 self.receiver.request_ack();
             }
@@ -35,26 +36,26 @@ impl Connection {
         }
     }
 
-    /// RFC 5961, section 3.2: a reset counts at exactly the expected number; elsewhere in the
-    /// window it is challenged by an acknowledgement.
+    /// RFC 5961, section 3.2: a reset is accepted only at exactly the expected sequence number; elsewhere in
+    /// the window it triggers a challenge ACK.
     #[cold]
     pub(super) fn on_reset(&mut self, in_sequence: bool) {
         if in_sequence {
-            self.end();
+            self.enter_closed();
         } else {
             self.receiver.request_ack();
         }
     }
 
-    /// The acceptability test of RFC 9293, 3.10.7.4, for a segment that does not begin at the next
-    /// expected number. Old data is let through to be answered where it is handled.
+    /// The acceptability test of RFC 9293, 3.10.7.4, for a segment that does not start at the next expected
+    /// sequence number. Old data is accepted here and answered where data is handled.
     #[cold]
     pub(super) fn is_acceptable(&self, segment: &Segment) -> bool {
         let next = self.receiver.next();
         let Some(start) = expand(segment.seq, self.peer_isn, next) else { return false };
         let limit = next + u64::from(self.receiver.window(&self.params));
         if segment.sequence_len() > 0 {
-            // Data that begins at or before the expected number is cut to size later.
+            // Data that begins at or before the expected number is trimmed later.
             start < limit.max(next + 1)
         } else {
             next <= start && start < limit
@@ -63,25 +64,25 @@ impl Connection {
 
     #[inline]
     pub(super) fn handle_payload(&mut self, now: Instant, segment: &Segment) {
-        let near = self.receiver.next();
-        let Some(start) = expand(segment.seq, self.peer_isn, near) else {
+        let next = self.receiver.next();
+        let Some(start) = expand(segment.seq, self.peer_isn, next) else {
             self.receiver.request_ack();
             return;
         };
         let mut end = start + u64::from(segment.sequence_len());
         let mut fin = segment.flags.has(Flags::FIN);
         if !self.receiver.has_offered(end) {
-            let Some(cut) = self.cut_to_window(segment, start, end) else {
+            let Some(cut) = self.trim_to_window(segment, start, end) else {
                 self.receiver.request_ack();
                 return;
             };
             (end, fin) = cut;
         }
         if let Some((value, _)) = segment.timestamps {
-            self.note_clock(now, segment.clock, value, start);
+            self.note_timestamps(now, segment.clock, value, start);
         }
         if self.state == State::TimeWait {
-            // RFC 9293, 3.10.7.4, eighth: a repeated FIN restarts the wait.
+            // RFC 9293, 3.10.7.4, eighth: a retransmitted FIN restarts the TIME-WAIT timer.
             self.time_wait(now);
         }
         self.receiver.handle_data(now, start, end, fin, &self.params);
@@ -90,22 +91,22 @@ impl Connection {
         }
     }
 
-    /// RFC 9293, 3.10.7.4: what lies beyond the window is cut off. Returns the end of the rest, and whether
-    /// FIN belongs to it; `None` if nothing is within. A FIN alone needs no buffer space.
-    fn cut_to_window(&self, segment: &Segment, start: u64, end: u64) -> Option<(u64, bool)> {
-        let near = self.receiver.next();
-        let limit = near + u64::from(self.receiver.window(&self.params));
+    /// RFC 9293, 3.10.7.4: trims a segment to the window. Returns the end of the remaining range, and whether
+    /// FIN belongs to it; `None` if no part is within the window. A FIN without data needs no buffer space.
+    fn trim_to_window(&self, segment: &Segment, start: u64, end: u64) -> Option<(u64, bool)> {
+        let next = self.receiver.next();
+        let limit = next + u64::from(self.receiver.window(&self.params));
         let fin = segment.flags.has(Flags::FIN);
-        let bare_fin = fin && segment.len == 0 && start == near;
+        let bare_fin = fin && segment.len == 0 && start == next;
         if end <= limit || bare_fin {
             return Some((end, fin));
         }
         (start < limit).then_some((limit, false))
     }
 
-    /// What the next acknowledgement tells the sender of a segment that begins at `start`.
+    /// Updates the timestamp or delay of the next acknowledgement with a segment that begins at `start`.
     #[inline]
-    fn note_clock(&mut self, now: Instant, clock: ClockOption, value: u32, start: u64) {
+    fn note_timestamps(&mut self, now: Instant, clock: ClockOption, value: u32, start: u64) {
         match clock {
             ClockOption::Timestamps => {
                 // RFC 7323, section 4.3: echo the latest timestamp of a segment that covers the last

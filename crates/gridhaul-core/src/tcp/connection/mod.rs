@@ -1,11 +1,11 @@
-//! One end of a TCP connection (RFC 9293): both halves and the state between SYN and TIME-WAIT.
+//! One endpoint of a TCP connection (RFC 9293): both halves and the state between SYN and TIME-WAIT.
 
-mod between;
 mod closing;
 mod input;
 mod opening;
 mod output;
-mod sending;
+mod proxy_interface;
+mod sending_half;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,72 +17,72 @@ use crate::tcp::receiver::Receiver;
 use crate::tcp::segment::{Flags, OneWayDelay, Segment, expand};
 use crate::tcp::sender::{SendRange, Sender};
 
-use self::closing::Ending;
+use self::closing::ClosingState;
 pub use self::output::PendingSegment;
 use self::output::clock_option;
-use self::sending::Sending;
+use self::sending_half::SendingHalf;
 
 /// The state of a connection (RFC 9293, 3.3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Waits for SYN.
+    /// Waiting for SYN.
     Listen,
-    /// Has sent SYN.
+    /// SYN sent.
     SynSent,
-    /// Has received SYN and answered it.
+    /// SYN received and answered.
     SynReceived,
     /// Open in both directions.
     Established,
-    /// Closed from here; FIN is not acknowledged.
+    /// Closed locally; FIN is not acknowledged.
     FinWait1,
-    /// Closed from here; FIN is acknowledged.
+    /// Closed locally; FIN is acknowledged.
     FinWait2,
-    /// Closed from the other end.
+    /// Closed by the peer.
     CloseWait,
-    /// Closed from both ends at once.
+    /// Closed by both endpoints simultaneously.
     Closing,
-    /// Closed from the other end first; FIN is not acknowledged.
+    /// Closed by the peer first; the local FIN is not acknowledged.
     LastAck,
-    /// Waits for late segments.
+    /// Waiting for delayed segments to expire.
     TimeWait,
-    /// Over.
+    /// No connection.
     Closed,
 }
 
-/// One end of a connection.
+/// One endpoint of a connection.
 #[derive(Debug, Clone)]
 pub struct Connection {
     params: Arc<StackParams>,
-    sending: Sending,
+    sending: SendingHalf,
     receiver: Receiver,
-    /// Position that was acknowledged last (RFC 7323, section 4.3: Last.ACK.sent).
+    /// Position of the last acknowledgement sent (RFC 7323, section 4.3: Last.ACK.sent).
     last_ack: u64,
     isn: u32,
     peer_isn: u32,
-    /// Timestamp to echo (RFC 7323, section 4.3); with MEDX, the delay to report.
+    /// Timestamp to echo (RFC 7323, section 4.3); with MEDX, the one-way delay to report.
     echo: u32,
     state: State,
     timestamps: bool,
     sack: bool,
-    /// The application at this end never writes.
+    /// The local application never writes.
     receive_only: bool,
-    ending: Option<Box<Ending>>,
+    closing: Option<Box<ClosingState>>,
 }
 
 impl Connection {
-    /// An end that will open the connection. `isn` is its initial sequence number.
+    /// An endpoint that opens the connection (active open). `isn` is its initial sequence number.
     #[must_use]
     pub fn connect(params: Arc<StackParams>, isn: u32) -> Self {
         Self::new(params, isn, State::SynSent)
     }
 
-    /// An end that waits for the other to open the connection.
+    /// An endpoint that waits for a connection (passive open).
     #[must_use]
     pub fn listen(params: Arc<StackParams>, isn: u32) -> Self {
         Self::new(params, isn, State::Listen)
     }
 
-    /// An end of a connection that exists from the start, without handshake.
+    /// An endpoint of a connection that is established from the start, without a handshake.
     #[must_use]
     pub fn established(
         params: Arc<StackParams>,
@@ -92,11 +92,14 @@ impl Connection {
     ) -> Self {
         let mut connection = Self::new(params, isn, State::Established);
         connection.peer_isn = peer_isn;
-        connection.sending.wake(&connection.params).skip_handshake(peer.receive_window, peer_isn);
+        connection
+            .sending
+            .activate(&connection.params)
+            .skip_handshake(peer.receive_window, peer_isn);
         connection.receiver.handle_syn();
         connection.last_ack = connection.receiver.next();
         let clock = peer.has_clock_option().then(|| clock_option(peer));
-        connection.agree(clock, peer.sack);
+        connection.negotiate_options(clock, peer.sack);
         connection
     }
 
@@ -104,7 +107,7 @@ impl Connection {
         let (timestamps, sack) = (params.has_clock_option(), params.sack);
         let echo = if params.one_way_delay { OneWayDelay::UNKNOWN } else { 0 };
         Self {
-            sending: Sending::new(&params),
+            sending: SendingHalf::new(&params),
             receiver: Receiver::new(&params),
             last_ack: 0,
             isn,
@@ -114,54 +117,56 @@ impl Connection {
             timestamps,
             sack,
             receive_only: false,
-            ending: None,
+            closing: None,
             params,
         }
     }
 
-    /// The application at this end will not write: once the connection is open, the sending half
-    /// keeps only what acknowledgements need. That is memory saved and nothing else; whoever writes
-    /// all the same begins with a fresh window and no round-trip estimate.
+    /// The local application will not write: once the connection is open, the sending half keeps only the
+    /// state that acknowledgements need. This saves memory and has no other effect, except that an
+    /// application that writes after all starts with a new congestion window and no round-trip estimate.
     pub fn receive_only(&mut self) {
         self.receive_only = true;
         if matches!(self.state, State::Listen | State::Established) {
-            self.sending.rest();
+            self.sending.release_idle();
         }
     }
 
-    /// The application writes `bytes` more; [`u64::MAX`] for ever.
+    /// The application writes `bytes`; [`u64::MAX`] for an unlimited transfer.
     pub fn write(&mut self, bytes: u64) {
-        self.sending.wake(&self.params).write(bytes);
+        self.sending.activate(&self.params).write(bytes);
     }
     /// Bytes that the application has written.
     #[must_use]
     pub fn written(&self) -> u64 {
-        self.sending.whole().map_or(0, Sender::written)
+        self.sending.sender().map_or(0, Sender::written)
     }
-    /// The application will write no more: FIN follows the data.
+    /// The application closes its direction: FIN follows the data.
     pub fn close(&mut self) {
-        self.sending.wake(&self.params).close();
+        self.sending.activate(&self.params).close();
     }
-    /// From now on the application takes data only with [`Self::read`].
+    /// From now on the application reads data only with [`Self::read`].
     pub fn read_on_demand(&mut self) {
-        self.receiver.set_lazy();
+        self.receiver.read_on_demand();
     }
-    /// The application takes `bytes`.
+    /// The application reads `bytes`.
     pub fn read(&mut self, bytes: u64) {
         self.receiver.consume(bytes, &self.params);
     }
 
-    /// Whether a message of `bytes` is taken from an application that was `refused` the last time or not: its
-    /// first segment would leave at once, but for pacing, or waits for more to fill it. Linux takes some
-    /// segments that wait for the window, too.
+    /// Whether the send buffer accepts a message of `bytes` from an application whose last write was
+    /// `refused` or not: its first segment would be sent at once, except for pacing, or waits for more data
+    /// to fill it. Linux also accepts some segments that wait for the window.
     #[must_use]
-    pub fn takes(&self, bytes: u64, refused: bool) -> bool {
+    pub fn accepts_write(&self, bytes: u64, refused: bool) -> bool {
         self.is_open()
-            && self.sender().is_some_and(|sender| sender.takes(bytes, refused, &self.params))
+            && self
+                .sender()
+                .is_some_and(|sender| sender.accepts_write(bytes, refused, &self.params))
     }
 
-    /// Which bytes of the other end's data, counted from 0, a segment brings that this end would
-    /// take: what lies beyond its window is cut off. `None` where that is nothing new.
+    /// Range of the peer's data, counted from byte 0, that a segment carries and this endpoint would accept:
+    /// bytes beyond its window are excluded. `None` without new data.
     #[must_use]
     pub fn incoming(&self, segment: &Segment) -> Option<Range<u64>> {
         if matches!(self.state, State::Listen | State::SynSent | State::Closed)
@@ -187,11 +192,11 @@ impl Connection {
     pub const fn is_open(&self) -> bool {
         matches!(self.state, State::Established | State::CloseWait)
     }
-    /// The sending half; `None` at an end that only receives ([`Self::receive_only`]).
+    /// The sending half; `None` at a receive-only endpoint ([`Self::receive_only`]).
     #[inline]
     #[must_use]
     pub fn sender(&self) -> Option<&Sender> {
-        self.sending.whole()
+        self.sending.sender()
     }
     /// Position that is sent next, and the first unacknowledged one.
     #[must_use]
@@ -209,35 +214,35 @@ impl Connection {
     pub const fn receiver(&self) -> &Receiver {
         &self.receiver
     }
-    /// The stack.
+    /// TCP parameters of the stack.
     #[must_use]
     pub fn params(&self) -> &StackParams {
         &self.params
     }
 
-    /// When [`Self::handle_timeout`] is wanted.
+    /// Time of the next call of [`Self::handle_timeout`].
     #[inline]
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
         let deadline = self.sending.next_deadline().min(self.receiver.ack_deadline());
-        match &self.ending {
+        match &self.closing {
             None => deadline,
-            Some(ending) => deadline.min(ending.time_wait_until),
+            Some(closing) => deadline.min(closing.time_wait_until),
         }
     }
 
-    /// Time has come to a deadline.
+    /// Handles expired timers.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.sending.handle_timeout(now, &self.params);
-        if let Some(ending) = &mut self.ending
-            && ending.time_wait_until <= now
+        if let Some(closing) = &mut self.closing
+            && closing.time_wait_until <= now
         {
             self.state = State::Closed;
-            ending.time_wait_until = Instant::NEVER;
+            closing.time_wait_until = Instant::NEVER;
         }
     }
 
-    /// Handles a segment from the other end.
+    /// Handles a segment from the peer.
     #[inline]
     pub fn handle_segment(&mut self, now: Instant, segment: &Segment) {
         if self.state == State::Established && !segment.flags.has(Flags::SYN) {
@@ -247,7 +252,7 @@ impl Connection {
         self.handle_in_other_states(now, segment);
     }
 
-    /// What is to be sent now, if anything.
+    /// The segment to send now, if any.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
         if !self.may_send() {
@@ -262,21 +267,21 @@ impl Connection {
     #[inline]
     #[must_use]
     pub fn has_filled_window(&self) -> bool {
-        self.sending.whole().is_some_and(Sender::has_filled_window)
+        self.sending.sender().is_some_and(Sender::has_filled_window)
     }
 
-    /// Whether the connection is open as far as sending goes: then [`Self::poll_transmit`] is
+    /// Whether the connection is open for sending: then [`Self::poll_transmit`] is
     /// [`Self::poll_range`] and [`Self::segment`].
     #[inline]
     pub(crate) const fn may_send(&self) -> bool {
         matches!(self.state, State::Established) || self.is_open_for_sending()
     }
 
-    /// What the next segment of an open connection carries, if one is to go now; nothing, if it only
-    /// acknowledges.
+    /// Range of the next segment of an open connection, if one is to be sent now; an empty range for a pure
+    /// acknowledgement.
     #[inline(always)]
     pub(crate) fn poll_range(&mut self, now: Instant) -> Option<SendRange> {
-        // Linux acknowledges the answer to SYN before the application writes anything.
+        // Linux acknowledges SYN-ACK before the application can write data.
         let bare = self.last_ack == 0
             && self.params.policy.bare_handshake_ack
             && self.receiver.ack_due(now);

@@ -1,5 +1,5 @@
-//! Opening a connection, refusing what belongs to none (RFC 9293, 3.10.7.1 to 3.10.7.3), and the
-//! options that both ends agree on.
+//! Connection establishment, resets for segments without a connection (RFC 9293, 3.10.7.1 to 3.10.7.3), and
+//! option negotiation.
 
 use gridhaul_scenario::units::Instant;
 
@@ -11,13 +11,13 @@ impl Connection {
     pub(super) fn handle_in_other_states(&mut self, now: Instant, segment: &Segment) {
         let flags = segment.flags;
         match self.state {
-            State::Closed => self.refuse(segment),
+            State::Closed => self.reset_unknown(segment),
             State::Listen if flags.has(Flags::RST) => {}
-            State::Listen if flags.has(Flags::ACK) => self.refuse(segment),
+            State::Listen if flags.has(Flags::ACK) => self.reset_unknown(segment),
             State::Listen if flags.has(Flags::SYN) => {
                 self.on_syn(segment);
                 self.state = State::SynReceived;
-                self.sending.wake(&self.params).set_window(segment.window, segment.seq);
+                self.sending.activate(&self.params).set_window(segment.window, segment.seq);
             }
             State::Listen => {}
             State::SynSent => self.handle_in_syn_sent(now, segment),
@@ -36,12 +36,12 @@ impl Connection {
         let acknowledges = flags.has(Flags::ACK);
         let acceptable = segment.ack == self.isn.wrapping_add(self.sending.next() as u32);
         if acknowledges && !acceptable {
-            self.refuse(segment);
+            self.reset_unknown(segment);
             return;
         }
         if flags.has(Flags::RST) {
             if acknowledges {
-                self.end();
+                self.enter_closed();
             }
             return;
         }
@@ -54,11 +54,11 @@ impl Connection {
         }
         if acknowledges {
             self.sending.handle_ack(now, segment, self.isn, &self.params);
-            self.sending.wake(&self.params).set_window(segment.window, segment.seq);
+            self.sending.activate(&self.params).set_window(segment.window, segment.seq);
             self.on_established();
         } else {
-            // RFC 9293, 3.5: both ends opened at the same time.
-            self.sending.wake(&self.params).set_window(segment.window, segment.seq);
+            // RFC 9293, 3.5: simultaneous open.
+            self.sending.activate(&self.params).set_window(segment.window, segment.seq);
             self.state = State::SynReceived;
         }
     }
@@ -66,21 +66,21 @@ impl Connection {
     fn handle_in_syn_received(&mut self, now: Instant, segment: &Segment) {
         let flags = segment.flags;
         if flags.has(Flags::RST) {
-            // RFC 9293, 3.10.7.4: an end that was opened passively would go back to LISTEN; one
-            // machine serves one connection here, so it is over.
+            // RFC 9293, 3.10.7.4: after a passive open an endpoint would return to LISTEN; a state machine
+            // serves one connection here, so it closes.
             let next = self.receiver.next();
             self.on_reset(segment.seq == self.peer_isn.wrapping_add(next as u32));
             return;
         }
         if flags.has(Flags::ACK) {
             if !self.sending.handle_ack(now, segment, self.isn, &self.params) {
-                self.refuse(segment);
+                self.reset_unknown(segment);
                 return;
             }
             if self.sending.una() > 0 {
                 self.on_established();
                 if flags.has(Flags::SYN) {
-                    // RFC 9293, 3.5, figure 8: a simultaneous open ends with this.
+                    // RFC 9293, 3.5, figure 8: this completes a simultaneous open.
                     self.receiver.request_ack();
                 } else {
                     self.handle_established(now, segment);
@@ -89,24 +89,24 @@ impl Connection {
             }
         }
         if flags.has(Flags::SYN) {
-            // Our SYN-ACK was lost and the other end asks again: the timer repeats it.
+            // The SYN-ACK was lost and the peer has retransmitted SYN: the timer retransmits SYN-ACK.
             self.receiver.request_ack();
         }
     }
 
     fn on_established(&mut self) {
         self.state = State::Established;
-        if let Some(rtt) = self.sending.whole().and_then(|sender| sender.rtt().srtt()) {
+        if let Some(rtt) = self.sending.sender().and_then(|sender| sender.rtt().srtt()) {
             self.receiver.note_handshake_rtt(rtt);
         }
         if self.receive_only {
-            self.sending.rest();
+            self.sending.release_idle();
         }
     }
 
-    /// Answers a segment that belongs to no connection (RFC 9293, 3.10.7.1).
+    /// Resets a segment that belongs to no connection (RFC 9293, 3.10.7.1).
     #[cold]
-    fn refuse(&mut self, segment: &Segment) {
+    fn reset_unknown(&mut self, segment: &Segment) {
         if segment.flags.has(Flags::RST) {
             return;
         }
@@ -118,14 +118,14 @@ impl Connection {
             let flags = Flags::RST.with(Flags::ACK);
             Segment { ack, flags, header, ..Segment::default() }
         };
-        self.ending().reset = Some(answer);
+        self.closing().reset = Some(answer);
     }
 
     fn on_syn(&mut self, segment: &Segment) {
         self.peer_isn = segment.seq;
         self.receiver.handle_syn();
         let clock = segment.timestamps.map(|_| segment.clock);
-        self.agree(clock, segment.sack_permitted);
+        self.negotiate_options(clock, segment.sack_permitted);
         if let Some((value, _)) = segment.timestamps
             && segment.clock == ClockOption::Timestamps
         {
@@ -133,31 +133,31 @@ impl Connection {
         }
     }
 
-    /// Options count when both ends offer them (RFC 7323, section 2.2; RFC 2018, section 2): the
-    /// same kind of times, if the other end offers any.
-    pub(super) fn agree(&mut self, clock: Option<ClockOption>, sack: bool) {
+    /// Enables the options that both endpoints offer (RFC 7323, section 2.2; RFC 2018, section 2), with the
+    /// same kind of timestamp option.
+    pub(super) fn negotiate_options(&mut self, clock: Option<ClockOption>, sack: bool) {
         self.timestamps &= clock == Some(clock_option(&self.params));
         self.sack &= sack;
         if !self.sack {
-            self.sending.wake(&self.params).without_sack(&self.params);
+            self.sending.activate(&self.params).without_sack(&self.params);
         }
     }
 
     #[cold]
     pub(super) fn poll_in_other_states(&mut self, now: Instant) -> Option<Segment> {
-        if let Some(reset) = self.ending.as_mut().and_then(|ending| ending.reset.take()) {
+        if let Some(reset) = self.closing.as_mut().and_then(|closing| closing.reset.take()) {
             return Some(reset);
         }
         if !matches!(self.state, State::SynSent | State::SynReceived) {
             return None;
         }
         if self.sending.next() == 0 {
-            let sender = self.sending.wake(&self.params);
+            let sender = self.sending.activate(&self.params);
             sender.send_syn(now, &self.params);
             if self.state == State::SynReceived && self.params.policy.one_way_open {
                 sender.assume_opened();
                 if self.receive_only {
-                    self.sending.rest();
+                    self.sending.release_idle();
                 }
             }
         } else if self.receiver.ack_due(now) && self.state == State::SynReceived {

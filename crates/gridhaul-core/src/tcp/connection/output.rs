@@ -1,4 +1,4 @@
-//! Segments of an open connection: header, options and payload of a range of the stream.
+//! Construction of the segments of an open connection: header, options and payload range.
 
 use gridhaul_scenario::units::Instant;
 
@@ -8,33 +8,33 @@ use crate::tcp::profile::OptionBytes;
 use crate::tcp::segment::{ClockOption, Flags, OneWayDelay, SackBlocks, Segment};
 use crate::tcp::sender::SendRange;
 
-/// A segment that is to be sent ([`Connection::poll`]).
+/// A segment to send ([`Connection::poll`]).
 #[derive(Debug, Clone, Copy)]
 pub enum PendingSegment {
-    /// Of an open connection: the range that it carries.
+    /// Range of the stream for a segment of an open connection.
     #[expect(private_interfaces, reason = "only handed back to the connection")]
     Range(SendRange),
-    /// In other states.
-    Written(Segment),
+    /// A complete segment in other states.
+    Complete(Segment),
 }
 
 impl Connection {
-    /// What [`Self::poll_transmit`] would return, not yet written.
+    /// The result of [`Self::poll_transmit`] before the segment is constructed.
     #[inline(always)]
     pub fn poll(&mut self, now: Instant) -> Option<PendingSegment> {
         if !self.may_send() {
-            return self.poll_in_other_states(now).map(PendingSegment::Written);
+            return self.poll_in_other_states(now).map(PendingSegment::Complete);
         }
         self.poll_range(now).map(PendingSegment::Range)
     }
 
-    /// Writes what [`Self::poll`] has just returned over what `place` held: to move a segment takes longer
-    /// than to write it.
+    /// Constructs the result of [`Self::poll`] in `target`: moving a segment is slower than constructing it
+    /// in its place.
     #[inline(always)]
-    pub fn write_segment(&mut self, now: Instant, pending: &PendingSegment, place: &mut Segment) {
+    pub fn write_segment(&mut self, now: Instant, pending: &PendingSegment, target: &mut Segment) {
         match pending {
-            PendingSegment::Range(range) => self.write_range(now, *range, place),
-            PendingSegment::Written(segment) => *place = *segment,
+            PendingSegment::Range(range) => self.write_range(now, *range, target),
+            PendingSegment::Complete(segment) => *target = *segment,
         }
     }
 
@@ -47,41 +47,41 @@ impl Connection {
     }
 
     #[inline(always)]
-    fn write_range(&mut self, now: Instant, range: SendRange, place: &mut Segment) {
-        if range.start > 0 && self.sends_bare_header() {
-            self.write_bare(now, range, place);
+    fn write_range(&mut self, now: Instant, range: SendRange, target: &mut Segment) {
+        if range.start > 0 && self.sends_without_options() {
+            self.write_without_options(now, range, target);
         } else {
-            self.write_any(now, range, place);
+            self.write_with_options(now, range, target);
         }
     }
 
-    /// Whether the next segment has no options, and no flag but ACK, if it is not SYN.
+    /// Whether the next segment, unless it is SYN, has no options and no flag but ACK.
     #[inline]
-    fn sends_bare_header(&self) -> bool {
+    fn sends_without_options(&self) -> bool {
         !self.timestamps && !self.receiver.has_gap() && self.sending.fin_position().is_none()
     }
 
     #[inline(always)]
-    fn write_bare(&mut self, now: Instant, range: SendRange, place: &mut Segment) {
+    fn write_without_options(&mut self, now: Instant, range: SendRange, target: &mut Segment) {
         let params = &*self.params;
         let next = self.receiver.next();
         self.receiver.on_ack_sent(now, params);
         self.receiver.round_offer();
         self.last_ack = next;
-        place.seq = self.isn.wrapping_add(range.start as u32);
-        place.ack = self.peer_isn.wrapping_add(next as u32);
-        place.len = range.len;
-        place.window = self.receiver.offered_window();
-        place.timestamps = None;
-        place.sack.clear();
-        place.sack_permitted = false;
-        place.clock = clock_option(params);
-        place.flags = Flags::ACK;
-        place.header = params.header.min(255) as u8;
+        target.seq = self.isn.wrapping_add(range.start as u32);
+        target.ack = self.peer_isn.wrapping_add(next as u32);
+        target.len = range.len;
+        target.window = self.receiver.offered_window();
+        target.timestamps = None;
+        target.sack.clear();
+        target.sack_permitted = false;
+        target.clock = clock_option(params);
+        target.flags = Flags::ACK;
+        target.header = params.header.min(255) as u8;
     }
 
     #[inline(never)]
-    fn write_any(&mut self, now: Instant, range: SendRange, place: &mut Segment) {
+    fn write_with_options(&mut self, now: Instant, range: SendRange, target: &mut Segment) {
         let (len, flags, syn) = self.flags_of(range);
         let params = &*self.params;
         let clock = clock_option(params);
@@ -89,17 +89,17 @@ impl Connection {
             ClockOption::Timestamps => ((now.as_nanos() / 1_000_000) as u32, self.echo),
             ClockOption::OneWayDelay => (OneWayDelay::stamp(now), self.echo),
         });
-        place.sack.clear();
+        target.sack.clear();
         if self.sack && !syn && self.receiver.has_gap() {
-            let most = match params.option_bytes {
-                // RFC 2018, section 3: four blocks fit, three beside timestamps.
+            let max_blocks = match params.option_bytes {
+                // RFC 2018, section 3: four blocks fit, three with timestamps.
                 OptionBytes::All => 4 - usize::from(self.timestamps),
                 // `max_sack_blocks_`.
                 OptionBytes::SackBlocks => 3,
             };
-            place.sack = self.receiver.sack_blocks(self.peer_isn, most);
+            target.sack = self.receiver.sack_blocks(self.peer_isn, max_blocks);
         }
-        let options = options_len(&place.sack, timestamps.is_some(), params);
+        let options = options_len(&target.sack, timestamps.is_some(), params);
         let header = params.header as usize + options;
         let next = self.receiver.next();
         self.receiver.on_ack_sent(now, params);
@@ -107,22 +107,22 @@ impl Connection {
             self.receiver.round_offer();
         }
         self.last_ack = next;
-        place.seq = self.isn.wrapping_add(range.start as u32);
-        place.ack = self.peer_isn.wrapping_add(next as u32);
-        place.len = len;
-        place.window = self.receiver.offered_window();
-        place.timestamps = timestamps;
-        place.sack_permitted = syn && self.sack;
-        place.clock = clock;
-        place.flags = flags;
-        place.header = header.min(255) as u8;
+        target.seq = self.isn.wrapping_add(range.start as u32);
+        target.ack = self.peer_isn.wrapping_add(next as u32);
+        target.len = len;
+        target.window = self.receiver.offered_window();
+        target.timestamps = timestamps;
+        target.sack_permitted = syn && self.sack;
+        target.clock = clock;
+        target.flags = flags;
+        target.header = header.min(255) as u8;
     }
 
     /// Payload and flags of the segment that carries a range, and whether it is SYN.
     fn flags_of(&self, range: SendRange) -> (u32, Flags, bool) {
         if range.start == 0 && range.len > 0 {
-            let opens = self.state == State::SynSent;
-            let flags = if opens { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
+            let is_active_open = self.state == State::SynSent;
+            let flags = if is_active_open { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
             return (range.len - 1, flags, true);
         }
         if let Some(fin) = self.sending.fin_position()
@@ -135,19 +135,19 @@ impl Connection {
     }
 }
 
-/// The option with times that a stack offers, if it offers one.
+/// The timestamp option that a stack offers, if any.
 #[inline]
 pub(super) const fn clock_option(params: &StackParams) -> ClockOption {
     if params.one_way_delay { ClockOption::OneWayDelay } else { ClockOption::Timestamps }
 }
 
-/// Bytes of options: 12 for timestamps with their padding (RFC 7323, appendix A), as many for
-/// MEDX's delays, 4 + 8n for SACK blocks with their padding.
+/// Bytes of options: 12 for timestamps with their padding (RFC 7323, appendix A), 12 for the delays of MEDX,
+/// 4 + 8n for SACK blocks with their padding.
 #[inline]
 fn options_len(sack: &SackBlocks, timestamps: bool, params: &StackParams) -> usize {
     let blocks = sack.as_slice().len();
     match params.option_bytes {
-        // ns-2 has no MEDX, so nothing of it is imitated.
+        // ns-2 has no MEDX, so its real size applies.
         OptionBytes::SackBlocks => {
             usize::from(timestamps && params.one_way_delay) * 12 + 8 * blocks
         }

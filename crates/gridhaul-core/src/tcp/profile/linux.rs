@@ -1,4 +1,4 @@
-//! Profile `linux`: what a current Linux does where it differs from the RFCs.
+//! Profile `linux`: the differences of current Linux from the RFCs.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Recovery}
 use gridhaul_scenario::units::Duration;
 
 use super::algorithms::{BbrRules, CubicRules, RecoveryRules, VegasRules};
-use super::{Growth, HalvingBasis, IdleRestart, Policy, Rules, rfc};
+use super::{AlgorithmRules, ByteCounting, HalvingBasis, IdleRestart, Policy, rfc};
 use crate::tcp::params::StackParams;
 
 const POLICY: Policy = Policy {
@@ -19,7 +19,7 @@ const POLICY: Policy = Policy {
     validates_window: true,
     whole_segment_window: true,
     timeout_sends_one_segment: true,
-    algorithms: Rules::Linux,
+    algorithms: AlgorithmRules::Linux,
     ..rfc::POLICY
 };
 
@@ -31,7 +31,7 @@ pub(super) const CUBIC: CubicRules = CubicRules {
     counts_segments: true,
 };
 
-/// `bbr_pacing_margin_percent`: one per cent below the estimate, so that random variation builds no queue.
+/// `bbr_pacing_margin_percent`: 1 % below the estimate, so that random variation builds no queue.
 pub(crate) const BBR_PACING_MARGIN: f64 = 0.99;
 
 pub(super) const BBR: BbrRules = BbrRules {
@@ -47,8 +47,8 @@ pub(super) const BBR: BbrRules = BbrRules {
 pub(super) const VEGAS: VegasRules =
     VegasRules { timeout_begins_round: true, shares_use_of_window: true };
 
-/// RACK-TLP (RFC 8985) as Linux implements it; a stack of another profile that has this recovery follows
-/// the same rules.
+/// RACK-TLP (RFC 8985) as Linux implements it; stacks of other profiles with this recovery follow the same
+/// rules.
 pub(super) const RACK_TLP: RecoveryRules = RecoveryRules {
     tail_loss_probe: true,
     tracks_send_times: true,
@@ -61,7 +61,7 @@ pub(super) const RACK_TLP: RecoveryRules = RecoveryRules {
     timeout_in_recovery_keeps_threshold: true,
 };
 
-/// Algorithms that Linux has, or gets from gridhaul: all use its one loss recovery.
+/// Algorithms of Linux and those that gridhaul adds: all use the loss recovery of the kernel.
 const IN_THE_KERNEL: [CongestionControlAlgorithm; 9] = [
     CongestionControlAlgorithm::Reno,
     CongestionControlAlgorithm::NewReno,
@@ -78,7 +78,7 @@ pub(super) fn has_rack(congestion_control: CongestionControlAlgorithm) -> bool {
     IN_THE_KERNEL.contains(&congestion_control)
 }
 
-/// TCP_INIT_CWND: 10 segments, whatever their size.
+/// TCP_INIT_CWND: 10 segments, of any size.
 pub(super) const fn initial_window(mss: u32) -> u32 {
     10 * mss
 }
@@ -95,20 +95,20 @@ pub(super) fn defaults() -> StackParams {
         receive_window: 3 << 20,
         // TCP_DELACK_MIN; TCP_DELACK_MAX is that of the RFCs.
         delayed_ack: Duration::from_millis(40),
-        // TCP_MAX_QUICKACKS, 16, and one more since the window grows with the first segment
-        // (tcp_grow_window: `quick |= 1`).
+        // TCP_MAX_QUICKACKS, 16, plus one because the window grows with the first segment (tcp_grow_window:
+        // `quick |= 1`).
         quick_ack: 17,
         // TCP_RTO_MIN, and TCP_RTO_MAX of 120 s.
         rto_min: Duration::from_millis(200),
         rto_max: Duration::from_secs(120),
         clock_granularity: Duration::ZERO,
         rto_floor_on_variance: true,
-        growth: Growth::PerAcked,
+        byte_counting: ByteCounting::PerAcked,
         halving: HalvingBasis::Cwnd,
         // A single retransmission of SYN may have been spurious.
-        syn_repeats: 1,
+        syn_retransmissions_keeping_window: 1,
         // tcp_syn_linear_timeouts.
-        syn_linear: 4,
+        syn_linear_timeouts: 4,
         vegas: Arc::new(Profile::Linux.vegas()),
         policy: POLICY,
         ..rfc::defaults()

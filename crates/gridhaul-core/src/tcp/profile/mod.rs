@@ -1,7 +1,9 @@
-//! What the profiles of a stack do differently, in one place: `rfc.rs` follows the RFCs, `linux.rs` lists
-//! what a current Linux does otherwise, `ns2.rs` what the one-way agents of ns-2.35 do otherwise.
+//! Profiles of a stack: `rfc.rs` follows the RFCs, `linux.rs` lists the differences of current Linux, and
+//! `ns2.rs` those of the one-way agents of ns-2.35.
 //!
 //! Parameters with a key in the scenario are fields of [`StackParams`]. Behaviour without a key is a
+//! [`Policy`]; algorithms that Linux implements differently from their specification have separate tables.
+//! The code that implements a policy cites the source again.
 //! [`Policy`]; algorithms that Linux implements unlike their specification have tables of their own. The
 //! code that follows a policy cites the source again where it acts.
 
@@ -15,24 +17,24 @@ use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Recovery,
 use super::congestion::Controller;
 use super::params::StackParams;
 
-pub use algorithms::Rules;
+pub use algorithms::AlgorithmRules;
 pub(crate) use algorithms::{BbrRules, CubicRules, RecoveryRules};
 pub(crate) use linux::BBR_PACING_MARGIN;
 
-/// How the window grows with acknowledgements.
+/// How acknowledgements are counted for the growth of the window (RFC 3465).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Growth {
-    /// By one segment (or its share) for each acknowledgement, whatever it covers (ns-2).
+pub enum ByteCounting {
+    /// One segment (or its share) for each acknowledgement, whatever it covers (ns-2).
     PerAck,
-    /// By the bytes acknowledged, at most one segment each (RFC 5681, equation 2).
+    /// The bytes acknowledged, at most one segment for each acknowledgement (RFC 5681, equation 2).
     PerAckedUpToOne,
-    /// By all bytes acknowledged (RFC 3465 without its limit; Linux).
+    /// All bytes acknowledged (RFC 3465 without its limit; Linux).
     PerAcked,
 }
 
-impl Growth {
-    /// Bytes that count in slow start and in congestion avoidance, with so many acknowledged in order and
-    /// so many delivered, selectively acknowledged ones included.
+impl ByteCounting {
+    /// Bytes counted in slow start and in congestion avoidance for `acked` bytes acknowledged in order and
+    /// `delivered` bytes including selective acknowledgements.
     #[inline]
     pub(crate) fn credits(self, acked: u32, delivered: u32, mss: u32) -> (u32, u32) {
         match self {
@@ -43,7 +45,7 @@ impl Growth {
     }
 }
 
-/// What is halved when a loss is found.
+/// The quantity that a loss halves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HalvingBasis {
     /// The amount of outstanding data (RFC 5681, equation 4).
@@ -54,70 +56,70 @@ pub enum HalvingBasis {
     Window,
 }
 
-/// What TCP options add to the size of a segment.
+/// Size that TCP options add to a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptionBytes {
-    /// Their size on a real link, padding included.
+    /// Their real size, padding included.
     All,
-    /// Eight bytes for each SACK block and nothing else (ns-2, `Sacker::append_ack`).
+    /// Eight bytes for each SACK block and none for other options (ns-2, `Sacker::append_ack`).
     SackBlocks,
 }
 
-/// How the window restarts after an idle time longer than the RTO.
+/// Congestion window after an idle period longer than the RTO.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleRestart {
     /// At most the initial window (RFC 5681, section 4.1).
     InitialWindow,
-    /// Half for each RTO of idle time, down to the initial window (RFC 2861, section 3.1; Linux,
+    /// Halved for each RTO of idle time, down to the initial window (RFC 2861, section 3.1; Linux,
     /// `tcp_cwnd_restart`).
     Decay,
     /// One segment (ns-2, `slow_start_restart_`).
     OneSegment,
 }
 
-/// Behaviour of an implementation that no key of a scenario sets. The comments say what `true` means, and
-/// whose behaviour that is.
+/// Behaviour of an implementation that no key of a scenario sets. The comments describe the value `true` and
+/// name the implementation that has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// The answer to SYN is not acknowledged, and only SYN is retransmitted (ns-2, one-way agents).
+    /// SYN-ACK is not acknowledged, and only SYN is retransmitted (ns-2, one-way agents).
     pub one_way_open: bool,
-    /// SYN is a packet like others: its loss reduces the window (ns-2, `syn_`).
+    /// SYN is treated as data: its loss reduces the window (ns-2, `syn_`).
     pub syn_counts_as_data: bool,
     /// The third segment of the handshake carries no data (Linux, `tcp_rcv_synsent_state_process`).
     pub bare_handshake_ack: bool,
 
-    /// The delayed-ACK timer follows the pace of arriving data, and acknowledgements go at once after a
-    /// silence or an old segment (Linux, `tcp_event_data_recv`, `tcp_enter_quickack_mode`).
+    /// The delayed-ACK timer adapts to the interval between data segments, and acknowledgements are sent at
+    /// once after a pause or an old segment (Linux, `tcp_event_data_recv`, `tcp_enter_quickack_mode`).
     pub adaptive_delayed_ack: bool,
     /// A retransmission of the last segment in order is acknowledged with delay (ns-2, `DelAckSink::recv`).
     pub delays_ack_of_last_duplicate: bool,
 
-    /// A small segment waits for earlier small segments only (Linux, `tcp_minshall_check`).
+    /// Nagle's algorithm delays a small segment only for earlier small segments (Linux,
+    /// `tcp_minshall_check`).
     pub nagle_by_minshall: bool,
-    /// The application writes until a super-segment of the device is full (Linux, `tcp_sendmsg_locked`,
+    /// The application may write until a super-segment of the device is full (Linux, `tcp_sendmsg_locked`,
     /// `tcp_stream_memory_free`).
     pub fills_super_segments: bool,
-    /// Pacing spaces bursts (Linux, `tcp_update_skb_after_send`).
+    /// Pacing spaces bursts instead of segments (Linux, `tcp_update_skb_after_send`).
     pub paces_bursts: bool,
-    /// How the window restarts after an idle time.
+    /// Congestion window after an idle period.
     pub idle_restart: IdleRestart,
-    /// A window that the application leaves empty neither grows nor stays (RFC 2861; Linux,
+    /// A window that the application does not fill does not grow and decreases (RFC 2861; Linux,
     /// `tcp_cwnd_validate`).
     pub validates_window: bool,
     /// The congestion window is a whole number of segments (Linux, `snd_cwnd`).
     pub whole_segment_window: bool,
 
-    /// A timeout retransmits the first segment alone (Linux, `tcp_retransmit_timer`).
+    /// A timeout retransmits only the first segment (Linux, `tcp_retransmit_timer`).
     pub timeout_sends_one_segment: bool,
-    /// A timeout forgets selective acknowledgements (RFC 2018, section 8; ns-2).
+    /// A timeout clears SACK information (RFC 2018, section 8; ns-2).
     pub timeout_forgets_sacks: bool,
-    /// The count of duplicate acknowledgements lasts over a timeout in Tahoe (ns-2, `TcpAgent::timeout`).
+    /// Tahoe keeps its count of duplicate acknowledgements after a timeout (ns-2, `TcpAgent::timeout`).
     pub timeout_keeps_duplicates: bool,
     /// Another timeout of the same segment reduces ssthresh again, against RFC 5681, section 3.1 (ns-2,
     /// `TcpAgent::slowdown`).
     pub repeated_timeout_reduces: bool,
-    /// The timer that the last acknowledgement has started counts as the start of an idle time (ns-2,
-    /// `TcpAgent::newack`).
+    /// An idle period starts with the last acknowledgement (ns-2, `TcpAgent::newack`).
     pub idle_since_last_ack: bool,
     /// The retransmission timer expires, and backs off, while nothing is outstanding (ns-2,
     /// `VegasTcpAgent::timeout`).
@@ -126,28 +128,30 @@ pub struct Policy {
     pub fast_retransmit_backs_off: bool,
 
     /// SACK recovery counts the pipe in packets (ns-2, `tcp-sack1.cc`) instead of RFC 6675.
-    pub sack1_recovery: bool,
+    pub ns2_sack1_recovery: bool,
     /// In SACK recovery every acknowledgement counts as a duplicate (ns-2, `Sack1TcpAgent::recv`).
     pub every_ack_leaves_pipe: bool,
-    /// The first data segment may be retransmitted fast after an earlier loss (ns-2, `bugfix_ss_`).
+    /// The first data segment may be fast-retransmitted after an earlier loss (ns-2, `bugfix_ss_`).
     pub first_segment_is_retransmitted_fast: bool,
     /// One fast retransmit for each window, also in Reno (ns-2, `bugFix_`).
     pub one_fast_retransmit_per_window: bool,
-    /// Limited transmit sends one segment for each duplicate, whatever earlier ones have released (ns-2,
+    /// Limited transmit sends one segment for each duplicate, regardless of earlier duplicates (ns-2,
     /// `send_one`).
     pub limited_transmit_sends_one: bool,
-    /// A partial acknowledgement leaves the segment being timed (ns-2, `NewRenoTcpAgent::partialnewack`).
+    /// A partial acknowledgement does not stop the round-trip measurement in progress (ns-2,
+    /// `NewRenoTcpAgent::partialnewack`).
     pub partial_ack_keeps_timing: bool,
-    /// Segments that NewReno sends at most for each acknowledgement in recovery (ns-2, `send_much (0, 0, 2)`).
+    /// Maximum number of segments that NewReno sends for each acknowledgement in recovery (ns-2, `send_much
+    /// (0, 0, 2)`).
     pub new_reno_burst: Option<u8>,
-    /// The window stays as partial acknowledgements have deflated it (ns-2, `NewRenoTcpAgent::recv`).
+    /// The window keeps its deflation by partial acknowledgements (ns-2, `NewRenoTcpAgent::recv`).
     pub keeps_deflated_window: bool,
 
-    /// Whose CUBIC, BBR and Vegas it is.
-    pub algorithms: Rules,
+    /// Implementation of CUBIC, BBR and Vegas.
+    pub algorithms: AlgorithmRules,
 }
 
-/// The parameters and the policy of a profile.
+/// Parameters and policy of a profile.
 pub(super) fn defaults(profile: Profile) -> StackParams {
     match profile {
         Profile::Rfc => rfc::defaults(),
@@ -157,7 +161,7 @@ pub(super) fn defaults(profile: Profile) -> StackParams {
 }
 
 /// Windows of a profile for the segment size of `params`, in bytes: receive window, initial window and
-/// initial ssthresh, which is the receive window where absent.
+/// initial ssthresh; an absent ssthresh is the receive window.
 pub(super) fn windows(profile: Profile, params: &StackParams) -> (u32, u32, Option<u32>) {
     let mss = params.mss;
     match profile {
@@ -167,7 +171,7 @@ pub(super) fn windows(profile: Profile, params: &StackParams) -> (u32, u32, Opti
     }
 }
 
-/// The loss recovery of a variant; the modern ones use SACK where the stack has it.
+/// The loss recovery of a congestion control algorithm; modern algorithms use SACK where the stack has it.
 pub(super) fn loss_recovery(profile: Profile, params: &StackParams) -> Recovery {
     if profile == Profile::Linux && params.sack && linux::has_rack(params.congestion_control) {
         return Recovery::Rack;
@@ -182,7 +186,7 @@ pub(super) fn loss_recovery(profile: Profile, params: &StackParams) -> Recovery 
     }
 }
 
-/// Adapts what follows from the variant and the recovery of a stack.
+/// Adapts parameters that depend on the congestion control algorithm and the recovery of a stack.
 pub(super) fn adapt(stack: &Stack, params: &mut StackParams) {
     if stack.profile == Profile::Ns2 {
         params.sack = stack.sack.unwrap_or(params.recovery == Recovery::Sack);

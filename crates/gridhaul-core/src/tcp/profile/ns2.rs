@@ -1,11 +1,11 @@
-//! Profile `ns2`: what the one-way agents of ns-2.35 do (`tcl/lib/ns-default.tcl`).
+//! Profile `ns2`: the one-way agents of ns-2.35 (`tcl/lib/ns-default.tcl`).
 
 use std::sync::Arc;
 
 use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Recovery};
 use gridhaul_scenario::units::Duration;
 
-use super::{Growth, HalvingBasis, IdleRestart, OptionBytes, Policy, rfc};
+use super::{ByteCounting, HalvingBasis, IdleRestart, OptionBytes, Policy, rfc};
 use crate::tcp::params::StackParams;
 
 const POLICY: Policy = Policy {
@@ -17,7 +17,7 @@ const POLICY: Policy = Policy {
     timeout_keeps_duplicates: true,
     repeated_timeout_reduces: true,
     idle_since_last_ack: true,
-    sack1_recovery: true,
+    ns2_sack1_recovery: true,
     every_ack_leaves_pipe: true,
     first_segment_is_retransmitted_fast: true,
     one_fast_retransmit_per_window: true,
@@ -44,7 +44,7 @@ pub(super) fn defaults() -> StackParams {
         recovery: Recovery::GoBackN,
         // syn_ true and delay_growth_ true: one round trip before the data, as with a handshake.
         handshake: true,
-        // TCPSink acknowledges every segment; TCPSink/DelAck is asked for with `delayed_ack`.
+        // TCPSink acknowledges every segment; `delayed_ack` selects TCPSink/DelAck.
         delayed_ack: Duration::ZERO,
         delayed_ack_max: Duration::ZERO,
         timestamps: false,
@@ -58,7 +58,7 @@ pub(super) fn defaults() -> StackParams {
         // slow_start_restart_ true; see `Sender::restart_after_idle`.
         restart_after_idle: true,
         nagle: false,
-        growth: Growth::PerAck,
+        byte_counting: ByteCounting::PerAck,
         grow_only_when_limited: false,
         halving: HalvingBasis::Window,
         whole_ssthresh: true,

@@ -1,4 +1,4 @@
-//! Profile `rfc`: what the RFCs say today.
+//! Profile `rfc`: the current RFCs.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use gridhaul_scenario::scenario::{CongestionControlAlgorithm, Profile, Recovery}
 use gridhaul_scenario::units::Duration;
 
 use super::algorithms::{BbrRules, CubicRules, RecoveryRules, VegasRules};
-use super::{Growth, HalvingBasis, IdleRestart, OptionBytes, Policy, Rules};
+use super::{AlgorithmRules, ByteCounting, HalvingBasis, IdleRestart, OptionBytes, Policy};
 use crate::tcp::params::StackParams;
 
 pub(super) const POLICY: Policy = Policy {
@@ -28,7 +28,7 @@ pub(super) const POLICY: Policy = Policy {
     idle_since_last_ack: false,
     timer_runs_while_idle: false,
     fast_retransmit_backs_off: false,
-    sack1_recovery: false,
+    ns2_sack1_recovery: false,
     every_ack_leaves_pipe: false,
     first_segment_is_retransmitted_fast: false,
     one_fast_retransmit_per_window: false,
@@ -36,7 +36,7 @@ pub(super) const POLICY: Policy = Policy {
     partial_ack_keeps_timing: false,
     new_reno_burst: None,
     keeps_deflated_window: false,
-    algorithms: Rules::Rfc,
+    algorithms: AlgorithmRules::Rfc,
 };
 
 pub(super) const CUBIC: CubicRules = CubicRules {
@@ -60,7 +60,7 @@ pub(super) const BBR: BbrRules = BbrRules {
 pub(super) const VEGAS: VegasRules =
     VegasRules { timeout_begins_round: false, shares_use_of_window: false };
 
-/// RFC 5681, RFC 6582 and RFC 6675: losses are found by counting duplicate acknowledgements.
+/// RFC 5681, RFC 6582 and RFC 6675: losses are detected by counting duplicate acknowledgements.
 pub(super) const DUPLICATE_COUNTING: RecoveryRules = RecoveryRules {
     tail_loss_probe: false,
     tracks_send_times: false,
@@ -111,7 +111,7 @@ pub(super) fn defaults() -> StackParams {
         time_every_segment: true,
         restart_after_idle: true,
         nagle: true,
-        growth: Growth::PerAckedUpToOne,
+        byte_counting: ByteCounting::PerAckedUpToOne,
         grow_only_when_limited: true,
         prr: false,
         hystart: false,
@@ -119,11 +119,11 @@ pub(super) fn defaults() -> StackParams {
         whole_ssthresh: false,
         option_bytes: OptionBytes::All,
         // RFC 5681, section 3.1: after a lost SYN, one segment.
-        syn_repeats: 0,
-        syn_linear: 0,
+        syn_retransmissions_keeping_window: 0,
+        syn_linear_timeouts: 0,
         vegas: Arc::new(Profile::Rfc.vegas()),
-        // Paper `medx`, section 2: α = 0.5, β = 1.2. It leaves the length open: the three duplicates
-        // that reveal a loss, and one delay from before it.
+        // Paper `medx`, section 2: α = 0.5, β = 1.2. The paper does not give the length: three duplicates
+        // that indicate a loss, and one delay before them.
         medx: (0.5, 1.2, 4),
         policy: POLICY,
     }

@@ -1,24 +1,24 @@
-//! Data that has arrived beyond a gap.
+//! Reassembly queue for data received beyond a gap.
 
 use crate::tcp::segment::SackBlocks;
 
-/// Data beyond a gap.
+/// Data received beyond a gap.
 #[derive(Debug, Clone)]
-pub(super) struct Reassembly {
-    /// In order, apart from each other; never empty.
+pub(super) struct ReassemblyQueue {
+    /// Disjoint ranges in stream order; never empty.
     pub(super) ranges: Vec<(u64, u64)>,
-    /// A position in each of the ranges that changed last, most recent first (RFC 2018, section 4).
+    /// A position in each of the most recently changed ranges, most recent first (RFC 2018, section 4).
     recent: [u64; SackBlocks::MAX],
     /// Position after FIN, once it is known.
     pub(super) end: Option<u64>,
 }
 
-impl Reassembly {
+impl ReassemblyQueue {
     pub(super) fn new() -> Box<Self> {
         Box::new(Self { ranges: Vec::new(), recent: [u64::MAX; SackBlocks::MAX], end: None })
     }
 
-    /// Puts a range into its place and joins it with its neighbours.
+    /// Inserts a range and merges it with its neighbours.
     pub(super) fn insert(&mut self, start: u64, end: u64, fin: bool) {
         if fin {
             self.end = Some(end);
@@ -34,7 +34,7 @@ impl Reassembly {
         self.touch(start);
     }
 
-    /// Remembers that the range with this position changed last.
+    /// Records that the range with this position changed last.
     fn touch(&mut self, position: u64) {
         let in_same_range = |other: u64| {
             self.ranges.iter().any(|&(left, right)| {
@@ -65,10 +65,10 @@ impl Reassembly {
         for &position in &self.recent {
             let index = self.ranges.partition_point(|range| range.1 <= position);
             let Some(&(left, right)) = self.ranges.get(index) else { continue };
-            let wire = (isn.wrapping_add(left as u32), isn.wrapping_add(right as u32));
-            let known = position < left || blocks.as_slice().contains(&wire);
+            let block = (isn.wrapping_add(left as u32), isn.wrapping_add(right as u32));
+            let known = position < left || blocks.as_slice().contains(&block);
             if !known && blocks.as_slice().len() < max {
-                blocks.push(wire.0, wire.1);
+                blocks.push(block.0, block.1);
             }
         }
     }

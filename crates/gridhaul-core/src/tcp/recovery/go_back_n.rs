@@ -1,14 +1,13 @@
-//! Fast retransmit without fast recovery (Tahoe): everything from the lost segment on is sent
-//! again.
+//! Fast retransmit without fast recovery (Tahoe): all segments from the lost segment on are retransmitted.
 
 use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
 
-/// Go back to the first unacknowledged segment.
+/// Go-back-N.
 #[derive(Debug, Clone)]
 pub(crate) struct GoBackN {
-    /// A new fast retransmit needs an acknowledgement beyond this position, so that duplicates of
-    /// segments sent twice do not start another one (RFC 6582, section 4.1).
+    /// A new fast retransmit needs an acknowledgement beyond this position, so that duplicate
+    /// acknowledgements of retransmitted segments do not trigger another one (RFC 6582, section 4.1).
     recover: u64,
     inflation: u32,
 }
@@ -38,7 +37,7 @@ impl LossRecovery for GoBackN {
     }
 
     #[inline]
-    fn on_new_ack(&mut self, _scene: &mut LossRecoveryContext<'_>, _acked: u64) -> CwndGrowth {
+    fn on_new_ack(&mut self, _context: &mut LossRecoveryContext<'_>, _acked: u64) -> CwndGrowth {
         self.inflation = 0;
         CwndGrowth::Grow
     }

@@ -1,16 +1,16 @@
-//! Loss recovery: how a loss is found and what is sent again. One file for each kind.
+//! Loss recovery: loss detection and retransmission, with one file for each kind.
 //!
-//! A recovery sees duplicate and new acknowledgements, marks segments as lost in the queue of
-//! sent segments, and tells the controller; the sender then sends what is marked.
+//! A recovery handles duplicate and new acknowledgements, marks segments as lost in the retransmission queue,
+//! and notifies the congestion control; the sender then retransmits the marked segments.
 
-mod allowance;
 mod go_back_n;
+mod max_burst;
 mod new_reno;
+mod ns2_sack1;
 mod prr;
 mod rack;
 mod reno;
 mod sack;
-mod sack1;
 mod vegas;
 
 use gridhaul_scenario::scenario::Recovery as Kind;
@@ -19,56 +19,56 @@ use gridhaul_scenario::units::{Duration, Instant};
 use super::congestion::{Controller, Loss};
 use super::params::StackParams;
 use super::profile::HalvingBasis;
+use super::retransmission_queue::RetransmissionQueue;
 use super::rtt::RttEstimator;
-use super::sent::SentQueue;
 
-pub(crate) use rack::Delivered;
+pub(crate) use rack::DeliveredSegment;
 
-/// The loss-recovery context: what a recovery reads and changes of its sender.
+/// Context of the loss recovery: the parts of the sender that a recovery reads and changes.
 pub(crate) struct LossRecoveryContext<'a> {
     pub now: Instant,
     pub params: &'a StackParams,
-    pub queue: &'a mut SentQueue,
+    pub queue: &'a mut RetransmissionQueue,
     pub congestion: &'a mut Controller,
     pub rtt: &'a RttEstimator,
     /// First unacknowledged position.
     pub una: u64,
     /// Position that is sent next.
     pub next: u64,
-    /// Window that the other end offers, in bytes.
+    /// Window that the peer offers, in bytes.
     pub peer_window: u32,
     /// Duplicate acknowledgements in a row.
     pub duplicates: u32,
-    /// New data that duplicates have released (limited transmit), in bytes.
+    /// New data sent by limited transmit, in bytes.
     pub limited: u64,
-    /// The acknowledgement at hand.
+    /// The current acknowledgement.
     pub ack: Delivery,
     pub requests: SenderRequests,
 }
 
-/// What an acknowledgement has delivered.
+/// Data delivered by an acknowledgement.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Delivery {
-    /// Bytes, selectively acknowledged ones included.
+    /// Bytes delivered, including selectively acknowledged bytes.
     pub delivered: u32,
-    /// Of the segments, the one that was sent last.
-    pub newest: Option<Delivered>,
-    /// The time that is echoed, in milliseconds.
+    /// The delivered segment that was sent last.
+    pub newest: Option<DeliveredSegment>,
+    /// The echoed timestamp, in milliseconds.
     pub echo: Option<u32>,
 }
 
-/// What a recovery requests of its sender.
+/// Requests of a recovery to its sender.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SenderRequests {
-    /// A segment must go at once, whatever the window is.
+    /// Retransmit a segment at once, regardless of the window.
     pub retransmit_now: bool,
-    /// The retransmission timer starts anew.
+    /// Restart the retransmission timer.
     pub restart_timer: bool,
-    /// The back-off of the timeout ends once the timer has been restarted (ns-2).
+    /// Reset the back-off of the timeout after restarting the timer (ns-2).
     pub end_backoff: bool,
-    /// The round trip being timed is given up (Karn's algorithm).
+    /// Discard the round-trip measurement in progress (Karn's algorithm).
     pub stop_timing: bool,
-    /// When [`LossRecovery::on_reorder_timer`] is to be called, if no acknowledgement comes before.
+    /// Time of [`LossRecovery::on_reorder_timer`], unless an acknowledgement arrives before.
     pub reorder_at: Option<Instant>,
 }
 
@@ -79,7 +79,7 @@ pub(crate) enum CwndGrowth {
     Hold,
 }
 
-/// A kind of loss recovery.
+/// A loss-recovery algorithm.
 pub(crate) trait LossRecovery {
     /// A duplicate acknowledgement. Returns whether a fast retransmit begins with it.
     fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool;
@@ -87,42 +87,43 @@ pub(crate) trait LossRecovery {
     /// `acked` bytes were newly acknowledged.
     fn on_new_ack(&mut self, context: &mut LossRecoveryContext<'_>, acked: u64) -> CwndGrowth;
 
-    /// The time at which it wanted to look again. Returns whether a fast retransmit begins.
-    fn on_reorder_timer(&mut self, _scene: &mut LossRecoveryContext<'_>) -> bool {
+    /// Handles the reordering timer. Returns whether a fast retransmit begins.
+    fn on_reorder_timer(&mut self, _context: &mut LossRecoveryContext<'_>) -> bool {
         false
     }
 
-    /// The retransmission timer has fired, and nothing is changed yet.
-    fn before_timeout(&mut self, _scene: &LossRecoveryContext<'_>) {}
+    /// The retransmission timer has expired; called before the sender changes its state.
+    fn before_timeout(&mut self, _context: &LossRecoveryContext<'_>) {}
 
-    /// The retransmission timer has fired; everything is marked lost already.
+    /// The retransmission timer has expired; called after segments are marked lost.
     fn on_timeout(&mut self, next: u64);
 
-    /// Bytes by which the window is inflated, because duplicates mean that segments have left.
+    /// Bytes by which the window is inflated, because duplicate acknowledgements mean that segments have left
+    /// the network.
     #[inline]
     fn inflation(&self) -> u32 {
         0
     }
 
-    /// The window, where the recovery decides it instead of the controller.
+    /// The window, where the recovery determines it instead of the congestion control.
     #[inline]
     fn window(&self) -> Option<u32> {
         None
     }
 
-    /// The round trip of the segment sent last of those that have arrived, where it is known.
+    /// Round trip of the delivered segment that was sent last, where it is known.
     fn round_trip(&self) -> Option<Duration> {
         None
     }
 
-    /// Bytes believed to be in the network, where the recovery counts them itself, with those that are
-    /// sent and not acknowledged, and those of them that wait to be retransmitted.
+    /// Estimate of the bytes in the network, where the recovery keeps its own; from the outstanding bytes,
+    /// and those of them that await retransmission.
     #[inline]
     fn in_flight(&self, _outstanding: u64, _lost: u64) -> Option<u64> {
         None
     }
 
-    /// Whether anything may be sent before the next acknowledgement, as far as the windows allow it.
+    /// Whether a segment may be sent before the next acknowledgement, if the windows allow it.
     #[inline]
     fn may_send(&self) -> bool {
         true
@@ -132,22 +133,22 @@ pub(crate) trait LossRecovery {
     #[inline]
     fn on_sent(&mut self, _len: u32) {}
 
-    /// Whether new data goes now instead of what is lost (F-RTO).
+    /// Whether new data is sent before lost segments (F-RTO).
     #[inline]
-    fn prefers_new(&self) -> bool {
+    fn sends_new_data_first(&self) -> bool {
         false
     }
 
-    /// No more new data may go; `next` is the position that is sent next. Returns whether lost segments
-    /// are sent again after all, as nothing new has been sent.
-    fn repeat_after_all(&mut self, _next: u64) -> bool {
+    /// No more new data can be sent; `next` is the position that is sent next. Returns whether lost segments
+    /// are retransmitted now, because no new data was sent.
+    fn resumes_retransmission(&mut self, _next: u64) -> bool {
         true
     }
 
     /// Whether fast recovery is under way.
     fn in_recovery(&self) -> bool;
 
-    /// Whether it wants to see acknowledgements although no recovery is under way.
+    /// Whether acknowledgements are processed although no recovery is under way.
     #[inline]
     fn is_watching(&self) -> bool {
         false
@@ -156,7 +157,7 @@ pub(crate) trait LossRecovery {
 
 macro_rules! recoveries {
     ($($name:ident, $module:ident;)*) => {
-        /// One of the kinds.
+        /// The loss-recovery algorithms.
         #[derive(Debug, Clone)]
         pub(crate) enum Recovery {
             $($name($module::$name),)*
@@ -176,7 +177,7 @@ recoveries! {
     Reno, reno;
     NewReno, new_reno;
     Sack, sack;
-    Sack1, sack1;
+    Ns2Sack1, ns2_sack1;
     Rack, rack;
     Vegas, vegas;
 }
@@ -187,7 +188,9 @@ impl Recovery {
             Kind::GoBackN => Self::GoBackN(go_back_n::GoBackN::new(params)),
             Kind::Reno => Self::Reno(reno::Reno::new(params)),
             Kind::NewReno => Self::NewReno(new_reno::NewReno::new(params)),
-            Kind::Sack if params.policy.sack1_recovery => Self::Sack1(sack1::Sack1::new(params)),
+            Kind::Sack if params.policy.ns2_sack1_recovery => {
+                Self::Ns2Sack1(ns2_sack1::Ns2Sack1::new(params))
+            }
             Kind::Sack => Self::Sack(sack::Sack::new(params)),
             Kind::Rack => Self::Rack(rack::Rack::new(params)),
             Kind::Vegas => Self::Vegas(vegas::Vegas::new(params)),
@@ -242,11 +245,11 @@ impl Recovery {
         dispatch!(self, inner => inner.in_recovery())
     }
     #[inline]
-    pub(crate) fn prefers_new(&self) -> bool {
-        dispatch!(self, inner => inner.prefers_new())
+    pub(crate) fn sends_new_data_first(&self) -> bool {
+        dispatch!(self, inner => inner.sends_new_data_first())
     }
-    pub(crate) fn repeat_after_all(&mut self, next: u64) -> bool {
-        dispatch!(self, inner => inner.repeat_after_all(next))
+    pub(crate) fn resumes_retransmission(&mut self, next: u64) -> bool {
+        dispatch!(self, inner => inner.resumes_retransmission(next))
     }
     pub(crate) fn is_watching(&self) -> bool {
         dispatch!(self, inner => inner.is_watching())
@@ -254,13 +257,13 @@ impl Recovery {
 }
 
 impl LossRecoveryContext<'_> {
-    /// What the controller is told about the loss of the first unacknowledged segment.
+    /// Description of the loss of the first unacknowledged segment for the congestion control.
     pub(crate) fn loss(&self) -> Loss {
         let first = self.queue.front();
         let flight = self.next - self.una;
         Loss {
             now: self.now,
-            // RFC 5681, section 3.2, step 2: what limited transmit has sent does not count.
+            // RFC 5681, section 3.2, step 2: data sent by limited transmit does not count.
             window: halving_window(
                 self.params,
                 flight.saturating_sub(self.limited),
@@ -271,39 +274,40 @@ impl LossRecoveryContext<'_> {
             sent_at: first.map_or(self.now, |sent| sent.sent_at),
             transmits: first.map_or(1, |sent| sent.transmits),
             next: self.next,
-            again: false,
+            timed_out_before: false,
             mss: self.params.mss,
         }
     }
 
-    /// Data believed to be in the network.
+    /// Estimate of the data in the network.
     pub(crate) fn in_flight(&self) -> u64 {
         (self.next - self.una) - self.queue.sacked_bytes() - self.queue.lost_bytes()
     }
 
-    /// Sends the first unacknowledged segment again at once.
+    /// Retransmits the first unacknowledged segment at once.
     pub(crate) fn retransmit_first(&mut self) {
         self.queue.mark_front_lost();
         self.requests.retransmit_now = true;
         self.requests.stop_timing = true;
     }
 
-    /// Whether a fast retransmit may follow where an earlier loss has set `recover`: beyond it (RFC 6582,
+    /// Whether a fast retransmit is allowed after an earlier loss has set `recover`: beyond it (RFC 6582,
     /// section 3.2, step 2) or, in ns-2, at the first data segment (`bugfix_ss_`).
     pub(crate) fn may_retransmit_fast(&self, recover: u64) -> bool {
         let at_first = self.params.policy.first_segment_is_retransmitted_fast && self.una == 1;
         self.una > recover || at_first
     }
 
-    /// Inflation by limited transmit (RFC 3042): one new segment for each of the first duplicates.
+    /// Inflation by limited transmit (RFC 3042): one new segment for each duplicate acknowledgement before
+    /// the threshold.
     pub(crate) fn limited_transmit(&self) -> u32 {
         if !self.params.limited_transmit || self.duplicates >= self.params.dupthresh {
             return 0;
         }
         let all = self.duplicates * self.params.mss;
         if self.params.policy.limited_transmit_sends_one {
-            // `send_one`: one segment for this duplicate, also where earlier ones have released none, as
-            // after a timeout over which Tahoe keeps its count.
+            // `send_one`: one segment for this duplicate, even where earlier duplicates have released none,
+            // as after a timeout over which Tahoe keeps its count.
             let one_more = self.in_flight() + u64::from(self.params.mss);
             let above = one_more.saturating_sub(u64::from(self.congestion.cwnd()));
             return u32::try_from(above).map_or(all, |above| above.min(all));

@@ -1,7 +1,7 @@
-//! NewReno's fast recovery (RFC 6582, section 3.2): it ends when everything that was out at its
-//! beginning is acknowledged; each partial acknowledgement reveals the next loss.
+//! NewReno's fast recovery (RFC 6582, section 3.2): it ends when all data outstanding at its start is
+//! acknowledged; each partial acknowledgement indicates the next loss.
 
-use super::allowance::Allowance;
+use super::max_burst::MaxBurst;
 use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
 
@@ -12,9 +12,9 @@ pub(crate) struct NewReno {
     recovering: bool,
     partial_seen: bool,
     inflation: u32,
-    /// What partial acknowledgements have taken off the window itself, in bytes.
+    /// Bytes that partial acknowledgements have deducted from the window itself.
     deflated: u32,
-    allowance: Allowance,
+    max_burst: MaxBurst,
 }
 
 impl NewReno {
@@ -30,7 +30,7 @@ impl NewReno {
             partial_seen: false,
             inflation: 0,
             deflated: 0,
-            allowance: Allowance::UNLIMITED,
+            max_burst: MaxBurst::UNLIMITED,
         }
     }
 
@@ -38,11 +38,11 @@ impl NewReno {
     fn on_partial(&mut self, context: &mut LossRecoveryContext<'_>, acked: u64) {
         context.retransmit_first();
         if context.params.policy.partial_ack_keeps_timing {
-            // What is being timed was sent after the loss (`partialnewack` lets it run on).
+            // The timed segment was sent after the loss (`partialnewack` continues to time it).
             context.requests.stop_timing = false;
         }
-        // "Deflate the congestion window by the amount of new data acknowledged [...] add back
-        // SMSS bytes": what exceeds the inflation comes off the window itself.
+        // "Deflate the congestion window by the amount of new data acknowledged [...] add back SMSS bytes":
+        // the excess over the inflation is deducted from the window itself.
         let acked = u32::try_from(acked).unwrap_or(u32::MAX);
         let mss = context.params.mss;
         if self.inflation > acked {
@@ -64,10 +64,10 @@ impl LossRecovery for NewReno {
     fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
         if let Some(burst) = context.params.policy.new_reno_burst {
             let third = self.recovering || context.duplicates >= context.params.dupthresh;
-            self.allowance = if third { Allowance::of(burst) } else { Allowance::UNLIMITED };
+            self.max_burst = if third { MaxBurst::of(burst) } else { MaxBurst::UNLIMITED };
         }
         if self.recovering {
-            // RFC 5681, section 3.2, step 4: one more segment has left the network.
+            // RFC 5681, section 3.2, step 4: another segment has left the network.
             self.inflation += context.params.mss;
             return false;
         }
@@ -92,14 +92,14 @@ impl LossRecovery for NewReno {
 
     #[inline]
     fn on_new_ack(&mut self, context: &mut LossRecoveryContext<'_>, acked: u64) -> CwndGrowth {
-        self.allowance = Allowance::UNLIMITED;
+        self.max_burst = MaxBurst::UNLIMITED;
         if !self.recovering {
             self.inflation = 0;
             return CwndGrowth::Grow;
         }
         if context.una < self.recover {
             if let Some(burst) = context.params.policy.new_reno_burst {
-                self.allowance = Allowance::of(burst);
+                self.max_burst = MaxBurst::of(burst);
             }
             self.on_partial(context, acked);
             return CwndGrowth::Hold;
@@ -110,8 +110,8 @@ impl LossRecovery for NewReno {
         if context.params.policy.keeps_deflated_window {
             return CwndGrowth::Grow;
         }
-        // Section 3.2, step 3, full acknowledgements, option 2: cwnd to ssthresh, where it was
-        // before partial acknowledgements deflated it.
+        // Section 3.2, step 3, full acknowledgements, option 2: cwnd to ssthresh, its value before partial
+        // acknowledgements deflated it.
         context.congestion.inflate(self.deflated);
         CwndGrowth::Hold
     }
@@ -127,12 +127,12 @@ impl LossRecovery for NewReno {
 
     #[inline]
     fn on_sent(&mut self, _len: u32) {
-        self.allowance.on_sent();
+        self.max_burst.on_sent();
     }
 
     #[inline]
     fn may_send(&self) -> bool {
-        self.allowance.permits()
+        self.max_burst.allows_sending()
     }
 
     #[inline]

@@ -1,68 +1,69 @@
-//! Proportional rate reduction (RFC 9937): while a loss is repaired, how much is sent follows how much
-//! arrives, so that the window comes down to the threshold evenly over a round trip.
+//! Proportional rate reduction (RFC 9937): during recovery the amount sent follows the amount delivered, so
+//! that the window decreases evenly to the threshold within a round trip.
 
-/// The window of a recovery under way. Bytes.
+/// Window of the current recovery, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Prr {
-    /// The threshold at which the recovery ends, and the window that met the loss (`RecoverFS`:
-    /// Linux takes the congestion window for it).
+    /// The threshold at which the recovery ends, and the window before the loss (`RecoverFS`: Linux uses the
+    /// congestion window).
     ssthresh: u32,
-    prior: u32,
+    recover_fs: u32,
     delivered: u64,
-    out: u64,
+    prr_out: u64,
     window: u32,
-    /// What is sent is rounded up to: a byte, or a segment (Linux).
-    unit: u32,
+    /// Granularity of the amount to send: a byte, or a segment (Linux).
+    rounding: u32,
 }
 
-/// What an acknowledgement means for it.
+/// Effects of an acknowledgement.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Step {
+pub(super) struct AckProgress {
     /// Bytes newly delivered and newly found lost.
     pub delivered: u32,
     pub lost: u64,
-    /// Whether the cumulative acknowledgement moved.
+    /// Whether the cumulative acknowledgement advanced.
     pub advanced: bool,
     pub in_flight: u64,
     pub mss: u32,
 }
 
 impl Prr {
-    /// A recovery begins with a window of `prior` bytes; what is sent is rounded up to a `unit`.
-    pub(super) const fn begin(prior: u32, ssthresh: u32, unit: u32) -> Self {
-        Self { ssthresh, prior, delivered: 0, out: 0, window: prior, unit }
+    /// Starts a recovery with a window of `recover_fs` bytes; the amount to send is rounded up to `rounding`.
+    pub(super) const fn enter(recover_fs: u32, ssthresh: u32, rounding: u32) -> Self {
+        Self { ssthresh, recover_fs, delivered: 0, prr_out: 0, window: recover_fs, rounding }
     }
 
     /// RFC 9937, section 6.2, for each acknowledgement of the recovery.
-    pub(super) fn on_ack(&mut self, step: &Step) {
-        self.delivered += u64::from(step.delivered);
+    pub(super) fn on_ack(&mut self, ack: &AckProgress) {
+        self.delivered += u64::from(ack.delivered);
         let ssthresh = u64::from(self.ssthresh);
-        let mut quota = if step.in_flight > ssthresh {
+        let mut quota = if ack.in_flight > ssthresh {
             // In proportion: sndcnt = ceil (prr_delivered * ssthresh / RecoverFS) - prr_out.
-            let share = (self.delivered * ssthresh).div_ceil(u64::from(self.prior.max(1)));
-            share.next_multiple_of(u64::from(self.unit)).saturating_sub(self.out)
+            let share = (self.delivered * ssthresh).div_ceil(u64::from(self.recover_fs.max(1)));
+            share.next_multiple_of(u64::from(self.rounding)).saturating_sub(self.prr_out)
         } else {
-            // At or below the threshold: what was delivered is made up for, and a segment more with
-            // every acknowledgement that finds no further loss (slow start).
-            let mut bound = self.delivered.saturating_sub(self.out).max(u64::from(step.delivered));
-            if step.advanced && step.lost == 0 {
-                bound += u64::from(step.mss);
+            // At or below the threshold: delivered data is replaced, plus one segment for every
+            // acknowledgement that finds no further loss (slow start).
+            let mut bound =
+                self.delivered.saturating_sub(self.prr_out).max(u64::from(ack.delivered));
+            if ack.advanced && ack.lost == 0 {
+                bound += u64::from(ack.mss);
             }
-            bound.min(ssthresh - step.in_flight)
+            bound.min(ssthresh - ack.in_flight)
         };
-        if self.out == 0 {
+        if self.prr_out == 0 {
             // "Force a fast retransmit upon entering recovery".
-            quota = quota.max(u64::from(step.mss));
+            quota = quota.max(u64::from(ack.mss));
         }
-        self.window = u32::try_from(step.in_flight + quota).unwrap_or(u32::MAX);
+        self.window = u32::try_from(ack.in_flight + quota).unwrap_or(u32::MAX);
     }
 
-    /// A segment is sent, for the first time or again.
+    /// A segment is sent, new or retransmitted.
     pub(super) fn on_sent(&mut self, len: u32) {
-        self.out += u64::from(len);
+        self.prr_out += u64::from(len);
     }
 
-    /// What may be in flight.
+    /// Limit of the data in flight.
     pub(super) const fn window(&self) -> u32 {
         self.window
     }
@@ -74,41 +75,41 @@ mod tests {
 
     const MSS: u32 = 1_000;
 
-    fn step(in_flight: u64) -> Step {
-        Step { delivered: MSS, lost: 0, advanced: false, in_flight, mss: MSS }
+    fn ack(in_flight: u64) -> AckProgress {
+        AckProgress { delivered: MSS, lost: 0, advanced: false, in_flight, mss: MSS }
     }
 
-    /// 20 segments are out, one is lost, and the window is to become 10: of the 19 that arrive each
-    /// second one is replaced.
+    /// 20 segments are outstanding, one is lost, and the window is to become 10: for every second of the 19
+    /// segments that arrive, one is sent.
     #[test]
-    fn every_second_arrival_is_replaced_while_the_window_halves() {
-        let mut prr = Prr::begin(20 * MSS, 10 * MSS, 1);
+    fn every_second_delivery_is_replaced_while_the_window_halves() {
+        let mut prr = Prr::enter(20 * MSS, 10 * MSS, 1);
         let (mut in_flight, mut sent) = (19_000, 0);
         for _ in 0..18 {
             in_flight -= u64::from(MSS);
-            prr.on_ack(&step(in_flight));
+            prr.on_ack(&ack(in_flight));
             while in_flight + u64::from(MSS) <= u64::from(prr.window()) {
                 prr.on_sent(MSS);
                 in_flight += u64::from(MSS);
                 sent += 1;
             }
         }
-        assert_eq!(sent, 9, "half of the 18 arrivals, the forced first one among them");
-        assert!((9_000..=11_000).contains(&in_flight), "{in_flight} near the threshold");
+        assert_eq!(sent, 9, "half of the 18 deliveries, including the forced first retransmission");
+        assert!((9_000..=11_000).contains(&in_flight), "{in_flight} is not close to the threshold");
     }
 
-    /// Most of the window is lost: what is in flight is far below the threshold. Without progress
-    /// each arrival lets one segment go, with progress one more.
+    /// Most of the window is lost: the data in flight is far below the threshold. Each delivery releases one
+    /// segment, and one more if the cumulative acknowledgement advances.
     #[test]
-    fn below_the_threshold_progress_is_worth_a_segment_more() {
-        let mut prr = Prr::begin(20 * MSS, 10 * MSS, 1);
-        prr.on_ack(&step(3_000));
+    fn below_the_threshold_an_advancing_acknowledgement_releases_another_segment() {
+        let mut prr = Prr::enter(20 * MSS, 10 * MSS, 1);
+        prr.on_ack(&ack(3_000));
         assert_eq!(prr.window(), 4_000);
         prr.on_sent(MSS);
-        prr.on_ack(&Step { advanced: true, ..step(3_000) });
+        prr.on_ack(&AckProgress { advanced: true, ..ack(3_000) });
         assert_eq!(prr.window(), 5_000);
         prr.on_sent(2 * MSS);
-        prr.on_ack(&Step { advanced: true, lost: 1, ..step(3_000) });
+        prr.on_ack(&AckProgress { advanced: true, lost: 1, ..ack(3_000) });
         assert_eq!(prr.window(), 4_000, "a further loss: conservative");
     }
 }

@@ -1,32 +1,32 @@
-//! RACK-TLP (RFC 8985): a segment is lost if one that was sent sufficiently later has arrived. The
-//! window follows proportional rate reduction meanwhile, where the stack has it; what turns out to
-//! have been needless is undone (RFC 4015), where timestamps tell (RFC 3522) or F-RTO does (RFC 5682).
-//! The tail loss probe is the timer's business (`sender/tail.rs`).
+//! RACK-TLP (RFC 8985): a segment is lost if a segment that was sent sufficiently later has arrived. The
+//! window follows proportional rate reduction during recovery, where the stack has it; spurious reductions
+//! are undone (RFC 4015) if timestamps (RFC 3522) or F-RTO (RFC 5682) detect them. `sender/rack_timers.rs`
+//! has the tail loss probe.
 //!
-//! Left out: duplicate SACK (RFC 2883), by which Linux also learns of needless repetitions and
-//! widens the reordering window; ours stays at a quarter of the least round trip.
+//! Not implemented: duplicate SACK (RFC 2883), by which Linux also detects spurious retransmissions and
+//! widens the reordering window; here the window stays at a quarter of the minimum RTT.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use super::prr::{Prr, Step};
+use super::prr::{AckProgress, Prr};
 use super::{CwndGrowth, LossRecovery, LossRecoveryContext};
 use crate::tcp::params::StackParams;
-use crate::tcp::sender::TICKS;
-use crate::tcp::sent::Sent;
+use crate::tcp::retransmission_queue::OutstandingSegment;
+use crate::tcp::sender::TIMEOUT_MIN;
 
 /// RACK.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rack {
-    /// The recovery, or the repair after a timeout, ends when this is acknowledged.
+    /// Position whose acknowledgement ends the recovery, after a timeout too.
     recover: u64,
-    phase: Phase,
-    /// Whether something is out of order.
+    ca_state: CaState,
+    /// Whether segments are sacked out of order.
     disorder: bool,
-    details: Option<Box<Details>>,
+    state: Option<Box<RackState>>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Phase {
+enum CaState {
     #[default]
     Open,
     /// Fast recovery.
@@ -35,63 +35,63 @@ enum Phase {
     Loss,
 }
 
-/// What is kept from the first disorder on.
+/// State that is allocated with the first out-of-order delivery.
 #[derive(Debug, Clone, Default)]
-struct Details {
+struct RackState {
     /// RFC 8985, section 5.2: `RACK.segment`, `RACK.rtt` and `RACK.reordering_seen`.
-    newest: Option<Delivered>,
+    newest: Option<DeliveredSegment>,
     rtt: Duration,
     reordered: bool,
     prr: Option<Prr>,
-    undo: Option<Undo>,
-    doubt: Doubt,
+    undo: Option<UndoState>,
+    frto: FrtoState,
 }
 
-/// Whether the last timeout was needed (RFC 5682, section 3.1, for SACK as Linux has it).
+/// F-RTO: detection of a spurious timeout (RFC 5682, section 3.1, for SACK as in Linux).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Doubt {
-    /// It was, or nobody asks.
+enum FrtoState {
+    /// The timeout was needed, or F-RTO does not apply.
     #[default]
-    None,
-    /// Step 1: the first segment was sent again, and nothing else.
-    Waiting,
-    /// Step 2b: it has been acknowledged, and new data goes instead of what counts as lost.
-    NewData,
-    /// New data has been sent: what is acknowledged now tells.
-    Sent,
+    Inactive,
+    /// Step 1: only the first segment has been retransmitted.
+    FirstRetransmitted,
+    /// Step 2b: the first segment is acknowledged, and new data is sent instead of segments marked lost.
+    SendingNewData,
+    /// New data has been sent: the next acknowledgement decides (step 3).
+    NewDataSent,
 }
 
-/// A delivered segment: of several, the one that was sent last counts.
+/// The delivered segment that was sent last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Delivered {
+pub(crate) struct DeliveredSegment {
     pub sent_at: Instant,
     /// Stream position of its end.
     pub end: u64,
-    /// When the one was sent that was looked at last.
+    /// Send time of the segment that was examined last.
     pub last_sent_at: Instant,
-    /// It was sent once, and one behind it had arrived before: the network has reordered.
+    /// Whether the segment was sent once and a later segment had arrived before: the network has reordered.
     pub reordered: bool,
-    /// Stream position at which the first of them begins that was sent once; [`u64::MAX`]: none was.
+    /// Start of the first of the delivered segments that was sent once; [`u64::MAX`] if none was.
     pub original: u64,
 }
 
-impl Delivered {
+impl DeliveredSegment {
     /// A segment that has just been delivered, while everything before `highest` was sacked or
     /// missing.
-    pub(crate) const fn of(sent: &Sent, highest: u64) -> Self {
-        let repeated = sent.transmits > 1;
-        let reordered = !repeated && sent.end() <= highest;
-        let original = if repeated { u64::MAX } else { sent.start };
+    pub(crate) const fn of(sent: &OutstandingSegment, highest: u64) -> Self {
+        let retransmitted = sent.transmits > 1;
+        let reordered = !retransmitted && sent.end() <= highest;
+        let original = if retransmitted { u64::MAX } else { sent.start };
         let (sent_at, end) = (sent.sent_at, sent.end());
         Self { sent_at, end, last_sent_at: sent_at, reordered, original }
     }
 
-    /// Whether this one was sent after another (RFC 8985, section 6.2, `RACK_sent_after`).
+    /// Whether this segment was sent after another (RFC 8985, section 6.2, `RACK_sent_after`).
     pub(crate) fn is_after(&self, other: &Self) -> bool {
         (self.sent_at, self.end) > (other.sent_at, other.end)
     }
 
-    /// The later of two, which remembers reordering that either has shown; `other` was looked at before.
+    /// The later of two, with the reordering that either has shown; `other` was examined before.
     pub(crate) fn later(self, other: Option<Self>) -> Self {
         let Some(other) = other else { return self };
         let reordered = self.reordered || other.reordered;
@@ -101,13 +101,13 @@ impl Delivered {
     }
 }
 
-/// Window and threshold before a reduction that may prove needless.
+/// Window and threshold before a reduction that may prove spurious.
 #[derive(Debug, Clone, Copy)]
-struct Undo {
+struct UndoState {
     cwnd: u32,
     ssthresh: u32,
-    /// When the first segment was repeated.
-    repeated_at: Instant,
+    /// When the first segment was retransmitted.
+    retransmitted_at: Instant,
 }
 
 impl Rack {
@@ -115,86 +115,88 @@ impl Rack {
         Self::default()
     }
 
-    /// Section 6.2, steps 1 to 3: the segment sent last of those that have arrived.
+    /// Section 6.2, steps 1 to 3: updates the delivered segment that was sent last.
     fn update(&mut self, context: &LossRecoveryContext<'_>) {
         let Some(newest) = context.ack.newest else { return };
-        let details = self.details.get_or_insert_default();
-        details.reordered |= newest.reordered;
-        // Step 2 goes through what has arrived: the last of it makes the round trip.
-        details.rtt = context.now.since(newest.last_sent_at);
-        if details.newest.is_none_or(|before| newest.is_after(&before)) {
-            details.newest = Some(newest);
+        let state = self.state.get_or_insert_default();
+        state.reordered |= newest.reordered;
+        // AckProgress 2 goes through what has arrived: the last of it makes the round trip.
+        state.rtt = context.now.since(newest.last_sent_at);
+        if state.newest.is_none_or(|before| newest.is_after(&before)) {
+            state.newest = Some(newest);
         }
     }
 
-    /// Section 6.2, steps 4 and 5: marks what is lost, and asks for a timer if more may follow.
-    /// Returns the bytes marked, and whether there are repetitions among them.
-    fn detect(&mut self, context: &mut LossRecoveryContext<'_>) -> (u64, bool) {
-        let Some(details) = &self.details else { return (0, false) };
-        let Some(newest) = details.newest else { return (0, false) };
-        // Section 6.2, step 4: without reordering seen, no waiting in recovery or with DupThresh
-        // segments beyond; else a quarter of the least round trip.
-        let many = u64::from(context.params.dupthresh) * u64::from(context.params.mss);
-        let sure = self.phase != Phase::Open || context.queue.sacked_bytes() >= many;
-        let window = if sure && !details.reordered {
+    /// Section 6.2, steps 4 and 5: marks lost segments, and requests a timer if more may follow. Returns the
+    /// bytes marked, and whether retransmissions are among them.
+    fn detect_loss(&mut self, context: &mut LossRecoveryContext<'_>) -> (u64, bool) {
+        let Some(state) = &self.state else { return (0, false) };
+        let Some(newest) = state.newest else { return (0, false) };
+        // Section 6.2, step 4: if no reordering was seen, the reordering window is zero in recovery or with
+        // DupThresh sacked segments; otherwise a quarter of the minimum RTT.
+        let threshold = u64::from(context.params.dupthresh) * u64::from(context.params.mss);
+        let no_reordering_wait =
+            self.ca_state != CaState::Open || context.queue.sacked_bytes() >= threshold;
+        let window = if no_reordering_wait && !state.reordered {
             Duration::ZERO
         } else {
-            Duration::from_nanos(context.rtt.least().as_nanos() / 4)
+            Duration::from_nanos(context.rtt.min_rtt().as_nanos() / 4)
                 .min(context.rtt.srtt().unwrap_or_default())
         };
-        let found = context.queue.mark_expired(&newest, details.rtt + window, context.now);
+        let found = context.queue.mark_lost_by_send_time(&newest, state.rtt + window, context.now);
         // Linux, tcp_rack_mark_lost: two ticks more, TCP_TIMEOUT_MIN.
-        context.requests.reorder_at = found.due.map(|at| at + TICKS);
-        (found.bytes, found.repeated)
+        context.requests.reorder_at = found.due.map(|at| at + TIMEOUT_MIN);
+        (found.bytes, found.retransmitted)
     }
 
-    /// Detects, and enters recovery if something is lost. Returns whether it did.
-    fn look(&mut self, context: &mut LossRecoveryContext<'_>, advanced: bool) -> bool {
-        let (lost, again) = self.detect(context);
-        // A repetition that is lost in the repair after a timeout is a loss of its own (Linux).
-        let entered = match self.phase {
-            Phase::Open => context.queue.lost_bytes() > 0,
-            Phase::Loss => again,
-            Phase::Recovery => false,
+    /// Detects losses, and enters recovery if there are any. Returns whether it did.
+    fn detect_and_enter(&mut self, context: &mut LossRecoveryContext<'_>, advanced: bool) -> bool {
+        let (lost, retransmission_lost) = self.detect_loss(context);
+        // A retransmission that is lost after a timeout is a new loss (Linux).
+        let entered = match self.ca_state {
+            CaState::Open => context.queue.lost_bytes() > 0,
+            CaState::Loss => retransmission_lost,
+            CaState::Recovery => false,
         };
         if entered {
             self.enter(context);
         }
         self.disorder = context.queue.sacked_bytes() > 0;
         let in_flight = context.in_flight();
-        if let Some(prr) = self.details.as_mut().and_then(|details| details.prr.as_mut()) {
+        if let Some(prr) = self.state.as_mut().and_then(|state| state.prr.as_mut()) {
             let (delivered, mss) = (context.ack.delivered, context.params.mss);
-            prr.on_ack(&Step { delivered, lost, advanced, in_flight, mss });
+            prr.on_ack(&AckProgress { delivered, lost, advanced, in_flight, mss });
         }
         entered
     }
 
     fn enter(&mut self, context: &mut LossRecoveryContext<'_>) {
-        let undo = Undo::new(context);
+        let undo = UndoState::new(context);
         let loss = context.loss();
         context.congestion.on_loss(&loss);
-        self.phase = Phase::Recovery;
+        self.ca_state = CaState::Recovery;
         self.recover = context.next;
         context.requests.stop_timing = true;
-        // Linux counts segments.
+        // Linux counts in segments.
         let unit = if context.params.whole_ssthresh { context.params.mss } else { 1 };
         let prr = (context.params.prr && !context.congestion.is_paced())
-            .then(|| Prr::begin(undo.cwnd, context.congestion.cwnd(), unit));
-        // Without it the first repetition goes whatever the window says (RFC 6675, section 5); but in
-        // Linux a controller that paces does without it and waits for room.
+            .then(|| Prr::enter(undo.cwnd, context.congestion.cwnd(), unit));
+        // Without PRR the first retransmission is sent regardless of the window (RFC 6675, section 5); but in
+        // Linux a congestion control with pacing does without PRR and waits for the window.
         context.requests.retransmit_now = !context.params.prr;
-        let details = self.details.get_or_insert_default();
-        details.prr = prr;
-        details.undo = Some(undo);
-        details.doubt = Doubt::None;
+        let state = self.state.get_or_insert_default();
+        state.prr = prr;
+        state.undo = Some(undo);
+        state.frto = FrtoState::Inactive;
     }
 
-    /// RFC 3522, section 3.2, and RFC 4015: an acknowledgement that echoes a time before the first
-    /// repetition was caused by an original, so nothing was lost. Returns whether it was so.
-    fn undo(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
-        let Some(details) = &mut self.details else { return false };
-        let (Some(undo), Some(echo)) = (details.undo, context.ack.echo) else { return false };
-        if u64::from(echo) >= undo.repeated_at.as_nanos() / 1_000_000 {
+    /// RFC 3522, section 3.2, and RFC 4015: an acknowledgement that echoes a timestamp before the first
+    /// retransmission was triggered by an original transmission, so no segment was lost. Returns whether it
+    /// was so.
+    fn undo_if_spurious(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
+        let Some(state) = &mut self.state else { return false };
+        let (Some(undo), Some(echo)) = (state.undo, context.ack.echo) else { return false };
+        if u64::from(echo) >= undo.retransmitted_at.as_nanos() / 1_000_000 {
             return false;
         }
         self.restore(context);
@@ -202,51 +204,55 @@ impl Rack {
     }
 
     fn restore(&mut self, context: &mut LossRecoveryContext<'_>) {
-        let undo = self.details.as_mut().and_then(|details| details.undo.take());
-        context.queue.forget_losses();
+        let undo = self.state.as_mut().and_then(|state| state.undo.take());
+        context.queue.clear_lost_marks();
         if let Some(undo) = undo {
-            context.congestion.on_undone(undo.cwnd, undo.ssthresh);
+            context.congestion.on_undo(undo.cwnd, undo.ssthresh);
         }
     }
 
-    /// RFC 5682, section 3.1, with an acknowledgement after a timeout: step 3b, whether one of the
-    /// segments has arrived that were out then and not sent again, so that the timeout was needless;
-    /// else whether new data is to show that (step 2b) or repetitions go on (steps 2a and 3a).
-    fn was_needless(&mut self, context: &LossRecoveryContext<'_>, advanced: bool) -> bool {
+    /// RFC 5682, section 3.1, for an acknowledgement after a timeout: step 3b, whether a segment has arrived
+    /// that was outstanding at the timeout and not retransmitted, so that the timeout was spurious; otherwise
+    /// whether new data is sent to find out (step 2b) or retransmission continues (steps 2a and 3a).
+    fn timeout_was_spurious(&mut self, context: &LossRecoveryContext<'_>, advanced: bool) -> bool {
         let recover = self.recover;
-        let Some(details) = self.details.as_mut() else { return false };
-        if details.doubt == Doubt::None {
+        let Some(state) = self.state.as_mut() else { return false };
+        if state.frto == FrtoState::Inactive {
             return false;
         }
         if context.ack.newest.is_some_and(|newest| newest.original < recover) {
             return true;
         }
-        details.doubt = match details.doubt {
-            Doubt::Waiting if advanced && context.una < recover => {
+        state.frto = match state.frto {
+            FrtoState::FirstRetransmitted if advanced && context.una < recover => {
                 self.recover = context.next;
-                Doubt::NewData
+                FrtoState::SendingNewData
             }
-            Doubt::Waiting => Doubt::Waiting,
-            Doubt::NewData | Doubt::Sent if advanced => Doubt::Sent,
-            Doubt::NewData | Doubt::Sent | Doubt::None => Doubt::None,
+            FrtoState::FirstRetransmitted => FrtoState::FirstRetransmitted,
+            FrtoState::SendingNewData | FrtoState::NewDataSent if advanced => {
+                FrtoState::NewDataSent
+            }
+            FrtoState::SendingNewData | FrtoState::NewDataSent | FrtoState::Inactive => {
+                FrtoState::Inactive
+            }
         };
         false
     }
 
-    fn leave(&mut self) {
-        self.phase = Phase::Open;
-        if let Some(details) = &mut self.details {
-            (details.prr, details.undo, details.doubt) = (None, None, Doubt::None);
+    fn exit(&mut self) {
+        self.ca_state = CaState::Open;
+        if let Some(state) = &mut self.state {
+            (state.prr, state.undo, state.frto) = (None, None, FrtoState::Inactive);
         }
     }
 }
 
-impl Undo {
+impl UndoState {
     fn new(context: &LossRecoveryContext<'_>) -> Self {
         Self {
             cwnd: context.congestion.cwnd(),
             ssthresh: context.congestion.ssthresh(),
-            repeated_at: context.now,
+            retransmitted_at: context.now,
         }
     }
 }
@@ -254,94 +260,98 @@ impl Undo {
 impl LossRecovery for Rack {
     fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
         self.update(context);
-        if self.phase == Phase::Loss && self.was_needless(context, false) {
+        if self.ca_state == CaState::Loss && self.timeout_was_spurious(context, false) {
             self.restore(context);
-            self.leave();
+            self.exit();
         }
-        self.look(context, false)
+        self.detect_and_enter(context, false)
     }
 
     #[inline]
     fn on_new_ack(&mut self, context: &mut LossRecoveryContext<'_>, _acked: u64) -> CwndGrowth {
         self.update(context);
         context.requests.restart_timer = true;
-        if self.phase == Phase::Loss && self.was_needless(context, true) {
+        if self.ca_state == CaState::Loss && self.timeout_was_spurious(context, true) {
             self.restore(context);
-            self.leave();
-        } else if self.phase != Phase::Open && context.una >= self.recover {
-            let recovering = self.phase == Phase::Recovery;
-            let undone = self.undo(context);
-            self.leave();
+            self.exit();
+        } else if self.ca_state != CaState::Open && context.una >= self.recover {
+            let recovering = self.ca_state == CaState::Recovery;
+            let undone = self.undo_if_spurious(context);
+            self.exit();
             if recovering && !undone {
                 context.congestion.on_recovered(context.now);
             }
-        } else if self.phase == Phase::Loss && self.undo(context) {
-            self.leave();
+        } else if self.ca_state == CaState::Loss && self.undo_if_spurious(context) {
+            self.exit();
         }
-        self.look(context, true);
-        if self.phase == Phase::Recovery { CwndGrowth::Hold } else { CwndGrowth::Grow }
+        self.detect_and_enter(context, true);
+        if self.ca_state == CaState::Recovery { CwndGrowth::Hold } else { CwndGrowth::Grow }
     }
 
     fn on_reorder_timer(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
-        self.look(context, false)
+        self.detect_and_enter(context, false)
     }
 
     fn before_timeout(&mut self, context: &LossRecoveryContext<'_>) {
-        let open = self.phase == Phase::Open;
-        // RFC 5682, section 3.2: asked for after a recovery only if the same segment times out again.
-        let again = context.queue.front().is_some_and(|first| first.timed_out);
-        let details = self.details.get_or_insert_default();
-        details.doubt = if open || again { Doubt::Waiting } else { Doubt::None };
+        let open = self.ca_state == CaState::Open;
+        // RFC 5682, section 3.2: used after a recovery only if the same segment times out again.
+        let timed_out_before = context.queue.front().is_some_and(|first| first.timed_out);
+        let state = self.state.get_or_insert_default();
+        state.frto = if open || timed_out_before {
+            FrtoState::FirstRetransmitted
+        } else {
+            FrtoState::Inactive
+        };
         if open {
-            details.undo = Some(Undo::new(context));
+            state.undo = Some(UndoState::new(context));
         }
     }
 
     fn on_timeout(&mut self, next: u64) {
         self.recover = next;
-        self.phase = Phase::Loss;
-        if let Some(details) = &mut self.details {
-            details.prr = None;
+        self.ca_state = CaState::Loss;
+        if let Some(state) = &mut self.state {
+            state.prr = None;
         }
     }
 
     #[inline]
     fn window(&self) -> Option<u32> {
-        let prr = self.details.as_ref()?.prr.as_ref()?;
+        let prr = self.state.as_ref()?.prr.as_ref()?;
         Some(prr.window())
     }
 
     #[inline]
-    fn prefers_new(&self) -> bool {
-        self.details.as_ref().is_some_and(|details| details.doubt == Doubt::NewData)
+    fn sends_new_data_first(&self) -> bool {
+        self.state.as_ref().is_some_and(|state| state.frto == FrtoState::SendingNewData)
     }
 
-    fn repeat_after_all(&mut self, next: u64) -> bool {
+    fn resumes_retransmission(&mut self, next: u64) -> bool {
         let sent_nothing = next <= self.recover;
-        if let Some(details) = self.details.as_mut().filter(|_| sent_nothing) {
-            details.doubt = Doubt::None;
+        if let Some(state) = self.state.as_mut().filter(|_| sent_nothing) {
+            state.frto = FrtoState::Inactive;
         }
         sent_nothing
     }
 
     #[inline]
     fn on_sent(&mut self, len: u32) {
-        if let Some(prr) = self.details.as_mut().and_then(|details| details.prr.as_mut()) {
+        if let Some(prr) = self.state.as_mut().and_then(|state| state.prr.as_mut()) {
             prr.on_sent(len);
         }
     }
 
     #[inline]
     fn in_recovery(&self) -> bool {
-        self.phase == Phase::Recovery
+        self.ca_state == CaState::Recovery
     }
 
     #[inline]
     fn is_watching(&self) -> bool {
-        self.disorder || self.phase != Phase::Open
+        self.disorder || self.ca_state != CaState::Open
     }
 
     fn round_trip(&self) -> Option<Duration> {
-        self.details.as_ref().filter(|details| details.newest.is_some()).map(|details| details.rtt)
+        self.state.as_ref().filter(|state| state.newest.is_some()).map(|state| state.rtt)
     }
 }

@@ -36,7 +36,8 @@ impl LossRecovery for Reno {
     fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
         if self.recovering {
             if context.duplicates > context.params.dupthresh {
-                // Section 3.2, step 4: each further duplicate means that one more has left.
+                // Section 3.2, step 4: each further duplicate means that another segment has left the
+                // network.
                 self.inflation += context.params.mss;
             }
             return false;
@@ -55,7 +56,7 @@ impl LossRecovery for Reno {
     fn on_new_ack(&mut self, context: &mut LossRecoveryContext<'_>, _acked: u64) -> CwndGrowth {
         self.inflation = 0;
         if self.recovering {
-            // Section 3.2, step 6: deflate to ssthresh. The controller's window is there already.
+            // Section 3.2, step 6: deflate to ssthresh. The congestion control has already set the window.
             self.recovering = false;
             context.congestion.on_recovered(context.now);
         }

@@ -20,37 +20,37 @@ impl Sack {
     }
 
     fn enter(&mut self, context: &mut LossRecoveryContext<'_>) {
-        // Section 5, step 4: RecoveryPoint = HighData; ssthresh = cwnd = FlightSize / 2; send the
-        // first lost segment whatever the pipe says.
+        // Section 5, step 4: RecoveryPoint = HighData; ssthresh = cwnd = FlightSize / 2; send the first lost
+        // segment regardless of the pipe.
         let loss = context.loss();
         context.congestion.on_loss(&loss);
         self.recover = context.next;
         self.recovering = true;
         self.began = context.now;
         context.queue.begin_recovery();
-        self.judge(context);
+        self.mark_lost(context);
         context.retransmit_first();
         context.requests.restart_timer = true;
     }
 
-    fn judge(&self, context: &mut LossRecoveryContext<'_>) {
-        context.queue.judge(context.params.dupthresh, context.params.mss, self.began);
+    fn mark_lost(&self, context: &mut LossRecoveryContext<'_>) {
+        context.queue.mark_lost_by_sack(context.params.dupthresh, context.params.mss, self.began);
     }
 }
 
 impl LossRecovery for Sack {
     fn on_duplicate(&mut self, context: &mut LossRecoveryContext<'_>) -> bool {
         if self.recovering {
-            self.judge(context);
+            self.mark_lost(context);
             return false;
         }
         let (dupthresh, mss) = (context.params.dupthresh, context.params.mss);
         // Section 5, steps 1 and 2: DupThresh duplicates, or IsLost (HighACK + 1).
         let many = context.duplicates >= dupthresh
             || context.queue.sacked_bytes() > u64::from(dupthresh - 1) * u64::from(mss);
-        // Section 5.1: after a timeout, no new recovery "until HighACK is greater than or equal to the
-        // new value of RecoveryPoint". HighACK is the octet before `una`, RecoveryPoint the one before
-        // `recover`. NewReno, which cannot see what has arrived, needs more than that (RFC 6582, 3.2).
+        // Section 5.1: after a timeout, no new recovery "until HighACK is greater than or equal to the new
+        // value of RecoveryPoint". HighACK is the octet before `una`, RecoveryPoint the one before `recover`.
+        // NewReno, which does not know which segments have arrived, requires more (RFC 6582, 3.2).
         if many && context.una >= self.recover {
             self.enter(context);
             return true;
@@ -69,7 +69,7 @@ impl LossRecovery for Sack {
             context.congestion.on_recovered(context.now);
             return CwndGrowth::Hold;
         }
-        self.judge(context);
+        self.mark_lost(context);
         // RFC 6298, 5.3.
         context.requests.restart_timer = true;
         CwndGrowth::Hold

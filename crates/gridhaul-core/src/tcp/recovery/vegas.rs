@@ -1,6 +1,6 @@
-//! Vegas' retransmission (Brakmo and Peterson 1995, section 3.1), as ns-2.35 carries it out: every
-//! duplicate acknowledgement may prove the loss of the first segment by its age, also of one that
-//! was sent again, and so may the first two new acknowledgements after a retransmission.
+//! Vegas' retransmission (Brakmo and Peterson 1995, section 3.1) as in ns-2.35: every duplicate
+//! acknowledgement may prove the loss of the first segment by its age, including retransmitted segments, and
+//! so may the first two new acknowledgements after a retransmission.
 
 use gridhaul_scenario::units::Instant;
 
@@ -13,14 +13,14 @@ pub(crate) struct Vegas {
     /// After a timeout, a fast retransmit needs an acknowledgement beyond this position
     /// (RFC 6582, section 4.1).
     recover: u64,
-    /// Duplicates in a row; a first retransmission counts as the third.
+    /// Consecutive duplicate acknowledgements; a first retransmission counts as the third.
     duplicates: u32,
     inflation: u32,
-    /// When a loss last reduced the window, [`Instant::ZERO`] if none has, and what it left.
+    /// Time of the last window reduction, [`Instant::ZERO`] before the first, and the window after it.
     reduced_at: Instant,
-    left: u32,
-    /// New acknowledgements at which the next segment may prove to be lost as well.
-    watched: u8,
+    reduced_cwnd: u32,
+    /// Number of new acknowledgements that may still prove the loss of the next segment.
+    acks_to_check: u8,
     recovering: bool,
 }
 
@@ -34,15 +34,15 @@ impl Vegas {
         context.congestion.on_loss(&loss);
         if self.reduced_at == Instant::ZERO || self.reduced_at < loss.sent_at {
             self.reduced_at = context.now;
-            self.left = context.congestion.cwnd();
-            // The segments that have left the network are replaced at once.
+            self.reduced_cwnd = context.congestion.cwnd();
+            // The segments that have reduced_cwnd the network are replaced at once.
             self.inflation = self.duplicates * context.params.mss;
         }
         context.retransmit_first();
-        // ns-2 doubles the coarse timeout as well, until the next measurement: the sender does, by
-        // `Policy::fast_retransmit_backs_off`, as this returns that a retransmission has begun.
+        // ns-2 also doubles the coarse timeout until the next measurement: the sender does so by
+        // `Policy::fast_retransmit_backs_off`, because this function reports a fast retransmit.
         context.requests.restart_timer = true;
-        self.watched = 2;
+        self.acks_to_check = 2;
         self.recovering = true;
         if loss.transmits == 1 {
             self.duplicates = context.params.dupthresh;
@@ -71,27 +71,27 @@ impl LossRecovery for Vegas {
     #[inline]
     fn on_new_ack(&mut self, context: &mut LossRecoveryContext<'_>, _acked: u64) -> CwndGrowth {
         let inflated = context.congestion.cwnd().saturating_add(self.inflation);
-        if self.duplicates > context.params.dupthresh && inflated > self.left {
-            context.congestion.deflate(context.congestion.cwnd().saturating_sub(self.left));
+        if self.duplicates > context.params.dupthresh && inflated > self.reduced_cwnd {
+            context.congestion.deflate(context.congestion.cwnd().saturating_sub(self.reduced_cwnd));
             context.congestion.on_recovered(context.now);
         } else {
-            // ns-2 gives the inflation back only if duplicates followed the retransmission.
+            // ns-2 removes the inflation only if duplicates followed the retransmission.
             context.congestion.inflate(self.inflation);
         }
         self.inflation = 0;
         self.duplicates = 0;
         self.recovering = false;
-        if self.watched > 0 {
+        if self.acks_to_check > 0 {
             let late = context
                 .queue
                 .front()
                 .is_some_and(|first| context.congestion.expired(context.now, first.sent_at));
-            self.watched -= 1;
+            self.acks_to_check -= 1;
             if late {
                 context.retransmit_first();
                 self.duplicates = context.params.dupthresh;
             } else {
-                self.watched = 0;
+                self.acks_to_check = 0;
             }
         }
         CwndGrowth::Grow
@@ -112,6 +112,6 @@ impl LossRecovery for Vegas {
     }
 
     fn is_watching(&self) -> bool {
-        self.watched > 0
+        self.acks_to_check > 0
     }
 }

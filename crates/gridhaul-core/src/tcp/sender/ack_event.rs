@@ -1,56 +1,57 @@
-//! What one acknowledgement delivers, finds lost and measures.
+//! Effects of one acknowledgement: data delivered, losses detected, round trips measured.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
-use crate::tcp::recovery::{Delivered, Delivery};
-use crate::tcp::sent::Sent;
+use crate::tcp::recovery::{DeliveredSegment, Delivery};
+use crate::tcp::retransmission_queue::OutstandingSegment;
 
-/// What one acknowledgement has delivered and found.
+/// Effects of one acknowledgement, collected while it is processed.
 #[derive(Default)]
 pub(super) struct AckEvent {
     pub now: Instant,
-    /// The least round trip before it.
+    /// Minimum RTT before the acknowledgement.
     pub least: Duration,
-    /// Bytes acknowledged in order.
+    /// Bytes cumulatively acknowledged.
     pub acked: u64,
     /// Bytes delivered, selectively acknowledged ones included.
     pub delivered: u32,
-    /// Bytes newly found lost.
+    /// Bytes newly marked lost.
     pub lost: u64,
     pub prior_in_flight: u64,
     pub rtt: Option<Duration>,
-    /// For RACK: of the segments delivered, the one that was sent last; when the first and the last
-    /// newly sacked ones were sent that measure a round trip; the time that is echoed.
-    pub newest: Option<Delivered>,
-    /// End of the highest range that was sacked before.
+    /// For RACK: the delivered segment that was sent last.
+    pub newest: Option<DeliveredSegment>,
+    /// End of the highest range that was sacked before the acknowledgement.
     pub highest: u64,
-    pub sacked: Option<(Instant, Instant)>,
+    /// Send times of the first and the last newly sacked segment that was transmitted once.
+    pub sacked_sent_at: Option<(Instant, Instant)>,
+    /// The echoed timestamp.
     pub echo: Option<u32>,
 }
 
 impl AckEvent {
-    /// What the loss recovery gets of it.
+    /// The part for the loss recovery.
     pub(super) const fn delivery(&self) -> Delivery {
         Delivery { delivered: self.delivered, newest: self.newest, echo: self.echo }
     }
 
-    pub(super) fn on_sacked(&mut self, sent: &Sent) {
-        // What arrives out of order echoes an older time (RFC 7323, section 4.3).
+    pub(super) fn on_sacked(&mut self, sent: &OutstandingSegment) {
+        // An out-of-order segment echoes an older timestamp (RFC 7323, section 4.3).
         self.on_delivered(sent, None);
         if sent.transmits == 1 {
-            let first = self.sacked.map_or(sent.sent_at, |(first, _)| first);
-            self.sacked = Some((first, sent.sent_at));
+            let first = self.sacked_sent_at.map_or(sent.sent_at, |(first, _)| first);
+            self.sacked_sent_at = Some((first, sent.sent_at));
         }
     }
 
-    /// RFC 8985, section 6.2, step 2: a retransmission that was sent after the time that is echoed, or less
-    /// than the least round trip ago, proves nothing: the original has arrived.
-    pub(super) fn on_delivered(&mut self, sent: &Sent, echo: Option<u32>) {
+    /// RFC 8985, section 6.2, step 2: the acknowledgement of a retransmission that was sent after the echoed
+    /// timestamp, or less than the minimum RTT ago, is ignored: it acknowledges the original transmission.
+    pub(super) fn on_delivered(&mut self, sent: &OutstandingSegment, echo: Option<u32>) {
         let sent_ms = sent.sent_at.as_nanos() / 1_000_000;
-        let first_copy = echo.is_some_and(|echo| u64::from(echo) < sent_ms)
+        let acks_original = echo.is_some_and(|echo| u64::from(echo) < sent_ms)
             || self.now.since(sent.sent_at) < self.least;
-        if sent.transmits == 1 || !first_copy {
-            self.newest = Some(Delivered::of(sent, self.highest).later(self.newest));
+        if sent.transmits == 1 || !acks_original {
+            self.newest = Some(DeliveredSegment::of(sent, self.highest).later(self.newest));
         }
     }
 }

@@ -1,19 +1,19 @@
-//! The common path: full segments and acknowledgements of one segment each, while nothing is lost, out of
-//! order or probed. One predicate replaces the questions of the general path (`acknowledge.rs`,
+//! The common path: full segments, and acknowledgements of one segment each, while no segment is lost,
+//! reordered or a probe. One predicate replaces the checks of the general path (`ack_processing.rs`,
 //! `transmit.rs`), whose result it must equal.
 
 use gridhaul_scenario::units::Instant;
 
-use super::tail::Purpose;
-use super::timer::Probe;
+use super::rack_timers::TimerPurpose;
+use super::retransmission_timer::WindowProbe;
 use super::{Flag, SendRange, Sender};
 use crate::tcp::congestion::Controller;
 use crate::tcp::params::StackParams;
 use crate::tcp::recovery::Recovery;
+use crate::tcp::retransmission_queue::OutstandingSegment;
 use crate::tcp::segment::Segment;
-use crate::tcp::sent::Sent;
 
-/// Whether a stack takes the common path at all: its controller only grows its window, and nothing else
+/// Whether a stack uses the common path: its congestion control only grows the window, and no other component
 /// observes acknowledgements (delivery rates, pacing, window validation, RACK, one-way delays).
 pub(super) fn applies(
     controller: &mut Controller,
@@ -29,8 +29,8 @@ pub(super) fn applies(
 }
 
 impl Sender {
-    /// Handles the acknowledgement of a segment from the other end. Returns whether it is
-    /// acceptable: one of something that was never sent is not (RFC 9293, 3.10.7.4).
+    /// Handles the acknowledgement in a segment from the peer. Returns whether it is acceptable: an
+    /// acknowledgement of data that was never sent is not (RFC 9293, 3.10.7.4).
     #[inline]
     pub(crate) fn handle_ack(
         &mut self,
@@ -49,27 +49,27 @@ impl Sender {
                 return true;
             }
         }
-        self.handle_any_ack(now, segment, isn, params)
+        self.handle_ack_general(now, segment, isn, params)
     }
 
-    /// Sends and acknowledges by the general path from now on, to compare both.
+    /// Uses the general path from now on, to compare both.
     #[cfg(test)]
     pub(crate) fn leave_common_path(&mut self) {
         self.flags.set(Flag::CommonPath, false);
     }
 
-    /// The connection is open, and no recovery sees acknowledgements.
+    /// The connection is open, and no loss recovery processes acknowledgements.
     #[inline]
     fn is_in_common_state(&self) -> bool {
         self.flags.has(Flag::CommonPath) && !self.recovery_active && self.una > 0
     }
 
-    /// `sent` alone is acknowledged, and removed from the queue already.
+    /// Only `sent` is acknowledged; it is already removed from the queue.
     #[inline]
     fn on_common_ack(
         &mut self,
         now: Instant,
-        sent: Sent,
+        sent: OutstandingSegment,
         segment: &Segment,
         isn: u32,
         params: &StackParams,
@@ -81,7 +81,7 @@ impl Sender {
         // Karn's algorithm: a retransmitted segment is ambiguous.
         let timed = (sent.transmits == 1).then_some((sent.sent_at, sent.sent_at));
         self.measure(now, ack, timed, segment, isn, params);
-        self.purpose = Purpose::Timeout;
+        self.timer_purpose = TimerPurpose::Retransmission;
         if ack == self.next {
             self.rto_at = Instant::NEVER;
             if params.policy.idle_since_last_ack {
@@ -91,10 +91,11 @@ impl Sender {
             // RFC 6298, 5.3.
             self.rto_at = now + self.rtt.rto(params);
         }
-        self.probe = Probe::default();
+        self.window_probe = WindowProbe::default();
         if let Some(window) = self.congestion.growing_window() {
             if self.window_limited || !params.grow_only_when_limited {
-                let (slow_start, avoidance) = params.growth.credits(sent.len, sent.len, params.mss);
+                let (slow_start, avoidance) =
+                    params.byte_counting.credits(sent.len, sent.len, params.mss);
                 window.grow_by(slow_start, avoidance);
             }
             self.window = window.cwnd();
@@ -102,30 +103,31 @@ impl Sender {
         self.window_limited = false;
     }
 
-    /// A full segment of new data, if the windows allow it and it is neither the first one outstanding nor
-    /// the last one that is written. `None` where the general path decides.
+    /// A full segment of new data, if the windows allow it and it is neither the first outstanding segment
+    /// nor the last written one. `None` where the general path decides.
     #[inline]
     pub(super) fn poll_common(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         let (out, mss) = (self.next - self.una, u64::from(params.mss));
-        let goes = self.is_in_common_state()
+        let may_send = self.is_in_common_state()
             && out > 0
             && out + mss <= u64::from(self.window)
             && self.duplicates == 0
-            && self.queue.is_undisturbed()
+            && self.queue.has_no_sacked_or_lost()
             && self.next + mss < self.written
             && self.next + mss <= self.edge();
-        if !goes {
+        if !may_send {
             return None;
         }
         let range = SendRange { start: self.next, len: params.mss };
-        self.queue.push(Sent::new(range.start, range.len, now));
+        self.queue.push(OutstandingSegment::new(range.start, range.len, now));
         self.next += mss;
-        self.time_one(now, params);
+        self.start_timing(now, params);
         self.stats.segments += 1;
         self.last_sent = now;
         if self.rto_at == Instant::NEVER {
             // RFC 6298, 5.1.
-            (self.rto_at, self.purpose) = (now + self.rtt.rto(params), Purpose::Timeout);
+            (self.rto_at, self.timer_purpose) =
+                (now + self.rtt.rto(params), TimerPurpose::Retransmission);
         }
         let full = out + 2 * mss > u64::from(self.window);
         self.window_limited |= full;
@@ -133,14 +135,14 @@ impl Sender {
         Some(range)
     }
 
-    /// Whether another full segment is written and within the window of the other end.
+    /// Whether another full segment is written and within the peer's window.
     #[inline]
     pub(super) fn has_full_segment(&self, params: &StackParams) -> bool {
         let end = self.next + u64::from(params.mss);
         end <= self.written.min(self.una + u64::from(self.peer_window))
     }
 
-    /// Whether the segment sent last leaves nothing more to be sent now, as the congestion window is full.
+    /// Whether the congestion window is full after the last segment, so that no segment can be sent now.
     /// False where that is not known.
     #[inline]
     pub(crate) const fn has_filled_window(&self) -> bool {

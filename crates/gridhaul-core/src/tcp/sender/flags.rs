@@ -1,17 +1,17 @@
-//! Properties of a sender in one byte: every connection of a simulation holds them.
+//! Properties of a sender in one byte, to keep connections small.
 
 /// A property of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flag {
-    /// The controller paces.
+    /// The congestion control uses pacing.
     Paced = 1,
-    /// The segment sent last has filled the congestion window: another poll would return nothing.
+    /// The last segment has filled the congestion window: another poll would return `None`.
     WindowFilled = 2,
-    /// The stack takes the common path (`common_path.rs`).
+    /// The stack uses the common path (`common_path.rs`).
     CommonPath = 4,
 }
 
-/// The properties that hold.
+/// A set of properties.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Flags(u8);
 

@@ -1,23 +1,23 @@
-//! The sending half: what may be sent, when, and what is sent again.
+//! The sending half of a connection: transmission, retransmission and their timers.
 //!
-//! `acknowledge.rs` takes in acknowledgements, `transmit.rs` decides what goes out, `timer.rs`
-//! holds the retransmission and the persist timer, `usage.rs` sees whether the window is used, `optional.rs`
-//! keeps what few stacks need.
+//! `ack_processing.rs` handles acknowledgements, `transmit.rs` selects the data to send,
+//! `retransmission_timer.rs` has the retransmission and persist timers, `cwnd_validation.rs` checks whether
+//! the congestion window is used, and `optional_state.rs` has state that few stacks need.
 
 mod ack_event;
-mod acknowledge;
+mod ack_processing;
 mod common_path;
+mod cwnd_validation;
 mod flags;
-mod idle;
+mod idle_restart;
 mod optional_state;
 mod pacing;
-mod round_trip;
-mod selective;
-mod tail;
-mod timer;
+mod rack_timers;
+mod retransmission_timer;
+mod rtt_measurement;
+mod sack_processing;
+mod send_buffer;
 mod transmit;
-mod usage;
-mod writes;
 
 use gridhaul_scenario::scenario::Recovery as Kind;
 use gridhaul_scenario::units::Instant;
@@ -27,13 +27,13 @@ use super::params::StackParams;
 use super::profile::RecoveryRules;
 use super::rate::RateAccount;
 use super::recovery::Recovery;
+use super::retransmission_queue::RetransmissionQueue;
 use super::rtt::RttEstimator;
-use super::sent::SentQueue;
 
-pub(super) use self::tail::TICKS;
+pub(super) use self::rack_timers::TIMEOUT_MIN;
+use cwnd_validation::CwndValidation;
 use flags::{Flag, Flags};
 use optional_state::OptionalState;
-use usage::Usage;
 
 /// Counters of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,9 +46,9 @@ pub struct SenderStats {
     pub rtt_count: u32,
     /// Segments with data that were retransmitted.
     pub retransmissions: u32,
-    /// Losses found by acknowledgements.
+    /// Losses detected by acknowledgements.
     pub fast_retransmits: u32,
-    /// Times the retransmission timer fired.
+    /// Expirations of the retransmission timer.
     pub timeouts: u32,
 }
 
@@ -66,41 +66,42 @@ pub(crate) struct SendRange {
 pub struct Sender {
     una: u64,
     next: u64,
-    /// The window that the other end offered last, and the largest ever.
+    /// The last window that the peer offered, and the largest so far.
     peer_window: u32,
     peer_window_max: u32,
-    /// Sequence number of the segment that offered it (RFC 9293: SND.WL1).
+    /// Sequence number of the segment that updated the window (RFC 9293: SND.WL1).
     window_from: u32,
     /// Position after the last byte that the application has written.
     written: u64,
-    /// Congestion window with what recovery adds to it: kept, because it is asked for so often.
+    /// Congestion window plus the inflation by loss recovery, cached because it is read often.
     window: u32,
     duplicates: u32,
-    /// New data sent on duplicates (limited transmit), in bytes.
+    /// New data sent by limited transmit, in bytes.
     limited: u32,
-    /// The application will write no more: FIN follows what is written.
+    /// The application has closed: FIN follows the written data.
     closed: bool,
-    /// Whether the recovery wants to see acknowledgements of new data.
+    /// Whether the loss recovery processes acknowledgements of new data.
     recovery_active: bool,
     force_retransmit: bool,
-    /// Whether the other end sends selective acknowledgements and the recovery uses them.
+    /// Whether the peer sends selective acknowledgements and the recovery uses them.
     sack: bool,
-    purpose: tail::Purpose,
-    tail: tail::Tail,
-    /// After a timeout that forgot selective acknowledgements: they count again with new data.
+    timer_purpose: rack_timers::TimerPurpose,
+    tail_loss_probe: rack_timers::TailLossProbe,
+    /// After a timeout that cleared SACK information: SACK blocks are ignored until new data is acknowledged.
     sack_ignored: bool,
-    /// Whether the window held data back since the last acknowledgement, where [`Usage`] does not tell.
+    /// Whether the congestion window limited the sender since the last acknowledgement, where
+    /// [`CwndValidation`] does not determine it.
     window_limited: bool,
     flags: Flags,
     rto_at: Instant,
     last_sent: Instant,
-    probe: timer::Probe,
-    /// Low half of the end of the segment that is being timed, and when it was sent, where one at
-    /// a time is; [`Instant::NEVER`] while none is. With RACK-TLP, where none is: low half of the
-    /// position that was sent next when the probe was.
+    window_probe: retransmission_timer::WindowProbe,
+    /// Low half of the end of the segment that is being timed, and its send time, where one segment at a time
+    /// is timed; [`Instant::NEVER`] while none is. With RACK-TLP, where every segment is timed: low half of
+    /// the position that was sent next at the time of the tail loss probe.
     timed_end: u32,
     timed_at: Instant,
-    queue: SentQueue,
+    queue: RetransmissionQueue,
     rtt: RttEstimator,
     congestion: Controller,
     recovery: Recovery,
@@ -108,7 +109,7 @@ pub struct Sender {
     optional: OptionalState,
 }
 
-/// What a recovery may look at and change; a macro, because it borrows field by field.
+/// Builds the context of the loss recovery; a macro, because it borrows the fields separately.
 macro_rules! loss_recovery_context {
     ($sender:expr, $now:expr, $params:expr) => {
         crate::tcp::recovery::LossRecoveryContext {
@@ -133,7 +134,7 @@ macro_rules! loss_recovery_context {
 use loss_recovery_context;
 
 impl Sender {
-    /// A sender that has sent nothing, not even SYN.
+    /// A sender that has not sent anything, not even SYN.
     #[must_use]
     pub fn new(params: &StackParams) -> Self {
         let mut congestion = Controller::new(params);
@@ -155,21 +156,21 @@ impl Sender {
             recovery_active: false,
             force_retransmit: false,
             sack: params.sack && matches!(params.recovery, Kind::Sack | Kind::Rack),
-            purpose: tail::Purpose::default(),
-            tail: tail::Tail::default(),
+            timer_purpose: rack_timers::TimerPurpose::default(),
+            tail_loss_probe: rack_timers::TailLossProbe::default(),
             sack_ignored: false,
             window_limited: false,
             flags,
             rto_at: Instant::NEVER,
             last_sent: Instant::ZERO,
-            probe: timer::Probe::default(),
+            window_probe: retransmission_timer::WindowProbe::default(),
             timed_end: 0,
             timed_at: Instant::NEVER,
-            queue: SentQueue::default(),
+            queue: RetransmissionQueue::default(),
             rtt: RttEstimator::new(),
             optional: OptionalState::new(
                 (congestion.samples_rate() || congestion.is_paced()).then(RateAccount::default),
-                Usage::new(params, congestion.is_paced()),
+                CwndValidation::new(params, congestion.is_paced()),
             ),
             congestion,
             recovery,
@@ -177,7 +178,7 @@ impl Sender {
         }
     }
 
-    /// The other end does not send selective acknowledgements: recovery must do without.
+    /// The peer does not support selective acknowledgements: loss recovery falls back to NewReno.
     pub(crate) fn without_sack(&mut self, params: &StackParams) {
         self.sack = false;
         if matches!(params.recovery, Kind::Sack | Kind::Rack) {
@@ -186,38 +187,38 @@ impl Sender {
         }
     }
 
-    /// Starts without SYN: the other end's would have had the number `peer_isn` and offered this
-    /// window.
+    /// Starts without a handshake, as if the peer's SYN had had the sequence number `peer_isn` and offered
+    /// this window.
     pub(crate) fn skip_handshake(&mut self, peer_window: u32, peer_isn: u32) {
         self.una = 1;
         self.next = 1;
         self.set_window(peer_window, peer_isn);
     }
 
-    /// The other end has sent its first window, in the segment with this number.
+    /// Sets the first window of the peer, from the segment with sequence number `from`.
     pub(crate) fn set_window(&mut self, window: u32, from: u32) {
         self.peer_window = window;
         self.peer_window_max = window;
         self.window_from = from;
     }
 
-    /// The window that the other end has offered in its newest segment, the largest one, and the
-    /// number of that segment.
+    /// The last window that the peer has offered, the largest one, and the sequence number of the segment
+    /// that offered the last one.
     pub(crate) const fn offer(&self) -> (u32, u32, u32) {
         (self.peer_window, self.peer_window_max, self.window_from)
     }
 
-    /// The other end has offered as much as this before.
+    /// Notes a window that the peer has offered earlier.
     pub(crate) fn note_largest_window(&mut self, window: u32) {
         self.peer_window_max = self.peer_window_max.max(window);
     }
 
-    /// Whether the application has neither written anything nor closed.
+    /// Whether the application has neither written data nor closed.
     pub(crate) const fn has_no_data(&self) -> bool {
         self.written == 1 && !self.closed
     }
 
-    /// The application writes `bytes` more; [`u64::MAX`] for ever.
+    /// The application writes `bytes`; [`u64::MAX`] for an unlimited transfer.
     pub fn write(&mut self, bytes: u64) {
         debug_assert!(!self.closed, "nothing may be written after close");
         if !self.closed {
@@ -229,7 +230,7 @@ impl Sender {
         // Position 0 is SYN.
         self.written - 1
     }
-    /// The application will write no more.
+    /// The application closes its direction.
     pub fn close(&mut self) {
         self.closed = true;
     }
@@ -257,18 +258,18 @@ impl Sender {
     pub const fn fin_position(&self) -> Option<u64> {
         if self.closed { Some(self.written) } else { None }
     }
-    /// Stream position behind all that may have arrived: what is sent, and the byte of a probe of a closed
-    /// window, which does not count as sent.
+    /// Stream position after all data that may have arrived: sent data, and the byte of a window probe, which
+    /// does not count as sent.
     #[must_use]
     pub const fn reach(&self) -> u64 {
-        self.next + self.probe.out as u64
+        self.next + self.window_probe.out as u64
     }
     /// Counters.
     #[must_use]
     pub const fn stats(&self) -> &SenderStats {
         &self.stats
     }
-    /// What the congestion control has computed about the network, where that is counted.
+    /// Estimator counters of the congestion control, where it keeps them.
     #[must_use]
     pub fn estimator_counters(&self) -> Option<EstimatorCounters> {
         self.congestion.estimator_counters()
@@ -294,7 +295,7 @@ impl Sender {
     pub fn in_recovery(&self) -> bool {
         self.recovery_active && self.recovery.in_recovery()
     }
-    /// Data believed to be in the network (RFC 6675, `pipe`).
+    /// Estimate of the data in the network (RFC 6675, `pipe`).
     #[inline]
     #[must_use]
     pub fn in_flight(&self) -> u64 {
@@ -307,11 +308,11 @@ impl Sender {
         (self.next - self.una) - self.queue.sacked_bytes() - self.queue.lost_bytes()
     }
 
-    /// When [`Self::handle_timeout`] or another poll is wanted.
+    /// Time of the next call of [`Self::handle_timeout`] or of the next poll.
     #[inline]
     #[must_use]
     pub fn next_deadline(&self) -> Instant {
-        // A pacing time in the past has been served: it only counts while something waits for it.
+        // A pacing time in the past is over; it matters only while data waits for it.
         if self.flags.has(Flag::Paced) && self.paced_until() > self.last_sent && self.window_open()
         {
             self.rto_at.min(self.paced_until())
@@ -320,7 +321,7 @@ impl Sender {
         }
     }
 
-    /// No timer runs any more.
+    /// Stops all timers.
     pub(crate) const fn stop(&mut self) {
         self.rto_at = Instant::NEVER;
         self.flags.set(Flag::Paced, false);
@@ -332,7 +333,7 @@ impl Sender {
         RecoveryRules::of(&self.recovery)
     }
 
-    /// The controller or the recovery has changed the window.
+    /// Recomputes the cached window after a change by the controller or the loss recovery.
     #[inline]
     fn refresh_window(&mut self) {
         if !self.recovery_active {
@@ -343,20 +344,19 @@ impl Sender {
         self.window = self.recovery.window().unwrap_or(inflated);
     }
 
-    /// Position after everything that is to be sent, FIN included.
+    /// Position after all written data, FIN included.
     #[inline]
     const fn end(&self) -> u64 {
         self.written + self.closed as u64
     }
 
-    /// Right edge of the window that the other end offers. Until SYN is acknowledged, nothing but
-    /// SYN may go.
+    /// Right edge of the peer's offered window. Until SYN is acknowledged, only SYN may be sent.
     #[inline]
     const fn edge(&self) -> u64 {
         if self.una == 0 { 1 } else { self.una + self.peer_window as u64 }
     }
 
-    /// Whether something could be sent if pacing allowed it.
+    /// Whether a segment could be sent if pacing allowed it.
     fn window_open(&self) -> bool {
         let new = self.next < self.end() && self.next < self.edge();
         (new || self.queue.lost_bytes() > 0) && self.in_flight() < u64::from(self.window)

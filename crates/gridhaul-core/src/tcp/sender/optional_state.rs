@@ -1,23 +1,23 @@
-//! What only some stacks need, in one piece apart: a simulation has senders by the million, and most of them
-//! need none of it.
+//! State that only some stacks need, allocated together: a simulation has millions of senders, and most need
+//! none of it.
 
-use super::usage::Usage;
+use super::cwnd_validation::CwndValidation;
 use crate::tcp::rate::RateAccount;
 
 #[derive(Debug, Clone)]
-pub(super) struct OptionalState(Option<Box<Parts>>);
+pub(super) struct OptionalState(Option<Box<State>>);
 
 #[derive(Debug, Clone)]
-struct Parts {
-    /// For controllers that want delivery rates, or pace.
+struct State {
+    /// For congestion controls that use delivery rates or pacing.
     rate: Option<RateAccount>,
-    usage: Option<Usage>,
+    cwnd_validation: Option<CwndValidation>,
 }
 
 impl OptionalState {
-    pub(super) fn new(rate: Option<RateAccount>, usage: Option<Usage>) -> Self {
-        let is_needed = rate.is_some() || usage.is_some();
-        Self(is_needed.then(|| Box::new(Parts { rate, usage })))
+    pub(super) fn new(rate: Option<RateAccount>, cwnd_validation: Option<CwndValidation>) -> Self {
+        let is_needed = rate.is_some() || cwnd_validation.is_some();
+        Self(is_needed.then(|| Box::new(State { rate, cwnd_validation })))
     }
 
     #[inline]
@@ -31,12 +31,12 @@ impl OptionalState {
     }
 
     #[inline]
-    pub(super) fn usage(&self) -> Option<&Usage> {
-        self.0.as_ref()?.usage.as_ref()
+    pub(super) fn cwnd_validation(&self) -> Option<&CwndValidation> {
+        self.0.as_ref()?.cwnd_validation.as_ref()
     }
 
     #[inline]
-    pub(super) fn usage_mut(&mut self) -> Option<&mut Usage> {
-        self.0.as_mut()?.usage.as_mut()
+    pub(super) fn cwnd_validation_mut(&mut self) -> Option<&mut CwndValidation> {
+        self.0.as_mut()?.cwnd_validation.as_mut()
     }
 }

@@ -1,15 +1,15 @@
-//! Pacing: when a controller that paces lets the next segment leave.
+//! Pacing: earliest transmission time of the next segment.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
 use super::{Flag, SendRange, Sender};
 use crate::tcp::params::StackParams;
 
-/// Linux: ten segments with data leave unpaced (`tcp_update_skb_after_send`).
+/// Linux: the first ten data segments are not paced (`tcp_update_skb_after_send`).
 const UNPACED: u64 = 10;
 
 impl Sender {
-    /// Before this time, a controller that paces lets no segment leave.
+    /// Time before which pacing allows no transmission.
     pub(super) fn paced_until(&self) -> Instant {
         self.optional.rate().map_or(Instant::ZERO, |rate| rate.paced_until)
     }
@@ -20,7 +20,8 @@ impl Sender {
         }
     }
 
-    /// A segment is sent: the next one waits as long as it takes at the pacing rate.
+    /// After a transmission: the next segment is delayed by the segment's transmission time at the pacing
+    /// rate.
     #[inline]
     pub(super) fn pace(&mut self, now: Instant, range: SendRange, params: &StackParams) {
         if self.flags.has(Flag::Paced)
@@ -37,9 +38,9 @@ impl Sender {
         }
     }
 
-    /// Linux hands the segments of a burst to the device together and then waits as long as all of them
-    /// take. Of a wait that ran out unused, up to half of the next is forgiven. The first ten segments
-    /// of a connection do not wait.
+    /// Linux passes the segments of a burst to the device together and then waits for the transmission time
+    /// of all of them at the pacing rate. Of unused pacing time, up to half of the next gap is credited. The
+    /// first ten segments of a connection are not delayed.
     fn pace_burst(&mut self, now: Instant, gap: Duration) {
         if self.stats.segments <= UNPACED {
             return;
@@ -57,7 +58,7 @@ impl Sender {
     }
 
     #[inline]
-    pub(super) fn held_by_pacing(&self, now: Instant) -> bool {
+    pub(super) fn is_delayed_by_pacing(&self, now: Instant) -> bool {
         if !self.flags.has(Flag::Paced) {
             return false;
         }

@@ -1,19 +1,19 @@
-//! What goes out: lost segments first, then new data, as far as the windows allow.
+//! Selection of the data to send: lost segments first, then new data, as far as the windows allow.
 
 use gridhaul_scenario::units::Instant;
 
-use super::tail::Tail;
+use super::rack_timers::TailLossProbe;
 use super::{Flag, SendRange, Sender};
 use crate::tcp::params::StackParams;
-use crate::tcp::sent::Sent;
+use crate::tcp::retransmission_queue::OutstandingSegment;
 
 impl Sender {
-    /// What is to be sent now, if anything: `None` until something changes.
+    /// The range to send now, if any: `None` until the state changes.
     #[inline]
     pub(crate) fn poll_range(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
-        if self.tail == Tail::Due {
+        if self.tail_loss_probe == TailLossProbe::Due {
             self.flags.set(Flag::WindowFilled, false);
-            return self.send_probe(now, params);
+            return self.send_tail_loss_probe(now, params);
         }
         if self.queue.lost_bytes() == 0 && (self.next >= self.end() || self.is_full(now, params)) {
             return None;
@@ -21,7 +21,7 @@ impl Sender {
         if let Some(range) = self.poll_common(now, params) {
             return Some(range);
         }
-        self.poll_any(now, params)
+        self.poll_general(now, params)
     }
 
     /// Sends SYN.
@@ -31,8 +31,8 @@ impl Sender {
         }
     }
 
-    /// Whether the congestion window holds back a full segment of new data, and nothing else has to
-    /// be looked at: what comes of most questions of a sender that always has data.
+    /// Whether the congestion window blocks a full segment of new data and no other condition has to be
+    /// checked: the usual result of a poll of a sender that always has data.
     #[inline]
     fn is_full(&mut self, now: Instant, params: &StackParams) -> bool {
         let (out, mss) = (self.next - self.una, u64::from(params.mss));
@@ -42,16 +42,16 @@ impl Sender {
             && self.queue.sacked_bytes() == 0
             && self.has_full_segment(params);
         if full {
-            self.note_use(now, true, params);
+            self.note_cwnd_usage(now, true, params);
         }
         full
     }
 
     #[inline(never)]
-    fn poll_any(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
+    fn poll_general(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         self.flags.set(Flag::WindowFilled, false);
         if self.queue.lost_bytes() > 0 {
-            let range = if self.recovery.prefers_new() {
+            let range = if self.recovery.sends_new_data_first() {
                 self.new_data_first(now, params)
             } else {
                 self.retransmission(now, params)
@@ -62,21 +62,23 @@ impl Sender {
         }
         let range = self.new_data(now, params);
         if self.flags.has(Flag::Paced) && range.is_none() && self.paced_until() <= now {
-            // Nothing waits for the pacer any more.
+            // No data waits for pacing any more.
             self.pace_until(Instant::ZERO);
         }
         range
     }
 
-    /// The next lost segment, if the window lets it go.
+    /// The next lost segment, if the window allows it.
     fn retransmission(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         let in_flight = self.in_flight();
         let len = self.queue.next_lost()?.1.len;
         if !self.force_retransmit {
             let full = in_flight + u64::from(len) > u64::from(self.window) && in_flight > 0;
-            // What is lost and waits for room uses the window as new data does.
+            // A lost segment that waits for the congestion window counts as use of it, like new data.
             self.window_limited |= full;
-            if full || self.recovery_active && !self.recovery.may_send() || self.held_by_pacing(now)
+            if full
+                || self.recovery_active && !self.recovery.may_send()
+                || self.is_delayed_by_pacing(now)
             {
                 return None;
             }
@@ -86,31 +88,31 @@ impl Sender {
         sent.transmits = sent.transmits.saturating_add(1);
         sent.sent_at = now;
         if let Some(rate) = self.optional.rate_mut() {
-            rate.on_sent_again(now, index, in_flight == 0);
+            rate.on_retransmitted_at(now, index, in_flight == 0);
         }
         let range = SendRange { start: sent.start, len: sent.len };
         self.queue.on_retransmitted(range.len);
         if self.force_retransmit {
-            // ns-2 does not count the segment that begins a recovery; see `recovery/sack.rs`.
+            // ns-2 does not count the first retransmission of a recovery; see `recovery/ns2_sack1.rs`.
             self.force_retransmit = false;
         } else {
             self.recovery.on_sent(range.len);
         }
         self.stats.retransmissions += u32::from(self.carries_data(range));
         if index == 0 && self.recovery_rules().first_retransmission_restarts_timer {
-            // The first segment out has been sent anew, and its timer begins anew.
+            // The first outstanding segment has been retransmitted, and its timer restarts.
             self.arm(now, now, params);
         }
         self.after_sending(now, range, params);
         Some(range)
     }
 
-    /// RFC 5682, section 3.1, step 2b: new data, as much as the window allows; what is lost follows with
-    /// the next acknowledgement, or now if there is no new data.
+    /// RFC 5682, section 3.1, step 2b: new data, as much as the window allows; lost segments follow with the
+    /// next acknowledgement, or now if there is no new data.
     #[cold]
     fn new_data_first(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
         let range = self.new_data(now, params);
-        if range.is_none() && self.recovery.repeat_after_all(self.next) {
+        if range.is_none() && self.recovery.resumes_retransmission(self.next) {
             return self.retransmission(now, params);
         }
         range
@@ -122,38 +124,38 @@ impl Sender {
         if self.next >= end {
             return None;
         }
-        let room = self.edge().saturating_sub(self.next);
+        let free = self.edge().saturating_sub(self.next);
         let mut len = (end - self.next).min(u64::from(params.mss)) as u32;
-        if u64::from(len) > room {
-            len = self.len_in_small_window(now, room, params)?;
+        if u64::from(len) > free {
+            len = self.len_in_limited_window(now, free, params)?;
         }
         if self.una == self.next {
             self.restart_after_idle(now, params);
-        } else if len < params.mss && !self.closed && self.small_ones_wait(params) {
+        } else if len < params.mss && !self.closed && self.nagle_delays(params) {
             return None;
         }
         let in_flight = self.in_flight();
         if in_flight + u64::from(len) > u64::from(self.window) && in_flight > 0 {
-            self.note_use(now, true, params);
+            self.note_cwnd_usage(now, true, params);
             return None;
         }
         if self.duplicates > 0 && self.sack && !params.limited_transmit && !self.in_recovery() {
-            // Without limited transmit, duplicates do not release new data before recovery.
+            // Without limited transmit, duplicate acknowledgements do not release new data before recovery.
             return None;
         }
         if self.recovery_active && !self.recovery.may_send() {
             return None;
         }
-        if self.held_by_pacing(now) {
+        if self.is_delayed_by_pacing(now) {
             return None;
         }
         let full = in_flight + 2 * u64::from(params.mss) > u64::from(self.window);
         let range = SendRange { start: self.next, len };
         self.note_sent(now, range, params);
-        self.note_use(now, full, params);
+        self.note_cwnd_usage(now, full, params);
         let filled = full
             && !(self.recovery_active || self.flags.has(Flag::Paced))
-            && self.queue.is_undisturbed()
+            && self.queue.has_no_sacked_or_lost()
             && self.has_full_segment(params);
         self.flags.set(Flag::WindowFilled, filled);
         if self.next >= end && self.optional.rate().is_some() {
@@ -165,20 +167,20 @@ impl Sender {
         Some(range)
     }
 
-    /// Whether a small segment waits, while data is out, for its acknowledgement (RFC 9293, 3.7.4). In
-    /// Linux it waits for earlier small segments only (`tcp_minshall_check`).
-    pub(super) fn small_ones_wait(&self, params: &StackParams) -> bool {
+    /// Whether Nagle's algorithm delays a small segment while data is outstanding (RFC 9293, 3.7.4). In Linux
+    /// only earlier small segments delay it (`tcp_minshall_check`).
+    pub(super) fn nagle_delays(&self, params: &StackParams) -> bool {
         params.nagle
             && (!params.policy.nagle_by_minshall || self.queue.has_shorter_than(params.mss))
     }
 
-    /// The other end's window has no room for what is to be sent. Returns what may go all the
-    /// same; with nothing out, the persist timer decides.
+    /// The peer's window is too small for the next segment. Returns the number of bytes that may be sent
+    /// regardless; with no data outstanding, the persist timer decides.
     #[cold]
-    fn len_in_small_window(
+    fn len_in_limited_window(
         &mut self,
         now: Instant,
-        room: u64,
+        free: u64,
         params: &StackParams,
     ) -> Option<u32> {
         if self.sack
@@ -186,18 +188,18 @@ impl Sender {
             && self.in_recovery()
             && self.queue.lost_bytes() == 0
         {
-            // RFC 6675, `NextSeg` rule 3: without new data, a hole that is not yet proven lost.
+            // RFC 6675, `NextSeg` rule 3: without new data, retransmit a hole that is not yet marked lost.
             let boundary = self.queue.highest_sacked();
             self.queue.mark_lost_until(boundary, self.last_sent);
         }
         if self.una < self.next {
             return None;
         }
-        // RFC 9293, 3.8.6.2.1 (3): half of the largest window ever offered is worth a segment.
-        let enough = room > 0 && room >= u64::from(self.peer_window_max / 2);
-        if enough || self.probe.due && room > 0 {
-            self.probe.due = false;
-            return Some(room as u32);
+        // RFC 9293, 3.8.6.2.1 (3): a segment is sent if half of the largest window so far is free.
+        let enough = free > 0 && free >= u64::from(self.peer_window_max / 2);
+        if enough || self.window_probe.due && free > 0 {
+            self.window_probe.due = false;
+            return Some(free as u32);
         }
         if self.rto_at == Instant::NEVER {
             self.rto_at = now + self.persist_interval(params);
@@ -205,15 +207,15 @@ impl Sender {
         None
     }
 
-    /// A probe of a closed window, if one is due: a byte beyond it, which does not count as sent
+    /// A probe of a closed window, if one is due: a byte beyond the window, which does not count as sent
     /// until it is acknowledged.
     #[inline]
-    pub(crate) fn poll_probe(&mut self) -> Option<SendRange> {
-        if !self.probe.due || self.una < self.next || self.next >= self.end() {
+    pub(crate) fn poll_window_probe(&mut self) -> Option<SendRange> {
+        if !self.window_probe.due || self.una < self.next || self.next >= self.end() {
             return None;
         }
-        self.probe.due = false;
-        self.probe.out = true;
+        self.window_probe.due = false;
+        self.window_probe.out = true;
         let range = SendRange { start: self.next, len: 1 };
         self.stats.segments += u64::from(self.carries_data(range));
         Some(range)
@@ -229,9 +231,9 @@ impl Sender {
         if let Some(rate) = self.optional.rate_mut() {
             rate.on_sent(now, nothing_out);
         }
-        self.queue.push(Sent::new(range.start, range.len, now));
+        self.queue.push(OutstandingSegment::new(range.start, range.len, now));
         self.next += u64::from(range.len);
-        self.time_one(now, params);
+        self.start_timing(now, params);
         if self.recovery_active {
             self.recovery.on_sent(range.len);
             if self.duplicates > 0 && !self.recovery.in_recovery() {
@@ -241,18 +243,18 @@ impl Sender {
         let in_flight = self.in_flight();
         self.congestion.on_sent(now, self.next, in_flight);
         self.after_sending(now, range, params);
-        self.postpone_probe(now, params);
+        self.postpone_tail_loss_probe(now, params);
     }
 
-    /// Begins to time the segment just sent, where one at a time is and none is being timed.
+    /// Starts to time the segment just sent, where one segment at a time is timed and none is in progress.
     #[inline]
-    pub(super) fn time_one(&mut self, now: Instant, params: &StackParams) {
+    pub(super) fn start_timing(&mut self, now: Instant, params: &StackParams) {
         if !params.time_every_segment && self.timed_at == Instant::NEVER {
             (self.timed_end, self.timed_at) = (self.next as u32, now);
         }
     }
 
-    /// Whether a segment with this range of sequence numbers carries data: SYN and FIN alone do not.
+    /// Whether the segment of this range carries data: SYN and FIN alone do not.
     #[inline]
     pub(super) const fn carries_data(&self, range: SendRange) -> bool {
         let first = if range.start == 0 { 1 } else { range.start };

@@ -34,7 +34,7 @@ impl Traffic<'_> {
             };
             let Some(counters) = self.controls.judgements(near) else { continue };
             let row = &mut self.rows[usize::from(connection.flow)];
-            let new = counters.judged_since(*seen);
+            let new = counters.classifications_since(*seen);
             let new = new.map(|judged| Judgement { at, member: connection.member, judged });
             row.judgements.get_or_insert_default().extend(new);
             *seen = counters.judged;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::mem::MaybeUninit;
 
-use gridhaul_core::load::{Application, Demand, Opening, SharedLoad};
+use gridhaul_core::load::{Application, Demand, SharedLoad, StartSchedule};
 use gridhaul_core::random::RandomStream;
 use gridhaul_data::trace::Playback;
 use gridhaul_linux::{EventFlags, Poll};
@@ -90,7 +90,7 @@ impl<'a> Traffic<'a> {
             far_ends = opened?;
         }
         let load = SharedLoad::from(&flow.load);
-        let opening = Opening::of(flow, u64::from(plan.count));
+        let opening = StartSchedule::of(flow, u64::from(plan.count));
         let mut far_ends = far_ends.into_iter();
         for (near, member) in near.into_iter().zip(0..) {
             let mut chance = seed(member, "start");

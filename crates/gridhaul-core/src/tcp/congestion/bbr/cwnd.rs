@@ -30,7 +30,7 @@ impl Bbr {
         if self.recovery.conserves() {
             cwnd = cwnd.max(in_flight + delivered);
         } else {
-            let target = self.target();
+            let target = self.target_cwnd();
             if self.full_pipe.is_full() {
                 cwnd = (cwnd + delivered).min(target);
             } else if cwnd < target || (ack.delivered_total as f64) < self.initial_window {
@@ -45,9 +45,9 @@ impl Bbr {
         self.window.set_cwnd(cwnd);
     }
 
-    /// Section 4.2.3.3, `BBRUpdateTargetCwnd`; in Linux with room for acknowledgements in bursts, once
+    /// Section 4.2.3.3, `BBRUpdateTargetCwnd`; in Linux with extra_acked for acknowledgements in bursts, once
     /// the pipe is full.
-    pub(super) fn target(&self) -> f64 {
+    pub(super) fn target_cwnd(&self) -> f64 {
         if !self.rules().compensates_aggregation
             || !self.full_pipe.is_full()
             || self.min_rtt.get().is_none()
@@ -55,8 +55,8 @@ impl Bbr {
             return self.inflight(self.window_gain());
         }
         let (bandwidth, mss) = (self.bandwidth(), self.window.mss());
-        let room = self.aggregation.room(|time| whole_segments(bandwidth, time, mss));
-        self.rounded(self.product(bandwidth, self.window_gain()) + room)
+        let extra_acked = self.aggregation.extra_acked(|time| whole_segments(bandwidth, time, mss));
+        self.quantized(self.bdp_multiple(bandwidth, self.window_gain()) + extra_acked)
     }
 
     /// Section 4.2.3.2, `BBRInflight`: a multiple of the bandwidth-delay product, with three send
@@ -65,23 +65,23 @@ impl Bbr {
         if self.min_rtt.get().is_none() {
             return self.initial_window;
         }
-        let product = self.product(self.bandwidth.max(), gain);
+        let product = self.bdp_multiple(self.bandwidth.max(), gain);
         if self.rules().quantises_window {
-            self.rounded(product)
+            self.quantized(product)
         } else {
             product + 3.0 * self.send_quantum()
         }
     }
 
     /// A multiple of the bandwidth-delay product in bytes.
-    pub(super) fn product(&self, bandwidth: f64, gain: f64) -> f64 {
+    pub(super) fn bdp_multiple(&self, bandwidth: f64, gain: f64) -> f64 {
         gain * bandwidth * self.min_rtt.get().unwrap_or_default().as_secs_f64()
     }
 
     /// Linux, `bbr_quantization_budget`: whole segments with three send quanta, an even number of them
     /// so that a receiver that acknowledges every second one leaves none over, and two more while the
     /// pacing probes for bandwidth.
-    pub(super) fn rounded(&self, bytes: f64) -> f64 {
+    pub(super) fn quantized(&self, bytes: f64) -> f64 {
         let mss = self.window.mss();
         let segments = (bytes / mss).ceil() + 3.0 * self.quantum_segments();
         let even = 2.0 * (segments / 2.0).ceil();
@@ -131,6 +131,6 @@ impl Bbr {
 
     /// `BBRRestoreCwnd`.
     pub(super) fn restore_window(&mut self) {
-        self.window.set_cwnd(self.window.cwnd_f64().max(self.recovery.saved()));
+        self.window.set_cwnd(self.window.cwnd_f64().max(self.recovery.prior_cwnd()));
     }
 }

@@ -1,4 +1,4 @@
-//! The least round trip of the last ten seconds (section 4.1.2).
+//! The minimum RTT of the last ten seconds (section 4.1.2).
 
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -17,7 +17,7 @@ impl MinRtt {
         Self { least: None, seen_at: Instant::ZERO }
     }
 
-    /// The least round trip, once one is measured.
+    /// The minimum RTT, once one is measured.
     #[inline]
     pub(super) const fn get(&self) -> Option<Duration> {
         self.least

@@ -1,6 +1,6 @@
 //! The model of the path: bandwidth, aggregation of acknowledgements and policers (section 4.1).
 
-use super::long_term::PathEvent;
+use super::long_term_bandwidth::PathEvent;
 use super::probe_bw::ProbeBw;
 use super::{Bbr, State, whole_segments};
 use crate::tcp::congestion::Ack;
@@ -16,7 +16,7 @@ impl Bbr {
         };
         self.round.update(sample.prior_delivered, ack.delivered_total);
         if self.rules().detects_policers {
-            self.look_for_policer(PathEvent {
+            self.sample_long_term_bandwidth(PathEvent {
                 progress: self.progress,
                 lost: ack.lost > 0,
                 begins_round: self.round.starts(),
@@ -30,8 +30,8 @@ impl Bbr {
         }
     }
 
-    pub(super) fn look_for_policer(&mut self, event: PathEvent) {
-        if self.long_term.update(&event) {
+    pub(super) fn sample_long_term_bandwidth(&mut self, event: PathEvent) {
+        if self.long_term_bandwidth.update(&event) {
             self.state = State::ProbeBw(ProbeBw::enter(event.progress.at));
         }
     }
@@ -43,11 +43,11 @@ impl Bbr {
     /// The bandwidth to send with.
     #[inline]
     pub(super) fn bandwidth(&self) -> f64 {
-        self.long_term.rate().unwrap_or(self.bandwidth.max())
+        self.long_term_bandwidth.rate().unwrap_or(self.bandwidth.max())
     }
 
-    /// The delivery rate that an acknowledgement tells. Linux takes none over less than the least round
-    /// trip: the original of a retransmitted segment has been acknowledged.
+    /// The delivery rate that an acknowledgement tells. Linux takes none over less than the minimum RTT: the
+    /// original of a retransmitted segment has been acknowledged.
     #[inline]
     pub(super) fn sample(&self, ack: &Ack) -> Option<RateSample> {
         let least =
@@ -70,7 +70,7 @@ impl Bbr {
     /// Whether something else than the path has limited a sample.
     #[inline]
     pub(super) fn is_limited(&self, sample: &RateSample) -> bool {
-        let (from, until) = self.slowed;
+        let (from, until) = self.probe_rtt_limited;
         sample.app_limited || (from..until).contains(&sample.prior_delivered)
     }
 }

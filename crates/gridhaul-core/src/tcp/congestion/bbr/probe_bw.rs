@@ -1,4 +1,4 @@
-//! Bandwidth probing: a cycle of eight gains, each for about the least round trip (section 4.3.4).
+//! Bandwidth probing: a cycle of eight gains, each for about the minimum RTT (section 4.3.4).
 
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -33,7 +33,7 @@ impl ProbeBw {
     /// is nothing to drain. The draft draws it; here the time decides, so that a run can be
     /// repeated.
     pub(super) fn enter(now: Instant) -> Self {
-        let drawn = (scatter(now.as_nanos()) % 7) as usize;
+        let drawn = (mix64(now.as_nanos()) % 7) as usize;
         let phase = if drawn == 0 { 0 } else { drawn + 1 };
         Self { phase, since: now }
     }
@@ -72,7 +72,7 @@ impl ProbeBw {
 
 /// A fixed scattering of 64 bits: odd multiplications and shifts (Steele, Lea and Flood, "Fast
 /// splittable pseudorandom number generators", 2014: the finaliser of SplitMix64).
-const fn scatter(bits: u64) -> u64 {
+const fn mix64(bits: u64) -> u64 {
     let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^ (bits >> 31)

@@ -21,18 +21,18 @@ impl ProbeRtt {
         Self { until: None, round_done: false }
     }
 
-    /// `BBRHandleProbeRTT`; `few`: at most the small window is in flight. Returns whether it is
+    /// `BBRHandleProbeRTT`; `at_min_cwnd`: at most the small window is in flight. Returns whether it is
     /// over.
     pub(super) fn on_ack(
         &mut self,
         now: Instant,
-        few: bool,
+        at_min_cwnd: bool,
         delivered: u64,
         round: &mut Round,
     ) -> bool {
         match self.until {
             None => {
-                if few {
+                if at_min_cwnd {
                     self.until = Some(now + DURATION);
                     round.restart(delivered);
                 }

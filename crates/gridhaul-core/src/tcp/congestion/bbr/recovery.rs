@@ -5,7 +5,7 @@
 #[derive(Debug, Clone)]
 pub(super) struct Recovery {
     /// `BBR.prior_cwnd`.
-    saved: f64,
+    prior_cwnd: f64,
     phase: Phase,
 }
 
@@ -24,18 +24,18 @@ enum Phase {
 
 impl Recovery {
     pub(super) const fn new() -> Self {
-        Self { saved: 0.0, phase: Phase::None }
+        Self { prior_cwnd: 0.0, phase: Phase::None }
     }
 
     /// `BBRSaveCwnd`: a window that is small for a reason must not replace the good one.
     pub(super) fn save(&mut self, cwnd: f64, probing_rtt: bool) {
         let small = probing_rtt || self.phase != Phase::None;
-        self.saved = if small { self.saved.max(cwnd) } else { cwnd };
+        self.prior_cwnd = if small { self.prior_cwnd.max(cwnd) } else { cwnd };
     }
 
     /// The window to come back to.
-    pub(super) const fn saved(&self) -> f64 {
-        self.saved
+    pub(super) const fn prior_cwnd(&self) -> f64 {
+        self.prior_cwnd
     }
 
     pub(super) fn enter(&mut self, cwnd: f64, probing_rtt: bool) {

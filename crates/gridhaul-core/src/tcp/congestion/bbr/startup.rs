@@ -29,8 +29,8 @@ impl FullPipe {
         self.bandwidth = 0.0;
     }
 
-    /// Linux, after a needless recovery: what came before says nothing, unless the pipe was full.
-    pub(super) fn begin_anew(&mut self) {
+    /// Linux, after a spurious recovery: what came before says nothing, unless the pipe was full.
+    pub(super) fn reset_unless_full(&mut self) {
         if !self.is_full() {
             *self = Self::new();
         }

@@ -11,7 +11,7 @@ use self::path::Path;
 use super::super::samples;
 use super::*;
 use crate::tcp::rate::{RateAccount, RateSample};
-use crate::tcp::sent::Sent;
+use crate::tcp::retransmission_queue::OutstandingSegment;
 
 const MSS: u32 = 1460;
 /// 3 Mbit/s as payload bytes per second.
@@ -49,7 +49,16 @@ fn ack(now: Instant, delivered: u32, prior: u64, in_flight: u64, una: u64) -> Ac
 }
 
 fn loss(now: Instant, in_flight: u64, next: u64) -> Loss {
-    Loss { now, window: 0, in_flight, sent_at: now, transmits: 1, next, again: false, mss: MSS }
+    Loss {
+        now,
+        window: 0,
+        in_flight,
+        sent_at: now,
+        transmits: 1,
+        next,
+        timed_out_before: false,
+        mss: MSS,
+    }
 }
 
 #[test]
@@ -114,8 +123,8 @@ fn the_round_trip_is_probed_every_ten_seconds() {
         .filter(|pair| pair[0].1 == "probe rtt")
         .map(|pair| (pair[0].0, pair[1].0 - pair[0].0))
         .collect();
-    // The drain phases leave three quanta in the queue, so only the probes see the least round
-    // trip: each ten seconds after the last one has ended.
+    // The drain phases leave three quanta in the queue, so only the probes see the minimum RTT: each ten
+    // seconds after the last one has ended.
     assert_eq!(probes.len(), 4, "{probes:?}");
     let mut last_end = 0.0;
     for (begins, lasts) in probes.iter().copied() {
@@ -230,7 +239,7 @@ fn after_an_idle_time_the_rate_has_no_gain_and_no_round_trip_is_probed() {
     let later = Instant::from_secs_f64(60.0);
     path.bbr.on_sent(later, 0, u64::from(MSS));
     assert!((path.bbr.pacing_rate / RATE - 1.0).abs() < 0.01);
-    // Section 4.3.5: the least round trip has expired, but the idle time has just emptied the queue.
+    // Section 4.3.5: the minimum RTT has expired, but the idle time has just emptied the queue.
     let una = path.una + u64::from(MSS);
     path.bbr.on_delivered(&ack(later, MSS, u64::from(MSS), 0, una));
     assert!(!path.bbr.probing_rtt());
@@ -244,13 +253,13 @@ fn a_small_window_does_not_replace_the_one_to_come_back_to() {
     let mut recovery = Recovery::new();
     recovery.enter(50.0, false);
     recovery.enter_after_timeout(4.0, false, 1);
-    assert_eq!(recovery.saved(), 50.0);
+    assert_eq!(recovery.prior_cwnd(), 50.0);
     recovery.leave();
     recovery.enter(4.0, true);
-    assert_eq!(recovery.saved(), 50.0);
+    assert_eq!(recovery.prior_cwnd(), 50.0);
     recovery.leave();
     recovery.enter(20.0, false);
-    assert_eq!(recovery.saved(), 20.0);
+    assert_eq!(recovery.prior_cwnd(), 20.0);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! HyStart (Ha and Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011):
-//! slow start ends before the queue overflows, when acknowledgements come in a train that is as long
+//! slow start exits_slow_start before the queue overflows, when acknowledgements come in a train that is as long
 //! as the way, or when the round trip has grown. The numbers are those of Linux.
 
 use gridhaul_scenario::units::{Duration, Instant};
@@ -10,34 +10,35 @@ use crate::tcp::congestion::Ack;
 const LOW_WINDOW: f64 = 16.0;
 /// Linux, `hystart_ack_delta_us`: acknowledgements closer than this belong to one train.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
-/// Linux: round trips of a round that are looked at for its least.
-const SAMPLES: u8 = 8;
-/// Section 4.2 of the paper, η: an eighth of the least round trip, within these bounds (Linux).
-const GROWTH: (Duration, Duration) = (Duration::from_millis(4), Duration::from_millis(16));
+/// Linux: round trips of a round that are looked at for its round_min_rtt.
+const MIN_SAMPLES: u8 = 8;
+/// Section 4.2 of the paper, η: an eighth of the round_min_rtt round trip, within these bounds (Linux).
+const DELAY_THRESHOLD_BOUNDS: (Duration, Duration) =
+    (Duration::from_millis(4), Duration::from_millis(16));
 /// Linux: what is added to the length of the train for how senders batch: the time of four bursts of
 /// 64 kB at twice the present rate, and no more than a millisecond.
-const BATCHES_BYTES: f64 = 4.0 * 65_536.0;
-const BATCHES_MOST: Duration = Duration::from_millis(1);
+const BURST_BYTES: f64 = 4.0 * 65_536.0;
+const BURST_TIME_MAX: Duration = Duration::from_millis(1);
 
 /// A round of slow start. Small windows count rounds, too: kernel 6.18 leaves slow start where only
 /// rounds that are in step with its flights can.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct HyStart {
-    /// The round ends when more than this is acknowledged.
+    /// The round exits_slow_start when more than this is acknowledged.
     end: u64,
     began: Instant,
     last_ack: Instant,
     /// Least of its first round trips.
-    least: Option<Duration>,
+    round_min_rtt: Option<Duration>,
     samples: u8,
     /// It has ended slow start once: not again before a timeout.
     found: bool,
 }
 
 impl HyStart {
-    /// Whether slow start ends with this acknowledgement, which has measured `rtt`. `min_rtt` is the
-    /// least of the connection, `window` is in bytes.
-    pub(super) fn ends(
+    /// Whether slow start exits_slow_start with this acknowledgement, which has measured `rtt`. `min_rtt` is the
+    /// round_min_rtt of the connection, `window` is in bytes.
+    pub(super) fn exits_slow_start(
         &mut self,
         ack: &Ack,
         rtt: Duration,
@@ -53,7 +54,7 @@ impl HyStart {
         if window < LOW_WINDOW * f64::from(ack.mss) {
             return false;
         }
-        self.found = self.is_long_train(ack, min_rtt, window) || self.has_grown(rtt, min_rtt);
+        self.found = self.is_long_train(ack, min_rtt, window) || self.delay_increased(rtt, min_rtt);
         self.found
     }
 
@@ -64,20 +65,20 @@ impl HyStart {
         }
         self.last_ack = ack.now;
         let rate = 2.0 * window / ack.srtt.as_secs_f64().max(1e-6);
-        let batches = Duration::from_secs_f64(BATCHES_BYTES / rate).min(BATCHES_MOST);
+        let batches = Duration::from_secs_f64(BURST_BYTES / rate).min(BURST_TIME_MAX);
         ack.now.since(self.began) * 2 > min_rtt + batches
     }
 
-    /// Paper, section 4.2: the least round trip of the round exceeds that of the connection.
-    fn has_grown(&mut self, rtt: Duration, min_rtt: Duration) -> bool {
-        let least = self.least.map_or(rtt, |least| least.min(rtt));
-        self.least = Some(least);
-        if self.samples < SAMPLES {
+    /// Paper, section 4.2: the round_min_rtt round trip of the round exceeds that of the connection.
+    fn delay_increased(&mut self, rtt: Duration, min_rtt: Duration) -> bool {
+        let round_min_rtt = self.round_min_rtt.map_or(rtt, |round_min_rtt| round_min_rtt.min(rtt));
+        self.round_min_rtt = Some(round_min_rtt);
+        if self.samples < MIN_SAMPLES {
             self.samples += 1;
             return false;
         }
         let eighth = Duration::from_nanos(min_rtt.as_nanos() / 8);
-        least > min_rtt + eighth.clamp(GROWTH.0, GROWTH.1)
+        round_min_rtt > min_rtt + eighth.clamp(DELAY_THRESHOLD_BOUNDS.0, DELAY_THRESHOLD_BOUNDS.1)
     }
 }
 
@@ -90,7 +91,7 @@ mod tests {
     const MIN_RTT: Duration = Duration::from_millis(100);
 
     /// Acknowledgements of a round of `count` segments, `gap` apart, each after `rtt`: the number of
-    /// the one that ends slow start.
+    /// the one that exits_slow_start slow start.
     fn round(window: f64, count: u64, gap: Duration, rtt: Duration) -> Option<u64> {
         let mut hystart = HyStart::default();
         let mut now = Instant::ZERO + Duration::from_secs(1);
@@ -98,7 +99,7 @@ mod tests {
             let (una, next) = (number * u64::from(MSS), (2 * number + count) * u64::from(MSS));
             let ack = Ack { now, una, next, srtt: rtt, ..samples::ack(MSS) };
             now += gap;
-            hystart.ends(&ack, rtt, MIN_RTT, window)
+            hystart.exits_slow_start(&ack, rtt, MIN_RTT, window)
         })
     }
 
@@ -123,9 +124,9 @@ mod tests {
     #[test]
     fn growth_is_an_eighth_but_at_least_4_and_at_most_16_ms() {
         let ms = Duration::from_millis;
-        let grown = |least, rtt| {
-            let mut hystart = HyStart { samples: SAMPLES, ..HyStart::default() };
-            hystart.has_grown(ms(rtt), ms(least))
+        let grown = |round_min_rtt, rtt| {
+            let mut hystart = HyStart { samples: MIN_SAMPLES, ..HyStart::default() };
+            hystart.delay_increased(ms(rtt), ms(round_min_rtt))
         };
         assert!(!grown(8, 12) && grown(8, 13), "4 ms, not 1");
         assert!(!grown(80, 90) && grown(80, 91), "an eighth");
@@ -150,7 +151,7 @@ mod tests {
 
     #[test]
     fn it_ends_slow_start_once() {
-        let mut hystart = HyStart { found: true, samples: SAMPLES, ..HyStart::default() };
-        assert!(!hystart.ends(&samples::ack(MSS), MIN_RTT * 2, MIN_RTT, 1e6));
+        let mut hystart = HyStart { found: true, samples: MIN_SAMPLES, ..HyStart::default() };
+        assert!(!hystart.exits_slow_start(&samples::ack(MSS), MIN_RTT * 2, MIN_RTT, 1e6));
     }
 }

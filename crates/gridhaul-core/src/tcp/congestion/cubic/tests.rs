@@ -5,15 +5,15 @@ use proptest::prelude::*;
 
 use super::super::samples;
 use super::*;
-use crate::tcp::profile::Rules;
+use crate::tcp::profile::AlgorithmRules;
 
 const MSS: u32 = 1000;
 
 fn cubic(cwnd_segments: f64) -> Cubic {
-    by_rules(Rules::Rfc, cwnd_segments)
+    by_rules(AlgorithmRules::Rfc, cwnd_segments)
 }
 
-fn by_rules(rules: Rules, cwnd_segments: f64) -> Cubic {
+fn by_rules(rules: AlgorithmRules, cwnd_segments: f64) -> Cubic {
     let stack = Stack {
         profile: Profile::Rfc,
         congestion_control: Some(CongestionControlAlgorithm::Cubic),
@@ -26,9 +26,9 @@ fn by_rules(rules: Rules, cwnd_segments: f64) -> Cubic {
     cubic
 }
 
-/// As Linux has it, with the least round trip measured.
+/// As Linux has it, with the minimum RTT measured.
 fn linux(cwnd_segments: f64, min_rtt: Duration) -> Cubic {
-    Cubic { min_rtt: Some(min_rtt), ..by_rules(Rules::Linux, cwnd_segments) }
+    Cubic { min_rtt: Some(min_rtt), ..by_rules(AlgorithmRules::Linux, cwnd_segments) }
 }
 
 fn segments(cubic: &Cubic) -> f64 {
@@ -47,7 +47,7 @@ fn lose(cubic: &mut Cubic, now: Instant, f: fn(&mut Cubic, &Loss)) {
         sent_at: now,
         transmits: 1,
         next: 0,
-        again: false,
+        timed_out_before: false,
         mss: MSS,
     };
     f(cubic, &loss);
@@ -191,9 +191,9 @@ fn time_stands_still_while_the_application_is_the_limit() {
 
 #[test]
 fn the_curve_of_linux_after_a_loss_at_100_segments() {
-    // As the table above, but the aim is a least round trip of 200 ms ahead of the formula, in whole
-    // segments: 0.4 (t + 0.2 - 4.217)^3 without its fraction, so that the window stands on the
-    // plateau for half of the time.
+    // As the table above, but the aim is a minimum RTT of 200 ms ahead of the formula, in whole segments: 0.4
+    // (t + 0.2 - 4.217)^3 without its fraction, so that the window stands on the plateau for half of the
+    // time.
     let rtt = Duration::from_millis(200);
     let table: Vec<String> = (0..=8)
         .map(|seconds| {
@@ -249,20 +249,20 @@ fn without_a_loss_linux_grows_by_a_twentieth() {
 fn linux_counts_whole_segments() {
     // Lost at 10.9 segments: W_max is 10, not 10.9; ssthresh seven of them.
     let mut cubic = linux(10.9, Duration::from_millis(100));
-    cubic.remember();
+    cubic.on_congestion_event();
     assert_eq!(cubic.w_max, 10e3);
     // A window that is four segments below its target grows by one for each quarter of it.
     let epoch = Epoch { start: Instant::ZERO, k: 0.0, w_max: 24e3, w_est: 0.0 };
-    assert_eq!(epoch.acks_for_one(Duration::ZERO, 20.9e3, 1e3, false), 5.0);
-    assert_eq!(epoch.acks_for_one(Duration::ZERO, 24e3, 1e3, false), 2_400.0, "on its target");
+    assert_eq!(epoch.acks_per_segment(Duration::ZERO, 20.9e3, 1e3, false), 5.0);
+    assert_eq!(epoch.acks_per_segment(Duration::ZERO, 24e3, 1e3, false), 2_400.0, "on its target");
     assert_eq!(
-        epoch.acks_for_one(Duration::ZERO, 2e3, 1e3, false),
+        epoch.acks_per_segment(Duration::ZERO, 2e3, 1e3, false),
         2.0,
         "at most half as much more"
     );
     // The friendly window is two segments ahead: one for each eight of 16.
     let epoch = Epoch { w_max: 16e3, w_est: 18.9e3, ..epoch };
-    assert_eq!(epoch.acks_for_one(Duration::ZERO, 16e3, 1e3, false), 8.0);
+    assert_eq!(epoch.acks_per_segment(Duration::ZERO, 16e3, 1e3, false), 8.0);
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn a_second_timeout_keeps_the_threshold() {
     // RFC 5681, section 3.1: held constant for a segment that the timer has repeated before.
     let mut cubic = cubic(100.0);
     lose(&mut cubic, Instant::ZERO, Cubic::on_timeout);
-    cubic.on_timeout(&Loss { again: true, ..samples::loss(MSS, 1) });
+    cubic.on_timeout(&Loss { timed_out_before: true, ..samples::loss(MSS, 1) });
     assert_eq!((cubic.window.cwnd(), cubic.window.ssthresh()), (1_000, 70_000));
 }
 
@@ -337,10 +337,10 @@ fn a_slow_start_or_an_idle_time_ends_the_stage() {
     let mut idle = cubic.clone();
     assert!(cubic.epoch.is_some());
     // A loss that was none: the window is below the threshold again.
-    cubic.on_undone(100 * MSS, 200 * MSS);
+    cubic.on_undo(100 * MSS, 200 * MSS);
     cubic.on_ack(&ack(Instant::ZERO, rtt));
     assert!(cubic.epoch.is_none());
-    // RFC 5681, section 4.1: the window begins anew, and so does the curve once it is back.
+    // RFC 5681, section 4.1: the window restarts, and so does the curve once it is back.
     idle.on_idle_restart(Instant::ZERO, 10 * MSS);
     assert!(idle.epoch.is_none());
 }

@@ -1,4 +1,4 @@
-//! The fine-grained timeout (section 3.1): like Jacobson's, but from exact times.
+//! The fine-grained timeout (section 3.1): like Jacobson's, but from exact timing.
 
 use gridhaul_scenario::units::{Duration, Instant};
 
@@ -42,8 +42,8 @@ impl FineTimer {
 
     /// A retransmission: the timeout grows by an eighth, or doubles if the segment was sent more
     /// than once already, until the next measurement.
-    pub(super) fn back_off(&mut self, repeated: bool) {
-        self.timeout *= if repeated { 2.0 } else { 1.125 };
+    pub(super) fn back_off(&mut self, retransmitted: bool) {
+        self.timeout *= if retransmitted { 2.0 } else { 1.125 };
     }
 
     /// Whether a segment sent at `sent_at` is late.

@@ -64,11 +64,11 @@ impl Path {
             self.vegas.on_sent(self.now, self.next, self.next - self.una);
         }
     }
-    /// Avoidance at a window of so many segments, on a path whose base round trip is known.
+    /// Avoidance at a window of so many segments, on a path whose base_rtt round trip is known.
     fn settled(segments: u32) -> Self {
         let mut path = Self::new(2);
         path.round(ten_segments);
-        // Twice: the first verdict at the new window still judges the old one.
+        // Twice: the first result at the new window still judges the old one.
         for _ in 0..2 {
             path.vegas.window.set_cwnd(f64::from(segments * MSS));
             path.send();
@@ -134,7 +134,7 @@ fn between_alpha_and_beta_the_window_stands_still() {
 fn above_beta_one_segment_less_each_round_trip() {
     let mut path = Path::settled(18);
     let windows: Vec<f64> = (0..7).map(|_| path.round(ten_segments)).collect();
-    // At 13 three wait, which is β; but the verdict on 13 still has the round trips of 14.
+    // At 13 three wait, which is β; but the result on 13 still has the round trips of 14.
     assert_eq!(windows, [17.0, 16.0, 15.0, 14.0, 13.0, 12.0, 12.0]);
 }
 
@@ -169,7 +169,7 @@ fn a_loss_takes_a_quarter_and_a_repeated_one_half() {
     {
         let mut vegas = Vegas::new(&params(2));
         vegas.on_loss(&loss(500, 300, window, transmits));
-        assert_eq!(vegas.window.cwnd(), left * MSS, "{window} segments, sent {transmits} times");
+        assert_eq!(vegas.window.cwnd(), left * MSS, "{window} segments, sent {transmits} timing");
     }
 }
 
@@ -196,12 +196,12 @@ fn the_fine_timeout_follows_the_round_trip() {
     let mut vegas = Vegas::new(&params(2));
     assert!(!vegas.expired(ms(1_000_000), ms(0)), "nothing is measured yet");
     for _ in 0..200 {
-        vegas.on_measured(Duration::from_millis(100));
+        vegas.on_rtt_sample(Duration::from_millis(100));
     }
     // Without variation: 100 ms and a sixteenth.
     assert!(!vegas.expired(ms(106), ms(0)));
     assert!(vegas.expired(ms(107), ms(0)));
-    // A retransmission: an eighth more, 119.5 ms; a repeated one: twice, 239 ms.
+    // A retransmission: an eighth more, 119.5 ms; a retransmitted one: twice, 239 ms.
     vegas.on_loss(&loss(107, 0, 10, 1));
     assert!(!vegas.expired(ms(119), ms(0)) && vegas.expired(ms(120), ms(0)));
     vegas.on_loss(&loss(240, 0, 10, 2));
@@ -211,14 +211,14 @@ fn the_fine_timeout_follows_the_round_trip() {
 #[test]
 fn the_first_measurement_gives_one_and_a_half_round_trips() {
     let mut vegas = Vegas::new(&params(2));
-    vegas.on_measured(Duration::from_millis(160));
+    vegas.on_rtt_sample(Duration::from_millis(160));
     // Mean 160, deviation 40 less a quarter of it: (160 + 60) * 17 / 16 = 233.75.
     assert!(!vegas.expired(ms(233), ms(0)) && vegas.expired(ms(234), ms(0)));
 }
 
 #[test]
 fn all_that_a_delayed_acknowledgement_covers_was_out() {
-    let verdict = |credit| {
+    let result = |credit| {
         let mut round = Round::new();
         round.measure(Duration::from_millis(100));
         let ended = ack(Instant::from_secs_f64(1.0), 10_000, 8_000, None);
@@ -229,7 +229,7 @@ fn all_that_a_delayed_acknowledgement_covers_was_out() {
     };
     // Ten segments were sent in a round trip without a queue; eight are still out. With the two that
     // were acknowledged they are ten: nothing queues. Counted as one they are fewer than were sent.
-    assert_eq!((verdict(2 * MSS), verdict(MSS)), (Some(0.0), Some(-1.0)));
+    assert_eq!((result(2 * MSS), result(MSS)), (Some(0.0), Some(-1.0)));
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn exactly_gamma_does_not_end_slow_start_and_more_takes_an_eighth() {
     while path.vegas.window.ssthresh() > 2 * MSS {
         window = path.round(ten_segments);
     }
-    // At 16 six wait, which is γ; at 32 twenty-two: 28 are left, and one goes with that round trip's verdict.
+    // At 16 six wait, which is γ; at 32 twenty-two: 28 are left, and one goes with that round trip's result.
     assert!((27.0..=28.0).contains(&window), "{window}");
 }
 
@@ -274,7 +274,7 @@ fn slow_start_that_passes_its_threshold_stops_within_the_round_trip() {
     let mut vegas = Vegas::new(&params(5));
     vegas.window.set_cwnd(f64::from(4 * MSS));
     vegas.growth = 1.0;
-    // The round trip ends far behind.
+    // The round trip ends far after.
     vegas.round.restart(&ack(ms(100), 1, 100_000, None));
     (2..8).for_each(|una| vegas.on_ack(&ack(ms(110), una, 8_000, None)));
     assert_eq!(vegas.window.cwnd(), 5 * MSS);
@@ -286,11 +286,11 @@ fn nothing_is_judged_in_recovery() {
         let mut path = Path::settled(12);
         let una = path.next + 1;
         let ended = ack(path.now + Duration::from_millis(100), una, 5_000, None);
-        let before = path.vegas.round.verdicts();
+        let before = path.vegas.round.evaluated_rounds();
         let ended = Ack { in_recovery, ..ended };
         path.vegas.on_delivered(&ended);
         path.vegas.on_ack(&ended);
-        path.vegas.round.verdicts() - before
+        path.vegas.round.evaluated_rounds() - before
     };
     assert_eq!((evaluations(false), evaluations(true)), (1, 0));
 }
@@ -303,7 +303,7 @@ fn with_a_single_segment_out_a_longer_way_is_the_new_base() {
         round.restart(&ack(ms(1_000), 10_000, sent - 1_000, None));
         round.measure(Duration::from_millis(200));
         let ended = ack(ms(2_000), 10_000 + sent - 1, sent - 1_000, None);
-        round.on_ack(&ended).map(|verdict| verdict.queued_segments(1e3))
+        round.on_ack(&ended).map(|result| result.queued_segments(1e3))
     };
     // Two segments of which half the time is spent in a queue, so it seems; of one that cannot be.
     assert_eq!((queued(1_000), queued(2_000)), (Some(0.0), Some(1.0)));
@@ -311,14 +311,14 @@ fn with_a_single_segment_out_a_longer_way_is_the_new_base() {
 
 #[test]
 fn a_round_trip_without_measurement_lasts_at_least_the_base() {
-    let verdict = |after_ms: u64| {
+    let result = |after_ms: u64| {
         let mut round = Round::new();
         round.measure(Duration::from_millis(100));
         round.restart(&ack(ms(1_000), 10_000, 5_000, None));
         round.on_ack(&ack(ms(1_000 + after_ms), 20_000, 5_000, None)).is_some()
     };
-    // Sooner is the acknowledgement of a first copy after a needless timeout.
-    assert_eq!((verdict(99), verdict(100)), (false, true));
+    // Sooner is the acknowledgement of a first copy after a spurious timeout.
+    assert_eq!((result(99), result(100)), (false, true));
 }
 
 proptest! {
@@ -333,7 +333,7 @@ proptest! {
             now += Duration::from_nanos(nanos);
             let lost = Loss {
                 now, window: size, in_flight: u64::from(size), sent_at: Instant::ZERO + Duration::from_nanos(nanos),
-                transmits, next: una, again: false, mss: MSS,
+                transmits, next: una, timed_out_before: false, mss: MSS,
             };
             match kind {
                 0 => vegas.on_loss(&lost),
@@ -344,7 +344,7 @@ proptest! {
                     una += u64::from(size % 5000);
                     let rtt = flag.then(|| Duration::from_nanos(nanos));
                     if let Some(rtt) = rtt {
-                        vegas.on_measured(rtt);
+                        vegas.on_rtt_sample(rtt);
                     }
                     vegas.on_delivered(&ack(now, una, u64::from(size), rtt));
                     vegas.on_ack(&ack(now, una, u64::from(size), rtt));

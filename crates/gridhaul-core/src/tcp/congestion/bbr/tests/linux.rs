@@ -38,10 +38,9 @@ fn policed_round(bbr: &mut Bbr, round: u64, lost: u64) {
 fn linux_sends_at_the_rate_of_a_policer_without_probing() {
     let mut bbr = linux();
     (1..=9).for_each(|round| policed_round(&mut bbr, round, 2));
-    // Two stretches of four rounds lose 40 %: fifty segments a second are believed, and one per cent less
-    // is sent.
+    // Two stretches of four rounds lose 40 %: fifty segments a second are believed, and 1 % less is sent.
     let policed = 50.0 * f64::from(MSS);
-    assert_eq!(bbr.long_term.rate(), Some(policed));
+    assert_eq!(bbr.long_term_bandwidth.rate(), Some(policed));
     assert_eq!(bbr.bandwidth.max(), 2.0 * policed);
     for phase in 0..8 {
         bbr.state = State::ProbeBw(ProbeBw::at_phase(phase));
@@ -49,8 +48,8 @@ fn linux_sends_at_the_rate_of_a_policer_without_probing() {
         assert!((bbr.pacing_rate / policed - 0.99).abs() < 1e-9, "phase {phase}");
     }
     // Linux, bbr_undo_cwnd: the losses were none.
-    bbr.on_undone(0, 0);
-    assert_eq!(bbr.long_term.rate(), None);
+    bbr.on_undo(0, 0);
+    assert_eq!(bbr.long_term_bandwidth.rate(), None);
 }
 
 #[test]
@@ -67,10 +66,10 @@ fn linux_forgets_what_filled_the_pipe_at_a_timeout_and_at_a_needless_recovery() 
     assert!(full(|_| {}));
     // Linux, bbr_set_state (TCP_CA_Loss) and bbr_undo_cwnd: full_bw is 0, so that it counts as growth.
     assert!(!full(|bbr| bbr.on_timeout(&loss(Instant::ZERO, 0, 0))));
-    assert!(!full(|bbr| bbr.on_undone(0, 0)));
+    assert!(!full(|bbr| bbr.on_undo(0, 0)));
     // But a pipe that is full stays so.
     let mut bbr = linux();
-    bbr.on_undone(0, 0);
+    bbr.on_undo(0, 0);
     assert!(bbr.full_pipe.is_full());
 }
 

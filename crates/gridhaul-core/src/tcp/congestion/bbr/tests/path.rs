@@ -9,7 +9,7 @@ pub(super) struct Path {
     pub(super) bbr: Bbr,
     pub(super) now: Instant,
     pub(super) paced_until: Instant,
-    pub(super) wire_free: Instant,
+    pub(super) link_free_at: Instant,
     pub(super) account: RateAccount,
     /// Segments out: when the acknowledgement comes, and when it was sent.
     pub(super) out: VecDeque<(Instant, Instant)>,
@@ -25,7 +25,7 @@ impl Path {
             bbr: bbr(),
             now: Instant::ZERO,
             paced_until: Instant::ZERO,
-            wire_free: Instant::ZERO,
+            link_free_at: Instant::ZERO,
             account: RateAccount::default(),
             out: VecDeque::new(),
             una: 0,
@@ -58,9 +58,9 @@ impl Path {
         self.account.on_sent(self.now, self.out.is_empty());
         let rate = self.bbr.pacing_rate().expect("BBR paces");
         self.paced_until = self.now + Duration::from_secs_f64(f64::from(MSS) / rate);
-        self.wire_free =
-            self.wire_free.max(self.now) + Duration::from_secs_f64(f64::from(MSS) / RATE);
-        let arrival = self.wire_free + Duration::from_secs_f64(RTT - f64::from(MSS) / RATE);
+        self.link_free_at =
+            self.link_free_at.max(self.now) + Duration::from_secs_f64(f64::from(MSS) / RATE);
+        let arrival = self.link_free_at + Duration::from_secs_f64(RTT - f64::from(MSS) / RATE);
         self.out.push_back((arrival, self.now));
         self.longest_queue = self.longest_queue.max(segments(self.in_flight() as f64) - PRODUCT);
         self.bbr.on_sent(self.now, 0, self.in_flight());
@@ -69,7 +69,7 @@ impl Path {
     pub(super) fn receive(&mut self) {
         let prior_in_flight = self.in_flight();
         let (_, sent_at) = self.out.pop_front().expect("something is out");
-        self.account.on_acknowledged(self.now, &Sent::new(self.una, MSS, sent_at));
+        self.account.on_acknowledged(self.now, &OutstandingSegment::new(self.una, MSS, sent_at));
         self.una += u64::from(MSS);
         let rtt = self.now.since(sent_at);
         let ack = Ack {

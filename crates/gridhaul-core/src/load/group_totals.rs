@@ -1,0 +1,238 @@
+//! Total goodput and transfers of the flows of a group.
+
+use gridhaul_scenario::answer::{Metric, Metrics};
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::Transfer;
+
+/// Goodputs of the flows of a group, summed in the order of the flows.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Goodputs {
+    count: u32,
+    /// Sums of the goodputs in bit/s and of their squares.
+    sum: f64,
+    squares: f64,
+}
+
+/// Transfers of the flows of a group, finished or not.
+#[derive(Debug, Clone, Default)]
+pub struct Transfers {
+    /// Number of all and of finished transfers.
+    count: u64,
+    finished: u64,
+    /// Sums of the completion times in seconds and of the rates in bit/s of finished transfers.
+    completion: f64,
+    rates: f64,
+    /// Payload delivered by transfers that started, and the period in which each was in progress.
+    bytes: u64,
+    in_progress: Vec<(Instant, Instant)>,
+    /// Goodputs of transfers that started.
+    goodputs: Goodputs,
+}
+
+/// Ratio of lost messages; `None` without messages.
+#[must_use]
+pub fn message_loss(lost: u64, of: u64) -> Option<f64> {
+    // Limited to 1: a datagram lost within the measured time may have been sent before it.
+    (of > 0).then(|| (lost as f64 / of as f64).min(1.0))
+}
+
+impl Goodputs {
+    /// A flow has delivered this many bytes in `secs` seconds.
+    pub fn add(&mut self, bytes: u64, secs: f64) {
+        let goodput = (bytes * 8) as f64 / secs;
+        self.count += 1;
+        self.sum += goodput;
+        self.squares += goodput * goodput;
+    }
+
+    /// Number of flows.
+    #[must_use]
+    pub const fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Adds the total goodput and, for several flows, their fairness.
+    pub fn metrics(&self, into: &mut Metrics) {
+        into.push((Metric::Goodput, self.sum));
+        into.extend(self.fairness().map(|fairness| (Metric::Fairness, fairness)));
+    }
+
+    /// Jain's index; `None` for a single flow, and if no data were delivered.
+    fn fairness(&self) -> Option<f64> {
+        // Jain, Chiu and Hawe 1984: (sum x)^2 / (n * sum x^2).
+        (self.count > 1 && self.squares > 0.0)
+            .then(|| self.sum * self.sum / (f64::from(self.count) * self.squares))
+    }
+}
+
+impl Transfers {
+    /// Adds a transfer with the bytes delivered by the end of the run, complete or not.
+    pub fn add(&mut self, transfer: &Transfer, delivered: u64, end: Instant) {
+        if transfer.is_complete() {
+            self.add_finished(transfer.bytes, (transfer.start, transfer.completed));
+        } else {
+            self.add_unfinished(delivered, (transfer.start, end));
+        }
+    }
+
+    /// A transfer of this size whose last byte arrived at `end`.
+    fn add_finished(&mut self, bytes: u64, (start, end): (Instant, Instant)) {
+        let completion = end.since(start).as_secs_f64();
+        self.finished += 1;
+        self.completion += completion;
+        self.rates += bytes as f64 * 8.0 / completion;
+        self.note(bytes, (start, end));
+    }
+
+    /// Adds a transfer that was incomplete at the end of the run.
+    fn add_unfinished(&mut self, delivered: u64, (start, end): (Instant, Instant)) {
+        self.note(delivered, (start, end));
+    }
+
+    fn note(&mut self, bytes: u64, (start, end): (Instant, Instant)) {
+        self.count += 1;
+        // A transfer that starts at or after the end of the run is never in progress.
+        if start < end {
+            self.bytes += bytes;
+            self.in_progress.push((start, end));
+            self.goodputs.add(bytes, end.since(start).as_secs_f64());
+        }
+    }
+
+    /// Number of transfers.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Adds goodput, number of finished transfers, and their completion time and rate; nothing without
+    /// transfers.
+    pub fn metrics(&self, into: &mut Metrics) {
+        if self.count == 0 {
+            return;
+        }
+        let secs = self.time_in_progress().as_secs_f64();
+        // Not the sum of the goodputs of the transfers: for consecutive transfers it would exceed the link rate.
+        into.push((Metric::Goodput, if secs > 0.0 { self.bytes as f64 * 8.0 / secs } else { 0.0 }));
+        into.extend(self.goodputs.fairness().map(|fairness| (Metric::Fairness, fairness)));
+        let (count, finished) = (self.count as f64, self.finished as f64);
+        into.push((Metric::TransfersFinished, finished));
+        into.push((Metric::TransfersUnfinished, (count - finished) / count));
+        if self.finished > 0 {
+            into.push((Metric::CompletionTime, self.completion / finished));
+            into.push((Metric::TransferRate, self.rates / finished));
+        }
+    }
+
+    /// Time in which at least one transfer is in progress.
+    fn time_in_progress(&self) -> Duration {
+        let mut in_progress = self.in_progress.clone();
+        in_progress.sort_unstable();
+        let (mut total, mut until) = (Duration::ZERO, Instant::ZERO);
+        for (start, end) in in_progress {
+            total += end.since(start.max(until));
+            until = until.max(end);
+        }
+        total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loss_ratio_without_messages_is_undefined() {
+        assert_eq!(message_loss(0, 0), None);
+        assert_eq!(message_loss(1, 4), Some(0.25));
+        // Sent before the measured time, lost within it.
+        assert_eq!(message_loss(3, 2), Some(1.0));
+    }
+
+    #[test]
+    fn fairness_is_one_half_if_one_of_two_flows_has_all_goodput() {
+        let mut goodputs = Goodputs::default();
+        goodputs.add(1_000, 2.0);
+        let mut metrics = Vec::new();
+        goodputs.metrics(&mut metrics);
+        assert_eq!(metrics, [(Metric::Goodput, 4_000.0)], "a single flow has no fairness");
+        goodputs.add(0, 2.0);
+        metrics.clear();
+        goodputs.metrics(&mut metrics);
+        assert_eq!(metrics, [(Metric::Goodput, 4_000.0), (Metric::Fairness, 0.5)]);
+    }
+
+    fn at(secs: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(secs)
+    }
+
+    fn metrics_of(transfers: &Transfers) -> Metrics {
+        let mut metrics = Vec::new();
+        transfers.metrics(&mut metrics);
+        metrics
+    }
+
+    #[test]
+    fn the_mean_rate_is_the_mean_of_the_rates() {
+        let mut transfers = Transfers::default();
+        transfers.add_finished(100, (at(1), at(2)));
+        transfers.add_finished(100, (at(1), at(5)));
+        // 1 s and 4 s; 800 and 200 bit/s; 200 B in the four seconds from 1 s to 5 s.
+        let expected = [
+            (Metric::Goodput, 400.0),
+            (Metric::Fairness, 1_000.0 * 1_000.0 / (2.0 * 680_000.0)),
+            (Metric::TransfersFinished, 2.0),
+            (Metric::TransfersUnfinished, 0.0),
+            (Metric::CompletionTime, 2.5),
+            (Metric::TransferRate, 500.0),
+        ];
+        assert_eq!(metrics_of(&transfers), expected);
+        assert_eq!(metrics_of(&Transfers::default()), []);
+    }
+
+    #[test]
+    fn goodput_of_one_transfer_is_size_over_completion_time() {
+        let mut transfers = Transfers::default();
+        transfers.add_finished(1_000, (at(3), at(7)));
+        let metrics = metrics_of(&transfers);
+        assert_eq!(metrics[0], (Metric::Goodput, 2_000.0));
+        assert!(metrics.contains(&(Metric::TransferRate, 2_000.0)));
+    }
+
+    #[test]
+    fn the_time_in_progress_excludes_overlaps_and_gaps() {
+        let mut transfers = Transfers::default();
+        // 0 s to 4 s with two overlapping transfers and one within them, then 10 s to 12 s.
+        for (start, end) in [(10, 12), (1, 4), (0, 3), (1, 2)] {
+            transfers.add_finished(75, (at(start), at(end)));
+        }
+        assert_eq!(metrics_of(&transfers)[0], (Metric::Goodput, 300.0 * 8.0 / 6.0));
+    }
+
+    #[test]
+    fn unfinished_transfers_are_counted_but_have_no_completion_time() {
+        let mut transfers = Transfers::default();
+        transfers.add_finished(100, (at(0), at(2)));
+        transfers.add_unfinished(60, (at(0), at(8)));
+        // A transfer that would have started after the end of the run.
+        transfers.add_unfinished(0, (at(9), at(8)));
+        let expected = [
+            (Metric::Goodput, 160.0),
+            (Metric::Fairness, 460.0 * 460.0 / (2.0 * (400.0 * 400.0 + 60.0 * 60.0))),
+            (Metric::TransfersFinished, 1.0),
+            (Metric::TransfersUnfinished, 2.0 / 3.0),
+            (Metric::CompletionTime, 2.0),
+            (Metric::TransferRate, 400.0),
+        ];
+        assert_eq!(metrics_of(&transfers), expected);
+        let mut none = Transfers::default();
+        none.add_unfinished(0, (at(9), at(8)));
+        let expected = [
+            (Metric::Goodput, 0.0),
+            (Metric::TransfersFinished, 0.0),
+            (Metric::TransfersUnfinished, 1.0),
+        ];
+        assert_eq!(metrics_of(&none), expected);
+    }
+}

@@ -1,0 +1,185 @@
+//! Message delays: distribution and metrics.
+
+use gridhaul_scenario::answer::{DelayCounts, Metric, Metrics};
+use gridhaul_scenario::units::Duration;
+use hdrhistogram::Histogram;
+
+/// A histogram of message delays.
+#[derive(Debug)]
+pub struct MessageDelays {
+    /// In microseconds, with three significant digits.
+    histogram: Histogram<u64>,
+    sum_ns: u128,
+    max: Duration,
+}
+
+impl Default for MessageDelays {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MessageDelays {
+    /// No delays yet.
+    ///
+    /// # Panics
+    /// Never: the number of digits is within what the histogram allows.
+    #[must_use]
+    pub fn new() -> Self {
+        let histogram = Histogram::new(3).expect("three digits are within hdrhistogram's bounds");
+        Self { histogram, sum_ns: 0, max: Duration::ZERO }
+    }
+
+    /// A message has been delivered with this delay.
+    ///
+    /// # Panics
+    /// Never: the histogram resizes itself.
+    pub fn record(&mut self, delay: Duration) {
+        self.histogram.record(delay.as_nanos() / 1_000).expect("the histogram resizes itself");
+        self.sum_ns += u128::from(delay.as_nanos());
+        self.max = self.max.max(delay);
+    }
+
+    /// The counts of the delays by value: upper bounds of the histogram's buckets, limited to the maximum
+    /// delay.
+    #[must_use]
+    pub fn counts(&self) -> DelayCounts {
+        let mut counts = DelayCounts::default();
+        for bucket in self.histogram.iter_recorded() {
+            let upper = self.histogram.highest_equivalent(bucket.value_iterated_to());
+            counts.add(Duration::from_micros(upper).min(self.max), bucket.count_at_value());
+        }
+        counts
+    }
+
+    /// Number of delays.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// The mean in seconds; `None` without delays.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        let count = self.count();
+        (count > 0).then(|| self.sum_ns as f64 / count as f64 / 1e9)
+    }
+
+    /// A quantile in seconds over delivered and undelivered messages: `longer` returns how many undelivered
+    /// messages have waited longer than a time. Messages that have waited less are not counted, as they may
+    /// still be delivered within that time. `None` if the quantile exceeds all delivered messages.
+    ///
+    /// RFC 7679, section 5.1, treats a lost packet as one with infinite delay in the same way.
+    #[must_use]
+    pub fn quantile_with(&self, q: f64, longer: impl Fn(Duration) -> u64) -> Option<f64> {
+        let count = self.count();
+        if count == 0 {
+            return None;
+        }
+        let micros = self.histogram.value_at_quantile(q);
+        if longer(Duration::from_micros(micros)) == 0 {
+            return Some(micros as f64 / 1e6);
+        }
+        let mut arrived = 0;
+        for step in self.histogram.iter_recorded() {
+            arrived += step.count_since_last_iteration();
+            let micros = self.histogram.highest_equivalent(step.value_iterated_to());
+            let all = count + longer(Duration::from_micros(micros));
+            if arrived as f64 >= q * all as f64 {
+                return Some(micros as f64 / 1e6);
+            }
+        }
+        None
+    }
+
+    /// Adds number, mean, median, 98th percentile and maximum. `waiting` contains the waiting times of the
+    /// messages undelivered at the end of the run.
+    pub fn metrics(&self, waiting: &[Duration], into: &mut Metrics) {
+        into.push((Metric::Messages, self.count() as f64));
+        let Some(mean) = self.mean() else { return };
+        into.push((Metric::DelayMean, mean));
+        let max = self.max.as_secs_f64();
+        let mut waiting = waiting.to_vec();
+        waiting.sort_unstable();
+        let longer = |than| (waiting.len() - waiting.partition_point(|&age| age <= than)) as u64;
+        for (metric, q) in [(Metric::DelayMedian, 0.5), (Metric::DelayP98, 0.98)] {
+            // The histogram returns the upper bound of a bucket, which may exceed the maximum delay.
+            into.extend(self.quantile_with(q, longer).map(|value| (metric, value.min(max))));
+        }
+        into.push((Metric::DelayMax, max));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Delays from 1 ms to 100 ms, and undelivered messages.
+    fn metrics(waiting_ms: &[u64]) -> Metrics {
+        let mut delays = MessageDelays::new();
+        (1..=100).for_each(|millis| delays.record(Duration::from_millis(millis)));
+        let waiting: Vec<_> = waiting_ms.iter().map(|&it| Duration::from_millis(it)).collect();
+        let mut metrics = Vec::new();
+        delays.metrics(&waiting, &mut metrics);
+        metrics
+    }
+
+    fn value(metrics: &Metrics, wanted: Metric) -> Option<f64> {
+        metrics.iter().find(|(metric, _)| *metric == wanted).map(|(_, value)| *value)
+    }
+
+    fn assert_approx(value: Option<f64>, expected: f64) {
+        assert!(
+            value.is_some_and(|it| (it / expected - 1.0).abs() < 0.002),
+            "{value:?} {expected}"
+        );
+    }
+
+    #[test]
+    fn undelivered_messages_that_waited_less_than_the_percentile_do_not_count() {
+        let all = metrics(&[]);
+        assert_approx(value(&all, Metric::DelayMedian), 0.050);
+        assert_approx(value(&all, Metric::DelayP98), 0.098);
+        assert_eq!(metrics(&[10, 20, 30, 40]), all);
+    }
+
+    #[test]
+    fn undelivered_messages_that_waited_longer_count_as_later() {
+        // Of 101 messages the 98th percentile is the 99th.
+        assert_approx(value(&metrics(&[500]), Metric::DelayP98), 0.099);
+        // Of 103 messages, it would be the 101st, which is undelivered.
+        let three = metrics(&[500, 500, 500]);
+        assert_eq!(value(&three, Metric::DelayP98), None);
+        // The median is the 52nd; mean and maximum are those of the delivered messages.
+        assert_approx(value(&three, Metric::DelayMedian), 0.052);
+        assert_eq!(value(&three, Metric::Messages), Some(100.0));
+        assert_approx(value(&three, Metric::DelayMean), 0.0505);
+        assert_eq!(value(&three, Metric::DelayMax), Some(0.1));
+    }
+
+    #[test]
+    fn an_undelivered_message_counts_above_its_waiting_time_only() {
+        // Of 120 messages the median is the 60th, but 20 have waited for at most 55 ms: above that value,
+        // only the 100 delivered messages count.
+        assert_approx(value(&metrics(&[55; 20]), Metric::DelayMedian), 0.055);
+        assert_approx(value(&metrics(&[70; 20]), Metric::DelayMedian), 0.060);
+    }
+
+    #[test]
+    fn percentiles_do_not_exceed_the_largest_delay() {
+        let mut delays = MessageDelays::new();
+        delays.record(Duration::from_micros(1_234_567));
+        let mut metrics = Vec::new();
+        delays.metrics(&[], &mut metrics);
+        for metric in [Metric::DelayMean, Metric::DelayMedian, Metric::DelayP98, Metric::DelayMax] {
+            assert!(metrics.contains(&(metric, 1.234_567)), "{metrics:?}");
+        }
+    }
+
+    #[test]
+    fn without_delivered_messages_there_is_no_delay() {
+        let mut metrics = Vec::new();
+        MessageDelays::new().metrics(&[Duration::from_secs(1)], &mut metrics);
+        assert_eq!(metrics, [(Metric::Messages, 0.0)]);
+    }
+}

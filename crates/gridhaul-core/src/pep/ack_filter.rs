@@ -1,0 +1,162 @@
+//! `ack`: filters the acknowledgements sent over a low-rate uplink (RFC 3449, sections 5.2.1 and
+//! 5.2.2), by the rules of the Linux queueing discipline CAKE (`ack-filter`): an acknowledgement is
+//! replaced only by a newer one of the same connection with all of its information.
+//! docs/limitations/ack.md lists the trade-offs.
+
+use std::collections::VecDeque;
+
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::{Origin, Outgoing, Proxy, Side};
+use crate::tcp::{Flags, Segment};
+
+/// Forwards at most one pure acknowledgement per `max_ack_delay`, the newest.
+#[derive(Debug, Clone)]
+pub struct AckFilter {
+    /// The side to which the filtered acknowledgements are sent.
+    toward: Side,
+    max_ack_delay: Duration,
+    /// The acknowledgement that is delayed, until `due` or until a newer one replaces it.
+    delayed: Option<Segment>,
+    /// Time at which the delayed acknowledgement is sent.
+    due: Instant,
+    /// The highest acknowledgement that was sent or is delayed.
+    latest: Option<Latest>,
+    queue: VecDeque<Outgoing>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Latest {
+    ack: u32,
+    edge: u32,
+    window: u32,
+    /// Time at which the last acknowledgement was sent.
+    sent_at: Instant,
+}
+
+/// The largest window (RFC 7323, section 2.3). Within one connection, sequence numbers do not
+/// advance by more than this.
+const WINDOW_MAX: u32 = 1 << 30;
+
+impl AckFilter {
+    /// Filters acknowledgements to the side `toward`. With a `max_ack_delay` of zero, all segments
+    /// are forwarded at once.
+    #[must_use]
+    pub const fn new(toward: Side, max_ack_delay: Duration) -> Self {
+        let due = Instant::NEVER;
+        Self { toward, max_ack_delay, delayed: None, due, latest: None, queue: VecDeque::new() }
+    }
+
+    /// Handles a segment that may carry an acknowledgement.
+    fn on_acknowledgement(&mut self, now: Instant, segment: &Segment) {
+        let pure = self.latest.filter(|latest| is_pure(segment, latest));
+        if let Some(delayed) = &self.delayed
+            && (pure.is_some() || replaces(segment, delayed))
+        {
+            self.delayed = None;
+        }
+        match pure {
+            Some(latest) if now < latest.sent_at + self.max_ack_delay => {
+                self.delayed = Some(*segment);
+                self.due = latest.sent_at + self.max_ack_delay;
+                self.update_latest(segment, latest.sent_at);
+            }
+            _ => {
+                // A segment that is forwarded at once must not overtake the delayed acknowledgement.
+                self.send_delayed(now);
+                let (to, origin) = (self.toward, Origin::Forwarded);
+                self.queue.push_back(Outgoing { to, segment: *segment, origin });
+                self.update_latest(segment, now);
+            }
+        }
+    }
+
+    fn update_latest(&mut self, segment: &Segment, sent_at: Instant) {
+        if !segment.flags.has(Flags::ACK) {
+            return;
+        }
+        let edge = segment.ack.wrapping_add(segment.window);
+        let latest = Latest { ack: segment.ack, edge, window: segment.window, sent_at };
+        let newer = self.latest.filter(|old| {
+            let distance = old.ack.wrapping_sub(segment.ack);
+            distance > 0 && distance <= WINDOW_MAX
+        });
+        self.latest = Some(Latest { sent_at, ..newer.unwrap_or(latest) });
+    }
+
+    /// Sends the delayed acknowledgement.
+    fn send_delayed(&mut self, now: Instant) {
+        self.due = Instant::NEVER;
+        if let Some(segment) = self.delayed.take() {
+            let (to, origin) = (self.toward, Origin::Proxy);
+            self.queue.push_back(Outgoing { to, segment, origin });
+            if let Some(latest) = &mut self.latest {
+                latest.sent_at = now;
+            }
+        }
+    }
+}
+
+/// Whether the segment only acknowledges more data and does not shrink the window: it may be
+/// delayed, and replaces a delayed acknowledgement. All others are forwarded at once: data, SYN,
+/// FIN, RST, segments that acknowledge nothing new (duplicates, which the sender counts, and window
+/// updates), selective acknowledgements (which report missing segments), and windows that are
+/// closed, shrink or reopen.
+fn is_pure(segment: &Segment, latest: &Latest) -> bool {
+    let ahead = segment.ack.wrapping_sub(latest.ack);
+    let further = segment.ack.wrapping_add(segment.window).wrapping_sub(latest.edge);
+    segment.flags == Flags::ACK
+        && segment.len == 0
+        && segment.sack.is_empty()
+        && (1..=WINDOW_MAX).contains(&ahead)
+        && further <= WINDOW_MAX
+        && segment.window > 0
+        && latest.window > 0
+}
+
+/// Whether a segment that is forwarded at once has all information of the delayed one, and data or
+/// a higher acknowledgement number besides. (Otherwise it is a duplicate of the delayed one.)
+fn replaces(segment: &Segment, delayed: &Segment) -> bool {
+    let ahead = segment.ack.wrapping_sub(delayed.ack);
+    let edge = |segment: &Segment| segment.ack.wrapping_add(segment.window);
+    let further = edge(segment).wrapping_sub(edge(delayed));
+    let carries = segment.len > 0 || ahead > 0;
+    segment.flags == Flags::ACK && carries && ahead <= WINDOW_MAX && further <= WINDOW_MAX
+}
+
+impl Proxy for AckFilter {
+    fn handle_segment(&mut self, now: Instant, from: Side, segment: &Segment) {
+        if from == self.toward {
+            if segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {
+                self.send_delayed(now);
+                self.latest = None;
+            }
+            let (to, origin) = (from.other(), Origin::Forwarded);
+            self.queue.push_back(Outgoing { to, segment: *segment, origin });
+        } else {
+            self.on_acknowledgement(now, segment);
+            if segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {
+                self.latest = None;
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self, _now: Instant) -> Option<Outgoing> {
+        self.queue.pop_front()
+    }
+
+    fn next_deadline(&self) -> Instant {
+        self.due
+    }
+
+    /// The state of earlier acknowledgements is not needed: the next one restores it.
+    fn is_finished(&self) -> bool {
+        self.delayed.is_none() && self.queue.is_empty()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.due <= now {
+            self.send_delayed(now);
+        }
+    }
+}

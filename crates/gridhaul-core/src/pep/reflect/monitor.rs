@@ -1,0 +1,173 @@
+//! State of a connection that a proxy only forwards, until the proxy can engage.
+
+use super::super::Side;
+use crate::tcp::{Flags, Segment};
+
+/// Observes the handshake and the sequence numbers of a connection whose segments are forwarded.
+#[derive(Debug, Clone, Default)]
+pub(super) struct HandshakeMonitor {
+    /// SYN of the client and SYN-ACK of the server.
+    syns: [Option<Syn>; 2],
+    /// Segments without SYN were forwarded since.
+    has_segments: bool,
+    /// By the side that sends the data.
+    directions: [Direction; 2],
+    /// The proxy cannot engage: the connection uses timestamps, or is being closed.
+    cannot_engage: bool,
+}
+
+/// Fields of a SYN segment.
+#[derive(Debug, Clone, Copy)]
+struct Syn {
+    isn: u32,
+    window: u32,
+    sack: bool,
+}
+
+/// Forwarded data of one direction.
+#[derive(Debug, Clone, Copy, Default)]
+struct Direction {
+    /// Sequence number after the last forwarded byte.
+    end: Option<u32>,
+    /// Highest acknowledgement number for this direction that was forwarded.
+    acknowledged: Option<u32>,
+    window: u32,
+    sack: bool,
+}
+
+/// State with which the proxy engages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct EntryState {
+    /// Sequence number before the first byte that the proxy will accept, of each side.
+    pub isns: [u32; 2],
+    /// Receive windows that both sides offer.
+    pub windows: [u32; 2],
+    /// Whether selective acknowledgements are used.
+    pub sack: bool,
+}
+
+impl HandshakeMonitor {
+    /// Observes a segment that is about to be forwarded, and limits its window to `buffer`.
+    pub(super) fn on_forward(
+        &mut self,
+        from: Side,
+        segment: &mut Segment,
+        header: u8,
+        buffer: u32,
+    ) {
+        if segment.flags.has(Flags::RST) {
+            *self = Self::default();
+        } else if segment.flags.has(Flags::SYN) {
+            self.on_syn(from, segment);
+            adjust_syn(segment, header, buffer);
+        } else {
+            self.on_segment(from, segment);
+        }
+    }
+
+    /// Whether this is the first segment of the client after the handshake. The proxy then engages
+    /// before handling it.
+    pub(super) fn handshake_completed_by(
+        &self,
+        from: Side,
+        segment: &Segment,
+        buffer: u32,
+    ) -> Option<EntryState> {
+        let [Some(client), Some(server)] = self.syns else { return None };
+        let flags = segment.flags;
+        let is_plain = flags.has(Flags::ACK)
+            && !flags.has(Flags::SYN)
+            && !flags.has(Flags::RST)
+            && segment.timestamps.is_none();
+        let offset = segment.seq.wrapping_sub(client.isn.wrapping_add(1));
+        let is_in_order = segment.ack == server.isn.wrapping_add(1) && offset <= buffer;
+        (from == Side::Client && is_plain && is_in_order && !self.has_segments).then_some(
+            EntryState {
+                isns: [client.isn, server.isn],
+                windows: [segment.window, server.window],
+                sack: client.sack && server.sack,
+            },
+        )
+    }
+
+    /// Whether all forwarded data is acknowledged in both directions. The proxy then engages.
+    pub(super) fn all_acknowledged(&self) -> Option<EntryState> {
+        let is_settled = self
+            .directions
+            .iter()
+            .all(|direction| direction.end.is_some() && direction.end == direction.acknowledged);
+        let [client, server] = self.directions;
+        (is_settled && !self.cannot_engage).then(|| EntryState {
+            isns: [client, server]
+                .map(|direction| direction.end.unwrap_or_default().wrapping_sub(1)),
+            windows: [client.window, server.window],
+            sack: client.sack || server.sack,
+        })
+    }
+
+    /// Whether no connection was observed.
+    pub(super) fn is_idle(&self) -> bool {
+        let known =
+            |direction: &Direction| direction.end.is_some() || direction.acknowledged.is_some();
+        self.syns.iter().all(Option::is_none) && !self.directions.iter().any(known)
+    }
+
+    /// The sequence number that the receiver of a side's data expects, if known.
+    pub(super) const fn expected_from(&self, from: Side) -> Option<u32> {
+        self.directions[from.index()].acknowledged
+    }
+
+    fn on_syn(&mut self, from: Side, segment: &Segment) {
+        let (isn, window, sack) = (segment.seq, segment.window, segment.sack_permitted);
+        let syn = Some(Syn { isn, window, sack });
+        let is_syn_ack = segment.flags.has(Flags::ACK);
+        match (from, is_syn_ack, self.syns[0]) {
+            // A retransmitted SYN changes nothing.
+            (Side::Client, false, Some(client)) if client.isn == isn => {}
+            // An old duplicate of the SYN of this connection. A new connection begins after the
+            // sequence numbers of the old one (RFC 9293, section 3.4.1).
+            (Side::Client, false, _) if self.has_forwarded_after(isn) => {}
+            (Side::Client, false, _) => *self = Self { syns: [syn, None], ..Self::default() },
+            (Side::Server, true, Some(client)) if segment.ack == client.isn.wrapping_add(1) => {
+                self.syns[1] = syn;
+            }
+            // Simultaneous open, or a SYN-ACK without SYN: only forwarded.
+            _ => {}
+        }
+    }
+
+    /// Whether data of the client after this sequence number was forwarded.
+    fn has_forwarded_after(&self, isn: u32) -> bool {
+        let [client, _] = self.directions;
+        client.end.is_some_and(|end| end.wrapping_sub(isn).cast_signed() > 0)
+    }
+
+    fn on_segment(&mut self, from: Side, segment: &Segment) {
+        self.has_segments = true;
+        let end = segment.seq.wrapping_add(segment.sequence_len());
+        let direction = &mut self.directions[from.index()];
+        direction.end = Some(latest(direction.end, end));
+        direction.window = segment.window;
+        direction.sack |= !segment.sack.is_empty();
+        if segment.flags.has(Flags::ACK) {
+            let other = &mut self.directions[from.other().index()];
+            other.acknowledged = Some(latest(other.acknowledged, segment.ack));
+        }
+        self.cannot_engage |= segment.timestamps.is_some() || segment.flags.has(Flags::FIN);
+    }
+}
+
+/// Removes the timestamps option from SYN, because the proxy cannot reproduce the clocks of the hosts
+/// (RFC 7323, section 3.2: without the option in both SYN, none is sent), and limits the window to
+/// the buffer of the proxy. `header` is the size of a header without options.
+fn adjust_syn(segment: &mut Segment, header: u8, buffer: u32) {
+    if segment.timestamps.take().is_some() {
+        // RFC 7323, appendix A: 10 bytes and 2 bytes of padding.
+        segment.header = segment.header.saturating_sub(12).max(header.min(segment.header));
+    }
+    segment.window = segment.window.min(buffer);
+}
+
+fn latest(known: Option<u32>, number: u32) -> u32 {
+    known.filter(|&known| number.wrapping_sub(known).cast_signed() <= 0).unwrap_or(number)
+}

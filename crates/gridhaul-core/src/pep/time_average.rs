@@ -1,0 +1,50 @@
+//! A quantity that changes over time, and its time average.
+
+use gridhaul_scenario::units::Instant;
+
+/// A quantity that changes over time, with its maximum and its integral.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TimeAverage {
+    value: u64,
+    max: u64,
+    since: Instant,
+    /// Sum of value times nanoseconds up to `since`.
+    integral: u128,
+}
+
+impl TimeAverage {
+    /// Current value.
+    #[must_use]
+    pub const fn value(&self) -> u64 {
+        self.value
+    }
+
+    /// Maximum so far.
+    #[must_use]
+    pub const fn max(&self) -> u64 {
+        self.max
+    }
+
+    /// Integral over time up to `now`, in value nanoseconds: the time average of an interval is the
+    /// difference of two integrals over the length of the interval in nanoseconds.
+    #[must_use]
+    pub fn integral_at(&self, now: Instant) -> u128 {
+        self.integral + u128::from(self.value) * u128::from(now.since(self.since).as_nanos())
+    }
+
+    /// Sets the value from `now` on.
+    pub fn set(&mut self, now: Instant, value: u64) {
+        self.integral = self.integral_at(now);
+        self.since = now;
+        self.value = value;
+        self.max = self.max.max(value);
+    }
+
+    pub(super) fn increase(&mut self, now: Instant, by: u64) {
+        self.set(now, self.value + by);
+    }
+
+    pub(super) fn decrease(&mut self, now: Instant, by: u64) {
+        self.set(now, self.value - by);
+    }
+}

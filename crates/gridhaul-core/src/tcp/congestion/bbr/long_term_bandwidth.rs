@@ -1,0 +1,187 @@
+//! The rate of a policer (Linux; the draft leaves it out). A token bucket lets pass more at first than
+//! for long. Where much is lost over two intervals at the same rate, that rate is believed for a
+//! while and not exceeded. A full queue that many losses follow looks the same.
+
+use gridhaul_scenario::units::Instant;
+
+use crate::tcp::profile::BBR_PACING_MARGIN;
+
+/// `bbr_lt_intvl_min_rtts`: an interval lasts at least four round trips, and at most four times as many.
+const MIN_ROUNDS: u32 = 4;
+const MAX_ROUNDS: u32 = 4 * MIN_ROUNDS;
+/// `bbr_lt_loss_thresh`: bytes lost for each byte delivered.
+const LOSS_THRESHOLD: f64 = 50.0 / 256.0;
+/// `bbr_lt_bw_ratio` and `bbr_lt_bw_diff`: rates are the same if they differ by no more than this share, or
+/// by 4 kbit/s.
+const MAX_RELATIVE_DIFFERENCE: f64 = 1.0 / 8.0;
+const MAX_DIFFERENCE: f64 = 4000.0 / 8.0;
+/// `bbr_lt_bw_max_rtts`: a rate is believed for so many round trips.
+const RATE_VALID_ROUNDS: u32 = 48;
+
+/// How far a connection has come: bytes delivered and found lost in all, and when.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Progress {
+    pub at: Instant,
+    pub delivered: u64,
+    pub lost: u64,
+}
+
+/// What an acknowledgement or a timeout says.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PathEvent {
+    pub progress: Progress,
+    /// Something was found lost.
+    pub lost: bool,
+    /// A round trip begins.
+    pub begins_round: bool,
+    /// The application was the limit.
+    pub app_limited: bool,
+    /// The state is `ProbeBW`.
+    pub probing: bool,
+}
+
+/// What is known of a policer. Rates in bytes per second.
+#[derive(Debug, Clone)]
+pub(super) struct LongTermBandwidth {
+    phase: Phase,
+    /// Round trips of the phase.
+    rounds: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Phase {
+    /// For the first loss.
+    WaitingForLoss,
+    /// An interval is measured; the rate of the one before.
+    Sampling(Progress, Option<f64>),
+    UsingRate(f64),
+}
+
+impl LongTermBandwidth {
+    pub(super) const fn new() -> Self {
+        Self { phase: Phase::WaitingForLoss, rounds: 0 }
+    }
+
+    /// The rate of the policer, if there seems to be one.
+    #[inline]
+    pub(super) const fn rate(&self) -> Option<f64> {
+        match self.phase {
+            Phase::UsingRate(rate) => Some(rate),
+            _ => None,
+        }
+    }
+
+    /// Linux, `bbr_lt_bw_sampling`. Returns whether a rate is no longer believed, so that probing restarts.
+    pub(super) fn update(&mut self, event: &PathEvent) -> bool {
+        if let Phase::UsingRate(_) = self.phase {
+            self.rounds += u32::from(event.probing && event.begins_round);
+            let over = self.rounds >= RATE_VALID_ROUNDS;
+            if over {
+                *self = Self::new();
+            }
+            return over;
+        }
+        if matches!(self.phase, Phase::WaitingForLoss) && event.lost {
+            self.begin(event.progress, None);
+        }
+        if let Phase::Sampling(since, before) = self.phase {
+            self.measure(event, since, before);
+        }
+        false
+    }
+
+    fn begin(&mut self, since: Progress, before: Option<f64>) {
+        (self.phase, self.rounds) = (Phase::Sampling(since, before), 0);
+    }
+
+    fn measure(&mut self, event: &PathEvent, since: Progress, before: Option<f64>) {
+        self.rounds += u32::from(event.begins_round && !event.app_limited);
+        if event.app_limited || self.rounds > MAX_ROUNDS {
+            *self = Self::new();
+            return;
+        }
+        // An interval ends with a loss: before that, there may be tokens left.
+        if self.rounds < MIN_ROUNDS || !event.lost {
+            return;
+        }
+        let Progress { at, delivered, lost } = event.progress;
+        let delivered = (delivered - since.delivered) as f64;
+        // With a timeout all counts as lost that is in flight, some of which may yet be found to be too young.
+        let lost = lost.saturating_sub(since.lost) as f64;
+        let time = at.since(since.at).as_secs_f64();
+        if delivered == 0.0 || lost < LOSS_THRESHOLD * delivered || time < 1e-3 {
+            return;
+        }
+        let rate = delivered / time;
+        match before {
+            Some(before) if is_same(rate, before) => {
+                (self.phase, self.rounds) = (Phase::UsingRate((rate + before) / 2.0), 0);
+            }
+            _ => self.begin(event.progress, Some(rate)),
+        }
+    }
+}
+
+fn is_same(rate: f64, before: f64) -> bool {
+    let off = (rate - before).abs();
+    off <= MAX_RELATIVE_DIFFERENCE * before || off * BBR_PACING_MARGIN <= MAX_DIFFERENCE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Round trips of a tenth of a second with these deliveries and losses, the first one of them found lost.
+    fn after(rounds: impl IntoIterator<Item = (u64, u64)>) -> LongTermBandwidth {
+        let mut term = LongTermBandwidth::new();
+        let (mut delivered, mut all_lost) = (0, 0);
+        for (index, (more, lost)) in (0..).zip(rounds) {
+            delivered += more;
+            all_lost += lost;
+            let at = Instant::from_nanos(index * 100_000_000);
+            let progress = Progress { at, delivered, lost: all_lost };
+            let (lost, begins_round) = (lost > 0, true);
+            term.update(&PathEvent {
+                progress,
+                lost,
+                begins_round,
+                app_limited: false,
+                probing: true,
+            });
+        }
+        term
+    }
+
+    #[test]
+    fn two_lossy_stretches_at_one_rate_make_a_policer() {
+        // The round of the first loss counts for the first interval, but what it delivered does not: three
+        // rounds of 10 kB each in 0.3 s, then four in 0.4 s.
+        assert_eq!(after([(10_000, 2_500); 7]).rate(), None);
+        assert_eq!(after([(10_000, 2_500); 8]).rate(), Some(100_000.0));
+    }
+
+    #[test]
+    fn little_loss_or_changing_rates_make_none() {
+        assert_eq!(after([(10_000, 1_500); 40]).rate(), None, "15 %");
+        let slower = [(10_000, 2_500); 4].into_iter().chain([(8_000, 2_500); 4]);
+        assert_eq!(after(slower.clone()).rate(), None, "a fifth less");
+        let same = after(slower.chain([(8_000, 2_500); 4])).rate();
+        assert_eq!(same, Some(80_000.0), "but then the same");
+    }
+
+    #[test]
+    fn a_stretch_without_loss_is_forgotten() {
+        let quiet = |rounds| [(10_000, 2_500); 4].into_iter().chain(vec![(10_000, 0); rounds]);
+        // With the next loss, enough was lost over ten rounds or it was not.
+        let after_quiet = |rounds| after(quiet(rounds).chain([(10_000, 50_000)])).rate();
+        assert_eq!(after_quiet(10), Some(100_000.0));
+        assert_eq!(after_quiet(20), None, "more than 16 rounds");
+    }
+
+    #[test]
+    fn a_rate_is_believed_for_48_rounds() {
+        let believed = |rounds| after([(10_000, 2_500); 8].into_iter().chain(vec![(1, 0); rounds]));
+        assert_eq!(believed(47).rate(), Some(100_000.0));
+        assert_eq!(believed(48).rate(), None);
+    }
+}

@@ -1,0 +1,193 @@
+//! Operations of a connection that proxies use and applications do not.
+
+use std::sync::Arc;
+
+use gridhaul_scenario::units::Instant;
+
+use super::{Connection, State};
+use crate::tcp::params::StackParams;
+use crate::tcp::segment::{Flags, Segment};
+
+impl Connection {
+    /// An endpoint that takes the place of another in an established connection: `isn` is the latter's
+    /// initial sequence number, `peer_isn` the peer's; the peer offers `window` bytes and has agreed on
+    /// selective acknowledgements or not. Without timestamps.
+    pub(crate) fn adopted(
+        params: Arc<StackParams>,
+        isn: u32,
+        peer_isn: u32,
+        window: u32,
+        sack: bool,
+    ) -> Self {
+        let mut end = Self::new(params, isn, State::Established);
+        end.peer_isn = peer_isn;
+        let sender = end.sending.activate(&end.params);
+        sender.skip_handshake(window, peer_isn);
+        end.receiver.handle_syn();
+        end.last_ack = end.receiver.next();
+        end.negotiate_options(None, sack);
+        end
+    }
+
+    /// Frees buffer space for `bytes` that were read, without a window update.
+    pub(crate) fn release(&mut self, bytes: u64) {
+        self.receiver.release(bytes);
+    }
+
+    /// Sequence number of a byte of the peer, counted from 0.
+    pub(crate) const fn sequence_of(&self, offset: u64) -> u32 {
+        self.peer_isn.wrapping_add(offset as u32).wrapping_add(1)
+    }
+
+    /// A window as the peer decodes it: rounded down to whole units of its scale.
+    #[inline]
+    pub(crate) const fn scaled_window(&self, window: u32) -> u32 {
+        window >> self.receiver.window_shift << self.receiver.window_shift
+    }
+
+    /// Requests an immediate acknowledgement: the next poll returns one. For applications that acknowledge
+    /// when data is stored, and for proxies.
+    pub fn request_ack(&mut self) {
+        self.receiver.request_ack();
+    }
+
+    /// Aborts the connection: the peer is sent RST, and unsent data is discarded (RFC 9293, 3.10.5). In
+    /// TIME-WAIT the peer has received all data and no RST is sent.
+    pub fn reset(&mut self) {
+        self.abort(false);
+    }
+
+    /// Sets the window scale of outgoing segments to 2^`shift` bytes (RFC 7323, section 2.3): offered windows
+    /// are rounded down to whole units, so that both endpoints agree on the offered window. The maximum is
+    /// 14, and the receive buffer must not exceed 65,535 units. The window of SYN is not scaled, and windows
+    /// of incoming segments are passed in bytes.
+    pub fn set_window_shift(&mut self, shift: u8) {
+        // RFC 7323, section 2.3: a larger value is treated as 14.
+        self.receiver.window_shift = if shift > 14 { 14 } else { shift };
+    }
+
+    /// Position of the last acknowledgement sent.
+    pub(crate) const fn last_ack(&self) -> u64 {
+        self.last_ack
+    }
+
+    /// Next sequence number expected from the peer (RCV.NXT).
+    pub(crate) const fn expected(&self) -> u32 {
+        self.peer_isn.wrapping_add(self.receiver.next() as u32)
+    }
+
+    /// Whether `ack` acknowledges data that was never sent from here. A window probe is a byte that does not
+    /// count as sent.
+    #[inline]
+    pub(crate) fn is_unsent(&self, ack: u32) -> bool {
+        let next = self.isn.wrapping_add(self.sending.next() as u32);
+        let out_of_order = ack.wrapping_sub(next).cast_signed();
+        if out_of_order <= 0 || matches!(self.state, State::Closed | State::Listen) {
+            return false;
+        }
+        out_of_order > 1 || self.peer_window() >= self.params.mss
+    }
+
+    /// The window that the peer offers.
+    pub(crate) fn peer_window(&self) -> u32 {
+        self.sender().map_or(u32::MAX, |sender| sender.offer().0)
+    }
+
+    /// Whether the retransmission timer or the persist timer expires now.
+    pub(crate) fn is_timing_out(&self, now: Instant) -> bool {
+        self.sender().is_some_and(|sender| sender.is_timing_out(now))
+    }
+
+    /// Whether all data and FIN are delivered in both directions.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.receiver.finished() && self.sending.fin_acknowledged()
+    }
+
+    /// Whether the local FIN has been acknowledged.
+    pub(crate) fn fin_acknowledged(&self) -> bool {
+        self.sending.fin_acknowledged()
+    }
+
+    /// Aborts the connection (RFC 9293, 3.10.5). RST is sent also in LAST-ACK and CLOSING, since it is the
+    /// proxy that aborts, not the endpoint's own application. In TIME-WAIT RST is sent if the peer's close
+    /// was not acknowledged (`owes_close`).
+    pub(crate) fn abort(&mut self, owes_close: bool) {
+        match self.state {
+            State::Closed => return,
+            State::TimeWait if !owes_close => return,
+            State::Listen | State::SynSent => {}
+            _ => {
+                let seq = self.isn.wrapping_add(self.sending.next() as u32);
+                let (ack, header) = (self.expected(), self.params.header as u8);
+                let flags = Flags::RST.with(Flags::ACK);
+                self.closing().reset =
+                    Some(Segment { seq, ack, flags, header, ..Segment::default() });
+            }
+        }
+        self.enter_closed();
+    }
+
+    /// Restarts TIME-WAIT, or starts it where LAST-ACK has just ended, because a message to the peer is still
+    /// due.
+    pub(crate) fn restart_time_wait(&mut self, now: Instant) {
+        if self.state == State::TimeWait || self.state == State::Closed && self.is_finished() {
+            self.state = self.time_wait(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gridhaul_scenario::scenario::{Profile, Stack};
+    use gridhaul_scenario::units::Duration;
+
+    use super::*;
+
+    /// A receive-only endpoint measures the round trip of SYN and SYN-ACK and delays acknowledgements no
+    /// longer than that (Linux), also when it keeps no sender.
+    #[test]
+    fn an_acknowledgement_is_delayed_no_longer_than_the_round_trip() {
+        let stack = Stack { profile: Profile::Linux, quick_ack: Some(0), ..Stack::default() };
+        let params = Arc::new(StackParams::resolve(&stack));
+        let mut client = Connection::connect(Arc::clone(&params), 3);
+        let mut server = Connection::listen(params, 7);
+        server.receive_only();
+        client.write(100_000);
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        let syn = client.poll_transmit(at(0)).unwrap();
+        server.handle_segment(at(30), &syn);
+        let answer = server.poll_transmit(at(30)).unwrap();
+        client.handle_segment(at(60), &answer);
+        let sent: Vec<_> = std::iter::from_fn(|| client.poll_transmit(at(60))).collect();
+        let mut waits = Vec::new();
+        for (segment, ms) in sent.iter().zip([90, 92, 200, 300, 400, 500, 600]) {
+            server.handle_segment(at(ms), segment);
+            let due = server.next_deadline();
+            if due != Instant::NEVER {
+                waits.push(due.since(at(ms)).as_nanos() / 1_000_000);
+                server.handle_timeout(due);
+                server.poll_transmit(due).unwrap();
+            }
+        }
+        // The timer doubles with each expiration, up to the round trip of 60 ms.
+        assert_eq!(waits, [40, 60, 60, 60, 60, 60]);
+    }
+
+    /// RFC 9293, 3.10.7.4: SND.WL1 starts with the sequence number of the peer's SYN. If it started with 0,
+    /// half of all sequence numbers would look older, and their windows would be ignored.
+    #[test]
+    fn the_first_window_update_is_accepted_for_all_sequence_numbers() {
+        for peer_isn in [0, 7, 1 << 31, u32::MAX - 3, u32::MAX] {
+            let params = Arc::new(StackParams::resolve(&Stack::default()));
+            let opened = Connection::established(params.clone(), 100, &params, peer_isn);
+            let adopted = Connection::adopted(params.clone(), 100, peer_isn, 9_000, false);
+            for mut end in [opened, adopted] {
+                let seq = peer_isn.wrapping_add(1);
+                let flags = Flags::ACK;
+                let update = Segment { seq, ack: 101, flags, window: 1_234, ..Segment::default() };
+                end.handle_segment(Instant::ZERO, &update);
+                assert_eq!(end.peer_window(), 1_234, "{peer_isn}");
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The sending half of an endpoint: a complete sender, or the reduced state of a receive-only endpoint.
+
+use gridhaul_scenario::units::Instant;
+
+use crate::tcp::params::StackParams;
+use crate::tcp::segment::{Segment, expand};
+use crate::tcp::sender::{SendRange, Sender};
+
+/// The sending half.
+#[derive(Debug, Clone)]
+pub(super) enum SendingHalf {
+    /// A complete sender.
+    Full(Box<Sender>),
+    /// Reduced state: no data was written, and none is outstanding.
+    Idle(IdleSender),
+}
+
+/// Reduced state of a sender without written or outstanding data. Packed, so that the tag of
+/// [`SendingHalf`] costs four bytes of an end instead of eight and four of padding.
+#[derive(Debug, Clone, Copy)]
+#[repr(Rust, packed(4))]
+pub(super) struct IdleSender {
+    /// Position that is sent next; all earlier positions are acknowledged.
+    next: u64,
+    peer_window: u32,
+    peer_window_max: u32,
+    window_from: u32,
+}
+
+impl SendingHalf {
+    pub(super) fn new(params: &StackParams) -> Self {
+        Self::Full(Box::new(Sender::new(params)))
+    }
+
+    /// The complete sender, restored from the reduced state if necessary.
+    pub(super) fn activate(&mut self, params: &StackParams) -> &mut Sender {
+        if let Self::Idle(idle) = self {
+            *self = Self::Full(Box::new(idle.activate(params)));
+        }
+        match self {
+            Self::Full(sender) => sender,
+            Self::Idle(_) => unreachable!("the sender has just been restored"),
+        }
+    }
+
+    /// Switches to the reduced state if no data is written or outstanding, before or after SYN.
+    pub(super) fn release_idle(&mut self) {
+        if let Self::Full(sender) = self
+            && sender.next() == sender.una()
+            && sender.has_no_data()
+        {
+            let (peer_window, peer_window_max, window_from) = sender.offer();
+            let next = sender.next();
+            *self = Self::Idle(IdleSender { next, peer_window, peer_window_max, window_from });
+        }
+    }
+
+    /// Stops sending and all timers.
+    pub(super) fn stop(&mut self) {
+        if let Self::Full(sender) = self {
+            sender.stop();
+        }
+    }
+
+    #[inline]
+    pub(super) fn sender(&self) -> Option<&Sender> {
+        match self {
+            Self::Full(sender) => Some(sender),
+            Self::Idle(_) => None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn next(&self) -> u64 {
+        match self {
+            Self::Full(sender) => sender.next(),
+            Self::Idle(idle) => idle.next,
+        }
+    }
+
+    #[inline]
+    pub(super) fn una(&self) -> u64 {
+        match self {
+            Self::Full(sender) => sender.una(),
+            Self::Idle(idle) => idle.next,
+        }
+    }
+
+    #[inline]
+    pub(super) fn fin_position(&self) -> Option<u64> {
+        self.sender().and_then(Sender::fin_position)
+    }
+
+    pub(super) fn fin_acknowledged(&self) -> bool {
+        self.sender().is_some_and(Sender::fin_acknowledged)
+    }
+
+    #[inline]
+    pub(super) fn next_deadline(&self) -> Instant {
+        self.sender().map_or(Instant::NEVER, Sender::next_deadline)
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant, params: &StackParams) {
+        if let Self::Full(sender) = self {
+            sender.handle_timeout(now, params);
+        }
+    }
+
+    /// See [`Sender::handle_ack`].
+    #[inline]
+    pub(super) fn handle_ack(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        isn: u32,
+        params: &StackParams,
+    ) -> bool {
+        match self {
+            Self::Full(sender) => sender.handle_ack(now, segment, isn, params),
+            Self::Idle(idle) => idle.handle_ack(segment, isn),
+        }
+    }
+
+    /// New data, a retransmission or a window probe, if one is to be sent now.
+    #[inline]
+    pub(super) fn poll(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
+        match self {
+            Self::Full(sender) => {
+                sender.poll_range(now, params).or_else(|| sender.poll_window_probe())
+            }
+            Self::Idle(_) => None,
+        }
+    }
+
+    /// SYN, if it is to be retransmitted. A sender in the reduced state has nothing to retransmit.
+    pub(super) fn poll_syn(&mut self, now: Instant, params: &StackParams) -> Option<SendRange> {
+        match self {
+            Self::Full(sender) => sender.poll_range(now, params).filter(|range| range.start == 0),
+            Self::Idle(_) => None,
+        }
+    }
+}
+
+impl IdleSender {
+    /// No data is outstanding: only the window can change, and only the newest segment updates it (RFC 9293,
+    /// 3.10.7.4).
+    #[inline]
+    fn handle_ack(&mut self, segment: &Segment, isn: u32) -> bool {
+        let Some(ack) = expand(segment.ack, isn, self.next) else { return true };
+        if ack > self.next {
+            return false;
+        }
+        let newer = segment.seq.wrapping_sub(self.window_from).cast_signed() >= 0;
+        if ack == self.next && newer {
+            self.window_from = segment.seq;
+            self.peer_window = segment.window;
+            self.peer_window_max = self.peer_window_max.max(segment.window);
+        }
+        true
+    }
+
+    fn activate(self, params: &StackParams) -> Sender {
+        let mut sender = Sender::new(params);
+        if self.next == 0 {
+            return sender;
+        }
+        sender.skip_handshake(self.peer_window, self.window_from);
+        sender.note_largest_window(self.peer_window_max);
+        sender
+    }
+}

@@ -1,0 +1,242 @@
+//! The retransmission queue (RFC 9293, 3.3.1): segments that are sent and not yet acknowledged, with their
+//! SACK and loss state.
+
+mod loss_marking;
+
+use std::collections::VecDeque;
+
+use gridhaul_scenario::units::Instant;
+
+/// An outstanding segment. The data for delivery-rate samples are in `RateAccount`, for the congestion
+/// controls that need them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OutstandingSegment {
+    /// Stream position of its first byte (0 is SYN, data begins at 1).
+    pub start: u64,
+    /// Length in sequence space.
+    pub len: u32,
+    /// Number of transmissions, saturated at 255.
+    pub transmits: u8,
+    /// The segment was selectively acknowledged.
+    pub sacked: bool,
+    /// The segment is marked lost and has not been retransmitted since.
+    pub lost: bool,
+    /// The retransmission timer has expired for the segment.
+    pub timed_out: bool,
+    /// Time of the last transmission.
+    pub sent_at: Instant,
+}
+
+impl OutstandingSegment {
+    #[inline]
+    pub(crate) const fn new(start: u64, len: u32, now: Instant) -> Self {
+        let (sacked, lost, timed_out) = (false, false, false);
+        Self { start, len, transmits: 1, sacked, lost, timed_out, sent_at: now }
+    }
+
+    /// A probe of a closed window. Its round trip is not measured, as if it had been retransmitted.
+    pub(crate) const fn window_probe(start: u64, now: Instant) -> Self {
+        Self { transmits: 2, ..Self::new(start, 1, now) }
+    }
+
+    #[inline]
+    pub(crate) const fn end(&self) -> u64 {
+        self.start + self.len as u64
+    }
+}
+
+/// Result of RACK loss detection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RackLosses {
+    /// Bytes newly marked lost.
+    pub bytes: u64,
+    /// Whether retransmitted segments are among them.
+    pub retransmitted: bool,
+    /// Time at which the last segment within the reordering window expires.
+    pub due: Option<Instant>,
+}
+
+/// Effect of a selective acknowledgement on the lost mark of a segment that awaits retransmission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LossMark {
+    /// The mark is cleared: no retransmission is needed.
+    Clear,
+    /// The segment is retransmitted regardless (ns-2, go-back-N after a timeout).
+    Keep,
+}
+
+/// Outstanding segments in stream order, without gaps.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RetransmissionQueue {
+    ring: VecDeque<OutstandingSegment>,
+    sacked_bytes: u32,
+    lost_bytes: u32,
+    /// Loss detection has examined all segments before this position that are not sacked.
+    loss_checked_until: u64,
+    highest_sacked: u64,
+    /// No lost segment begins before this position.
+    first_lost_hint: u64,
+}
+
+impl RetransmissionQueue {
+    #[inline]
+    pub(crate) fn push(&mut self, sent: OutstandingSegment) {
+        if self.ring.capacity() < 2 {
+            self.reserve_one_more();
+        }
+        self.ring.push_back(sent);
+    }
+    #[inline]
+    pub(crate) fn front(&self) -> Option<&OutstandingSegment> {
+        self.ring.front()
+    }
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+    /// Whether a segment is shorter than `len`. Called only before a small segment is sent, so a search is
+    /// cheaper than a counter in every connection; a short segment is usually the last.
+    pub(crate) fn has_shorter_than(&self, len: u32) -> bool {
+        self.ring.iter().rev().any(|sent| sent.len < len)
+    }
+    /// The last segment and its index in the queue.
+    pub(crate) fn last_mut(&mut self) -> Option<(usize, &mut OutstandingSegment)> {
+        let index = self.ring.len().checked_sub(1)?;
+        self.ring.get_mut(index).map(|sent| (index, sent))
+    }
+    /// Bytes selectively acknowledged.
+    #[inline]
+    pub(crate) const fn sacked_bytes(&self) -> u64 {
+        self.sacked_bytes as u64
+    }
+    /// Bytes marked lost and not yet retransmitted.
+    #[inline]
+    pub(crate) const fn lost_bytes(&self) -> u64 {
+        self.lost_bytes as u64
+    }
+    /// Whether no segment is sacked and none awaits retransmission.
+    #[inline]
+    pub(crate) const fn has_no_sacked_or_lost(&self) -> bool {
+        self.sacked_bytes | self.lost_bytes == 0
+    }
+    /// End of the highest range that was selectively acknowledged.
+    #[inline]
+    pub(crate) const fn highest_sacked(&self) -> u64 {
+        self.highest_sacked
+    }
+
+    /// Removes segments before `una`; calls `each` with every removed segment.
+    #[inline]
+    pub(crate) fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&OutstandingSegment)) {
+        while let Some(front) = self.ring.front_mut() {
+            if front.end() > una {
+                // An acknowledgement within a segment: the remainder stays.
+                let part = una.saturating_sub(front.start) as u32;
+                if part > 0 {
+                    if front.sacked {
+                        self.sacked_bytes -= part;
+                    }
+                    if front.lost {
+                        self.lost_bytes -= part;
+                    }
+                    front.start += u64::from(part);
+                    front.len -= part;
+                }
+                return;
+            }
+            if front.sacked {
+                self.sacked_bytes -= front.len;
+            }
+            if front.lost {
+                self.lost_bytes -= front.len;
+            }
+            each(front);
+            self.ring.pop_front();
+        }
+    }
+
+    /// [`acknowledge`](Self::acknowledge) for the common case that `una` covers exactly the first segment
+    /// and no segment is sacked or lost: returns that segment.
+    #[inline]
+    pub(crate) fn acknowledge_first(&mut self, una: u64) -> Option<OutstandingSegment> {
+        let first = *self.ring.front()?;
+        if first.end() != una || !self.has_no_sacked_or_lost() {
+            return None;
+        }
+        self.ring.pop_front();
+        Some(first)
+    }
+
+    /// Marks a range as selectively acknowledged; calls `each` with every newly sacked segment and its index
+    /// in the queue. Returns the number of bytes newly sacked.
+    pub(crate) fn sack(
+        &mut self,
+        left: u64,
+        right: u64,
+        lost: LossMark,
+        mut each: impl FnMut(usize, &OutstandingSegment),
+    ) -> u64 {
+        let first = self.index_of(left);
+        let mut covered = 0;
+        for (index, sent) in (first..).zip(self.ring.range_mut(first..)) {
+            if sent.end() > right {
+                break;
+            }
+            if sent.sacked || sent.start < left {
+                continue;
+            }
+            sent.sacked = true;
+            covered += sent.len;
+            if sent.lost && lost == LossMark::Clear {
+                sent.lost = false;
+                self.lost_bytes -= sent.len;
+            }
+            each(index, sent);
+        }
+        self.sacked_bytes += covered;
+        if covered > 0 {
+            self.highest_sacked = self.highest_sacked.max(right);
+        }
+        u64::from(covered)
+    }
+
+    /// The first lost segment and its index in the queue.
+    pub(crate) fn next_lost(&mut self) -> Option<(usize, &mut OutstandingSegment)> {
+        if self.lost_bytes == 0 {
+            return None;
+        }
+        let from = self.index_of(self.first_lost_hint);
+        let (index, start) = self
+            .ring
+            .range(from..)
+            .enumerate()
+            .find(|(_, sent)| sent.lost)
+            .map(|(index, sent)| (from + index, sent.start))?;
+        self.first_lost_hint = start;
+        self.ring.get_mut(index).map(|sent| (index, sent))
+    }
+
+    /// A lost segment has been retransmitted.
+    pub(crate) fn on_retransmitted(&mut self, len: u32) {
+        self.lost_bytes -= len;
+    }
+
+    /// Grows by one entry while the queue is short: in simulations with many connections, most have no more
+    /// than two segments outstanding.
+    #[cold]
+    fn reserve_one_more(&mut self) {
+        if self.ring.len() == self.ring.capacity() {
+            self.ring.reserve_exact(1);
+        }
+    }
+
+    /// Index of the first segment that begins at or after `position`.
+    fn index_of(&self, position: u64) -> usize {
+        match self.ring.front() {
+            Some(front) if front.start < position => {
+                self.ring.partition_point(|sent| sent.start < position)
+            }
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Acknowledgement processing: removal of acknowledged segments, round-trip measurement, loss detection and
+//! window growth. `common_path.rs` handles most acknowledgements first.
+
+use gridhaul_scenario::units::Instant;
+
+use super::ack_event::AckEvent;
+use super::rack_timers::TimerPurpose;
+use super::retransmission_timer::WindowProbe;
+use super::rtt_measurement::AckedSegments;
+use super::{Sender, loss_recovery_context};
+use crate::tcp::congestion::Ack;
+use crate::tcp::params::StackParams;
+use crate::tcp::recovery::CwndGrowth;
+use crate::tcp::retransmission_queue::OutstandingSegment;
+use crate::tcp::segment::{ClockOption, OneWayDelay, Segment, expand};
+
+/// The response to an acknowledgement of new data.
+struct Response {
+    growth: CwndGrowth,
+    /// The retransmission timer restarts.
+    restart_timer: bool,
+    /// When the RACK reordering timer expires.
+    reorder_at: Option<Instant>,
+}
+
+impl Default for Response {
+    fn default() -> Self {
+        Self { growth: CwndGrowth::Grow, restart_timer: true, reorder_at: None }
+    }
+}
+
+impl Sender {
+    /// See [`Self::handle_ack`].
+    #[inline(never)]
+    pub(super) fn handle_ack_general(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        isn: u32,
+        params: &StackParams,
+    ) -> bool {
+        let Some(ack) = expand(segment.ack, isn, self.una) else { return true };
+        if ack > self.next && !self.accept_window_probe_ack(now, ack) {
+            return false;
+        }
+        if segment.clock == ClockOption::OneWayDelay
+            && let Some((_, delay)) = segment.timestamps
+            && let Some(delay) = OneWayDelay::known(delay)
+        {
+            self.congestion.on_one_way_delay(delay);
+        }
+        let old_window = self.peer_window;
+        self.update_window(ack, segment);
+        if self.una == self.next {
+            // Nothing is outstanding: only the window can have changed.
+            if segment.sequence_len() == 0 && segment.window == old_window {
+                self.end_tail_loss_probe();
+            }
+            if self.edge() > self.next {
+                self.window_probe = WindowProbe::default();
+            }
+            return true;
+        }
+        let mut event = AckEvent {
+            now,
+            least: self.rtt.min_rtt(),
+            prior_in_flight: self.in_flight(),
+            highest: self.queue.highest_sacked(),
+            ..AckEvent::default()
+        };
+        if self.sack && !segment.sack.is_empty() {
+            self.process_sack_blocks(now, ack, segment, isn, params, &mut event);
+        }
+        if self.recovery_rules().tracks_send_times && segment.clock == ClockOption::Timestamps {
+            event.echo = segment.timestamps.map(|(_, echo)| echo);
+        }
+        if ack > self.una {
+            self.on_new_ack(ack, segment, isn, event, params);
+        } else if ack == self.una && self.is_duplicate(segment, old_window, &event, params) {
+            self.on_duplicate(event, params);
+        }
+        true
+    }
+
+    /// Accepts the acknowledgement of a window probe: its byte now counts as sent.
+    #[cold]
+    fn accept_window_probe_ack(&mut self, now: Instant, ack: u64) -> bool {
+        if !self.window_probe.out || ack != self.next + 1 {
+            return false;
+        }
+        self.queue.push(OutstandingSegment::window_probe(self.next, now));
+        if let Some(rate) = self.optional.rate_mut() {
+            rate.on_probe();
+        }
+        self.next += 1;
+        true
+    }
+
+    /// RFC 9293, 3.10.7.4: the window of the newest segment by SND.WL1 and SND.WL2.
+    #[inline]
+    pub(super) fn update_window(&mut self, ack: u64, segment: &Segment) {
+        let newer = segment.seq.wrapping_sub(self.window_from).cast_signed() >= 0;
+        if ack >= self.una && (newer || ack > self.una) {
+            self.window_from = segment.seq;
+            self.peer_window = segment.window;
+            self.peer_window_max = self.peer_window_max.max(segment.window);
+        }
+    }
+
+    fn on_new_ack(
+        &mut self,
+        ack: u64,
+        segment: &Segment,
+        isn: u32,
+        mut event: AckEvent,
+        params: &StackParams,
+    ) {
+        let now = event.now;
+        event.acked = ack - self.una;
+        let opened = self.una == 0;
+        self.recovery_active |= event.newest.is_some();
+        let probe_repaired_loss = self.probe_repaired_loss(ack);
+        let acked_segments = self.remove_acknowledged(ack, &mut event);
+        self.una = ack;
+        self.sack_ignored = false;
+        self.measure_acked(&acked_segments, segment, isn, &mut event, params);
+        let mut response = Response::default();
+        if self.recovery_active {
+            response = self.notify_recovery(now, &mut event, params);
+        }
+        if probe_repaired_loss {
+            let loss = loss_recovery_context!(self, now, params).loss();
+            self.congestion.on_loss(&loss);
+            self.congestion.on_recovered(now);
+        }
+        if opened {
+            // RFC 5681, section 3.1: the acknowledgement of SYN does not increase the window.
+            response.growth = CwndGrowth::Hold;
+            self.on_opened(params);
+        }
+        if self.una == self.next {
+            (self.rto_at, self.timer_purpose) = (Instant::NEVER, TimerPurpose::Retransmission);
+            if params.policy.idle_since_last_ack {
+                // ns-2 starts the idle time here: see `Sender::restart_after_idle`.
+                self.last_sent = now;
+            }
+        } else if response.restart_timer {
+            // RFC 6298, 5.3: an acknowledgement of new data restarts the timer.
+            self.arm(now, now, params);
+        }
+        self.set_reordering_timer(now, response.reorder_at, params);
+        self.window_probe = WindowProbe::default();
+        self.notify_controller(now, &event, response.growth, params);
+    }
+
+    /// Removes acknowledged segments from the retransmission queue.
+    #[inline]
+    fn remove_acknowledged(&mut self, ack: u64, event: &mut AckEvent) -> AckedSegments {
+        let tracked = self.recovery_active && self.recovery_rules().tracks_send_times;
+        let mut acked_segments = AckedSegments::default();
+        let mut rate = self.optional.rate_mut();
+        self.queue.acknowledge(ack, |sent| {
+            if !sent.sacked {
+                event.delivered += sent.len;
+            }
+            if let Some(rate) = &mut rate {
+                rate.on_acknowledged(event.now, sent);
+            }
+            acked_segments.add(sent);
+            if tracked && !sent.sacked {
+                event.on_delivered(sent, event.echo);
+            }
+        });
+        acked_segments
+    }
+
+    /// Passes an acknowledgement of new data to the loss recovery.
+    fn notify_recovery(
+        &mut self,
+        now: Instant,
+        event: &mut AckEvent,
+        params: &StackParams,
+    ) -> Response {
+        let was_recovering = self.recovery.in_recovery();
+        let lost_before = self.queue.lost_bytes();
+        let mut context = loss_recovery_context!(self, now, params);
+        context.duplicates = 0;
+        context.ack = event.delivery();
+        let growth = self.recovery.on_new_ack(&mut context, event.acked);
+        let (duplicates, requests) = (context.duplicates, context.requests);
+        self.duplicates = duplicates;
+        self.limited = 0;
+        self.force_retransmit = requests.retransmit_now && !self.queue.is_empty();
+        if requests.stop_timing {
+            self.timed_at = Instant::NEVER;
+        }
+        event.lost = self.note_lost(lost_before);
+        let recovering = self.recovery.in_recovery();
+        self.recovery_active = recovering || self.recovery.is_watching() || self.duplicates > 0;
+        let mut restart_timer = !was_recovering || requests.restart_timer || !recovering;
+        if requests.end_backoff {
+            self.arm(now, now, params);
+            self.rtt.reset_backoff();
+            restart_timer = false;
+        }
+        Response { growth, restart_timer, reorder_at: requests.reorder_at }
+    }
+
+    fn on_duplicate(&mut self, mut event: AckEvent, params: &StackParams) {
+        let (now, rules) = (event.now, self.recovery_rules());
+        self.duplicates += 1;
+        self.recovery_active = true;
+        if rules.times_sacked_segments
+            && let Some((first, last)) = event.sacked_sent_at
+        {
+            // Linux measures before the loss recovery handles the acknowledgement.
+            self.add_rtt_sample((first, last), now, params);
+            event.rtt = Some(now.since(last));
+        }
+        let lost_before = self.queue.lost_bytes();
+        let mut context = loss_recovery_context!(self, now, params);
+        context.ack = event.delivery();
+        let entered = self.recovery.on_duplicate(&mut context);
+        let requests = context.requests;
+        self.force_retransmit = requests.retransmit_now;
+        event.lost = self.note_lost(lost_before);
+        if requests.stop_timing {
+            self.timed_at = Instant::NEVER;
+        }
+        if entered && params.policy.fast_retransmit_backs_off {
+            self.rtt.back_off(params);
+        }
+        if requests.restart_timer {
+            self.rto_at = now + self.rtt.rto(params);
+        }
+        if rules.times_sacked_segments {
+            self.restart_timer_by_sacked(now, &event, params);
+            self.set_reordering_timer(now, requests.reorder_at, params);
+        }
+        self.stats.fast_retransmits += u32::from(entered);
+        if event.delivered > 0 {
+            self.notify_controller(now, &event, CwndGrowth::Hold, params);
+        } else {
+            self.refresh_window();
+        }
+    }
+
+    /// Restarts the timer if the newly sacked segments were sent before the first outstanding segment, which
+    /// has been retransmitted since.
+    fn restart_timer_by_sacked(&mut self, now: Instant, event: &AckEvent, params: &StackParams) {
+        if let (Some((first, _)), Some(rtt)) = (event.sacked_sent_at, event.rtt) {
+            self.congestion.on_rtt_sample(rtt);
+            if self.queue.front().is_some_and(|head| first < head.sent_at) {
+                self.arm(now, now, params);
+            }
+        }
+        if self.timer_purpose == TimerPurpose::TailLossProbe {
+            // SACK reveals the loss, so no tail loss probe is needed.
+            self.arm_from_first(now, params);
+        }
+    }
+
+    /// Accounts newly marked losses; returns their bytes.
+    pub(super) fn note_lost(&mut self, before: u64) -> u64 {
+        let lost = self.queue.lost_bytes().saturating_sub(before);
+        if let Some(rate) = self.optional.rate_mut() {
+            rate.lost += lost;
+        }
+        lost
+    }
+
+    /// Notifies the controller of an acknowledgement that delivered data.
+    #[inline(always)]
+    fn notify_controller(
+        &mut self,
+        now: Instant,
+        event: &AckEvent,
+        growth: CwndGrowth,
+        params: &StackParams,
+    ) {
+        let grow = growth == CwndGrowth::Grow && event.acked > 0;
+        let acked = u32::try_from(event.acked).unwrap_or(u32::MAX);
+        let (slow_start_credit, avoidance_credit) =
+            params.byte_counting.credits(acked, event.delivered, params.mss);
+        let ack = Ack {
+            now,
+            delivered: event.delivered,
+            slow_start_credit,
+            avoidance_credit,
+            rtt: event.rtt,
+            srtt: self.rtt.srtt().unwrap_or_default(),
+            prior_in_flight: event.prior_in_flight,
+            in_flight: self.in_flight(),
+            una: self.una,
+            next: self.next,
+            window_limited: !params.grow_only_when_limited || self.window_was_limit(),
+            in_recovery: self.in_recovery(),
+            lost: event.lost,
+            delivered_total: self.optional.rate().map_or(0, |rate| rate.delivered()),
+            lost_total: self.optional.rate().map_or(0, |rate| rate.lost),
+            rate: self.optional.rate_mut().and_then(|rate| rate.take_sample()),
+            paced_until: self.paced_until(),
+            mss: params.mss,
+        };
+        self.congestion.on_acknowledged(&ack, grow);
+        self.window_limited = false;
+        self.refresh_window();
+    }
+
+    #[inline]
+    fn window_was_limit(&self) -> bool {
+        self.optional.cwnd_validation().map_or(self.window_limited, |cwnd_validation| {
+            cwnd_validation.allows_growth(self.congestion.cwnd(), self.congestion.ssthresh())
+        })
+    }
+
+    /// RFC 5681, section 2, and with SACK RFC 6675, section 2: data is newly sacked and no data is
+    /// acknowledged.
+    fn is_duplicate(
+        &self,
+        segment: &Segment,
+        old_window: u32,
+        event: &AckEvent,
+        params: &StackParams,
+    ) -> bool {
+        if self.sack {
+            // ns-2's Sack1 counts every acknowledgement in recovery as one packet that has left the pipe.
+            event.delivered > 0 || params.policy.every_ack_leaves_pipe && self.in_recovery()
+        } else {
+            segment.sequence_len() == 0 && segment.window == old_window
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Congestion window validation as in Linux (`tcp_cwnd_validate`, `tcp_is_cwnd_limited`): a window that the
+//! application does not fill does not grow, and shrinks if that lasts (RFC 2861). Linux counts segments, this
+//! code bytes.
+
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::Sender;
+use crate::tcp::params::StackParams;
+
+/// Use of the congestion window.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CwndValidation {
+    /// The window was full in the current round trip.
+    full: bool,
+    /// Maximum of outstanding data in the current round trip, in bytes.
+    max_outstanding: u64,
+    /// Position whose acknowledgement ends the current round trip.
+    round_end: u64,
+    /// Time of the last use of the window, and the maximum of outstanding data since.
+    used_at: Instant,
+    max_since: u64,
+}
+
+impl CwndValidation {
+    /// `Some` for stacks that follow Linux; congestion controls with pacing do not use it.
+    pub(super) fn new(params: &StackParams, paced: bool) -> Option<Self> {
+        (params.policy.validates_window && !paced).then(Self::default)
+    }
+
+    /// Updates the use of the window with `outstanding` bytes.
+    fn update(&mut self, outstanding: u64, una: u64, next: u64, full: bool) {
+        if una >= self.round_end || full || !self.full && outstanding > self.max_outstanding {
+            (self.full, self.max_outstanding, self.round_end) = (full, outstanding, next);
+        }
+    }
+
+    /// Whether the window may grow: it was full or, in slow start, half of it was outstanding.
+    pub(super) fn allows_growth(&self, cwnd: u32, ssthresh: u32) -> bool {
+        self.full || cwnd < ssthresh && u64::from(cwnd) < 2 * self.max_outstanding
+    }
+}
+
+impl Sender {
+    /// New data was sent, or the window blocked it (`full`).
+    #[inline]
+    pub(super) fn note_cwnd_usage(&mut self, now: Instant, full: bool, params: &StackParams) {
+        if self.optional.cwnd_validation().is_some() {
+            self.validate_cwnd(now, full, params);
+        } else {
+            self.window_limited |= full;
+        }
+    }
+
+    /// RFC 2861, section 3.2: after an RTO in which the window was not used, it is reduced to the mean of the
+    /// window and its used part, but not while more data waits, nor in recovery.
+    fn validate_cwnd(&mut self, now: Instant, full: bool, params: &StackParams) {
+        let outstanding = self.next - self.una;
+        let (cwnd, ssthresh) = (self.congestion.cwnd(), self.congestion.ssthresh());
+        let more = self.next < self.end();
+        let Some(cwnd_validation) = self.optional.cwnd_validation_mut() else { return };
+        cwnd_validation.update(outstanding, self.una, self.next, full);
+        if cwnd_validation.allows_growth(cwnd, ssthresh) || self.recovery_active {
+            (cwnd_validation.used_at, cwnd_validation.max_since) = (now, 0);
+            return;
+        }
+        cwnd_validation.max_since = cwnd_validation.max_since.max(outstanding);
+        let long = now.since(cwnd_validation.used_at) >= self.rtt.rto(params);
+        if !params.restart_after_idle || !long || more {
+            return;
+        }
+        let used = (cwnd_validation.max_since as u32).max(params.initial_window);
+        (cwnd_validation.used_at, cwnd_validation.max_since) = (now, 0);
+        if used < cwnd {
+            self.congestion.on_cwnd_unused(used.midpoint(cwnd));
+            self.refresh_window();
+        }
+    }
+
+    /// RFC 2861, section 3.1: the window halves for each RTO of idle time, down to the initial window
+    /// (`tcp_cwnd_restart`).
+    pub(super) fn decay_window(&mut self, now: Instant, params: &StackParams) {
+        let Some(cwnd_validation) = self.optional.cwnd_validation_mut() else { return };
+        (cwnd_validation.used_at, cwnd_validation.max_since) = (now, 0);
+        let rto = self.rtt.rto(params);
+        let cwnd = self.congestion.cwnd();
+        let least = params.initial_window.min(cwnd);
+        let (mut left, mut idle) = (cwnd, now.since(self.last_sent).saturating_sub(rto));
+        while idle > Duration::ZERO && left > least {
+            left /= 2;
+            idle = idle.saturating_sub(rto);
+        }
+        self.congestion.on_cwnd_unused(left.max(least));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Slow start continues until the window is twice the outstanding data.
+    #[test]
+    fn a_window_that_is_half_used_grows_in_slow_start_only() {
+        let mut cwnd_validation = CwndValidation::default();
+        cwnd_validation.update(7_000, 1, 7_001, false);
+        assert!(cwnd_validation.allows_growth(13_999, u32::MAX));
+        assert!(!cwnd_validation.allows_growth(14_000, u32::MAX));
+        assert!(!cwnd_validation.allows_growth(8_000, 8_000));
+    }
+
+    /// A full window counts until the data then outstanding is acknowledged.
+    #[test]
+    fn a_full_window_counts_for_a_round_trip() {
+        let mut cwnd_validation = CwndValidation::default();
+        cwnd_validation.update(10_000, 1, 10_001, true);
+        cwnd_validation.update(4_000, 7_001, 11_001, false);
+        assert!(cwnd_validation.allows_growth(10_000, 5_000));
+        cwnd_validation.update(4_000, 10_001, 14_001, false);
+        assert!(!cwnd_validation.allows_growth(10_000, 5_000));
+    }
+}

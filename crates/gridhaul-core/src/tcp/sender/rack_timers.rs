@@ -1,0 +1,180 @@
+//! Timers of RACK-TLP (RFC 8985): the tail loss probe, which elicits an acknowledgement at the end of a
+//! flight before the retransmission timer expires, and the reordering timer.
+
+use gridhaul_scenario::units::{Duration, Instant};
+
+use super::{SendRange, Sender, loss_recovery_context};
+use crate::tcp::params::StackParams;
+
+/// Margin of the RACK-TLP timers (Linux: two ticks, `TCP_TIMEOUT_MIN`), so that a probe does not coincide
+/// with the acknowledgement. For a single segment, whose acknowledgement may be delayed, Linux uses the
+/// minimum RTO as `TLP.max_ack_delay` (RFC 8985, section 7.2).
+pub(in crate::tcp) const TIMEOUT_MIN: Duration = Duration::from_millis(2);
+
+/// Purpose of the sender's only timer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum TimerPurpose {
+    /// The retransmission timer or, with nothing outstanding, the persist timer.
+    #[default]
+    Retransmission,
+    /// The RACK reordering timer.
+    Reordering,
+    /// The timer of a tail loss probe.
+    TailLossProbe,
+}
+
+/// State of the tail loss probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum TailLossProbe {
+    #[default]
+    None,
+    /// A probe is to be sent.
+    Due,
+    /// A probe with new data is unacknowledged.
+    NewData,
+    /// A retransmission of the last segment is unacknowledged.
+    Retransmission,
+}
+
+impl Sender {
+    /// Sets the retransmission timer, or the probe timer if it expires first: with an acknowledgement
+    /// (`since` is now) or when data is sent (`since` is the send time of the first outstanding segment).
+    pub(super) fn arm(&mut self, now: Instant, since: Instant, params: &StackParams) {
+        // Linux (tcp_rearm_rto): a timer that should have expired before now expires one tick later.
+        let least = if since < now { now + TIMEOUT_MIN / 2 } else { now };
+        self.rto_at = (since + self.rtt.rto(params)).max(least);
+        self.timer_purpose = TimerPurpose::Retransmission;
+        // Section 7.2: neither in recovery nor while segments are sacked.
+        if !self.recovery_rules().tail_loss_probe || self.recovery_active || self.una == 0 {
+            return;
+        }
+        let Some(srtt) = self.rtt.srtt() else { return };
+        // Section 7.2: PTO = 2 * SRTT, plus the delayed-ACK time for a single segment.
+        let single = self.next - self.una <= u64::from(params.mss);
+        let pto = srtt * 2 + if single { params.rto_min } else { TIMEOUT_MIN };
+        let pto_at = self.rto_at.min(now + pto);
+        if self.awaits_probe_ack() {
+            // Section 7.3: one probe at a time. Linux checks that when a second probe is due, and then counts
+            // the timeout from the send time of the first segment (tcp_send_loss_probe, tcp_rearm_rto).
+            let first = self.queue.front().map_or(now, |first| first.sent_at);
+            self.rto_at = pto_at.max(first + self.rtt.rto(params));
+            return;
+        }
+        self.rto_at = pto_at;
+        self.timer_purpose = TimerPurpose::TailLossProbe;
+    }
+
+    /// New data was sent: postpones a scheduled probe.
+    #[inline]
+    pub(super) fn postpone_tail_loss_probe(&mut self, now: Instant, params: &StackParams) {
+        if self.timer_purpose == TimerPurpose::TailLossProbe
+            && let Some(first) = self.queue.front()
+        {
+            self.arm(now, first.sent_at, params);
+        }
+    }
+
+    /// Whether a probe is unacknowledged.
+    fn awaits_probe_ack(&self) -> bool {
+        matches!(self.tail_loss_probe, TailLossProbe::NewData | TailLossProbe::Retransmission)
+    }
+
+    /// Sets the timer relative to the send time of the first outstanding segment.
+    pub(super) fn arm_from_first(&mut self, now: Instant, params: &StackParams) {
+        let first = self.queue.front().map_or(now, |first| first.sent_at);
+        self.arm(now, first, params);
+    }
+
+    /// Sets the reordering timer to `at`, or replaces it by the retransmission timer.
+    pub(super) fn set_reordering_timer(
+        &mut self,
+        now: Instant,
+        at: Option<Instant>,
+        params: &StackParams,
+    ) {
+        match at {
+            Some(at) => (self.rto_at, self.timer_purpose) = (at, TimerPurpose::Reordering),
+            None if self.timer_purpose == TimerPurpose::Reordering => {
+                self.arm_from_first(now, params)
+            }
+            None => {}
+        }
+    }
+
+    /// Handles an expired timer of RACK-TLP.
+    #[cold]
+    pub(super) fn handle_rack_timer(&mut self, now: Instant, params: &StackParams) {
+        let timer_purpose = std::mem::take(&mut self.timer_purpose);
+        if timer_purpose == TimerPurpose::TailLossProbe {
+            self.tail_loss_probe = TailLossProbe::Due;
+            self.rto_at = now + self.rtt.rto(params);
+            return;
+        }
+        let lost_before = self.queue.lost_bytes();
+        let mut context = loss_recovery_context!(self, now, params);
+        let entered = self.recovery.on_reorder_timer(&mut context);
+        let requests = context.requests;
+        self.force_retransmit = requests.retransmit_now;
+        self.note_lost(lost_before);
+        self.stats.fast_retransmits += u32::from(entered);
+        self.arm_from_first(now, params);
+        self.set_reordering_timer(now, requests.reorder_at, params);
+        self.refresh_window();
+    }
+
+    /// Section 7.3: sends a segment of new data regardless of the congestion window, or retransmits the last
+    /// segment.
+    #[cold]
+    pub(super) fn send_tail_loss_probe(
+        &mut self,
+        now: Instant,
+        params: &StackParams,
+    ) -> Option<SendRange> {
+        self.tail_loss_probe = TailLossProbe::None;
+        if self.queue.is_empty() {
+            return None;
+        }
+        let len = (self.end() - self.next).min(u64::from(params.mss)) as u32;
+        let range = if len > 0 && self.next + u64::from(len) <= self.edge() {
+            let range = SendRange { start: self.next, len };
+            self.note_sent(now, range, params);
+            self.tail_loss_probe = TailLossProbe::NewData;
+            range
+        } else {
+            let (index, last) = self.queue.last_mut()?;
+            last.transmits = last.transmits.saturating_add(1);
+            last.sent_at = now;
+            let range = SendRange { start: last.start, len: last.len };
+            if let Some(rate) = self.optional.rate_mut() {
+                rate.on_retransmitted_at(now, index, false);
+            }
+            self.stats.retransmissions += u32::from(self.carries_data(range));
+            self.after_sending(now, range, params);
+            self.tail_loss_probe = TailLossProbe::Retransmission;
+            range
+        };
+        self.timed_end = self.next as u32;
+        self.rto_at = now + self.rtt.rto(params);
+        self.timer_purpose = TimerPurpose::Retransmission;
+        Some(range)
+    }
+
+    /// Section 7.4: whether a retransmitted tail loss probe has repaired a loss that was not detected
+    /// otherwise: an acknowledgement goes beyond it.
+    pub(super) fn probe_repaired_loss(&mut self, ack: u64) -> bool {
+        let beyond = (ack as u32).wrapping_sub(self.timed_end).cast_signed();
+        if !self.awaits_probe_ack() || beyond < 0 {
+            return false;
+        }
+        let retransmitted = self.tail_loss_probe == TailLossProbe::Retransmission;
+        if !retransmitted || beyond > 0 {
+            self.tail_loss_probe = TailLossProbe::None;
+        }
+        retransmitted && beyond > 0 && !self.in_recovery()
+    }
+
+    /// Section 7.4.2: an acknowledgement without new information answers a spurious probe.
+    pub(super) fn end_tail_loss_probe(&mut self) {
+        self.tail_loss_probe = TailLossProbe::None;
+    }
+}

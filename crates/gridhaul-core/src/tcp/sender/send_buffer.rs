@@ -1,0 +1,54 @@
+//! Send buffer: whether the application may write more data.
+
+use super::Sender;
+use crate::tcp::params::StackParams;
+
+/// Linux: 64 KiB less the space for headers (`sk_dst_gso_max_size`). Bytes.
+const GSO_MAX_SIZE: u32 = 65_215;
+
+impl Sender {
+    /// See [`Connection::accepts_write`](crate::tcp::Connection::accepts_write).
+    pub(crate) fn accepts_write(&self, bytes: u64, refused: bool, params: &StackParams) -> bool {
+        let (unsent, mss) = (self.end() - self.next, u64::from(params.mss));
+        if self.closed {
+            return false;
+        }
+        if params.policy.fills_super_segments {
+            return unsent < if refused { 1 } else { self.size_goal(params) };
+        }
+        if unsent >= mss {
+            return false;
+        }
+        let waits = self.una != self.next && self.nagle_delays(params);
+        if waits && (unsent > 0 || bytes < mss) {
+            return true;
+        }
+        unsent == 0 && self.could_transmit(bytes.min(mss), params)
+    }
+
+    /// With TCP_NOTSENT_LOWAT of 1, Linux starts a super-segment when no unsent data waits and fills the
+    /// unsent one (`tcp_sendmsg_locked`); a writer that was blocked is notified when no unsent data is left
+    /// (`tcp_stream_memory_free`). A super-segment is as large as a device accepts, within half of the peer's
+    /// largest window (`tcp_xmit_size_goal`). Bytes.
+    fn size_goal(&self, params: &StackParams) -> u64 {
+        let most = GSO_MAX_SIZE.min(self.peer_window_max / 2);
+        u64::from((most / params.mss).max(1) * params.mss)
+    }
+
+    /// Whether a segment of new data would leave at once: no lost segment awaits retransmission, and the
+    /// windows have free space.
+    fn could_transmit(&self, len: u64, params: &StackParams) -> bool {
+        if self.queue.lost_bytes() > 0 {
+            return false;
+        }
+        if self.una != self.next {
+            let limited_transmit_off =
+                self.duplicates > 0 && self.sack && !params.limited_transmit && !self.in_recovery();
+            let in_flight = self.in_flight();
+            if limited_transmit_off || in_flight + len > u64::from(self.window) && in_flight > 0 {
+                return false;
+            }
+        }
+        self.next + len <= self.edge()
+    }
+}
